@@ -22,7 +22,9 @@ function specs(kind: 'spec' | 'int-spec' | 'e2e-spec'): string[] {
   const files = folders.flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file)),
   );
-  return files.filter((file) => file.endsWith(`.${kind}.ts`) && readFileSync(file, 'utf8').includes('TEST_FULL'));
+  return files.filter(
+    (file) => file.endsWith(`.${kind}.ts`) && readFileSync(file, 'utf8').includes('TEST_FULL'),
+  );
 }
 
 /** Tests on the servers of a run, several files side by side: most of their time goes by in other processes. */
@@ -93,7 +95,14 @@ const projects: TestProjectConfiguration[] = [
       hookTimeout: 300_000,
     },
   },
-  { test: { ...onServers, name: 'release', sequence: { groupOrder: 5 }, include: ['tests/**/*.release-spec.ts'] } },
+  {
+    test: {
+      ...onServers,
+      name: 'release',
+      sequence: { groupOrder: 5 },
+      include: ['tests/**/*.release-spec.ts'],
+    },
+  },
   {
     test: {
       ...onServers,

@@ -5,7 +5,9 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-const allowed = JSON.parse(readFileSync(process.argv[2] ?? new URL('audit-allow.json', import.meta.url), 'utf8'));
+const allowed = JSON.parse(
+  readFileSync(process.argv[2] ?? new URL('audit-allow.json', import.meta.url), 'utf8'),
+);
 const today = new Date().toISOString().slice(0, 10);
 for (const { id, reason, until } of allowed)
   if (!id?.startsWith('GHSA-') || !reason || !/^\d{4}-\d\d-\d\d$/.test(until ?? ''))
@@ -17,7 +19,9 @@ const { stdout } = spawnSync('npm', ['audit', '--json', '--package-lock-only'], 
 });
 const report = reportOf(stdout);
 if (!report.vulnerabilities) {
-  console.log(`audit: NOTHING WAS CHECKED, as the registry gives no advisories: ${report.message || 'no report'}`);
+  console.log(
+    `audit: NOTHING WAS CHECKED, as the registry gives no advisories: ${report.message || 'no report'}`,
+  );
   process.exit(0);
 }
 const advisories = new Map();
@@ -29,7 +33,9 @@ let open = 0;
 for (const [id, { name, title, severity }] of advisories) {
   const exception = allowed.find((entry) => entry.id === id && entry.until >= today);
   if (!exception) open++;
-  console.log(`audit: ${name}: ${severity}: ${title} (${id})${exception ? `, allowed: ${exception.reason}` : ''}`);
+  console.log(
+    `audit: ${name}: ${severity}: ${title} (${id})${exception ? `, allowed: ${exception.reason}` : ''}`,
+  );
 }
 console.log(`audit: ${advisories.size} known, ${open} of them not allowed`);
 process.exitCode = open > 0 ? 1 : 0;

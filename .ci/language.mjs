@@ -62,7 +62,8 @@ const namesToAvoid = new Map([
 
 const docstringOpenings = /^(?:What|How|Whether|Who|Whose|Whom|Where|When|Which|That)\b/;
 const subject = /(?<![\w"'])(?:Who|Whoever|Whose|What) /g;
-const generated = /^(?:docs\/reference\/configuration\.md|k8s\/chart\/README\.md|package-lock\.json)$/;
+const generated =
+  /^(?:docs\/reference\/configuration\.md|k8s\/chart\/README\.md|package-lock\.json)$/;
 const excluded = /^(?:\.ci\/language\.mjs|libs\/contracts\/messages\/.*)$/;
 const types = /\.(?:tsx?|mjs|js|md|ya?ml)$/;
 const commitTypes = 'build|chore|ci|docs|feat|fix|perf|refactor|revert|style|test';

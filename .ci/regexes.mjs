@@ -5,16 +5,29 @@ import { readFileSync } from 'node:fs';
 import { check } from 'recheck';
 import ts from 'typescript';
 
-const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts', '*.mjs', '*.js'], {
-  encoding: 'utf8',
-});
+const files = execFileSync(
+  'git',
+  ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts', '*.mjs', '*.js'],
+  {
+    encoding: 'utf8',
+  },
+);
 const found = new Map();
 const isTest = (file) => /spec\.ts$|(^|\/)testing\/|^e2e\//.test(file);
 for (const file of files.split('\n').filter((path) => path !== '' && !isTest(path))) {
-  const source = ts.createSourceFile(file, readFileSync(file, 'utf8'), ts.ScriptTarget.Latest, true);
+  const source = ts.createSourceFile(
+    file,
+    readFileSync(file, 'utf8'),
+    ts.ScriptTarget.Latest,
+    true,
+  );
   const visit = (node) => {
     const text = patternOf(node);
-    if (text) found.set(`${text.source}/${text.flags}`, { ...text, place: `${file}:${lineOf(source, node)}` });
+    if (text)
+      found.set(`${text.source}/${text.flags}`, {
+        ...text,
+        place: `${file}:${lineOf(source, node)}`,
+      });
     ts.forEachChild(node, visit);
   };
   visit(source);
@@ -23,7 +36,8 @@ for (const file of files.split('\n').filter((path) => path !== '' && !isTest(pat
 const slow = [];
 for (const { source, flags, place } of found.values()) {
   const { status, complexity } = await check(source, flags, { timeout: 20_000 });
-  if (status !== 'safe') slow.push(`${place} ${complexity?.summary ?? status}: /${source}/${flags}`);
+  if (status !== 'safe')
+    slow.push(`${place} ${complexity?.summary ?? status}: /${source}/${flags}`);
 }
 console.log(`${found.size} regular expressions, ${slow.length} that are not known to be linear`);
 for (const line of slow) console.log(line);

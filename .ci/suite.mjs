@@ -79,4 +79,6 @@ if (first.status !== 0 && !hasFailedFile) {
 }
 appendFileSync(results, `${JSON.stringify(outcome)}\n`);
 const { passed, failed, flaky } = outcome;
-console.log(`== ${suite}: ${passed} passed, ${failed} failed, ${flaky.length} flaky files, ${seconds()} s`);
+console.log(
+  `== ${suite}: ${passed} passed, ${failed} failed, ${flaky.length} flaky files, ${seconds()} s`,
+);

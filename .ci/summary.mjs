@@ -2,10 +2,17 @@
 // node .ci/summary.mjs <results file>; exits with 1 when something failed.
 import { readFileSync } from 'node:fs';
 
-const outcomes = readFileSync(process.argv[2], 'utf8').trim().split('\n').filter(Boolean).map(JSON.parse);
+const outcomes = readFileSync(process.argv[2], 'utf8')
+  .trim()
+  .split('\n')
+  .filter(Boolean)
+  .map(JSON.parse);
 const sum = (key) => outcomes.reduce((total, outcome) => total + outcome[key], 0);
-for (const { suite, failures } of outcomes) for (const text of failures) console.log(`failed: ${suite}: ${text}`);
-const flaky = outcomes.flatMap(({ suite, flaky: files }) => files.map((text) => `${suite}: ${text}`));
+for (const { suite, failures } of outcomes)
+  for (const text of failures) console.log(`failed: ${suite}: ${text}`);
+const flaky = outcomes.flatMap(({ suite, flaky: files }) =>
+  files.map((text) => `${suite}: ${text}`),
+);
 if (flaky.length > 0) {
   console.log('flaky: each of these goes into .ci/flaky.md and is mended before new work starts');
   for (const text of flaky) console.log(`  ${text}`);

@@ -27,7 +27,9 @@ const onDisk = [/^@bull-board\//, /^swagger-ui-dist/, /^@node-rs\/argon2/];
 const expected = new Set(['UNRESOLVED_IMPORT', 'EVAL']);
 
 const bundle = await rolldown({
-  input: Object.fromEntries(Object.entries(programs).map(([name, path]) => [name, `dist/apps/${path}.js`])),
+  input: Object.fromEntries(
+    Object.entries(programs).map(([name, path]) => [name, `dist/apps/${path}.js`]),
+  ),
   platform: 'node',
   external: onDisk,
   onLog(level, log, pass) {
@@ -38,7 +40,12 @@ const bundle = await rolldown({
 // before the programs that import them.
 const fresh = `${folder}.${process.pid}`;
 rmSync(fresh, { recursive: true, force: true });
-const { output } = await bundle.write({ dir: fresh, format: 'esm', keepNames: true, strictExecutionOrder: true });
+const { output } = await bundle.write({
+  dir: fresh,
+  format: 'esm',
+  keepNames: true,
+  strictExecutionOrder: true,
+});
 await bundle.close();
 mkdirSync(folder, { recursive: true });
 for (const { fileName } of output.toSorted(
@@ -46,10 +53,13 @@ for (const { fileName } of output.toSorted(
 ))
   renameSync(join(fresh, fileName), join(folder, fileName));
 const written = new Set(output.map(({ fileName }) => fileName));
-for (const name of readdirSync(folder)) if (!written.has(name)) rmSync(join(folder, name), { recursive: true });
+for (const name of readdirSync(folder))
+  if (!written.has(name)) rmSync(join(folder, name), { recursive: true });
 rmSync(fresh, { recursive: true });
 
-const chunks = new Map(output.filter(({ type }) => type === 'chunk').map((chunk) => [chunk.fileName, chunk]));
+const chunks = new Map(
+  output.filter(({ type }) => type === 'chunk').map((chunk) => [chunk.fileName, chunk]),
+);
 
 function loads(name, found = new Set()) {
   if (!chunks.has(name) || found.has(name)) return found;

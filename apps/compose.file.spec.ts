@@ -57,12 +57,15 @@ describe('docker-compose.yml', () => {
 
   it('publishes one port, and connects only the edge to other networks', () => {
     expect(byDefault.flatMap(([name, { ports = [] }]) => ports.map(() => name))).toEqual(['edge']);
-    const open = byDefault.filter(([, service]) => service.networks?.some((name) => !networks[name]?.internal));
+    const open = byDefault.filter(([, service]) =>
+      service.networks?.some((name) => !networks[name]?.internal),
+    );
     expect(open.map(([name]) => name)).toEqual(['edge']);
   });
 
   it('opens ports on this machine alone unless told otherwise', () => {
-    for (const [, { ports = [] }] of all) for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:/);
+    for (const [, { ports = [] }] of all)
+      for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:/);
   });
 
   it('runs two of each service behind the edge', () => {
@@ -89,7 +92,8 @@ describe('docker-compose.yml', () => {
     (_, { mem_limit: limit, environment }) => {
       const { NODE_OPTIONS: nodeOptions } = { ...imageEnvironment(), ...environment };
       const mebibytes = (pattern: RegExp, from: unknown) => Number(pattern.exec(String(from))?.[1]);
-      const share = mebibytes(/--max-old-space-size=(\d+)/, nodeOptions) / mebibytes(/^(\d+)m$/, limit);
+      const share =
+        mebibytes(/--max-old-space-size=(\d+)/, nodeOptions) / mebibytes(/^(\d+)m$/, limit);
       expect(share).toBeGreaterThanOrEqual(0.7);
       expect(share).toBeLessThanOrEqual(0.8);
     },
@@ -100,7 +104,15 @@ describe('docker-compose.yml', () => {
       ...Object.keys(parse(text) as object),
       ...all.flatMap(([, service]) => Object.keys(service)),
     ]);
-    for (const newer of ['name', 'include', 'develop', 'configs', 'attach', 'pull_policy', 'annotations'])
+    for (const newer of [
+      'name',
+      'include',
+      'develop',
+      'configs',
+      'attach',
+      'pull_policy',
+      'annotations',
+    ])
       expect(fields).not.toContain(newer);
     expect(text).not.toMatch(/start_interval|host_ip|required:|restart: true/);
   });

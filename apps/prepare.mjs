@@ -11,14 +11,19 @@ const built = 'dist/programs/packages.json';
 function newest(paths) {
   const times = paths.map((path) => {
     const found = statSync(path);
-    return found.isDirectory() ? newest(readdirSync(path).map((name) => join(path, name))) : found.mtimeMs;
+    return found.isDirectory()
+      ? newest(readdirSync(path).map((name) => join(path, name)))
+      : found.mtimeMs;
   });
   return Math.max(0, ...times);
 }
 
 function isStale() {
   if (!existsSync(built)) return true;
-  return newest(['apps', 'libs', 'package-lock.json', 'nest-cli.json', 'tsconfig.json']) > statSync(built).mtimeMs;
+  return (
+    newest(['apps', 'libs', 'package-lock.json', 'nest-cli.json', 'tsconfig.json']) >
+    statSync(built).mtimeMs
+  );
 }
 
 function fail(message) {
@@ -33,8 +38,11 @@ const isSupported = [...engines.node.matchAll(/\^(\d+)\.(\d+)/g)].some(
   ([, supported, least]) => major === Number(supported) && minor >= Number(least),
 );
 if (!isSupported)
-  fail(`Podcast Sync needs Node ${engines.node.replaceAll('^', '')}; this is ${process.versions.node}.`);
-if (!existsSync('node_modules/typescript')) fail('The dependencies are not installed. Run "npm ci" first.');
+  fail(
+    `Podcast Sync needs Node ${engines.node.replaceAll('^', '')}; this is ${process.versions.node}.`,
+  );
+if (!existsSync('node_modules/typescript'))
+  fail('The dependencies are not installed. Run "npm ci" first.');
 
 if (!isStale()) process.exit(0);
 

@@ -15,7 +15,10 @@ it('an app gives up its stop only after the longest thing that it finishes first
   expect(stopLimitMs).toBeGreaterThan(cascadeLimitMs + redisCloseLimitMs);
   expect(stopLimitMs).toBeGreaterThan(drainGraceMs + drainMs);
   const drain = (seconds: string) => gatewayConfig.shape.DRAIN_SECONDS.safeParse(seconds).success;
-  expect([drain(String(stopLimitMs / 1_000 - 10)), drain(String(stopLimitMs / 1_000))]).toEqual([true, false]);
+  expect([drain(String(stopLimitMs / 1_000 - 10)), drain(String(stopLimitMs / 1_000))]).toEqual([
+    true,
+    false,
+  ]);
 });
 
 it('the supervisor waits longer than an app needs to give up its stop', () => {
@@ -26,5 +29,7 @@ it.each(servers)('docker-compose waits longer for %s', (app) => {
   const file = parse(readFileSync('docker-compose.yml', 'utf8'), { merge: true }) as {
     services: Record<string, { stop_grace_period?: string }>;
   };
-  expect(Number.parseInt(file.services[app]?.stop_grace_period ?? '', 10) * 1_000).toBeGreaterThan(stopLimitMs);
+  expect(Number.parseInt(file.services[app]?.stop_grace_period ?? '', 10) * 1_000).toBeGreaterThan(
+    stopLimitMs,
+  );
 });

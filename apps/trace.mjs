@@ -33,7 +33,10 @@ const unseen = {
   account: consoleFiles,
   gateway: referenceFiles,
   edge: () => [...consoleFiles(), ...referenceFiles()],
-  'deletion-worker': () => ['node_modules/@bull-board/ui/package.json', ...filesIn('node_modules/@bull-board/ui/dist')],
+  'deletion-worker': () => [
+    'node_modules/@bull-board/ui/package.json',
+    ...filesIn('node_modules/@bull-board/ui/dist'),
+  ],
 };
 
 const programs = [...new Set([program, 'podcast-sync'])];
@@ -49,7 +52,8 @@ const weights = new Map();
 const bundled = JSON.parse(readFileSync('dist/programs/packages.json', 'utf8'));
 const packages = new Set(programs.flatMap((name) => bundled[name]));
 if (['account', 'edge'].includes(program))
-  for (const root of JSON.parse(readFileSync('dist/console.packages.json', 'utf8'))) packages.add(root);
+  for (const root of JSON.parse(readFileSync('dist/console.packages.json', 'utf8')))
+    packages.add(root);
 for (const file of new Set(files)) {
   mkdirSync(dirname(join(folder, file)), { recursive: true });
   cpSync(file, join(folder, file), { verbatimSymlinks: true });
@@ -61,7 +65,10 @@ for (const file of new Set(files)) {
 // An image has no shell that could insert the program's name into a command.
 writeFileSync(join(folder, 'main.js'), `import './dist/programs/${program}.js';\n`);
 
-writeFileSync(join(folder, 'sbom.cdx.json'), `${JSON.stringify(billOfMaterials([...packages]), undefined, 2)}\n`);
+writeFileSync(
+  join(folder, 'sbom.cdx.json'),
+  `${JSON.stringify(billOfMaterials([...packages]), undefined, 2)}\n`,
+);
 
 const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
 const total = [...weights.values()].reduce((sum, bytes) => sum + bytes, 0);
@@ -77,7 +84,9 @@ function billOfMaterials(roots) {
   // Without `--omit dev`, which also drops peers of development packages, such as jose.
   const sbom = ['sbom', '--package-lock-only', '--sbom-format', 'cyclonedx'];
   const all = JSON.parse(execFileSync('npm', sbom, { encoding: 'utf8', maxBuffer: 2 ** 26 }));
-  const manifests = roots.map((root) => JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')));
+  const manifests = roots.map((root) =>
+    JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')),
+  );
   const refs = new Set(manifests.map(({ name, version }) => `${name}@${version}`));
   const components = all.components.filter((component) => refs.has(component['bom-ref']));
   const found = new Set(components.map((component) => component['bom-ref']));
@@ -86,6 +95,9 @@ function billOfMaterials(roots) {
   const image = { ...all.metadata.component, type: 'application', name: `podcast-sync/${program}` };
   const dependencies = all.dependencies
     .filter(({ ref }) => refs.has(ref) || ref === image['bom-ref'])
-    .map(({ ref, dependsOn = [] }) => ({ ref, dependsOn: dependsOn.filter((other) => refs.has(other)) }));
+    .map(({ ref, dependsOn = [] }) => ({
+      ref,
+      dependsOn: dependsOn.filter((other) => refs.has(other)),
+    }));
   return { ...all, metadata: { ...all.metadata, component: image }, components, dependencies };
 }

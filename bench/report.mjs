@@ -14,7 +14,8 @@ export function machine() {
 /** Returns the time, the machine and the versions of a measurement. */
 export async function circumstances(owner, packages = []) {
   const { rows } = await owner.query('SHOW server_version');
-  const manifest = (name) => JSON.parse(readFileSync(new URL(`../node_modules/${name}/package.json`, import.meta.url)));
+  const manifest = (name) =>
+    JSON.parse(readFileSync(new URL(`../node_modules/${name}/package.json`, import.meta.url)));
   const versions = [
     `Node ${process.versions.node}`,
     `Postgres ${rows[0].server_version}`,

@@ -17,7 +17,10 @@ const thisCheckout = fileURLToPath(new URL('..', import.meta.url));
  *
  * @param options.environment variables of the apps.
  */
-export async function startSystem(say, { replicas = 1, checkout = thisCheckout, environment = {} } = {}) {
+export async function startSystem(
+  say,
+  { replicas = 1, checkout = thisCheckout, environment = {} } = {},
+) {
   // The current path, and that of earlier releases.
   const [standalone] = [['dist/programs/podcast-sync.js', 'start'], ['dist/programs/standalone.js']]
     .map(([path, ...command]) => [join(checkout, path), ...command])
@@ -26,7 +29,11 @@ export async function startSystem(say, { replicas = 1, checkout = thisCheckout, 
   const root = mkdtempSync(join(tmpdir(), 'podcast-sync-bench-'));
   chmodSync(root, 0o711);
   const data = join(root, 'data');
-  const postgres = await startPostgres({ directory: join(root, 'postgres'), database: 'bench', progress: say });
+  const postgres = await startPostgres({
+    directory: join(root, 'postgres'),
+    database: 'bench',
+    progress: say,
+  });
   const connections = [];
   const connect = async () => {
     const client = new pg.Client({ connectionString: postgres.url });
@@ -49,7 +56,10 @@ export async function startSystem(say, { replicas = 1, checkout = thisCheckout, 
   try {
     say('Starting the system ...');
     apps = await startApps(standalone, data, postgres.url, replicas, environment);
-    const client = new Client(apps.baseUrl, (await KeyFiles.open(join(data, 'keys', 'account'))).signingKey());
+    const client = new Client(
+      apps.baseUrl,
+      (await KeyFiles.open(join(data, 'keys', 'account'))).signingKey(),
+    );
     /** Restarts the apps with a number of replicas on the same data. Tokens remain valid. */
     const restart = async (count) => {
       await apps.stop();
@@ -72,7 +82,14 @@ export async function startSystem(say, { replicas = 1, checkout = thisCheckout, 
 }
 
 /** Starts Redis and all apps, as children of one process. */
-async function startApps([program, ...command], data, postgresUrl, replicas, environment, port = '0') {
+async function startApps(
+  [program, ...command],
+  data,
+  postgresUrl,
+  replicas,
+  environment,
+  port = '0',
+) {
   const options = ['--data', data, '--port', port, '--replicas', String(replicas)];
   const child = fork(program, [...command, ...options], {
     env: { ...process.env, ...environment, POSTGRES_URL: postgresUrl, LOG_LEVEL: 'warn' },
@@ -84,7 +101,10 @@ async function startApps([program, ...command], data, postgresUrl, replicas, env
     child.kill('SIGTERM');
     await ended;
   };
-  const message = await Promise.race([once(child, 'message').then(([said]) => said), ended.then(() => undefined)]);
+  const message = await Promise.race([
+    once(child, 'message').then(([said]) => said),
+    ended.then(() => undefined),
+  ]);
   if (!message) throw new Error('the system did not start');
   const { baseUrl } = message.facts;
   return { pid: child.pid, baseUrl, stop };

@@ -6,11 +6,18 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 
-const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
-  encoding: 'utf8',
-})
+const files = execFileSync(
+  'git',
+  ['ls-files', '-z', '--cached', '--others', '--exclude-standard'],
+  {
+    encoding: 'utf8',
+  },
+)
   .split('\0')
-  .filter((file) => /\.(ts|mjs|js|json|md|ya?ml|sql)$|Dockerfile$|^\.ci\/run$/.test(file) && existsSync(file))
+  .filter(
+    (file) =>
+      /\.(ts|mjs|js|json|md|ya?ml|sql)$|Dockerfile$|^\.ci\/run$/.test(file) && existsSync(file),
+  )
   .filter((file) => file !== 'package-lock.json');
 const decisions = new Set(readdirSync('docs/design/adr').map((name) => Number(name.slice(0, 4))));
 
@@ -19,7 +26,9 @@ const sectionsOf = new Map();
 function sections(page) {
   if (!sectionsOf.has(page)) {
     const lines = readFileSync(page, 'utf8').split('\n');
-    const titles = lines.flatMap((line) => /^(?:#+ (.+)|\*\*([^*]+?)\.?\*\*)/.exec(line)?.slice(1) ?? []);
+    const titles = lines.flatMap(
+      (line) => /^(?:#+ (.+)|\*\*([^*]+?)\.?\*\*)/.exec(line)?.slice(1) ?? [],
+    );
     sectionsOf.set(page, new Set(titles.filter((title) => title !== undefined)));
   }
   return sectionsOf.get(page);
@@ -43,15 +52,18 @@ function* following(text, marker, expression) {
 const problems = [];
 for (const file of files) {
   const text = readFileSync(file, 'utf8');
-  const wrong = (index, what) => problems.push(`${file}:${text.slice(0, index).split('\n').length}: ${what}`);
+  const wrong = (index, what) =>
+    problems.push(`${file}:${text.slice(0, index).split('\n').length}: ${what}`);
   for (const {
     match: [cited, page, title, name],
     index,
   } of following(text, 'docs/', /^([\w/-]{1,80}\.md)(?:, "([^"\n]{1,120})"|#([\w-]{1,80}))?/)) {
     const path = `docs/${page}`;
     if (!existsSync(path)) wrong(index, `there is no ${path}`);
-    else if (title !== undefined && !sections(path).has(title)) wrong(index, `no such section: docs/${cited}`);
-    else if (name !== undefined && !hasAnchor(path, name)) wrong(index, `no such section: docs/${cited}`);
+    else if (title !== undefined && !sections(path).has(title))
+      wrong(index, `no such section: docs/${cited}`);
+    else if (name !== undefined && !hasAnchor(path, name))
+      wrong(index, `no such section: docs/${cited}`);
   }
   for (const { 1: number, index } of text.matchAll(/\bADR (\d+)/g))
     if (!decisions.has(Number(number))) wrong(index, `there is no ADR ${number}`);

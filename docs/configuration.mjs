@@ -6,9 +6,11 @@ const apps = {
   standalone: (await import('../dist/apps/standalone/src/standalone.options.js')).standaloneConfig,
   gateway: (await import('../dist/apps/gateway/src/gateway.config.js')).gatewayConfig,
   gpodder: (await import('../dist/apps/gpodder/src/gpodder.config.js')).gpodderConfig,
-  subscription: (await import('../dist/apps/subscription/src/subscription.config.js')).subscriptionConfig,
+  subscription: (await import('../dist/apps/subscription/src/subscription.config.js'))
+    .subscriptionConfig,
   episode: (await import('../dist/apps/episode/src/episode.config.js')).episodeConfig,
-  'deletion-worker': (await import('../dist/apps/deletion-worker/src/deletion-worker.config.js')).deletionWorkerConfig,
+  'deletion-worker': (await import('../dist/apps/deletion-worker/src/deletion-worker.config.js'))
+    .deletionWorkerConfig,
   account: (await import('../dist/apps/account/src/account.config.js')).accountConfig,
   edge: (await import('../dist/apps/edge/src/edge.config.js')).edgeConfig,
   load: (await import('../dist/apps/load/src/load.config.js')).loadProgramConfig,
@@ -28,7 +30,9 @@ function fallback(schema) {
 
 /** Returns true for a prefixed form of another variable, which the app's description covers. */
 function isPrefixed(name, { shape }) {
-  return ['QUEUE_', 'EVENTS_'].some((prefix) => name.startsWith(prefix) && name.slice(prefix.length) in shape);
+  return ['QUEUE_', 'EVENTS_'].some(
+    (prefix) => name.startsWith(prefix) && name.slice(prefix.length) in shape,
+  );
 }
 
 const sections = Object.entries(apps).map(([app, schema]) => {
@@ -52,7 +56,9 @@ ${sections.join('\n')}`;
 
 if (process.argv.includes('--check')) {
   if (readFileSync(page, 'utf8') !== text) {
-    process.stderr.write('docs/reference/configuration.md is not what the schemas say: run npm run docs\n');
+    process.stderr.write(
+      'docs/reference/configuration.md is not what the schemas say: run npm run docs\n',
+    );
     process.exit(1);
   }
 } else {

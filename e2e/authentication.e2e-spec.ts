@@ -31,14 +31,23 @@ describe('a 401 says where tokens come from', () => {
 
   test.each<[string, Record<string, string>, string]>([
     ['without a credential', {}, `Bearer ${metadata}`],
-    ['with one that is none', { authorization: 'Bearer abc' }, `Bearer ${metadata}, error="invalid_token"`],
+    [
+      'with one that is none',
+      { authorization: 'Bearer abc' },
+      `Bearer ${metadata}, error="invalid_token"`,
+    ],
   ])('%s', async (_, headers, challenge) => {
-    expect((await send('GET', '/subscriptions', { headers })).headers.get('www-authenticate')).toBe(challenge);
+    expect((await send('GET', '/subscriptions', { headers })).headers.get('www-authenticate')).toBe(
+      challenge,
+    );
   });
 
   test('with one that lacks the scope, which it names', async () => {
     const reader = await token({ scope: 'read:subscriptions' });
-    const { headers } = await send('POST', '/subscriptions', { token: reader, body: { subscriptions: [] } });
+    const { headers } = await send('POST', '/subscriptions', {
+      token: reader,
+      body: { subscriptions: [] },
+    });
     const wanted = 'error="insufficient_scope", scope="write:subscriptions"';
     expect(headers.get('www-authenticate')).toBe(`Bearer ${metadata}, ${wanted}`);
   });
@@ -89,7 +98,10 @@ describe('scopes', () => {
 describe('the user', () => {
   test('is named by the subject: two tokens of one subject see the same data', async () => {
     const sub = randomUUID();
-    const [phone, laptop] = [await User.fresh({ sub }), await User.fresh({ sub, exp: inOneHour + 60 })];
+    const [phone, laptop] = [
+      await User.fresh({ sub }),
+      await User.fresh({ sub, exp: inOneHour + 60 }),
+    ];
     const made = await phone.subscribed();
     expect((await laptop.subscription(made)).guid).toBe(made);
   });
@@ -119,7 +131,10 @@ describe('without a credential are served', () => {
     expect(page.headers.get('content-type')).toMatch(/^text\/html/);
   });
 
-  test.each(['/nothing', '/v1', '/openapi.json/more', '/docsx', '/%zz'])('and not %s', async (path) => {
-    expectError(await send('GET', path), 401);
-  });
+  test.each(['/nothing', '/v1', '/openapi.json/more', '/docsx', '/%zz'])(
+    'and not %s',
+    async (path) => {
+      expectError(await send('GET', path), 401);
+    },
+  );
 });

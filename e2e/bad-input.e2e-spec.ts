@@ -20,7 +20,9 @@ beforeAll(async () => {
 function expectMannerly({ status, headers, body, text }: Answer): void {
   expect(status).toBeLessThan(500);
   expect(headers.get('content-type') ?? 'application/json').toMatch(/^application\/json/);
-  expect(status < 400 ? undefined : (body ?? text)).toEqual(status < 400 ? undefined : errorBody(status));
+  expect(status < 400 ? undefined : (body ?? text)).toEqual(
+    status < 400 ? undefined : errorBody(status),
+  );
 }
 
 /** Texts that programs stumble over. */
@@ -82,7 +84,10 @@ const patch = fc.record({
   is_subscribed: field(true),
   ['__proto__x']: field(1),
 });
-const status = fc.oneof(value, fc.record({ value: field(1), timestamp: field('2023-02-23T14:00') }));
+const status = fc.oneof(
+  value,
+  fc.record({ value: field(1), timestamp: field('2023-02-23T14:00') }),
+);
 const uploadEntry = fc
   .record({
     podcast_guid: fc.constant('known'),
@@ -99,101 +104,141 @@ const uploadEntry = fc
   })
   .map((entry) => ({ ...entry, podcast_guid: podcast }));
 
-async function holds<Input>(arbitrary: fc.Arbitrary<Input>, ask: (input: Input) => Promise<Answer>): Promise<void> {
+async function holds<Input>(
+  arbitrary: fc.Arbitrary<Input>,
+  ask: (input: Input) => Promise<Answer>,
+): Promise<void> {
   await fc.assert(
     fc.asyncProperty(arbitrary, async (input) => expectMannerly(await ask(input))),
     { numRuns },
   );
 }
 
-describe('any input gets success or the body of an error, never 5xx', { timeout: full ? 300_000 : 30_000 }, () => {
-  test('any JSON as a body', async () => {
-    const routes = fc.constantFrom(
-      ['POST', '/subscriptions'] as const,
-      ['POST', '/episodes'] as const,
-      ['PATCH', '/subscriptions/'] as const,
-    );
-    await holds(fc.tuple(routes, value), ([[method, path], body]) =>
-      ann.send(method, path.endsWith('/') ? path + podcast : path, { body: body ?? null }),
-    );
-  });
+describe(
+  'any input gets success or the body of an error, never 5xx',
+  { timeout: full ? 300_000 : 30_000 },
+  () => {
+    test('any JSON as a body', async () => {
+      const routes = fc.constantFrom(
+        ['POST', '/subscriptions'] as const,
+        ['POST', '/episodes'] as const,
+        ['PATCH', '/subscriptions/'] as const,
+      );
+      await holds(fc.tuple(routes, value), ([[method, path], body]) =>
+        ann.send(method, path.endsWith('/') ? path + podcast : path, { body: body ?? null }),
+      );
+    });
 
-  test('any bytes as a body', async () => {
-    const bytes = fc.uint8Array({ maxLength: 200 }).map((raw) => new Uint8Array(raw));
-    await holds(bytes, (raw) => ann.send('POST', '/subscriptions', { raw }));
-  });
+    test('any bytes as a body', async () => {
+      const bytes = fc.uint8Array({ maxLength: 200 }).map((raw) => new Uint8Array(raw));
+      await holds(bytes, (raw) => ann.send('POST', '/subscriptions', { raw }));
+    });
 
-  test('entries of POST /subscriptions', async () => {
-    await holds(fc.array(subscribeEntry, { maxLength: 5 }), (subscriptions) =>
-      ann.post('/subscriptions', { subscriptions }),
-    );
-  });
+    test('entries of POST /subscriptions', async () => {
+      await holds(fc.array(subscribeEntry, { maxLength: 5 }), (subscriptions) =>
+        ann.post('/subscriptions', { subscriptions }),
+      );
+    });
 
-  test('entries of POST /episodes', async () => {
-    await holds(fc.array(fc.oneof(uploadEntry, uploadEntry, value), { maxLength: 5 }), (episodes) =>
-      ann.post('/episodes', { episodes }),
-    );
-  });
+    test('entries of POST /episodes', async () => {
+      await holds(
+        fc.array(fc.oneof(uploadEntry, uploadEntry, value), { maxLength: 5 }),
+        (episodes) => ann.post('/episodes', { episodes }),
+      );
+    });
 
-  test('fields of PATCH', async () => {
-    await holds(patch, (body) => ann.patch(`/subscriptions/${podcast}`, body));
-  });
+    test('fields of PATCH', async () => {
+      await holds(patch, (body) => ann.patch(`/subscriptions/${podcast}`, body));
+    });
 
-  test('any path', async () => {
-    const segment = fc.oneof(
-      fc.constantFrom('subscriptions', 'episodes', 'deletions', 'v1', '', '%zz', '%00', newGuid(), '1'),
-      text.map((name) => encodeURIComponent(name.replace(/\p{Surrogate}/gu, ''))).map((name) => name.slice(0, 3_000)),
-    );
-    const method = fc.constantFrom('GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS');
-    // The root is a page's where people's accounts are on the same address.
-    const paths = fc.array(segment, { minLength: 1, maxLength: 4 }).map((segments) => `/${segments.join('/')}`);
-    const path = paths.filter((where) => /[^/]/.test(where));
-    await fc.assert(
-      fc.asyncProperty(method, path, async (verb, where) => {
-        const answer = await ann.send(verb, where);
-        // HEAD has no body, and the reference page is one.
-        if (verb === 'HEAD' || where.startsWith('/docs')) return answer.status < 500;
-        expectMannerly(answer);
-        return true;
-      }),
-      { numRuns },
-    );
-  });
+    test('any path', async () => {
+      const segment = fc.oneof(
+        fc.constantFrom(
+          'subscriptions',
+          'episodes',
+          'deletions',
+          'v1',
+          '',
+          '%zz',
+          '%00',
+          newGuid(),
+          '1',
+        ),
+        text
+          .map((name) => encodeURIComponent(name.replace(/\p{Surrogate}/gu, '')))
+          .map((name) => name.slice(0, 3_000)),
+      );
+      const method = fc.constantFrom('GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS');
+      // The root is a page's where people's accounts are on the same address.
+      const paths = fc
+        .array(segment, { minLength: 1, maxLength: 4 })
+        .map((segments) => `/${segments.join('/')}`);
+      const path = paths.filter((where) => /[^/]/.test(where));
+      await fc.assert(
+        fc.asyncProperty(method, path, async (verb, where) => {
+          const answer = await ann.send(verb, where);
+          // HEAD has no body, and the reference page is one.
+          if (verb === 'HEAD' || where.startsWith('/docs')) return answer.status < 500;
+          expectMannerly(answer);
+          return true;
+        }),
+        { numRuns },
+      );
+    });
 
-  test('any query of a list: never an error', async () => {
-    const name = fc.oneof(fc.constantFrom('since', 'page', 'per_page', 'cursor'), text);
-    // Cut, so that five pairs stay within the bytes that a head may have; beyond them the answer is 431.
-    const pair = fc.tuple(name, text).map(([key, sent]): [string, string] => [key.slice(0, 500), sent.slice(0, 500)]);
-    const query = fc.array(pair, { maxLength: 5 }).map((pairs) => new URLSearchParams(pairs).toString());
-    await fc.assert(
-      fc.asyncProperty(fc.constantFrom('/subscriptions', '/episodes'), query, async (list, search) => {
-        expect((await ann.get(`${list}?${search}`)).status).toBe(200);
-      }),
-      { numRuns },
-    );
-  });
+    test('any query of a list: never an error', async () => {
+      const name = fc.oneof(fc.constantFrom('since', 'page', 'per_page', 'cursor'), text);
+      // Cut, so that five pairs stay within the bytes that a head may have; beyond them the answer is 431.
+      const pair = fc
+        .tuple(name, text)
+        .map(([key, sent]): [string, string] => [key.slice(0, 500), sent.slice(0, 500)]);
+      const query = fc
+        .array(pair, { maxLength: 5 })
+        .map((pairs) => new URLSearchParams(pairs).toString());
+      await fc.assert(
+        fc.asyncProperty(
+          fc.constantFrom('/subscriptions', '/episodes'),
+          query,
+          async (list, search) => {
+            expect((await ann.get(`${list}?${search}`)).status).toBe(200);
+          },
+        ),
+        { numRuns },
+      );
+    });
 
-  test('any header value that HTTP lets through', async () => {
-    const header = fc.string({ unit: 'grapheme-ascii', maxLength: 100 }).map((sent) => sent.trim());
-    const names = fc.constantFrom('if-none-match', 'idempotency-key', 'content-type', 'accept', 'accept-encoding');
-    await holds(fc.tuple(names, header), ([name, sent]) =>
-      ann.post('/subscriptions', { subscriptions: [] }, { [name]: sent }),
-    );
-  });
+    test('any header value that HTTP lets through', async () => {
+      const header = fc
+        .string({ unit: 'grapheme-ascii', maxLength: 100 })
+        .map((sent) => sent.trim());
+      const names = fc.constantFrom(
+        'if-none-match',
+        'idempotency-key',
+        'content-type',
+        'accept',
+        'accept-encoding',
+      );
+      await holds(fc.tuple(names, header), ([name, sent]) =>
+        ann.post('/subscriptions', { subscriptions: [] }, { [name]: sent }),
+      );
+    });
 
-  test('and everything still works afterwards', async () => {
-    const bob = await User.fresh();
-    const guid = await bob.subscribed();
-    await bob.uploaded(episode(guid, 1));
-    expect((await bob.episodes()).total).toBe(1);
-    expect((await ann.subscriptions({ per_page: 1_000 })).total).toBeGreaterThan(0);
-  });
-});
+    test('and everything still works afterwards', async () => {
+      const bob = await User.fresh();
+      const guid = await bob.subscribed();
+      await bob.uploaded(episode(guid, 1));
+      expect((await bob.episodes()).total).toBe(1);
+      expect((await ann.subscriptions({ per_page: 1_000 })).total).toBeGreaterThan(0);
+    });
+  },
+);
 
 describe('names that are special to JavaScript are names like any other', () => {
   test.each(['__proto__', 'constructor', 'prototype'])('%s', async (name) => {
     const raw = `{"subscriptions":[{"feed_url":"${feed(1)}","${name}":{"guid":"x"}}],"${name}":{"subscriptions":1}}`;
-    const answer = await (await User.fresh()).send<{ success: unknown[] }>('POST', '/subscriptions', { raw });
+    const answer = await (
+      await User.fresh()
+    ).send<{ success: unknown[] }>('POST', '/subscriptions', { raw });
     expect([answer.status, answer.body.success.length]).toEqual([200, 1]);
   });
 
@@ -205,8 +250,11 @@ describe('names that are special to JavaScript are names like any other', () => 
       const bob = await User.fresh();
       const guid = await bob.subscribed();
       const entry = `{"podcast_guid":"${guid}","episode_guid":"${name}",${valueless},${more}}`;
-      const answer = await bob.send<UploadAnswer>('POST', '/episodes', { raw: `{"episodes":[${entry}]}` });
-      const { podcast_guid, episode_guid, title, new_status, played_status } = answer.body.success[0] ?? {};
+      const answer = await bob.send<UploadAnswer>('POST', '/episodes', {
+        raw: `{"episodes":[${entry}]}`,
+      });
+      const { podcast_guid, episode_guid, title, new_status, played_status } =
+        answer.body.success[0] ?? {};
       const shown = { podcast_guid, episode_guid, title, new_status, played_status };
       expect(shown).toEqual({ podcast_guid: guid, episode_guid: name, title: '' });
     },
@@ -215,6 +263,8 @@ describe('names that are special to JavaScript are names like any other', () => 
   test('a JSON nested beyond any use is 405', async () => {
     const raw = `{"subscriptions":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
     expectMannerly(await ann.send('POST', '/subscriptions', { raw }));
-    expectMannerly(await ann.send('POST', '/episodes', { raw: raw.replace('subscriptions', 'episodes') }));
+    expectMannerly(
+      await ann.send('POST', '/episodes', { raw: raw.replace('subscriptions', 'episodes') }),
+    );
   });
 });

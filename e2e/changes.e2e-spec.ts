@@ -28,7 +28,10 @@ describe('GET /changes', () => {
     const writer = await User.fresh({ scope: 'write:subscriptions' });
     expect(await writer.get('/changes')).toMatchObject({ status: 401, body: errorBody(401) });
     expect(await writer.send('GET', '/changes', { token: 'x' })).toMatchObject({ status: 401 });
-    expect(await (await User.fresh()).post('/changes', {})).toMatchObject({ status: 405, body: errorBody(405) });
+    expect(await (await User.fresh()).post('/changes', {})).toMatchObject({
+      status: 405,
+      body: errorBody(405),
+    });
   });
 
   test('is its headers alone for HEAD', async () => {

@@ -30,7 +30,9 @@ describe('every operation', () => {
       ['invalid_url'],
     ]);
     const guid = success[0]?.guid ?? '';
-    expect(await api.updateSubscription(guid, { is_subscribed: false })).toMatchObject({ is_subscribed: false });
+    expect(await api.updateSubscription(guid, { is_subscribed: false })).toMatchObject({
+      is_subscribed: false,
+    });
     expect(await api.getSubscription(guid)).toMatchObject({ guid, is_subscribed: false });
     const page = await api.listSubscriptions();
     expect(page).toMatchObject({ total: 1, page: 1, perPage: 50, subscriptions: [{ guid }] });
@@ -39,7 +41,9 @@ describe('every operation', () => {
       syncTimestamp: page.syncTimestamp,
     });
     const { deletion_id } = await api.deleteSubscription(guid);
-    await eventually(async () => expect(await api.getDeletion(deletion_id)).toMatchObject({ status: 'SUCCESS' }));
+    await eventually(async () =>
+      expect(await api.getDeletion(deletion_id)).toMatchObject({ status: 'SUCCESS' }),
+    );
     expect(await codeOf(api.getSubscription(guid))).toBe('deleted');
     expect(await codeOf(api.getSubscription(newGuid()))).toBe('not_found');
     expect(await codeOf(api.updateSubscription(guid, {}))).toBe('invalid');
@@ -58,13 +62,24 @@ describe('every operation', () => {
     const api = await fresh();
     const { success } = await api.addSubscriptions([{ feed_url: 'https://a.example/feed' }]);
     const podcast_guid = success[0]?.guid ?? '';
-    const episodes = Array.from({ length: 5 }, (_, n) => ({ podcast_guid, episode_guid: `e${n}`, title: `${n}` }));
-    const uploaded = await api.uploadEpisodes([...episodes, { podcast_guid: newGuid(), episode_guid: 'x' }]);
+    const episodes = Array.from({ length: 5 }, (_, n) => ({
+      podcast_guid,
+      episode_guid: `e${n}`,
+      title: `${n}`,
+    }));
+    const uploaded = await api.uploadEpisodes([
+      ...episodes,
+      { podcast_guid: newGuid(), episode_guid: 'x' },
+    ]);
     expect(uploaded.success).toHaveLength(5);
     expect(uploaded.failure).toMatchObject([{ code: 'unknown_subscription' }]);
     const pages = [];
     for await (const page of api.episodes({ perPage: 2 })) pages.push(page);
-    expect(pages.map((page) => page.episodes.map((episode) => episode.title))).toEqual([['0', '1'], ['2', '3'], ['4']]);
+    expect(pages.map((page) => page.episodes.map((episode) => episode.title))).toEqual([
+      ['0', '1'],
+      ['2', '3'],
+      ['4'],
+    ]);
     expect(new Set(pages.map((page) => page.syncTimestamp)).size).toBe(1);
     const since = pages[0]?.syncTimestamp;
     expect(await api.listEpisodes({ since })).toMatchObject({ total: 0, episodes: [] });
@@ -76,7 +91,9 @@ describe('through a network that fails', () => {
   type Fault = 'answer is lost' | 'cut' | 'busy' | 'page' | 'limited for an hour' | 'silent';
   const faults: Fault[] = [];
   let seen: { method: string; key: string | undefined; authorization: string | undefined }[] = [];
-  const proxy = createServer((request, response) => void pass(request, response).catch(() => response.destroy()));
+  const proxy = createServer(
+    (request, response) => void pass(request, response).catch(() => response.destroy()),
+  );
   let proxyUrl = '';
 
   async function pass(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -87,17 +104,27 @@ describe('through a network that fails', () => {
     if (fault === 'cut') return void response.destroy();
     if (fault === 'silent') return;
     if (fault === 'busy') return void response.writeHead(503, { 'retry-after': '0' }).end();
-    if (fault === 'limited for an hour') return void response.writeHead(429, { 'retry-after': '3600' }).end();
-    if (fault === 'page') return void response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>Sign in');
+    if (fault === 'limited for an hour')
+      return void response.writeHead(429, { 'retry-after': '3600' }).end();
+    if (fault === 'page')
+      return void response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>Sign in');
     const answer = await fetch(`${baseUrl}${request.url}`, {
       method: request.method ?? 'GET',
-      headers: { authorization, ...(type && { 'content-type': type }), ...(key && { 'idempotency-key': String(key) }) },
+      headers: {
+        authorization,
+        ...(type && { 'content-type': type }),
+        ...(key && { 'idempotency-key': String(key) }),
+      },
       ...(body.length > 0 && { body }),
     });
     const text = await answer.text();
     if (fault === 'answer is lost') return void response.destroy();
-    const [kind, stamp] = ['content-type', 'sync-timestamp'].map((name) => answer.headers.get(name) ?? '');
-    response.writeHead(answer.status, { 'content-type': kind, ...(stamp && { 'sync-timestamp': stamp }) }).end(text);
+    const [kind, stamp] = ['content-type', 'sync-timestamp'].map(
+      (name) => answer.headers.get(name) ?? '',
+    );
+    response
+      .writeHead(answer.status, { 'content-type': kind, ...(stamp && { 'sync-timestamp': stamp }) })
+      .end(text);
   }
 
   beforeAll(async () => {
@@ -129,13 +156,18 @@ describe('through a network that fails', () => {
 
   test('a long Retry-After is for the caller to wait for', async () => {
     const api = await through({}, 'limited for an hour');
-    await expect(api.getSubscription(newGuid())).rejects.toMatchObject({ code: 'too_many', retryAfter: 3_600 });
+    await expect(api.getSubscription(newGuid())).rejects.toMatchObject({
+      code: 'too_many',
+      retryAfter: 3_600,
+    });
     expect(seen).toHaveLength(1);
   });
 
   test("a page that is not the API's is never taken for an answer, nor asked for again", async () => {
     const api = await through({}, 'page');
-    expect(await codeOf(api.addSubscriptions([{ feed_url: 'https://a.example/feed' }]))).toBe('unexpected');
+    expect(await codeOf(api.addSubscriptions([{ feed_url: 'https://a.example/feed' }]))).toBe(
+      'unexpected',
+    );
     expect(seen).toHaveLength(1);
   });
 
@@ -146,7 +178,9 @@ describe('through a network that fails', () => {
     const call = codeOf(api.getSubscription(newGuid(), { signal: abort.signal }));
     abort.abort();
     expect(await call).toBe('aborted');
-    expect(await codeOf(api.getSubscription(newGuid(), { signal: AbortSignal.timeout(0) }))).toBe('timeout');
+    expect(await codeOf(api.getSubscription(newGuid(), { signal: AbortSignal.timeout(0) }))).toBe(
+      'timeout',
+    );
   });
 
   test('of many requests with a token that is refused one asks for a new one', async () => {
@@ -160,14 +194,19 @@ describe('through a network that fails', () => {
       return (current = good);
     };
     const api = await through({ token: renew });
-    const totals = await Promise.all(Array.from({ length: 5 }, async () => (await api.listSubscriptions()).total));
+    const totals = await Promise.all(
+      Array.from({ length: 5 }, async () => (await api.listSubscriptions()).total),
+    );
     expect([totals, asked]).toEqual([[0, 0, 0, 0, 0], ['expired']]);
   });
 
   test('a token that is refused again is the end of it', async () => {
     const api = await through({ token: (context) => (context ? 'second' : 'first') });
     expect(await codeOf(api.listSubscriptions())).toBe('unauthorized');
-    expect(seen.map(({ authorization }) => authorization)).toEqual(['Bearer first', 'Bearer second']);
+    expect(seen.map(({ authorization }) => authorization)).toEqual([
+      'Bearer first',
+      'Bearer second',
+    ]);
   });
 });
 

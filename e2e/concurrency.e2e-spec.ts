@@ -24,14 +24,21 @@ describe('crossing writes', () => {
   /** Two subscriptions with declared guids. */
   async function userWithTwo() {
     const ann = await User.fresh();
-    return { ann, x: await ann.subscribed(feed('x'), newGuid()), y: await ann.subscribed(feed('y'), newGuid()) };
+    return {
+      ann,
+      x: await ann.subscribed(feed('x'), newGuid()),
+      y: await ann.subscribed(feed('y'), newGuid()),
+    };
   }
 
   test('merges of two subscriptions into each other leave one that owns everything', async () => {
     for (let round = 0; round < rounds; round += 1) {
       const { ann, x, y } = await userWithTwo();
       await ann.upload(episode(x, 1), episode(y, 1), episode(y, 2));
-      await Promise.all([ann.update(x, { new_feed_url: feed('y') }), ann.update(y, { new_feed_url: feed('x') })]);
+      await Promise.all([
+        ann.update(x, { new_feed_url: feed('y') }),
+        ann.update(y, { new_feed_url: feed('x') }),
+      ]);
       const [ofX, ofY] = [await ann.subscription(x), await ann.subscription(y)];
       expect(ofX.new_guid ?? ofX.guid).toBe(ofY.new_guid ?? ofY.guid);
       expect((await ann.episodes()).total).toBe(2);
@@ -45,14 +52,20 @@ describe('crossing writes', () => {
       const id = await ann.requestDeletion(y);
       await ann.update(x, { new_feed_url: feed('y') });
       const { status } = await ann.ended(id);
-      expect(await ann.subscription(x)).toMatchObject({ guid: x, feed_url: feed('y'), is_subscribed: true });
+      expect(await ann.subscription(x)).toMatchObject({
+        guid: x,
+        feed_url: feed('y'),
+        is_subscribed: true,
+      });
       expect((await ann.episodes()).total).toBe(status === 'SUCCESS' ? 1 : 2);
     }
   });
 
   test('uploads during a merge are never lost', async () => {
     const { ann, x, y } = await userWithTwo();
-    const uploads = Promise.all(numbers(20).map((n) => ann.uploaded(episode(n % 2 === 0 ? x : y, n))));
+    const uploads = Promise.all(
+      numbers(20).map((n) => ann.uploaded(episode(n % 2 === 0 ? x : y, n))),
+    );
     await ann.update(x, { new_feed_url: feed('y') });
     await uploads;
     const { total, episodes } = await ann.episodes();

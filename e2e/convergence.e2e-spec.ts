@@ -42,7 +42,11 @@ const step = fc.oneof(
   fc.record({
     kind: fc.constant('patch' as const),
     guid,
-    patch: fc.record({ new_feed_url: maybe(url), new_guid: maybe(guid), is_subscribed: maybe(fc.boolean()) }),
+    patch: fc.record({
+      new_feed_url: maybe(url),
+      new_guid: maybe(guid),
+      is_subscribed: maybe(fc.boolean()),
+    }),
   }),
   fc.record({ kind: fc.constant('delete' as const), guid }),
   fc.record({ kind: fc.constant('poll' as const) }),
@@ -54,10 +58,21 @@ type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 const passedOn: Step[] = [
   { kind: 'post', entries: [{ feed_url: feed(1), guid: undefined }] },
   { kind: 'post', entries: [{ feed_url: feed(2), guid: guids[0] }] },
-  { kind: 'patch', guid: guids[0]!, patch: { new_feed_url: undefined, new_guid: guids[1], is_subscribed: undefined } },
+  {
+    kind: 'patch',
+    guid: guids[0]!,
+    patch: { new_feed_url: undefined, new_guid: guids[1], is_subscribed: undefined },
+  },
   { kind: 'delete', guid: guids[1]! },
-  { kind: 'post', entries: [guids[2], guids[0]].map((name) => ({ feed_url: feed(1), guid: name })) },
-  { kind: 'patch', guid: guids[2]!, patch: { new_feed_url: undefined, new_guid: guids[0], is_subscribed: undefined } },
+  {
+    kind: 'post',
+    entries: [guids[2], guids[0]].map((name) => ({ feed_url: feed(1), guid: name })),
+  },
+  {
+    kind: 'patch',
+    guid: guids[2]!,
+    patch: { new_feed_url: undefined, new_guid: guids[0], is_subscribed: undefined },
+  },
 ];
 
 /** Does one step; what names nothing or says nothing is refused, and nothing worse. */
@@ -68,10 +83,15 @@ async function run(ann: User, copy: Copy, doing: Step): Promise<void> {
     return;
   }
   if (doing.kind === 'patch') {
-    assert.include([200, 404, 405], (await ann.patch(`/subscriptions/${doing.guid}`, doing.patch)).status);
+    assert.include(
+      [200, 404, 405],
+      (await ann.patch(`/subscriptions/${doing.guid}`, doing.patch)).status,
+    );
     return;
   }
-  const { status, body } = await ann.delete<{ deletion_id?: number }>(`/subscriptions/${doing.guid}`);
+  const { status, body } = await ann.delete<{ deletion_id?: number }>(
+    `/subscriptions/${doing.guid}`,
+  );
   assert.include([202, 404], status);
   if (body.deletion_id !== undefined) await ann.ended(body.deletion_id);
 }
@@ -85,15 +105,21 @@ test('whatever is added, renamed, moved, merged and deleted, a client that polls
       await follower.poll();
       const reader = new Copy(ann);
       await reader.poll();
-      expect(Object.fromEntries(follower.subscriptions)).toEqual(Object.fromEntries(reader.subscriptions));
+      expect(Object.fromEntries(follower.subscriptions)).toEqual(
+        Object.fromEntries(reader.subscriptions),
+      );
       // No two that are there share a URL, and each answers to its guid.
-      const present = [...reader.subscriptions.values()].filter(({ deleted }) => deleted === undefined);
+      const present = [...reader.subscriptions.values()].filter(
+        ({ deleted }) => deleted === undefined,
+      );
       const urls = present.map(({ feed_url }) => feed_url);
       expect(new Set(urls).size).toBe(urls.length);
       for (const [name, { deleted, ...shown }] of reader.subscriptions) {
         const { status, body } = await ann.get(`/subscriptions/${name}`);
         const live = { status: 200, body: { guid: name, ...shown } };
-        expect({ status, body }).toEqual(deleted === undefined ? live : { status: 410, body: errorBody(410) });
+        expect({ status, body }).toEqual(
+          deleted === undefined ? live : { status: 410, body: errorBody(410) },
+        );
       }
     }),
     { numRuns: full ? 500 : 25, examples: [[passedOn]] },

@@ -10,7 +10,11 @@ const list = (header: string | null) => (header ?? '').toLowerCase().split(/, */
 describe('a CORS preflight', () => {
   const preflight = (path: string, from: string, method: string, headers = 'authorization') =>
     send('OPTIONS', path, {
-      headers: { origin: from, 'access-control-request-method': method, 'access-control-request-headers': headers },
+      headers: {
+        origin: from,
+        'access-control-request-method': method,
+        'access-control-request-headers': headers,
+      },
     });
 
   test.each([
@@ -80,5 +84,8 @@ describe('an answer to a web page', () => {
 
 test('an OPTIONS that is no preflight is a method like any other: 401 without a credential, 405 with one', async () => {
   expectError(await send('OPTIONS', '/subscriptions', { headers: { origin } }), 401);
-  expectError(await (await User.fresh()).send('OPTIONS', '/subscriptions', { headers: { origin } }), 405);
+  expectError(
+    await (await User.fresh()).send('OPTIONS', '/subscriptions', { headers: { origin } }),
+    405,
+  );
 });

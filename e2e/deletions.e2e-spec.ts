@@ -11,7 +11,9 @@ const [urlA, urlB] = [feed('a'), feed('b')];
 async function userWithTombstone() {
   const ann = await User.fresh();
   const guid = await ann.subscribed(urlA, newGuid());
-  const made = await ann.uploaded(episode(guid, 1, { played_status: { value: true, timestamp: '2023-02-23T14:00' } }));
+  const made = await ann.uploaded(
+    episode(guid, 1, { played_status: { value: true, timestamp: '2023-02-23T14:00' } }),
+  );
   const { sync } = await ann.subscriptions();
   await ann.deleted(guid);
   return { ann, guid, syncId: made.sync_id, sync };
@@ -23,7 +25,10 @@ describe('DELETE', () => {
     const answer = await ann.delete<DeletionAccepted>(`/subscriptions/${await ann.subscribed()}`);
     expect([answer.status, answer.body]).toEqual([
       202,
-      { deletion_id: expect.any(Number), message: 'Deletion request was received and will be processed' },
+      {
+        deletion_id: expect.any(Number),
+        message: 'Deletion request was received and will be processed',
+      },
     ]);
     expect(Number.isSafeInteger(answer.body.deletion_id) && answer.body.deletion_id > 0).toBe(true);
   });
@@ -33,7 +38,11 @@ describe('DELETE', () => {
     const id = await ann.requestDeletion(await ann.subscribed());
     const first = await ann.get<Deletion>(`/deletions/${id}`);
     const pending = { deletion_id: id, status: 'PENDING', message: 'Deletion is pending' };
-    const success = { deletion_id: id, status: 'SUCCESS', message: 'Subscription deleted successfully' };
+    const success = {
+      deletion_id: id,
+      status: 'SUCCESS',
+      message: 'Subscription deleted successfully',
+    };
     expect([pending, success]).toContainEqual(first.body);
     expect(await ann.ended(id)).toEqual(success);
     expect((await ann.get(`/deletions/${id}`)).body).toEqual(success);
@@ -52,7 +61,13 @@ describe('a deleted subscription', () => {
     const { total, subscriptions } = await ann.subscriptions();
     const deleted = subscriptions[0]?.deleted;
     expect(deleted).toMatch(stampForm);
-    const tombstone = { feed_url: urlA, guid, is_subscribed: false, subscription_changed: deleted, deleted };
+    const tombstone = {
+      feed_url: urlA,
+      guid,
+      is_subscribed: false,
+      subscription_changed: deleted,
+      deleted,
+    };
     expect({ total, subscriptions }).toEqual({ total: 1, subscriptions: [tombstone] });
     expect((await ann.subscriptions({ since: sync })).subscriptions).toEqual([tombstone]);
     expect((await ann.subscriptions()).sync).toBe(deleted);
@@ -68,9 +83,14 @@ describe('a deleted subscription', () => {
   test('has no episodes any more, takes none, and frees their sync_ids', async () => {
     const { ann, guid, syncId } = await userWithTombstone();
     expect((await ann.episodes()).total).toBe(0);
-    expect(await ann.refused(episode(guid, 1))).toMatchObject({ podcast_guid: guid, code: 'unknown_subscription' });
+    expect(await ann.refused(episode(guid, 1))).toMatchObject({
+      podcast_guid: guid,
+      code: 'unknown_subscription',
+    });
     const other = await ann.subscribed(urlB);
-    expect(await ann.uploaded(episode(other, 2, { sync_id: syncId }))).toMatchObject({ sync_id: syncId });
+    expect(await ann.uploaded(episode(other, 2, { sync_id: syncId }))).toMatchObject({
+      sync_id: syncId,
+    });
   });
 });
 
@@ -89,14 +109,27 @@ describe('POST brings a deleted subscription back, without its episodes', () => 
 describe('GET /deletions/{id}', () => {
   test('is 405 with an id that is no positive safe integer of decimal digits', async () => {
     const ann = await User.fresh();
-    for (const id of ['0', '-1', '1.5', 'x', '1e3', '0x1', '+1', '%201', '9007199254740992', '٣', '%00'])
+    for (const id of [
+      '0',
+      '-1',
+      '1.5',
+      'x',
+      '1e3',
+      '0x1',
+      '+1',
+      '%201',
+      '9007199254740992',
+      '٣',
+      '%00',
+    ])
       expectError(await ann.get(`/deletions/${id}`), 405);
   });
 
   test("is 404 for nothing and for another user's", async () => {
     const [ann, bob] = [await User.fresh(), await User.fresh()];
     const id = await ann.requestDeletion(await ann.subscribed());
-    for (const other of [id, 9_007_199_254_740_991]) expectError(await bob.get(`/deletions/${other}`), 404);
+    for (const other of [id, 9_007_199_254_740_991])
+      expectError(await bob.get(`/deletions/${other}`), 404);
     expect((await ann.get(`/deletions/${id}`)).status).toBe(200);
   });
 });

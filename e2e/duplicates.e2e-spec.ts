@@ -10,7 +10,9 @@ const full = Boolean(process.env.TEST_FULL);
 const moves = ['http://old.example/feed', 'https://old.example/feed', 'https://new.example/feed'];
 /** Which of three devices know the guid that the feed declares. */
 const devices = [false, true, true];
-const arrivals = moves.flatMap((feedUrl) => devices.map((knowsGuid, device) => ({ feedUrl, knowsGuid, device })));
+const arrivals = moves.flatMap((feedUrl) =>
+  devices.map((knowsGuid, device) => ({ feedUrl, knowsGuid, device })),
+);
 
 /** Sends what each device says of each address, in this order; each then uploads the same episode, later each time. */
 async function sync(order: typeof arrivals) {
@@ -24,7 +26,9 @@ async function sync(order: typeof arrivals) {
     const guid = String(body.success[0]?.guid);
     known.add(guid);
     await ann.uploaded(
-      episode(guid, 1, { playback_position: { value: minute, timestamp: `2023-02-23T14:0${minute}` } }),
+      episode(guid, 1, {
+        playback_position: { value: minute, timestamp: `2023-02-23T14:0${minute}` },
+      }),
     );
   }
   return { ann, declared, known: [...known] };
@@ -32,20 +36,28 @@ async function sync(order: typeof arrivals) {
 
 test('three devices, two of which know the declared guid, through a move to https and to another host: one subscription, one state of each episode, and every guid leads to it', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.shuffledSubarray(arrivals, { minLength: arrivals.length }), async (order) => {
-      const { ann, declared, known } = await sync(order);
-      const { subscriptions } = await ann.subscriptions({ per_page: 100 });
-      // Pointers lead to the one in one step.
-      const [current, ...others] = new Set(subscriptions.map(({ guid, new_guid }) => new_guid ?? guid));
-      expect(others).toEqual([]);
-      for (const guid of [declared, ...known]) {
-        const shown = await ann.subscription(guid);
-        expect([shown.new_guid ?? shown.guid, shown.is_subscribed]).toEqual([current, true]);
-      }
-      const { episodes } = await ann.episodes();
-      expect(episodes).toHaveLength(1);
-      expect(episodes[0]).toMatchObject({ podcast_guid: current, playback_position: { value: order.length - 1 } });
-    }),
+    fc.asyncProperty(
+      fc.shuffledSubarray(arrivals, { minLength: arrivals.length }),
+      async (order) => {
+        const { ann, declared, known } = await sync(order);
+        const { subscriptions } = await ann.subscriptions({ per_page: 100 });
+        // Pointers lead to the one in one step.
+        const [current, ...others] = new Set(
+          subscriptions.map(({ guid, new_guid }) => new_guid ?? guid),
+        );
+        expect(others).toEqual([]);
+        for (const guid of [declared, ...known]) {
+          const shown = await ann.subscription(guid);
+          expect([shown.new_guid ?? shown.guid, shown.is_subscribed]).toEqual([current, true]);
+        }
+        const { episodes } = await ann.episodes();
+        expect(episodes).toHaveLength(1);
+        expect(episodes[0]).toMatchObject({
+          podcast_guid: current,
+          playback_position: { value: order.length - 1 },
+        });
+      },
+    ),
     { numRuns: full ? 150 : 25 },
   );
 });

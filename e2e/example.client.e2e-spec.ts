@@ -26,13 +26,19 @@ afterAll(() => rmSync(folder, { recursive: true }));
 async function run(device: string, ...args: string[]): Promise<Device> {
   const file = join(folder, `${device}.json`);
   const environment = { PATH: process.env['PATH'], BASE_URL: baseUrl, TOKEN: credential };
-  await promisify(execFile)('node', ['docs/examples/example.client.mjs', file, ...args], { env: environment });
+  await promisify(execFile)('node', ['docs/examples/example.client.mjs', file, ...args], {
+    env: environment,
+  });
   return JSON.parse(readFileSync(file, 'utf8')) as Device;
 }
 
 async function send(method: string, path: string, body?: object): Promise<void> {
   const headers = { authorization: `Bearer ${credential}`, 'content-type': 'application/json' };
-  const answer = await fetch(`${baseUrl}${path}`, { method, headers, body: body && JSON.stringify(body) });
+  const answer = await fetch(`${baseUrl}${path}`, {
+    method,
+    headers,
+    body: body && JSON.stringify(body),
+  });
   expect(answer.ok).toBe(true);
 }
 
@@ -44,7 +50,9 @@ it('the example client works offline, and devices that have synced know the same
   });
   const metadata = { episode_guid: 'ep-1', title: 'One', publish_date: '2023-02-23T14:00:00Z' };
   const urls = { enclosure_url: 'https://podnews.net/1.mp3', episode_url: 'https://podnews.net/1' };
-  await send('POST', '/episodes', { episodes: [{ podcast_guid: podcast, sync_id: episode, ...metadata, ...urls }] });
+  await send('POST', '/episodes', {
+    episodes: [{ podcast_guid: podcast, sync_id: episode, ...metadata, ...urls }],
+  });
   await run('laptop', 'sync');
   await run('phone', 'play', podcast, episode, '90');
   await run('laptop', 'play', podcast, episode, '120');
@@ -52,7 +60,10 @@ it('the example client works offline, and devices that have synced know the same
   await run('laptop', 'sync');
   const { waiting: _sent, ...phone } = await run('phone', 'sync');
   expect(phone.episodes[episode]?.playback_position.value).toBe(120);
-  expect(await run('laptop', 'sync')).toMatchObject({ subscriptions: phone.subscriptions, episodes: phone.episodes });
+  expect(await run('laptop', 'sync')).toMatchObject({
+    subscriptions: phone.subscriptions,
+    episodes: phone.episodes,
+  });
 
   await send('PATCH', `/subscriptions/${podcast}`, { new_guid: crypto.randomUUID() });
   await run('phone', 'subscribe', 'https://example.com/other.xml');

@@ -16,17 +16,24 @@ test('the example app on the SDK works offline, syncs, and shows what another de
   const environment = { PATH: process.env['PATH'], API: baseUrl, TOKEN: await token() };
   const run = async (device: string, args: string[], env: object = {}) => {
     const options = { env: { ...environment, ...env } };
-    return (await promisify(execFile)('node', [program, join(folder, device), ...args], options)).stdout;
+    return (await promisify(execFile)('node', [program, join(folder, device), ...args], options))
+      .stdout;
   };
   // Nobody listens there.
-  const offline = await run('phone.json', ['play', feed, 'one', '90'], { API: 'http://127.0.0.1:9' });
+  const offline = await run('phone.json', ['play', feed, 'one', '90'], {
+    API: 'http://127.0.0.1:9',
+  });
   expect(offline).toBe(`● ${feed} (not sent yet)\n    one: 90 s\n`);
 
-  const watching = spawn('node', [program, join(folder, 'laptop.json'), 'watch'], { env: environment });
+  const watching = spawn('node', [program, join(folder, 'laptop.json'), 'watch'], {
+    env: environment,
+  });
   let shown = '';
   watching.stdout.on('data', (chunk: Buffer) => (shown += chunk.toString()));
   try {
-    expect(await run('phone.json', ['play', feed, 'one', '120'])).toBe(`● ${feed}\n    one: 120 s\n`);
+    expect(await run('phone.json', ['play', feed, 'one', '120'])).toBe(
+      `● ${feed}\n    one: 120 s\n`,
+    );
     await eventually(async () => expect(shown).toContain(`● ${feed}\n    one: 120 s\n`));
   } finally {
     watching.kill('SIGINT');

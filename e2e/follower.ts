@@ -38,7 +38,8 @@ export class Follower {
       text += decoder.decode(chunk, { stream: true });
       const events = text.split('\n\n');
       text = events.pop() as string;
-      for (const event of events) if (event !== ':') this.stamps.push(/^event: changed\ndata: (\S+)$/.exec(event)![1]!);
+      for (const event of events)
+        if (event !== ':') this.stamps.push(/^event: changed\ndata: (\S+)$/.exec(event)![1]!);
     }
   }
 }

@@ -48,9 +48,16 @@ test('a client that is generated from the description makes a round trip', async
   expect(subscribed).toMatchObject({ success: [{ guid: podcast }], failure: [] });
   const playback_position = { value: 90, timestamp: '2026-01-01T00:00' };
   const episodes = [{ podcast_guid: podcast, episode_guid: 'one', playback_position }];
-  expect(await called('episodeUpload', { body: { episodes } })).toMatchObject({ success: episodes });
-  expect(await called('episodeList', { query: { per_page: 1 } })).toMatchObject({ total: 1, episodes });
-  expect(await called('subscriptionUpdate', { path, body: { is_subscribed: false } })).toMatchObject({
+  expect(await called('episodeUpload', { body: { episodes } })).toMatchObject({
+    success: episodes,
+  });
+  expect(await called('episodeList', { query: { per_page: 1 } })).toMatchObject({
+    total: 1,
+    episodes,
+  });
+  expect(
+    await called('subscriptionUpdate', { path, body: { is_subscribed: false } }),
+  ).toMatchObject({
     is_subscribed: false,
   });
   const deletion = await called('subscriptionDelete', { path });

@@ -8,17 +8,27 @@ import { User } from './user.js';
 
 /** An answer as it travels: `fetch` would undo the coding. */
 function coded(method: string, path: string, credential: string, headers: Record<string, string>) {
-  return new Promise<{ status: number; headers: Record<string, unknown>; body: Buffer }>((resolve, reject) => {
-    const sent = { authorization: `Bearer ${credential}`, ...headers };
-    const asked = request(`${baseUrl}${path}`, { method, headers: sent, agent: false }, (answer) => {
-      const chunks: Buffer[] = [];
-      answer.on('data', (chunk: Buffer) => chunks.push(chunk));
-      answer.on('end', () =>
-        resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: Buffer.concat(chunks) }),
+  return new Promise<{ status: number; headers: Record<string, unknown>; body: Buffer }>(
+    (resolve, reject) => {
+      const sent = { authorization: `Bearer ${credential}`, ...headers };
+      const asked = request(
+        `${baseUrl}${path}`,
+        { method, headers: sent, agent: false },
+        (answer) => {
+          const chunks: Buffer[] = [];
+          answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+          answer.on('end', () =>
+            resolve({
+              status: answer.statusCode ?? 0,
+              headers: answer.headers,
+              body: Buffer.concat(chunks),
+            }),
+          );
+        },
       );
-    });
-    asked.on('error', reject).end();
-  });
+      asked.on('error', reject).end();
+    },
+  );
 }
 
 let ann: User;
@@ -35,7 +45,9 @@ describe('a list above 1 KB is compressed for those who ask', () => {
     ['gzip;q=1, br;q=0', 'gzip', gunzipSync],
   ] as const)('%s', async (accept, coding, decoded) => {
     const plain = await coded('GET', '/subscriptions', ann.credential, {});
-    const answer = await coded('GET', '/subscriptions', ann.credential, { 'accept-encoding': accept });
+    const answer = await coded('GET', '/subscriptions', ann.credential, {
+      'accept-encoding': accept,
+    });
     expect(answer.headers['content-encoding']).toBe(coding);
     expect(decoded(answer.body).equals(plain.body)).toBe(true);
     expect(answer.body.length).toBeLessThan(plain.body.length / 4);
@@ -47,20 +59,29 @@ describe('a list above 1 KB is compressed for those who ask', () => {
   test('and for nobody else', async () => {
     for (const accept of ['identity', 'deflate', 'br;q=0', ''])
       expect(
-        (await coded('GET', '/subscriptions', ann.credential, { 'accept-encoding': accept })).headers,
+        (await coded('GET', '/subscriptions', ann.credential, { 'accept-encoding': accept }))
+          .headers,
       ).not.toHaveProperty('content-encoding');
   });
 
   test('but not a short one', async () => {
-    const { headers } = await coded('GET', '/episodes', ann.credential, { 'accept-encoding': 'gzip' });
+    const { headers } = await coded('GET', '/episodes', ann.credential, {
+      'accept-encoding': 'gzip',
+    });
     expect(headers).not.toHaveProperty('content-encoding');
   });
 
   test('and can be asked for again by its ETag: 304 without a body or a coding', async () => {
-    const { headers } = await coded('GET', '/subscriptions', ann.credential, { 'accept-encoding': 'gzip' });
+    const { headers } = await coded('GET', '/subscriptions', ann.credential, {
+      'accept-encoding': 'gzip',
+    });
     const again = { 'accept-encoding': 'br', 'if-none-match': String(headers['etag']) };
     const answer = await coded('GET', '/subscriptions', ann.credential, again);
-    expect([answer.status, answer.body.length, answer.headers['content-encoding']]).toEqual([304, 0, undefined]);
+    expect([answer.status, answer.body.length, answer.headers['content-encoding']]).toEqual([
+      304,
+      0,
+      undefined,
+    ]);
   });
 
   test('HEAD tells the length of GET, or none where GET would be compressed', async () => {
@@ -70,12 +91,17 @@ describe('a list above 1 KB is compressed for those who ask', () => {
     };
     const plain = await length('GET', {});
     expect(await length('HEAD', {})).toEqual(plain);
-    expect(await length('HEAD', { 'accept-encoding': 'gzip' })).toEqual([...plain.slice(0, 2), undefined]);
+    expect(await length('HEAD', { 'accept-encoding': 'gzip' })).toEqual([
+      ...plain.slice(0, 2),
+      undefined,
+    ]);
   });
 
   test('a request body is never decompressed: 405', async () => {
     const headers = { 'content-encoding': 'gzip' };
-    const raw = new Uint8Array(Buffer.from('1f8b08000000000000ffab564a2c2dc9c82f5272000000ffff', 'hex'));
+    const raw = new Uint8Array(
+      Buffer.from('1f8b08000000000000ffab564a2c2dc9c82f5272000000ffff', 'hex'),
+    );
     expect((await ann.send('POST', '/subscriptions', { raw, headers })).status).toBe(405);
   });
 });
@@ -96,7 +122,10 @@ describe('headers that browsers and caches heed', () => {
       expect(answer.headers.get('content-security-policy')).toMatch(
         /^default-src '(none|self)'.*frame-ancestors 'none'$/,
       );
-      expect([answer.headers.get('x-powered-by'), answer.headers.get('server')]).toEqual([null, null]);
+      expect([answer.headers.get('x-powered-by'), answer.headers.get('server')]).toEqual([
+        null,
+        null,
+      ]);
     }
   });
 
@@ -113,7 +142,9 @@ describe('headers that browsers and caches heed', () => {
       '/deletions/x',
     ])
       expect(await of(path)).toBe('no-store');
-    expect((await ann.post('/subscriptions', { subscriptions: [] })).headers.get('cache-control')).toBe('no-store');
+    expect(
+      (await ann.post('/subscriptions', { subscriptions: [] })).headers.get('cache-control'),
+    ).toBe('no-store');
     expect((await send('GET', '/subscriptions')).headers.get('cache-control')).toBe('no-store');
   });
 
@@ -125,13 +156,20 @@ describe('headers that browsers and caches heed', () => {
       expect(inline?.trim()).toBe('');
       const source = /src="([^"]+)"/.exec(attributes ?? '')?.[1] ?? '';
       const script = await send('GET', new URL(source, `${baseUrl}/docs`).pathname);
-      expect([script.status, script.headers.get('content-type')]).toEqual([200, expect.stringMatching(/javascript/)]);
+      expect([script.status, script.headers.get('content-type')]).toEqual([
+        200,
+        expect.stringMatching(/javascript/),
+      ]);
     }
   });
 });
 
 test('who claims to be a proxy is not believed: links name the address that was asked', async () => {
-  const headers = { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'https', forwarded: 'host=evil.example' };
+  const headers = {
+    'x-forwarded-host': 'evil.example',
+    'x-forwarded-proto': 'https',
+    forwarded: 'host=evil.example',
+  };
   const { body } = await ann.get<{ next: string }>('/subscriptions?per_page=1', headers);
   expect(body.next.startsWith(`${baseUrl}/subscriptions?`)).toBe(true);
 });

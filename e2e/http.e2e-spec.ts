@@ -8,7 +8,9 @@ describe('the status of success', () => {
   test('is 200 for POST, also when every entry failed', async () => {
     const ann = await User.fresh();
     const made = await ann.post('/subscriptions', { subscriptions: [{ feed_url: feed(1) }] });
-    const failed = await ann.post<SubscribeAnswer>('/subscriptions', { subscriptions: [{ feed_url: 'nonsense' }] });
+    const failed = await ann.post<SubscribeAnswer>('/subscriptions', {
+      subscriptions: [{ feed_url: 'nonsense' }],
+    });
     const upload = await ann.post('/episodes', { episodes: [{}] });
     expect([made.status, failed.status, upload.status]).toEqual([200, 200, 200]);
     expect(failed.body.success).toEqual([]);
@@ -30,7 +32,9 @@ describe('the status of success', () => {
 
   test('comes with JSON', async () => {
     const ann = await User.fresh();
-    expect((await ann.get('/subscriptions')).headers.get('content-type')).toMatch(/^application\/json/);
+    expect((await ann.get('/subscriptions')).headers.get('content-type')).toMatch(
+      /^application\/json/,
+    );
     expect((await ann.get('/nothing')).headers.get('content-type')).toMatch(/^application\/json/);
   });
 });
@@ -47,7 +51,10 @@ describe('the order of checks', () => {
       expectError(await send('GET', path), 401);
     expectError(await send('PUT', '/subscriptions', { raw: '{' }), 401);
     expectError(await send('POST', '/subscriptions', { raw: '{' }), 401);
-    expectError(await send('POST', '/episodes', { raw: 'x', headers: { 'content-type': 'text/plain' } }), 401);
+    expectError(
+      await send('POST', '/episodes', { raw: 'x', headers: { 'content-type': 'text/plain' } }),
+      401,
+    );
   });
 
   test('the input comes before existence', async () => {
@@ -68,14 +75,19 @@ describe('the order of checks', () => {
 });
 
 describe('an unknown route is 404', () => {
-  test.each(['/v1', '/v1/', '/v2/subscriptions', '/subscription', '/deletions', '/subscriptions/a/b', '/episodes/1'])(
-    '%s',
-    async (path) => {
-      const ann = await User.fresh();
-      expectError(await ann.get(path), 404);
-      expectError(await ann.post(path, {}), 404);
-    },
-  );
+  test.each([
+    '/v1',
+    '/v1/',
+    '/v2/subscriptions',
+    '/subscription',
+    '/deletions',
+    '/subscriptions/a/b',
+    '/episodes/1',
+  ])('%s', async (path) => {
+    const ann = await User.fresh();
+    expectError(await ann.get(path), 404);
+    expectError(await ann.post(path, {}), 404);
+  });
 });
 
 describe('a wrong method on a known path is 405 and Allow names the right ones', () => {
@@ -97,7 +109,9 @@ describe('a wrong method on a known path is 405 and Allow names the right ones',
   ])('%s %s', async (method, path, allowed) => {
     const answer = await (await User.fresh()).send(method, path);
     expectError(answer, 405);
-    const allow = (answer.headers.get('allow') ?? '').split(', ').filter((name) => name !== 'OPTIONS');
+    const allow = (answer.headers.get('allow') ?? '')
+      .split(', ')
+      .filter((name) => name !== 'OPTIONS');
     expect(allow.sort()).toEqual(allowed);
   });
 });
@@ -109,10 +123,22 @@ describe('HEAD', () => {
     const id = await ann.requestDeletion(await ann.subscribed(feed(2)));
     await ann.ended(id);
     const lists = ['/subscriptions', '/episodes', '/subscriptions?page=x'];
-    for (const path of [...lists, `/subscriptions/${guid}`, `/deletions/${id}`, '/openapi.json', '/docs']) {
+    for (const path of [
+      ...lists,
+      `/subscriptions/${guid}`,
+      `/deletions/${id}`,
+      '/openapi.json',
+      '/docs',
+    ]) {
       const [get, head] = [await ann.get(path), await ann.send('HEAD', path)];
       expect([head.status, head.text]).toEqual([200, '']);
-      for (const name of ['content-type', 'cache-control', 'etag', 'sync-timestamp', 'ignored-parameters'])
+      for (const name of [
+        'content-type',
+        'cache-control',
+        'etag',
+        'sync-timestamp',
+        'ignored-parameters',
+      ])
         expect(head.headers.get(name)).toBe(get.headers.get(name));
     }
   });
@@ -129,10 +155,16 @@ describe('HEAD', () => {
 describe('the same routes are served below /v1', () => {
   test('for every operation', async () => {
     const ann = await User.fresh();
-    const made = await ann.post<SubscribeAnswer>('/v1/subscriptions', { subscriptions: [{ feed_url: feed(1) }] });
+    const made = await ann.post<SubscribeAnswer>('/v1/subscriptions', {
+      subscriptions: [{ feed_url: feed(1) }],
+    });
     const guid = made.body.success[0]?.guid ?? '';
-    expect((await ann.get(`/subscriptions/${guid}`)).body).toEqual((await ann.get(`/v1/subscriptions/${guid}`)).body);
-    expect((await ann.patch(`/v1/subscriptions/${guid}`, { is_subscribed: false })).status).toBe(200);
+    expect((await ann.get(`/subscriptions/${guid}`)).body).toEqual(
+      (await ann.get(`/v1/subscriptions/${guid}`)).body,
+    );
+    expect((await ann.patch(`/v1/subscriptions/${guid}`, { is_subscribed: false })).status).toBe(
+      200,
+    );
     expect((await ann.post('/v1/episodes', { episodes: [episode(guid, 1)] })).status).toBe(200);
     expect((await ann.get('/v1/episodes')).body).toMatchObject({ total: 1 });
     expect((await ann.get('/v1/subscriptions')).body).toMatchObject({ total: 1 });
@@ -167,8 +199,14 @@ describe('the body of a request', () => {
     ['another name', 'application/json', '{"podcasts":[]}'],
   ])('that is %s is 405', async (_, type, raw) => {
     const ann = await User.fresh();
-    expectError(await ann.send('POST', '/subscriptions', { raw, headers: { 'content-type': type } }), 405);
-    expectError(await ann.send('POST', '/episodes', { raw, headers: { 'content-type': type } }), 405);
+    expectError(
+      await ann.send('POST', '/subscriptions', { raw, headers: { 'content-type': type } }),
+      405,
+    );
+    expectError(
+      await ann.send('POST', '/episodes', { raw, headers: { 'content-type': type } }),
+      405,
+    );
   });
 
   test('of another content type is 405 for PATCH and DELETE, too', async () => {
@@ -188,26 +226,40 @@ describe('the body of a request', () => {
 
   test('that is no UTF-8 is 405', async () => {
     const ann = await User.fresh();
-    const raw = new Uint8Array(Buffer.from('{"subscriptions":[{"feed_url":"https://a.example/\xff"}]}', 'latin1'));
+    const raw = new Uint8Array(
+      Buffer.from('{"subscriptions":[{"feed_url":"https://a.example/\xff"}]}', 'latin1'),
+    );
     expectError(await ann.send('POST', '/subscriptions', { raw }), 405);
   });
 
-  test.each(['application/json; charset=utf-8', 'Application/JSON'])('may be called %s', async (type) => {
-    const ann = await User.fresh();
-    const headers = { 'content-type': type };
-    expect((await ann.post('/subscriptions', { subscriptions: [] }, headers)).status).toBe(200);
-  });
+  test.each(['application/json; charset=utf-8', 'Application/JSON'])(
+    'may be called %s',
+    async (type) => {
+      const ann = await User.fresh();
+      const headers = { 'content-type': type };
+      expect((await ann.post('/subscriptions', { subscriptions: [] }, headers)).status).toBe(200);
+    },
+  );
 
   test('may hold nothing to do', async () => {
     const ann = await User.fresh();
-    expect((await ann.post('/subscriptions', { subscriptions: [] })).body).toEqual({ success: [], failure: [] });
-    expect((await ann.post('/episodes', { episodes: [] })).body).toEqual({ success: [], failure: [] });
+    expect((await ann.post('/subscriptions', { subscriptions: [] })).body).toEqual({
+      success: [],
+      failure: [],
+    });
+    expect((await ann.post('/episodes', { episodes: [] })).body).toEqual({
+      success: [],
+      failure: [],
+    });
   });
 
   test('may hold fields that nobody knows', async () => {
     const ann = await User.fresh();
     const subscriptions = [{ feed_url: feed(1), color: 'red' }];
-    const answer = await ann.post<SubscribeAnswer>('/subscriptions', { subscriptions, client: 'x' });
+    const answer = await ann.post<SubscribeAnswer>('/subscriptions', {
+      subscriptions,
+      client: 'x',
+    });
     expect([answer.status, answer.body.success.length]).toEqual([200, 1]);
   });
 });
@@ -229,7 +281,10 @@ describe('limits of a batch', () => {
     expectError(await ann.post('/subscriptions', { subscriptions: subscriptions(1_001) }), 405);
     expect((await ann.subscriptions()).total).toBe(0);
     const guid = await ann.subscribed();
-    expectError(await ann.post('/episodes', { episodes: numbers(251).map((n) => episode(guid, n)) }), 405);
+    expectError(
+      await ann.post('/episodes', { episodes: numbers(251).map((n) => episode(guid, n)) }),
+      405,
+    );
     expect((await ann.episodes()).total).toBe(0);
   });
 
@@ -256,10 +311,18 @@ describe('null counts as not sent', () => {
       }),
     );
     const { sync_id } = made;
-    for (const nothing of [null, { value: null, timestamp: null }, { timestamp: '2024-01-01T00:00' }]) {
+    for (const nothing of [
+      null,
+      { value: null, timestamp: null },
+      { timestamp: '2024-01-01T00:00' },
+    ]) {
       const names = Object.keys({ ...made, temporary_id: 1 });
-      const nulls = Object.fromEntries(names.map((name) => [name, /_(status|position)$/.test(name) ? nothing : null]));
-      const { body } = await ann.post('/episodes', { episodes: [{ ...nulls, podcast_guid, sync_id }] });
+      const nulls = Object.fromEntries(
+        names.map((name) => [name, /_(status|position)$/.test(name) ? nothing : null]),
+      );
+      const { body } = await ann.post('/episodes', {
+        episodes: [{ ...nulls, podcast_guid, sync_id }],
+      });
       expect(body).toEqual({ success: [made], failure: [] });
     }
   });
@@ -298,7 +361,8 @@ describe('an answer has 4 MiB at most', () => {
       syncIds.push(...made.map(({ sync_id }) => sync_id));
     }
   });
-  const expectWithin = ({ text }: Answer) => expect(Buffer.byteLength(text)).toBeLessThanOrEqual(4 * 1_024 * 1_024);
+  const expectWithin = ({ text }: Answer) =>
+    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(4 * 1_024 * 1_024);
 
   test('of an upload: entries that it has no room for have the code limit_reached', async () => {
     const episodes = syncIds.map((sync_id) => ({ podcast_guid, sync_id }));

@@ -20,7 +20,11 @@ export interface Parts {
 }
 
 /** Sends a request to a path or, as links are, to a whole URL. */
-export async function send<Body = unknown>(method: string, path: string, parts: Parts = {}): Promise<Answer<Body>> {
+export async function send<Body = unknown>(
+  method: string,
+  path: string,
+  parts: Parts = {},
+): Promise<Answer<Body>> {
   const body = parts.raw ?? (parts.body === undefined ? undefined : JSON.stringify(parts.body));
   const response = await fetch(/^https?:/.test(path) ? path : `${baseUrl}${path}`, {
     method,
@@ -32,7 +36,8 @@ export async function send<Body = unknown>(method: string, path: string, parts: 
     ...(body !== undefined && { body }),
   });
   const text = await response.text();
-  const json = /^application\/json\b/.test(response.headers.get('content-type') ?? '') && text !== '';
+  const json =
+    /^application\/json\b/.test(response.headers.get('content-type') ?? '') && text !== '';
   return {
     status: response.status,
     headers: response.headers,
@@ -60,7 +65,10 @@ export function errorBody(status: number): { code: string; message: string } {
 
 /** Expects the error answer of a status, its body to the letter. */
 export function expectError(answer: Answer, status: number): void {
-  assert.deepEqual({ status: answer.status, body: answer.body ?? answer.text }, { status, body: errorBody(status) });
+  assert.deepEqual(
+    { status: answer.status, body: answer.body ?? answer.text },
+    { status, body: errorBody(status) },
+  );
 }
 
 /** A time stamp as the interface prints it. */

@@ -33,13 +33,16 @@ describe('the same Idempotency-Key from the same user gets the first answer agai
     const first = await ann.post('/episodes', { episodes }, key('a'));
     await ann.upload({ ...episode(guid, 7), title: 'Another title' });
     expectSame(await ann.post('/episodes', { episodes }, key('a')), first);
-    expect((await ann.episodes()).episodes.some(({ title }) => title === 'Another title')).toBe(true);
+    expect((await ann.episodes()).episodes.some(({ title }) => title === 'Another title')).toBe(
+      true,
+    );
   });
 
   test('PATCH, whatever happened since, also when the first answer was a 404', async () => {
     const ann = await User.fresh();
     const guid = newGuid();
-    const patch = (name: string) => ann.patch(`/subscriptions/${guid}`, { is_subscribed: false }, key(name));
+    const patch = (name: string) =>
+      ann.patch(`/subscriptions/${guid}`, { is_subscribed: false }, key(name));
     expectError(await patch('a'), 404);
     await ann.subscribed(feed(1), guid);
     expectError(await patch('a'), 404);
@@ -67,7 +70,10 @@ test('the same Idempotency-Key with another method, path or body is 405 and chan
   const first = await send();
   const { sync } = await ann.subscriptions();
   expectError(await ann.patch(path, { is_subscribed: true }, key('a')), 405);
-  expectError(await ann.send('PATCH', path, { raw: '{ "is_subscribed": false }', headers: key('a') }), 405);
+  expectError(
+    await ann.send('PATCH', path, { raw: '{ "is_subscribed": false }', headers: key('a') }),
+    405,
+  );
   expectError(await ann.patch(`/subscriptions/${other}`, { is_subscribed: false }, key('a')), 405);
   expectError(await ann.delete(path, key('a')), 405);
   // Input comes before existence.

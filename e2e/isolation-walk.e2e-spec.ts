@@ -35,13 +35,19 @@ async function riches(ann: User): Promise<Loot> {
     sync_id,
     deletion,
     key,
-    cursors: { subscriptions: cursor(subscriptions.body.next), episodes: cursor(episodes.body.next) },
+    cursors: {
+      subscriptions: cursor(subscriptions.body.next),
+      episodes: cursor(episodes.body.next),
+    },
     etags: { subscriptions: etag(subscriptions), episodes: etag(episodes) },
   };
 }
 
 const etag = ({ headers }: Answer) => headers.get('etag') ?? '';
-const state = async (user: User) => ({ ...(await user.subscriptions()), ...(await user.episodes()) });
+const state = async (user: User) => ({
+  ...(await user.subscriptions()),
+  ...(await user.episodes()),
+});
 
 let [ann, bob]: User[] = [];
 let loot: Loot;
@@ -60,19 +66,25 @@ const walk: Record<string, (user: User) => Promise<void>> = {
   'GET /subscriptions': (user) => seesOwnListOnly(user, 'subscriptions'),
   'GET /episodes': (user) => seesOwnListOnly(user, 'episodes'),
   'GET /subscriptions/{guid}': async (user) => {
-    for (const guid of [loot.guid, loot.former]) expectError(await user.get(`/subscriptions/${guid}`), 404);
+    for (const guid of [loot.guid, loot.former])
+      expectError(await user.get(`/subscriptions/${guid}`), 404);
   },
   'PATCH /subscriptions/{guid}': async (user) => {
     for (const guid of [loot.guid, loot.former])
-      expectError(await user.patch(`/subscriptions/${guid}`, { is_subscribed: false, new_guid: newGuid() }), 404);
+      expectError(
+        await user.patch(`/subscriptions/${guid}`, { is_subscribed: false, new_guid: newGuid() }),
+        404,
+      );
     // Guids and feeds of others are free to be taken, and take nothing along.
     await user.update(bobs, { new_guid: loot.guid, new_feed_url: feed(1) });
     expect((await user.episodes()).total).toBe(1);
   },
   'DELETE /subscriptions/{guid}': async (user) => {
-    for (const guid of [loot.guid, loot.former]) expectError(await user.delete(`/subscriptions/${guid}`), 404);
+    for (const guid of [loot.guid, loot.former])
+      expectError(await user.delete(`/subscriptions/${guid}`), 404);
   },
-  'GET /deletions/{id}': async (user) => expectError(await user.get(`/deletions/${loot.deletion}`), 404),
+  'GET /deletions/{id}': async (user) =>
+    expectError(await user.get(`/deletions/${loot.deletion}`), 404),
   'GET /changes': async (user) => {
     const follower = await Follower.of(user, `/changes?since=${loot.cursors.episodes}`);
     expect(follower.stamps).toEqual([(await user.subscriptions()).sync]);
@@ -98,19 +110,29 @@ const walk: Record<string, (user: User) => Promise<void>> = {
   },
   'POST /episodes': async (user) => {
     await user.refused(episode(loot.guid, 1, { sync_id: loot.sync_id }));
-    const [headers, episodes] = [{ 'idempotency-key': loot.key }, [episode(bobs, 1, { sync_id: loot.sync_id })]];
+    const [headers, episodes] = [
+      { 'idempotency-key': loot.key },
+      [episode(bobs, 1, { sync_id: loot.sync_id })],
+    ];
     const { body } = await user.post('/episodes', { episodes }, headers);
-    expect(body).toMatchObject({ success: [{ sync_id: loot.sync_id, podcast_guid: bobs }], failure: [] });
+    expect(body).toMatchObject({
+      success: [{ sync_id: loot.sync_id, podcast_guid: bobs }],
+      failure: [],
+    });
     expect((await user.episodes()).total).toBe(2);
   },
 };
 
 async function seesOwnListOnly(user: User, list: 'subscriptions' | 'episodes'): Promise<void> {
   const own = await user.get<Record<string, unknown>>(`/${list}`);
-  const foreign = await user.get<Record<string, unknown>>(`/${list}?cursor=${encodeURIComponent(loot.cursors[list])}`);
+  const foreign = await user.get<Record<string, unknown>>(
+    `/${list}?cursor=${encodeURIComponent(loot.cursors[list])}`,
+  );
   expect([foreign.status, foreign.body]).toEqual([200, own.body]);
   expect(foreign.headers.get('ignored-parameters')).toBe('cursor');
-  expect((await user.get(`/${list}?per_page=1`, { 'if-none-match': loot.etags[list] })).status).toBe(200);
+  expect(
+    (await user.get(`/${list}?per_page=1`, { 'if-none-match': loot.etags[list] })).status,
+  ).toBe(200);
 }
 
 describe("with the first user's guids, ids, cursors, keys and ETags a second one gets 404 or nothing", () => {
@@ -120,7 +142,10 @@ describe("with the first user's guids, ids, cursors, keys and ETags a second one
   });
 
   test('and no operation is left out', async () => {
-    const { body } = await send<{ paths: Record<string, Record<string, unknown>> }>('GET', '/openapi.json');
+    const { body } = await send<{ paths: Record<string, Record<string, unknown>> }>(
+      'GET',
+      '/openapi.json',
+    );
     const operations = Object.entries(body.paths).flatMap(([path, item]) =>
       Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
     );
@@ -135,7 +160,9 @@ test('a tampered cursor counts as not sent', async () => {
   for (const place of [0, 1, Math.floor(cursor.length / 2), cursor.length - 1]) {
     const letter = cursor[place] === 'A' ? 'B' : 'A';
     const tampered = cursor.slice(0, place) + letter + cursor.slice(place + 1);
-    const answer = await user.get<SubscriptionPage>(`/subscriptions?per_page=1&cursor=${encodeURIComponent(tampered)}`);
+    const answer = await user.get<SubscriptionPage>(
+      `/subscriptions?per_page=1&cursor=${encodeURIComponent(tampered)}`,
+    );
     const { subscriptions, page } = first.body as SubscriptionPage;
     expect(answer.body).toMatchObject({ subscriptions, page });
     expect(answer.headers.get('ignored-parameters')).toBe('cursor');

@@ -10,7 +10,10 @@ async function twins() {
     await user.subscribed(feed(1), guid);
     await user.uploaded(episode(guid, 1, { sync_id }));
   }
-  const state = async (user: User) => ({ ...(await user.subscriptions()), ...(await user.episodes()) });
+  const state = async (user: User) => ({
+    ...(await user.subscriptions()),
+    ...(await user.episodes()),
+  });
   return { ann, bob, guid, sync_id, state, before: await state(bob) };
 }
 
@@ -20,10 +23,14 @@ const played_status = { value: true, timestamp: '2023-02-23T14:00' };
 test.each<[string, (of: Twins) => Promise<unknown>]>([
   [
     'updates',
-    ({ ann, guid }) => ann.update(guid, { is_subscribed: false, new_feed_url: feed(2), new_guid: newGuid() }),
+    ({ ann, guid }) =>
+      ann.update(guid, { is_subscribed: false, new_feed_url: feed(2), new_guid: newGuid() }),
   ],
   ['deletes', ({ ann, guid }) => ann.deleted(guid)],
-  ['deletes and adds again', async ({ ann, guid }) => [await ann.deleted(guid), await ann.subscribed(feed(1))]],
+  [
+    'deletes and adds again',
+    async ({ ann, guid }) => [await ann.deleted(guid), await ann.subscribed(feed(1))],
+  ],
   [
     'merges',
     async ({ ann, guid }) => [
@@ -31,12 +38,19 @@ test.each<[string, (of: Twins) => Promise<unknown>]>([
       await ann.update(guid, { new_feed_url: feed(2) }),
     ],
   ],
-  ['uploads', ({ ann, guid, sync_id }) => ann.uploaded({ podcast_guid: guid, sync_id, title: 'new', played_status })],
-])('one user %s, which another one with the same guids, feeds and sync_ids never notices', async (_, act) => {
-  const of = await twins();
-  await act(of);
-  expect(await of.state(of.bob)).toEqual(of.before);
-});
+  [
+    'uploads',
+    ({ ann, guid, sync_id }) =>
+      ann.uploaded({ podcast_guid: guid, sync_id, title: 'new', played_status }),
+  ],
+])(
+  'one user %s, which another one with the same guids, feeds and sync_ids never notices',
+  async (_, act) => {
+    const of = await twins();
+    await act(of);
+    expect(await of.state(of.bob)).toEqual(of.before);
+  },
+);
 
 test('guids that are chosen to meet those of another user merge nothing', async () => {
   const { ann, bob, state, before } = await twins();

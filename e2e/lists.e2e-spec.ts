@@ -25,7 +25,8 @@ const fieldsOf = (vary: string | null) => new Set(vary?.toLowerCase().split(/, *
 
 describe.each(['subscriptions', 'episodes'] as const)('GET /%s', (list) => {
   const path = `/${list}`;
-  const names = (body: Page) => body[list].map((row) => ('title' in row ? row.title : row.feed_url));
+  const names = (body: Page) =>
+    body[list].map((row) => ('title' in row ? row.title : row.feed_url));
   const expected = numbers(10).map((n) => (list === 'episodes' ? `Title of ${n}` : feed(n)));
 
   describe('answers', () => {
@@ -37,7 +38,11 @@ describe.each(['subscriptions', 'episodes'] as const)('GET /%s', (list) => {
 
     test('without parameters with page 1 of 50 rows, the oldest row first', async () => {
       const { status, headers, body } = await ann.get<Page>(path);
-      expect([status, names(body), headers.get('ignored-parameters')]).toEqual([200, expected, null]);
+      expect([status, names(body), headers.get('ignored-parameters')]).toEqual([
+        200,
+        expected,
+        null,
+      ]);
       expect(body).toEqual({ total: 10, page: 1, per_page: 50, [list]: body[list] });
     });
 
@@ -48,17 +53,27 @@ describe.each(['subscriptions', 'episodes'] as const)('GET /%s', (list) => {
       expect({ status, body }).toMatchObject({ status: 200, body: used });
       expect(headers.get('ignored-parameters')).toBe('since, page, per_page, cursor');
       expect(headers.get('cache-control')).toBe('private, no-cache');
-      expect([...fieldsOf(headers.get('vary'))]).toEqual(expect.arrayContaining(['accept-encoding', 'authorization']));
+      expect([...fieldsOf(headers.get('vary'))]).toEqual(
+        expect.arrayContaining(['accept-encoding', 'authorization']),
+      );
       const clamped = await ann.get<Page>(`${path}?per_page=251`);
-      expect([clamped.body.per_page, clamped.headers.get('ignored-parameters')]).toEqual([250, 'per_page']);
+      expect([clamped.body.per_page, clamped.headers.get('ignored-parameters')]).toEqual([
+        250,
+        'per_page',
+      ]);
       expect((await ann.get(`${path}?per_page=250`)).headers.get('ignored-parameters')).toBeNull();
     });
 
     test('with links that lead through every row once, forward and back', async () => {
       const pages = [await page(`${path}?per_page=3`)];
-      for (let { next } = pages[0]!; next !== undefined; { next } = pages.at(-1)!) pages.push(await page(next));
-      expect(pages.map(names)).toEqual([0, 3, 6, 9].map((first) => expected.slice(first, first + 3)));
-      expect(pages.map((body) => [body.page, body.total])).toEqual([1, 2, 3, 4].map((number) => [number, 10]));
+      for (let { next } = pages[0]!; next !== undefined; { next } = pages.at(-1)!)
+        pages.push(await page(next));
+      expect(pages.map(names)).toEqual(
+        [0, 3, 6, 9].map((first) => expected.slice(first, first + 3)),
+      );
+      expect(pages.map((body) => [body.page, body.total])).toEqual(
+        [1, 2, 3, 4].map((number) => [number, 10]),
+      );
       const back = [pages.at(-1)!];
       for (let { previous } = back[0]!; previous !== undefined; { previous } = back[0]!)
         back.unshift(await page(previous));
@@ -91,7 +106,8 @@ describe.each(['subscriptions', 'episodes'] as const)('GET /%s', (list) => {
   test('with since has what changed strictly later, also in its total', async () => {
     const { ann, guid } = await userWithTen();
     const { sync } = await ann.episodes();
-    const total = async (since: string) => (await ann.get<Page>(`${path}?since=${since}`)).body.total;
+    const total = async (since: string) =>
+      (await ann.get<Page>(`${path}?since=${since}`)).body.total;
     expect(await total(sync)).toBe(0);
     const title = 'another';
     if (list === 'episodes') await ann.uploaded(episode(guid, 1, { title }));
@@ -99,12 +115,14 @@ describe.each(['subscriptions', 'episodes'] as const)('GET /%s', (list) => {
     expect(await total(sync)).toBe(1);
     const stamp = Date.parse((await ann.episodes()).sync);
     const local = new Date(stamp - 1 + 7_200_000).toISOString();
-    for (const offset of ['%2B02:00', '+02:00']) expect(await total(local.replace('Z', offset))).toBe(1);
+    for (const offset of ['%2B02:00', '+02:00'])
+      expect(await total(local.replace('Z', offset))).toBe(1);
     expect(await total(new Date(stamp).toISOString())).toBe(0);
   });
 
   describe('has an ETag that', () => {
-    const etagOf = async (ann: User, link = path) => (await ann.get(link)).headers.get('etag') ?? '';
+    const etagOf = async (ann: User, link = path) =>
+      (await ann.get(link)).headers.get('etag') ?? '';
     const ask = (ann: User, etag: string, link = path) => ann.get(link, { 'if-none-match': etag });
 
     test('gets 304 without a body and with the same headers until the user writes, also for HEAD', async () => {
@@ -139,7 +157,8 @@ describe.each(['subscriptions', 'episodes'] as const)('GET /%s', (list) => {
       const { ann } = await userWithTen();
       const etag = await etagOf(ann);
       expect((await ask(await User.fresh(), etag)).status).toBe(200);
-      for (const other of [`${path}?per_page=7`, `/v1${path}`]) expect((await ask(ann, etag, other)).status).toBe(200);
+      for (const other of [`${path}?per_page=7`, `/v1${path}`])
+        expect((await ask(ann, etag, other)).status).toBe(200);
       const ignored = `${path}?page=x`;
       const again = await ask(ann, await etagOf(ann, ignored), ignored);
       expect([again.status, again.headers.get('ignored-parameters')]).toEqual([304, 'page']);

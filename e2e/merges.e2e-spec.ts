@@ -21,8 +21,18 @@ describe('a former guid', () => {
     const current = newGuid();
     const { guid_changed } = await ann.update(former, { new_guid: current });
     const shown = await ann.subscription(current);
-    expect(await ann.subscription(former)).toEqual({ ...shown, guid: former, new_guid: current, guid_changed });
-    expect(Object.keys(shown).sort()).toEqual(['feed_url', 'guid', 'is_subscribed', 'subscription_changed']);
+    expect(await ann.subscription(former)).toEqual({
+      ...shown,
+      guid: former,
+      new_guid: current,
+      guid_changed,
+    });
+    expect(Object.keys(shown).sort()).toEqual([
+      'feed_url',
+      'guid',
+      'is_subscribed',
+      'subscription_changed',
+    ]);
     await ann.update(former, { is_subscribed: false });
     expect((await ann.subscription(current)).is_subscribed).toBe(false);
     expect((await ann.uploaded(episode(former, 1))).podcast_guid).toBe(current);
@@ -50,7 +60,10 @@ describe('PATCH merges into the one in the path', () => {
     const survivor = { feed_url: urlY, is_subscribed: true, subscription_changed };
     const pointer = { ...survivor, guid: y, new_guid: x, guid_changed: subscription_changed };
     const { total, subscriptions } = await ann.subscriptions({ since: sync });
-    expect({ total, subscriptions }).toEqual({ total: 2, subscriptions: [{ ...survivor, guid: x }, pointer] });
+    expect({ total, subscriptions }).toEqual({
+      total: 2,
+      subscriptions: [{ ...survivor, guid: x }, pointer],
+    });
     expect(await ann.subscription(y)).toEqual(pointer);
     expect(await ann.subscribed(urlX)).toBe(x);
   });

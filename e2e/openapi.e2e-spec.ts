@@ -28,7 +28,9 @@ beforeAll(async () => {
 
 /** A check of the schema at a place in the document. */
 function validator(...place: string[]): ValidateFunction {
-  const pointer = place.map((name) => name.replaceAll('~', '~0').replaceAll('/', '~1')).map(encodeURIComponent);
+  const pointer = place
+    .map((name) => name.replaceAll('~', '~0').replaceAll('/', '~1'))
+    .map(encodeURIComponent);
   return ajv.compile({ $ref: `openapi.json#/${pointer.join('/')}` });
 }
 
@@ -67,7 +69,10 @@ async function userWithAll() {
 describe('the OpenAPI document', () => {
   test('is OpenAPI 3.1 and describes the operations of the interface, and POST /episodes', () => {
     expect(document.openapi).toMatch(/^3\.1\./);
-    const operations = Object.entries(document.paths).map(([path, item]) => [path, Object.keys(item).sort()]);
+    const operations = Object.entries(document.paths).map(([path, item]) => [
+      path,
+      Object.keys(item).sort(),
+    ]);
     expect(Object.fromEntries(operations)).toEqual({
       '/subscriptions': ['get', 'post'],
       '/subscriptions.opml': ['get'],
@@ -102,7 +107,10 @@ describe('the OpenAPI document', () => {
 
   test('says that URLs of an episode may be empty, the only ones, and what stands for an unknown publish_date', () => {
     const { properties, required } = document.components.schemas.Episode as {
-      properties: Record<string, { format?: string; description?: string; exclusiveMinimum?: number }>;
+      properties: Record<
+        string,
+        { format?: string; description?: string; exclusiveMinimum?: number }
+      >;
       required: string[];
     };
     for (const name of ['enclosure_url', 'episode_url']) {
@@ -114,30 +122,42 @@ describe('the OpenAPI document', () => {
       description: expect.stringContaining('1970'),
     });
     expect(properties.duration).toMatchObject({ exclusiveMinimum: 0 });
-    const always = ['podcast_guid', 'sync_id', 'episode_guid', 'title', 'publish_date', 'enclosure_url', 'episode_url'];
+    const always = [
+      'podcast_guid',
+      'sync_id',
+      'episode_guid',
+      'title',
+      'publish_date',
+      'enclosure_url',
+      'episode_url',
+    ];
     expect(required.toSorted()).toEqual(always.toSorted());
   });
 
   test.each([
     ['/subscriptions', { feed_url: 'x' }],
     ['/episodes', {}],
-  ])('names every code that an item in failure of POST %s can have, and requires one', (path, echo) => {
-    const matches = validator('paths', path, 'post', 'responses', '200', ...json);
-    const answer = (item: object) => matches({ success: [], failure: [{ ...echo, message: 'x', ...item }] });
-    const codes = [
-      'invalid_url',
-      'invalid_guid',
-      'invalid_value',
-      'missing_identifier',
-      'unknown_subscription',
-      'wrong_subscription',
-      'feed_url_taken',
-      'superseded',
-      'limit_reached',
-    ];
-    for (const code of codes) expect([code, answer({ code })]).toEqual([code, true]);
-    expect([answer({}), answer({ code: 'another' })]).toEqual([false, false]);
-  });
+  ])(
+    'names every code that an item in failure of POST %s can have, and requires one',
+    (path, echo) => {
+      const matches = validator('paths', path, 'post', 'responses', '200', ...json);
+      const answer = (item: object) =>
+        matches({ success: [], failure: [{ ...echo, message: 'x', ...item }] });
+      const codes = [
+        'invalid_url',
+        'invalid_guid',
+        'invalid_value',
+        'missing_identifier',
+        'unknown_subscription',
+        'wrong_subscription',
+        'feed_url_taken',
+        'superseded',
+        'limit_reached',
+      ];
+      for (const code of codes) expect([code, answer({ code })]).toEqual([code, true]);
+      expect([answer({}), answer({ code: 'another' })]).toEqual([false, false]);
+    },
+  );
 
   test('has only schemas that a validator can read', () => {
     for (const [path, item] of Object.entries(document.paths))
@@ -175,9 +195,17 @@ describe('real answers match the OpenAPI document, and none holds null', () => {
     const { ann, guid } = await userWithAll();
     const accepted = await ann.delete<DeletionAccepted>(`/subscriptions/${guid}`);
     expectDescribed('delete', '/subscriptions/{guid}', accepted);
-    expectDescribed('get', '/deletions/{id}', await ann.get(`/deletions/${accepted.body.deletion_id}`));
+    expectDescribed(
+      'get',
+      '/deletions/{id}',
+      await ann.get(`/deletions/${accepted.body.deletion_id}`),
+    );
     await ann.ended(accepted.body.deletion_id);
-    expectDescribed('get', '/deletions/{id}', await ann.get(`/deletions/${accepted.body.deletion_id}`));
+    expectDescribed(
+      'get',
+      '/deletions/{id}',
+      await ann.get(`/deletions/${accepted.body.deletion_id}`),
+    );
     expectDescribed('get', '/deletions/{id}', await ann.get('/deletions/9007199254740991'));
     expectDescribed('get', '/deletions/{id}', await ann.get('/deletions/x'));
     expectDescribed('delete', '/subscriptions/{guid}', await ann.delete(`/subscriptions/${guid}`));
@@ -210,8 +238,16 @@ describe('real answers match the OpenAPI document, and none holds null', () => {
 
 describe('real requests match the OpenAPI document', () => {
   test.each([
-    ['/subscriptions', 'post', { subscriptions: [{ feed_url: feed(1), guid: newGuid() }, { feed_url: feed(2) }] }],
-    ['/subscriptions/{guid}', 'patch', { new_feed_url: feed(1), new_guid: newGuid(), is_subscribed: true }],
+    [
+      '/subscriptions',
+      'post',
+      { subscriptions: [{ feed_url: feed(1), guid: newGuid() }, { feed_url: feed(2) }] },
+    ],
+    [
+      '/subscriptions/{guid}',
+      'patch',
+      { new_feed_url: feed(1), new_guid: newGuid(), is_subscribed: true },
+    ],
     [
       '/episodes',
       'post',
@@ -219,7 +255,11 @@ describe('real requests match the OpenAPI document', () => {
         episodes: [
           episode(newGuid(), 1, { temporary_id: 1, duration: 90 }),
           { podcast_guid: newGuid(), sync_id: newGuid() },
-          episode(newGuid(), 2, { enclosure_url: '', episode_url: '', publish_date: '1970-01-01T00:00:00.000Z' }),
+          episode(newGuid(), 2, {
+            enclosure_url: '',
+            episode_url: '',
+            publish_date: '1970-01-01T00:00:00.000Z',
+          }),
         ],
       },
     ],

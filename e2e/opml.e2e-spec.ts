@@ -25,13 +25,19 @@ const feeds = ['https://feeds.example/daily?a=1&b=2', 'https://feeds.example/%F0
 describe('OPML', () => {
   test('of another app is imported, with a verdict on each feed; what is exported, somebody else imports', async () => {
     const [ann, bob] = [await User.fresh(), await User.fresh()];
-    const imported = await ann.send<SubscribeAnswer & { skipped: number }>('POST', '/subscriptions/opml', {
-      raw: fromAnApp,
-      headers: type,
-    });
+    const imported = await ann.send<SubscribeAnswer & { skipped: number }>(
+      'POST',
+      '/subscriptions/opml',
+      {
+        raw: fromAnApp,
+        headers: type,
+      },
+    );
     expect(imported.status).toBe(200);
     expect(imported.body.success.map(({ feed_url: url }) => url)).toEqual(feeds);
-    expect(imported.body.failure).toMatchObject([{ feed_url: 'ftp://feeds.example/old', code: 'invalid_url' }]);
+    expect(imported.body.failure).toMatchObject([
+      { feed_url: 'ftp://feeds.example/old', code: 'invalid_url' },
+    ]);
     expect(imported.body.skipped).toBe(1);
 
     const { text, headers } = await ann.get('/subscriptions.opml');

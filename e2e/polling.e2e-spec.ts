@@ -12,7 +12,9 @@ describe('a walk through all pages loses no row', () => {
 
   test('by links, during writes, deletions and merges', async () => {
     const ann = await User.fresh();
-    const made = await ann.subscribe(...numbers(rows).map((n) => ({ feed_url: feed(n), guid: newGuid() })));
+    const made = await ann.subscribe(
+      ...numbers(rows).map((n) => ({ feed_url: feed(n), guid: newGuid() })),
+    );
     const guids = made.map((entry) => entry.guid);
     const disturb = [
       (n: number) => ann.subscribe(feed(`new ${n}`.replace(' ', '-'))),
@@ -22,7 +24,8 @@ describe('a walk through all pages loses no row', () => {
       (n: number) => ann.update(guids[n] ?? '', { new_guid: newGuid() }),
     ];
     const disturbed = (async () => {
-      for (let n = 0; n < rows - 5; n += 5) await Promise.all(disturb.map((write, index) => write(n + index)));
+      for (let n = 0; n < rows - 5; n += 5)
+        await Promise.all(disturb.map((write, index) => write(n + index)));
     })();
     // The first guid that a subscription ever had stays what it is called in a list without since.
     const seen: string[] = [];

@@ -9,7 +9,8 @@ const full = Boolean(process.env.TEST_FULL);
 
 /** A minute of an hour that is long over. */
 const at = (minute: number) => `2026-01-15T10:${String(minute).padStart(2, '0')}:00Z`;
-const post = (ann: User, ...subscriptions: object[]) => ann.post<SubscribeAnswer>('/subscriptions', { subscriptions });
+const post = (ann: User, ...subscriptions: object[]) =>
+  ann.post<SubscribeAnswer>('/subscriptions', { subscriptions });
 const remove = async (ann: User, guid: string, timestamp: string) => {
   const answer = await ann.delete<DeletionAccepted>(
     `/subscriptions/${guid}?timestamp=${encodeURIComponent(timestamp)}`,
@@ -17,7 +18,8 @@ const remove = async (ann: User, guid: string, timestamp: string) => {
   expect(answer.status).toBe(202);
   return ann.ended(answer.body.deletion_id);
 };
-const isSubscribed = async (ann: User) => (await ann.subscriptions()).subscriptions.map((row) => row.is_subscribed);
+const isSubscribed = async (ann: User) =>
+  (await ann.subscriptions()).subscriptions.map((row) => row.is_subscribed);
 
 describe('a device that was offline for a week', () => {
   test('does not undo the deletion of yesterday', async () => {
@@ -43,8 +45,14 @@ describe('timestamp', () => {
     const ann = await User.fresh();
     const guid = await ann.subscribed();
     const { body } = await post(ann, { feed_url: feed('b'), timestamp: 5 });
-    expect(body).toMatchObject({ success: [], failure: [{ feed_url: feed('b'), code: 'invalid_value' }] });
-    expectError(await ann.patch(`/subscriptions/${guid}`, { is_subscribed: false, timestamp: 5 }), 405);
+    expect(body).toMatchObject({
+      success: [],
+      failure: [{ feed_url: feed('b'), code: 'invalid_value' }],
+    });
+    expectError(
+      await ann.patch(`/subscriptions/${guid}`, { is_subscribed: false, timestamp: 5 }),
+      405,
+    );
     expectError(await ann.delete(`/subscriptions/${guid}?timestamp=yesterday`), 405);
     expect(await isSubscribed(ann)).toEqual([true]);
   });
@@ -64,11 +72,16 @@ type Change =
 const minute = fc.integer({ min: 1, max: 9 });
 const added = fc.record({ kind: fc.constant('post' as const), minute });
 const patched = fc.record({ kind: fc.constant('patch' as const), minute, value: fc.boolean() });
-const deleted = fc.record({ kind: fc.constant('delete' as const), minute, thenWaits: fc.boolean() });
+const deleted = fc.record({
+  kind: fc.constant('delete' as const),
+  minute,
+  thenWaits: fc.boolean(),
+});
 
 /** What stands after all of them: of the latest the one that subscribed, if any did. */
 function standing(changes: readonly Change[]): boolean {
-  const subscribes = (change: Change) => change.kind === 'post' || (change.kind === 'patch' && change.value);
+  const subscribes = (change: Change) =>
+    change.kind === 'post' || (change.kind === 'patch' && change.value);
   const last = Math.max(0, ...changes.map((change) => change.minute));
   const latest = changes.filter((change) => change.minute === last);
   return latest.length === 0 || latest.some(subscribes);
@@ -86,7 +99,9 @@ async function outcome(changes: readonly Change[]): Promise<boolean[]> {
     else if (change.kind === 'patch')
       await ann.patch(`/subscriptions/${guid}`, { is_subscribed: change.value, timestamp });
     else {
-      const { status, body } = await ann.delete<DeletionAccepted>(`/subscriptions/${guid}?timestamp=${timestamp}`);
+      const { status, body } = await ann.delete<DeletionAccepted>(
+        `/subscriptions/${guid}?timestamp=${timestamp}`,
+      );
       if (status === 202) deletions.push(body.deletion_id);
       // The next changes come while some are pending, and after others are done.
       if (change.thenWaits) await Promise.all(deletions.map((id) => ann.ended(id)));

@@ -17,7 +17,11 @@ export function feed(name: string | number): string {
 }
 
 /** A whole episode, which differs from others in everything. */
-export function episode(podcastGuid: string, name: string | number, more: Partial<EpisodeEntry> = {}): EpisodeEntry {
+export function episode(
+  podcastGuid: string,
+  name: string | number,
+  more: Partial<EpisodeEntry> = {},
+): EpisodeEntry {
   const day = String((Number(name) % 28) + 1 || 1).padStart(2, '0');
   return {
     podcast_guid: podcastGuid,

@@ -22,7 +22,9 @@ async function exchange(bytes: string | Buffer): Promise<RawAnswer> {
   for await (const chunk of socket) chunks.push(chunk as Buffer);
   const [headers = '', body = ''] = Buffer.concat(chunks).toString().split('\r\n\r\n');
   // Of a body in chunks, the first one: more is in none of these answers.
-  const whole = /^transfer-encoding: chunked/im.test(headers) ? (body.split('\r\n')[1] ?? '') : body;
+  const whole = /^transfer-encoding: chunked/im.test(headers)
+    ? (body.split('\r\n')[1] ?? '')
+    : body;
   return { status: Number(headers.split(' ')[1]), headers, body: whole };
 }
 
@@ -44,17 +46,32 @@ describe('what is not HTTP is 400, and the connection closes', () => {
     ['a method that does not exist', 'FETCH / HTTP/1.1\r\nHost: sync.local\r\n\r\n'],
     ['a header without a colon', 'GET / HTTP/1.1\r\nHost sync.local\r\n\r\n'],
     ['a NUL in a header', 'GET / HTTP/1.1\r\nHost: sync.local\r\nX: \u0000\r\n\r\n'],
-    ['a length that is no number', 'POST / HTTP/1.1\r\nHost: sync.local\r\nContent-Length: x\r\n\r\n'],
-    ['a length beside chunks', request('POST / HTTP/1.1', 'Content-Length: 1', 'Transfer-Encoding: chunked')],
-    ['bytes that are no path', Buffer.from('GET /\xff\xfe HTTP/1.1\r\nHost: sync.local\r\n\r\n', 'latin1')],
+    [
+      'a length that is no number',
+      'POST / HTTP/1.1\r\nHost: sync.local\r\nContent-Length: x\r\n\r\n',
+    ],
+    [
+      'a length beside chunks',
+      request('POST / HTTP/1.1', 'Content-Length: 1', 'Transfer-Encoding: chunked'),
+    ],
+    [
+      'bytes that are no path',
+      Buffer.from('GET /\xff\xfe HTTP/1.1\r\nHost: sync.local\r\n\r\n', 'latin1'),
+    ],
     ['no host', 'GET /subscriptions HTTP/1.1\r\n\r\n'],
-    ['an expectation that nobody can meet', request('GET /subscriptions HTTP/1.1', 'Expect: miracles')],
+    [
+      'an expectation that nobody can meet',
+      request('GET /subscriptions HTTP/1.1', 'Expect: miracles'),
+    ],
     ['a tunnel', request('CONNECT a.example:443 HTTP/1.1')],
   ])('%s', async (_, bytes) => expectRaw(await exchange(bytes), 400));
 
   test('a chunk that is none', async () => {
     const head = request('POST /subscriptions HTTP/1.1', `Authorization: Bearer ${await token()}`);
-    const bytes = head.replace(/\r\n$/, 'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n');
+    const bytes = head.replace(
+      /\r\n$/,
+      'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n',
+    );
     expectRaw(await exchange(bytes), 400);
   });
 });
@@ -92,7 +109,11 @@ describe('a body that is larger than it may be is 413', () => {
   });
 
   test('but the credential is looked at first', async () => {
-    const head = request('POST /subscriptions HTTP/1.1', 'Content-Type: application/json', 'Content-Length: 2097153');
+    const head = request(
+      'POST /subscriptions HTTP/1.1',
+      'Content-Type: application/json',
+      'Content-Length: 2097153',
+    );
     expectRaw(await exchange(head), 401);
   });
 });
@@ -110,7 +131,10 @@ describe('HTTP that is unusual and right is served', () => {
     const ask = (method: string, path: string, ...headers: string[]) =>
       exchange(request(`${method} HTTP://B.example${path} HTTP/1.1`, ...headers));
     const list = await ask('GET', '/subscriptions?page=x', authorization);
-    expect([list.status, list.headers]).toEqual([200, expect.stringMatching(/^ignored-parameters: page$/im)]);
+    expect([list.status, list.headers]).toEqual([
+      200,
+      expect.stringMatching(/^ignored-parameters: page$/im),
+    ]);
     expect((await ask('GET', '/openapi.json')).status).toBe(200);
     const refused = await ask('PUT', '/subscriptions', authorization);
     expectRaw(refused, 405);
@@ -122,7 +146,9 @@ describe('HTTP that is unusual and right is served', () => {
 
   test('links name the public URL, or without one the host that was asked', async () => {
     const authorization = `Authorization: Bearer ${await token()}`;
-    const entries = JSON.stringify({ subscriptions: [1, 2].map((n) => ({ feed_url: `https://a.example/${n}` })) });
+    const entries = JSON.stringify({
+      subscriptions: [1, 2].map((n) => ({ feed_url: `https://a.example/${n}` })),
+    });
     await exchange(
       request(
         'POST /subscriptions HTTP/1.1',
@@ -131,7 +157,9 @@ describe('HTTP that is unusual and right is served', () => {
         `Content-Length: ${entries.length}`,
       ) + entries,
     );
-    const { body } = await exchange(request('GET /v1/subscriptions?per_page=1 HTTP/1.1', authorization));
+    const { body } = await exchange(
+      request('GET /v1/subscriptions?per_page=1 HTTP/1.1', authorization),
+    );
     const { next } = JSON.parse(body) as { next: string };
     expect(next.split('?')[0]).toBe(`${publicUrl ?? 'http://sync.local'}/v1/subscriptions`);
   });
@@ -141,7 +169,10 @@ test('the ETag of a list is of the host that its links name', async () => {
   const authorization = `Authorization: Bearer ${await token()}`;
   const ask = (host: string, etag: string) =>
     exchange(
-      request('GET /subscriptions HTTP/1.1', authorization, `If-None-Match: ${etag}`).replace('sync.local', host),
+      request('GET /subscriptions HTTP/1.1', authorization, `If-None-Match: ${etag}`).replace(
+        'sync.local',
+        host,
+      ),
     );
   const etag = /^etag: (.+)$/im.exec((await ask('sync.local', '"x"')).headers)?.[1] ?? '';
   expect((await ask('sync.local', etag)).status).toBe(304);

@@ -1,4 +1,11 @@
-import { type Api, createApi, memoryStore, SyncClient, type SyncFailure, type Value } from '#client';
+import {
+  type Api,
+  createApi,
+  memoryStore,
+  SyncClient,
+  type SyncFailure,
+  type Value,
+} from '#client';
 import { describe, expect, test } from 'vitest';
 import { eventually } from './eventually.js';
 import { newGuid, numbers } from './samples.js';
@@ -17,7 +24,10 @@ interface Device {
 /** Devices of one person. @returns what makes the next one. */
 async function person() {
   const credential = await token();
-  return ({ through = fetch, clock = Date.now }: { through?: Fetch; clock?: () => number } = {}): Device => {
+  return ({
+    through = fetch,
+    clock = Date.now,
+  }: { through?: Fetch; clock?: () => number } = {}): Device => {
     const api = createApi({ baseUrl, token: () => credential, fetch: through, clock, retries: 0 });
     const kept = new Map<string, Value>();
     const client = new SyncClient({ api, store: memoryStore(kept), clock });
@@ -36,12 +46,19 @@ const positions = async ({ client }: Device) =>
 const refused = (status: number) => Response.json({ code: `${status}`, message: '' }, { status });
 
 /** The requests of a device, and what happens to them. */
-function wire(happens: (url: string, init: RequestInit, go: () => Promise<Response>) => Promise<Response>) {
+function wire(
+  happens: (url: string, init: RequestInit, go: () => Promise<Response>) => Promise<Response>,
+) {
   const sent: { method: string; path: string; key: string; body: string }[] = [];
   const through: Fetch = (input, init = {}) => {
     const url = String(input);
     const key = new Headers(init.headers).get('idempotency-key') ?? '';
-    sent.push({ method: init.method ?? '', path: new URL(url).pathname, key, body: String(init.body ?? '') });
+    sent.push({
+      method: init.method ?? '',
+      path: new URL(url).pathname,
+      key,
+      body: String(init.body ?? ''),
+    });
     return happens(url, init, () => fetch(url, init));
   };
   return { sent, through };
@@ -64,7 +81,11 @@ describe('a batch', () => {
     isLost = false;
     await phone.client.sync();
     const posts = sent.filter(({ method }) => method === 'POST');
-    expect(posts.map(({ path }) => path)).toEqual(['/subscriptions', '/subscriptions', '/episodes']);
+    expect(posts.map(({ path }) => path)).toEqual([
+      '/subscriptions',
+      '/subscriptions',
+      '/episodes',
+    ]);
     expect(posts[0]).toEqual(posts[1]);
     expect(posts[2]?.key).not.toBe(posts[0]?.key);
   });
@@ -73,10 +94,13 @@ describe('a batch', () => {
     const { sent, through } = wire((_url, _init, go) => go());
     const phone = (await person())({ through });
     const podcast = await phone.client.subscribe(feed);
-    for (const n of numbers(1_000)) await phone.client.setPosition(podcast, { episode_guid: 'one' }, n);
+    for (const n of numbers(1_000))
+      await phone.client.setPosition(podcast, { episode_guid: 'one' }, n);
     await phone.client.sync();
     const uploads = sent.filter(({ path, method }) => path === '/episodes' && method === 'POST');
-    expect(uploads.map(({ body }) => (JSON.parse(body) as { episodes: unknown[] }).episodes.length)).toEqual([1]);
+    expect(
+      uploads.map(({ body }) => (JSON.parse(body) as { episodes: unknown[] }).episodes.length),
+    ).toEqual([1]);
     expect(await positions(phone)).toEqual([numbers(1_000).at(-1)]);
   });
 
@@ -86,7 +110,8 @@ describe('a batch', () => {
     );
     const phone = (await person())({ through });
     const podcast = await phone.client.subscribe(feed);
-    for (const n of numbers(5)) await phone.client.setPosition(podcast, { episode_guid: `e${n}` }, n);
+    for (const n of numbers(5))
+      await phone.client.setPosition(podcast, { episode_guid: `e${n}` }, n);
     await phone.client.setPosition(podcast, { episode_guid: 'poison' }, 9);
     await phone.client.sync();
     expect(phone.failures).toMatchObject([{ kind: 'episode', code: 'invalid', podcast }]);
@@ -97,7 +122,8 @@ describe('a batch', () => {
     const device = await person();
     const [phone, laptop] = [device(), device()];
     const podcast = await phone.client.subscribe(feed);
-    for (const n of numbers(300)) await phone.client.setPosition(podcast, { episode_guid: `e${n}` }, 7);
+    for (const n of numbers(300))
+      await phone.client.setPosition(podcast, { episode_guid: `e${n}` }, 7);
     await phone.client.sync();
     await laptop.client.sync();
     expect(await positions(laptop)).toEqual(numbers(300).map(() => 7));
@@ -112,10 +138,16 @@ describe('what is done without a network arrives in the order in which it was do
     await phone.client.setPosition(podcast, { episode_guid: 'one' }, 5);
     await phone.client.unsubscribe(podcast);
     const shown = [{ guid: podcast, is_subscribed: false }];
-    expect([await positions(phone), await phone.client.subscriptions()]).toMatchObject([[5], shown]);
+    expect([await positions(phone), await phone.client.subscriptions()]).toMatchObject([
+      [5],
+      shown,
+    ]);
     await phone.client.sync();
     await laptop.client.sync();
-    expect([await positions(laptop), await laptop.client.subscriptions()]).toMatchObject([[5], shown]);
+    expect([await positions(laptop), await laptop.client.subscriptions()]).toMatchObject([
+      [5],
+      shown,
+    ]);
     expect(phone.failures).toEqual([]);
   });
 
@@ -128,8 +160,13 @@ describe('what is done without a network arrives in the order in which it was do
     await phone.client.unsubscribe(podcast);
     expect([await guids(phone), await positions(phone)]).toEqual([[], []]);
     await phone.client.sync();
-    const writes = sent.flatMap(({ method, path }) => (method === 'GET' ? [] : [`${method} ${path.split('/')[1]}`]));
-    expect([writes, phone.failures]).toEqual([['POST subscriptions', 'POST episodes', 'DELETE subscriptions'], []]);
+    const writes = sent.flatMap(({ method, path }) =>
+      method === 'GET' ? [] : [`${method} ${path.split('/')[1]}`],
+    );
+    expect([writes, phone.failures]).toEqual([
+      ['POST subscriptions', 'POST episodes', 'DELETE subscriptions'],
+      [],
+    ]);
   });
 
   test('unsubscribed after another device subscribed, which comes back later', async () => {
@@ -174,22 +211,30 @@ describe('what the server cannot take now is kept', () => {
     ['broken JSON', () => new Response('{', { headers: { 'content-type': 'application/json' } })],
   ])('while writes get %s', async (_name, answer) => {
     let isAway = false;
-    const { through } = wire((_url, init, go) => (isAway && init.method !== 'GET' ? Promise.resolve(answer()) : go()));
+    const { through } = wire((_url, init, go) =>
+      isAway && init.method !== 'GET' ? Promise.resolve(answer()) : go(),
+    );
     const phone = (await person())({ through });
-    const [kept, gone, left] = await Promise.all(['', '/2', '/3'].map((path) => phone.client.subscribe(feed + path)));
+    const [kept, gone, left] = await Promise.all(
+      ['', '/2', '/3'].map((path) => phone.client.subscribe(feed + path)),
+    );
     await phone.client.sync();
     isAway = true;
-    for (const n of numbers(3)) await phone.client.setPosition(kept ?? '', { episode_guid: `e${n}` }, n);
+    for (const n of numbers(3))
+      await phone.client.setPosition(kept ?? '', { episode_guid: `e${n}` }, n);
     await phone.client.delete(gone ?? '');
     await phone.client.unsubscribe(left ?? '');
-    for (const _ of numbers(20)) await expect(phone.client.sync()).rejects.toMatchObject({ name: 'ApiError' });
+    for (const _ of numbers(20))
+      await expect(phone.client.sync()).rejects.toMatchObject({ name: 'ApiError' });
     expect([phone.failures, await positions(phone)]).toEqual([[], numbers(3)]);
     isAway = false;
     await phone.client.sync();
     expect([phone.failures, await positions(phone)]).toEqual([[], numbers(3)]);
     await eventually(async () => expect((await phone.api.listEpisodes()).total).toBe(3));
     expect((await phone.api.getSubscription(left ?? '')).is_subscribed).toBe(false);
-    await eventually(() => expect(phone.api.getSubscription(gone ?? '')).rejects.toMatchObject({ code: 'deleted' }));
+    await eventually(() =>
+      expect(phone.api.getSubscription(gone ?? '')).rejects.toMatchObject({ code: 'deleted' }),
+    );
   });
 
   test('and what the server always fails about goes after everything else', async () => {
@@ -200,7 +245,8 @@ describe('what the server cannot take now is kept', () => {
     const [phone, laptop] = [device({ through }), device()];
     const podcast = await phone.client.subscribe(feed);
     await phone.client.setPosition(podcast, { episode_guid: 'a poison' }, 9);
-    for (const n of numbers(5)) await phone.client.setPosition(podcast, { episode_guid: `e${n}` }, n);
+    for (const n of numbers(5))
+      await phone.client.setPosition(podcast, { episode_guid: `e${n}` }, n);
     for (const _ of numbers(20)) await phone.client.sync().catch(() => {});
     await phone.client.setPosition(podcast, { episode_guid: 'last' }, 8);
     await expect(phone.client.sync()).rejects.toMatchObject({ code: 'unavailable' });
@@ -235,7 +281,11 @@ test('a pasted feed has the guid that the server derives, and texts around an id
   await phone.client.sync();
   const id = (await phone.client.episodes())[0]?.sync_id ?? '';
   await phone.client.setPosition(podcast, { sync_id: id.toUpperCase() }, 3);
-  expect([phone.failures, await guids(phone), await positions(phone)]).toEqual([[], [podcast], [3]]);
+  expect([phone.failures, await guids(phone), await positions(phone)]).toEqual([
+    [],
+    [podcast],
+    [3],
+  ]);
 });
 
 describe('what happens to a subscription elsewhere', () => {
@@ -249,14 +299,20 @@ describe('what happens to a subscription elsewhere', () => {
     await phone.client.sync();
     expect([await guids(phone), await positions(phone)]).toEqual([[guid], [5]]);
     await phone.client.setPosition(old, { episode_guid: 'one' }, 6);
-    expect((await phone.client.episodes(old)).map((row) => [row.podcast_guid, row.playback_position?.value])).toEqual([
-      [guid, 6],
-    ]);
+    expect(
+      (await phone.client.episodes(old)).map((row) => [
+        row.podcast_guid,
+        row.playback_position?.value,
+      ]),
+    ).toEqual([[guid, 6]]);
   });
 
   test('a merge leaves one of two, with the episodes of both', async () => {
     const phone = (await person())();
-    const [one, other] = [await phone.client.subscribe(feed), await phone.client.subscribe(`${feed}/2`)];
+    const [one, other] = [
+      await phone.client.subscribe(feed),
+      await phone.client.subscribe(`${feed}/2`),
+    ];
     await phone.client.setPosition(one, { episode_guid: 'shared' }, 1);
     await phone.client.setPosition(other, { episode_guid: 'shared' }, 2);
     await phone.client.setPosition(other, { episode_guid: 'own' }, 3);
@@ -264,7 +320,9 @@ describe('what happens to a subscription elsewhere', () => {
     await phone.api.updateSubscription(one, { new_guid: other });
     await phone.client.unsubscribe(other);
     await phone.client.sync();
-    expect(await phone.client.subscriptions()).toMatchObject([{ is_subscribed: false, pending: false }]);
+    expect(await phone.client.subscriptions()).toMatchObject([
+      { is_subscribed: false, pending: false },
+    ]);
     expect(await positions(phone)).toEqual([2, 3]);
   });
 
@@ -294,7 +352,10 @@ describe('what happens to a subscription elsewhere', () => {
     const derived = await laptop.client.subscribe(feed.replace('https', 'http'));
     await laptop.client.setPosition(derived, { episode_guid: 'one' }, 5);
     await laptop.client.sync();
-    expect([await guids(laptop), (await laptop.client.episodes(derived)).length]).toEqual([[guid], 1]);
+    expect([await guids(laptop), (await laptop.client.episodes(derived)).length]).toEqual([
+      [guid],
+      1,
+    ]);
     await laptop.client.unsubscribe(derived);
     await laptop.client.sync();
     await phone.client.sync();
@@ -305,7 +366,10 @@ describe('what happens to a subscription elsewhere', () => {
 test('a device whose clock is a day ahead does not win for ever, nor does one that is behind lose', async () => {
   const device = await person();
   const day = 86_400_000;
-  const [ahead, behind] = [device({ clock: () => Date.now() + day }), device({ clock: () => Date.now() - day })];
+  const [ahead, behind] = [
+    device({ clock: () => Date.now() + day }),
+    device({ clock: () => Date.now() - day }),
+  ];
   const podcast = await ahead.client.subscribe(feed);
   await ahead.client.setPosition(podcast, { episode_guid: 'one' }, 1);
   await ahead.client.sync();
@@ -369,7 +433,9 @@ describe('a client that was started', () => {
   test('goes on after a stream and a network that fail', async () => {
     const device = await person();
     let isAway = true;
-    const { sent, through } = wire((_url, _init, go) => (isAway ? Promise.reject(new TypeError('away')) : go()));
+    const { sent, through } = wire((_url, _init, go) =>
+      isAway ? Promise.reject(new TypeError('away')) : go(),
+    );
     const phone = device({ through });
     const errors: unknown[] = [];
     phone.client.onError((error) => errors.push(error));

@@ -1,5 +1,12 @@
 import fc from 'fast-check';
-import { createApi, memoryStore, SyncClient, type Store, type SyncFailure, type Value } from '#client';
+import {
+  createApi,
+  memoryStore,
+  SyncClient,
+  type Store,
+  type SyncFailure,
+  type Value,
+} from '#client';
 import { expect, test } from 'vitest';
 import { eventually } from './eventually.js';
 import { baseUrl, token } from './stack.js';
@@ -71,11 +78,18 @@ class Device {
     };
     const online: typeof fetch = async (input, init) => {
       if (!this.isOnline) throw new TypeError('offline');
-      if (this.isFaulty && init?.method !== 'GET') return Response.json({ code: '500', message: '' }, { status: 500 });
+      if (this.isFaulty && init?.method !== 'GET')
+        return Response.json({ code: '500', message: '' }, { status: 500 });
       return power.step(() => fetch(input, init));
     };
     const time = () => this.right() + this.skew;
-    const api = createApi({ baseUrl, token: () => this.credential, fetch: online, retries: 0, clock: time });
+    const api = createApi({
+      baseUrl,
+      token: () => this.credential,
+      fetch: online,
+      retries: 0,
+      clock: time,
+    });
     const client = new SyncClient({ api, store, clock: time });
     client.onFailure((failure) => this.failures.push(failure));
     return client;
@@ -133,7 +147,12 @@ interface Step {
   faulty: boolean;
 }
 
-const feeds = ['https://a.example/feed', 'http://a.example/feed', 'https://b.example/feed', 'https://c.example/feed'];
+const feeds = [
+  'https://a.example/feed',
+  'http://a.example/feed',
+  'https://b.example/feed',
+  'https://c.example/feed',
+];
 const declared = (feed: number) => `00000000-0000-4000-8000-00000000000${feed}`;
 const feed = fc.nat(feeds.length - 1);
 const episode = fc.nat(2);
@@ -150,7 +169,15 @@ const act: fc.Arbitrary<Act> = fc.oneof(
       by: fc.constantFrom('guid', 'file', 'both'),
     }),
   },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('favourite'), feed, episode, favourite: fc.boolean() }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('favourite'),
+      feed,
+      episode,
+      favourite: fc.boolean(),
+    }),
+  },
   { weight: 5, arbitrary: fc.constant({ kind: 'sync' }) },
 ) as fc.Arbitrary<Act>;
 const step: fc.Arbitrary<Step> = fc.record({
@@ -178,15 +205,23 @@ async function perform(client: SyncClient, what: Act): Promise<void> {
   if (what.kind === 'sync') return client.sync();
   const url = feeds[what.feed] ?? '';
   if (what.kind === 'subscribe') return void (await client.subscribe(url));
-  if (what.kind === 'declare') return void (await client.subscribe(url, { guid: declared(what.feed) }));
-  if (what.kind === 'move') return void (await client.subscribe(`${url}/moved`, { guid: declared(what.feed) }));
+  if (what.kind === 'declare')
+    return void (await client.subscribe(url, { guid: declared(what.feed) }));
+  if (what.kind === 'move')
+    return void (await client.subscribe(`${url}/moved`, { guid: declared(what.feed) }));
   const guid = await guidOf(client, what.feed);
   if (what.kind === 'unsubscribe') return client.unsubscribe(guid);
   if (what.kind === 'delete') return client.delete(guid);
   if (what.kind === 'play')
-    return void (await client.setPosition(guid, facts(what.feed, what.episode, what.by), what.seconds));
+    return void (await client.setPosition(
+      guid,
+      facts(what.feed, what.episode, what.by),
+      what.seconds,
+    ));
   else if (what.kind === 'favourite')
-    await client.setEpisode(guid, facts(what.feed, what.episode, 'both'), { favorite_status: what.favourite });
+    await client.setEpisode(guid, facts(what.feed, what.episode, 'both'), {
+      favorite_status: what.favourite,
+    });
 }
 
 /** What the server has, as a device that begins anew shows it. */
@@ -214,7 +249,9 @@ async function comeBack(credential: string, devices: readonly Device[]): Promise
     const before = (await api.listSubscriptions()).syncTimestamp;
     for (const device of devices) await device.client.sync();
     expect((await api.listSubscriptions()).syncTimestamp).toBe(before);
-    const states = await Promise.all(devices.flatMap((device) => [device.shown(), device.shown(device.other)]));
+    const states = await Promise.all(
+      devices.flatMap((device) => [device.shown(), device.shown(device.other)]),
+    );
     const expected = await truth(credential);
     for (const state of states) expect(state).toEqual(expected);
   });
@@ -230,9 +267,13 @@ test('devices that go offline, crash anywhere and come back in any order end in 
       await walk(devices, steps);
       await comeBack(credential, devices);
       for (const device of devices) {
-        expect([...device.kept.keys()].filter((key) => /^(change|batch|done)/.test(key))).toEqual([]);
+        expect([...device.kept.keys()].filter((key) => /^(change|batch|done)/.test(key))).toEqual(
+          [],
+        );
         // Nothing is dropped but for a verdict on an entry.
-        expect(device.failures.filter(({ code }) => code === 'unavailable' || code === 'unexpected')).toEqual([]);
+        expect(
+          device.failures.filter(({ code }) => code === 'unavailable' || code === 'unexpected'),
+        ).toEqual([]);
       }
     }),
     { numRuns },
@@ -240,7 +281,9 @@ test('devices that go offline, crash anywhere and come back in any order end in 
 }, 900_000);
 
 test('the latest change of each field stands that any device has answered for', async () => {
-  const calm = step.filter(({ act: { kind } }) => kind !== 'delete' && kind !== 'declare' && kind !== 'move');
+  const calm = step.filter(
+    ({ act: { kind } }) => kind !== 'delete' && kind !== 'declare' && kind !== 'move',
+  );
   await fc.assert(
     fc.asyncProperty(fc.array(calm, { minLength: 5, maxLength: 30 }), async (steps) => {
       const credential = await token();
@@ -254,7 +297,8 @@ test('the latest change of each field stands that any device has answered for', 
         const device = devices[n] as Device;
         if ('feed' in what && what.feed === 0) continue;
         let done = true;
-        if (crash !== undefined) done = await device.crashing(crash, (client) => perform(client, what));
+        if (crash !== undefined)
+          done = await device.crashing(crash, (client) => perform(client, what));
         else if (faulty) await device.faulty((client) => perform(client, what));
         else if (offline) await device.offline((client) => perform(client, what));
         else await perform(device.client, what);
@@ -271,11 +315,16 @@ test('the latest change of each field stands that any device has answered for', 
         const found = episodes.filter(
           (row) => row.episode_guid === episode_guid || row.enclosure_url === enclosure_url,
         );
-        const states = found.map((row) => (kind === 'play' ? row.playback_position : row.favorite_status)?.value);
-        expect(values).toEqual(expect.arrayContaining(states.length > 0 ? [latest(states, values)] : [undefined]));
+        const states = found.map(
+          (row) => (kind === 'play' ? row.playback_position : row.favorite_status)?.value,
+        );
+        expect(values).toEqual(
+          expect.arrayContaining(states.length > 0 ? [latest(states, values)] : [undefined]),
+        );
       }
       // A subscription may have been ended later by another device, which takes no state along.
-      for (const { failures } of devices) expect(failures.filter(({ kind }) => kind === 'episode')).toEqual([]);
+      for (const { failures } of devices)
+        expect(failures.filter(({ kind }) => kind === 'episode')).toEqual([]);
     }),
     { numRuns },
   );
@@ -305,17 +354,22 @@ test('what was done upon a change of another device is newer, whatever happens t
         const device = devices[place] as Device;
         await device.client.sync();
         if (set === 'before') device.skew = skew;
-        if (kind !== 'toggle') await device.client.setPosition(podcast, facts(2, 0, 'guid'), (seconds = n + 1));
+        if (kind !== 'toggle')
+          await device.client.setPosition(podcast, facts(2, 0, 'guid'), (seconds = n + 1));
         if (kind !== 'play') {
           isSubscribed = !isSubscribed;
-          await (isSubscribed ? device.client.subscribe(feedUrl) : device.client.unsubscribe(podcast));
+          await (isSubscribed
+            ? device.client.subscribe(feedUrl)
+            : device.client.unsubscribe(podcast));
         }
         if (set === 'between') device.skew = skew;
         if (restarts) await device.crashing(0, (client) => client.sync());
         await device.client.sync();
         for (const { client } of [device, new Device(credential)]) {
           await client.sync();
-          expect(await client.subscriptions()).toMatchObject([{ is_subscribed: isSubscribed, pending: false }]);
+          expect(await client.subscriptions()).toMatchObject([
+            { is_subscribed: isSubscribed, pending: false },
+          ]);
           const states = (await client.episodes()).map((row) => row.playback_position?.value);
           expect(states).toEqual(seconds > 0 ? [seconds] : []);
         }

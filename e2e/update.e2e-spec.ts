@@ -18,15 +18,33 @@ describe('PATCH', () => {
     const { ann, guid } = await userWithOne();
     const unsubscribed = await ann.update(guid, { is_subscribed: false });
     expect(unsubscribed).toEqual({ is_subscribed: false, subscription_changed: stamp });
-    const moved = await ann.patch(`/subscriptions/${guid}`, { new_feed_url: `\t${urlB} `, color: null });
-    expect([moved.status, moved.body]).toEqual([200, { new_feed_url: urlB, subscription_changed: stamp }]);
+    const moved = await ann.patch(`/subscriptions/${guid}`, {
+      new_feed_url: `\t${urlB} `,
+      color: null,
+    });
+    expect([moved.status, moved.body]).toEqual([
+      200,
+      { new_feed_url: urlB, subscription_changed: stamp },
+    ]);
     const new_guid = newGuid();
-    expect(await ann.update(guid, { new_guid: new_guid.toUpperCase() })).toEqual({ new_guid, guid_changed: stamp });
+    expect(await ann.update(guid, { new_guid: new_guid.toUpperCase() })).toEqual({
+      new_guid,
+      guid_changed: stamp,
+    });
     const sent = { new_feed_url: urlA, new_guid: newGuid(), is_subscribed: true };
     const all = await ann.update(guid, sent);
-    expect(all).toEqual({ ...sent, subscription_changed: stamp, guid_changed: all.subscription_changed });
+    expect(all).toEqual({
+      ...sent,
+      subscription_changed: stamp,
+      guid_changed: all.subscription_changed,
+    });
     const { subscription_changed } = all;
-    const shown = { guid: sent.new_guid, feed_url: urlA, is_subscribed: true, subscription_changed };
+    const shown = {
+      guid: sent.new_guid,
+      feed_url: urlA,
+      is_subscribed: true,
+      subscription_changed,
+    };
     expect(await ann.subscription(sent.new_guid)).toEqual(shown);
   });
 
@@ -36,7 +54,9 @@ describe('PATCH', () => {
     await ann.update(guid, { is_subscribed: false });
     await ann.uploaded(episode(guid, 2));
     expect((await ann.episodes()).total).toBe(2);
-    expect((await ann.subscriptions()).subscriptions).toMatchObject([{ guid, is_subscribed: false }]);
+    expect((await ann.subscriptions()).subscriptions).toMatchObject([
+      { guid, is_subscribed: false },
+    ]);
     expect(await ann.subscribed(urlA)).toBe(guid);
     expect((await ann.episodes()).total).toBe(2);
   });
@@ -44,7 +64,10 @@ describe('PATCH', () => {
   test.each([
     ['no known field', { feed_url: urlB }],
     ['a list', []],
-    ['one bad field among good ones', { is_subscribed: false, new_guid: newGuid(), new_feed_url: '' }],
+    [
+      'one bad field among good ones',
+      { is_subscribed: false, new_guid: newGuid(), new_feed_url: '' },
+    ],
   ])('with %s is 405 and applies nothing', async (_, patch) => {
     const { ann, guid } = await userWithOne();
     const before = await ann.subscriptions();
@@ -55,7 +78,11 @@ describe('PATCH', () => {
 
 describe('a guid in a path', () => {
   const ask = async (ann: User, method: string, guid: string) =>
-    ann.send(method, `/subscriptions/${guid}`, method === 'PATCH' ? { body: { is_subscribed: true } } : {});
+    ann.send(
+      method,
+      `/subscriptions/${guid}`,
+      method === 'PATCH' ? { body: { is_subscribed: true } } : {},
+    );
 
   test.each(['GET', 'PATCH', 'DELETE'])(
     'that names nothing is 404, and one that is no UUID 405: %s',
@@ -69,6 +96,8 @@ describe('a guid in a path', () => {
   test('may be in any case and percent-encoded', async () => {
     const { ann, guid } = await userWithOne();
     expect((await ann.subscription(guid.toUpperCase())).guid).toBe(guid);
-    expect((await ann.get(`/subscriptions/${guid.replaceAll('-', '%2D')}`)).body).toMatchObject({ guid });
+    expect((await ann.get(`/subscriptions/${guid.replaceAll('-', '%2D')}`)).body).toMatchObject({
+      guid,
+    });
   });
 });

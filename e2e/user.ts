@@ -43,21 +43,34 @@ export class User {
     return this.send<Body>('GET', path, { headers });
   }
 
-  post<Body = unknown>(path: string, body: unknown, headers: Record<string, string> = {}): Promise<Answer<Body>> {
+  post<Body = unknown>(
+    path: string,
+    body: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answer<Body>> {
     return this.send<Body>('POST', path, { body, headers });
   }
 
-  patch<Body = unknown>(path: string, body: unknown, headers: Record<string, string> = {}): Promise<Answer<Body>> {
+  patch<Body = unknown>(
+    path: string,
+    body: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answer<Body>> {
     return this.send<Body>('PATCH', path, { body, headers });
   }
 
-  delete<Body = unknown>(path: string, headers: Record<string, string> = {}): Promise<Answer<Body>> {
+  delete<Body = unknown>(
+    path: string,
+    headers: Record<string, string> = {},
+  ): Promise<Answer<Body>> {
     return this.send<Body>('DELETE', path, { headers });
   }
 
   /** Adds subscriptions and gives back their entries in `success`. */
   async subscribe(...entries: (SubscriptionEntry | string)[]): Promise<SubscribeAnswer['success']> {
-    const subscriptions = entries.map((entry) => (typeof entry === 'string' ? { feed_url: entry } : entry));
+    const subscriptions = entries.map((entry) =>
+      typeof entry === 'string' ? { feed_url: entry } : entry,
+    );
     const { success, failure } = await this.api.addSubscriptions(subscriptions);
     assert.deepEqual(failure, []);
     return success;
@@ -128,7 +141,10 @@ export class User {
     const search = new URLSearchParams();
     for (const [name, value] of Object.entries(query)) search.set(name, String(value));
     const answer = await this.get<Body>(`${path}?${search}`);
-    assert.deepEqual({ status: answer.status, body: answer.body }, { status: 200, body: answer.body });
+    assert.deepEqual(
+      { status: answer.status, body: answer.body },
+      { status: 200, body: answer.body },
+    );
     return { ...answer.body, sync: answer.headers.get('sync-timestamp') ?? '' };
   }
 }

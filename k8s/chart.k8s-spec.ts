@@ -48,7 +48,8 @@ let secrets: string;
 beforeAll(async () => {
   secrets = mkdtempSync(join(tmpdir(), 'k8s-secrets-'));
   await makeContainerSecrets(secrets);
-  for (const key of keysOfOperator) writeFileSync(join(secrets, key), 'smtps://user:secret@mail.example.org');
+  for (const key of keysOfOperator)
+    writeFileSync(join(secrets, key), 'smtps://user:secret@mail.example.org');
 });
 afterAll(() => rmSync(secrets, { recursive: true }));
 
@@ -61,7 +62,9 @@ describe.each(valueSets)('the chart with the values %s', (values) => {
   });
 
   it('passes helm lint', () => {
-    expect(helm(['lint', '--strict', chart, '--values', valuesFile(values)])).toMatchObject({ status: 0 });
+    expect(helm(['lint', '--strict', chart, '--values', valuesFile(values)])).toMatchObject({
+      status: 0,
+    });
   });
 
   it('has only fields that the published types have, and all that they require', () => {
@@ -85,9 +88,12 @@ describe.each(valueSets)('the chart with the values %s', (values) => {
         ({ spec }) => spec.scaleTargetRef.name === server.metadata.name,
       );
       expect(scalers.map(title)).toHaveLength(1);
-      for (const { spec } of scalers) expect(spec.minReplicas ?? spec.minReplicaCount).toBeGreaterThanOrEqual(2);
+      for (const { spec } of scalers)
+        expect(spec.minReplicas ?? spec.minReplicaCount).toBeGreaterThanOrEqual(2);
       const { labels } = server.spec.template.metadata;
-      const budgets = ofKind(manifests, 'PodDisruptionBudget').filter((budget) => selects(selectorOf(budget), labels));
+      const budgets = ofKind(manifests, 'PodDisruptionBudget').filter((budget) =>
+        selects(selectorOf(budget), labels),
+      );
       expect(budgets.map((budget) => budget.spec.maxUnavailable)).toEqual([1]);
       expect(server.spec).toMatchObject({ strategy: { rollingUpdate: { maxUnavailable: 0 } } });
     }
@@ -101,7 +107,10 @@ describe.each(valueSets)('the chart with the values %s', (values) => {
       const stop = container.lifecycle!.preStop.sleep.seconds + drain + stopLimitMs / 1_000;
       expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(stop);
       const asks = (path: string) => ({ httpGet: { path, port: 'ops' } });
-      expect(container).toMatchObject({ livenessProbe: asks('/livez'), readinessProbe: asks('/readyz') });
+      expect(container).toMatchObject({
+        livenessProbe: asks('/livez'),
+        readinessProbe: asks('/readyz'),
+      });
     }
   });
 
@@ -131,22 +140,30 @@ describe.each(valueSets)('the chart with the values %s', (values) => {
           },
           resources: { limits: { memory: expect.any(String) } },
         });
-      expect(JSON.stringify(pod)).not.toMatch(/"(hostPath|hostNetwork|hostPID|hostIPC|privileged)"/);
+      expect(JSON.stringify(pod)).not.toMatch(
+        /"(hostPath|hostNetwork|hostPID|hostIPC|privileged)"/,
+      );
     }
   });
 
   it('holds no secret', () => {
     expect(ofKind(manifests, 'Secret')).toEqual([]);
-    const variables = workloads(manifests).flatMap(({ spec }) => spec.template.spec.containers.map(environmentOf));
+    const variables = workloads(manifests).flatMap(({ spec }) =>
+      spec.template.spec.containers.map(environmentOf),
+    );
     const secret = /(DATABASE_URL|SMTP_URL|PASSWORD|SECRET|SECRETS_KEY|SESSION_KEY|TOKEN)$/;
     expect(variables.flatMap(Object.keys).filter((name) => secret.test(name))).toEqual([]);
   });
 
   it('selects pods by every selector', () => {
     const pods = workloads(manifests).map(({ spec }) => spec.template.metadata.labels);
-    const blind = ofKind(manifests, 'Deployment', 'Service', 'PodDisruptionBudget', 'NetworkPolicy').filter(
-      (manifest) => !pods.some((labels) => selects(selectorOf(manifest), labels)),
-    );
+    const blind = ofKind(
+      manifests,
+      'Deployment',
+      'Service',
+      'PodDisruptionBudget',
+      'NetworkPolicy',
+    ).filter((manifest) => !pods.some((labels) => selects(selectorOf(manifest), labels)));
     expect(blind.map(title)).toEqual([]);
   });
 });
@@ -171,7 +188,9 @@ describe('the chart', () => {
   });
 
   it('is refused by a Kubernetes on which pods could not sleep before they stop', () => {
-    expect(() => renderChart('smallest', { kubeVersion: '1.29.0' })).toThrow(/requires kubeVersion: >=1.30.0/);
+    expect(() => renderChart('smallest', { kubeVersion: '1.29.0' })).toThrow(
+      /requires kubeVersion: >=1.30.0/,
+    );
   });
 
   it('has the version of its images', () => {
@@ -184,10 +203,30 @@ describe('the chart', () => {
 
 describe('the check of fields finds', () => {
   it.each([
-    ['a misspelled field', 'Deployment/episode', { spec: { replica: 2 } }, /'"replica"' does not exist/],
-    ['a missing field', 'Deployment/episode', { spec: { selector: undefined } }, /'"?selector"?' is missing/],
-    ['a value of another type', 'Service/gateway', { spec: { ports: 80 } }, /not assignable to type/],
-    ['a field that KEDA lacks', 'ScaledObject/deletion-worker', { spec: { minReplicas: 2 } }, /'"minReplicas"' does/],
+    [
+      'a misspelled field',
+      'Deployment/episode',
+      { spec: { replica: 2 } },
+      /'"replica"' does not exist/,
+    ],
+    [
+      'a missing field',
+      'Deployment/episode',
+      { spec: { selector: undefined } },
+      /'"?selector"?' is missing/,
+    ],
+    [
+      'a value of another type',
+      'Service/gateway',
+      { spec: { ports: 80 } },
+      /not assignable to type/,
+    ],
+    [
+      'a field that KEDA lacks',
+      'ScaledObject/deletion-worker',
+      { spec: { minReplicas: 2 } },
+      /'"minReplicas"' does/,
+    ],
   ])('%s', (_what, name, { spec }, message) => {
     const object = renderChart('production').find((manifest) => title(manifest) === name)!;
     expect(schemaProblems([{ ...object, spec: { ...object.spec, ...spec } }])[0]).toMatch(message);

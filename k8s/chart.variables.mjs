@@ -22,9 +22,11 @@ export async function variablesOf() {
   const configs = {
     gateway: (await import(program('gateway/src/gateway.config.js'))).gatewayConfig,
     gpodder: (await import(program('gpodder/src/gpodder.config.js'))).gpodderConfig,
-    subscription: (await import(program('subscription/src/subscription.config.js'))).subscriptionConfig,
+    subscription: (await import(program('subscription/src/subscription.config.js')))
+      .subscriptionConfig,
     episode: (await import(program('episode/src/episode.config.js'))).episodeConfig,
-    'deletion-worker': (await import(program('deletion-worker/src/deletion-worker.config.js'))).deletionWorkerConfig,
+    'deletion-worker': (await import(program('deletion-worker/src/deletion-worker.config.js')))
+      .deletionWorkerConfig,
     account: (await import(program('account/src/account.config.js'))).accountConfig,
     migrate: (await import(program('migrate/src/migrate.config.js'))).migrateConfig,
   };

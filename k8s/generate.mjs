@@ -46,9 +46,12 @@ function* rows(map, path) {
       .replaceAll(/\n?^ ?/gm, ' ')
       .trim();
     const inner = isMap(value) && !value.flow && value.items.length > 0;
-    if (comment === undefined && !inner) throw new Error(`values.yaml: ${name.join('.')} has no comment`);
-    const fallback = inner || (isScalar(value) && value.value === '') ? '' : `\`${shown(value.toJSON())}\``;
-    if (comment !== undefined) yield `| \`${name.join('.')}\` | ${fallback} | ${comment.replaceAll('|', '\\|')} |`;
+    if (comment === undefined && !inner)
+      throw new Error(`values.yaml: ${name.join('.')} has no comment`);
+    const fallback =
+      inner || (isScalar(value) && value.value === '') ? '' : `\`${shown(value.toJSON())}\``;
+    if (comment !== undefined)
+      yield `| \`${name.join('.')}\` | ${fallback} | ${comment.replaceAll('|', '\\|')} |`;
     if (inner) yield* rows(value, name);
   }
 }
@@ -62,8 +65,13 @@ function shown(value) {
 
 function readmeFile() {
   const table = [...rows(parseDocument(read('values.yaml')).contents, [])].join('\n');
-  const [before, , after] = read('README.md').split(/(?<=^<!-- values: .*-->\n)|(?=^<!-- end of values -->)/m);
-  return ['README.md', `${before}| value | default | meaning |\n|---|---|---|\n${table}\n${after ?? ''}`];
+  const [before, , after] = read('README.md').split(
+    /(?<=^<!-- values: .*-->\n)|(?=^<!-- end of values -->)/m,
+  );
+  return [
+    'README.md',
+    `${before}| value | default | meaning |\n|---|---|---|\n${table}\n${after ?? ''}`,
+  ];
 }
 
 for (const [path, text] of [await schemaFile(), readmeFile(), await pathsFile()]) {

@@ -23,10 +23,14 @@ type Matcher = (paths: readonly IngressPath[], path: string) => IngressPath | un
 
 /** As the Ingress API has it, with regular expressions before everything else. */
 const byKind: Matcher = (paths, path) =>
-  paths.find((each) => each.pathType === 'ImplementationSpecific' && new RegExp(`^${each.path}`).test(path)) ??
+  paths.find(
+    (each) => each.pathType === 'ImplementationSpecific' && new RegExp(`^${each.path}`).test(path),
+  ) ??
   paths.find((each) => each.pathType === 'Exact' && each.path === path) ??
   longestFirst(paths).find(
-    (each) => each.pathType === 'Prefix' && `${path}/`.startsWith(each.path === '/' ? '/' : `${each.path}/`),
+    (each) =>
+      each.pathType === 'Prefix' &&
+      `${path}/`.startsWith(each.path === '/' ? '/' : `${each.path}/`),
   );
 
 /**
@@ -43,7 +47,9 @@ const longestFirst = (paths: readonly IngressPath[]) =>
 function pathOf(app: AppName): fc.Arbitrary<string> {
   const { exact, prefixes, expressions } = appPaths[app];
   const below = fc.tuple(fc.constantFrom(...prefixes), fc.webPath()).map((parts) => parts.join(''));
-  const matching = expressions.map((expression) => fc.stringMatching(new RegExp(`^${expression}$`)));
+  const matching = expressions.map((expression) =>
+    fc.stringMatching(new RegExp(`^${expression}$`)),
+  );
   return fc
     .oneof(fc.constantFrom(...exact, ...prefixes), below, ...matching)
     .filter((path) => /^[!-~]+$/.test(path) && appOfPath(path) === app);
@@ -85,12 +91,18 @@ describe('hosts', () => {
   });
 
   it('without gpodder need no regular expressions', () => {
-    const kinds = pathsOf(renderChart('production', { set: ['gpodder.enabled=false'] }), 'sync.example.org');
+    const kinds = pathsOf(
+      renderChart('production', { set: ['gpodder.enabled=false'] }),
+      'sync.example.org',
+    );
     expect(new Set(kinds.map(({ pathType }) => pathType))).toEqual(new Set(['Exact', 'Prefix']));
   });
 
   it('that the gateway shares with gpodder alone leave it the rest', () => {
-    const set = ['gpodder.url="https://sync.example.org"', 'accounts.url="https://account.sync.example.org"'];
+    const set = [
+      'gpodder.url="https://sync.example.org"',
+      'accounts.url="https://account.sync.example.org"',
+    ];
     const issuer = 'apps.gateway.env.AUTH_ISSUER="https://account.sync.example.org"';
     expect(hosts('production', [...set, issuer])).toEqual([
       ['account', 'account.sync.example.org', 1],

@@ -12,9 +12,18 @@ const rules = groups.flatMap((group) => group.rules);
 const { panels } = JSON.parse(read('k8s/chart/files/dashboard.json')) as {
   panels: { title: string; targets?: { expr: string }[] }[];
 };
-const targets = panels.flatMap(({ title, targets: all = [] }) => all.map(({ expr }) => ({ title, expr })));
+const targets = panels.flatMap(({ title, targets: all = [] }) =>
+  all.map(({ expr }) => ({ title, expr })),
+);
 
-const apps = ['gateway', 'subscription', 'episode', 'deletion-worker', 'account', 'gpodder'] as const;
+const apps = [
+  'gateway',
+  'subscription',
+  'episode',
+  'deletion-worker',
+  'account',
+  'gpodder',
+] as const;
 /** Labels that a scrape adds to every metric, by prometheus.yml as by service-monitor.yaml. */
 const scraped = ['job', 'app', 'instance'];
 
@@ -31,10 +40,14 @@ beforeAll(async () => {
   await someTokenRequest(accounts!);
   await someUpload(gpodder!);
   texts = await Promise.all(
-    processes.map(async ({ facts }) => (await fetch(`http://127.0.0.1:${String(facts['opsPort'])}/metrics`)).text()),
+    processes.map(async ({ facts }) =>
+      (await fetch(`http://127.0.0.1:${String(facts['opsPort'])}/metrics`)).text(),
+    ),
   );
   // Outcomes that this traffic has no reason to have.
-  const outcomes = failureCodes.map((code) => `podcast_sync_rpc_handler_duration_seconds_count{outcome="${code}"} 0`);
+  const outcomes = failureCodes.map(
+    (code) => `podcast_sync_rpc_handler_duration_seconds_count{outcome="${code}"} 0`,
+  );
   series = [
     ...texts
       .join('\n')
@@ -48,25 +61,35 @@ afterAll(() => stack.close());
 /** One request of each kind, and a deletion to its end. */
 async function someTraffic(device: Device): Promise<void> {
   const body = { subscriptions: [{ feed_url: 'https://podcast.example/1' }] };
-  const added = await device.send<{ success: { guid: string }[] }>('POST', '/subscriptions', { body });
+  const added = await device.send<{ success: { guid: string }[] }>('POST', '/subscriptions', {
+    body,
+  });
   const path = `/subscriptions/${added.body.success[0]?.guid}`;
   await device.send('GET', '/episodes');
   const { body: accepted } = await device.send<{ deletion_id: number }>('DELETE', path);
   await eventually(async () =>
-    expect((await device.send('GET', `/deletions/${accepted.deletion_id}`)).body).toMatchObject({ status: 'SUCCESS' }),
+    expect((await device.send('GET', `/deletions/${accepted.deletion_id}`)).body).toMatchObject({
+      status: 'SUCCESS',
+    }),
   );
 }
 
 /** One of an app that nobody knows. */
 async function someTokenRequest({ facts }: AppProcess): Promise<void> {
-  const body = new URLSearchParams({ grant_type: 'refresh_token', client_id: 'nobody', refresh_token: 'none' });
+  const body = new URLSearchParams({
+    grant_type: 'refresh_token',
+    client_id: 'nobody',
+    refresh_token: 'none',
+  });
   await fetch(`http://127.0.0.1:${String(facts['port'])}/token`, { method: 'POST', body });
 }
 
 /** One whose entry can't be used, of somebody with an app password. */
 async function someUpload({ facts }: AppProcess): Promise<void> {
   const { name, password } = await stack.appPassword();
-  const headers = { authorization: `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}` };
+  const headers = {
+    authorization: `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`,
+  };
   const path = `/api/2/episodes/${name}.json`;
   const answer = await fetch(`http://127.0.0.1:${String(facts['port'])}${path}`, {
     method: 'POST',
@@ -78,14 +101,20 @@ async function someUpload({ facts }: AppProcess): Promise<void> {
 
 /** Metrics and labels of a PromQL expression that no app shows, as a typing error or a renamed metric makes them. */
 function unknownIn(expression: string): string[] {
-  const selectors = [...expression.matchAll(/\b(podcast_sync_\w+|nodejs_\w+|process_\w+)(?:\{(.*?)\})?/g)];
+  const selectors = [
+    ...expression.matchAll(/\b(podcast_sync_\w+|nodejs_\w+|process_\w+)(?:\{(.*?)\})?/g),
+  ];
   return selectors.flatMap(([selector, name, matchers = '']) => {
-    const shown = series.filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
+    const shown = series.filter(
+      (line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `),
+    );
     const labels = [...matchers.matchAll(/(\w+)(=|!=|=~|!~)("[^"]*")/g)].filter(
       ([, label]) => !scraped.includes(label!),
     );
     // A value is compared where it is one; a regular expression may also name values that are still to come.
-    const wanted = labels.map(([, label, operator, value]) => `${label}=${operator === '=' ? value : '"'}`);
+    const wanted = labels.map(
+      ([, label, operator, value]) => `${label}=${operator === '=' ? value : '"'}`,
+    );
     return shown.some((line) => wanted.every((text) => line.includes(text))) ? [] : [selector];
   });
 }
@@ -116,9 +145,13 @@ describe('alerts and dashboard', () => {
 describe('the list of metrics in docs/reference/metrics.md', () => {
   it('has every metric of the apps, and no other', () => {
     const own = new Set(
-      [...texts.join('\n').matchAll(/^# TYPE (podcast_sync_\w+) /gm)].map(([, name]) => name as string),
+      [...texts.join('\n').matchAll(/^# TYPE (podcast_sync_\w+) /gm)].map(
+        ([, name]) => name as string,
+      ),
     );
-    const listed = [...read('docs/reference/metrics.md').matchAll(/^\| `(podcast_sync_\w+)/gm)].map(([, name]) => name);
+    const listed = [...read('docs/reference/metrics.md').matchAll(/^\| `(podcast_sync_\w+)/gm)].map(
+      ([, name]) => name,
+    );
     expect(listed.sort()).toEqual([...own].sort());
   });
 });

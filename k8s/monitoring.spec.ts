@@ -19,18 +19,23 @@ describe('the runbook', () => {
     .slice(1);
   const anchors = sections.map((section) => section.slice(0, section.indexOf('\n')));
 
-  it.each(rules)('$alert leads to its section, which says what it means and what to do', ({ alert, annotations }) => {
-    expect(annotations.runbook_url).toBe(`docs/guide/alerts.md#${alert.toLowerCase()}`);
-    expect(anchors).toContain(alert);
-    expect(sections[anchors.indexOf(alert)]).toMatch(/\n1\. /);
-  });
+  it.each(rules)(
+    '$alert leads to its section, which says what it means and what to do',
+    ({ alert, annotations }) => {
+      expect(annotations.runbook_url).toBe(`docs/guide/alerts.md#${alert.toLowerCase()}`);
+      expect(anchors).toContain(alert);
+      expect(sections[anchors.indexOf(alert)]).toMatch(/\n1\. /);
+    },
+  );
 
   it('has no section for an alert that is not there', () => {
     expect(anchors.filter((anchor) => !rules.some(({ alert }) => alert === anchor))).toEqual([]);
   });
 
   it('is reached by alerts that call somebody or wait for the morning, and by no others', () => {
-    expect(new Set(rules.map(({ labels }) => labels.severity))).toEqual(new Set(['critical', 'warning']));
+    expect(new Set(rules.map(({ labels }) => labels.severity))).toEqual(
+      new Set(['critical', 'warning']),
+    );
   });
 });
 
@@ -40,7 +45,9 @@ describe('docker-compose', () => {
   };
   /** The paths in a container of what is mounted there, by the paths in the repository. */
   const mounts = (service: string) =>
-    Object.fromEntries(services[service]!.volumes.map((volume) => volume.split(':') as [string, string]));
+    Object.fromEntries(
+      services[service]!.volumes.map((volume) => volume.split(':') as [string, string]),
+    );
 
   it('gives the rules of the chart to its Prometheus', () => {
     const mounted = mounts('prometheus');
@@ -67,8 +74,13 @@ describe('docker-compose', () => {
     expect(dirname(mounted['./k8s/chart/files/dashboard.json']!)).toBe(providers[0]!.options.path);
   });
 
-  it.each(['prometheus', 'grafana', 'otel-collector'])('mounts files for %s that are there', (service) => {
-    const missing = Object.keys(mounts(service)).filter((path) => path.startsWith('./') && !existsSync(path));
-    expect(missing).toEqual([]);
-  });
+  it.each(['prometheus', 'grafana', 'otel-collector'])(
+    'mounts files for %s that are there',
+    (service) => {
+      const missing = Object.keys(mounts(service)).filter(
+        (path) => path.startsWith('./') && !existsSync(path),
+      );
+      expect(missing).toEqual([]);
+    },
+  );
 });

@@ -11,15 +11,24 @@ const testFile = 'k8s/rules.test.yaml';
 
 /** Runs the promtool that comes with a program of Prometheus. Returns its output where it fails, else nothing. */
 function failureOf({ command, env }: Program, ...args: string[]): string {
-  const { status, stdout, stderr } = spawnSync(join(dirname(command), 'promtool'), args, { env, encoding: 'utf8' });
+  const { status, stdout, stderr } = spawnSync(join(dirname(command), 'promtool'), args, {
+    env,
+    encoding: 'utf8',
+  });
   return status === 0 ? '' : `promtool failed\n${stdout}${stderr}`;
 }
 
 let prometheus: Program;
 beforeAll(async () => {
   const works = (program: Program) => failureOf(program, '--version') === '';
-  const fetched = await fetchDebianProgram('prometheus', resolve('.data/programs'), works, console.log);
-  if (!fetched) throw new Error("promtool is needed, and Debian's package prometheus could not be fetched.");
+  const fetched = await fetchDebianProgram(
+    'prometheus',
+    resolve('.data/programs'),
+    works,
+    console.log,
+  );
+  if (!fetched)
+    throw new Error("promtool is needed, and Debian's package prometheus could not be fetched.");
   prometheus = fetched;
 });
 
@@ -60,7 +69,9 @@ it('each alert that names an app, a route or the like has a case, as an aggregat
   const { tests } = parse(readFileSync(testFile, 'utf8')) as {
     tests: { alert_rule_test: { alertname: string; exp_alerts: unknown[] }[] }[];
   };
-  const cases = tests.flatMap((test) => test.alert_rule_test).filter((test) => test.exp_alerts.length > 0);
+  const cases = tests
+    .flatMap((test) => test.alert_rule_test)
+    .filter((test) => test.exp_alerts.length > 0);
   const fired = new Set(cases.map(({ alertname }) => alertname));
   const labelled = groups
     .flatMap(({ rules }) => rules)

@@ -23,32 +23,74 @@ const wrongValues: WrongValue[] = [
   ['image.pullSecrets="registry"', /\/image\/pullSecrets': got string, want array/],
   ['apps.worker={}', /\/apps': additional properties 'worker' not allowed/],
   ['apps.episode.replicas.min=1', /\/apps\/episode\/replicas\/min': minimum: got 1, want 2/],
-  ['apps.episode.replicas={"min":9,"max":3}', /apps.episode.replicas: min \(9\) is more than max \(3\)/],
+  [
+    'apps.episode.replicas={"min":9,"max":3}',
+    /apps.episode.replicas: min \(9\) is more than max \(3\)/,
+  ],
   ['apps.episode.replicas.count=3', /additional properties 'count' not allowed/],
   ['apps.gateway.poolSize=3', /\/apps\/gateway': additional properties 'poolSize' not allowed/],
-  ['apps.episode.resources.limits.memory="512M"', /\/limits\/memory': '512M' does not match pattern/],
-  ['apps.episode.resources.limits.memory=null', /\/apps\/episode\/resources\/limits': missing property 'memory'/],
-  ['apps.gateway.env.MAX_CALL="9"', /\/apps\/gateway\/env': additional properties 'MAX_CALL' not allowed/],
+  [
+    'apps.episode.resources.limits.memory="512M"',
+    /\/limits\/memory': '512M' does not match pattern/,
+  ],
+  [
+    'apps.episode.resources.limits.memory=null',
+    /\/apps\/episode\/resources\/limits': missing property 'memory'/,
+  ],
+  [
+    'apps.gateway.env.MAX_CALL="9"',
+    /\/apps\/gateway\/env': additional properties 'MAX_CALL' not allowed/,
+  ],
   ['apps.gateway.env.MAX_CALLS=9', /\/apps\/gateway\/env\/MAX_CALLS': got number, want string/],
   ['apps.gateway.env.AUTH_ISSUER=null', /AUTH_ISSUER': got null, want string/],
-  ['apps.episode.env.DATABASE_URL="postgres://x"', /additional properties 'DATABASE_URL' not allowed/],
-  ['apps.deletion-worker.env.QUEUE_BOARD_PASSWORD="x"', /additional properties 'QUEUE_BOARD_PASSWORD' not allowed/],
+  [
+    'apps.episode.env.DATABASE_URL="postgres://x"',
+    /additional properties 'DATABASE_URL' not allowed/,
+  ],
+  [
+    'apps.deletion-worker.env.QUEUE_BOARD_PASSWORD="x"',
+    /additional properties 'QUEUE_BOARD_PASSWORD' not allowed/,
+  ],
   ['env.LOG_LEVEL="loud"', /\/env\/LOG_LEVEL': value must be one of/],
   ['redis.url="redis://:secret@redis"', /\/redis\/url': .*does not match pattern/],
-  ['redis.cluster="node-1:6379"', /exactly one of enabled, url, cluster and sentinels .*given: url, cluster/],
+  [
+    'redis.cluster="node-1:6379"',
+    /exactly one of enabled, url, cluster and sentinels .*given: url, cluster/,
+  ],
   ['redis.url=""', /exactly one of enabled, url, cluster and sentinels .*given: none/],
   ['redis.secretKeys=["PASSWORD"]', /\/redis\/secretKeys\/0': value must be one of/],
   ['queue.redis.cluster="node-1"', /\/queue\/redis\/cluster': 'node-1' does not match pattern/],
-  ['postgres.maxConnections=200', /is 200, but 332 connections may be wanted: .*episode \(10 \+ 1\) x 10/],
+  [
+    'postgres.maxConnections=200',
+    /is 200, but 332 connections may be wanted: .*episode \(10 \+ 1\) x 10/,
+  ],
   ['apps.episode.poolSize=20', /is 340, but 442 connections may be wanted/],
-  ['events.redis.secretKeys=["QUEUE_REDIS_PASSWORD"]', /\/events\/redis\/secretKeys\/0': value must be one of/],
+  [
+    'events.redis.secretKeys=["QUEUE_REDIS_PASSWORD"]',
+    /\/events\/redis\/secretKeys\/0': value must be one of/,
+  ],
   ['accounts.url=""', /accounts.url: is required where accounts.enabled/],
   ['accounts.url="https://account.example.org/"', /\/accounts\/url': .*does not match pattern/],
-  ['accounts.url="https://x.example.org"', /AUTH_ISSUER: does not name accounts.url, https:\/\/x.example.org/],
-  ['apps.account.env.SMTP_URL="smtp://x"', /\/apps\/account\/env': additional properties 'SMTP_URL' not allowed/],
-  ['ingress={"enabled":true,"host":"x.example"}', /apps.account.env.TRUSTED_PROXIES: is required behind an Ingress/],
-  ['gpodder={"enabled":true,"url":"https://x.example/gpodder"}', /\/gpodder\/url': .*does not match pattern/],
-  ['apps.gpodder.env.SESSION_KEY="x"', /\/apps\/gpodder\/env': additional properties 'SESSION_KEY' not allowed/],
+  [
+    'accounts.url="https://x.example.org"',
+    /AUTH_ISSUER: does not name accounts.url, https:\/\/x.example.org/,
+  ],
+  [
+    'apps.account.env.SMTP_URL="smtp://x"',
+    /\/apps\/account\/env': additional properties 'SMTP_URL' not allowed/,
+  ],
+  [
+    'ingress={"enabled":true,"host":"x.example"}',
+    /apps.account.env.TRUSTED_PROXIES: is required behind an Ingress/,
+  ],
+  [
+    'gpodder={"enabled":true,"url":"https://x.example/gpodder"}',
+    /\/gpodder\/url': .*does not match pattern/,
+  ],
+  [
+    'apps.gpodder.env.SESSION_KEY="x"',
+    /\/apps\/gpodder\/env': additional properties 'SESSION_KEY' not allowed/,
+  ],
   ['ingress.enabled="yes"', /\/ingress\/enabled': got string, want boolean/],
   ['ingress.enabled=true', /ingress.host: is required/],
   ['monitoring.labels={"release":1}', /\/monitoring\/labels\/release': got number, want string/],
@@ -57,25 +99,42 @@ const wrongValues: WrongValue[] = [
 
 describe('a wrong value is refused', () => {
   it.each(wrongValues)('%s', (set, said) => {
-    const { status, stderr } = helm(['template', chart, '--values', valuesFile('smallest'), '--set-json', set]);
+    const { status, stderr } = helm([
+      'template',
+      chart,
+      '--values',
+      valuesFile('smallest'),
+      '--set-json',
+      set,
+    ]);
     expect(stderr.replaceAll(/\s+/g, ' ')).toMatch(said);
     expect(status).not.toBe(0);
   });
 
   it('no values at all: what has to be said at the least is named', () => {
-    expect(helm(['template', chart]).stderr).toMatch(/\/apps\/gateway\/env': missing property 'AUTH_ISSUER'/);
+    expect(helm(['template', chart]).stderr).toMatch(
+      /\/apps\/gateway\/env': missing property 'AUTH_ISSUER'/,
+    );
   });
 
   it('a limit for addresses behind an Ingress that hides them', () => {
-    const set = ['ingress={"enabled":true,"host":"x.example"}', 'apps.gateway.env.RATE_LIMIT_PER_ADDRESS="60/60"'];
+    const set = [
+      'ingress={"enabled":true,"host":"x.example"}',
+      'apps.gateway.env.RATE_LIMIT_PER_ADDRESS="60/60"',
+    ];
     expect(() => renderChart('smallest', { set })).toThrow(
       /RATE_LIMIT_PER_ADDRESS behind an Ingress needs TRUSTED_PROXIES/,
     );
   });
 
   it('gpodder without accounts, which nobody could sign in to', () => {
-    const set = ['gpodder={"enabled":true,"url":"https://gpodder.example"}', 'accounts.enabled=false'];
-    expect(() => renderChart('smallest', { set })).toThrow(/gpodder.enabled: needs accounts.enabled/);
+    const set = [
+      'gpodder={"enabled":true,"url":"https://gpodder.example"}',
+      'accounts.enabled=false',
+    ];
+    expect(() => renderChart('smallest', { set })).toThrow(
+      /gpodder.enabled: needs accounts.enabled/,
+    );
   });
 
   it('gpodder behind an Ingress that hides addresses, by which wrong passwords are limited', () => {
@@ -84,17 +143,31 @@ describe('a wrong value is refused', () => {
       'ingress={"enabled":true,"host":"x.example"}',
       'apps.account.env.TRUSTED_PROXIES="10.0.0.0/8"',
     ];
-    expect(() => renderChart('smallest', { set })).toThrow(/apps.gpodder.env.TRUSTED_PROXIES: is required/);
+    expect(() => renderChart('smallest', { set })).toThrow(
+      /apps.gpodder.env.TRUSTED_PROXIES: is required/,
+    );
   });
 
   it('no map of the schema takes what it does not know, but for those that others read', () => {
     const open: string[] = [];
-    JSON.parse(readFileSync(join(chart, 'values.schema.json'), 'utf8'), function (this: object, key, value: unknown) {
-      const { type, additionalProperties } = (value ?? {}) as { type?: string; additionalProperties?: unknown };
-      if (type === 'object' && additionalProperties !== false) open.push(key);
-      return value;
-    });
-    expect(open.sort()).toEqual(['annotations', 'expressionAnnotations', 'global', 'labels', 'nodeSelector']);
+    JSON.parse(
+      readFileSync(join(chart, 'values.schema.json'), 'utf8'),
+      function (this: object, key, value: unknown) {
+        const { type, additionalProperties } = (value ?? {}) as {
+          type?: string;
+          additionalProperties?: unknown;
+        };
+        if (type === 'object' && additionalProperties !== false) open.push(key);
+        return value;
+      },
+    );
+    expect(open.sort()).toEqual([
+      'annotations',
+      'expressionAnnotations',
+      'global',
+      'labels',
+      'nodeSelector',
+    ]);
   });
 });
 
@@ -104,10 +177,12 @@ interface NetworkPolicy {
 
 describe('what follows from a value', () => {
   const deployment = (manifests: Manifest[], app: string) =>
-    ofKind<WorkloadSpec>(manifests, 'Deployment').find(({ metadata }) => metadata.name === app)!.spec;
+    ofKind<WorkloadSpec>(manifests, 'Deployment').find(({ metadata }) => metadata.name === app)!
+      .spec;
   const environment = (manifests: Manifest[], app: string) =>
     environmentOf(deployment(manifests, app).template.spec.containers[0]!);
-  const jobOf = (set: string[] = []) => ofKind(renderChart('production', { set }), 'Job').map(title);
+  const jobOf = (set: string[] = []) =>
+    ofKind(renderChart('production', { set }), 'Job').map(title);
 
   it.each([
     ['512Mi', 384],
@@ -120,11 +195,19 @@ describe('what follows from a value', () => {
   });
 
   it('without autoscaling an app has its replicas at the least, and wants no connections for more', () => {
-    const set = ['autoscaling.enabled=false', 'postgres.maxConnections=112', 'apps.gateway.replicas.min=4'];
+    const set = [
+      'autoscaling.enabled=false',
+      'postgres.maxConnections=112',
+      'apps.gateway.replicas.min=4',
+    ];
     const manifests = renderChart('smallest', { set });
     expect(ofKind(manifests, 'HorizontalPodAutoscaler')).toEqual([]);
-    expect(['gateway', 'episode'].map((app) => deployment(manifests, app).replicas)).toEqual([4, 2]);
-    expect(() => renderChart('smallest', { set: [...set, 'postgres.maxConnections=111'] })).toThrow(/is 111, but 112/);
+    expect(['gateway', 'episode'].map((app) => deployment(manifests, app).replicas)).toEqual([
+      4, 2,
+    ]);
+    expect(() => renderChart('smallest', { set: [...set, 'postgres.maxConnections=111'] })).toThrow(
+      /is 111, but 112/,
+    );
   });
 
   it('network policies let out to the ports that URLs name', () => {
@@ -137,7 +220,8 @@ describe('what follows from a value', () => {
     ];
     const policies = ofKind<NetworkPolicy>(renderChart('smallest', { set }), 'NetworkPolicy');
     const portsOf = (name: string) =>
-      policies.find(({ metadata }) => metadata.name === `podcast-sync-${name}`)?.spec.egress[0]?.ports;
+      policies.find(({ metadata }) => metadata.name === `podcast-sync-${name}`)?.spec.egress[0]
+        ?.ports;
     const names = ['gateway', 'account', 'to-redis', 'traces'];
     expect(names.map((name) => portsOf(name)?.map(({ port }) => port))).toEqual([
       [443, 80, 3002, 8443],
@@ -158,7 +242,9 @@ describe('what follows from a value', () => {
   });
 
   it('gpodder is deployed or not, and is given where its clients reach it and the key of their sessions', () => {
-    expect(JSON.stringify(renderChart('smallest', { set: ['networkPolicies.enabled=true'] }))).not.toMatch(/gpodder/);
+    expect(
+      JSON.stringify(renderChart('smallest', { set: ['networkPolicies.enabled=true'] })),
+    ).not.toMatch(/gpodder/);
     const at = (set: string) => environment(renderChart('smallest', { set: [set] }), 'gpodder');
     expect(at('gpodder.enabled=true')['PUBLIC_URL']).toBe('https://account.example.org');
     expect(at('gpodder={"enabled":true,"url":"https://gpodder.example"}')).toMatchObject({
@@ -168,16 +254,23 @@ describe('what follows from a value', () => {
   });
 
   it('without accounts there is nothing of them, and no login for them', () => {
-    const set = ['accounts={"enabled":false}', 'apps.gateway.env.AUTH_ISSUER="https://login.example"'];
+    const set = [
+      'accounts={"enabled":false}',
+      'apps.gateway.env.AUTH_ISSUER="https://login.example"',
+    ];
     const manifests = renderChart('smallest', { set: [...set, 'networkPolicies.enabled=true'] });
-    expect(JSON.stringify(manifests)).not.toMatch(/account(?!s? |.*ServiceAccount|Name|Token)|ACCOUNT|APP_PASSWORDS/);
+    expect(JSON.stringify(manifests)).not.toMatch(
+      /account(?!s? |.*ServiceAccount|Name|Token)|ACCOUNT|APP_PASSWORDS/,
+    );
   });
 
   it('what is switched off is not there', () => {
     const off = ['disruptionBudgets.enabled=false', 'topologySpread.enabled=false'];
     const manifests = renderChart('smallest', { set: off });
     expect(ofKind(manifests, 'PodDisruptionBudget')).toEqual([]);
-    expect(deployment(manifests, 'gateway').template.spec.topologySpreadConstraints).toBeUndefined();
+    expect(
+      deployment(manifests, 'gateway').template.spec.topologySpreadConstraints,
+    ).toBeUndefined();
     expect(new Set(manifests.map(({ kind }) => kind))).toEqual(
       new Set(['ServiceAccount', 'Service', 'Deployment', 'HorizontalPodAutoscaler', 'Job']),
     );
@@ -186,16 +279,22 @@ describe('what follows from a value', () => {
   it('a change of what the Job runs makes a Job of another name, and what it does not run leaves it as it is', () => {
     const [same] = jobOf();
     expect(jobOf(['apps.episode.replicas.max=30'])).toEqual([same]);
-    const others = [['image.tag="0.2.0"'], ['env.LOG_LEVEL="debug"'], ['migrate.env.MIGRATE_GROUPS="off"']].flatMap(
-      jobOf,
-    );
+    const others = [
+      ['image.tag="0.2.0"'],
+      ['env.LOG_LEVEL="debug"'],
+      ['migrate.env.MIGRATE_GROUPS="off"'],
+    ].flatMap(jobOf);
     expect(new Set([same, ...others]).size).toBe(4);
     expect(jobOf(['image.tag="v1_Next"'])[0]).toMatch(/^Job\/migrate-v1-next-[0-9a-f]{8}$/);
   });
 
   it('a changed variable restarts whoever uses it, and nobody else', () => {
-    const [before, after] = [[], ['apps.episode.env.MAX_IN_FLIGHT="8"']].map((set) => renderChart('smallest', { set }));
-    const changed = before!.filter((manifest, i) => JSON.stringify(manifest) !== JSON.stringify(after![i]));
+    const [before, after] = [[], ['apps.episode.env.MAX_IN_FLIGHT="8"']].map((set) =>
+      renderChart('smallest', { set }),
+    );
+    const changed = before!.filter(
+      (manifest, i) => JSON.stringify(manifest) !== JSON.stringify(after![i]),
+    );
     expect(changed.map(title)).toEqual(['Deployment/episode']);
   });
 });

@@ -51,7 +51,9 @@ const roots = output
 const packages = [...new Set(roots.filter((root) => root !== undefined))].sort();
 writeFileSync(`${folder}.packages.json`, `${JSON.stringify(packages, undefined, 2)}\n`);
 
-const chunks = new Map(output.filter(({ type }) => type === 'chunk').map((chunk) => [chunk.fileName, chunk]));
+const chunks = new Map(
+  output.filter(({ type }) => type === 'chunk').map((chunk) => [chunk.fileName, chunk]),
+);
 const entry = output.find(({ isEntry }) => isEntry);
 const size = (name) => gzipSync(readFileSync(join(folder, name)), { level: 9 }).length;
 const sum = (names) => [...names].reduce((bytes, name) => bytes + size(name), 0);

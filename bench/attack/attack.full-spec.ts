@@ -52,7 +52,9 @@ describe.runIf(process.platform === 'linux')(
       await system?.close();
     });
 
-    const chosen = attacks.filter(({ name }) => only.test(name)).map((attack) => [attack.name, attack] as const);
+    const chosen = attacks
+      .filter(({ name }) => only.test(name))
+      .map((attack) => [attack.name, attack] as const);
     // Retried once because of noise on shared machines. The table shows both results.
     it.each(chosen)('%s', { retry: 1 }, async (_name, attack) => {
       await system.complete();
@@ -86,7 +88,11 @@ async function somebody(system: AttackedSystem): Promise<Device> {
   const { body } = await device.send<{ success: { guid: string }[] }>('POST', '/subscriptions', {
     body: { subscriptions: feeds },
   });
-  const episodes = feeds.map((_, n) => ({ podcast_guid: body.success[n]?.guid, episode_guid: `e${n}`, title: `${n}` }));
+  const episodes = feeds.map((_, n) => ({
+    podcast_guid: body.success[n]?.guid,
+    episode_guid: `e${n}`,
+    title: `${n}`,
+  }));
   const { status } = await device.send('POST', '/episodes', { body: { episodes } });
   expect(status).toBe(200);
   return device;

@@ -21,7 +21,9 @@ const [goalMs, stoodStillMs] = [100, 1_000];
 export function problems({ statuses, polls, processes }: Outcome, idle: Polls): string[] {
   const [slowest, slow] = [Math.max(10 * idle.p99, slowestMs), Math.max(10 * idle.p99, slowMs)];
   return [
-    ...(polls.failures.length > 0 ? [`${polls.failures.length} polls of the neighbour failed: ${counted(polls)}`] : []),
+    ...(polls.failures.length > 0
+      ? [`${polls.failures.length} polls of the neighbour failed: ${counted(polls)}`]
+      : []),
     ...(polls.p99 > slow ? [`the neighbour's p99 is ${polls.p99} ms, above ${slow} ms`] : []),
     ...(polls.max > slowest ? [`the neighbour's slowest poll took ${polls.max} ms`] : []),
     ...(statuses['500'] === undefined ? [] : [`${statuses['500']} answers were 500`]),
@@ -29,11 +31,18 @@ export function problems({ statuses, polls, processes }: Outcome, idle: Polls): 
   ];
 }
 
-function processProblems({ app, stoodStillMs: ms, peakBytes, limitBytes }: ProcessReport): string[] {
+function processProblems({
+  app,
+  stoodStillMs: ms,
+  peakBytes,
+  limitBytes,
+}: ProcessReport): string[] {
   if (ms === undefined || peakBytes === undefined) return [`${app} ended or did not answer`];
   return [
     ...(ms > stoodStillMs ? [`the event loop of ${app} stood still for ${ms} ms`] : []),
-    ...(peakBytes > limitBytes ? [`${app} had ${megabytes(peakBytes)} MiB of ${megabytes(limitBytes)}`] : []),
+    ...(peakBytes > limitBytes
+      ? [`${app} had ${megabytes(peakBytes)} MiB of ${megabytes(limitBytes)}`]
+      : []),
   ];
 }
 
@@ -48,15 +57,31 @@ export function table(outcomes: readonly Outcome[], idle: Polls): string {
       told.join(', '),
       `${polls.failures.length} of ${polls.count}`,
       `${polls.p50} / ${polls.p99} / ${polls.max}`,
-      processes.map(({ stoodStillMs: ms }) => (ms === undefined ? '-' : `${ms}${ms > goalMs ? '!' : ''}`)).join(' '),
+      processes
+        .map(({ stoodStillMs: ms }) => (ms === undefined ? '-' : `${ms}${ms > goalMs ? '!' : ''}`))
+        .join(' '),
       processes.map((process) => process.busyMs).join(' '),
-      processes.map(({ peakBytes }) => (peakBytes === undefined ? '-' : megabytes(peakBytes))).join(' '),
+      processes
+        .map(({ peakBytes }) => (peakBytes === undefined ? '-' : megabytes(peakBytes)))
+        .join(' '),
     ];
   });
   const order = 'gateway subscription episode deletion-worker account gpodder';
-  const head = ['', 'attack', 'answers', 'failed polls', 'p50 / p99 / max ms', 'event loops ms', 'CPU ms', 'peak MiB'];
-  const widths = head.map((name, column) => Math.max(...[head, ...rows].map((row) => (row[column] ?? name).length)));
-  const line = (row: string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ');
+  const head = [
+    '',
+    'attack',
+    'answers',
+    'failed polls',
+    'p50 / p99 / max ms',
+    'event loops ms',
+    'CPU ms',
+    'peak MiB',
+  ];
+  const widths = head.map((name, column) =>
+    Math.max(...[head, ...rows].map((row) => (row[column] ?? name).length)),
+  );
+  const line = (row: string[]) =>
+    row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ');
   return [
     `A neighbour who polls every 20 ms, by itself: p50 / p99 / max ${idle.p50} / ${idle.p99} / ${idle.max} ms.`,
     `The processes are ${order}; ! is above ${goalMs} ms, X out of bounds.`,
@@ -67,7 +92,9 @@ export function table(outcomes: readonly Outcome[], idle: Polls): string {
 
 function counted({ failures }: Polls): string {
   const kinds = [...new Set(failures)];
-  return kinds.map((kind) => `${failures.filter((failure) => failure === kind).length} x ${kind}`).join(', ');
+  return kinds
+    .map((kind) => `${failures.filter((failure) => failure === kind).length} x ${kind}`)
+    .join(', ');
 }
 
 function megabytes(bytes: number): string {

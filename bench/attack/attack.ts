@@ -15,12 +15,19 @@ export const bodyBytes = 2 * 2 ** 20;
 
 /** Returns a text that repeats a unit until the body is full, between a start and an end. */
 export function filled(start: string, unit: string, end: string, bytes = bodyBytes): string {
-  const units = Math.floor((bytes - Buffer.byteLength(start + end) + 1) / (Buffer.byteLength(unit) + 1));
+  const units = Math.floor(
+    (bytes - Buffer.byteLength(start + end) + 1) / (Buffer.byteLength(unit) + 1),
+  );
   return `${start}${Array.from({ length: units }, () => unit).join(',')}${end}`;
 }
 
 /** Returns an attack that repeats one request. */
-export function same(name: string, count: number, request: Parameters<Attacker['bytes']>[0], atOnce = count): Attack {
+export function same(
+  name: string,
+  count: number,
+  request: Parameters<Attacker['bytes']>[0],
+  atOnce = count,
+): Attack {
   return {
     name: `${count} x ${name}`,
     prepare: (attacker) => {
@@ -37,9 +44,13 @@ export async function subscribed({ device }: Attacker, count: number): Promise<s
     const feeds = Array.from({ length: Math.min(500, count - done) }, (_, n) => ({
       feed_url: `https://feeds.example/${done + n}`,
     }));
-    const { status, body } = await device.send<{ success: { guid: string }[] }>('POST', '/subscriptions', {
-      body: { subscriptions: feeds },
-    });
+    const { status, body } = await device.send<{ success: { guid: string }[] }>(
+      'POST',
+      '/subscriptions',
+      {
+        body: { subscriptions: feeds },
+      },
+    );
     if (status !== 200) throw new Error(`POST /subscriptions: ${status}`);
     guids.push(...body.success.map(({ guid }) => guid));
   }
@@ -47,12 +58,21 @@ export async function subscribed({ device }: Attacker, count: number): Promise<s
 }
 
 /** Uploads episodes in batches. */
-export async function uploaded({ device }: Attacker, episodes: readonly object[], atOnce = 250): Promise<void> {
+export async function uploaded(
+  { device }: Attacker,
+  episodes: readonly object[],
+  atOnce = 250,
+): Promise<void> {
   for (let done = 0; done < episodes.length; done += atOnce) {
     const body = { episodes: episodes.slice(done, done + atOnce) };
-    const { status, body: answer } = await device.send<{ failure: { code: string }[] }>('POST', '/episodes', { body });
+    const { status, body: answer } = await device.send<{ failure: { code: string }[] }>(
+      'POST',
+      '/episodes',
+      { body },
+    );
     // The service limits episodes that are too similar.
-    const wrong = status === 200 ? answer.failure.find(({ code }) => code !== 'limit_reached') : answer;
+    const wrong =
+      status === 200 ? answer.failure.find(({ code }) => code !== 'limit_reached') : answer;
     if (wrong) throw new Error(`POST /episodes: ${status} ${JSON.stringify(wrong)}`);
   }
 }

@@ -51,7 +51,10 @@ export class AttackedSystem {
 
   static async open(): Promise<AttackedSystem> {
     const monitors = mkdtempSync(join(tmpdir(), 'podcast-sync-monitors-'));
-    const system = new AttackedSystem(await AppStack.open({ environment: { AUTH_APP_PASSWORDS: 'on' } }), monitors);
+    const system = new AttackedSystem(
+      await AppStack.open({ environment: { AUTH_APP_PASSWORDS: 'on' } }),
+      monitors,
+    );
     await system.complete();
     return system;
   }
@@ -83,9 +86,14 @@ export class AttackedSystem {
       async () => {
         for (const app of apps) await this.renew(app);
         const device = await this.device();
-        for (const [path, status] of Object.entries({ '/subscriptions': 200, '/episodes': 200, '/deletions/1': 404 })) {
+        for (const [path, status] of Object.entries({
+          '/subscriptions': 200,
+          '/episodes': 200,
+          '/deletions/1': 404,
+        })) {
           const answer = await device.send('GET', path);
-          if (answer.status !== status || answer.tookMs > calmMs) throw new Error(`${path}: ${answer.status}`);
+          if (answer.status !== status || answer.tookMs > calmMs)
+            throw new Error(`${path}: ${answer.status}`);
         }
       },
       { timeout: 60_000 },
@@ -98,7 +106,10 @@ export class AttackedSystem {
     if (before && (memory(before.pid, 'VmRSS') ?? 0) > (limitBytes * 3) / 4) await before.kill();
     if (before?.hasExited === false) return;
     const monitor = join(repository, 'bench', 'attack', 'process.monitor.mjs');
-    const environment = { NODE_OPTIONS: `${nodeOptions} --import=${monitor}`, MONITORS: this.monitors };
+    const environment = {
+      NODE_OPTIONS: `${nodeOptions} --import=${monitor}`,
+      MONITORS: this.monitors,
+    };
     const [process] = await this.stack.start([app], environment);
     this.processes.set(app, process as AppProcess);
   }
@@ -137,11 +148,14 @@ export class AttackedSystem {
   /** Returns the longest event loop delay since the last call; `undefined` if the process ended. */
   private stoodStill(pid: number): Promise<number | undefined> {
     return new Promise((resolve) => {
-      const asked = request({ socketPath: join(this.monitors, String(pid)), timeout: silenceMs }, (answer) => {
-        const chunks: Buffer[] = [];
-        answer.on('data', (chunk: Buffer) => chunks.push(chunk));
-        answer.on('end', () => resolve(Number(Buffer.concat(chunks).toString())));
-      });
+      const asked = request(
+        { socketPath: join(this.monitors, String(pid)), timeout: silenceMs },
+        (answer) => {
+          const chunks: Buffer[] = [];
+          answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+          answer.on('end', () => resolve(Number(Buffer.concat(chunks).toString())));
+        },
+      );
       asked.once('timeout', () => asked.destroy());
       asked.once('error', () => resolve(undefined));
       asked.end();
@@ -156,7 +170,10 @@ function containerOf(app: App): Container {
   };
   const mebibytes = Number(/^(\d+)Mi$/.exec(values.apps[app]?.resources.limits.memory ?? '')?.[1]);
   if (!mebibytes) throw new Error(`${app}: no limit of memory in MiB in k8s/chart/values.yaml`);
-  return { limitBytes: mebibytes * 2 ** 20, nodeOptions: `--max-old-space-size=${Math.floor((mebibytes * 3) / 4)}` };
+  return {
+    limitBytes: mebibytes * 2 ** 20,
+    nodeOptions: `--max-old-space-size=${Math.floor((mebibytes * 3) / 4)}`,
+  };
 }
 
 /** Returns the CPU time of a process since its start, in milliseconds; 0 if it ended. */
@@ -175,7 +192,8 @@ function busyMs(pid: number): number {
 /** Returns current (`VmRSS`) or peak (`VmHWM`) memory in bytes; `undefined` after its end. */
 function memory(pid: number, field: 'VmRSS' | 'VmHWM'): number | undefined {
   try {
-    const [, kilobytes] = new RegExp(`${field}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+    const [, kilobytes] =
+      new RegExp(`${field}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
     return kilobytes === undefined ? undefined : Number(kilobytes) * 1_024;
   } catch {
     return undefined;

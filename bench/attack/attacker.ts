@@ -45,7 +45,14 @@ export class Attacker {
     return this.ending.signal.aborted;
   }
 
-  bytes({ method = 'GET', target, headers = [], body, token, keepAlive = false }: RequestParts): Buffer {
+  bytes({
+    method = 'GET',
+    target,
+    headers = [],
+    body,
+    token,
+    keepAlive = false,
+  }: RequestParts): Buffer {
     const bearer = token === undefined ? this.device.token : token;
     const lines = [`${method} ${target} HTTP/1.1`, 'Host: a.example', ...headers];
     if (!keepAlive) lines.push('Connection: close');
@@ -72,7 +79,9 @@ export class Attacker {
 
   /** Opens connections, sends bytes on each, and reads no responses for `ms`. */
   async hold(count: number, bytes: (n: number) => Buffer, ms: number): Promise<void> {
-    const all = Array.from({ length: count }, (_, n) => this.exchange((socket) => socket.write(bytes(n)), false));
+    const all = Array.from({ length: count }, (_, n) =>
+      this.exchange((socket) => socket.write(bytes(n)), false),
+    );
     await this.pause(ms);
     this.end();
     await Promise.all(all);
@@ -81,7 +90,9 @@ export class Attacker {
   /** Opens connections, then sends bytes on all at the same time. Reads no responses for `ms`. */
   async burst(count: number, bytes: Buffer, ms: number): Promise<void> {
     const sockets: Socket[] = [];
-    const all = Array.from({ length: count }, () => this.exchange((socket) => sockets.push(socket), false));
+    const all = Array.from({ length: count }, () =>
+      this.exchange((socket) => sockets.push(socket), false),
+    );
     await this.pause(ms / 2);
     for (const socket of sockets) socket.write(bytes);
     await this.pause(ms / 2);

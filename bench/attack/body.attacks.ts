@@ -1,10 +1,23 @@
 import { randomUUID } from 'node:crypto';
-import { type Attack, bodyBytes, day, episode, filled, same, subscribed, uploaded } from './attack.js';
+import {
+  type Attack,
+  bodyBytes,
+  day,
+  episode,
+  filled,
+  same,
+  subscribed,
+  uploaded,
+} from './attack.js';
 
 const control = '\u0001';
 
 const numbers = filled('{"subscriptions":[', '0', ']}');
-const slashes = filled('{"subscriptions":[', `{"feed_url":"http://a.example${'/'.repeat(4_000)}x"}`, ']}');
+const slashes = filled(
+  '{"subscriptions":[',
+  `{"feed_url":"http://a.example${'/'.repeat(4_000)}x"}`,
+  ']}',
+);
 const nested = filled('{"episodes":[{"title":[', '[]', ']}]}');
 
 /** Bodies of the largest accepted size. Each stresses another part of the processing. */
@@ -13,33 +26,71 @@ const bodies: readonly (readonly [name: string, target: string, body: string])[]
   ['entries that are numbers', '/episodes', filled('{"episodes":[', '0', ']}')],
   ['entries that are empty', '/episodes', filled('{"episodes":[', '{}', ']}')],
   ['empty objects', '/subscriptions', filled('{"subscriptions":[', '{}', ']}')],
-  ['arrays 31 levels deep', '/episodes', filled('{"episodes":[', '['.repeat(29) + ']'.repeat(29), ']}')],
+  [
+    'arrays 31 levels deep',
+    '/episodes',
+    filled('{"episodes":[', '['.repeat(29) + ']'.repeat(29), ']}'),
+  ],
   ['unclosed arrays', '/episodes', '['.repeat(bodyBytes)],
   ['numbers out of range', '/episodes', filled('{"episodes":[{"duration":[', '1e308', ']}]}')],
   ['a number of 2 MB', '/episodes', `{"episodes":[{"duration":${'9'.repeat(bodyBytes - 40)}}]}`],
-  ['escaped NULs', '/episodes', `{"episodes":[{"title":"${'\\u0000'.repeat(bodyBytes / 6 - 20)}"}]}`],
-  ['lone surrogates', '/episodes', `{"episodes":[{"title":"${'\\ud800'.repeat(bodyBytes / 6 - 20)}"}]}`],
+  [
+    'escaped NULs',
+    '/episodes',
+    `{"episodes":[{"title":"${'\\u0000'.repeat(bodyBytes / 6 - 20)}"}]}`,
+  ],
+  [
+    'lone surrogates',
+    '/episodes',
+    `{"episodes":[{"title":"${'\\ud800'.repeat(bodyBytes / 6 - 20)}"}]}`,
+  ],
   ['a key many times', '/episodes', filled('{"episodes":[{', '"title":1', '}]}')],
   ['many keys', '/episodes', `{"episodes":[{${unlike(130_000, (n) => `"k${n}":0`)}}]}`],
   ['keys __proto__', '/episodes', filled('{"episodes":[{', '"__proto__":{}', '}]}')],
-  ['keys at the top', '/subscriptions', `{${unlike(130_000, (n) => `"k${n}":0`)},"subscriptions":[]}`],
+  [
+    'keys at the top',
+    '/subscriptions',
+    `{${unlike(130_000, (n) => `"k${n}":0`)},"subscriptions":[]}`,
+  ],
   ['a feed URL of 2 MB', '/subscriptions', one('http://a.example/')],
   ['a feed URL of slashes', '/subscriptions', one('http://a.example', '/')],
   ['a feed URL of white space', '/subscriptions', one('http://a.example', ' ')],
   ['a feed URL of dots', '/subscriptions', one('', 'a.')],
-  ['a title of white space', '/episodes', `{"episodes":[{"title":"x${' '.repeat(bodyBytes - 40)}x"}]}`],
+  [
+    'a title of white space',
+    '/episodes',
+    `{"episodes":[{"title":"x${' '.repeat(bodyBytes - 40)}x"}]}`,
+  ],
   ['a time of digits', '/episodes', time('publish_date', '2025-01-01T00:00:00.', '1')],
   ['a guid of dashes', '/episodes', time('podcast_guid', '', '-')],
-  ['links to nothing', '/episodes', filled('{"episodes":[', `{"enclosure_url":"${'h'.repeat(8_000)}"}`, ']}')],
+  [
+    'links to nothing',
+    '/episodes',
+    filled('{"episodes":[', `{"enclosure_url":"${'h'.repeat(8_000)}"}`, ']}'),
+  ],
 ];
 
 /** Attacks by request bodies. */
 export const bodyAttacks: readonly Attack[] = [
-  ...bodies.map(([name, target, body]) => same(`2 MB of ${name}`, 8, { method: 'POST', target, body })),
-  same('500 feed URLs of 4,000 slashes and an x', 4, { method: 'POST', target: '/subscriptions', body: slashes }),
+  ...bodies.map(([name, target, body]) =>
+    same(`2 MB of ${name}`, 8, { method: 'POST', target, body }),
+  ),
+  same('500 feed URLs of 4,000 slashes and an x', 4, {
+    method: 'POST',
+    target: '/subscriptions',
+    body: slashes,
+  }),
   same('2 MB of a title of arrays', 30, { method: 'POST', target: '/episodes', body: nested }),
-  same('a PATCH of 2 MB', 8, { method: 'PATCH', target: `/subscriptions/${randomUUID()}`, body: patch() }),
-  same('a DELETE with 2 MB', 8, { method: 'DELETE', target: `/subscriptions/${randomUUID()}`, body: numbers }),
+  same('a PATCH of 2 MB', 8, {
+    method: 'PATCH',
+    target: `/subscriptions/${randomUUID()}`,
+    body: patch(),
+  }),
+  same('a DELETE with 2 MB', 8, {
+    method: 'DELETE',
+    target: `/subscriptions/${randomUUID()}`,
+    body: numbers,
+  }),
   same('2 MB of another type', 30, {
     method: 'POST',
     target: '/episodes',
@@ -54,7 +105,11 @@ export const bodyAttacks: readonly Attack[] = [
   }),
   echo(1_000),
   echo(250),
-  degenerate('of one date, title and link', { publish_date: day(0), title: 't', episode_url: 'https://a.example/1' }),
+  degenerate('of one date, title and link', {
+    publish_date: day(0),
+    title: 't',
+    episode_url: 'https://a.example/1',
+  }),
   degenerate('with one enclosure', { enclosure_url: 'https://a.example/1' }),
 ];
 

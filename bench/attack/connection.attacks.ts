@@ -11,7 +11,12 @@ export const connectionAttacks: readonly Attack[] = [
   {
     name: '500 heads that trickle, no token',
     prepare: (attacker) => () =>
-      attacker.trickle(500, Buffer.from('GET /subscriptions HTTP/1.1\r\nHost: a.example\r\nX: '), 'a', holdMs),
+      attacker.trickle(
+        500,
+        Buffer.from('GET /subscriptions HTTP/1.1\r\nHost: a.example\r\nX: '),
+        'a',
+        holdMs,
+      ),
   },
   {
     name: '500 bodies in chunks that trickle',
@@ -35,7 +40,11 @@ export const connectionAttacks: readonly Attack[] = [
   {
     name: '150 bodies of 2 MB whose last byte does not come',
     prepare: (attacker) => {
-      const whole = attacker.bytes({ method: 'POST', target: '/episodes', body: Buffer.alloc(bodyBytes, ' ') });
+      const whole = attacker.bytes({
+        method: 'POST',
+        target: '/episodes',
+        body: Buffer.alloc(bodyBytes, ' '),
+      });
       return () => attacker.hold(150, () => whole.subarray(0, -1), holdMs);
     },
   },
@@ -79,7 +88,11 @@ export const connectionAttacks: readonly Attack[] = [
   {
     name: '200 connections with 32 requests of 15 kB at once each',
     prepare: (attacker) => {
-      const line = attacker.bytes({ target: '/deletions/1', headers: [`X: ${'x'.repeat(15_000)}`], keepAlive: true });
+      const line = attacker.bytes({
+        target: '/deletions/1',
+        headers: [`X: ${'x'.repeat(15_000)}`],
+        keepAlive: true,
+      });
       const bytes = Buffer.concat(Array.from({ length: 32 }, () => line));
       return () => attacker.hold(200, () => bytes, holdMs);
     },

@@ -13,7 +13,11 @@ const strangers: readonly Attack[] = [
   same('a path of user:password@, no token', 60, { target: `/${repeated('a://a')}`, token: null }),
   same('a path of percent signs, no token', 200, { target: `/${repeated('%41')}`, token: null }),
   same('a path of slashes, no token', 200, { target: repeated('/'), token: null }),
-  same('many headers, no token', 300, { target: '/subscriptions', headers: lines(1_900), token: null }),
+  same('many headers, no token', 300, {
+    target: '/subscriptions',
+    headers: lines(1_900),
+    token: null,
+  }),
   same('the words Bearer, no token', 200, { target: `/${repeated('Bearer%20')}`, token: null }),
   same('Bearer and 15 kB of letters', 300, { target: '/subscriptions', token: repeated('a') }),
   same('Bearer and 15 kB of dots', 300, { target: '/subscriptions', token: repeated('a.') }),
@@ -36,11 +40,18 @@ const strangers: readonly Attack[] = [
         attacker.bytes({ target: '/episodes', token: resigned(attacker.device.token, n) }),
       ),
   },
-  same('an app password with a wrong letter', 5_000, { target: '/episodes', token: `pst_${repeated('A', 28)}` }, 64),
+  same(
+    'an app password with a wrong letter',
+    5_000,
+    { target: '/episodes', token: `pst_${repeated('A', 28)}` },
+    64,
+  ),
   {
     name: '5,000 x an app password that there is not',
     prepare: (attacker) => () =>
-      attacker.flood(5_000, 64, () => attacker.bytes({ target: '/episodes', token: makeAppPassword().secret })),
+      attacker.flood(5_000, 64, () =>
+        attacker.bytes({ target: '/episodes', token: makeAppPassword().secret }),
+      ),
   },
   same(
     'the description of the API, compressed, no token',
@@ -64,8 +75,12 @@ const strangers: readonly Attack[] = [
 const users: readonly Attack[] = [
   same('5,000 parameters', 300, { target: `/episodes?${repeated('a&')}` }),
   same('since 1,000 times', 300, { target: `/episodes?${repeated('since=2020&')}` }),
-  same('a since of 15 kB of digits', 300, { target: `/episodes?since=2020-01-01T00:00:00.${repeated('1')}` }),
-  same('parameters in percent-encoding', 300, { target: `/episodes?${repeated('%25%32%35=%00&')}` }),
+  same('a since of 15 kB of digits', 300, {
+    target: `/episodes?since=2020-01-01T00:00:00.${repeated('1')}`,
+  }),
+  same('parameters in percent-encoding', 300, {
+    target: `/episodes?${repeated('%25%32%35=%00&')}`,
+  }),
   same('plus signs', 300, { target: `/episodes?${repeated('+')}` }),
   same('a cursor of 15 kB', 300, { target: `/episodes?cursor=${repeated('A')}` }),
   same('a cursor of dots', 300, { target: `/episodes?cursor=${repeated('.')}` }),
@@ -76,9 +91,17 @@ const users: readonly Attack[] = [
       return () => attacker.flood(300, 300, () => bytes);
     },
   },
-  same('page 9,007,199,254,740,991', 300, { target: '/episodes?page=9007199254740991&per_page=1000' }),
-  same('an If-None-Match of 15 kB', 300, { target: '/episodes', headers: [`If-None-Match: ${repeated('W/"a-a",')}`] }),
-  same('an If-None-Match of quotes', 300, { target: '/episodes', headers: [`If-None-Match: ${repeated('"0')}`] }),
+  same('page 9,007,199,254,740,991', 300, {
+    target: '/episodes?page=9007199254740991&per_page=1000',
+  }),
+  same('an If-None-Match of 15 kB', 300, {
+    target: '/episodes',
+    headers: [`If-None-Match: ${repeated('W/"a-a",')}`],
+  }),
+  same('an If-None-Match of quotes', 300, {
+    target: '/episodes',
+    headers: [`If-None-Match: ${repeated('"0')}`],
+  }),
   same('an Accept-Encoding of 15 kB', 300, {
     target: '/episodes',
     headers: [`Accept-Encoding: ${repeated('br;q=0.001,')}`],
@@ -87,7 +110,10 @@ const users: readonly Attack[] = [
     target: '/episodes',
     headers: [`Accept-Encoding: ${repeated(';')}`],
   }),
-  same('an Accept-Encoding of spaces', 300, { target: '/episodes', headers: [`Accept-Encoding: a${repeated(' ')}b`] }),
+  same('an Accept-Encoding of spaces', 300, {
+    target: '/episodes',
+    headers: [`Accept-Encoding: a${repeated(' ')}b`],
+  }),
   same('a Content-Type of 15 kB', 300, {
     method: 'POST',
     target: '/episodes',
@@ -124,7 +150,14 @@ function resigned(good: string, n: number): string {
 
 /** Returns a valid cursor beyond all rows. The construction of cursors is no secret. */
 function forged(user: string): string {
-  const parts = ['after', Number.MAX_SAFE_INTEGER - 1, 0, Number.MAX_SAFE_INTEGER, 0, Number.MAX_SAFE_INTEGER];
+  const parts = [
+    'after',
+    Number.MAX_SAFE_INTEGER - 1,
+    0,
+    Number.MAX_SAFE_INTEGER,
+    0,
+    Number.MAX_SAFE_INTEGER,
+  ];
   const payload = Buffer.from(JSON.stringify(parts)).toString('base64url');
   const check = createHash('sha256')
     .update(JSON.stringify([payload, user, 'episodes', '']))

@@ -1,5 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { type Attack, episode, largeEpisode, type Run, same, subscribed, uploaded } from './attack.js';
+import {
+  type Attack,
+  episode,
+  largeEpisode,
+  type Run,
+  same,
+  subscribed,
+  uploaded,
+} from './attack.js';
 import type { Attacker } from './attacker.js';
 
 /** Attacks by large numbers of ordinary requests of one user. */
@@ -11,7 +19,10 @@ export const loadAttacks: readonly Attack[] = [
   same('an empty page', 5_000, { target: '/subscriptions' }, 256),
   same('an unknown subscription', 2_000, { target: `/subscriptions/${randomUUID()}` }, 2_000),
   same('an unknown deletion', 2_000, { target: '/deletions/1' }, 2_000),
-  same('a DELETE of nothing', 1_000, { method: 'DELETE', target: `/subscriptions/${randomUUID()}` }),
+  same('a DELETE of nothing', 1_000, {
+    method: 'DELETE',
+    target: `/subscriptions/${randomUUID()}`,
+  }),
   {
     name: '100 x 500 new feeds',
     prepare: (attacker) => () =>
@@ -20,7 +31,9 @@ export const loadAttacks: readonly Attack[] = [
           method: 'POST',
           target: '/subscriptions',
           body: JSON.stringify({
-            subscriptions: Array.from({ length: 500 }, (_, n) => ({ feed_url: `https://a.example/${batch}/${n}` })),
+            subscriptions: Array.from({ length: 500 }, (_, n) => ({
+              feed_url: `https://a.example/${batch}/${n}`,
+            })),
           }),
         }),
       ),
@@ -54,7 +67,12 @@ async function uploads(attacker: Attacker): Promise<Run> {
   const requests = Array.from({ length: 40 }, (_, batch) => {
     const episodes = Array.from({ length: 250 }, (__, n) => largeEpisode(guid, batch * 250 + n));
     const headers = [`Idempotency-Key: ${batch}`];
-    return attacker.bytes({ method: 'POST', target: '/episodes', headers, body: JSON.stringify({ episodes }) });
+    return attacker.bytes({
+      method: 'POST',
+      target: '/episodes',
+      headers,
+      body: JSON.stringify({ episodes }),
+    });
   });
   return () => attacker.flood(requests.length, requests.length, (n) => requests[n] as Buffer);
 }
@@ -64,12 +82,16 @@ async function deletions(attacker: Attacker): Promise<Run> {
   const episodes = guids.map((guid) => episode(guid, 1));
   await uploaded(attacker, episodes);
   return () =>
-    attacker.flood(500, 500, (n) => attacker.bytes({ method: 'DELETE', target: `/subscriptions/${guids[n]}` }));
+    attacker.flood(500, 500, (n) =>
+      attacker.bytes({ method: 'DELETE', target: `/subscriptions/${guids[n]}` }),
+    );
 }
 
 async function merges(attacker: Attacker): Promise<Run> {
   const guids = await subscribed(attacker, 11);
-  const episodes = guids.flatMap((guid) => Array.from({ length: 1_000 }, (_, n) => episode(guid, n)));
+  const episodes = guids.flatMap((guid) =>
+    Array.from({ length: 1_000 }, (_, n) => episode(guid, n)),
+  );
   await uploaded(attacker, episodes);
   const [survivor, ...others] = guids;
   return () =>
@@ -95,7 +117,11 @@ async function mergesByPost(attacker: Attacker): Promise<Run> {
   return () =>
     attacker.flood(2, 2, (n) => {
       const subscriptions = [first, ...entries.slice(8 * n, 8 * n + 8)];
-      return attacker.bytes({ method: 'POST', target: '/subscriptions', body: JSON.stringify({ subscriptions }) });
+      return attacker.bytes({
+        method: 'POST',
+        target: '/subscriptions',
+        body: JSON.stringify({ subscriptions }),
+      });
     });
 }
 

@@ -37,7 +37,9 @@ function poll(url, headers) {
     const settle = (failure) => resolve({ ms: performance.now() - start, failure });
     const asked = request(url, { agent, headers, timeout: limitMs }, (answer) => {
       answer.resume();
-      answer.once('end', () => settle(answer.statusCode === 200 ? undefined : String(answer.statusCode)));
+      answer.once('end', () =>
+        settle(answer.statusCode === 200 ? undefined : String(answer.statusCode)),
+      );
       answer.once('error', (error) => settle(error.code));
     });
     asked.once('timeout', () => asked.destroy());

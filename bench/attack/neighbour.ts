@@ -15,9 +15,12 @@ export interface Polls {
 
 /** A quiet user during an attack: a separate process that sends a request every 20 ms. */
 export class Neighbour {
-  private readonly child: ChildProcess = fork(fileURLToPath(new URL('neighbour.mjs', import.meta.url)), {
-    execArgv: [],
-  });
+  private readonly child: ChildProcess = fork(
+    fileURLToPath(new URL('neighbour.mjs', import.meta.url)),
+    {
+      execArgv: [],
+    },
+  );
 
   /** Polls as this user while a function runs. @returns the results. */
   async beside(device: Device, baseUrl: string, run: () => Promise<unknown>): Promise<Polls> {

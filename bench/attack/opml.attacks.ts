@@ -14,17 +14,29 @@ const many = (unit: (n: number) => string, most: number) => {
 const attributes = (first: number, count: number) =>
   Array.from({ length: count }, (_, n) => ` a${(first + n).toString(36)}=""`).join('');
 
-const entities = Array.from({ length: 20 }, (_, n) => `<!ENTITY e${n + 1} "&e${n};&e${n};&e${n};">`).join('');
+const entities = Array.from(
+  { length: 20 },
+  (_, n) => `<!ENTITY e${n + 1} "&e${n};&e${n};&e${n};">`,
+).join('');
 const bomb = `<!DOCTYPE opml [<!ENTITY e0 "lol">${entities}]>${documentOf('<outline text="&e20;" xmlUrl="&e20;"/>')}`;
 
 /** Documents that each stress another part of the reader. */
 const documents: readonly (readonly [name: string, document: string])[] = [
-  ['5,000 feeds', many((n) => `<outline xmlUrl="https://f.example/${n}/${'x'.repeat(340)}"/>`, 4_999)],
+  [
+    '5,000 feeds',
+    many((n) => `<outline xmlUrl="https://f.example/${n}/${'x'.repeat(340)}"/>`, 4_999),
+  ],
   ['outlines in each other', documentOf('<outline>'.repeat(space / 9))],
   ['outlines that are empty', documentOf('<outline/>'.repeat(space / 10))],
   ['short feeds', documentOf('<outline xmlUrl="a"/>'.repeat(space / 21))],
-  ['attributes with names of their own', many((n) => `<outline xmlUrl="a"${attributes(n * 20, 18)}/>`, 4_999)],
-  ['elements with names of their own', many((n) => `<a${n.toString(36)}${attributes(n * 6, 6)}/>`, 14_900)],
+  [
+    'attributes with names of their own',
+    many((n) => `<outline xmlUrl="a"${attributes(n * 20, 18)}/>`, 4_999),
+  ],
+  [
+    'elements with names of their own',
+    many((n) => `<a${n.toString(36)}${attributes(n * 6, 6)}/>`, 14_900),
+  ],
   ['end tags', `<opml>${'</a>'.repeat(space / 4)}`],
   ['ampersands', many(() => `<outline xmlUrl="${'&'.repeat(65_000)};"/>`, 100)],
   ['entities', many(() => `<outline xmlUrl="${'&amp;'.repeat(13_000)}"/>`, 100)],

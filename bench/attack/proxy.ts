@@ -55,7 +55,10 @@ export class Proxy {
     return onFreePort(async (port) => {
       mkdirSync(folder, { recursive: true });
       writeFileSync(join(folder, 'nginx.conf'), configuration(folder, port, target));
-      const child = spawn(command, ['-c', join(folder, 'nginx.conf'), '-p', folder], { env, stdio: 'ignore' });
+      const child = spawn(command, ['-c', join(folder, 'nginx.conf'), '-p', folder], {
+        env,
+        stdio: 'ignore',
+      });
       await eventually(() => listens(port));
       return new Proxy(port, child, folder);
     });

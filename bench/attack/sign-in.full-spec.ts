@@ -15,9 +15,16 @@ let ann: Person;
 
 beforeAll(async () => {
   stack = await AppStack.open();
-  const [account] = await stack.start(['account'], { TRUSTED_PROXIES: '127.0.0.1', REGISTRATION: 'open' });
+  const [account] = await stack.start(['account'], {
+    TRUSTED_PROXIES: '127.0.0.1',
+    REGISTRATION: 'open',
+  });
   origin = `http://127.0.0.1:${String(account?.facts['port'])}`;
-  const environment = { DATABASE_URL: stack.postgres.urls.account, REDIS_URL: stack.redis.url, PUBLIC_URL: origin };
+  const environment = {
+    DATABASE_URL: stack.postgres.urls.account,
+    REDIS_URL: stack.redis.url,
+    PUBLIC_URL: origin,
+  };
   const { stdout } = await callProgram(podcastSync, ['accounts', 'create', name], environment);
   ann = new Person(origin);
   await ann.submit(new URL(stdout.trim()).pathname, { password });
@@ -43,17 +50,34 @@ const guess = (of: string, n: number, from: string): Try => ({
 const attacks: [string, (n: number) => Try][] = [
   ['her password is guessed from everywhere', (n) => guess(name, n, network(n))],
   ['her password is guessed from her own network', (n) => guess(name, n, herNetwork)],
-  ['names that there are not are tried from everywhere', (n) => guess(`nobody-${n}`, n, network(n))],
-  ['names that there are not are tried from her own network', (n) => guess(`nobody-${n}`, n, herNetwork)],
+  [
+    'names that there are not are tried from everywhere',
+    (n) => guess(`nobody-${n}`, n, network(n)),
+  ],
+  [
+    'names that there are not are tried from her own network',
+    (n) => guess(`nobody-${n}`, n, herNetwork),
+  ],
   [
     'links are tried from everywhere',
-    (n) => ({ path: `/links/${'x'.repeat(39)}${1_000 + (n % 9_000)}`, form: { password }, from: network(n) }),
+    (n) => ({
+      path: `/links/${'x'.repeat(39)}${1_000 + (n % 9_000)}`,
+      form: { password },
+      from: network(n),
+    }),
   ],
   [
     'accounts are made from everywhere',
-    (n) => ({ path: '/register', form: { name: `flood-${n}`, password: `${password} ${n}` }, from: network(n) }),
+    (n) => ({
+      path: '/register',
+      form: { name: `flood-${n}`, password: `${password} ${n}` },
+      from: network(n),
+    }),
   ],
-  ['new passwords are asked for, of her', (n) => ({ path: '/forgot', form: { name }, from: network(n) })],
+  [
+    'new passwords are asked for, of her',
+    (n) => ({ path: '/forgot', form: { name }, from: network(n) }),
+  ],
   [
     'devices ask to be let in, from everywhere',
     (n) => ({ path: '/device/auth', form: { client_id: 'podcast-sync-cli' }, from: network(n) }),
@@ -62,7 +86,11 @@ const attacks: [string, (n: number) => Try][] = [
     'tokens are guessed from everywhere',
     (n) => ({
       path: '/token',
-      form: { grant_type: 'refresh_token', client_id: 'podcast-sync-cli', refresh_token: `guess-${n}` },
+      form: {
+        grant_type: 'refresh_token',
+        client_id: 'podcast-sync-cli',
+        refresh_token: `guess-${n}`,
+      },
       from: network(n),
     }),
   ],
@@ -79,7 +107,12 @@ describe('a person signs in, in a browser that is known, while', () => {
         const { path, form, from } = attempt(sent++);
         const headers = { 'sec-fetch-site': 'same-origin', 'x-forwarded-for': from };
         const body = new URLSearchParams(form);
-        const answer = await fetch(origin + path, { method: 'POST', headers, body, redirect: 'manual' });
+        const answer = await fetch(origin + path, {
+          method: 'POST',
+          headers,
+          body,
+          redirect: 'manual',
+        });
         await answer.body?.cancel();
         statuses[answer.status] = (statuses[answer.status] ?? 0) + 1;
       }
@@ -106,9 +139,13 @@ it('the strangers were told to wait, and got nowhere', async () => {
   const body = new URLSearchParams({ name, password: 'a guess that is wrong' });
   const answers = [];
   for (let n = 0; n < 12; n += 1)
-    answers.push(await fetch(`${origin}/sign-in`, { method: 'POST', headers, body, redirect: 'manual' }));
+    answers.push(
+      await fetch(`${origin}/sign-in`, { method: 'POST', headers, body, redirect: 'manual' }),
+    );
   expect(answers.at(-1)?.status).toBe(429);
   expect(
-    answers.flatMap((answer) => answer.headers.getSetCookie()).filter((cookie) => /session=[^;]/.test(cookie)),
+    answers
+      .flatMap((answer) => answer.headers.getSetCookie())
+      .filter((cookie) => /session=[^;]/.test(cookie)),
   ).toEqual([]);
 });

@@ -25,7 +25,8 @@ export const streamAttacks: readonly Attack[] = [
       const bytes = Buffer.concat(Array.from({ length: 4 }, () => line));
       const body = Buffer.from('{"subscriptions": [{"feed_url": "https://feeds.example/1"}]}');
       const write = attacker.bytes({ method: 'POST', target: '/subscriptions', body });
-      return () => Promise.all([attacker.hold(500, () => bytes, holdMs), attacker.flood(500, 4, () => write)]);
+      return () =>
+        Promise.all([attacker.hold(500, () => bytes, holdMs), attacker.flood(500, 4, () => write)]);
     },
   },
 ];

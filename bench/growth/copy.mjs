@@ -63,7 +63,9 @@ export async function copyEpisodes(owner, owners, told) {
   const { rows } = await owner.query(`SELECT nextval('episode.episode_id')::int AS id`);
   const copied = owners.reduce((sum, { states }) => sum + states, 0);
   for (const [n, [table, columns]] of Object.entries(tables).entries()) {
-    const lines = episodeLines(owners, rows[0].id, columns, (done) => told(Math.round((n * copied + done) / 2)));
+    const lines = episodeLines(owners, rows[0].id, columns, (done) =>
+      told(Math.round((n * copied + done) / 2)),
+    );
     const copy = from(`COPY episode.${table} (${columns.join(', ')}) FROM STDIN`);
     await pipeline(Readable.from(lines), owner.query(copy));
   }

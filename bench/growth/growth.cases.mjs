@@ -28,7 +28,9 @@ export class GrowthCases {
   }
 
   async readsByUser(users) {
-    const poll = await this.byUser(users, (user) => this.get(user, `/episodes?since=${nothingNew}`));
+    const poll = await this.byUser(users, (user) =>
+      this.get(user, `/episodes?since=${nothingNew}`),
+    );
     const page = await this.byUser(users, (user) => this.get(user, '/episodes?per_page=10'));
     return [
       ...lines('poll with nothing new, states of the user:', poll, 1.2),
@@ -44,7 +46,9 @@ export class GrowthCases {
 
   async byUser(users, requestOf) {
     const requests = await Promise.all(users.map(requestOf));
-    return this.compare(Object.fromEntries(users.map(({ states }, n) => [count(states), requests[n]])));
+    return this.compare(
+      Object.fromEntries(users.map(({ states }, n) => [count(states), requests[n]])),
+    );
   }
 
   /** Measures a page far along the links against the first page. */
@@ -78,15 +82,22 @@ export class GrowthCases {
         first[label] = this.get(user, path);
         if (next) second[label] = this.get(user, next.slice(this.system.baseUrl.length));
       }
-      rows.push(...lines(`since, first page, matches at the ${where} ids:`, await this.compare(first)));
-      rows.push(...lines(`since, second page, matches at the ${where} ids:`, await this.compare(second)));
+      rows.push(
+        ...lines(`since, first page, matches at the ${where} ids:`, await this.compare(first)),
+      );
+      rows.push(
+        ...lines(`since, second page, matches at the ${where} ids:`, await this.compare(second)),
+      );
     }
     return rows;
   }
 
   /** Measures requests that can depend on the size of the tables. */
   async inTable(user) {
-    return this.compare({ page: this.get(user, '/episodes?per_page=50'), upload: await this.upload(user) });
+    return this.compare({
+      page: this.get(user, '/episodes?per_page=50'),
+      upload: await this.upload(user),
+    });
   }
 
   tableGrown(empty, full, rows) {
@@ -124,7 +135,9 @@ export class GrowthCases {
         await send();
         took[name].push(performance.now() - begun);
       }
-    return Object.fromEntries(Object.entries(took).map(([name, all]) => [name, quantile(all, 0.5)]));
+    return Object.fromEntries(
+      Object.entries(took).map(([name, all]) => [name, quantile(all, 0.5)]),
+    );
   }
 }
 

@@ -21,7 +21,9 @@ const { values: options } = parseArgs({
     rounds: { type: 'string', default: '1' },
   },
 });
-const sizes = (options.users ?? (options.small ? '10,1000,100000' : '10,1000,100000,1000000')).split(',').map(Number);
+const sizes = (options.users ?? (options.small ? '10,1000,100000' : '10,1000,100000,1000000'))
+  .split(',')
+  .map(Number);
 const rounds = Number(options.rounds);
 const tableRows = Number(options.rows ?? (options.small ? 1_000_000 : 10_000_000));
 /** Size of all users that are not compared. */
@@ -57,7 +59,9 @@ async function makeUsers(system, states) {
   const told = progressBar('Users', states.length);
   while (made.length < states.length) {
     const users = Math.min(batch, states.length - made.length);
-    made.push(...(await seedUsers(system, { users, subscribed: usual.subscriptions, uploaded: 0 })));
+    made.push(
+      ...(await seedUsers(system, { users, subscribed: usual.subscriptions, uploaded: 0 })),
+    );
     told(made.length);
   }
   return made.map((user, n) => Object.assign(user, { states: states[n] }));
@@ -89,7 +93,11 @@ function medians(found) {
 const system = await startSystem(say);
 try {
   const header = await circumstances(system.owner, ['pg']);
-  const [probe] = await seedUsers(system, { users: 1, subscribed: usual.subscriptions, uploaded: 100 });
+  const [probe] = await seedUsers(system, {
+    users: 1,
+    subscribed: usual.subscriptions,
+    uploaded: 100,
+  });
   const cases = new GrowthCases(system, say);
   await cases.warmUp(probe);
   const empty = await repeat('an empty table', () => cases.inTable(probe));
@@ -107,7 +115,11 @@ try {
     (name) => `subscription.${name}`,
   );
   const storage = [
-    ...(await bytesPer(system.owner, 'An episode state', ['episode.episodes', 'episode.states', 'episode.sync_ids'])),
+    ...(await bytesPer(system.owner, 'An episode state', [
+      'episode.episodes',
+      'episode.states',
+      'episode.sync_ids',
+    ])),
     ...(await bytesPer(system.owner, 'A subscription', subscriptionTables)),
   ];
   const times = rounds > 1 ? `, medians of ${rounds} rounds` : '';

@@ -43,7 +43,11 @@ export async function seedUsers(system, { users, subscribed, uploaded }) {
   await owner.query(clocks, [ids]);
   const { rows } = await owner.query(subscriptions, [ids, subscribed]);
   if (uploaded > 0)
-    await owner.query(episodes, [rows.map((row) => row.user_id), rows.map((row) => row.ids[0]), uploaded]);
+    await owner.query(episodes, [
+      rows.map((row) => row.user_id),
+      rows.map((row) => row.ids[0]),
+      uploaded,
+    ]);
   const known = await owner.query(
     `SELECT user_id, json_agg(e ORDER BY id) AS episodes
      FROM (SELECT user_id, id, sync_id, episode_guid, title, publish_date, enclosure_url, episode_url,
@@ -55,7 +59,13 @@ export async function seedUsers(system, { users, subscribed, uploaded }) {
   return Promise.all(
     rows.map(async ({ user_id: id, guids, ids: subscriptionIds }) => {
       const token = await issuer.issue(id);
-      return { id, token, guids, subscriptionIds, episodes: (episodesOf.get(id) ?? []).map(entry(guids[0])) };
+      return {
+        id,
+        token,
+        guids,
+        subscriptionIds,
+        episodes: (episodesOf.get(id) ?? []).map(entry(guids[0])),
+      };
     }),
   );
 }

@@ -14,7 +14,9 @@ import { removePostgres, removeRedis } from '#embedded';
 import { machine, say, table } from '../report.mjs';
 import { ceilings, mostOfAll } from './ceilings.mjs';
 
-const { values } = parseArgs({ options: { seconds: { type: 'string', default: '60' }, json: { type: 'boolean' } } });
+const { values } = parseArgs({
+  options: { seconds: { type: 'string', default: '60' }, json: { type: 'boolean' } },
+});
 const program = fileURLToPath(new URL('../../dist/programs/podcast-sync.js', import.meta.url));
 
 function processesBelow(root) {
@@ -32,7 +34,8 @@ function processesBelow(root) {
       }
     });
   const found = [root];
-  for (const pid of found) for (const [child, parent] of parents) if (parent === pid) found.push(child);
+  for (const pid of found)
+    for (const [child, parent] of parents) if (parent === pid) found.push(child);
   return found;
 }
 
@@ -45,7 +48,9 @@ function nameOf(pid) {
 }
 
 function memoryOf(pid) {
-  const [, kilobytes] = /^Pss:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'));
+  const [, kilobytes] = /^Pss:\s+(\d+) kB$/m.exec(
+    readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'),
+  );
   return (Number(kilobytes) * 1_024) / 1e6;
 }
 
@@ -59,11 +64,15 @@ async function idleMemory(seconds) {
   });
   const ended = once(child, 'close');
   try {
-    await Promise.race([once(child, 'message'), ended.then(() => Promise.reject(new Error('it did not start')))]);
+    await Promise.race([
+      once(child, 'message'),
+      ended.then(() => Promise.reject(new Error('it did not start'))),
+    ]);
     say(`It runs; looking at its memory in ${seconds} s ...`);
     await delay(seconds * 1_000);
     const memory = {};
-    for (const pid of processesBelow(child.pid)) memory[nameOf(pid)] = (memory[nameOf(pid)] ?? 0) + memoryOf(pid);
+    for (const pid of processesBelow(child.pid))
+      memory[nameOf(pid)] = (memory[nameOf(pid)] ?? 0) + memoryOf(pid);
     return memory;
   } finally {
     child.kill('SIGTERM');
@@ -93,7 +102,9 @@ else {
     each.toFixed(0),
     ceilings[name] ?? mostOfAll,
   ]);
-  process.stdout.write(`${machine()}, Node ${process.versions.node}\n\n${table(['process', 'MB', 'ceiling'], rows)}\n`);
+  process.stdout.write(
+    `${machine()}, Node ${process.versions.node}\n\n${table(['process', 'MB', 'ceiling'], rows)}\n`,
+  );
 }
 for (const problem of tooMuch) process.stderr.write(`${problem}\n`);
 process.exitCode = tooMuch.length > 0 ? 1 : 0;

@@ -24,7 +24,10 @@ export async function compareAnswers(baseline, system, user) {
 
 function withoutOrder({ next, ...page }) {
   const link = next && new URL(next, 'http://any');
-  return { ...page, ...(link && { next: [link.pathname, ...[...link.searchParams].map(String).sort()] }) };
+  return {
+    ...page,
+    ...(link && { next: [link.pathname, ...[...link.searchParams].map(String).sort()] }),
+  };
 }
 
 function shape(value) {

@@ -18,7 +18,10 @@ function status() {
  */
 export const cases = {
   'poll, nothing new': ({ since }) => ({ method: 'GET', path: `/episodes?since=${since}` }),
-  'poll of subscriptions, nothing new': ({ since }) => ({ method: 'GET', path: `/subscriptions?since=${since}` }),
+  'poll of subscriptions, nothing new': ({ since }) => ({
+    method: 'GET',
+    path: `/subscriptions?since=${since}`,
+  }),
   'page of 50 subscriptions': () => ({ method: 'GET', path: '/subscriptions?per_page=50' }),
   'page of 50 episodes': () => ({ method: 'GET', path: '/episodes?per_page=50' }),
   'POST of 1 subscription': () => json('POST', '/subscriptions', { subscriptions: [feed()] }),
@@ -28,11 +31,18 @@ export const cases = {
     json('POST', '/episodes', { episodes: episodes.map((known) => ({ ...known, ...status() })) }),
   'POST of 30 positions by sync_id': ({ episodes }) =>
     json('POST', '/episodes', {
-      episodes: episodes.map(({ podcast_guid, sync_id }) => ({ podcast_guid, sync_id, ...status() })),
+      episodes: episodes.map(({ podcast_guid, sync_id }) => ({
+        podcast_guid,
+        sync_id,
+        ...status(),
+      })),
     }),
   'POST of 30 new episodes': ({ guids }) =>
-    json('POST', '/episodes', { episodes: Array.from({ length: 30 }, () => ({ ...episode(guids[0]), ...status() })) }),
-  PATCH: ({ guids }) => json('PATCH', `/subscriptions/${guids[1]}`, { is_subscribed: Math.random() < 0.5 }),
+    json('POST', '/episodes', {
+      episodes: Array.from({ length: 30 }, () => ({ ...episode(guids[0]), ...status() })),
+    }),
+  PATCH: ({ guids }) =>
+    json('PATCH', `/subscriptions/${guids[1]}`, { is_subscribed: Math.random() < 0.5 }),
 };
 
 /** Cases without a baseline, which finds episodes only by sync_id. */

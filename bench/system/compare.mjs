@@ -23,7 +23,8 @@ const { values: options, positionals: others } = parseArgs({
     only: { type: 'string', default: '' },
   },
 });
-if (others.length === 0) throw new Error('name the folders of the checkouts to compare this one with');
+if (others.length === 0)
+  throw new Error('name the folders of the checkouts to compare this one with');
 const seconds = Number(options.seconds);
 const rounds = Number(options.rounds);
 /** Long enough for compiling the code. */
@@ -52,22 +53,36 @@ try {
     say(`Starting and seeding ${name} ...`);
     builds.push(await open(name, checkout));
   }
-  const header = await circumstances(builds[0].system.owner, ['@nestjs/core', 'pg', 'ioredis', 'autocannon']);
+  const header = await circumstances(builds[0].system.owner, [
+    '@nestjs/core',
+    'pg',
+    'ioredis',
+    'autocannon',
+  ]);
   const chosen = Object.keys(cases).filter((name) => new RegExp(options.only).test(name));
   const run = ({ system, usersOf }, name, connections) =>
     measure(load, system, system, { name, connections, seconds, users: usersOf(name) });
   say('Warming up ...');
   for (const name of chosen)
     for (const { system, usersOf } of builds)
-      await load.run({ name, connections: 16, seconds: warmUpSeconds, users: usersOf(name), url: system.baseUrl });
+      await load.run({
+        name,
+        connections: 16,
+        seconds: warmUpSeconds,
+        users: usersOf(name),
+        url: system.baseUrl,
+      });
   const rows = [];
   for (const name of chosen)
     for (const connections of options.at.split(',').map(Number)) {
       say(`${name}, ${connections} in flight ...`);
       const found = builds.map(() => []);
       for (let round = 0; round < rounds; round += 1)
-        for (let n = 0; n < builds.length; n += 1) found[n].push(await run(builds[n], name, connections));
-      rows.push(...builds.map((build, n) => row(name, connections, build.name, found[n], found[0])));
+        for (let n = 0; n < builds.length; n += 1)
+          found[n].push(await run(builds[n], name, connections));
+      rows.push(
+        ...builds.map((build, n) => row(name, connections, build.name, found[n], found[0])),
+      );
     }
   const head = [
     'case',

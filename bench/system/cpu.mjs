@@ -21,7 +21,8 @@ const parts = [
 export function cpuTimes(roots) {
   const all = processes();
   const found = roots.map((root) => all.get(root));
-  for (const { pid } of found) for (const one of all.values()) if (one.parent === pid) found.push(one);
+  for (const { pid } of found)
+    for (const one of all.values()) if (one.parent === pid) found.push(one);
   const times = { total: 0 };
   for (const { pid, used } of found) {
     const part = parts.find(([, pattern]) => pattern.test(commandLine(pid)))?.[0] ?? 'other';

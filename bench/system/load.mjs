@@ -50,7 +50,10 @@ async function loadDeletions({ url, users, connections, seconds }) {
 
 async function deleted(url, { token, guid }) {
   const ask = async (method, path) => {
-    const response = await fetch(url + path, { method, headers: { authorization: `Bearer ${token}` } });
+    const response = await fetch(url + path, {
+      method,
+      headers: { authorization: `Bearer ${token}` },
+    });
     return response.json();
   };
   const { deletion_id: id } = await ask('DELETE', `/subscriptions/${guid}`);
@@ -64,7 +67,13 @@ async function deleted(url, { token, guid }) {
 process.on('disconnect', () => process.exit(0));
 process.on('message', (job) => {
   void (job.name === deletion ? loadDeletions(job) : load(job)).then(({ took, errors, seconds }) =>
-    process.send({ requests: took.length, seconds, errors, p50: quantile(took, 0.5), p99: quantile(took, 0.99) }),
+    process.send({
+      requests: took.length,
+      seconds,
+      errors,
+      p50: quantile(took, 0.5),
+      p99: quantile(took, 0.99),
+    }),
   );
 });
 process.send('ready');

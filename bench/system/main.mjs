@@ -70,8 +70,16 @@ async function round(label, target, { baseline, system, load, usersOf, tell }) {
 async function warmUp(targets, { baseline, load, usersOf }) {
   say('Warming up ...');
   for (const name of [...Object.keys(cases), deletion])
-    for (const { baseUrl: url } of targets.filter((one) => one !== baseline || !withoutBaseline.has(name)))
-      await load.run({ name, connections: 16, seconds: warmUpSeconds, users: await usersOf(name), url });
+    for (const { baseUrl: url } of targets.filter(
+      (one) => one !== baseline || !withoutBaseline.has(name),
+    ))
+      await load.run({
+        name,
+        connections: 16,
+        seconds: warmUpSeconds,
+        users: await usersOf(name),
+        url,
+      });
 }
 
 const system = await startSystem(say);
@@ -86,12 +94,18 @@ try {
     'autocannon',
   ]);
   const usersOf = await prepare(system);
-  const total = 2 * rounds * concurrencies.length * (2 * (Object.keys(cases).length + 1) - withoutBaseline.size);
+  const total =
+    2 *
+    rounds *
+    concurrencies.length *
+    (2 * (Object.keys(cases).length + 1) - withoutBaseline.size);
   const all = [];
   let done = 0;
   const tell = (what, { rate, cpu }) => {
     done += 1;
-    say(`${done} of ${total}: ${what}: ${rate.toFixed(0)} requests/s, ${cpu.total.toFixed(0)} µs of CPU each`);
+    say(
+      `${done} of ${total}: ${what}: ${rate.toFixed(0)} requests/s, ${cpu.total.toFixed(0)} µs of CPU each`,
+    );
   };
   const world = { baseline, system, load, usersOf, tell };
   await compareAnswers(baseline, system, (await usersOf('PATCH'))[0]);

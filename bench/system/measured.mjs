@@ -8,7 +8,11 @@ const program = (path) => fileURLToPath(new URL(path, import.meta.url));
 /** Starts a child that ends with this process. Resolves with its first message. */
 async function launch(path, environment = {}) {
   const env = { PATH: process.env.PATH, ...environment };
-  const child = fork(program(path), [], { env, execArgv: [], stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  const child = fork(program(path), [], {
+    env,
+    execArgv: [],
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
   return { child, said: await heard(child) };
 }
 
@@ -54,8 +58,14 @@ export async function measure(load, target, { postgresPid, owner }, job) {
   const { requests, seconds, errors, p50, p99 } = await load.run({ ...job, url: target.baseUrl });
   const after = cpuTimes(roots);
   const { bytes, images } = await walOf(owner);
-  const each = Object.keys(after).map((part) => [part, (after[part] - (before[part] ?? 0)) / (requests || Number.NaN)]);
-  const wal = { wal: (bytes - logged.bytes) / requests, images: (images - logged.images) / requests };
+  const each = Object.keys(after).map((part) => [
+    part,
+    (after[part] - (before[part] ?? 0)) / (requests || Number.NaN),
+  ]);
+  const wal = {
+    wal: (bytes - logged.bytes) / requests,
+    images: (images - logged.images) / requests,
+  };
   return { rate: requests / seconds, p50, p99, errors, ...wal, cpu: Object.fromEntries(each) };
 }
 

@@ -12,7 +12,9 @@ export function episode(podcastGuid) {
     sync_id: name,
     episode_guid: name,
     title: `Episode ${name.slice(0, 4)}: of this and that, and of what else there is to say`,
-    publish_date: new Date(Date.UTC(2020, 0) + Math.floor(Math.random() * 50_000) * 3_600_000).toISOString(),
+    publish_date: new Date(
+      Date.UTC(2020, 0) + Math.floor(Math.random() * 50_000) * 3_600_000,
+    ).toISOString(),
     enclosure_url: `https://media.podcast.example/audio/2020/${name}.mp3?source=feed`,
     episode_url: `https://podcast.example/2020/episodes/${name}`,
   };
@@ -35,7 +37,11 @@ export async function seedUsers(system, { users, subscribed, uploaded }) {
       const entries = Array.from({ length: uploaded }, () => episode(guids[0]));
       const position = { value: 1, timestamp: '2020-01-01T00:00:00Z' };
       const played = { value: false, timestamp: '2020-01-01T00:00:00Z' };
-      const episodes = entries.map((entry) => ({ ...entry, playback_position: position, played_status: played }));
+      const episodes = entries.map((entry) => ({
+        ...entry,
+        playback_position: position,
+        played_status: played,
+      }));
       const { failure } = await system.call(user, 'POST', '/episodes', 200, { episodes });
       if (failure.length > 0) throw new Error(`not uploaded: ${JSON.stringify(failure[0])}`);
       // The user's clock can be ahead by some milliseconds.
@@ -62,7 +68,10 @@ export async function seedSubscriptions(system, users, count) {
 async function subscribe(system, user, count) {
   const guids = [];
   while (guids.length < count) {
-    const subscriptions = Array.from({ length: Math.min(subscriptionsAtOnce, count - guids.length) }, feed);
+    const subscriptions = Array.from(
+      { length: Math.min(subscriptionsAtOnce, count - guids.length) },
+      feed,
+    );
     const { success } = await system.call(user, 'POST', '/subscriptions', 200, { subscriptions });
     guids.push(...success.map(({ guid }) => guid));
   }

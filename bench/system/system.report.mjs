@@ -11,7 +11,11 @@ const ratios = ['CPU ratio', 'p50 ratio', 'requests/s ratio'];
 /** Returns a table of the medians of all rounds, followed by the met and missed targets. */
 export function report(all) {
   const series = grouped(all).map(medians);
-  return [table([...head, ...parts, ...logged, ...ratios], series.map(row)), '', ...judgements(series)].join('\n');
+  return [
+    table([...head, ...parts, ...logged, ...ratios], series.map(row)),
+    '',
+    ...judgements(series),
+  ].join('\n');
 }
 
 /** Groups the rounds by line of the table. Compared lines are adjacent. */
@@ -38,7 +42,9 @@ function medians(rounds) {
     errors: rounds.reduce((sum, one) => sum + one.errors, 0),
     wal: of((one) => one.wal),
     images: of((one) => one.images),
-    cpu: Object.fromEntries(['total', ...parts].map((part) => [part, of((one) => one.cpu[part] ?? 0)])),
+    cpu: Object.fromEntries(
+      ['total', ...parts].map((part) => [part, of((one) => one.cpu[part] ?? 0)]),
+    ),
     // Medians of the rounds' ratios, because temporary load affects both sides of a round.
     ...(beside && {
       ratio: {
@@ -70,7 +76,10 @@ function row({ name, connections, label, rate, p50, p99, errors, wal, images, cp
 function judgements(series) {
   const says = (what, is, isMet) => `- ${what}: ${is}: ${isMet ? 'met' : '**MISSED**'}`;
   const find = (one, label) =>
-    series.find((other) => other.name === one.name && other.connections === one.connections && other.label === label);
+    series.find(
+      (other) =>
+        other.name === one.name && other.connections === one.connections && other.label === label,
+    );
   const costs = Object.entries(targets).flatMap(([name, most]) => {
     const is = find({ name, connections: 16 }, '1 replica')?.ratio.cpu;
     const what = `CPU of "${name}", 16 in flight, at most ${most.toFixed(1)} times the baseline`;
@@ -85,6 +94,10 @@ function judgements(series) {
   return [
     ...costs,
     says('errors', errors, errors === 0),
-    says('2 replicas do less than 1, each beside its baseline', slower.join(', ') || 'never', slower.length === 0),
+    says(
+      '2 replicas do less than 1, each beside its baseline',
+      slower.join(', ') || 'never',
+      slower.length === 0,
+    ),
   ];
 }

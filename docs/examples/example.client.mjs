@@ -21,9 +21,13 @@ async function request(path, options = {}) {
   for (;;) {
     const headers = { authorization: `Bearer ${TOKEN}`, ...options.headers };
     const answer = await fetch(new URL(path, BASE_URL), { ...options, headers });
-    if (answer.ok) return { body: await answer.json(), stamp: answer.headers.get('sync-timestamp') };
-    if (answer.status !== 503 && answer.status !== 429) throw new Error(`${path}: ${await answer.text()}`);
-    await new Promise((resolve) => setTimeout(resolve, 1_000 * Number(answer.headers.get('retry-after') ?? 1)));
+    if (answer.ok)
+      return { body: await answer.json(), stamp: answer.headers.get('sync-timestamp') };
+    if (answer.status !== 503 && answer.status !== 429)
+      throw new Error(`${path}: ${await answer.text()}`);
+    await new Promise((resolve) =>
+      setTimeout(resolve, 1_000 * Number(answer.headers.get('retry-after') ?? 1)),
+    );
   }
 }
 
@@ -31,7 +35,11 @@ async function send() {
   while (device.waiting.length > 0) {
     const [{ path, body, key }] = device.waiting;
     const headers = { 'content-type': 'application/json', 'idempotency-key': key };
-    const { body: answer } = await request(path, { method: 'POST', body: JSON.stringify(body), headers });
+    const { body: answer } = await request(path, {
+      method: 'POST',
+      body: JSON.stringify(body),
+      headers,
+    });
     for (const item of answer.failure ?? []) console.error('refused:', item);
     device.waiting.shift();
     save();
@@ -40,7 +48,8 @@ async function send() {
 
 /** Reads all pages of a list. The first page has the next `since`, which misses no change. */
 async function poll(list, apply) {
-  const since = device.since[list] === undefined ? '' : `?since=${encodeURIComponent(device.since[list])}`;
+  const since =
+    device.since[list] === undefined ? '' : `?since=${encodeURIComponent(device.since[list])}`;
   let first;
   for (let path = `/${list}${since}`; path !== undefined;) {
     const { body, stamp } = await request(path);
@@ -51,7 +60,8 @@ async function poll(list, apply) {
   device.since[list] = first;
 }
 
-if (command === 'subscribe') wait('/subscriptions', { subscriptions: args.map((url) => ({ feed_url: url })) });
+if (command === 'subscribe')
+  wait('/subscriptions', { subscriptions: args.map((url) => ({ feed_url: url })) });
 if (command === 'play') {
   const [podcast_guid, sync_id, seconds] = args;
   const playback_position = { value: Number(seconds), timestamp: new Date().toISOString() };

@@ -5,7 +5,9 @@
 import { Redis } from 'ioredis';
 
 const [group, consumer] = process.argv.slice(2);
-const redis = new Redis(process.env.REDIS_URL ?? 'redis://127.0.0.1:6379', { maxRetriesPerRequest: null });
+const redis = new Redis(process.env.REDIS_URL ?? 'redis://127.0.0.1:6379', {
+  maxRetriesPerRequest: null,
+});
 
 /** The last stamp read of each user. A real service stores it together with the data. */
 const readUpTo = new Map();
@@ -39,7 +41,9 @@ for (let from = '0'; ;) {
   for (const [id, fields] of entries) {
     // The stream has dropped the entry: read all users again.
     if (fields === null) throw new Error('events were lost to the length of the stream');
-    const [user, kinds, stamp] = ['user', 'kinds', 'stamp'].map((name) => fields[fields.indexOf(name) + 1]);
+    const [user, kinds, stamp] = ['user', 'kinds', 'stamp'].map(
+      (name) => fields[fields.indexOf(name) + 1],
+    );
     await readAgain({ user, kinds, stamp });
     await redis.xack('events', group, id);
   }

@@ -17,7 +17,9 @@ const signIn = new SignIn({ api: API, store, clientName: 'Example player' });
 const api = createApi({ baseUrl: API, token: TOKEN ? () => TOKEN : signIn.token });
 const client = new SyncClient({ api, store });
 
-client.onFailure(({ code, message, podcast }) => console.error(`Refused (${code}): ${message}, ${podcast}`));
+client.onFailure(({ code, message, podcast }) =>
+  console.error(`Refused (${code}): ${message}, ${podcast}`),
+);
 client.onError((error) => console.error(`Not synced: ${error.message}`));
 
 if (!TOKEN && !(await signIn.isSignedIn())) {
@@ -30,7 +32,9 @@ if (!TOKEN && !(await signIn.isSignedIn())) {
 async function show() {
   for (const { guid, feed_url, is_subscribed, pending } of await client.subscriptions()) {
     console.log(`${is_subscribed ? '●' : '○'} ${feed_url}${pending ? ' (not sent yet)' : ''}`);
-    for (const { title, episode_guid, playback_position: position } of await client.episodes(guid)) {
+    for (const { title, episode_guid, playback_position: position } of await client.episodes(
+      guid,
+    )) {
       console.log(`    ${title || episode_guid}: ${position?.value ?? 0} s`);
     }
   }
@@ -45,7 +49,11 @@ if (command === 'watch') {
   if (command === 'subscribe') await client.subscribe(feed);
   if (command === 'unsubscribe') await client.unsubscribe(await client.subscribe(feed));
   if (command === 'play') {
-    await client.setPosition(await client.subscribe(feed), { episode_guid: episode }, Number(seconds));
+    await client.setPosition(
+      await client.subscribe(feed),
+      { episode_guid: episode },
+      Number(seconds),
+    );
   }
   // Without a network the changes stay stored, and the next command sends them.
   await client.sync().catch((error) => {

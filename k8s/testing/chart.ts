@@ -62,8 +62,14 @@ export interface HelmResult {
 /** Runs helm: the program that `HELM` names, else the one on PATH. */
 export function helm(args: readonly string[]): HelmResult {
   const program = process.env.HELM || 'helm';
-  const { error, ...result } = spawnSync(program, args, { encoding: 'utf8', maxBuffer: 64 * 2 ** 20 });
-  if (error) throw new Error(`${program}: helm 4 is needed on PATH or in HELM (CONTRIBUTING.md)`, { cause: error });
+  const { error, ...result } = spawnSync(program, args, {
+    encoding: 'utf8',
+    maxBuffer: 64 * 2 ** 20,
+  });
+  if (error)
+    throw new Error(`${program}: helm 4 is needed on PATH or in HELM (CONTRIBUTING.md)`, {
+      cause: error,
+    });
   return result;
 }
 
@@ -77,7 +83,10 @@ export interface Rendering {
 }
 
 /** All objects of the chart with a set of values. */
-export function renderChart(values: string, { from = chart, kubeVersion, set = [] }: Rendering = {}): Manifest[] {
+export function renderChart(
+  values: string,
+  { from = chart, kubeVersion, set = [] }: Rendering = {},
+): Manifest[] {
   const { status, stdout, stderr } = helm([
     'template',
     'podcast-sync',
@@ -118,7 +127,10 @@ export function selectorOf({ kind, spec }: Manifest): Selector {
 }
 
 /** Whether a selector asks for something and labels have all of it. */
-export function selects({ matchLabels = {}, matchExpressions = [] }: Selector, labels: Labels): boolean {
+export function selects(
+  { matchLabels = {}, matchExpressions = [] }: Selector,
+  labels: Labels,
+): boolean {
   const wanted = Object.entries(matchLabels);
   return (
     wanted.length + matchExpressions.length > 0 &&

@@ -14,7 +14,12 @@ import { subscriptionConfig } from '../../apps/subscription/src/subscription.con
 
 /** What each app reads from its environment. */
 const configs: Record<string, z.ZodObject> = {
-  edge: z.object({ ...gatewayConfig.shape, ...gpodderConfig.shape, ...accountConfig.shape, ...edgeConfig.shape }),
+  edge: z.object({
+    ...gatewayConfig.shape,
+    ...gpodderConfig.shape,
+    ...accountConfig.shape,
+    ...edgeConfig.shape,
+  }),
   gateway: gatewayConfig,
   gpodder: gpodderConfig,
   subscription: subscriptionConfig,
@@ -37,8 +42,12 @@ export function isApp({ name }: { readonly name: string }): boolean {
 /** The variables that every image of this project sets: the `ENV` lines of apps/Dockerfile. */
 export function imageEnvironment(): Record<string, string> {
   const dockerfile = readFileSync(new URL('../../apps/Dockerfile', import.meta.url), 'utf8');
-  const pairs = [...dockerfile.matchAll(/^ENV (.*)$/gm)].flatMap(([, line = '']) => line.split(' '));
-  return Object.fromEntries(pairs.map((pair) => /^(\w+)=(.*)$/.exec(pair)?.slice(1) as [string, string]));
+  const pairs = [...dockerfile.matchAll(/^ENV (.*)$/gm)].flatMap(([, line = '']) =>
+    line.split(' '),
+  );
+  return Object.fromEntries(
+    pairs.map((pair) => /^(\w+)=(.*)$/.exec(pair)?.slice(1) as [string, string]),
+  );
 }
 
 /**
@@ -54,13 +63,18 @@ export function variableProblems(
 ): string[] {
   const config = configs[app];
   if (!config) return [`${app}: is no app of this project`];
-  const known = (name: string) => name in config.shape || name.replace(/_FILE$/, '') in config.shape;
+  const known = (name: string) =>
+    name in config.shape || name.replace(/_FILE$/, '') in config.shape;
   const unknown = Object.keys(given).filter((name) => !known(name) && !foreign.test(name));
   const here = (value: string) => value.replaceAll(mount, folder);
-  const environment = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, here(value)]));
+  const environment = Object.fromEntries(
+    Object.entries(given).map(([name, value]) => [name, here(value)]),
+  );
   return [
     ...unknown.map((name) => `${app}: does not know the variable ${name}`),
-    ...startProblems(app, { ...imageEnvironment(), ...environment }).map((problem) => `${app}: ${problem}`),
+    ...startProblems(app, { ...imageEnvironment(), ...environment }).map(
+      (problem) => `${app}: ${problem}`,
+    ),
   ];
 }
 

@@ -31,10 +31,11 @@ export function schemaProblems(manifests: readonly Manifest[]): string[] {
   const { getSourceFile } = host;
   host.getSourceFile = (name, ...rest) => (name === file ? source : getSourceFile(name, ...rest));
   const program = ts.createProgram([file], options, host);
-  return [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)].map(
-    ({ start = 0, messageText }) => {
-      const object = manifests[source.getLineAndCharacterOfPosition(start).line]!;
-      return `${title(object)}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`;
-    },
-  );
+  return [
+    ...program.getSyntacticDiagnostics(source),
+    ...program.getSemanticDiagnostics(source),
+  ].map(({ start = 0, messageText }) => {
+    const object = manifests[source.getLineAndCharacterOfPosition(start).line]!;
+    return `${title(object)}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`;
+  });
 }

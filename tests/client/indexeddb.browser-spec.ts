@@ -27,7 +27,10 @@ async function script(): Promise<string> {
         load: (id) =>
           id === 'sdk'
             ? ['index', 'indexeddb']
-                .map((name) => `export * from ${JSON.stringify(join(repository, `libs/client/src/${name}.ts`))};`)
+                .map(
+                  (name) =>
+                    `export * from ${JSON.stringify(join(repository, `libs/client/src/${name}.ts`))};`,
+                )
                 .join('\n')
             : undefined,
       },
@@ -49,7 +52,10 @@ beforeAll(async () => {
   }).listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const browser = await chromium.launch({ executablePath, args: ['--headless', '--no-sandbox', '--disable-gpu'] });
+  const browser = await chromium.launch({
+    executablePath,
+    args: ['--headless', '--no-sandbox', '--disable-gpu'],
+  });
   context = await browser.newContext();
 });
 afterAll(async () => {

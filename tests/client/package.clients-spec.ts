@@ -18,7 +18,9 @@ beforeAll(async () => {
   await run(process.execPath, ['libs/client/build.mjs'], { cwd: repository });
   // As libs/client/build.mjs says.
   const pack = ['pack', '--json', '--pack-destination', folder, './dist/client'];
-  const [{ filename }] = JSON.parse((await run('npm', pack, { cwd: repository })).stdout) as [{ filename: string }];
+  const [{ filename }] = JSON.parse((await run('npm', pack, { cwd: repository })).stdout) as [
+    { filename: string },
+  ];
   writeFileSync(join(folder, 'package.json'), '{ "type": "module", "private": true }');
   await install(`./${filename}`);
 });
@@ -52,7 +54,12 @@ test('what is packed is used from Node with its types, without any dependency, a
   await run(process.execPath, [tsc, ...options, 'program.ts'], { cwd: folder });
   const { stdout } = await run(process.execPath, ['program.js'], { cwd: folder });
   const functions = Array.from({ length: 3 }, () => 'function');
-  expect(JSON.parse(stdout)).toEqual(['9b024349-ccf0-5f69-a609-6b82873eab3c', 90, 'network', ...functions]);
+  expect(JSON.parse(stdout)).toEqual([
+    '9b024349-ccf0-5f69-a609-6b82873eab3c',
+    90,
+    'network',
+    ...functions,
+  ]);
 });
 
 /** What a browser loads of an entry, and which modules of others are in it. */
@@ -65,7 +72,9 @@ async function bundled(entry: string): Promise<{ bytes: number; foreign: string[
   const modules = chunks.flatMap((chunk) => [...chunk.moduleIds, ...chunk.imports]);
   return {
     bytes: gzipSync(chunks.map((chunk) => chunk.code).join('')).length,
-    foreign: [...new Set(modules.flatMap((id) => /^[^/]+$|(?<=node_modules\/)idb(?=\/)/.exec(id) ?? []))],
+    foreign: [
+      ...new Set(modules.flatMap((id) => /^[^/]+$|(?<=node_modules\/)idb(?=\/)/.exec(id) ?? [])),
+    ],
   };
 }
 

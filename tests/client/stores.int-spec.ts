@@ -43,7 +43,11 @@ describe.each<[string, () => Store]>([
     const [[, listed]] = (await store.list('a/2')) as [[string, { n: number }]];
     listed.n = 3;
     await store.write(new Map([['b', undefined]]));
-    expect([await store.get('a/2'), await store.get('b'), await store.list('c')]).toEqual([{ n: 1 }, undefined, []]);
+    expect([await store.get('a/2'), await store.get('b'), await store.list('c')]).toEqual([
+      { n: 1 },
+      undefined,
+      [],
+    ]);
   });
 
   test('lets one at a time run of each name, also after one that failed', async () => {
@@ -58,8 +62,20 @@ describe.each<[string, () => Store]>([
         if (fails) throw new Error('failed');
         return name;
       });
-    const turns = await Promise.allSettled([turn('x'), turn('y'), turn('x', true), turn('x'), turn('y')]);
-    expect(turns.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled', 'fulfilled']);
+    const turns = await Promise.allSettled([
+      turn('x'),
+      turn('y'),
+      turn('x', true),
+      turn('x'),
+      turn('y'),
+    ]);
+    expect(turns.map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+      'fulfilled',
+    ]);
   });
 });
 
@@ -73,7 +89,9 @@ async function holder(file: string): Promise<ChildProcess> {
       console.log('holds');
       process.stdin.once('data', () => { process.stdin.destroy(); resolve(store.write(new Map([['by', 'child']]))); });
     }));`;
-  const child = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
   children.push(child);
   await once(child.stdout, 'data');
   return child;
@@ -97,7 +115,9 @@ describe('the store in a file', () => {
     const [here, there] = [fileStore(file), fileStore(file)];
     const client = new SyncClient({ api, store: here });
     const shown: number[] = [];
-    const stop = client.onChange(() => void client.subscriptions().then((rows) => shown.push(rows.length)));
+    const stop = client.onChange(
+      () => void client.subscriptions().then((rows) => shown.push(rows.length)),
+    );
     const other = new SyncClient({ api, store: there });
     await other.subscribe('https://a.example/feed');
     await eventually(() => expect(shown.at(-1)).toBe(1));

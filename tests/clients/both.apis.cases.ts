@@ -21,17 +21,30 @@ export function bothApisCases(context: () => ClientsContext): void {
     user = new FacadeUser(context().server, account);
     device = await context().device(account);
     phone = await context().app('antennapod.v2', account);
-    [feed, other] = [`https://feeds.example/${randomUUID()}`, `https://feeds.example/${randomUUID()}`];
+    [feed, other] = [
+      `https://feeds.example/${randomUUID()}`,
+      `https://feeds.example/${randomUUID()}`,
+    ];
     await phone.play('empty first sync');
     await phone.play('subscribe', { feed });
   });
 
   /** Uploads statuses of the feed's first episode by the main API. */
   async function post(statuses: Record<string, unknown>): Promise<void> {
-    const named = { podcast_guid: podcastGuid(feed), episode_guid: `${feed}#1`, enclosure_url: `${feed}/1.mp3` };
-    const described = { title: 'An episode', publish_date: '2024-01-01T10:00:00Z', episode_url: `${feed}/1.html` };
+    const named = {
+      podcast_guid: podcastGuid(feed),
+      episode_guid: `${feed}#1`,
+      enclosure_url: `${feed}/1.mp3`,
+    };
+    const described = {
+      title: 'An episode',
+      publish_date: '2024-01-01T10:00:00Z',
+      episode_url: `${feed}/1.html`,
+    };
     const episodes = [{ ...named, ...described, duration: 1_800, ...statuses }];
-    const answer = await device.send<{ failure: unknown[] }>('POST', '/episodes', { body: { episodes } });
+    const answer = await device.send<{ failure: unknown[] }>('POST', '/episodes', {
+      body: { episodes },
+    });
     expect([answer.status, answer.body.failure]).toEqual([200, []]);
   }
   const rows = async () =>
@@ -42,7 +55,9 @@ export function bothApisCases(context: () => ClientsContext): void {
       await post({ playback_position: { value: 300, timestamp: ago(2) } });
       await phone.play('receive a position', { feed, number: 1, position: 300 });
       await phone.play('play', { feed, number: 1, position: 500 });
-      expect(await rows()).toMatchObject([{ enclosure_url: `${feed}/1.mp3`, playback_position: { value: 500 } }]);
+      expect(await rows()).toMatchObject([
+        { enclosure_url: `${feed}/1.mp3`, playback_position: { value: 500 } },
+      ]);
     });
 
     it('pass on to each other what is played', async () => {
@@ -50,23 +65,35 @@ export function bothApisCases(context: () => ClientsContext): void {
       await phone.play('receive a position', { feed, number: 1, position: 1_800 });
       await phone.play('play', { feed, number: 2, position: 1_800 });
       const played = (await rows()).find((row) => row['enclosure_url'] === `${feed}/2.mp3`);
-      expect(played).toMatchObject({ played_status: { value: true }, new_status: { value: false } });
+      expect(played).toMatchObject({
+        played_status: { value: true },
+        new_status: { value: false },
+      });
     });
 
     it('pass subscriptions on to each other', async () => {
-      await device.send('POST', '/subscriptions', { body: { subscriptions: [{ feed_url: other }] } });
+      await device.send('POST', '/subscriptions', {
+        body: { subscriptions: [{ feed_url: other }] },
+      });
       await phone.play('receive a feed', { feed: other });
-      await device.send('PATCH', `/subscriptions/${podcastGuid(feed)}`, { body: { is_subscribed: false } });
+      await device.send('PATCH', `/subscriptions/${podcastGuid(feed)}`, {
+        body: { is_subscribed: false },
+      });
       // The feed that was added in the same burst may be sent again.
       await phone.play('receive a removal', { feed, others: ['...'] });
       await phone.play('unsubscribe', { feed: other });
-      const { body } = await device.send<{ subscriptions: { is_subscribed: boolean }[] }>('GET', '/subscriptions');
+      const { body } = await device.send<{ subscriptions: { is_subscribed: boolean }[] }>(
+        'GET',
+        '/subscriptions',
+      );
       expect(body.subscriptions.map(({ is_subscribed }) => is_subscribed)).toEqual([false, false]);
     });
 
     it('both lose a subscription that one deletes, and get it back when the other adds it', async () => {
       await device.send('DELETE', `/subscriptions/${podcastGuid(feed)}`);
-      await expect.poll(async () => (await user.delta('laptop')).add, { timeout: 60_000 }).toEqual([]);
+      await expect
+        .poll(async () => (await user.delta('laptop')).add, { timeout: 60_000 })
+        .toEqual([]);
       await phone.play('receive a removal', { feed });
       await phone.play('subscribe', { feed });
       expect((await user.delta('laptop')).add).toEqual([feed]);

@@ -62,7 +62,12 @@ export function gpodderCases(context: () => ClientsContext): void {
       await desktop.syncAndConfirm();
       await desktop.call('merge');
       const state = await desktop.state();
-      expect(state[url(one)]?.[first(1)]).toEqual({ position: 100, total: 600, isNew: false, isDeleted: false });
+      expect(state[url(one)]?.[first(1)]).toEqual({
+        position: 100,
+        total: 600,
+        isNew: false,
+        isDeleted: false,
+      });
       expect(state[url(one)]?.[first(2)]).toMatchObject({ position: 0, isNew: true });
       // Within one second both would be of the same age for its protocol.
       await eventually(() => expect(Math.floor(Date.now() / 1_000)).toBeGreaterThan(played));
@@ -102,9 +107,14 @@ export function gpodderCases(context: () => ClientsContext): void {
       await laptop.sync();
       await desktop.syncAndConfirm();
       const device = await context().device(account);
-      const { body } = await device.send<{ subscriptions: { guid: string }[] }>('GET', '/subscriptions');
+      const { body } = await device.send<{ subscriptions: { guid: string }[] }>(
+        'GET',
+        '/subscriptions',
+      );
       const guid = body.subscriptions[0]?.guid;
-      const moved = await device.send('PATCH', `/subscriptions/${guid}`, { body: { new_feed_url: url(two) } });
+      const moved = await device.send('PATCH', `/subscriptions/${guid}`, {
+        body: { new_feed_url: url(two) },
+      });
       expect(moved.status).toBe(200);
       await laptop.sync();
       expect(await laptop.call('received')).toEqual([]);

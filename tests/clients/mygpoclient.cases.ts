@@ -23,7 +23,11 @@ export function mygpoclientCases(context: () => ClientsContext): void {
     let account: Account;
     let client: PythonClient;
     const open = (password: string) =>
-      PythonClient.start('mygpoclient.driver.py', { user: account.name, password, server: context().server });
+      PythonClient.start('mygpoclient.driver.py', {
+        user: account.name,
+        password,
+        server: context().server,
+      });
     beforeEach(async () => {
       account = await context().account();
       client = open(account.password);
@@ -43,7 +47,9 @@ export function mygpoclientCases(context: () => ClientsContext): void {
       const sent = [feed, ` ${other}`, 'gopher://feeds.example/c.xml'];
       const { update_urls } = await client.call<Changes>('update_subscriptions', 'laptop', sent);
       expect(update_urls).toHaveLength(2);
-      expect(update_urls).toEqual(expect.arrayContaining([sent.slice(2).concat(''), [sent[1], other]]));
+      expect(update_urls).toEqual(
+        expect.arrayContaining([sent.slice(2).concat(''), [sent[1], other]]),
+      );
       const second = await client.call<Changes>('pull_subscriptions', 'phone', first.since);
       expect(second.add.toSorted()).toEqual([feed, other]);
       await client.call('update_subscriptions', 'laptop', [], [other]);
@@ -55,7 +61,9 @@ export function mygpoclientCases(context: () => ClientsContext): void {
       expect(await client.raises('get_subscriptions', 'phone')).toBe('NotFound');
       for (const list of [[feed, other], [other], []]) {
         expect(await client.call('put_subscriptions', 'phone', list)).toBe(true);
-        expect((await client.call<string[]>('get_subscriptions', 'phone')).toSorted()).toEqual(list);
+        expect((await client.call<string[]>('get_subscriptions', 'phone')).toSorted()).toEqual(
+          list,
+        );
       }
     });
 
@@ -69,9 +77,16 @@ export function mygpoclientCases(context: () => ClientsContext): void {
         total: 500,
       };
       const others = ['download', 'new', 'delete'].map((action, number) => {
-        return { podcast: other, episode: `${other}/${number}`, action, timestamp: '2024-03-05T10:00:02' };
+        return {
+          podcast: other,
+          episode: `${other}/${number}`,
+          action,
+          timestamp: '2024-03-05T10:00:02',
+        };
       });
-      expect(await client.call('upload_episode_actions', [{ ...played, started: 0 }, ...others])).toBeGreaterThan(0);
+      expect(
+        await client.call('upload_episode_actions', [{ ...played, started: 0 }, ...others]),
+      ).toBeGreaterThan(0);
       const all = await client.call<Actions>('download_episode_actions', null, null, 'radio');
       expect(all.actions).toHaveLength(4);
       expect(all.actions).toEqual(
@@ -80,14 +95,21 @@ export function mygpoclientCases(context: () => ClientsContext): void {
         ),
       );
       expect(await client.call('get_devices')).toMatchObject([{ device_id: 'radio' }]);
-      expect((await client.call<Actions>('download_episode_actions', null, feed)).actions).toMatchObject([played]);
+      expect(
+        (await client.call<Actions>('download_episode_actions', null, feed)).actions,
+      ).toMatchObject([played]);
       const nothing = await client.call<Actions>('download_episode_actions', all.since);
       expect(nothing).toEqual({ actions: [], since: all.since });
     });
 
     it('set_settings, get_settings: of each scope', async () => {
       await client.call('update_device_settings', 'phone');
-      const scopes = [['account'], ['device', 'phone'], ['podcast', feed], ['episode', feed, episode]];
+      const scopes = [
+        ['account'],
+        ['device', 'phone'],
+        ['podcast', feed],
+        ['episode', feed, episode],
+      ];
       for (const [type, one = null, two = null] of scopes) {
         const values = { public: true, x: { y: [1, null] }, z: type };
         expect(await client.call('set_settings', type, one, two, values)).toEqual(values);
@@ -100,7 +122,9 @@ export function mygpoclientCases(context: () => ClientsContext): void {
 
     it('get_favorite_episodes: those whose setting says so', async () => {
       await client.call('set_settings', 'episode', feed, episode, { is_favorite: true });
-      expect(await client.call('get_favorite_episodes')).toMatchObject([{ url: episode, podcast_url: feed }]);
+      expect(await client.call('get_favorite_episodes')).toMatchObject([
+        { url: episode, podcast_url: feed },
+      ]);
     });
 
     it.each([

@@ -37,7 +37,10 @@ export function recordedAppsCases(context: () => ClientsContext): void {
       const device = await context().device(account);
       const { body } = await device.send<{ subscriptions: unknown[] }>('GET', '/subscriptions');
       expect(body.subscriptions).toHaveLength(2);
-      const episodes = await device.send<{ episodes: Record<string, { value: unknown }>[] }>('GET', '/episodes');
+      const episodes = await device.send<{ episodes: Record<string, { value: unknown }>[] }>(
+        'GET',
+        '/episodes',
+      );
       const shown = episodes.body.episodes.map((row) =>
         [row['enclosure_url'], row['playback_position']?.value, row['played_status']?.value].join(),
       );
@@ -71,7 +74,8 @@ export function recordedAppsCases(context: () => ClientsContext): void {
       const app = await start(name);
       await app.play('empty first sync');
       await app.play('subscribe', { feed });
-      const clock = () => context().rows('SELECT * FROM sync.user_clock WHERE user_id = $1', [account.id]);
+      const clock = () =>
+        context().rows('SELECT * FROM sync.user_clock WHERE user_id = $1', [account.id]);
       // A burst of writes moves the user's clock ahead of the time of day, and its changes are sent again until then.
       const state = async () => [await clock(), app.kept['feeds'], app.kept['actions']];
       await eventually(async () => {
@@ -82,15 +86,18 @@ export function recordedAppsCases(context: () => ClientsContext): void {
       });
     });
 
-    it.each([7_200_000, -7_200_000])('misses nothing with a clock that is %d ms ahead', async (ahead) => {
-      const app = await start(name, () => Date.now() + ahead);
-      const elsewhere = await start('antennapod.v2', minutes(50));
-      await app.play('empty first sync');
-      await app.play('subscribe', { feed });
-      await elsewhere.play('join', { feed });
-      await elsewhere.play('play', { feed, number: 1, position: 300 });
-      await app.play('receive a position', { feed, number: 1, position: 300 });
-    });
+    it.each([7_200_000, -7_200_000])(
+      'misses nothing with a clock that is %d ms ahead',
+      async (ahead) => {
+        const app = await start(name, () => Date.now() + ahead);
+        const elsewhere = await start('antennapod.v2', minutes(50));
+        await app.play('empty first sync');
+        await app.play('subscribe', { feed });
+        await elsewhere.play('join', { feed });
+        await elsewhere.play('play', { feed, number: 1, position: 300 });
+        await app.play('receive a position', { feed, number: 1, position: 300 });
+      },
+    );
   });
 
   describe('AntennaPod', () => {
@@ -128,7 +135,8 @@ export function recordedAppsCases(context: () => ClientsContext): void {
       await phone.play('empty first sync');
       await phone.play('subscribe', { feed });
       await kasts.play('sign in');
-      const rows = () => context().rows('SELECT * FROM subscription.subscriptions WHERE user_id = $1', [account.id]);
+      const rows = () =>
+        context().rows('SELECT * FROM subscription.subscriptions WHERE user_id = $1', [account.id]);
       const before = await rows();
       await kasts.play('link all devices', { feed });
       // It gives every device the union of all lists, which is no change.
@@ -138,7 +146,10 @@ export function recordedAppsCases(context: () => ClientsContext): void {
     });
 
     it('misses nothing although it asks for changes from one second later', async () => {
-      const [kasts, phone] = [await start('kasts.v2', minutes(2)), await start('antennapod.v2', minutes(3))];
+      const [kasts, phone] = [
+        await start('kasts.v2', minutes(2)),
+        await start('antennapod.v2', minutes(3)),
+      ];
       await kasts.play('empty first sync');
       await kasts.play('subscribe', { feed });
       await phone.play('join', { feed });
@@ -147,11 +158,19 @@ export function recordedAppsCases(context: () => ClientsContext): void {
         await kasts.play('sync', { again: [] });
       });
       await phone.play('subscribe and play elsewhere', { feed, other, position: 300 });
-      await kasts.play('receive another feed and a position', { feed, other, number: 1, position: 300 });
+      await kasts.play('receive another feed and a position', {
+        feed,
+        other,
+        number: 1,
+        position: 300,
+      });
     });
 
     it('misses nothing by its quick upload on pause', async () => {
-      const [kasts, phone] = [await start('kasts.v2', minutes(5)), await start('antennapod.v2', minutes(3))];
+      const [kasts, phone] = [
+        await start('kasts.v2', minutes(5)),
+        await start('antennapod.v2', minutes(3)),
+      ];
       await kasts.play('empty first sync');
       await kasts.play('subscribe', { feed });
       await phone.play('join', { feed });
@@ -162,22 +181,27 @@ export function recordedAppsCases(context: () => ClientsContext): void {
     });
 
     it('means an unknown length by 1: 1 of 1 is played, 300 of 1 is a position', async () => {
-      await (await start('kasts.v2', minutes(2))).play('subscribe and play what has no known length', { feed });
+      await (
+        await start('kasts.v2', minutes(2))
+      ).play('subscribe and play what has no known length', { feed });
       await (await start('antennapod.v2')).play('join what has no known length', { feed });
     });
   });
 
   describe('Music Assistant', () => {
-    it.each(['music.assistant.v2', 'music.assistant.nextcloud'])('(%s) reads everything each time', async (name) => {
-      const [assistant, phone] = [await start(name), await start('antennapod.v2', minutes(1))];
-      await assistant.play('start');
-      await phone.play('first sync of one feed', { feed });
-      await assistant.play('read everything', { feed });
-      await assistant.play('read everything', { feed });
-      await assistant.play('play, mark as new and replace the feed', { feed, other });
-      await phone.play('receive a replaced feed', { feed, other });
-      await assistant.play('read the position', { feed });
-    });
+    it.each(['music.assistant.v2', 'music.assistant.nextcloud'])(
+      '(%s) reads everything each time',
+      async (name) => {
+        const [assistant, phone] = [await start(name), await start('antennapod.v2', minutes(1))];
+        await assistant.play('start');
+        await phone.play('first sync of one feed', { feed });
+        await assistant.play('read everything', { feed });
+        await assistant.play('read everything', { feed });
+        await assistant.play('play, mark as new and replace the feed', { feed, other });
+        await phone.play('receive a replaced feed', { feed, other });
+        await assistant.play('read the position', { feed });
+      },
+    );
   });
 
   describe("Nextcloud's login flow", () => {
@@ -196,7 +220,9 @@ export function recordedAppsCases(context: () => ClientsContext): void {
       const { name } = user.account;
       const flow = RecordedApp.open(`login.flow.${form}`, { server });
       await flow.play('begin', { agent });
-      await user.browser.submit(new URL(String(flow.kept['login'])).pathname, { decision: 'allow' });
+      await user.browser.submit(new URL(String(flow.kept['login'])).pathname, {
+        decision: 'allow',
+      });
       await flow.play('end', { agent, server, name });
       const password = String(flow.kept['appPassword']);
       const app = RecordedApp.open('gnome.podcasts', { server, user: name, password });

@@ -12,7 +12,9 @@ async function asker(variables: Record<string, string>): Promise<Device> {
   const [gateway] = (await stack.start(['gateway'], variables)) as [AppProcess];
   const device = await stack.device(gateway);
   const subscriptions = [1, 2].map((n) => ({ feed_url: `https://feeds.example/${n}` }));
-  expect((await device.send('POST', '/subscriptions', { body: { subscriptions } })).status).toBe(200);
+  expect((await device.send('POST', '/subscriptions', { body: { subscriptions } })).status).toBe(
+    200,
+  );
   return device;
 }
 
@@ -25,7 +27,11 @@ describe('the links of a list, whose gateway stands behind a proxy,', () => {
     const { body } = await device.send('GET', page, { headers });
     const next = new URL(String(body['next']));
     expect(next.origin + next.pathname).toBe('https://sync.example/api/v1/subscriptions');
-    expect(Object.fromEntries(next.searchParams)).toMatchObject({ per_page: '1', color: 'red', page: '2' });
+    expect(Object.fromEntries(next.searchParams)).toMatchObject({
+      per_page: '1',
+      color: 'red',
+      page: '2',
+    });
   });
 
   it('are else as a trusted proxy was asked, and so is the ETag', async () => {

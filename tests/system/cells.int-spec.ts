@@ -4,7 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type AppProcess, AppStack, Device, eventually, freshUser, SharedStack, TokenIssuer } from '#testing';
+import {
+  type AppProcess,
+  AppStack,
+  Device,
+  eventually,
+  freshUser,
+  SharedStack,
+  TokenIssuer,
+} from '#testing';
 import { userId } from '#identity';
 import { tracesOf } from '../../apps/deletion-worker/testing/erased.user.js';
 import { Ingress } from './testing/ingress.js';
@@ -38,7 +46,10 @@ beforeAll(async () => {
     const [gateway] = await stack.start(['gateway', 'subscription', 'episode', 'deletion-worker']);
     return { stack, gateway: gateway as AppProcess };
   };
-  [cells, baseUrl] = await Promise.all([open().then((to): typeof cells => [from, to]), ingress.open()]);
+  [cells, baseUrl] = await Promise.all([
+    open().then((to): typeof cells => [from, to]),
+    ingress.open(),
+  ]);
 }, 120_000);
 
 afterAll(async () => {
@@ -62,7 +73,9 @@ async function noneIsPending({ stack }: Cell, users: readonly string[]): Promise
   await client.connect();
   const pending = "SELECT FROM deletion.deletions WHERE status = 'PENDING' AND user_id = ANY ($1)";
   const ids = users.map(idOf);
-  await eventually(async () => assert.equal((await client.query(pending, [ids])).rowCount, 0), { timeout: 60_000 });
+  await eventually(async () => assert.equal((await client.query(pending, [ids])).rowCount, 0), {
+    timeout: 60_000,
+  });
   await client.end();
 }
 
@@ -78,7 +91,9 @@ async function leftOf({ stack }: Cell, users: readonly string[]): Promise<string
 /** A file with users as their tokens name them. */
 function named(users: readonly Device[]): string {
   const file = join(folder, `users-${freshUser()}`);
-  const lines = users.map(({ user }) => JSON.stringify({ issuer: TokenIssuer.issuer, subject: user }));
+  const lines = users.map(({ user }) =>
+    JSON.stringify({ issuer: TokenIssuer.issuer, subject: user }),
+  );
   writeFileSync(file, lines.join('\n'));
   return file;
 }
@@ -86,11 +101,16 @@ function named(users: readonly Device[]): string {
 describe('users who are moved to another cell while they listen', () => {
   it('lose nothing that was acknowledged, and their devices miss nothing', async () => {
     const [from, to] = cells;
-    const all = await Promise.all(Array.from({ length: listeners }, async () => new Listener(await newUser())));
+    const all = await Promise.all(
+      Array.from({ length: listeners }, async () => new Listener(await newUser())),
+    );
     const goOn = async () => {
       const reached = all.map(({ acknowledged }) => acknowledged + some);
       await eventually(
-        () => all.forEach(({ acknowledged }, place) => assert(acknowledged >= (reached[place] as number))),
+        () =>
+          all.forEach(({ acknowledged }, place) =>
+            assert(acknowledged >= (reached[place] as number)),
+          ),
         { timeout: 120_000 },
       );
     };
@@ -116,7 +136,9 @@ describe('users who are moved to another cell while they listen', () => {
     // The old cell forgets them, and refuses who still comes there.
     await erase(from.stack, '--users', users);
     const [{ device }] = all as [Listener];
-    expect(await deviceIn(from, device.user).then((old) => old.send('GET', '/subscriptions'))).toMatchObject({
+    expect(
+      await deviceIn(from, device.user).then((old) => old.send('GET', '/subscriptions')),
+    ).toMatchObject({
       status: 401,
     });
     expect(
@@ -134,7 +156,9 @@ describe('a write that came to the old cell after the copy', () => {
     const here = await deviceIn(from, freshUser());
     const there = await deviceIn(to, here.user);
     const subscribe = (feed: string) =>
-      here.send('POST', '/subscriptions', { body: { subscriptions: [{ feed_url: `https://feeds.example/${feed}` }] } });
+      here.send('POST', '/subscriptions', {
+        body: { subscriptions: [{ feed_url: `https://feeds.example/${feed}` }] },
+      });
     const users = named([here]);
     await subscribe('one');
     await copyUsers(from.stack, to.stack, users);

@@ -16,10 +16,9 @@ let otherStream: ChangeReader;
 
 beforeAll(async () => {
   stack = await SharedStack.open();
-  [gateway, gpodder] = (await stack.start(['gateway', 'gpodder'], { AUTH_APP_PASSWORDS: 'on' })) as [
-    AppProcess,
-    AppProcess,
-  ];
+  [gateway, gpodder] = (await stack.start(['gateway', 'gpodder'], {
+    AUTH_APP_PASSWORDS: 'on',
+  })) as [AppProcess, AppProcess];
   loader = new LoadProgram(stack.redis.url);
   otherStream = await ChangeReader.of(await stack.device(gateway), gateway);
 });
@@ -34,7 +33,8 @@ beforeEach(async () => {
 });
 afterEach(() => stream.leave());
 
-const clock = async () => (await user.device.send('GET', '/episodes')).headers.get('sync-timestamp') as string;
+const clock = async () =>
+  (await user.device.send('GET', '/episodes')).headers.get('sync-timestamp') as string;
 
 /** Does something, and waits until the stream tells where the clock is then: further than before. */
 async function told(act: () => Promise<unknown>): Promise<void> {
@@ -45,7 +45,8 @@ async function told(act: () => Promise<unknown>): Promise<void> {
   await stream.knows(now);
 }
 
-const send = (method: string, path: string, body?: object) => user.device.send(method, path, { body });
+const send = (method: string, path: string, body?: object) =>
+  user.device.send(method, path, { body });
 const feed = () => `https://feeds.example/${randomUUID()}`;
 
 it('tells one who never wrote the epoch', () => {
@@ -82,7 +83,9 @@ it('tells of what is loaded', async () => {
   const subscription = { feed_url: feed(), guid, timestamp: '2025-01-01T00:00:00.000Z' };
   const load = async (...part: Parameters<typeof partOf>) =>
     expect(await loader.load(fileOf(...partOf(...part)))).toMatchObject({ code: 0, refused: [] });
-  await told(() => load(subject, [subscription], [{ ...episode(guid, 'one'), sync_id: randomUUID() }]));
+  await told(() =>
+    load(subject, [subscription], [{ ...episode(guid, 'one'), sync_id: randomUUID() }]),
+  );
 });
 
 it('tells of what clients of the gpodder API write, and nothing of what they read', async () => {
@@ -91,7 +94,10 @@ it('tells of what clients of the gpodder API write, and nothing of what they rea
   stream.leave();
   stream = await ChangeReader.ask(url, { authorization: `Bearer ${account.password}` });
   await stream.hears(1);
-  const facade = new FacadeUser(`http://127.0.0.1:${String(gpodder.facts['port'])}`, { ...account, id: '' });
+  const facade = new FacadeUser(`http://127.0.0.1:${String(gpodder.facts['port'])}`, {
+    ...account,
+    id: '',
+  });
   const podcast = feed();
   await facade.change('phone', [podcast]);
   await stream.hears(2);
@@ -102,7 +108,9 @@ it('tells of what clients of the gpodder API write, and nothing of what they rea
     position: 5,
     timestamp: '2025-01-01T00:00:00',
   };
-  await facade.ok('POST', `/api/2/episodes/${account.name}.json`, [{ ...action, started: 0, total: 10 }]);
+  await facade.ok('POST', `/api/2/episodes/${account.name}.json`, [
+    { ...action, started: 0, total: 10 },
+  ]);
   await stream.hears(3);
   await facade.delta('phone');
   await facade.ok('GET', `/api/2/episodes/${account.name}.json`);

@@ -19,8 +19,18 @@ async function somebody(locale: string): Promise<Visit> {
   const at = (value: number | boolean) => ({ value, timestamp: now });
   await visit.subscribe('https://other.example/');
   await visit.listen(feed, [
-    { episode_guid: 'a', title: 'Played', enclosure_url: 'https://cdn.example/a', played_status: at(true) },
-    { episode_guid: 'b', title: 'New', enclosure_url: 'https://cdn.example/b', new_status: at(true) },
+    {
+      episode_guid: 'a',
+      title: 'Played',
+      enclosure_url: 'https://cdn.example/a',
+      played_status: at(true),
+    },
+    {
+      episode_guid: 'b',
+      title: 'New',
+      enclosure_url: 'https://cdn.example/b',
+      new_status: at(true),
+    },
     {
       episode_guid: 'c',
       title: 'Half',
@@ -28,7 +38,12 @@ async function somebody(locale: string): Promise<Visit> {
       duration: 60,
       playback_position: at(30),
     },
-    { episode_guid: 'd', title: 'Liked', enclosure_url: 'https://cdn.example/d', favorite_status: at(true) },
+    {
+      episode_guid: 'd',
+      title: 'Liked',
+      enclosure_url: 'https://cdn.example/d',
+      favorite_status: at(true),
+    },
   ]);
   return visit;
 }
@@ -66,7 +81,9 @@ async function* everyState(page: Page): AsyncGenerator<string> {
   await page.getByText('Half', { exact: true }).waitFor();
   yield 'listened';
   await page.goto('/console/data');
-  await page.locator('#opml').setInputFiles({ name: 'a', mimeType: 'text/xml', buffer: Buffer.from('<rss/>') });
+  await page
+    .locator('#opml')
+    .setInputFiles({ name: 'a', mimeType: 'text/xml', buffer: Buffer.from('<rss/>') });
   await page.locator('#opml-error').waitFor();
   yield 'data, refused';
   const buffer = Buffer.from(opmlOf(['https://one.example/', 'ftp://two.example/']));
@@ -162,11 +179,15 @@ describe('by keyboard alone', () => {
   it('a row that has the focus stays, however far somebody scrolls', async () => {
     const visit = await world.person({ viewport: { width: 1_000, height: 600 } }, '/');
     const { page } = visit;
-    await visit.subscribe(...Array.from({ length: 200 }, (_, at) => `https://podcast-${at}.example/`));
+    await visit.subscribe(
+      ...Array.from({ length: 200 }, (_, at) => `https://podcast-${at}.example/`),
+    );
     await page.goto('/console/');
     await page.getByRole('button', { name: 'Manage podcast-2.example' }).focus();
     await page.mouse.wheel(0, 9_000);
     await page.getByRole('button', { name: 'Manage podcast-120.example' }).waitFor();
-    expect(await page.evaluate(`document.activeElement.getAttribute('aria-label')`)).toBe('Manage podcast-2.example');
+    expect(await page.evaluate(`document.activeElement.getAttribute('aria-label')`)).toBe(
+      'Manage podcast-2.example',
+    );
   });
 });

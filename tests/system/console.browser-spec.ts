@@ -44,7 +44,9 @@ describe('podcasts', () => {
     const visit = await world.person();
     const { page } = visit;
     const guid = 'f0b9b0b4-1d2c-4d4f-9a3f-3c0c5d6a7e01';
-    await visit.device('POST', '/subscriptions', { subscriptions: [{ feed_url: feed('old'), guid }] });
+    await visit.device('POST', '/subscriptions', {
+      subscriptions: [{ feed_url: feed('old'), guid }],
+    });
     await page.getByRole('button', { name: 'Manage old.example' }).click();
     await page.getByLabel('New address of the feed').fill(feed('new'));
     await page.getByRole('button', { name: 'Change address' }).click();
@@ -64,7 +66,9 @@ describe('podcasts', () => {
     await page.getByRole('button', { name: 'Delete for ever' }).click();
     await page.getByText('is being deleted').waitFor();
     await page.getByText('Deleted unwanted.example').waitFor();
-    await page.getByRole('button', { name: 'Manage unwanted.example' }).waitFor({ state: 'detached' });
+    await page
+      .getByRole('button', { name: 'Manage unwanted.example' })
+      .waitFor({ state: 'detached' });
     expect(await visit.feeds()).toEqual([feed('kept')]);
   });
 });
@@ -88,7 +92,9 @@ describe('what was listened to', () => {
     const rows = page.getByRole('listitem');
     await page.getByText('Episode 319.', { exact: true }).waitFor();
     expect(await rows.nth(0).textContent()).toContain('Episode 319.');
-    expect(await rows.nth(0).getByRole('progressbar').getAttribute('aria-valuetext')).toBe('30:00 of 1:00:00');
+    expect(await rows.nth(0).getByRole('progressbar').getAttribute('aria-valuetext')).toBe(
+      '30:00 of 1:00:00',
+    );
     expect(await rows.nth(1).textContent()).toContain('Played');
     expect(await rows.nth(2).textContent()).toContain('Favourite');
     await eventually(async () => {
@@ -107,11 +113,16 @@ describe('a list of podcasts', () => {
     const { page } = visit;
     const feeds = Array.from({ length: 600 }, (_, at) => feed(`podcast-${at}`));
     const buffer = Buffer.from(opmlOf([...feeds, 'ftp://no.example/feed']));
-    await page.getByLabel('OPML file').setInputFiles({ name: 'a.opml', mimeType: 'text/x-opml', buffer });
+    await page
+      .getByLabel('OPML file')
+      .setInputFiles({ name: 'a.opml', mimeType: 'text/x-opml', buffer });
     await page.getByText('601 podcasts found.').waitFor();
     await page.getByRole('button', { name: 'Import 601 podcasts' }).click();
     await page.getByText('600 podcasts imported, 1 not.').waitFor();
-    const first = page.getByRole('list', { name: 'Result of each entry' }).getByRole('listitem').first();
+    const first = page
+      .getByRole('list', { name: 'Result of each entry' })
+      .getByRole('listitem')
+      .first();
     expect(await first.textContent()).toContain('The address can’t be used.');
 
     const download = page.waitForEvent('download');
@@ -126,10 +137,14 @@ describe('a list of podcasts', () => {
     const { page } = visit;
     const feeds = Array.from({ length: 5_000 }, (_, at) => feed(`podcast-${at}`));
     const buffer = Buffer.from(opmlOf(feeds));
-    await page.getByLabel('OPML file').setInputFiles({ name: 'a.opml', mimeType: 'text/x-opml', buffer });
+    await page
+      .getByLabel('OPML file')
+      .setInputFiles({ name: 'a.opml', mimeType: 'text/x-opml', buffer });
     await page.getByRole('button', { name: 'Import 5,000 podcasts' }).click();
     await page.getByText(/^(250|[5-7][05]0|1,\d{3}) of 5,000$/).waitFor();
-    expect(await page.getByRole('progressbar', { name: 'Importing' }).getAttribute('max')).toBe('5000');
+    expect(await page.getByRole('progressbar', { name: 'Importing' }).getAttribute('max')).toBe(
+      '5000',
+    );
     await page.getByRole('button', { name: 'Stop' }).click();
     await page.getByText(/^Stopped after [\d,]+ of 5,000\.$/).waitFor();
     const { total } = (await visit.device('GET', '/subscriptions')) as { total: number };
@@ -141,7 +156,10 @@ describe('a list of podcasts', () => {
     ['no XML', 'This is no OPML file'],
     ['<rss><channel/></rss>', 'This is no OPML file'],
     ['<opml><body><outline text="a"></body></opml>', 'This is no OPML file'],
-    ['<!DOCTYPE opml [<!ENTITY a "b">]><opml><body><outline text="&a;"/></body></opml>', 'This is no OPML file'],
+    [
+      '<!DOCTYPE opml [<!ENTITY a "b">]><opml><body><outline text="&a;"/></body></opml>',
+      'This is no OPML file',
+    ],
     ['<opml><body><outline text="a folder"/></body></opml>', 'no podcasts in it'],
   ])('that is damaged is refused: %s', async (text, told) => {
     const { page } = await world.person({}, '/console/data');

@@ -28,7 +28,9 @@ describe('10,000 podcasts', () => {
   it('show their first row within a second on a processor four times as slow, all of them soon, and can be searched', async () => {
     const visit = await world.person({ viewport: { width: 1_000, height: 800 } }, '/');
     const { page } = visit;
-    await visit.subscribe(...Array.from({ length: 10_000 }, (_, at) => `https://podcast-${at}.example/feed.xml`));
+    await visit.subscribe(
+      ...Array.from({ length: 10_000 }, (_, at) => `https://podcast-${at}.example/feed.xml`),
+    );
     const slow = await page.context().newCDPSession(page);
     await slow.send('Emulation.setCPUThrottlingRate', { rate: 4 });
     // Each try is as the first visit of a browser.
@@ -39,7 +41,8 @@ describe('10,000 podcasts', () => {
     const tries: number[] = [];
     for (let at = 0; at < 3 || (at < 10 && Math.min(...tries) >= 1_000); at++) {
       await page.goto('/console/');
-      const marked = () => page.evaluate(() => performance.getEntriesByName('first row')[0]?.startTime);
+      const marked = () =>
+        page.evaluate(() => performance.getEntriesByName('first row')[0]?.startTime);
       await eventually(async () => expect(await marked()).toBeDefined());
       tries.push(Math.round((await marked()) ?? Number.NaN));
     }
@@ -67,9 +70,16 @@ describe('a slow network', () => {
   it('shows where rows will be, and nothing jumps when they come', async () => {
     const visit = await world.person({ viewport: { width: 1_000, height: 800 } }, '/');
     const { page } = visit;
-    await visit.subscribe(...Array.from({ length: 400 }, (_, at) => `https://podcast-${at}.example/feed.xml`));
+    await visit.subscribe(
+      ...Array.from({ length: 400 }, (_, at) => `https://podcast-${at}.example/feed.xml`),
+    );
     const network = await page.context().newCDPSession(page);
-    const slow = { offline: false, latency: 250, downloadThroughput: 60_000, uploadThroughput: 30_000 };
+    const slow = {
+      offline: false,
+      latency: 250,
+      downloadThroughput: 60_000,
+      uploadThroughput: 30_000,
+    };
     await network.send('Network.enable');
     await network.send('Network.emulateNetworkConditions', slow);
     await page.addInitScript({ content: addUpShifts });
@@ -82,7 +92,8 @@ describe('a slow network', () => {
 
 describe('what others have written', () => {
   const hostile = {
-    script: '<script>document.title = "taken"</script><img src=x onerror="document.title = \'taken\'">',
+    script:
+      '<script>document.title = "taken"</script><img src=x onerror="document.title = \'taken\'">',
     bidi: 'safe \u202Egnp.exe\u202C \u2066\u202E and on',
     emoji: '👩‍👩‍👧‍👦🏳️‍🌈 \u{1F3A7}'.repeat(20),
     long: 'a'.repeat(2_048),
@@ -90,35 +101,41 @@ describe('what others have written', () => {
     lines: 'one\ntwo\r\nthree\u2028four',
   };
 
-  it.each(Object.keys(hostile) as (keyof typeof hostile)[])('is text and stays in its row: %s', async (kind) => {
-    const title = hostile[kind];
-    const visit = await world.person({ viewport: { width: 360, height: 700 } });
-    const { page } = visit;
-    await visit.listen('https://radio.example/', [
-      {
-        episode_guid: 'b',
-        title: 'An ordinary one',
-        enclosure_url: 'https://cdn.example/2.mp3',
-        new_status: { value: true, timestamp: now },
-      },
-      {
-        episode_guid: 'a',
-        title,
-        enclosure_url: 'https://cdn.example/1.mp3',
-        duration: 60,
-        playback_position: { value: 30, timestamp: now },
-      },
-    ]);
-    await page.getByRole('link', { name: 'Listened to' }).click();
-    await page.getByText('An ordinary one').waitFor();
-    const row = page.getByRole('listitem').nth(0);
-    // Whatever it turns around ends with it.
-    expect(await row.locator('bdi').first().textContent()).toBe(title.replaceAll(/[\r\n]/g, ' '));
-    expect(await page.title()).toBe('Listened to · Podcast Sync');
-    const [one, other] = [await row.boundingBox(), await page.getByRole('listitem').nth(1).boundingBox()];
-    expect(one?.height).toBe(other?.height);
-    expect(await fits(page)).toBe(true);
-  });
+  it.each(Object.keys(hostile) as (keyof typeof hostile)[])(
+    'is text and stays in its row: %s',
+    async (kind) => {
+      const title = hostile[kind];
+      const visit = await world.person({ viewport: { width: 360, height: 700 } });
+      const { page } = visit;
+      await visit.listen('https://radio.example/', [
+        {
+          episode_guid: 'b',
+          title: 'An ordinary one',
+          enclosure_url: 'https://cdn.example/2.mp3',
+          new_status: { value: true, timestamp: now },
+        },
+        {
+          episode_guid: 'a',
+          title,
+          enclosure_url: 'https://cdn.example/1.mp3',
+          duration: 60,
+          playback_position: { value: 30, timestamp: now },
+        },
+      ]);
+      await page.getByRole('link', { name: 'Listened to' }).click();
+      await page.getByText('An ordinary one').waitFor();
+      const row = page.getByRole('listitem').nth(0);
+      // Whatever it turns around ends with it.
+      expect(await row.locator('bdi').first().textContent()).toBe(title.replaceAll(/[\r\n]/g, ' '));
+      expect(await page.title()).toBe('Listened to · Podcast Sync');
+      const [one, other] = [
+        await row.boundingBox(),
+        await page.getByRole('listitem').nth(1).boundingBox(),
+      ];
+      expect(one?.height).toBe(other?.height);
+      expect(await fits(page)).toBe(true);
+    },
+  );
 
   it('as the address of a feed, or a list of podcasts, is text as well', async () => {
     const visit = await world.person({ viewport: { width: 360, height: 700 } });
@@ -142,7 +159,9 @@ describe('what others have written', () => {
     await page.getByLabel('OPML file').setInputFiles(file);
     await page.getByRole('button', { name: 'Import 1 podcast' }).click();
     await page.getByText('1 podcast imported.').waitFor();
-    expect(await page.getByRole('listitem').locator('bdi').first().textContent()).toContain('<img src=x');
+    expect(await page.getByRole('listitem').locator('bdi').first().textContent()).toContain(
+      '<img src=x',
+    );
     expect(await fits(page)).toBe(true);
   });
 
@@ -161,7 +180,9 @@ describe('what others have written', () => {
     ]);
     await page.goto('/console/listened');
     await page.getByText('One', { exact: true }).waitFor();
-    expect([...asked].filter((origin) => origin !== 'null').sort()).toEqual([world.api, world.account.origin].sort());
+    expect([...asked].filter((origin) => origin !== 'null').sort()).toEqual(
+      [world.api, world.account.origin].sort(),
+    );
   });
 
   it('leaves no token where another page could find it', async () => {

@@ -26,14 +26,19 @@ function streamsOf({ page }: Visit): { open: number } {
 /** The scripts that a page has by now, without their hashes: those of other pages are loaded in advance. */
 function loadedScripts(page: Page): Promise<string[]> {
   return page.evaluate(() =>
-    performance.getEntriesByType('resource').map(({ name }) => /([a-z]+)-[^/]*\.js$/.exec(name)?.[1] ?? ''),
+    performance
+      .getEntriesByType('resource')
+      .map(({ name }) => /([a-z]+)-[^/]*\.js$/.exec(name)?.[1] ?? ''),
   );
 }
 
 describe('two windows', () => {
   it("show each other's changes within seconds, by one stream", async () => {
     const one = await world.person({}, '/');
-    const [ofOne, other] = [streamsOf(one), new Visit(await one.page.context().newPage(), one.id, world.api)];
+    const [ofOne, other] = [
+      streamsOf(one),
+      new Visit(await one.page.context().newPage(), one.id, world.api),
+    ];
     const ofOther = streamsOf(other);
     await Promise.all([one, other].map(({ page }) => page.goto('/console/')));
     await Promise.all([one, other].map(({ page }) => page.getByText('No podcast yet.').waitFor()));
@@ -47,7 +52,9 @@ describe('two windows', () => {
       await from.page.getByLabel('Address of a feed').fill(feed(name));
       const asked = performance.now();
       await from.page.keyboard.press('Enter');
-      await to.page.getByRole('button', { name: `Manage ${name}.example` }).waitFor({ timeout: 5_000 });
+      await to.page
+        .getByRole('button', { name: `Manage ${name}.example` })
+        .waitFor({ timeout: 5_000 });
       console.log(`the other window showed it after ${Math.round(performance.now() - asked)} ms`);
     }
     expect(ofOne.open + ofOther.open).toBe(1);
@@ -96,7 +103,8 @@ describe('an app of sixty lines on the SDK', () => {
     const env = { PATH: process.env['PATH'], API: world.api, TOKEN: await visit.token() };
     const player = async (...args: string[]) => {
       const command = ['docs/examples/player.mjs', join(folder, 'phone.json'), ...args];
-      return (await promisify(execFile)(process.execPath, command, { cwd: repository, env })).stdout;
+      return (await promisify(execFile)(process.execPath, command, { cwd: repository, env }))
+        .stdout;
     };
     await player('subscribe', feed('from-the-app'));
     await page.getByRole('button', { name: 'Manage from-the-app.example' }).waitFor();
@@ -105,7 +113,9 @@ describe('an app of sixty lines on the SDK', () => {
     await page.getByRole('button', { name: 'Manage from-the-console.example' }).waitFor();
     await page.getByRole('link', { name: 'Listened to' }).click();
     await page.getByText('Nothing yet.').waitFor();
-    expect(await player('play', feed('from-the-app'), 'episode-1', '90')).toContain(feed('from-the-console'));
+    expect(await player('play', feed('from-the-app'), 'episode-1', '90')).toContain(
+      feed('from-the-console'),
+    );
     await page.getByText('at 1:30').waitFor();
   });
 });
@@ -134,7 +144,9 @@ describe('without a network', () => {
     await offline.waitFor({ state: 'detached' });
     await eventually(async () => expect(await visit.feeds()).toEqual([feed('added')]));
     await page.getByRole('button', { name: 'Manage added.example' }).waitFor();
-    expect(await page.getByLabel('Address of a feed').inputValue()).toBe('https://half-typed.example/');
+    expect(await page.getByLabel('Address of a feed').inputValue()).toBe(
+      'https://half-typed.example/',
+    );
   });
 
   it('what was done while the server has a fault waits as well', async () => {

@@ -85,7 +85,9 @@ describe('the pictures of the README', () => {
     await page.emulateMedia({ colorScheme: 'light' });
     await page.goto('/console/data');
     const buffer = Buffer.from(opmlOf([...feeds, 'feed.example/without-a-scheme']));
-    await page.getByLabel('OPML file').setInputFiles({ name: 'a.opml', mimeType: 'text/xml', buffer });
+    await page
+      .getByLabel('OPML file')
+      .setInputFiles({ name: 'a.opml', mimeType: 'text/xml', buffer });
     await page.getByRole('button', { name: 'Import 9 podcasts' }).click();
     await page.getByText('8 podcasts imported, 1 not.').waitFor();
     expect(await draw(page, 'import')).toBeLessThan(most);

@@ -9,10 +9,14 @@ const images = [...programs, 'podcast-sync', 'e2e'].map((name) => `podcast-sync/
 
 /** Why there is nothing to run here, if so. */
 function missing(): string | undefined {
-  const engine = spawnSync('docker', ['version', '--format', '{{.Server.Version}}'], { encoding: 'utf8' });
+  const engine = spawnSync('docker', ['version', '--format', '{{.Server.Version}}'], {
+    encoding: 'utf8',
+  });
   if (engine.status !== 0) return 'no Docker engine answers';
   if (!composeCommand()) return 'there is no docker-compose';
-  const absent = images.filter((image) => spawnSync('docker', ['image', 'inspect', image]).status !== 0);
+  const absent = images.filter(
+    (image) => spawnSync('docker', ['image', 'inspect', image]).status !== 0,
+  );
   return absent.length > 0
     ? `not built: ${absent.join(', ')} (docker-compose --profile e2e --profile tools build)`
     : undefined;
@@ -20,7 +24,9 @@ function missing(): string | undefined {
 
 function composeCommand(): string[] | undefined {
   const commands = [['docker', 'compose'], ['docker-compose']];
-  return commands.find(([command = '', ...args]) => spawnSync(command, [...args, 'version']).status === 0);
+  return commands.find(
+    ([command = '', ...args]) => spawnSync(command, [...args, 'version']).status === 0,
+  );
 }
 
 const reason = missing();
@@ -40,7 +46,8 @@ async function compose(...args: string[]): Promise<string> {
   return (await run(command, all, { env: environment, maxBuffer: 64e6 })).stdout.trim();
 }
 
-const containersOf = async (service: string) => (await compose('ps', '-q', service)).split('\n').filter(Boolean);
+const containersOf = async (service: string) =>
+  (await compose('ps', '-q', service)).split('\n').filter(Boolean);
 
 /** Waits until a container is healthy. */
 function healthy(container: string): Promise<void> {
@@ -54,7 +61,9 @@ function healthy(container: string): Promise<void> {
 /** Runs a module inside the edge's container: its port is reached there wherever the engine is. */
 async function inEdge(script: string): Promise<unknown> {
   const [edge = ''] = await containersOf('edge');
-  return JSON.parse(await docker('exec', edge, 'node', '--input-type=module', '-e', script)) as unknown;
+  return JSON.parse(
+    await docker('exec', edge, 'node', '--input-type=module', '-e', script),
+  ) as unknown;
 }
 
 interface Call {
@@ -89,16 +98,27 @@ describe('the images', () => {
   afterAll(() => compose('down', '-v', '-t', '20'), 120_000);
 
   it('serve a request through each service, and what is loaded only when it is asked for', async () => {
-    const token = await compose('exec', '-T', 'account', 'node', 'dist/programs/podcast-sync.js', 'token', 'ann');
+    const token = await compose(
+      'exec',
+      '-T',
+      'account',
+      'node',
+      'dist/programs/podcast-sync.js',
+      'token',
+      'ann',
+    );
     const guid = '9b024349-ccf0-5f69-a609-6b82873eab3c';
     const body = { subscriptions: [{ feed_url: 'https://podnews.net/rss' }] };
     const requests: Call[] = [
       { path: '/subscriptions', token, method: 'POST', body },
       { path: '/episodes', token },
       { path: `/subscriptions/${guid}`, token, method: 'DELETE' },
-      ...['/docs', '/docs/swagger-ui.css', '/docs/swagger-ui-bundle.js', '/docs/swagger-ui-standalone-preset.js'].map(
-        (path) => ({ path }),
-      ),
+      ...[
+        '/docs',
+        '/docs/swagger-ui.css',
+        '/docs/swagger-ui-bundle.js',
+        '/docs/swagger-ui-standalone-preset.js',
+      ].map((path) => ({ path })),
       { path: '/openapi.json' },
       { path: '/.well-known/jwks.json' },
       { path: '/sign-in' },
@@ -137,7 +157,10 @@ describe('the images', () => {
     const line = await eventually(
       async () => {
         const log = await docker('logs', '--since', String(Math.floor(started / 1_000)), container);
-        return log.split('\n').find((each) => each.includes('"msg":"ready"')) ?? Promise.reject(new Error('not ready'));
+        return (
+          log.split('\n').find((each) => each.includes('"msg":"ready"')) ??
+          Promise.reject(new Error('not ready'))
+        );
       },
       { timeout: 60_000, interval: 200 },
     );

@@ -30,10 +30,14 @@ afterAll(async () => {
 });
 
 const system = (place: number) => systems[place] as (typeof systems)[number];
-const deviceOf = (user: { id: string }, place: number) => system(place).stack.device(system(place).gateway, user.id);
+const deviceOf = (user: { id: string }, place: number) =>
+  system(place).stack.device(system(place).gateway, user.id);
 
 /** Does something for each user, some at the same time. */
-async function forEach<Item>(items: readonly Item[], task: (item: Item, place: number) => Promise<void>) {
+async function forEach<Item>(
+  items: readonly Item[],
+  task: (item: Item, place: number) => Promise<void>,
+) {
   const left = items.entries();
   await Promise.all(
     Array.from({ length: sideBySide }, async () => {
@@ -47,7 +51,9 @@ describe(`${users} users with random histories (TEST_SEED=${seed}), copied to an
 
   beforeAll(async () => {
     const steps = histories(users, seed);
-    await forEach(all, async (user, place) => user.live(await deviceOf(user, 0), steps[place] ?? []));
+    await forEach(all, async (user, place) =>
+      user.live(await deviceOf(user, 0), steps[place] ?? []),
+    );
     const named = join(folder, 'users');
     writeFileSync(named, all.map(({ id }) => JSON.stringify({ id })).join('\n'));
     await copyUsers(system(0).stack, system(1).stack, named);
@@ -64,10 +70,14 @@ describe(`${users} users with random histories (TEST_SEED=${seed}), copied to an
     await forEach(all, async (user) => {
       const device = await deviceOf(user, 1);
       const feed_url = `https://feeds.example/${user.id}/further`;
-      const { body } = await device.send('POST', '/subscriptions', { body: { subscriptions: [{ feed_url }] } });
+      const { body } = await device.send('POST', '/subscriptions', {
+        body: { subscriptions: [{ feed_url }] },
+      });
       const [{ guid }] = body['success'] as [{ guid: string }];
       const episodes = [{ podcast_guid: guid, episode_guid: 'further' }];
-      expect((await device.send('POST', '/episodes', { body: { episodes } })).body).toMatchObject({ failure: [] });
+      expect((await device.send('POST', '/episodes', { body: { episodes } })).body).toMatchObject({
+        failure: [],
+      });
     });
   });
 });

@@ -30,7 +30,10 @@ let target: FixtureDatabase;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'copy-users-'));
-  [source, target] = [await fixture.database('subscription'), await fixture.database('subscription')];
+  [source, target] = [
+    await fixture.database('subscription'),
+    await fixture.database('subscription'),
+  ];
 });
 afterAll(async () => {
   await fixture.close();
@@ -58,9 +61,14 @@ async function copy(users: readonly { id: string }[], ...options: string[]) {
 }
 
 /** All rows of a user in the copied tables of a database. */
-async function rowsIn({ owner }: FixtureDatabase, { id }: { id: string }): Promise<Record<string, string[]>> {
+async function rowsIn(
+  { owner }: FixtureDatabase,
+  { id }: { id: string },
+): Promise<Record<string, string[]>> {
   const traces = Object.entries(await tracesOf(owner, [id]));
-  return Object.fromEntries(traces.filter(([table]) => (copiedTables as readonly string[]).includes(table)));
+  return Object.fromEntries(
+    traces.filter(([table]) => (copiedTables as readonly string[]).includes(table)),
+  );
 }
 
 const advance = ({ owner }: FixtureDatabase, { id }: { id: string }) =>
@@ -73,7 +81,9 @@ it('every table with rows of users is copied, or declared as left', async () => 
      WHERE c.relkind IN ('r', 'p') AND n.nspname !~ '^(pg_|information_schema)'
        AND (a.attname IN ('user_id', 'account_id') OR c.oid = 'account.accounts'::regclass)`,
   );
-  expect(rows.map(({ name }) => name).toSorted()).toEqual([...copiedTables, ...Object.keys(tablesLeft)].toSorted());
+  expect(rows.map(({ name }) => name).toSorted()).toEqual(
+    [...copiedTables, ...Object.keys(tablesLeft)].toSorted(),
+  );
 });
 
 describe('a copied user', () => {
@@ -81,7 +91,10 @@ describe('a copied user', () => {
     const [user, other] = [await storedUser(), await storedUser()];
     const rows = await rowsIn(source, user);
     expect(Object.keys(rows).toSorted()).toEqual(copiedTables.toSorted());
-    expect(await copy([user])).toMatchObject({ code: 0, stderr: expect.stringContaining('Copied 1 users') as string });
+    expect(await copy([user])).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('Copied 1 users') as string,
+    });
     expect(await rowsIn(target, user)).toEqual(rows);
     expect(await rowsIn(source, user)).toEqual(rows);
     expect(await rowsIn(target, other)).toEqual({});
@@ -97,7 +110,9 @@ describe('a copied user', () => {
 
   it('gets row ids in the target that are higher than those of the source', async () => {
     const user = await storedUser();
-    await source.owner.query('UPDATE deletion.deletions SET id = id + 5000000 WHERE user_id = $1', [user.id]);
+    await source.owner.query('UPDATE deletion.deletions SET id = id + 5000000 WHERE user_id = $1', [
+      user.id,
+    ]);
     await copy([user]);
     for (const [sequence, table] of [
       ['subscription.subscription_id', 'subscription.subscriptions'],
@@ -121,7 +136,10 @@ describe('a user is refused, and the others are copied,', () => {
     const before = await rowsIn(target, user);
     for (const options of [[], ['--replace']]) {
       const { code, stderr } = await copy([user, other], ...options);
-      expect([code, stderr]).toEqual([3, expect.stringContaining(`${user.id}: the target has a later state`)]);
+      expect([code, stderr]).toEqual([
+        3,
+        expect.stringContaining(`${user.id}: the target has a later state`),
+      ]);
     }
     expect(await rowsIn(target, user)).toEqual(before);
     expect(await rowsIn(target, other)).toEqual(await rowsIn(source, other));
@@ -141,7 +159,10 @@ describe('a user is refused, and the others are copied,', () => {
   it.each([2, 3])('who is being erased, or was (%i), in either database', async (refused) => {
     const [here, there] = [await storedUser(), await storedUser()];
     const refuse = 'INSERT INTO sync.user_clock (user_id, stamp, refused) VALUES ($1, now(), $2)';
-    await source.owner.query('UPDATE sync.user_clock SET refused = $2 WHERE user_id = $1', [here.id, refused]);
+    await source.owner.query('UPDATE sync.user_clock SET refused = $2 WHERE user_id = $1', [
+      here.id,
+      refused,
+    ]);
     await target.owner.query(refuse, [there.id, refused]);
     const { code, stderr } = await copy([here, there]);
     expect(code).toBe(3);
@@ -151,7 +172,10 @@ describe('a user is refused, and the others are copied,', () => {
 
   it('with a PENDING deletion', async () => {
     const user = await ErasedUser.store(source.owner);
-    expect(await copy([user])).toMatchObject({ code: 3, stderr: expect.stringContaining('PENDING') as string });
+    expect(await copy([user])).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining('PENDING') as string,
+    });
     expect(await rowsIn(target, user)).toEqual({});
   });
 });
@@ -160,12 +184,18 @@ describe('nothing is copied', () => {
   it('of users where one row of them can not be written, and all of it when it can', async () => {
     const [user, other] = [await storedUser(), await storedUser()];
     // The last table that is copied refuses its rows.
-    await target.owner.query('ALTER TABLE deletion.deletions ADD CONSTRAINT refused CHECK (false) NOT VALID');
-    expect(await copy([user, other])).toMatchObject({ code: 1, stderr: expect.stringContaining('refused') as string });
+    await target.owner.query(
+      'ALTER TABLE deletion.deletions ADD CONSTRAINT refused CHECK (false) NOT VALID',
+    );
+    expect(await copy([user, other])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('refused') as string,
+    });
     for (const one of [user, other]) expect(await rowsIn(target, one)).toEqual({});
     await target.owner.query('ALTER TABLE deletion.deletions DROP CONSTRAINT refused');
     expect(await copy([user, other])).toMatchObject({ code: 0 });
-    for (const one of [user, other]) expect(await rowsIn(target, one)).toEqual(await rowsIn(source, one));
+    for (const one of [user, other])
+      expect(await rowsIn(target, one)).toEqual(await rowsIn(source, one));
   });
 
   it('where the schema versions differ', async () => {
@@ -173,7 +203,10 @@ describe('nothing is copied', () => {
     const { rows } = await target.owner.query<{ id: number }>(
       'DELETE FROM sync.migrations WHERE id = (SELECT max(id) FROM sync.migrations) RETURNING *',
     );
-    expect(await copy([user])).toMatchObject({ code: 1, stderr: expect.stringContaining('schema versions') as string });
+    expect(await copy([user])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('schema versions') as string,
+    });
     expect(await rowsIn(target, user)).toEqual({});
     await target.owner.query(
       'INSERT INTO sync.migrations SELECT * FROM json_populate_recordset(NULL::sync.migrations, $1)',

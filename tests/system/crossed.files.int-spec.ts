@@ -26,7 +26,11 @@ beforeAll(async () => {
     writeFileSync(join(root, `dist/programs/${name}.js`), lines.join(''));
   }
   stack = await AppStack.open();
-  [gateway, , episode] = (await stack.start(programs, {}, root)) as [AppProcess, AppProcess, AppProcess];
+  [gateway, , episode] = (await stack.start(programs, {}, root)) as [
+    AppProcess,
+    AppProcess,
+    AppProcess,
+  ];
   device = await stack.device(gateway);
 }, 120_000);
 afterAll(async () => {
@@ -37,7 +41,9 @@ afterAll(async () => {
 /** The files of the product that ran in a process since it was asked before. */
 async function crossed(app: AppProcess): Promise<string[]> {
   const { crossed: urls } = (await app.ask('SIGUSR2')) as { crossed: string[] };
-  const files = urls.map((url) => new RegExp(`${repository}dist/((?:apps|libs)/.*)\\.js$`).exec(url)?.[1]);
+  const files = urls.map(
+    (url) => new RegExp(`${repository}dist/((?:apps|libs)/.*)\\.js$`).exec(url)?.[1],
+  );
   return files.filter((file) => file !== undefined).map((file) => `${file}.ts`);
 }
 
@@ -61,9 +67,15 @@ it('an upload crosses the files that docs/design/architecture.md lists, and no o
   const observed: Set<string>[] = [];
   for (let n = 0; n <= uploads; n++) {
     const status = { value: true, timestamp: '2026-01-01T10:00' };
-    const entry = { podcast_guid: body.success[0]!.guid, episode_guid: `episode ${n}`, played_status: status };
+    const entry = {
+      podcast_guid: body.success[0]!.guid,
+      episode_guid: `episode ${n}`,
+      played_status: status,
+    };
     await Promise.all([crossed(gateway), crossed(episode)]);
-    const answer = await device.send<{ success: unknown[] }>('POST', '/episodes', { body: { episodes: [entry] } });
+    const answer = await device.send<{ success: unknown[] }>('POST', '/episodes', {
+      body: { episodes: [entry] },
+    });
     expect(answer.body.success).toHaveLength(1);
     observed.push(new Set((await Promise.all([crossed(gateway), crossed(episode)])).flat()));
   }
@@ -73,6 +85,10 @@ it('an upload crosses the files that docs/design/architecture.md lists, and no o
   const { section, files: named } = listed();
   expect(files.filter((file) => !named.has(file))).toEqual([]);
   expect([...named].filter((file) => !observed.some((each) => each.has(file)))).toEqual([]);
-  const withLibraries = new Set([...named].map((file) => (file.startsWith('libs/') ? file.split('/')[1] : file)));
-  expect(section).toContain(`That makes ${named.size}, or ${withLibraries.size} with a library counted as one.`);
+  const withLibraries = new Set(
+    [...named].map((file) => (file.startsWith('libs/') ? file.split('/')[1] : file)),
+  );
+  expect(section).toContain(
+    `That makes ${named.size}, or ${withLibraries.size} with a library counted as one.`,
+  );
 });

@@ -15,8 +15,12 @@ afterAll(async () => {
 });
 
 const record = async (id: number) =>
-  (await stack.owner.query('SELECT status, send, attempts, cause FROM deletion.deletions WHERE id = $1', [id]))
-    .rows[0] as { status: string; send: number; attempts: number; cause: string | null };
+  (
+    await stack.owner.query(
+      'SELECT status, send, attempts, cause FROM deletion.deletions WHERE id = $1',
+      [id],
+    )
+  ).rows[0] as { status: string; send: number; attempts: number; cause: string | null };
 /** What of a deletion that succeeded is left: nothing. */
 async function expectGone(user: SimulatedUser, guid: string): Promise<void> {
   expect(await user.sees(guid)).toEqual({ subscription: 410, episodes: [] });
@@ -43,7 +47,9 @@ describe.each(process.env.TEST_FULL ? ['killed'] : [])('a worker that is %s', ()
     // After the commit and before the queue is notified of it.
     stack.stack.queueRedis.pause();
     await acknowledged!.barrier.open();
-    await eventually(async () => expect(await record(acknowledged!.deletionId)).toMatchObject({ status: 'SUCCESS' }));
+    await eventually(async () =>
+      expect(await record(acknowledged!.deletionId)).toMatchObject({ status: 'SUCCESS' }),
+    );
     await stack.running.worker.kill();
     const killedAt = performance.now();
     stack.stack.queueRedis.resume();
@@ -110,9 +116,16 @@ describe('Redis', () => {
 describe('Postgres', () => {
   it('that dies in the midst of a cascade and is away for long: no job is taken, no retry used up, SUCCESS afterwards', async () => {
     const { user, guid, witness, deletionId } = await held('midway');
-    expect(await user.sees(guid)).toEqual({ subscription: 200, episodes: ['first', 'second', 'midway'] });
+    expect(await user.sees(guid)).toEqual({
+      subscription: 200,
+      episodes: ['first', 'second', 'midway'],
+    });
     const { body } = await user.device.send('GET', `/deletions/${deletionId}`);
-    expect(body).toEqual({ deletion_id: deletionId, status: 'PENDING', message: 'Deletion is pending' });
+    expect(body).toEqual({
+      deletion_id: deletionId,
+      status: 'PENDING',
+      message: 'Deletion is pending',
+    });
     // Killed and not stopped: a stopped one would end the connection of the barrier first, and let the deletion go on.
     await stack.stack.postgresServer.kill();
     // Each retry may come at once, and none does.

@@ -28,11 +28,14 @@ afterAll(async () => {
   await stack.close();
 });
 
-const scrape = async () => (await fetch(`http://127.0.0.1:${String(worker.facts['opsPort'])}/metrics`)).text();
+const scrape = async () =>
+  (await fetch(`http://127.0.0.1:${String(worker.facts['opsPort'])}/metrics`)).text();
 
 /** One value of what the worker shows, of deletions unless it is said of what. */
 async function metric(name: string, of = 'deletion'): Promise<number | undefined> {
-  const line = (await scrape()).split('\n').find((one) => one.startsWith(`podcast_sync_${of}${name} `));
+  const line = (await scrape())
+    .split('\n')
+    .find((one) => one.startsWith(`podcast_sync_${of}${name} `));
   return line === undefined ? undefined : Number(line.split(' ').at(-1));
 }
 
@@ -41,19 +44,25 @@ const show = (name: string, value: number, of?: string) =>
 
 /** Lets half a minute pass for records that are PENDING: a relay sends them again. */
 const becomeDue = (table: 'deletions' | 'erasures') =>
-  owner.query(`UPDATE deletion.${table} SET sent_at = sent_at - interval '31 seconds' WHERE status = 'PENDING'`);
+  owner.query(
+    `UPDATE deletion.${table} SET sent_at = sent_at - interval '31 seconds' WHERE status = 'PENDING'`,
+  );
 
 describe('the metrics of the deletion worker', () => {
   it('start at zero, so that the first of a kind is a rise', async () => {
     for (const outcome of ['success', 'failure']) await show(`s_total{outcome="${outcome}"}`, 0);
-    for (const result of ['done', 'away', 'passing', 'lasting']) await show(`_attempts_total{result="${result}"}`, 0);
+    for (const result of ['done', 'away', 'passing', 'lasting'])
+      await show(`_attempts_total{result="${result}"}`, 0);
     await show('_stalled_jobs_total', 0);
-    for (const gauge of ['s_pending', '_oldest_pending_age_seconds', '_relay_lag_seconds']) await show(gauge, 0);
-    for (const gauge of ['s_pending', '_oldest_pending_age_seconds']) await show(gauge, 0, 'erasure');
+    for (const gauge of ['s_pending', '_oldest_pending_age_seconds', '_relay_lag_seconds'])
+      await show(gauge, 0);
+    for (const gauge of ['s_pending', '_oldest_pending_age_seconds'])
+      await show(gauge, 0, 'erasure');
   });
 
   it('count deletions by outcome, with their durations and attempts', async () => {
-    for (let n = 0; n < 3; n++) await user.ends(await user.delete(await user.subscribe()), 'SUCCESS');
+    for (let n = 0; n < 3; n++)
+      await user.ends(await user.delete(await user.subscribe()), 'SUCCESS');
     await show('s_total{outcome="success"}', 3);
     await show('s_total{outcome="failure"}', 0);
     await show('_duration_seconds_count{outcome="success"}', 3);
@@ -114,7 +123,11 @@ describe('the metrics of the deletion worker', () => {
 
 it('the board is on the ops port of a worker with a password, and of no other', async () => {
   const ask = async ({ facts }: Pick<AppProcess, 'facts'>, authorization: string) =>
-    (await fetch(`http://127.0.0.1:${String(facts['opsPort'])}/queues`, { headers: { authorization } })).status;
+    (
+      await fetch(`http://127.0.0.1:${String(facts['opsPort'])}/queues`, {
+        headers: { authorization },
+      })
+    ).status;
   const shared = await SharedStack.open();
   expect(await ask(shared.app('deletion-worker'), 'Bearer none')).toBe(404);
   expect(await ask(worker, 'Bearer none')).toBe(401);

@@ -18,7 +18,11 @@ afterAll(async () => {
 async function firstFault(): Promise<string> {
   for (let round = 0; round < rounds.count; round += 1) {
     const checks = Array.from({ length: walkers }, (_, walker) =>
-      checkWalks(stack, false, { numRuns: rounds.numRuns, seed: seed + round * walkers + walker, endOnFailure: true }),
+      checkWalks(stack, false, {
+        numRuns: rounds.numRuns,
+        seed: seed + round * walkers + walker,
+        endOnFailure: true,
+      }),
     );
     const found = (await Promise.all(checks)).find(({ failed }) => failed);
     if (!found) continue;
@@ -34,7 +38,10 @@ describe('a system that is broken is found out:', () => {
     CREATE TRIGGER broken ${trigger} FOR EACH ROW EXECUTE FUNCTION public.broken()`;
 
   it.each([
-    ['the cascade forgets the episodes', broken('RETURN NULL;', 'BEFORE DELETE ON episode.episodes')],
+    [
+      'the cascade forgets the episodes',
+      broken('RETURN NULL;', 'BEFORE DELETE ON episode.episodes'),
+    ],
     [
       'POST does not win over a pending deletion',
       broken(

@@ -18,7 +18,9 @@ afterAll(async () => {
 });
 
 const all = (count: number, kills: boolean, numRuns: number) =>
-  Array.from({ length: count }, (_, index) => checkWalks(stack, kills, { numRuns, seed: seed + index }));
+  Array.from({ length: count }, (_, index) =>
+    checkWalks(stack, kills, { numRuns, seed: seed + index }),
+  );
 
 describe('whatever devices send, and whatever breaks meanwhile', () => {
   it('answers and data are those of a serial order of the requests, and every deletion ends', async () => {
@@ -28,11 +30,17 @@ describe('whatever devices send, and whatever breaks meanwhile', () => {
       ...all(walkers.others, false, runs.others),
     ]);
     stack.checkAlive();
-    const failed = checked.filter((details) => details.failed).map((details) => fc.defaultReportMessage(details));
+    const failed = checked
+      .filter((details) => details.failed)
+      .map((details) => fc.defaultReportMessage(details));
     if (failed.length > 0) throw new Error(failed.join('\n'));
     const killed = walkers.killing * runs.killing;
-    expect(checked.reduce((sum, details) => sum + details.numRuns, 0)).toBe(killed + walkers.others * runs.others);
-    console.log(`${walkers.others * runs.others + killed} runs, ${killed} of them with a killed process`);
+    expect(checked.reduce((sum, details) => sum + details.numRuns, 0)).toBe(
+      killed + walkers.others * runs.others,
+    );
+    console.log(
+      `${walkers.others * runs.others + killed} runs, ${killed} of them with a killed process`,
+    );
     expect(await stack.orphans()).toEqual({ episodes: 0, states: 0, syncIds: 0, miscounted: 0 });
   }, 600_000);
 });

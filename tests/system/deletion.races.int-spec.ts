@@ -31,7 +31,10 @@ interface Outcome {
  * A user's DELETE against another request of theirs: at the same time, or once DELETE is answered and the cascade is
  * about to run.
  */
-async function race(round: number, send: (user: SimulatedUser, guid: string, feed: string) => Promise<DeviceAnswer>) {
+async function race(
+  round: number,
+  send: (user: SimulatedUser, guid: string, feed: string) => Promise<DeviceAnswer>,
+) {
   const user = await stack.newUser();
   const feed = `https://feeds.example/${randomUUID()}`;
   const guid = await user.subscribeWithEpisodes(feed);
@@ -43,7 +46,8 @@ async function race(round: number, send: (user: SimulatedUser, guid: string, fee
   const ended = await eventually(
     async () => {
       const status = await user.statusOf(id);
-      if (status !== 'SUCCESS' && status !== 'FAILURE') throw new Error(`deletion ${id} is ${String(status)}`);
+      if (status !== 'SUCCESS' && status !== 'FAILURE')
+        throw new Error(`deletion ${id} is ${String(status)}`);
       return status;
     },
     { timeout: 20_000 },
@@ -56,7 +60,9 @@ async function runs(
   send: Parameters<typeof race>[1],
   orders: Readonly<Record<string, (outcome: Outcome) => boolean>>,
 ): Promise<Record<string, number>> {
-  const seen: Record<string, number> = Object.fromEntries(Object.keys(orders).map((name) => [name, 0]));
+  const seen: Record<string, number> = Object.fromEntries(
+    Object.keys(orders).map((name) => [name, 0]),
+  );
   let round = 0;
   const walk = async () => {
     while (round < rounds) {
@@ -79,7 +85,10 @@ const isGone = ({ ended, subscription, episodes }: Outcome) =>
 describe(`in ${rounds} rounds the outcome is that of a serial order, where a deletion races with`, () => {
   it('POST of the same feed', async () => {
     const seen = await runs(
-      (user, _, feed) => user.device.send('POST', '/subscriptions', { body: { subscriptions: [{ feed_url: feed }] } }),
+      (user, _, feed) =>
+        user.device.send('POST', '/subscriptions', {
+          body: { subscriptions: [{ feed_url: feed }] },
+        }),
       {
         'POST, DELETE, cascade': isGone,
         'DELETE, POST, cascade': ({ ended, subscription, episodes }) =>
@@ -94,10 +103,13 @@ describe(`in ${rounds} rounds the outcome is that of a serial order, where a del
 
   it('PATCH', async () => {
     const renamed = () => ({ is_subscribed: false, new_guid: randomUUID() });
-    await runs((user, guid) => user.device.send('PATCH', `/subscriptions/${guid}`, { body: renamed() }), {
-      'PATCH before the cascade': (outcome) => outcome.answer.status === 200 && isGone(outcome),
-      'PATCH after the cascade': (outcome) => outcome.answer.status === 404 && isGone(outcome),
-    });
+    await runs(
+      (user, guid) => user.device.send('PATCH', `/subscriptions/${guid}`, { body: renamed() }),
+      {
+        'PATCH before the cascade': (outcome) => outcome.answer.status === 200 && isGone(outcome),
+        'PATCH after the cascade': (outcome) => outcome.answer.status === 404 && isGone(outcome),
+      },
+    );
   }, 120_000);
 
   it('an upload of episodes', async () => {

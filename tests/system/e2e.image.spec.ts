@@ -6,7 +6,9 @@ const dockerfile = readFileSync('apps/Dockerfile', 'utf8');
 
 /** Returns the files and folders that a stage of the Dockerfile copies out of the repository. */
 function copiedBy(stage: string): string[] {
-  const lines = dockerfile.split(/^FROM /m).find((text) => text.split('\n', 1)[0]?.endsWith(` AS ${stage}`)) ?? '';
+  const lines =
+    dockerfile.split(/^FROM /m).find((text) => text.split('\n', 1)[0]?.endsWith(` AS ${stage}`)) ??
+    '';
   const copies = lines.matchAll(/^COPY (?!--)(.+) \S+$/gm);
   return [...copies].flatMap(([, sources = '']) => sources.split(' '));
 }
@@ -14,7 +16,10 @@ function copiedBy(stage: string): string[] {
 /** Returns the paths of this repository that string literals of a file name. */
 function pathsNamedIn(file: string): string[] {
   const literals = readFileSync(file, 'utf8').matchAll(/(['"`])((?:\.{1,2}\/)*[\w@][\w./@-]*)\1/g);
-  const paths = [...literals].flatMap(([, , text = '']) => [relative('.', join('e2e', text)), relative('.', text)]);
+  const paths = [...literals].flatMap(([, , text = '']) => [
+    relative('.', join('e2e', text)),
+    relative('.', text),
+  ]);
   return paths.filter((path) => path !== '' && !path.startsWith('..') && existsSync(path));
 }
 
@@ -22,13 +27,17 @@ function pathsNamedIn(file: string): string[] {
 const made = ['node_modules', 'dist'];
 const copied = [...copiedBy('build'), ...copiedBy('e2e')];
 const isIn = (folders: readonly string[], path: string) =>
-  folders.some((folder) => path === folder || path.startsWith(folder.endsWith('/') ? folder : `${folder}/`));
+  folders.some(
+    (folder) => path === folder || path.startsWith(folder.endsWith('/') ? folder : `${folder}/`),
+  );
 
 describe('the image of the end-to-end tests', () => {
   const specs = readdirSync('e2e').filter((name) => name.endsWith('.ts'));
 
   it.each(specs)('has every file that e2e/%s names', (name) => {
-    const missing = pathsNamedIn(join('e2e', name)).filter((path) => !isIn([...copied, ...made], path));
+    const missing = pathsNamedIn(join('e2e', name)).filter(
+      (path) => !isIn([...copied, ...made], path),
+    );
     expect(missing).toEqual([]);
   });
 

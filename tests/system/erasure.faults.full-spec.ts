@@ -30,8 +30,12 @@ const barriers = `
     WHEN (NEW.removed <> OLD.removed OR NEW.status <> OLD.status) EXECUTE FUNCTION public.hold_step()`;
 
 const status = async ({ id }: SimulatedUser) =>
-  (await stack.owner.query<{ status: string }>('SELECT status FROM deletion.erasures WHERE user_id = $1', [id])).rows[0]
-    ?.status;
+  (
+    await stack.owner.query<{ status: string }>(
+      'SELECT status FROM deletion.erasures WHERE user_id = $1',
+      [id],
+    )
+  ).rows[0]?.status;
 const letResend = ({ id }: SimulatedUser) =>
   stack.owner.query(
     `UPDATE deletion.erasures SET sent_at = sent_at - interval '31 seconds' WHERE status = 'PENDING' AND user_id = $1`,
@@ -48,7 +52,8 @@ async function expectErased(user: SimulatedUser): Promise<void> {
   const left = Object.keys(await tracesOf(stack.owner, [user.id]));
   expect(left.filter((name) => name !== 'steps')).toEqual(['deletion.erasures', 'sync.user_clock']);
 }
-const record = ({ id }: SimulatedUser) => stack.owner.query(`SELECT deletion.record_erasure($1, '{}')`, [id]);
+const record = ({ id }: SimulatedUser) =>
+  stack.owner.query(`SELECT deletion.record_erasure($1, '{}')`, [id]);
 
 describe('a user who is erased', () => {
   it('is refused by every service from the record on, and for ever, and what was written before is gone', async () => {
@@ -67,7 +72,9 @@ describe('a user who is erased', () => {
         device.send('POST', '/subscriptions', {
           body: { subscriptions: [{ feed_url: 'https://feeds.example/late' }] },
         }),
-        device.send('POST', '/episodes', { body: { episodes: [{ podcast_guid: guid, episode_guid: 'late' }] } }),
+        device.send('POST', '/episodes', {
+          body: { episodes: [{ podcast_guid: guid, episode_guid: 'late' }] },
+        }),
         device.send('DELETE', `/subscriptions/${guid}`),
       ]);
     expect((await requests()).map((answer) => answer.status)).toEqual(Array(7).fill(401));
@@ -98,7 +105,10 @@ describe('a worker that is killed in the midst of an erasure', () => {
       const user = await stack.newUser();
       await user.subscribeWithEpisodes();
       const holder = await stack.owner.connect();
-      await stack.owner.query('INSERT INTO public.steps (user_id, hold_at) VALUES ($1, $2)', [user.id, n]);
+      await stack.owner.query('INSERT INTO public.steps (user_id, hold_at) VALUES ($1, $2)', [
+        user.id,
+        n,
+      ]);
       await holder.query(`SELECT pg_advisory_lock(${key('$1::uuid')})`, [user.id]);
       await record(user);
       const isHeld = async () => {

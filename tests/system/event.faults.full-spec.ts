@@ -18,5 +18,7 @@ it('whatever process is killed, no event is missing, none comes before its commi
     }
   await stack.goOn();
   expect(await stack.violations()).toEqual([]);
-  console.log(`${stack.writes} writes, ${stack.follower.read.size} events, ${rounds * victims.length} kills`);
+  console.log(
+    `${stack.writes} writes, ${stack.follower.read.size} events, ${rounds * victims.length} kills`,
+  );
 }, 600_000);

@@ -54,15 +54,20 @@ const feed = () => `https://feeds.example/${randomUUID()}`;
 
 it('subscribing changes subscriptions, an upload episodes, a read nothing', async () => {
   let guid = '';
-  expect(await announcedBy(async () => (guid = await user.subscribe()))).toEqual(new Set(['subscriptions']));
+  expect(await announcedBy(async () => (guid = await user.subscribe()))).toEqual(
+    new Set(['subscriptions']),
+  );
   const body = { episodes: [episode(guid, 'one')] };
-  expect(await announcedBy(() => user.device.send('POST', '/episodes', { body }))).toEqual(new Set(['episodes']));
+  expect(await announcedBy(() => user.device.send('POST', '/episodes', { body }))).toEqual(
+    new Set(['episodes']),
+  );
   expect(await announcedBy(() => user.sees(guid))).toEqual(new Set());
 });
 
 it('subscriptions that are merged change episodes, where they have some', async () => {
   const [from, into] = [await user.subscribeWithEpisodes(feed()), await user.subscribe(feed())];
-  const merge = (guid: string) => user.device.send('PATCH', `/subscriptions/${guid}`, { body: { new_guid: into } });
+  const merge = (guid: string) =>
+    user.device.send('PATCH', `/subscriptions/${guid}`, { body: { new_guid: into } });
   expect(await announcedBy(() => merge(from))).toEqual(new Set(['subscriptions', 'episodes']));
 });
 
@@ -84,23 +89,31 @@ it('a deletion that ends in FAILURE changes deletions, though the clock stands s
       WHEN (NEW.deleted IS NOT NULL AND NEW.user_id = '${user.id}') EXECUTE FUNCTION public.refuse();
     SELECT pg_advisory_lock(1)`);
   let deletion = 0;
-  expect(await announcedBy(async () => (deletion = await user.delete(guid)))).toEqual(new Set(['deletions']));
+  expect(await announcedBy(async () => (deletion = await user.delete(guid)))).toEqual(
+    new Set(['deletions']),
+  );
   const fails = async () => {
     await owner.query('SELECT pg_advisory_unlock(1)');
     await user.ends(deletion, 'FAILURE');
   };
   expect(await announcedBy(fails)).toEqual(new Set(['deletions']));
-  const stamps = (await eventsIn(redis)).filter((event) => event.user === user.id).map(({ stamp }) => stamp);
+  const stamps = (await eventsIn(redis))
+    .filter((event) => event.user === user.id)
+    .map(({ stamp }) => stamp);
   expect(stamps.at(-1)).toBe(stamps.at(-2));
 });
 
 /** Starts the consumer in docs/. @returns the lines that it prints about the user. */
 function follow(): string[] {
   const env = { PATH: process.env['PATH'], REDIS_URL: stack.redis.url };
-  const consumer = spawn(process.execPath, ['docs/examples/example.consumer.mjs', 'search', 'one'], {
-    cwd: repository,
-    env,
-  });
+  const consumer = spawn(
+    process.execPath,
+    ['docs/examples/example.consumer.mjs', 'search', 'one'],
+    {
+      cwd: repository,
+      env,
+    },
+  );
   consumers.push(consumer);
   const lines: string[] = [];
   createInterface({ input: consumer.stdout }).on('line', (line) => {

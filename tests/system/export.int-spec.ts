@@ -16,10 +16,12 @@ beforeAll(async () => {
   stack = await AppStack.open();
   owner = new pg.Client({ connectionString: stack.postgres.url });
   await owner.connect();
-  [account, episode] = (await stack.start(['account', 'episode', 'subscription', 'deletion-worker'])) as [
-    AppProcess,
-    AppProcess,
-  ];
+  [account, episode] = (await stack.start([
+    'account',
+    'episode',
+    'subscription',
+    'deletion-worker',
+  ])) as [AppProcess, AppProcess];
 });
 afterAll(async () => {
   await owner.end();
@@ -30,7 +32,12 @@ afterAll(async () => {
 async function person(episodes?: number): Promise<{ user: ErasedUser; cookie: string }> {
   const user = await ErasedUser.store(owner, episodes === undefined ? {} : { episodes });
   const secret = randomBytes(32).toString('base64url');
-  const values = [user.id, `$argon2id$${randomUUID()}`, randomBytes(40), createHash('sha256').update(secret).digest()];
+  const values = [
+    user.id,
+    `$argon2id$${randomUUID()}`,
+    randomBytes(40),
+    createHash('sha256').update(secret).digest(),
+  ];
   await owner.query(
     `WITH keys AS (UPDATE account.accounts SET password = $2, totp_secret = $3, totp_confirmed_at = now() WHERE id = $1)
      INSERT INTO account.sessions (hash, id, account_id, expires_at, address, user_agent)
@@ -49,7 +56,11 @@ async function person(episodes?: number): Promise<{ user: ErasedUser; cookie: st
 
 function ask(cookie?: string, headers: Record<string, string> = {}): Promise<Response> {
   const url = `http://127.0.0.1:${String(account.facts['port'])}/export`;
-  const own = { ...(cookie !== undefined && { cookie }), 'accept-encoding': 'gzip, br', accept: 'text/html' };
+  const own = {
+    ...(cookie !== undefined && { cookie }),
+    'accept-encoding': 'gzip, br',
+    accept: 'text/html',
+  };
   return fetch(url, { method: 'POST', headers: { ...own, ...headers }, redirect: 'manual' });
 }
 
@@ -70,10 +81,13 @@ async function largePerson(episodes = 3_000): Promise<{ user: ErasedUser; cookie
 }
 
 /** What comes after the {@link beginning}, and whether the connection broke. */
-async function rest(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<{ text: string; isBroken: boolean }> {
+async function rest(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+): Promise<{ text: string; isBroken: boolean }> {
   const pieces: Uint8Array[] = [];
   try {
-    for (let next = await reader.read(); !next.done; next = await reader.read()) pieces.push(next.value);
+    for (let next = await reader.read(); !next.done; next = await reader.read())
+      pieces.push(next.value);
     return { text: Buffer.concat(pieces).toString(), isBroken: false };
   } catch {
     return { text: Buffer.concat(pieces).toString(), isBroken: true };
@@ -96,14 +110,22 @@ describe('an export', () => {
   it('is a file with everything that is kept of a person', async () => {
     const { user, cookie } = await person();
     const answer = await ask(cookie);
-    expect(answer.headers.get('content-disposition')).toBe('attachment; filename="podcast-sync.json"');
+    expect(answer.headers.get('content-disposition')).toBe(
+      'attachment; filename="podcast-sync.json"',
+    );
     expect(answer.headers.get('cache-control')).toBe('no-store');
     const all = (await answer.json()) as Record<string, Record<string, unknown>[]>;
     const idsOf = (list: string, key: string) => all[list]?.map((item) => String(item[key])).sort();
     const { id } = user;
-    expect(all['account']).toMatchObject({ id, name: user.word, has_password: true, recovery_codes_left: 10 });
+    expect(all['account']).toMatchObject({
+      id,
+      name: user.word,
+      has_password: true,
+      recovery_codes_left: 10,
+    });
     expect(idsOf('subscriptions', 'feed_url')?.every((url) => url.includes(user.word))).toBe(true);
-    const guids = 'SELECT guid AS value FROM subscription.subscriptions WHERE user_id = $1 AND merged_into IS NULL';
+    const guids =
+      'SELECT guid AS value FROM subscription.subscriptions WHERE user_id = $1 AND merged_into IS NULL';
     const shown = JSON.stringify(all['subscriptions']);
     expect((await column(guids, id)).filter((guid) => !shown.includes(guid))).toEqual([]);
     const states = 'SELECT sync_id AS value FROM episode.states WHERE user_id = $1';
@@ -121,7 +143,9 @@ describe('an export', () => {
     expect(all['settings']?.[0]).toMatchObject({ of: 'device', settings: { [user.word]: 1 } });
     expect(idsOf('app_sessions', 'app_password')).toEqual(await column(appPasswords, id));
     expect(idsOf('apps', 'grant_id')).toEqual([`grant-${id}`]);
-    const names = Object.values(all).flatMap((items) => (Array.isArray(items) ? items.flatMap(Object.keys) : []));
+    const names = Object.values(all).flatMap((items) =>
+      Array.isArray(items) ? items.flatMap(Object.keys) : [],
+    );
     expect(names.filter((name) => /[A-Z]/.test(name))).toEqual([]);
   });
 
@@ -142,7 +166,9 @@ describe('an export', () => {
     );
     expect(rows.length).toBeGreaterThan(25);
     const forms = (secret: Buffer) =>
-      (['hex', 'base64', 'base64url', 'utf8'] as const).map((encoding) => secret.toString(encoding));
+      (['hex', 'base64', 'base64url', 'utf8'] as const).map((encoding) =>
+        secret.toString(encoding),
+      );
     // A Buffer in JSON is a list of its bytes.
     const listed = (secret: Buffer) => [...secret.subarray(0, 8)].join(',');
     const found = rows

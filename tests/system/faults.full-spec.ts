@@ -72,7 +72,9 @@ describe('a fault of a Redis Cluster that carries requests and queue', { timeout
   beforeAll(async () => {
     cluster = await RedisGroup.cluster();
     const { REDIS_CLUSTER = '' } = cluster.environment;
-    world = await FaultWorld.open({ environment: { REDIS_CLUSTER, QUEUE_REDIS_CLUSTER: REDIS_CLUSTER } });
+    world = await FaultWorld.open({
+      environment: { REDIS_CLUSTER, QUEUE_REDIS_CLUSTER: REDIS_CLUSTER },
+    });
   });
   afterAll(async () => {
     await world.stack.close();
@@ -82,8 +84,11 @@ describe('a fault of a Redis Cluster that carries requests and queue', { timeout
   it.each([
     ['requests', serviceKeys('subscription').requests],
     ['the queue', '{bull}'],
-  ])('the master of %s killed: nothing is restarted, and deletions that were queued before end', async (_, key) => {
-    await world.underTraffic('a master killed', () => cluster.killMasterOf(key), electionMs);
-    world.expectAllAlive();
-  });
+  ])(
+    'the master of %s killed: nothing is restarted, and deletions that were queued before end',
+    async (_, key) => {
+      await world.underTraffic('a master killed', () => cluster.killMasterOf(key), electionMs);
+      world.expectAllAlive();
+    },
+  );
 });

@@ -4,7 +4,10 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { freshUser } from '#testing';
 import { cascade } from '../../apps/deletion-worker/src/records/deletion.store.js';
 import { call } from '../../libs/transport/testing/handler.call.js';
-import { openService, type ServiceContext } from '../../apps/subscription/testing/service.context.js';
+import {
+  openService,
+  type ServiceContext,
+} from '../../apps/subscription/testing/service.context.js';
 
 const full = Boolean(process.env.TEST_FULL);
 
@@ -33,7 +36,11 @@ const place = fc.nat({ max: 9 });
 const step = fc.oneof(
   {
     weight: 3,
-    arbitrary: fc.record({ do: fc.constant('post' as const), url, guid: fc.option(guid, { nil: undefined }) }),
+    arbitrary: fc.record({
+      do: fc.constant('post' as const),
+      url,
+      guid: fc.option(guid, { nil: undefined }),
+    }),
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('unsubscribe' as const), which: place }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('move' as const), which: place, url }) },
@@ -41,7 +48,10 @@ const step = fc.oneof(
   { weight: 2, arbitrary: fc.record({ do: fc.constant('delete' as const), which: place }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('add' as const), device, url }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('remove' as const), device, which: place }) },
-  { weight: 6, arbitrary: fc.record({ do: fc.constant('poll' as const), device, lost: fc.boolean() }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({ do: fc.constant('poll' as const), device, lost: fc.boolean() }),
+  },
 );
 type Step = typeof step extends fc.Arbitrary<infer Made> ? Made : never;
 
@@ -74,12 +84,14 @@ class Walk {
         call(),
       );
     else if (next.do === 'add') await this.add(this.devices[next.device] as Device, next.url);
-    else if (next.do === 'remove') await this.remove(this.devices[next.device] as Device, next.which);
+    else if (next.do === 'remove')
+      await this.remove(this.devices[next.device] as Device, next.which);
     else if (next.do === 'poll') await this.poll(this.devices[next.device] as Device, next.lost);
     else {
       const one = await this.one(next.which);
       if (one === undefined) return;
-      if (next.do === 'delete') return void (await context.owner.query(cascade.text, [userId, one.id, 0, 0]));
+      if (next.do === 'delete')
+        return void (await context.owner.query(cascade.text, [userId, one.id, 0, 0]));
       const patch = {
         ...(next.do === 'unsubscribe' && { isSubscribed: false }),
         ...(next.do === 'move' && { newFeedUrl: next.url }),
@@ -96,7 +108,11 @@ class Walk {
     for (const one of this.devices) {
       await this.poll(one, false);
       const { feeds } = await context.feeds.find({ userId: this.userId, feedUrls: [...one.feeds] });
-      found.push([...new Set(feeds.map((feed, n) => feed?.feedUrl ?? `nothing: ${[...one.feeds][n]}`))].toSorted());
+      found.push(
+        [
+          ...new Set(feeds.map((feed, n) => feed?.feedUrl ?? `nothing: ${[...one.feeds][n]}`)),
+        ].toSorted(),
+      );
     }
     return { server: server.toSorted(), devices: found };
   }
@@ -104,7 +120,10 @@ class Walk {
   private async poll(one: Device, lost: boolean): Promise<void> {
     const { credentialId, sessionId, since } = one;
     const reader = { credentialId, sessionId, since };
-    const { timestamp, add, remove } = await context.feeds.list({ userId: this.userId, reader }, call());
+    const { timestamp, add, remove } = await context.feeds.list(
+      { userId: this.userId, reader },
+      call(),
+    );
     one.missed = lost;
     if (lost) return;
     for (const gone of remove) one.feeds.delete(gone);
@@ -166,12 +185,15 @@ it.each(Object.entries(found))('%s', async (_name, steps) => {
 
 it('whatever happens, devices that apply what is added and removed since end with what is subscribed', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30, size: 'max' }), async (steps) => {
-      const walk = new Walk();
-      for (const next of steps) await walk.take(next);
-      const { server, devices: all } = await walk.ends();
-      for (const one of all) expect(one).toEqual(server);
-    }),
+    fc.asyncProperty(
+      fc.array(step, { minLength: 5, maxLength: 30, size: 'max' }),
+      async (steps) => {
+        const walk = new Walk();
+        for (const next of steps) await walk.take(next);
+        const { server, devices: all } = await walk.ends();
+        for (const one of all) expect(one).toEqual(server);
+      },
+    ),
     { numRuns: full ? 1_000 : 40 },
   );
 }, 600_000);

@@ -25,7 +25,9 @@ afterAll(async () => {
 it('a page of all actions reads its own rows alone by a plan that was made before there was any row', async () => {
   const user = randomUUID();
   const page = `EXECUTE page ('${user}', 0, 0, ${onPage})`;
-  await client.query(`SET plan_cache_mode = force_generic_plan; PREPARE page AS ${listAll.text}; ${page}`);
+  await client.query(
+    `SET plan_cache_mode = force_generic_plan; PREPARE page AS ${listAll.text}; ${page}`,
+  );
   await client.query(
     `WITH podcast AS (
        INSERT INTO subscription.subscriptions (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, changed)

@@ -21,7 +21,10 @@ beforeAll(async () => {
   root = mkdtempSync(join(tmpdir(), 'first-steps-'));
   // Reachable for the user that Postgres runs as when root runs the tests.
   chmodSync(root, 0o711);
-  [browser, system] = await Promise.all([launchBrowser(), LaunchedSystem.start({ data: join(root, 'data') })]);
+  [browser, system] = await Promise.all([
+    launchBrowser(),
+    LaunchedSystem.start({ data: join(root, 'data') }),
+  ]);
   page = await (await browser.newContext({ javaScriptEnabled: false, locale: 'en-GB' })).newPage();
 });
 afterAll(async () => {
@@ -33,7 +36,11 @@ afterAll(async () => {
 /** A command of the README as it stands there, at this server. */
 function typed(command: string, variables: Readonly<Record<string, string>> = {}): ChildProcess {
   const env = { ...process.env, BASE: system.baseUrl, ...variables };
-  return spawn('bash', ['-c', command], { cwd: repository, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  return spawn('bash', ['-c', command], {
+    cwd: repository,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
 }
 
 function outputOf(stream: ChildProcess['stdout']): () => string {
@@ -103,9 +110,14 @@ describe('the first steps of somebody new', () => {
     await visitor.getByLabel('Name').fill('ann');
     await visitor.getByLabel('Password', { exact: true }).fill(password);
     await visitor.locator('main form button').click();
-    const feeds = Array.from({ length: 500 }, (_, at) => `https://podcast-${at}.example/feed.xml?a=1&b=${at}`);
+    const feeds = Array.from(
+      { length: 500 },
+      (_, at) => `https://podcast-${at}.example/feed.xml?a=1&b=${at}`,
+    );
     const buffer = Buffer.from(opmlOf(feeds));
-    await visitor.getByLabel('OPML file').setInputFiles({ name: 'my.opml', mimeType: 'text/x-opml', buffer });
+    await visitor
+      .getByLabel('OPML file')
+      .setInputFiles({ name: 'my.opml', mimeType: 'text/x-opml', buffer });
     await visitor.getByRole('button', { name: 'Import 500 podcasts' }).click();
     await visitor.getByText('500 podcasts imported.').waitFor();
     const download = visitor.waitForEvent('download');

@@ -5,7 +5,11 @@ import { type AppProcess, AppStack, type Device } from '#testing';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hostileGpodderRequests } from './testing/hostile.gpodder.js';
-import { type HostileRequest, hostileRequests, type HostileWorld } from './testing/hostile.requests.js';
+import {
+  type HostileRequest,
+  hostileRequests,
+  type HostileWorld,
+} from './testing/hostile.requests.js';
 import { exchange, type RawAnswer } from './testing/raw.http.js';
 import { failureAnswers } from '../../apps/gateway/src/http/errors.js';
 
@@ -34,7 +38,14 @@ let device: Device;
 let world: HostileWorld;
 beforeAll(async () => {
   stack = await AppStack.open();
-  const names = ['gateway', 'gpodder', 'subscription', 'episode', 'deletion-worker', 'account'] as const;
+  const names = [
+    'gateway',
+    'gpodder',
+    'subscription',
+    'episode',
+    'deletion-worker',
+    'account',
+  ] as const;
   apps = await stack.start(names, everythingOn);
   device = await stack.device(apps[0] as AppProcess);
   world = { token: device.token, guid: await subscribed() };
@@ -49,14 +60,18 @@ async function subscribed(): Promise<string> {
 }
 
 /** What is wrong with an answer, if anything. It must be a success, or a client error with exactly its body. */
-async function fault(request: HostileRequest, answer: RawAnswer | undefined): Promise<string | undefined> {
+async function fault(
+  request: HostileRequest,
+  answer: RawAnswer | undefined,
+): Promise<string | undefined> {
   if (!answer) return request.mayEndEarly ? undefined : 'no answer';
   const { status, headers, body } = answer;
   if (!(status >= 200 && status < 500)) return `status ${status}`;
   // An answer to what is not HTTP can't know that HEAD was meant.
   if (request.head) return body === '' || status === 400 ? undefined : 'HEAD with a body';
   if (status === 204 || status === 304) return body === '' ? undefined : `${status} with a body`;
-  if (status >= 400) return body === bodies.get(status) ? undefined : `the body of ${status} is ${body}`;
+  if (status >= 400)
+    return body === bodies.get(status) ? undefined : `the body of ${status} is ${body}`;
   const type = headers.get('content-type') ?? '';
   if (headers.has('content-encoding')) return undefined;
   if (type.startsWith('text/x-opml')) {
@@ -76,15 +91,22 @@ async function fault(request: HostileRequest, answer: RawAnswer | undefined): Pr
 function gpodderFault({ head }: HostileRequest, answer: RawAnswer | undefined): string | undefined {
   if (!answer) return 'no answer';
   const { status, body } = answer;
-  if (!((status >= 200 && status < 300) || (status >= 400 && status < 500))) return `status ${status}`;
+  if (!((status >= 200 && status < 300) || (status >= 400 && status < 500)))
+    return `status ${status}`;
   if (head) return body === '' ? undefined : 'HEAD with a body';
   if (status < 400) return undefined;
   const { message } = JSON.parse(body) as { message: string };
-  return body === JSON.stringify(errorBody({ status, message })) ? undefined : `the body of ${status} is ${body}`;
+  return body === JSON.stringify(errorBody({ status, message }))
+    ? undefined
+    : `the body of ${status} is ${body}`;
 }
 
 /** Sends a request. @returns the status, 0 where the connection was closed without an answer, and what is wrong. */
-async function outcome(request: HostileRequest, app = 0, judge: typeof fault | typeof gpodderFault = fault) {
+async function outcome(
+  request: HostileRequest,
+  app = 0,
+  judge: typeof fault | typeof gpodderFault = fault,
+) {
   try {
     const answer = await exchange(Number(apps[app]?.facts['port']), request);
     return { status: answer?.status ?? 0, wrong: await judge(request, answer) };
@@ -115,7 +137,9 @@ async function expectMannerly(
     await Promise.all(Array.from({ length: sideBySide }, sendAll));
     await afterBatch();
   }
-  console.log(`fuzz: seed ${seed}, ${count} cases: ${JSON.stringify(counts)} (0: closed without an answer)`);
+  console.log(
+    `fuzz: seed ${seed}, ${count} cases: ${JSON.stringify(counts)} (0: closed without an answer)`,
+  );
   expect(faults.slice(0, 10)).toEqual([]);
   expect(apps.filter(({ hasExited }) => hasExited)).toEqual([]);
 }
@@ -123,39 +147,55 @@ async function expectMannerly(
 /** Bytes on the heap of all processes together. */
 async function heap(): Promise<number> {
   const sizes = apps.map(async ({ facts }) => {
-    const metrics = await (await fetch(`http://127.0.0.1:${String(facts['opsPort'])}/metrics`)).text();
+    const metrics = await (
+      await fetch(`http://127.0.0.1:${String(facts['opsPort'])}/metrics`)
+    ).text();
     return Number(/^nodejs_heap_size_used_bytes (\S+)/m.exec(metrics)?.[1]);
   });
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
 }
 
-describe('hostile requests get success or the body of an error, never 5xx', { timeout: 600_000 }, () => {
-  it(`from the main API, and no process grows: ${cases.main} cases`, async () => {
-    const heaps: number[] = [];
-    await expectMannerly(
-      cases.main,
-      hostileRequests(world),
-      (request) => outcome(request),
-      async () => heaps.push(await heap()),
-    );
-    // The lowest of several samples is nearest to the heap after a garbage collection.
-    const fifth = Math.max(Math.floor(heaps.length / 5), 1);
-    const [before, after] = [Math.min(...heaps.slice(0, fifth * 2)), Math.min(...heaps.slice(-fifth * 2))];
-    console.log(`heap ${Math.round(before / 2 ** 20)} MiB, then ${Math.round(after / 2 ** 20)} MiB`);
-    expect(after).toBeLessThan(before + 64 * 2 ** 20);
-    expect((await device.send('GET', '/subscriptions')).status).toBe(200);
-  });
+describe(
+  'hostile requests get success or the body of an error, never 5xx',
+  { timeout: 600_000 },
+  () => {
+    it(`from the main API, and no process grows: ${cases.main} cases`, async () => {
+      const heaps: number[] = [];
+      await expectMannerly(
+        cases.main,
+        hostileRequests(world),
+        (request) => outcome(request),
+        async () => heaps.push(await heap()),
+      );
+      // The lowest of several samples is nearest to the heap after a garbage collection.
+      const fifth = Math.max(Math.floor(heaps.length / 5), 1);
+      const [before, after] = [
+        Math.min(...heaps.slice(0, fifth * 2)),
+        Math.min(...heaps.slice(-fifth * 2)),
+      ];
+      console.log(
+        `heap ${Math.round(before / 2 ** 20)} MiB, then ${Math.round(after / 2 ** 20)} MiB`,
+      );
+      expect(after).toBeLessThan(before + 64 * 2 ** 20);
+      expect((await device.send('GET', '/subscriptions')).status).toBe(200);
+    });
 
-  it(`from the gpodder API: ${cases.gpodder} cases`, async () => {
-    const requests = hostileGpodderRequests(await stack.appPassword());
-    await expectMannerly(cases.gpodder, requests, (request) => outcome(request, 1, gpodderFault));
-  });
-});
+    it(`from the gpodder API: ${cases.gpodder} cases`, async () => {
+      const requests = hostileGpodderRequests(await stack.appPassword());
+      await expectMannerly(cases.gpodder, requests, (request) => outcome(request, 1, gpodderFault));
+    });
+  },
+);
 
 /** Found by the cases above. */
 describe('hostile requests that were not answered as they should be', () => {
   it.each([
-    ['a preflight that names no origin', 'OPTIONS /subscriptions', ['Access-Control-Request-Method: GET'], 405],
+    [
+      'a preflight that names no origin',
+      'OPTIONS /subscriptions',
+      ['Access-Control-Request-Method: GET'],
+      405,
+    ],
     [
       'a preflight for no method',
       'OPTIONS /subscriptions',
@@ -163,8 +203,16 @@ describe('hostile requests that were not answered as they should be', () => {
       405,
     ],
   ])('%s', async (kind, line, headers, status) => {
-    const lines = [`${line} HTTP/1.1`, 'Host: a.example', 'Connection: close', `Authorization: Bearer ${world.token}`];
+    const lines = [
+      `${line} HTTP/1.1`,
+      'Host: a.example',
+      'Connection: close',
+      `Authorization: Bearer ${world.token}`,
+    ];
     const bytes = Buffer.from([...lines, ...headers, '', ''].join('\r\n'));
-    expect(await outcome({ kind, bytes, head: false, mayEndEarly: false })).toEqual({ status, wrong: undefined });
+    expect(await outcome({ kind, bytes, head: false, mayEndEarly: false })).toEqual({
+      status,
+      wrong: undefined,
+    });
   });
 });

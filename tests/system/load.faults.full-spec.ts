@@ -49,7 +49,10 @@ async function listsOf(names: readonly string[]): Promise<unknown[]> {
   for (const name of names) {
     const device = await stack.device(gateway, name);
     const { body } = await device.send('GET', '/episodes?per_page=250');
-    const subscriptions = (await device.send('GET', '/subscriptions')).body.subscriptions as Record<string, unknown>[];
+    const subscriptions = (await device.send('GET', '/subscriptions')).body.subscriptions as Record<
+      string,
+      unknown
+    >[];
     const unstamped = subscriptions.map((row) => ({ ...row, subscription_changed: 'stamped' }));
     lists.push([body.total, body.episodes, unstamped]);
   }
@@ -59,14 +62,16 @@ async function listsOf(names: readonly string[]): Promise<unknown[]> {
 /** Waits until a load is under way: some users are loaded, and not all. */
 const underWay = (file: string) =>
   eventually(async () => {
-    expect(Number((JSON.parse(readFileSync(`${file}.progress`, 'utf8')) as { offset: number }).offset)).toBeGreaterThan(
-      0,
-    );
+    expect(
+      Number((JSON.parse(readFileSync(`${file}.progress`, 'utf8')) as { offset: number }).offset),
+    ).toBeGreaterThan(0);
   });
 
 describe('a load ends with what it would have without faults', () => {
   it('which is all of its episodes', () => {
-    expect(undisturbed.map((lists) => (lists as [number])[0])).toEqual(Array(users).fill((episodes * 9) / 10));
+    expect(undisturbed.map((lists) => (lists as [number])[0])).toEqual(
+      Array(users).fill((episodes * 9) / 10),
+    );
   });
 
   it('of the loader itself, killed in the middle and started again: it goes on where it was', async () => {
@@ -78,7 +83,11 @@ describe('a load ends with what it would have without faults', () => {
     kill();
     expect((await ended).code).toBeNull();
     const again = await loader.run(file);
-    expect(again).toMatchObject({ code: 0, said: expect.stringContaining('going on behind line'), refused: [] });
+    expect(again).toMatchObject({
+      code: 0,
+      said: expect.stringContaining('going on behind line'),
+      refused: [],
+    });
     expect(await listsOf(names)).toEqual(undisturbed);
     await service?.stop();
   });
@@ -90,7 +99,10 @@ describe('a load ends with what it would have without faults', () => {
     const { ended, stop } = loader.begin(file, ['--parallel', '1']);
     await underWay(file);
     stop();
-    expect(await ended).toMatchObject({ code: 1, said: expect.stringContaining('started again it goes on') });
+    expect(await ended).toMatchObject({
+      code: 1,
+      said: expect.stringContaining('started again it goes on'),
+    });
     expect(await loader.run(file)).toMatchObject({ code: 0, refused: [] });
     expect(await listsOf(names)).toEqual(undisturbed);
     await service?.stop();
@@ -118,7 +130,9 @@ describe('a load ends with what it would have without faults', () => {
     await stack.postgresServer.kill();
     await stack.postgresServer.start();
     expect(await ended).toMatchObject({ code: 0, refused: [] });
-    await eventually(async () => expect(await listsOf(names)).toEqual(undisturbed), { timeout: 60_000 });
+    await eventually(async () => expect(await listsOf(names)).toEqual(undisturbed), {
+      timeout: 60_000,
+    });
     await service?.stop();
   });
 

@@ -48,20 +48,31 @@ const episode = (n: number, more: object = {}) => ({
 });
 
 const device = (user: string) => stack.device(gateway, user);
-async function items(of: Device, list: 'subscriptions' | 'episodes', query = ''): Promise<Record<string, unknown>[]> {
+async function items(
+  of: Device,
+  list: 'subscriptions' | 'episodes',
+  query = '',
+): Promise<Record<string, unknown>[]> {
   const { status, body } = await of.send('GET', `/${list}?per_page=250${query}`);
   expect(status).toBe(200);
   return body[list] as Record<string, unknown>[];
 }
 const lists = async (of: Device) => [await items(of, 'subscriptions'), await items(of, 'episodes')];
 /** Lists without what the server stamps. */
-const unstamped = (rows: Record<string, unknown>[]) => rows.map((row) => ({ ...row, subscription_changed: 'stamped' }));
-const clock = async (of: Device) => (await of.send('GET', '/episodes')).headers.get('sync-timestamp') as string;
+const unstamped = (rows: Record<string, unknown>[]) =>
+  rows.map((row) => ({ ...row, subscription_changed: 'stamped' }));
+const clock = async (of: Device) =>
+  (await of.send('GET', '/episodes')).headers.get('sync-timestamp') as string;
 
 describe('a load', () => {
   it('writes what uploads of the same entries write', async () => {
     const [loaded, uploaded] = [freshUser(), freshUser()];
-    const feeds = [feed(1), feed(2), { feed_url: 'http://feeds.example/3' }, { feed_url: 'https://feeds.example/3/' }];
+    const feeds = [
+      feed(1),
+      feed(2),
+      { feed_url: 'http://feeds.example/3' },
+      { feed_url: 'https://feeds.example/3/' },
+    ];
     const episodes = [
       ...[1, 2, 3].map((n) => episode(n)),
       // The same episode by its guid, by its enclosure, and two that turn out to be one.
@@ -75,17 +86,25 @@ describe('a load', () => {
       episode(5, { enclosure_url: 'https://media.example/4.mp3' }),
       episode(6, { podcast_guid: podcast(2), duration: 90.5, publish_date: at(7) }),
     ];
-    expect(await loader.load(fileOf(...partOf(loaded, feeds, episodes)))).toMatchObject({ code: 0, refused: [] });
+    expect(await loader.load(fileOf(...partOf(loaded, feeds, episodes)))).toMatchObject({
+      code: 0,
+      refused: [],
+    });
     const by = await device(uploaded);
     const timed = feeds.map((entry) => ({ timestamp: '1970-01-01T00:00:00Z', ...entry }));
-    expect((await by.send('POST', '/subscriptions', { body: { subscriptions: timed } })).body.failure).toEqual([]);
+    expect(
+      (await by.send('POST', '/subscriptions', { body: { subscriptions: timed } })).body.failure,
+    ).toEqual([]);
     expect((await by.send('POST', '/episodes', { body: { episodes } })).body.failure).toEqual([]);
     const [expected, found] = [await lists(by), await lists(await device(loaded))];
     expect(unstamped(found[0] as [])).toEqual(unstamped(expected[0] as []));
     const known = new Set(episodes.map(({ sync_id }) => sync_id));
     // A sync_id that nobody sent is made at random.
     const named = (rows: Record<string, unknown>[]) =>
-      rows.map((row) => ({ ...row, sync_id: known.has(row.sync_id as string) ? row.sync_id : 'made' }));
+      rows.map((row) => ({
+        ...row,
+        sync_id: known.has(row.sync_id as string) ? row.sync_id : 'made',
+      }));
     expect(named(found[1] as [])).toEqual(named(expected[1] as []));
   });
 
@@ -118,7 +137,9 @@ describe('a load', () => {
     const user = freshUser();
     const of = await device(user);
     await of.send('POST', '/subscriptions', { body: { subscriptions: [feed(1), feed(2)] } });
-    await of.send('PATCH', `/subscriptions/${podcast(2)}`, { body: { is_subscribed: false, timestamp: at(50) } });
+    await of.send('PATCH', `/subscriptions/${podcast(2)}`, {
+      body: { is_subscribed: false, timestamp: at(50) },
+    });
     const live = episode(1, { playback_position: { value: 7, timestamp: at(30) } });
     await of.send('POST', '/episodes', { body: { episodes: [live] } });
     const states = {
@@ -126,12 +147,24 @@ describe('a load', () => {
       played_status: { value: true, timestamp: at(20) },
     };
     await loader.load(
-      fileOf(...partOf(user, [feed(1, { is_subscribed: false, timestamp: at(40) }), feed(2)], [episode(1, states)])),
+      fileOf(
+        ...partOf(
+          user,
+          [feed(1, { is_subscribed: false, timestamp: at(40) }), feed(2)],
+          [episode(1, states)],
+        ),
+      ),
     );
     expect(await items(of, 'episodes')).toMatchObject([
-      { playback_position: { value: 7 }, played_status: { value: true, timestamp: at(20).slice(0, 16) } },
+      {
+        playback_position: { value: 7 },
+        played_status: { value: true, timestamp: at(20).slice(0, 16) },
+      },
     ]);
-    expect(await items(of, 'subscriptions')).toMatchObject([{ is_subscribed: false }, { is_subscribed: false }]);
+    expect(await items(of, 'subscriptions')).toMatchObject([
+      { is_subscribed: false },
+      { is_subscribed: false },
+    ]);
   });
 
   it('takes a user of several chunks, whatever else is in the file', async () => {
@@ -142,7 +175,8 @@ describe('a load', () => {
       code: 0,
       refused: [],
     });
-    for (const user of users) expect((await (await device(user)).send('GET', '/episodes')).body.total).toBe(2_300);
+    for (const user of users)
+      expect((await (await device(user)).send('GET', '/episodes')).body.total).toBe(2_300);
   });
 
   it('takes a dump: another user has the same lists then, and the same dump', async () => {
@@ -150,9 +184,16 @@ describe('a load', () => {
     const of = await device(from);
     const feeds = [feed(1), { feed_url: 'https://feeds.example/2' }, feed(3), feed(4)];
     await of.send('POST', '/subscriptions', { body: { subscriptions: feeds } });
-    await of.send('PATCH', `/subscriptions/${podcast(3)}`, { body: { is_subscribed: false, timestamp: at(50) } });
-    await of.send('PATCH', `/subscriptions/${podcast(4)}`, { body: { new_feed_url: 'https://feeds.example/moved' } });
-    const minute = { playback_position: { value: 3, timestamp: '2025-01-01T00:03' }, duration: 90.5 };
+    await of.send('PATCH', `/subscriptions/${podcast(3)}`, {
+      body: { is_subscribed: false, timestamp: at(50) },
+    });
+    await of.send('PATCH', `/subscriptions/${podcast(4)}`, {
+      body: { new_feed_url: 'https://feeds.example/moved' },
+    });
+    const minute = {
+      playback_position: { value: 3, timestamp: '2025-01-01T00:03' },
+      duration: 90.5,
+    };
     const episodes = [episode(1), episode(2, { episode_guid: undefined }), episode(3, minute)];
     expect((await of.send('POST', '/episodes', { body: { episodes } })).body.failure).toEqual([]);
     const dumped = async (user: string) => {
@@ -190,10 +231,10 @@ describe('a load', () => {
     await loader.load(fileOf(...partOf(user, [feed(1)], [episode(0)])));
     // As if the user had all episodes but ten that the quota allows.
     const quota = episodeConfig.shape.QUOTA_EPISODE_STATES.parse(undefined);
-    const { rowCount } = await owner.query('UPDATE episode.totals SET episodes = $2 WHERE user_id = $1', [
-      idOf(user),
-      quota - 10,
-    ]);
+    const { rowCount } = await owner.query(
+      'UPDATE episode.totals SET episodes = $2 WHERE user_id = $1',
+      [idOf(user), quota - 10],
+    );
     expect(rowCount).toBe(1);
     const entries = Array.from({ length: 20 }, (_, n) => episode(n + 1));
     const { code, refused } = await loader.load(fileOf(...partOf(user, [feed(1)], entries)));
@@ -210,7 +251,8 @@ describe('a load', () => {
     const part = (user: string) => gzipSync(fileOf(...partOf(user, [feed(1)], [episode(1)])));
     expect(await loader.load(part(zipped))).toMatchObject({ code: 0 });
     expect(await loader.begin('-', [], part(piped)).ended).toMatchObject({ code: 0 });
-    for (const user of [zipped, piped]) expect(await items(await device(user), 'episodes')).toHaveLength(1);
+    for (const user of [zipped, piped])
+      expect(await items(await device(user), 'episodes')).toHaveLength(1);
   });
 
   it('counts times ahead of the clock as now', async () => {
@@ -241,7 +283,10 @@ describe('of a file that is not as it should be', () => {
       episode(3, { sync_id: 'x' }),
       episode(4, { enclosure_url: 'nowhere' }),
     ];
-    const states = [episode(5, { playback_position: { value: -1, timestamp: at(1) } }), { title: 'No podcast' }];
+    const states = [
+      episode(5, { playback_position: { value: -1, timestamp: at(1) } }),
+      { title: 'No podcast' },
+    ];
     const feeds = [
       feed(1),
       { ...feed(2), guid: 'x' },
@@ -251,7 +296,9 @@ describe('of a file that is not as it should be', () => {
     const entries = [episode(1), ...unusable, ...states, { podcast_guid: podcast(1) }];
     const { code, refused } = await loader.load(fileOf(...partOf(user, feeds, entries)));
     expect(code).toBe(3);
-    expect(refused.map(({ line, code: why }) => [line, why]).sort(([a], [b]) => Number(a) - Number(b))).toEqual([
+    expect(
+      refused.map(({ line, code: why }) => [line, why]).sort(([a], [b]) => Number(a) - Number(b)),
+    ).toEqual([
       [3, 'invalid_guid'],
       [4, 'invalid_url'],
       [5, 'invalid_line'],
@@ -263,18 +310,33 @@ describe('of a file that is not as it should be', () => {
       [12, 'missing_identifier'],
     ]);
     const [subscriptions, episodes] = await lists(await device(user));
-    expect([subscriptions, episodes]).toMatchObject([[{ guid: podcast(1) }], [{ title: 'Title 1' }]]);
+    expect([subscriptions, episodes]).toMatchObject([
+      [{ guid: podcast(1) }],
+      [{ title: 'Title 1' }],
+    ]);
   });
 
   it('a line that is no JSON, no UTF-8 or too long is refused, and counts as either kind', async () => {
     const user = freshUser();
-    const [begin, subscription, known] = partOf(user, [feed(1)], [episode(1)]) as [object, object, object];
+    const [begin, subscription, known] = partOf(user, [feed(1)], [episode(1)]) as [
+      object,
+      object,
+      object,
+    ];
     const parts = [
       fileOf(begin, subscription, known, '{"episode":'),
-      Buffer.concat([Buffer.from('{"episode":{"title":"'), Buffer.from([0xff]), Buffer.from('"}}\n')]),
-      fileOf(`{"episode":{"title":"${'x'.repeat(mostLineBytes)}"}}`, { end: { subscriptions: 1, episodes: 4 } }),
+      Buffer.concat([
+        Buffer.from('{"episode":{"title":"'),
+        Buffer.from([0xff]),
+        Buffer.from('"}}\n'),
+      ]),
+      fileOf(`{"episode":{"title":"${'x'.repeat(mostLineBytes)}"}}`, {
+        end: { subscriptions: 1, episodes: 4 },
+      }),
     ];
-    const { code, refused } = await loader.load(Buffer.concat(parts.map((part) => Buffer.from(part))));
+    const { code, refused } = await loader.load(
+      Buffer.concat(parts.map((part) => Buffer.from(part))),
+    );
     expect([code, refused.map(({ line, code: why }) => [line, why])]).toEqual([
       3,
       [
@@ -314,7 +376,8 @@ describe('of a file that is not as it should be', () => {
         [17, 'incomplete'],
       ],
     ]);
-    for (const user of [cut, wrong, unnamed, last]) expect(await lists(await device(user))).toEqual([[], []]);
+    for (const user of [cut, wrong, unnamed, last])
+      expect(await lists(await device(user))).toEqual([[], []]);
     expect(await items(await device(good), 'episodes')).toHaveLength(1);
   });
 
@@ -322,38 +385,55 @@ describe('of a file that is not as it should be', () => {
     [1, 'is disabled'],
     [2, 'is being erased'],
     [3, 'was erased'],
-  ])('a user who is refused as %i, who %s, is refused once and gets nothing; the others are loaded', async (why) => {
-    const [before, refusedUser, after] = [freshUser(), freshUser(), freshUser()];
-    const id = idOf(refusedUser);
-    await owner.query(`INSERT INTO sync.user_clock (user_id, stamp, refused) VALUES ($1, 'epoch', $2)`, [id, why]);
-    const file = fileOf(
-      ...partOf(before, [feed(1)], [episode(1)]),
-      ...partOf(refusedUser, [feed(1), feed(2)], [episode(1)]),
-      ...partOf(refusedUser, [], [episode(1)]),
-      ...partOf(after, [feed(1)], [episode(1)]),
-    );
-    const { code, refused } = await loader.load(file);
-    const { rows } = await owner.query('SELECT FROM subscription.subscriptions WHERE user_id = $1', [id]);
-    // Users are on their way side by side.
-    refused.sort((a, b) => a.line - b.line);
-    const lines = refused.map(({ line, code: reason, message }) => [line, reason, message]);
-    const message = 'the user is disabled, or was erased';
-    expect([code, lines]).toEqual([3, [5, 10].map((line) => [line, 'user_refused', message])]);
-    expect(rows).toHaveLength(0);
-    for (const user of [before, after]) expect(await items(await device(user), 'episodes')).toHaveLength(1);
-  });
+  ])(
+    'a user who is refused as %i, who %s, is refused once and gets nothing; the others are loaded',
+    async (why) => {
+      const [before, refusedUser, after] = [freshUser(), freshUser(), freshUser()];
+      const id = idOf(refusedUser);
+      await owner.query(
+        `INSERT INTO sync.user_clock (user_id, stamp, refused) VALUES ($1, 'epoch', $2)`,
+        [id, why],
+      );
+      const file = fileOf(
+        ...partOf(before, [feed(1)], [episode(1)]),
+        ...partOf(refusedUser, [feed(1), feed(2)], [episode(1)]),
+        ...partOf(refusedUser, [], [episode(1)]),
+        ...partOf(after, [feed(1)], [episode(1)]),
+      );
+      const { code, refused } = await loader.load(file);
+      const { rows } = await owner.query(
+        'SELECT FROM subscription.subscriptions WHERE user_id = $1',
+        [id],
+      );
+      // Users are on their way side by side.
+      refused.sort((a, b) => a.line - b.line);
+      const lines = refused.map(({ line, code: reason, message }) => [line, reason, message]);
+      const message = 'the user is disabled, or was erased';
+      expect([code, lines]).toEqual([3, [5, 10].map((line) => [line, 'user_refused', message])]);
+      expect(rows).toHaveLength(0);
+      for (const user of [before, after])
+        expect(await items(await device(user), 'episodes')).toHaveLength(1);
+    },
+  );
 
   it('of another form nothing is loaded', async () => {
     const user = freshUser();
-    const { code, said } = await loader.load(fileOf({ podcast_sync: { format: 2 } }, ...partOf(user, [feed(1)])));
-    expect([code, said]).toEqual([1, expect.stringContaining('the file is of format 2; this build reads 1')]);
+    const { code, said } = await loader.load(
+      fileOf({ podcast_sync: { format: 2 } }, ...partOf(user, [feed(1)])),
+    );
+    expect([code, said]).toEqual([
+      1,
+      expect.stringContaining('the file is of format 2; this build reads 1'),
+    ]);
     expect(await lists(await device(user))).toEqual([[], []]);
   });
 
   it('a gzip that breaks off is loaded up to there', async () => {
     const [whole, broken] = [freshUser(), freshUser()];
     const many = Array.from({ length: 900 }, (_, n) => episode(n, { title: randomUUID() }));
-    const zipped = gzipSync(fileOf(...partOf(whole, [feed(1)], [episode(1)]), ...partOf(broken, [feed(1)], many)));
+    const zipped = gzipSync(
+      fileOf(...partOf(whole, [feed(1)], [episode(1)]), ...partOf(broken, [feed(1)], many)),
+    );
     const { code, said, refused } = await loader.load(zipped.subarray(0, zipped.length - 500));
     expect([code, said]).toEqual([1, expect.stringContaining('the gzip is broken')]);
     expect(refused).toMatchObject([{ line: 5, code: 'incomplete' }]);
@@ -362,7 +442,10 @@ describe('of a file that is not as it should be', () => {
   });
 
   it('what is not there, or not understood, ends with its own exit code', async () => {
-    expect(await loader.run('nowhere.ndjson')).toMatchObject({ code: 1, said: expect.stringContaining('ENOENT') });
+    expect(await loader.run('nowhere.ndjson')).toMatchObject({
+      code: 1,
+      said: expect.stringContaining('ENOENT'),
+    });
     expect(await loader.run('x', '--parallel', '0')).toMatchObject({ code: 2 });
   });
 });

@@ -29,9 +29,13 @@ let everyRow: string;
 
 beforeAll(async () => {
   world = await openDatabase('deletion');
-  const open = async (url: string) => new Database(await createDataSource({ url, poolSize: 2 }).initialize());
+  const open = async (url: string) =>
+    new Database(await createDataSource({ url, poolSize: 2 }).initialize());
   databases = await Promise.all([world.urls.subscription, world.urls.episode].map(open));
-  subscriptions = new SubscriptionService(databases[0] as Database, subscriptionConfig.parse(settings));
+  subscriptions = new SubscriptionService(
+    databases[0] as Database,
+    subscriptionConfig.parse(settings),
+  );
   episodes = new EpisodeService(databases[1] as Database, episodeConfig.parse(settings));
   // A relay would change records at times of its own.
   const relay = { wake: () => undefined } as unknown as DeletionRelay;
@@ -43,7 +47,10 @@ beforeAll(async () => {
        AND n.nspname IN ('sync', 'subscription', 'episode', 'deletion') ORDER BY 1`,
   );
   everyRow = rows
-    .map(({ name }) => `SELECT '${name}' AS of, to_jsonb(t)::text AS row FROM ${name} t WHERE user_id = $1`)
+    .map(
+      ({ name }) =>
+        `SELECT '${name}' AS of, to_jsonb(t)::text AS row FROM ${name} t WHERE user_id = $1`,
+    )
     .join(' UNION ALL ');
 });
 
@@ -59,12 +66,16 @@ async function rowsOf(userId: string): Promise<string[]> {
 }
 
 /** A guid, or with another first digit a sync_id, that is easy to draw again. */
-const guidOf = (n: number, digit = 'a') => `${digit}0000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
+const guidOf = (n: number, digit = 'a') =>
+  `${digit}0000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 const feedOf = (n: number) => `https://podcast.example/${n}`;
 
 const few = fc.nat(3);
 const maybe = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined });
-const subscribeEntry = fc.record({ feedUrl: few.map(feedOf), guid: maybe(few.map((n) => guidOf(n))) });
+const subscribeEntry = fc.record({
+  feedUrl: few.map(feedOf),
+  guid: maybe(few.map((n) => guidOf(n))),
+});
 const uploadEntry = fc.record({
   podcastGuid: few.map((n) => guidOf(n)),
   syncId: maybe(few.map((n) => guidOf(n, 'b'))),
@@ -74,7 +85,10 @@ const uploadEntry = fc.record({
   enclosureUrl: few.map((n) => `https://media.example/${n}`),
   episodeUrl: fc.constant('https://podcast.example/episode'),
   playbackPosition: maybe(
-    fc.record({ value: fc.nat(9), timestamp: few.map((n) => `2026-01-01T0${n}:00:00Z`) }, { noNullPrototype: true }),
+    fc.record(
+      { value: fc.nat(9), timestamp: few.map((n) => `2026-01-01T0${n}:00:00Z`) },
+      { noNullPrototype: true },
+    ),
   ),
 });
 const batch = { minLength: 1, maxLength: 3 };
@@ -93,25 +107,45 @@ const write = fc.oneof(
 type Write = typeof write extends fc.Arbitrary<infer Value> ? Value : never;
 
 const step = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ is: fc.constant('write' as const), write, hasKey: fc.boolean() }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({ is: fc.constant('write' as const), write, hasKey: fc.boolean() }),
+  },
   { weight: 4, arbitrary: fc.record({ is: fc.constant('again' as const), which: fc.nat() }) },
   { weight: 1, arbitrary: fc.record({ is: fc.constant('process' as const), which: fc.nat() }) },
   { weight: 1, arbitrary: fc.record({ is: fc.constant('answers go' as const) }) },
 );
 
-const written = { subscribe: 0, upload: 0, update: 0, delete: 0, merge: 0, failure: 0, 'judged again': 0 };
+const written = {
+  subscribe: 0,
+  upload: 0,
+  update: 0,
+  delete: 0,
+  merge: 0,
+  failure: 0,
+  'judged again': 0,
+};
 
 /** One user's requests, and what they were answered. */
 class Requests {
   readonly userId = freshUser();
-  private readonly sent: { write: Write; id: string; key?: string; answer: string; isKept: boolean }[] = [];
+  private readonly sent: {
+    write: Write;
+    id: string;
+    key?: string;
+    answer: string;
+    isKept: boolean;
+  }[] = [];
   private readonly deletionIds: number[] = [];
 
   private run(request: Write, context: CallContext) {
     const { userId } = this;
     switch (request.does) {
       case 'subscribe':
-        return subscriptions.subscribe({ userId, body: sentSubscriptions(request.entries) }, context);
+        return subscriptions.subscribe(
+          { userId, body: sentSubscriptions(request.entries) },
+          context,
+        );
       case 'upload':
         return episodes.upload({ userId, body: sentEpisodes(request.entries) }, context);
       case 'update': {
@@ -153,10 +187,15 @@ class Requests {
     if (!one) return;
     const before = await rowsOf(this.userId);
     const answer = await this.deliver(one.write, one.id, one.key);
-    assert.deepEqual(await rowsOf(this.userId), before, `${JSON.stringify(one)} was delivered again`);
+    assert.deepEqual(
+      await rowsOf(this.userId),
+      before,
+      `${JSON.stringify(one)} was delivered again`,
+    );
     if (one.isKept) assert.equal(answer, one.answer);
     // Judged again: each entry of a batch has a verdict, whatever stands.
-    else if (['subscribe', 'upload'].includes(one.write.does)) assert.match(answer, /^\{"success":/);
+    else if (['subscribe', 'upload'].includes(one.write.does))
+      assert.match(answer, /^\{"success":/);
     if (!one.isKept) written['judged again'] += 1;
     if (one.key === undefined) return;
     assert.equal(await this.deliver(one.write, one.id, 'ff'), 'invalid');
@@ -202,6 +241,7 @@ it(
       { numRuns: full ? 200 : 25, maxSkipsPerRun: 0, endOnFailure: true },
     );
     console.log(written);
-    for (const [what, count] of Object.entries(written)) expect({ what, count }).not.toEqual({ what, count: 0 });
+    for (const [what, count] of Object.entries(written))
+      expect({ what, count }).not.toEqual({ what, count: 0 });
   },
 );

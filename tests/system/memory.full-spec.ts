@@ -6,7 +6,11 @@ it('npm start needs no more memory than each process may have, and all together,
   const command = ['bench/memory/main.mjs', '--json'];
   // What it says of its progress, and why it failed, is in the log of the test.
   const stdio: StdioOptions = ['ignore', 'pipe', 'inherit'];
-  const { stdout, status } = spawnSync(process.execPath, command, { cwd: repository, encoding: 'utf8', stdio });
+  const { stdout, status } = spawnSync(process.execPath, command, {
+    cwd: repository,
+    encoding: 'utf8',
+    stdio,
+  });
   expect(status).toBe(0);
   const processes = [
     'podcast-sync',

@@ -31,7 +31,14 @@ async function startProvider(): Promise<{ issuer: string; server: Server }> {
     ],
     jwks: { keys: [{ ...(await newKey('provider', 'RS256')) }] },
     cookies: { keys: [randomBytes(16).toString('hex')] },
-    ttl: { AccessToken: 600, AuthorizationCode: 60, Grant: 600, IdToken: 600, Interaction: 600, Session: 600 },
+    ttl: {
+      AccessToken: 600,
+      AuthorizationCode: 60,
+      Grant: 600,
+      IdToken: 600,
+      Interaction: 600,
+      Session: 600,
+    },
     scopes: ['openid', 'read:subscriptions', 'write:subscriptions'],
     features: {
       resourceIndicators: {

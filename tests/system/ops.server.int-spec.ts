@@ -12,10 +12,13 @@ beforeAll(async () => {
 });
 afterAll(() => stack.close());
 
-const processOf = (app: string) => processes[apps.indexOf(app as (typeof apps)[number])] as AppProcess;
+const processOf = (app: string) =>
+  processes[apps.indexOf(app as (typeof apps)[number])] as AppProcess;
 
 async function ask(app: string, path: string): Promise<{ status: number; text: string }> {
-  const response = await fetch(`http://127.0.0.1:${String(processOf(app).facts['opsPort'])}${path}`);
+  const response = await fetch(
+    `http://127.0.0.1:${String(processOf(app).facts['opsPort'])}${path}`,
+  );
   return { status: response.status, text: await response.text() };
 }
 
@@ -45,39 +48,59 @@ it('requests are counted by route and by contract, without the ids in them', asy
   expect((await ask('subscription', '/metrics')).text).toContain(
     'podcast_sync_rpc_handler_duration_seconds_count{contract="subscription.get",outcome="not_found"} 1',
   );
-  expect((await ask('subscription', '/metrics')).text).toMatch(/podcast_sync_postgres_connections{state="idle"} [1-9]/);
+  expect((await ask('subscription', '/metrics')).text).toMatch(
+    /podcast_sync_postgres_connections{state="idle"} [1-9]/,
+  );
 });
 
 describe('readiness', () => {
   it('of a service goes with Postgres and comes back with it; the gateway stays ready, and all live', async () => {
     await stack.postgresServer.stop();
     for (const app of ['subscription', 'episode', 'deletion-worker'])
-      await eventually(async () => expect(await ask(app, '/readyz')).toMatchObject({ status: 503 }));
+      await eventually(async () =>
+        expect(await ask(app, '/readyz')).toMatchObject({ status: 503 }),
+      );
     for (const app of apps) expect(await ask(app, '/livez')).toMatchObject({ status: 200 });
     expect(await ask('gateway', '/readyz')).toMatchObject({ status: 200 });
     await stack.postgresServer.start();
     for (const app of apps)
-      await eventually(async () => expect(await ask(app, '/readyz')).toMatchObject({ status: 200 }));
+      await eventually(async () =>
+        expect(await ask(app, '/readyz')).toMatchObject({ status: 200 }),
+      );
   });
 
   it('of a service goes with Redis and comes back with it; the gateway stays ready', async () => {
     await stack.redis.kill();
     await eventually(async () =>
-      expect(await ask('episode', '/readyz')).toEqual({ status: 503, text: 'Redis: reconnecting\n' }),
+      expect(await ask('episode', '/readyz')).toEqual({
+        status: 503,
+        text: 'Redis: reconnecting\n',
+      }),
     );
     expect(await ask('gateway', '/readyz')).toMatchObject({ status: 200 });
     await stack.redis.start();
-    await eventually(async () => expect(await ask('episode', '/readyz')).toMatchObject({ status: 200 }));
+    await eventually(async () =>
+      expect(await ask('episode', '/readyz')).toMatchObject({ status: 200 }),
+    );
   });
 
   it('is missing where a migration is, and is not troubled by one that this build does not know', async () => {
     const owner = new pg.Client({ connectionString: stack.postgres.url });
     await owner.connect();
     const name = 'CreateEpisode1763715602000';
-    await owner.query("UPDATE sync.migrations SET name = 'Newer9999999999999' WHERE name = $1", [name]);
-    expect(await ask('episode', '/readyz')).toEqual({ status: 503, text: `a migration: ${name}\n` });
-    await owner.query("UPDATE sync.migrations SET name = $1 WHERE name = 'Newer9999999999999'", [name]);
-    await owner.query("INSERT INTO sync.migrations (timestamp, name) VALUES (9999999999999, 'Newer9999999999999')");
+    await owner.query("UPDATE sync.migrations SET name = 'Newer9999999999999' WHERE name = $1", [
+      name,
+    ]);
+    expect(await ask('episode', '/readyz')).toEqual({
+      status: 503,
+      text: `a migration: ${name}\n`,
+    });
+    await owner.query("UPDATE sync.migrations SET name = $1 WHERE name = 'Newer9999999999999'", [
+      name,
+    ]);
+    await owner.query(
+      "INSERT INTO sync.migrations (timestamp, name) VALUES (9999999999999, 'Newer9999999999999')",
+    );
     expect(await ask('episode', '/readyz')).toMatchObject({ status: 200 });
     await owner.end();
   });

@@ -31,7 +31,8 @@ const urls = (count: number) => Array.from({ length: count }, (_, n) => `https:/
 /** Every answer is 200, or 503 with the time to try again, by the deadline; answers those that were 200. */
 function expectServedOrRefused(answers: readonly DeviceAnswer<object>[]): DeviceAnswer<object>[] {
   const served = answers.filter(({ status }) => status === 200);
-  for (const answer of answers) if (answer.status !== 200) expectRefused(answer as DeviceAnswer, deadlineMs);
+  for (const answer of answers)
+    if (answer.status !== 200) expectRefused(answer as DeviceAnswer, deadlineMs);
   expect(Math.max(...answers.map(({ tookMs }) => tookMs))).toBeLessThan(deadlineMs);
   return served;
 }
@@ -96,9 +97,12 @@ describe('one user who writes as much as they can', { timeout: 120_000 }, () => 
     const deletion = await busy.send<{ deletion_id: number }>('DELETE', `/subscriptions/${guid}`);
     const answers = await Promise.all(urls(writes).map((url) => subscribe(busy, url)));
     const path = `/deletions/${deletion.body.deletion_id}`;
-    await eventually(async () => expect((await busy.send('GET', path)).body['status']).toBe('SUCCESS'), {
-      timeout: 60_000,
-    });
+    await eventually(
+      async () => expect((await busy.send('GET', path)).body['status']).toBe('SUCCESS'),
+      {
+        timeout: 60_000,
+      },
+    );
     const meanwhile = await busyTime.stop();
 
     const served = expectServedOrRefused(answers);
@@ -116,7 +120,9 @@ describe('one user who writes as much as they can', { timeout: 120_000 }, () => 
       [busy.user],
     );
     const there = new Set(rows.map((row) => row.feed_url));
-    expect(urls(writes).filter((url, n) => answers[n]!.status === 200 && !there.has(url))).toEqual([]);
+    expect(urls(writes).filter((url, n) => answers[n]!.status === 200 && !there.has(url))).toEqual(
+      [],
+    );
     expect(rows.filter(({ known }) => !known)).toEqual([]);
   });
 });
@@ -128,8 +134,11 @@ describe('services that can not keep up', { timeout: 120_000 }, () => {
     const limits = { MAX_CALLS: String(maxCalls), MAX_IN_FLIGHT: '1' };
     processes = await stack.start(['gateway', 'subscription'], limits);
     const [gateway, service] = processes;
-    const devices = await Promise.all(Array.from({ length: callers }, () => stack.device(gateway!)));
-    const ask = () => Promise.all(devices.map((device) => device.send<object>('GET', '/subscriptions')));
+    const devices = await Promise.all(
+      Array.from({ length: callers }, () => stack.device(gateway!)),
+    );
+    const ask = () =>
+      Promise.all(devices.map((device) => device.send<object>('GET', '/subscriptions')));
     expectServedOrRefused(await ask());
     const before = residentMb(gateway!);
     service!.pause();
@@ -140,9 +149,13 @@ describe('services that can not keep up', { timeout: 120_000 }, () => {
     expect(expectServedOrRefused(answers)).toEqual([]);
     const waited = answers.filter(({ tookMs }) => tookMs > 1_500);
     expect(waited.length).toBeLessThanOrEqual(maxCalls);
-    console.log(`${waited.length} of ${callers} waited; the gateway had ${before} MB before and ${after} MB after`);
+    console.log(
+      `${waited.length} of ${callers} waited; the gateway had ${before} MB before and ${after} MB after`,
+    );
     expect(after).toBeLessThan(before + 100);
-    await eventually(async () => expect((await devices[0]!.send('GET', '/subscriptions')).status).toBe(200));
+    await eventually(async () =>
+      expect((await devices[0]!.send('GET', '/subscriptions')).status).toBe(200),
+    );
   });
 });
 

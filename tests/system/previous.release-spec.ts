@@ -4,7 +4,9 @@ import { AppStack, type Device, eventually } from '#testing';
 
 const { TEST_PREVIOUS } = process.env;
 if (!TEST_PREVIOUS)
-  throw new Error('TEST_PREVIOUS has to name the folder of a release that is built: see docs/design/teams.md');
+  throw new Error(
+    'TEST_PREVIOUS has to name the folder of a release that is built: see docs/design/teams.md',
+  );
 const previous = resolve(TEST_PREVIOUS);
 
 const services = ['subscription', 'episode', 'deletion-worker'] as const;
@@ -17,8 +19,17 @@ async function everything(device: Device): Promise<number[]> {
   });
   const guid = added.body.success[0]!.guid;
   const path = `/subscriptions/${guid}`;
-  const urls = { enclosure_url: 'https://podcast.example/1.mp3', episode_url: 'https://podcast.example/1' };
-  const episode = { podcast_guid: guid, episode_guid: 'e', title: 't', publish_date: '2023-02-23T14:00:00Z', ...urls };
+  const urls = {
+    enclosure_url: 'https://podcast.example/1.mp3',
+    episode_url: 'https://podcast.example/1',
+  };
+  const episode = {
+    podcast_guid: guid,
+    episode_guid: 'e',
+    title: 't',
+    publish_date: '2023-02-23T14:00:00Z',
+    ...urls,
+  };
   const answers = [
     added,
     await device.send('POST', '/episodes', { body: { episodes: [episode] } }),
@@ -30,7 +41,9 @@ async function everything(device: Device): Promise<number[]> {
   expect(answers.at(-1)?.body).toMatchObject({ total: 1 });
   const deletion = await device.send<{ deletion_id: number }>('DELETE', path);
   await eventually(async () =>
-    expect((await device.send('GET', `/deletions/${deletion.body.deletion_id}`)).body).toMatchObject({
+    expect(
+      (await device.send('GET', `/deletions/${deletion.body.deletion_id}`)).body,
+    ).toMatchObject({
       status: 'SUCCESS',
     }),
   );

@@ -38,14 +38,19 @@ beforeAll(async () => {
   client = new pg.Client({ connectionString: database.ownerUrl });
   await client.connect();
   const started = performance.now();
-  const others = Array.from({ length: (size - 2 * large) / usual }, () => ({ id: randomUUID(), states: usual }));
+  const others = Array.from({ length: (size - 2 * large) / usual }, () => ({
+    id: randomUUID(),
+    states: usual,
+  }));
   const seeded = await seedEpisodes(client, [
     { id: ascending, states: large },
     { id: descending, states: large, descending: true },
     ...others,
   ]);
   user = seeded.get(ascending) as SeededUser;
-  console.log(`${size} episode states seeded in ${((performance.now() - started) / 1_000).toFixed(1)} s`);
+  console.log(
+    `${size} episode states seeded in ${((performance.now() - started) / 1_000).toFixed(1)} s`,
+  );
   const found = await client.query<{ guid: string }>(
     'SELECT guid FROM subscription.subscriptions WHERE user_id = $1 ORDER BY id',
     [ascending],
@@ -98,7 +103,12 @@ async function expectPlans(
   { uses, buffers, pairs = 100 }: { uses: string[]; buffers: number; pairs?: number },
 ): Promise<void> {
   for (const plan of await plans(statement, values)) {
-    measured.push({ statement: statement.name, rows: plan.rows, buffers: plan.buffers, 'at most': buffers });
+    measured.push({
+      statement: statement.name,
+      rows: plan.rows,
+      buffers: plan.buffers,
+      'at most': buffers,
+    });
     const about = `${statement.name}: ${plan.rows} rows, ${plan.buffers} buffers, ${[...plan.indexes].join(', ')}`;
     expect([...plan.sequential], `${about}`).toEqual([]);
     for (const index of uses) expect([...plan.indexes], `${about}`).toContain(index);
@@ -108,7 +118,14 @@ async function expectPlans(
 }
 
 /** $2 since, $3 rows, $4 boundary, $5 rows to skip, $6 total. */
-const page = (id: string, boundary: number, total: number | null) => [id, '-infinity', 51, boundary, 0, total];
+const page = (id: string, boundary: number, total: number | null) => [
+  id,
+  '-infinity',
+  51,
+  boundary,
+  0,
+  total,
+];
 
 describe(`query plans on plain tables with ${size} episode states`, () => {
   it('a page reached by a link reads its rows through the primary key, wherever in the list it is', async () => {
@@ -159,13 +176,19 @@ describe(`query plans on plain tables with ${size} episode states`, () => {
       uses: ['user_clock_pkey', 'readers_pkey', 'reader_sessions_pkey'],
       buffers: 16,
     });
-    await expectPlans(readSession, [ascending, 1, session], { uses: ['reader_sessions_pkey'], buffers: 8 });
+    await expectPlans(readSession, [ascending, 1, session], {
+      uses: ['reader_sessions_pkey'],
+      buffers: 8,
+    });
   });
 
   it('a write begins and keeps its answer with a few look-ups', async () => {
     const request = randomUUID();
     await expectPlans(beginWrite, [ascending, request, null, true, 2], { uses: [], buffers: 30 });
-    await expectPlans(keepAnswer, [ascending, request, upload(0), '{}', 1_000], { uses: [], buffers: 30 });
+    await expectPlans(keepAnswer, [ascending, request, upload(0), '{}', 1_000], {
+      uses: [],
+      buffers: 30,
+    });
   });
 });
 
@@ -202,7 +225,10 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
       stored.map((row) => row[key]),
     ];
     await expectPlans(episodes.settle, by('id'), { uses: ['states_pkey'], buffers: 30 * 30 });
-    await expectPlans(episodes.describe, by('sync_id'), { uses: ['episodes_pkey'], buffers: 30 * 60 });
+    await expectPlans(episodes.describe, by('sync_id'), {
+      uses: ['episodes_pkey'],
+      buffers: 30 * 60,
+    });
   });
 
   it('a write of subscriptions finds what its names mean by look-ups', async () => {
@@ -235,12 +261,22 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
       uses: ['subscriptions_pkey'],
       buffers: 400,
     });
-    await expectPlans(feeds.countSubscribed, [ascending], { uses: ['user_clock_pkey'], buffers: 200 });
-    await expectPlans(feeds.firstGuids, [ascending, [user.subscriptionId, user.subscriptionId + 1]], {
-      uses: ['former_guids_pkey'],
-      buffers: 16,
+    await expectPlans(feeds.countSubscribed, [ascending], {
+      uses: ['user_clock_pkey'],
+      buffers: 200,
     });
-    await expectPlans(feeds.hasOthers, [ascending, []], { uses: ['subscriptions_pkey'], buffers: 200 });
+    await expectPlans(
+      feeds.firstGuids,
+      [ascending, [user.subscriptionId, user.subscriptionId + 1]],
+      {
+        uses: ['former_guids_pkey'],
+        buffers: 16,
+      },
+    );
+    await expectPlans(feeds.hasOthers, [ascending, []], {
+      uses: ['subscriptions_pkey'],
+      buffers: 200,
+    });
     await expectPlans(feeds.hasOtherUrls, [ascending, [user.subscriptionId], []], {
       uses: ['feed_urls_subscription'],
       buffers: 20,
@@ -306,10 +342,14 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
       uses: ['deletions_pkey'],
       buffers: 24,
     });
-    await expectPlans(await inFunction(client, 'deletion.end_pending'), [ascending, 1, 'FAILURE', 'why', 4], {
-      uses: ['deletions_pkey', 'subscriptions_pkey'],
-      buffers: 40,
-    });
+    await expectPlans(
+      await inFunction(client, 'deletion.end_pending'),
+      [ascending, 1, 'FAILURE', 'why', 4],
+      {
+        uses: ['deletions_pkey', 'subscriptions_pkey'],
+        buffers: 40,
+      },
+    );
     // What the cascade's transaction begins with.
     await client.query('SET enable_bitmapscan = off');
     await expectPlans(deletions.cascade, [ascending, user.subscriptionId, 3, 1], {
@@ -325,7 +365,10 @@ it('a foreign key finds the names of a subscription that goes by look-ups', asyn
     // What Postgres asks for each row that is removed, without the lock of what it finds.
     const text = `SELECT 1 FROM ONLY subscription.${table} x WHERE $1 = x.user_id AND $2 = x.subscription_id`;
     const check = { name: `subscription.${table}.foreign_key`, text };
-    await expectPlans(check, [ascending, user.subscriptionId], { uses: [`${table}_subscription`], buffers: 8 });
+    await expectPlans(check, [ascending, user.subscriptionId], {
+      uses: [`${table}_subscription`],
+      buffers: 8,
+    });
   }
 });
 
@@ -345,18 +388,21 @@ it('a relay finds the erasures that are due by look-ups, however many have ended
 const erasing = phases.filter(({ statement }) => statement.name.includes('episode.'));
 
 describe(`query plans on plain tables of erasures with ${size} episode states`, () => {
-  it.each(erasing)('$statement.name reads what it removes, wherever it begins', async ({ statement, first }) => {
-    const table = statement.name.replace('deletion.erase.', '');
-    const index = `${table.replace('episode.', '')}_pkey`;
-    const key = table === 'episode.states' ? 'id' : 'sync_id';
-    const { rows } = await client.query<{ key: string }>(
-      `SELECT ${key}::text AS key FROM ${table} WHERE user_id = $1 ORDER BY ${key} OFFSET $2 LIMIT 1`,
-      [ascending, large / 2],
-    );
-    // The row is found, and its place is read, three times where a CTE reads it, too.
-    for (const from of [first, rows[0]?.key ?? first])
-      await expectPlans(statement, [ascending, from, 100], { uses: [index], buffers: 100 * 8 });
-  });
+  it.each(erasing)(
+    '$statement.name reads what it removes, wherever it begins',
+    async ({ statement, first }) => {
+      const table = statement.name.replace('deletion.erase.', '');
+      const index = `${table.replace('episode.', '')}_pkey`;
+      const key = table === 'episode.states' ? 'id' : 'sync_id';
+      const { rows } = await client.query<{ key: string }>(
+        `SELECT ${key}::text AS key FROM ${table} WHERE user_id = $1 ORDER BY ${key} OFFSET $2 LIMIT 1`,
+        [ascending, large / 2],
+      );
+      // The row is found, and its place is read, three times where a CTE reads it, too.
+      for (const from of [first, rows[0]?.key ?? first])
+        await expectPlans(statement, [ascending, from, 100], { uses: [index], buffers: 100 * 8 });
+    },
+  );
 });
 
 describe(`query plans on plain tables of lists with since, ${size} episode states`, () => {
@@ -370,7 +416,12 @@ describe(`query plans on plain tables of lists with since, ${size} episode state
           'SELECT array_agg(id::int ORDER BY id) AS ids FROM episode.states WHERE user_id = $1 AND changed > $2',
           [id, since],
         );
-        found.push({ id, since, ids: rows[0]?.ids ?? [], where: id === ascending ? 'highest' : 'lowest' });
+        found.push({
+          id,
+          since,
+          ids: rows[0]?.ids ?? [],
+          where: id === ascending ? 'highest' : 'lowest',
+        });
       }
     return found;
   }
@@ -387,8 +438,10 @@ describe(`query plans on plain tables of lists with since, ${size} episode state
         [id, since, 51],
         [ids[0], ids.at(-1)],
       ];
-      const after = (index: number) => readBy(episodes.list.changedForward, [...walk, ids[index], ...idRange]);
-      const before = (index: number) => readBy(episodes.list.changedBackward, [...walk, ids[index], ...idRange]);
+      const after = (index: number) =>
+        readBy(episodes.list.changedForward, [...walk, ids[index], ...idRange]);
+      const before = (index: number) =>
+        readBy(episodes.list.changedBackward, [...walk, ids[index], ...idRange]);
       const pages = {
         first: await readBy(episodes.list.changed, [...walk, 0]),
         ...(matches > 50 && {
@@ -413,7 +466,10 @@ describe(`query plans on plain tables of actions with ${size} episode states`, (
   const podcast = (row: Record<string, unknown>) =>
     `https://podcast.example/${Number(row['subscription_id']) - user.subscriptionId + 1}`;
   const actedFeeds = () =>
-    [...new Set(stored.map(podcast))].map((feedUrl) => ({ feedUrl, derivedGuid: derivedGuidOf(feedUrl) }));
+    [...new Set(stored.map(podcast))].map((feedUrl) => ({
+      feedUrl,
+      derivedGuid: derivedGuidOf(feedUrl),
+    }));
   const actions = (differing: object) =>
     stored.map((row, place) => ({
       entry: place,
@@ -457,7 +513,10 @@ describe(`query plans on plain tables of actions with ${size} episode states`, (
         uses: ['states_changed', 'states_pkey', 'episodes_pkey'],
         buffers: 51 * 24 + 200,
       });
-      await expectPlans(actionList.listChanged, [id, second('2026-01-01'), 0, 50], { uses: [], buffers: 16 });
+      await expectPlans(actionList.listChanged, [id, second('2026-01-01'), 0, 50], {
+        uses: [],
+        buffers: 16,
+      });
     }
   });
 
@@ -497,7 +556,10 @@ describe(`query plans on plain tables of episodes that are hardly described, ${s
       podcastGuid,
       episodeGuid,
     }));
-    await expectPlans(episodes.load, sent(named), { uses: ['episodes_guid', 'episodes_pkey'], buffers: 30 * 40 });
+    await expectPlans(episodes.load, sent(named), {
+      uses: ['episodes_guid', 'episodes_pkey'],
+      buffers: 30 * 40,
+    });
     const bringing = entries.map(({ entry: place, podcastGuid, syncId, enclosureUrl }) => ({
       entry: place,
       podcastGuid,

@@ -31,7 +31,8 @@ let userId: string;
 
 beforeAll(async () => {
   worker = await openWorker(undefined, quotas);
-  const open = async (url: string) => new Database(await createDataSource({ url, poolSize: 4 }).initialize());
+  const open = async (url: string) =>
+    new Database(await createDataSource({ url, poolSize: 4 }).initialize());
   databases = await Promise.all([worker.urls.subscription, worker.urls.episode].map(open));
   subscriptions = new SubscriptionService(databases[0] as Database, quotas);
   episodes = new EpisodeService(databases[1] as Database, quotas);
@@ -47,7 +48,8 @@ beforeEach(() => {
 });
 
 /** A guid, or with another first digit a sync_id, that is easy to draw again. */
-const guid = (n: number, digit = 'a') => `${digit}0000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
+const guid = (n: number, digit = 'a') =>
+  `${digit}0000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 const feed = (n: number) => `https://podcast.example/${n}`;
 const episode = (n: number) => ({
   episodeGuid: `episode ${n}`,
@@ -61,11 +63,21 @@ const [n, few] = [fc.nat(9), fc.nat(5)];
 const step = fc.oneof(
   fc.record({ do: fc.constant('post' as const), feed: n, guid: fc.option(n, { freq: 3 }) }),
   fc
-    .record({ do: fc.constant('patch' as const), guid: few, newGuid: fc.option(n), newFeed: fc.option(n) })
+    .record({
+      do: fc.constant('patch' as const),
+      guid: few,
+      newGuid: fc.option(n),
+      newFeed: fc.option(n),
+    })
     .filter(({ newGuid, newFeed }) => newGuid !== null || newFeed !== null),
   fc.record({ do: fc.constant('delete' as const), guid: few, process: fc.boolean() }),
   ...[1, 2, 3].map(() =>
-    fc.record({ do: fc.constant('upload' as const), guid: few, episode: few, syncId: fc.option(n) }),
+    fc.record({
+      do: fc.constant('upload' as const),
+      guid: few,
+      episode: few,
+      syncId: fc.option(n),
+    }),
   ),
 );
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
@@ -79,18 +91,29 @@ const deletions = [0, 1].flatMap((name): Step[] => [
 /** Has all feed URLs that a user may have; the guids derived from some have no room any more. */
 const moves: Step[] = [
   { do: 'post', feed: 0, guid: 0 },
-  ...[1, 2, 3, 4, 5, 6, 7].map((newFeed): Step => ({ do: 'patch', guid: 0, newGuid: null, newFeed })),
+  ...[1, 2, 3, 4, 5, 6, 7].map((newFeed): Step => ({
+    do: 'patch',
+    guid: 0,
+    newGuid: null,
+    newFeed,
+  })),
 ];
 
 /** Has all guid changes that a user may have, each back to an earlier guid. */
 const renames: Step[] = [
   { do: 'post', feed: 0, guid: 0 },
-  ...[1, 0, 1, 0, 1, 0, 1, 0].map((newGuid): Step => ({ do: 'patch', guid: 0, newGuid, newFeed: null })),
+  ...[1, 0, 1, 0, 1, 0, 1, 0].map((newGuid): Step => ({
+    do: 'patch',
+    guid: 0,
+    newGuid,
+    newFeed: null,
+  })),
 ];
 
 /** What the user has, counted plainly. */
 async function counts() {
-  const of = (table: string, where = 'true') => `(SELECT count(*)::int FROM ${table} WHERE user_id = $1 AND ${where})`;
+  const of = (table: string, where = 'true') =>
+    `(SELECT count(*)::int FROM ${table} WHERE user_id = $1 AND ${where})`;
   const total = (column: string, name: string) =>
     `coalesce((SELECT ${column}::int FROM subscription.totals WHERE user_id = $1), 0) AS "${name}"`;
   const { rows } = await worker.owner.query<Record<string, number>>(
@@ -135,8 +158,14 @@ const totals = [
 /** Does it. @returns the codes of entries that failed; a PATCH beyond a quota is invalid. */
 async function run(does: Step): Promise<string[]> {
   if (does.do === 'post') {
-    const entry = { feed_url: feed(does.feed), ...(does.guid !== null && { guid: guid(does.guid) }) };
-    const reply = await subscriptions.subscribe({ userId, body: { subscriptions: [entry] } }, call());
+    const entry = {
+      feed_url: feed(does.feed),
+      ...(does.guid !== null && { guid: guid(does.guid) }),
+    };
+    const reply = await subscriptions.subscribe(
+      { userId, body: { subscriptions: [entry] } },
+      call(),
+    );
     return contentOf(reply, subscribedSchema).failure.map(({ code }) => code);
   }
   if (does.do === 'upload') {
@@ -149,7 +178,10 @@ async function run(does: Step): Promise<string[]> {
     if (does.do === 'patch') {
       const newGuid = does.newGuid === null ? {} : { newGuid: guid(does.newGuid) };
       const newFeedUrl = does.newFeed === null ? {} : { newFeedUrl: feed(does.newFeed) };
-      await subscriptions.update({ userId, guid: guid(does.guid), ...newGuid, ...newFeedUrl }, call());
+      await subscriptions.update(
+        { userId, guid: guid(does.guid), ...newGuid, ...newFeedUrl },
+        call(),
+      );
     } else {
       const deletionId = await worker.request(userId, guid(does.guid));
       if (does.process) await worker.service.process({ userId, deletionId });
@@ -178,7 +210,10 @@ it(
           for (const [what, total] of totals)
             expect({ what, total: after[total] }).toEqual({ what, total: after[what] });
           for (const [what, limit] of Object.entries(most)) {
-            expect({ what, count: after[what] }).toEqual({ what, count: Math.min(after[what] ?? 0, limit) });
+            expect({ what, count: after[what] }).toEqual({
+              what,
+              count: Math.min(after[what] ?? 0, limit),
+            });
             if (after[what] === limit) reached.add(what);
           }
           if (!failed.includes('limit_reached')) continue;
@@ -186,19 +221,36 @@ it(
           expect(after).toEqual(before);
         }
       }),
-      { examples: [[deletions], [moves], [renames]], numRuns: full ? 103 : 18, maxSkipsPerRun: 0, endOnFailure: true },
+      {
+        examples: [[deletions], [moves], [renames]],
+        numRuns: full ? 103 : 18,
+        maxSkipsPerRun: 0,
+        endOnFailure: true,
+      },
     );
     console.log(`reached: ${[...reached].join(', ')}`);
     expect([...reached]).toEqual(
-      expect.arrayContaining(['live', 'guids', 'guidChanges', 'urls', 'tombstones', 'records', 'episodes', 'aliases']),
+      expect.arrayContaining([
+        'live',
+        'guids',
+        'guidChanges',
+        'urls',
+        'tombstones',
+        'records',
+        'episodes',
+        'aliases',
+      ]),
     );
   },
 );
 
 it('concurrent requests of a user together stay within the quotas', async () => {
-  const entries = (from: number) => [1, 2, 3].map((more) => ({ feed_url: feed(from + more), guid: randomUUID() }));
+  const entries = (from: number) =>
+    [1, 2, 3].map((more) => ({ feed_url: feed(from + more), guid: randomUUID() }));
   const replies = await Promise.all(
-    [10, 20, 30, 40].map((from) => subscriptions.subscribe({ userId, body: { subscriptions: entries(from) } }, call())),
+    [10, 20, 30, 40].map((from) =>
+      subscriptions.subscribe({ userId, body: { subscriptions: entries(from) } }, call()),
+    ),
   );
   const added = replies.flatMap((reply) => contentOf(reply, subscribedSchema).success);
   expect(added).toHaveLength(quotas.QUOTA_LIVE_SUBSCRIPTIONS);

@@ -7,7 +7,8 @@ const limitMs = 120_000;
 const services: readonly Exclude<App, 'gateway'>[] = ['subscription', 'episode', 'deletion-worker'];
 
 let stack: AppStack;
-const open = async () => void (stack = await AppStack.open({ durablePostgres: true, ownQueue: true }));
+const open = async () =>
+  void (stack = await AppStack.open({ durablePostgres: true, ownQueue: true }));
 
 describe('a replica that loses Postgres', { timeout: limitMs }, () => {
   let proxy: TcpProxy;
@@ -30,11 +31,14 @@ describe('a replica that loses Postgres', { timeout: limitMs }, () => {
     const device = await stack.device(gateway!);
     const list = async () => (await device.send('GET', '/subscriptions')).status;
     const handled = async () => {
-      const text = await (await fetch(`http://127.0.0.1:${String(lonely!.facts['opsPort'])}/metrics`)).text();
+      const text = await (
+        await fetch(`http://127.0.0.1:${String(lonely!.facts['opsPort'])}/metrics`)
+      ).text();
       return Number(/^podcast_sync_transport_handled_total (\d+)/m.exec(text)?.[1]);
     };
     const many = () => Promise.all(Array.from({ length: 40 }, list));
-    const readyz = async () => (await fetch(`http://127.0.0.1:${String(lonely!.facts['opsPort'])}/readyz`)).status;
+    const readyz = async () =>
+      (await fetch(`http://127.0.0.1:${String(lonely!.facts['opsPort'])}/readyz`)).status;
     await eventually(async () => {
       await many();
       expect(await handled()).toBeGreaterThan(0);

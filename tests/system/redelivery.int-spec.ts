@@ -2,7 +2,14 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDataSource, Database } from '#database';
 import { connectRedis, redisConfig } from '#redis';
-import { AppStack, type AppProcess, type Device, type DeviceAnswer, eventually, TcpProxy } from '#testing';
+import {
+  AppStack,
+  type AppProcess,
+  type Device,
+  type DeviceAnswer,
+  eventually,
+  TcpProxy,
+} from '#testing';
 import { episodeConfig } from '../../apps/episode/src/episode.config.js';
 import { EpisodeService } from '../../apps/episode/src/episode.service.js';
 import { subscriptionConfig } from '../../apps/subscription/src/subscription.config.js';
@@ -28,18 +35,26 @@ interface Case {
 
 const feed = 'https://example.org/feed';
 const post = (device: Device, key?: string) =>
-  device.send<Subscribed>('POST', '/subscriptions', { body: { subscriptions: [{ feed_url: feed }] }, key });
+  device.send<Subscribed>('POST', '/subscriptions', {
+    body: { subscriptions: [{ feed_url: feed }] },
+    key,
+  });
 /** Equal client times: whichever is applied later stands. */
 const timestamp = '2026-01-02T00:00:00Z';
 const upload = (device: Device, podcast_guid: string) => {
-  const episodes = [{ podcast_guid, episode_guid: 'one', playback_position: { value: 40, timestamp } }];
+  const episodes = [
+    { podcast_guid, episode_guid: 'one', playback_position: { value: 40, timestamp } },
+  ];
   return device.send('POST', '/episodes', { body: { episodes } });
 };
 const isSubscribed = async (device: Device, guid: string) =>
   (await device.send('GET', `/subscriptions/${guid}`)).body['is_subscribed'];
 
 const position = async (device: Device) => {
-  const { body } = await device.send<{ episodes: { playback_position: { value: number } }[] }>('GET', '/episodes');
+  const { body } = await device.send<{ episodes: { playback_position: { value: number } }[] }>(
+    'GET',
+    '/episodes',
+  );
   return body.episodes.map((episode) => episode.playback_position.value)[0];
 };
 
@@ -59,7 +74,11 @@ const cases: readonly Case[] = [
     keyless: true,
     send: (device, guid) => upload(device, guid),
     other: (userId, podcastGuid) => {
-      const entry = { podcast_guid: podcastGuid, episode_guid: 'one', playback_position: { value: 90, timestamp } };
+      const entry = {
+        podcast_guid: podcastGuid,
+        episode_guid: 'one',
+        playback_position: { value: 90, timestamp },
+      };
       return episodes.upload({ userId, body: { episodes: [entry] } }, call());
     },
     read: position,
@@ -89,10 +108,15 @@ beforeAll(async () => {
     return databases.at(-1)!;
   };
   const DATABASE_URL = 'postgres://database';
-  subscriptions = new SubscriptionService(await open('subscription'), subscriptionConfig.parse({ DATABASE_URL }));
+  subscriptions = new SubscriptionService(
+    await open('subscription'),
+    subscriptionConfig.parse({ DATABASE_URL }),
+  );
   episodes = new EpisodeService(await open('episode'), episodeConfig.parse({ DATABASE_URL }));
   database = new pg.Pool({ connectionString: stack.postgres.url });
-  redis = connectRedis(redisConfig.parse({ REDIS_URL: stack.redis.url }), { enableOfflineQueue: true });
+  redis = connectRedis(redisConfig.parse({ REDIS_URL: stack.redis.url }), {
+    enableOfflineQueue: true,
+  });
 });
 
 afterAll(async () => {
@@ -131,14 +155,19 @@ const committed = `SELECT a.answer FROM sync.request r LEFT JOIN sync.answer a U
 
 /** All values of a JSON document. */
 function leaves(document: unknown): unknown[] {
-  return typeof document === 'object' && document !== null ? Object.values(document).flatMap(leaves) : [document];
+  return typeof document === 'object' && document !== null
+    ? Object.values(document).flatMap(leaves)
+    : [document];
 }
 
 /** A replica whose connection to Redis the test can cut. */
 async function replicaOnWire(app: Service): Promise<{ replica: AppProcess; wire: TcpProxy }> {
   const wire = await TcpProxy.to(stack.redis.url);
   wires.push(wire);
-  const [replica] = await stack.start([app], { REDIS_URL: wire.url, QUEUE_REDIS_URL: stack.redis.url });
+  const [replica] = await stack.start([app], {
+    REDIS_URL: wire.url,
+    QUEUE_REDIS_URL: stack.redis.url,
+  });
   return { replica: replica!, wire };
 }
 
@@ -147,7 +176,9 @@ async function silence(wire: TcpProxy): Promise<void> {
   wire.hold();
   await eventually(async () => {
     const clients = String(await redis.client('LIST')).split('\n');
-    const waiting = clients.filter((client) => wire.ports.some((port) => client.includes(`addr=127.0.0.1:${port} `)));
+    const waiting = clients.filter((client) =>
+      wire.ports.some((port) => client.includes(`addr=127.0.0.1:${port} `)),
+    );
     expect(waiting.filter((client) => /flags=\S*b/.test(client))).toEqual([]);
   });
 }
@@ -156,7 +187,10 @@ async function silence(wire: TcpProxy): Promise<void> {
  * Of two replicas, one gets the write and commits it, but its answer never reaches Redis: the replica is cut off, and
  * killed or suspended. Another device writes. Then the other replica takes the request over and answers it.
  */
-async function play({ app, send, keyless, other, read, stands }: Case, fault: 'kill' | 'pause'): Promise<void> {
+async function play(
+  { app, send, keyless, other, read, stands }: Case,
+  fault: 'kill' | 'pause',
+): Promise<void> {
   const phone = await stack.device(gateway);
   const guid = (await post(phone)).body.success[0]!.guid;
   const [first, second] = await Promise.all([replicaOnWire(app), replicaOnWire(app)]);
@@ -170,7 +204,10 @@ async function play({ app, send, keyless, other, read, stands }: Case, fault: 'k
     await row(waitsForClock, [app]);
     await silence(first.wire);
     await release();
-    const { answer } = await row<{ answer: { json: unknown } | { reply: unknown } | null }>(committed, [phone.user]);
+    const { answer } = await row<{ answer: { json: unknown } | { reply: unknown } | null }>(
+      committed,
+      [phone.user],
+    );
     expect(answer === null).toBe(keyless ?? false);
     if (fault === 'kill') await first.replica.kill();
     else first.replica.pause();

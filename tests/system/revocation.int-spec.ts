@@ -45,7 +45,9 @@ async function accounts(...args: string[]): Promise<string> {
     PUBLIC_URL: origin,
   };
   const script = join(repository, 'dist', 'programs', 'podcast-sync.js');
-  return (await promisify(execFile)(process.execPath, [script, 'accounts', ...args], { env })).stdout.trim();
+  return (
+    await promisify(execFile)(process.execPath, [script, 'accounts', ...args], { env })
+  ).stdout.trim();
 }
 
 /** Somebody with an account, signed in. */
@@ -56,22 +58,30 @@ async function somebody(name: string): Promise<Person> {
 }
 
 async function issuer(path: string, form: Record<string, string>): Promise<Record<string, string>> {
-  return (await (await fetch(origin + path, { method: 'POST', body: new URLSearchParams(form) })).json()) as Record<
-    string,
-    string
-  >;
+  return (await (
+    await fetch(origin + path, { method: 'POST', body: new URLSearchParams(form) })
+  ).json()) as Record<string, string>;
 }
 
 /** The access token of an app that a person has just allowed. */
 async function accessToken(person: Person): Promise<string> {
-  const { device_code = '', user_code = '' } = await issuer('/device/auth', { ...cli, scope: 'read:subscriptions' });
+  const { device_code = '', user_code = '' } = await issuer('/device/auth', {
+    ...cli,
+    scope: 'read:subscriptions',
+  });
   await person.submit('/device', { user_code, decision: 'allow' });
-  const { access_token = '' } = await issuer('/token', { ...cli, grant_type: deviceGrant, device_code });
+  const { access_token = '' } = await issuer('/token', {
+    ...cli,
+    grant_type: deviceGrant,
+    device_code,
+  });
   return access_token;
 }
 
 async function appPassword(person: Person): Promise<string> {
-  return shownSecret(await person.submit('/app-passwords', { label: 'a phone', rights: 'all', expires: 'never' }));
+  return shownSecret(
+    await person.submit('/app-passwords', { label: 'a phone', rights: 'all', expires: 'never' }),
+  );
 }
 
 /** The id of the only thing that the person's page ends by such a form. */
@@ -82,15 +92,22 @@ async function idOf(person: Person, action: string): Promise<string> {
 
 const status = async (gateway: AppProcess, credential: string) => {
   const headers = { authorization: `Bearer ${credential}` };
-  return (await fetch(`http://127.0.0.1:${String(gateway.facts['port'])}/subscriptions`, { headers })).status;
+  return (
+    await fetch(`http://127.0.0.1:${String(gateway.facts['port'])}/subscriptions`, { headers })
+  ).status;
 };
-const everywhere = (credential: string) => Promise.all(gateways.map((gateway) => status(gateway, credential)));
+const everywhere = (credential: string) =>
+  Promise.all(gateways.map((gateway) => status(gateway, credential)));
 
 /** Waits until every gateway refuses a credential, and says how long that took. */
 async function refusedEverywhere(what: string, credential: string): Promise<void> {
   const begun = performance.now();
-  await eventually(async () => expect(await everywhere(credential)).toEqual([401, 401]), { timeout: 10_000 });
-  console.log(`${what}: refused by both gateways after ${Math.round(performance.now() - begun)} ms`);
+  await eventually(async () => expect(await everywhere(credential)).toEqual([401, 401]), {
+    timeout: 10_000,
+  });
+  console.log(
+    `${what}: refused by both gateways after ${Math.round(performance.now() - begun)} ms`,
+  );
 }
 
 describe('every gateway refuses within a second', () => {
@@ -105,8 +122,12 @@ describe('every gateway refuses within a second', () => {
   it('an app password that its person has revoked, and nothing else', async () => {
     const person = await somebody('revokes-a-password');
     const [token, secret] = [await accessToken(person), await appPassword(person)];
-    expect([await everywhere(token), await everywhere(secret)].flat()).toEqual([200, 200, 200, 200]);
-    await person.submit('/app-passwords/revoke', { id: await idOf(person, '/app-passwords/revoke') });
+    expect([await everywhere(token), await everywhere(secret)].flat()).toEqual([
+      200, 200, 200, 200,
+    ]);
+    await person.submit('/app-passwords/revoke', {
+      id: await idOf(person, '/app-passwords/revoke'),
+    });
     await refusedEverywhere('an app password', secret);
     expect(await everywhere(token)).toEqual([200, 200]);
   });
@@ -114,7 +135,9 @@ describe('every gateway refuses within a second', () => {
   it('whatever a person has who is disabled', async () => {
     const person = await somebody('is-disabled');
     const [token, secret] = [await accessToken(person), await appPassword(person)];
-    expect([await everywhere(token), await everywhere(secret)].flat()).toEqual([200, 200, 200, 200]);
+    expect([await everywhere(token), await everywhere(secret)].flat()).toEqual([
+      200, 200, 200, 200,
+    ]);
     await accounts('disable', 'is-disabled');
     await refusedEverywhere('a token', token);
     await refusedEverywhere('an app password', secret);

@@ -30,16 +30,29 @@ describe('a rolling restart', () => {
     const left: AppProcess[] = [];
     try {
       for (const round of rounds) {
-        const leaving = round.map((app) => old.find((process) => process.app === app && !left.includes(process))!);
+        const leaving = round.map((app) =>
+          old.find((process) => process.app === app && !left.includes(process))!,
+        );
         await Promise.all(leaving.map(replace));
         left.push(...leaving);
       }
     } finally {
       load.stop();
     }
-    const { errors, timeouts, non2xx, latency, duration, requests: sent, statusCodeStats } = await load.result;
+    const {
+      errors,
+      timeouts,
+      non2xx,
+      latency,
+      duration,
+      requests: sent,
+      statusCodeStats,
+    } = await load.result;
     balancer.close();
-    console.info(`${sent.total} requests in ${duration} s, the slowest took ${latency.max} ms`, statusCodeStats);
+    console.info(
+      `${sent.total} requests in ${duration} s, the slowest took ${latency.max} ms`,
+      statusCodeStats,
+    );
     expect({ errors, timeouts, non2xx }).toEqual({ errors: 0, timeouts: 0, non2xx: 0 });
     // Deletions are the last of five kinds of request that alternate.
     expect(statusCodeStats?.['202']?.count).toBeGreaterThan(10);
@@ -48,10 +61,15 @@ describe('a rolling restart', () => {
 });
 
 /** Puts load on the system until it is stopped. */
-function startLoad(options: autocannon.Options): { stop(): void; result: Promise<autocannon.Result> } {
+function startLoad(options: autocannon.Options): {
+  stop(): void;
+  result: Promise<autocannon.Result>;
+} {
   let load: autocannon.Instance | undefined;
   const result = new Promise<autocannon.Result>((resolve, reject) => {
-    load = autocannon(options, (error, measured) => (error ? reject(error as Error) : resolve(measured)));
+    load = autocannon(options, (error, measured) =>
+      error ? reject(error as Error) : resolve(measured),
+    );
   });
   return { stop: () => load?.stop(), result };
 }
@@ -74,7 +92,9 @@ async function requests(gateway: AppProcess): Promise<Omit<autocannon.Options, '
         headers: json,
         setupRequest: (request) => ({
           ...request,
-          body: JSON.stringify({ subscriptions: [{ feed_url: `https://podcast.example/${count++}` }] }),
+          body: JSON.stringify({
+            subscriptions: [{ feed_url: `https://podcast.example/${count++}` }],
+          }),
         }),
         onResponse: (_status, body, context) => {
           const { success } = JSON.parse(body) as { success?: { guid: string }[] };
@@ -88,7 +108,9 @@ async function requests(gateway: AppProcess): Promise<Omit<autocannon.Options, '
         setupRequest: (request, context) => ({
           ...request,
           body: JSON.stringify({
-            episodes: [{ podcast_guid: (context as { guid: string }).guid, episode_guid: 'e', title: 't' }],
+            episodes: [
+              { podcast_guid: (context as { guid: string }).guid, episode_guid: 'e', title: 't' },
+            ],
           }),
         }),
       },

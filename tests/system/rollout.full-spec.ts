@@ -1,6 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type App, AppStack, eventually, migrate } from '#testing';
-import { asOwner, countedOn, ended, endWell, healed, trafficAt } from './testing/readiness.world.js';
+import {
+  asOwner,
+  countedOn,
+  ended,
+  endWell,
+  healed,
+  trafficAt,
+} from './testing/readiness.world.js';
 
 /** A deletion that a fault interrupts is sent again after half a minute. */
 const limitMs = 240_000;
@@ -12,7 +19,8 @@ const first = 'CreateDeletion1763715603000';
 const twoOfEach = [...services, ...services];
 
 let stack: AppStack;
-const open = async () => void (stack = await AppStack.open({ durablePostgres: true, ownQueue: true }));
+const open = async () =>
+  void (stack = await AppStack.open({ durablePostgres: true, ownQueue: true }));
 
 describe('a rollout', { timeout: limitMs }, () => {
   beforeAll(open);
@@ -73,7 +81,10 @@ describe('a rollout', { timeout: limitMs }, () => {
         await eventually(() => owner.query(back));
         await traffic.goOn();
       });
-    await wait('ALTER TABLE episode.episodes RENAME TO later', 'ALTER TABLE episode.later RENAME TO episodes');
+    await wait(
+      'ALTER TABLE episode.episodes RENAME TO later',
+      'ALTER TABLE episode.later RENAME TO episodes',
+    );
     await wait(
       'REVOKE USAGE ON SCHEMA episode FROM podcast_sync_deletion_group, podcast_sync_episode_group',
       'GRANT USAGE ON SCHEMA episode TO podcast_sync_deletion_group, podcast_sync_episode_group',

@@ -63,10 +63,20 @@ afterAll(async () => {
 const password = 'a sentence that nobody guesses';
 const hashOf = (secret: string) => createHash('sha256').update(secret).digest('base64url');
 const status = async (token: string) =>
-  (await fetch(`${system.baseUrl}/subscriptions`, { headers: { authorization: `Bearer ${token}` } })).status;
+  (
+    await fetch(`${system.baseUrl}/subscriptions`, {
+      headers: { authorization: `Bearer ${token}` },
+    })
+  ).status;
 
-async function issuer<Answer = Record<string, string>>(path: string, form: Record<string, string>): Promise<Answer> {
-  const answer = await fetch(system.baseUrl + path, { method: 'POST', body: new URLSearchParams(form) });
+async function issuer<Answer = Record<string, string>>(
+  path: string,
+  form: Record<string, string>,
+): Promise<Answer> {
+  const answer = await fetch(system.baseUrl + path, {
+    method: 'POST',
+    body: new URLSearchParams(form),
+  });
   return (await answer.json()) as Answer;
 }
 
@@ -78,10 +88,14 @@ async function signInAndSecure(person: Person): Promise<void> {
   const key = shownSecret(await person.read('/totp')).replaceAll(' ', '');
   await person.submit('/totp', { code: new TOTP({ secret: Secret.fromBase32(key) }).generate() });
   const page = await person.submit('/recovery-codes', {});
-  const codes = [...page.matchAll(/<li[^>]*>([^<]+)<\/li>/g)].map(([, code]) => (code ?? '').trim());
+  const codes = [...page.matchAll(/<li[^>]*>([^<]+)<\/li>/g)].map(([, code]) =>
+    (code ?? '').trim(),
+  );
   Object.assign(secrets, { password: [password], key: [key], cookies: person.cookies });
   secrets['link'] = [new URL(system.firstLink).pathname.split('/').at(-1) ?? ''];
-  secrets['codes'] = codes.filter((code) => code.length >= 16).flatMap((code) => [code, code.replaceAll('-', '')]);
+  secrets['codes'] = codes
+    .filter((code) => code.length >= 16)
+    .flatMap((code) => [code, code.replaceAll('-', '')]);
 }
 
 /** An address of the person, proven by the link of a mail to it. */
@@ -110,26 +124,51 @@ async function useAppPassword(person: Person): Promise<void> {
 /** A device code that the person allows, a refresh, and its end. */
 async function useDevice(person: Person): Promise<void> {
   const app = { client_id: 'podcast-sync-cli' };
-  const device = await issuer('/device/auth', { ...app, scope: 'openid offline_access read:subscriptions' });
+  const device = await issuer('/device/auth', {
+    ...app,
+    scope: 'openid offline_access read:subscriptions',
+  });
   const { device_code = '', user_code = '' } = device;
   await person.submit('/device', { user_code, decision: 'allow' });
   const grant_type = 'urn:ietf:params:oauth:grant-type:device_code';
   const first = await issuer('/token', { ...app, grant_type, device_code });
   const { refresh_token = '' } = first;
   const second = await issuer('/token', { ...app, grant_type: 'refresh_token', refresh_token });
-  expect([await status(first['access_token'] ?? ''), await status(second['access_token'] ?? '')]).toEqual([200, 200]);
-  const tokens = [first, second].flatMap((each) => [each['access_token'] ?? '', each['refresh_token'] ?? '']);
+  expect([
+    await status(first['access_token'] ?? ''),
+    await status(second['access_token'] ?? ''),
+  ]).toEqual([200, 200]);
+  const tokens = [first, second].flatMap((each) => [
+    each['access_token'] ?? '',
+    each['refresh_token'] ?? '',
+  ]);
   Object.assign(secrets, { 'device code': [device_code], 'user code': [user_code], tokens });
 }
 
 /** A login flow as a facade begins it, allowed and polled. */
 async function useLoginFlow(person: Person): Promise<void> {
-  const [poll, login] = [randomBytes(32).toString('base64url'), randomBytes(32).toString('base64url')] as const;
+  const [poll, login] = [
+    randomBytes(32).toString('base64url'),
+    randomBytes(32).toString('base64url'),
+  ] as const;
   const connect = () => redis.duplicate();
-  const services = new StreamClient({ connect, log: createLog('test', 'silent'), services: ['account'] });
+  const services = new StreamClient({
+    connect,
+    log: createLog('test', 'silent'),
+    services: ['account'],
+  });
   await services.connect();
-  const request = { pollHash: hashOf(poll), loginHash: hashOf(login), userAgent: 'An app', address: '192.0.2.1' };
-  await services.call(beginLogin, { ...request, server: system.baseUrl }, { requestId: 'login-flow' });
+  const request = {
+    pollHash: hashOf(poll),
+    loginHash: hashOf(login),
+    userAgent: 'An app',
+    address: '192.0.2.1',
+  };
+  await services.call(
+    beginLogin,
+    { ...request, server: system.baseUrl },
+    { requestId: 'login-flow' },
+  );
   await services.close();
   await person.submit(`/login/v2/flow/${login}`, { decision: 'allow' });
   const { appPassword = '' } = await issuer('/login/v2/poll', { token: poll });
@@ -140,8 +179,17 @@ async function useLoginFlow(person: Person): Promise<void> {
 /** An app of one's own by code and PKCE, as the first one to register here. */
 async function useApp(person: Person): Promise<void> {
   const insecure = { execute: [client.allowInsecureRequests] };
-  const metadata = { client_name: 'An app', redirect_uris: [redirectUri], token_endpoint_auth_method: 'none' };
-  const app = await client.dynamicClientRegistration(new URL(system.baseUrl), metadata, client.None(), insecure);
+  const metadata = {
+    client_name: 'An app',
+    redirect_uris: [redirectUri],
+    token_endpoint_auth_method: 'none',
+  };
+  const app = await client.dynamicClientRegistration(
+    new URL(system.baseUrl),
+    metadata,
+    client.None(),
+    insecure,
+  );
   const { url, checks } = await authorization(app, { resource: system.baseUrl });
   const asked = await person.follow(url.href);
   const page = await person.submit(asked.pathname, { decision: 'allow' });
@@ -157,7 +205,11 @@ async function useApp(person: Person): Promise<void> {
 async function useOperatorsLinks(): Promise<void> {
   const data = join(root, 'data');
   const made = async (...args: string[]) => {
-    const { stdout, stderr } = await callProgram(podcastSync, ['accounts', ...args, '--data', data], {});
+    const { stdout, stderr } = await callProgram(
+      podcastSync,
+      ['accounts', ...args, '--data', data],
+      {},
+    );
     expect(stderr).toBe('');
     return new URL(stdout.trim()).pathname;
   };
@@ -169,7 +221,13 @@ async function useOperatorsLinks(): Promise<void> {
   secrets['links'] = [invitation, reset].map((path) => path.split('/').at(-1) ?? '');
   secrets['passwords of ben'] = [`${password} of ben`, `${password} of ben, a new one`];
   const program = join(repository, 'dist', 'programs', 'podcast-sync.js');
-  const printed = await promisify(execFile)(process.execPath, [program, 'token', 'ann', '--data', data]);
+  const printed = await promisify(execFile)(process.execPath, [
+    program,
+    'token',
+    'ann',
+    '--data',
+    data,
+  ]);
   expect(await status(printed.stdout.trim())).toBe(200);
   secrets['podcast-sync token'] = [printed.stdout.trim()];
 }
@@ -188,9 +246,12 @@ it('no secret of people or apps crosses Redis in clear', async () => {
   await eventually(() => expect(commands.some((command) => command.includes(last))).toBe(true));
 
   const all = Object.entries(secrets);
-  expect(all.map(([what, values]) => [what, values.length > 0 && values.every((value) => value.length >= 8)])).toEqual(
-    all.map(([what]) => [what, true]),
-  );
+  expect(
+    all.map(([what, values]) => [
+      what,
+      values.length > 0 && values.every((value) => value.length >= 8),
+    ]),
+  ).toEqual(all.map(([what]) => [what, true]));
   const said = commands.join('\n');
   const forms = (value: string) =>
     [
@@ -200,6 +261,8 @@ it('no secret of people or apps crosses Redis in clear', async () => {
       Buffer.from(value).toString('base64url'),
       Buffer.from(value).toString('hex'),
     ].map((form) => form.replace(/=+$/, ''));
-  const found = all.filter(([, values]) => values.some((value) => forms(value).some((form) => said.includes(form))));
+  const found = all.filter(([, values]) =>
+    values.some((value) => forms(value).some((form) => said.includes(form))),
+  );
   expect(found.map(([what]) => what)).toEqual([]);
 });

@@ -65,7 +65,9 @@ describe('every statement but those of all users', () => {
         ([, called = '', first]) => ({ name, called, first }),
       ),
     );
-    const others = calls.filter(({ called, first }) => reading.has(called) && !(reading.get(called) && first === '$1'));
+    const others = calls.filter(
+      ({ called, first }) => reading.has(called) && !(reading.get(called) && first === '$1'),
+    );
     expect(others).toEqual([]);
   });
 });

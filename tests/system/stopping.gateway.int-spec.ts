@@ -42,7 +42,11 @@ describe('a stopping gateway', () => {
     const head = `Host: x\nAuthorization: Bearer ${token}\n`;
     const connection = rawConnection(port);
     const answers = async (count: number) =>
-      eventually(() => expect(connection.answers().filter((text) => text.includes('\r\n\r\n'))).toHaveLength(count));
+      eventually(() =>
+        expect(connection.answers().filter((text) => text.includes('\r\n\r\n'))).toHaveLength(
+          count,
+        ),
+      );
 
     const began = performance.now();
     const stopped = gateway.stop();

@@ -30,7 +30,8 @@ function trace(program: string): string {
 }
 
 function packagesIn(modules: string): string[] {
-  const within = (name: string) => readdirSync(join(modules, name)).map((inner) => `${name}/${inner}`);
+  const within = (name: string) =>
+    readdirSync(join(modules, name)).map((inner) => `${name}/${inner}`);
   return readdirSync(modules).flatMap((name) => (name.startsWith('@') ? within(name) : name));
 }
 
@@ -47,14 +48,21 @@ describe('the files of an image are all that it needs, of', () => {
   it('the gateway, with the reference of the API', async () => {
     const [gateway] = await stack.start(['gateway'], opsPort, image);
     const base = `http://127.0.0.1:${String(gateway!.facts['port'])}`;
-    for (const path of ['/openapi.json', '/docs', '/docs/swagger-ui-bundle.js', '/docs/swagger-ui.css'])
+    for (const path of [
+      '/openapi.json',
+      '/docs',
+      '/docs/swagger-ui-bundle.js',
+      '/docs/swagger-ui.css',
+    ])
       expect([path, await status(base + path)]).toEqual([path, 200]);
   });
 
   it('the services', async () => {
     for (const service of ['subscription', 'episode'] as const) {
       const [replica] = await stack.start([service], opsPort, trace(service));
-      expect(await status(`http://127.0.0.1:${String(replica!.facts['opsPort'])}/readyz`)).toBe(200);
+      expect(await status(`http://127.0.0.1:${String(replica!.facts['opsPort'])}/readyz`)).toBe(
+        200,
+      );
     }
   });
 
@@ -67,7 +75,9 @@ describe('the files of an image are all that it needs, of', () => {
     expect(assets.length).toBeGreaterThan(2);
     for (const path of assets) expect([path, await status(base + path)]).toEqual([path, 200]);
     const { components } = JSON.parse(readFileSync(join(files, 'sbom.cdx.json'), 'utf8')) as Sbom;
-    expect(components.map(({ name }) => name)).toEqual(expect.arrayContaining(['preact', '@preact/signals']));
+    expect(components.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['preact', '@preact/signals']),
+    );
   });
 
   it('the edge, with what the gateway and the account app read from disk', () => {
@@ -75,44 +85,65 @@ describe('the files of an image are all that it needs, of', () => {
       readdirSync(files, { recursive: true, encoding: 'utf8' }).filter((path) =>
         /^(dist.console|node_modules)./.test(path),
       );
-    expect(read(trace('edge')).sort()).toEqual([...new Set([...read(image), ...read(trace('account'))])].sort());
+    expect(read(trace('edge')).sort()).toEqual(
+      [...new Set([...read(image), ...read(trace('account'))])].sort(),
+    );
   });
 
   it("the deletion worker, with the queue's board and the operators' command", async () => {
     const files = trace('deletion-worker');
     const password = 'a board for operators';
-    const [worker] = await stack.start(['deletion-worker'], { ...opsPort, QUEUE_BOARD_PASSWORD: password }, files);
-    const headers = { authorization: `Basic ${Buffer.from(`operator:${password}`).toString('base64')}` };
-    const board = await fetch(`http://127.0.0.1:${String(worker!.facts['opsPort'])}/queues`, { headers });
+    const [worker] = await stack.start(
+      ['deletion-worker'],
+      { ...opsPort, QUEUE_BOARD_PASSWORD: password },
+      files,
+    );
+    const headers = {
+      authorization: `Basic ${Buffer.from(`operator:${password}`).toString('base64')}`,
+    };
+    const board = await fetch(`http://127.0.0.1:${String(worker!.facts['opsPort'])}/queues`, {
+      headers,
+    });
     expect([board.status, await board.text()]).toEqual([200, expect.stringContaining('<script')]);
     const env = { PATH: process.env['PATH'], DATABASE_URL: stack.postgres.urls.deletion };
     const command = ['dist/programs/podcast-sync.js', 'deletions', 'list', '--json'];
-    expect(JSON.parse(execFileSync('node', command, { cwd: files, env, encoding: 'utf8' }))).toEqual([]);
+    expect(
+      JSON.parse(execFileSync('node', command, { cwd: files, env, encoding: 'utf8' })),
+    ).toEqual([]);
   });
 });
 
 describe('an image', () => {
   it('of the commands of operators answers for help', () => {
-    const help = execFileSync('node', ['main.js', '--help'], { cwd: trace('podcast-sync'), encoding: 'utf8' });
+    const help = execFileSync('node', ['main.js', '--help'], {
+      cwd: trace('podcast-sync'),
+      encoding: 'utf8',
+    });
     expect(help).toContain('Usage: podcast-sync');
   });
 });
 
 describe("the bill of an image's materials", () => {
   it('is CycloneDX and says which image it is of', () => {
-    expect(sbom).toMatchObject({ bomFormat: 'CycloneDX', metadata: { component: { name: 'podcast-sync/gateway' } } });
+    expect(sbom).toMatchObject({
+      bomFormat: 'CycloneDX',
+      metadata: { component: { name: 'podcast-sync/gateway' } },
+    });
   });
 
   it('names what is in the image, by version and hash, and nothing that is not', () => {
     const names = sbom.components.map(({ name }) => name);
     expect(names).toEqual(expect.arrayContaining(['fastify', 'jose', 'ioredis', '@nestjs/common']));
-    for (const { name, hashes } of sbom.components) expect([name, hashes[0]?.alg]).toEqual([name, 'SHA-512']);
+    for (const { name, hashes } of sbom.components)
+      expect([name, hashes[0]?.alg]).toEqual([name, 'SHA-512']);
     expect(names).toEqual(expect.arrayContaining(packagesIn(join(image, 'node_modules'))));
-    for (const absent of ['@bull-board/ui', 'bullmq', 'rolldown', 'vitest']) expect(names).not.toContain(absent);
+    for (const absent of ['@bull-board/ui', 'bullmq', 'rolldown', 'vitest'])
+      expect(names).not.toContain(absent);
   });
 
   it('says what each part needs of the others, and nothing else', () => {
     const refs = sbom.dependencies.map(({ ref }) => ref);
-    for (const { dependsOn } of sbom.dependencies) expect(refs).toEqual(expect.arrayContaining(dependsOn));
+    for (const { dependsOn } of sbom.dependencies)
+      expect(refs).toEqual(expect.arrayContaining(dependsOn));
   });
 });

@@ -29,8 +29,11 @@ beforeAll(async () => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
-      for (const { resource, scopeSpans } of (JSON.parse(Buffer.concat(chunks).toString()) as Export).resourceSpans) {
-        const app = resource.attributes.find(({ key }) => key === 'service.name')?.value.stringValue ?? '';
+      for (const { resource, scopeSpans } of (
+        JSON.parse(Buffer.concat(chunks).toString()) as Export
+      ).resourceSpans) {
+        const app =
+          resource.attributes.find(({ key }) => key === 'service.name')?.value.stringValue ?? '';
         spans.push(...scopeSpans.flatMap((scope) => scope.spans.map((span) => ({ ...span, app }))));
       }
       response.setHeader('content-type', 'application/json').end('{}');
@@ -46,8 +49,13 @@ afterAll(async () => {
 
 /** The apps and names of a span and everything above it, from the top. */
 function pathTo(span: SentSpan): string[] {
-  const parent = spans.find(({ spanId, traceId }) => spanId === span.parentSpanId && traceId === span.traceId);
-  return [...(parent ? pathTo(parent) : []), `${span.app.replace('podcast-sync-', '')}: ${span.name}`];
+  const parent = spans.find(
+    ({ spanId, traceId }) => spanId === span.parentSpanId && traceId === span.traceId,
+  );
+  return [
+    ...(parent ? pathTo(parent) : []),
+    `${span.app.replace('podcast-sync-', '')}: ${span.name}`,
+  ];
 }
 
 const paths = (traceId: string) =>
@@ -61,7 +69,9 @@ describe('one trace', () => {
     const apps = await stack.start(['gateway', 'subscription', 'deletion-worker'], environment);
     const device = await stack.device(apps[0]!);
     const body = { subscriptions: [{ feed_url: 'https://a.example/feed' }] };
-    const trace = (digit: string) => ({ traceparent: `00-${digit.repeat(32)}-${digit.repeat(16)}-01` });
+    const trace = (digit: string) => ({
+      traceparent: `00-${digit.repeat(32)}-${digit.repeat(16)}-01`,
+    });
     const made = await device.send<{ success: { guid: string }[] }>('POST', '/subscriptions', {
       body,
       headers: trace('a'),
@@ -69,7 +79,9 @@ describe('one trace', () => {
     const path = `/subscriptions/${made.body.success[0]?.guid}`;
     const { deletion_id: id } = (await device.send('DELETE', path, { headers: trace('b') })).body;
     await eventually(async () =>
-      expect((await device.send('GET', `/deletions/${String(id)}`)).body).toMatchObject({ status: 'SUCCESS' }),
+      expect((await device.send('GET', `/deletions/${String(id)}`)).body).toMatchObject({
+        status: 'SUCCESS',
+      }),
     );
     // A process that stops sends its spans first.
     for (const app of apps) await app.stop();
@@ -99,7 +111,9 @@ describe('the log', () => {
   it('names the request that a deletion comes from', async () => {
     const device = await stack.device(gateway);
     const body = { subscriptions: [{ feed_url: 'https://a.example/feed' }] };
-    const made = await device.send<{ success: { guid: string }[] }>('POST', '/subscriptions', { body });
+    const made = await device.send<{ success: { guid: string }[] }>('POST', '/subscriptions', {
+      body,
+    });
     const owner = new pg.Client({ connectionString: stack.postgres.url });
     await owner.connect();
     await owner.query(`
@@ -115,17 +129,26 @@ describe('the log', () => {
 
   it('has one line for a request, under the id that the client gave it and gets back', async () => {
     const device = await stack.device(gateway);
-    const answer = await device.send('GET', '/subscriptions?page=2', { headers: { 'x-request-id': 'mine-1' } });
+    const answer = await device.send('GET', '/subscriptions?page=2', {
+      headers: { 'x-request-id': 'mine-1' },
+    });
     expect(answer.headers.get('x-request-id')).toBe('mine-1');
     await eventually(async () => expect(gateway.output).toContain('"requestId":"mine-1"'));
     const lines = gateway.output.split('\n').filter((line) => line.includes('mine-1'));
     expect(lines).toHaveLength(1);
-    expect(JSON.parse(lines[0]!)).toMatchObject({ method: 'GET', path: '/subscriptions', status: 200, level: 'info' });
+    expect(JSON.parse(lines[0]!)).toMatchObject({
+      method: 'GET',
+      path: '/subscriptions',
+      status: 200,
+      level: 'info',
+    });
   });
 
   it('does not take an id that is not sane', async () => {
     const device = await stack.device(gateway);
-    const answer = await device.send('GET', '/subscriptions', { headers: { 'x-request-id': 'a b' } });
+    const answer = await device.send('GET', '/subscriptions', {
+      headers: { 'x-request-id': 'a b' },
+    });
     expect(answer.headers.get('x-request-id')).toMatch(/^[\da-f-]{36}$/);
   });
 });

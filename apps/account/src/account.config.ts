@@ -22,9 +22,15 @@ export const accountConfig = z.object({
   PUBLIC_URL: z
     .url({ protocol: /^https?$/ })
     .transform((url) => new URL(url).origin)
-    .describe('The origin under which browsers and apps reach this app, also the `iss` of its tokens.'),
-  MAX_IN_FLIGHT: integer(1, 10_000).default(32).describe('Requests of other apps that one replica works on at a time.'),
-  MAX_CALLS: integer(1, 100_000).default(200).describe('Calls that wait for one service at the same time.'),
+    .describe(
+      'The origin under which browsers and apps reach this app, also the `iss` of its tokens.',
+    ),
+  MAX_IN_FLIGHT: integer(1, 10_000)
+    .default(32)
+    .describe('Requests of other apps that one replica works on at a time.'),
+  MAX_CALLS: integer(1, 100_000)
+    .default(200)
+    .describe('Calls that wait for one service at the same time.'),
   ...peopleConfig.shape,
   ...issuerConfig.shape,
   ...relyingPartyConfig.shape,

@@ -1,14 +1,20 @@
 import { countBy, gauge, oneCounter } from '#runtime';
 
 /** Registers the metrics of sign-ins by outcome and of waiting password hashes. */
-export function watchSignIns(read: () => { outcomes: Readonly<Record<string, number>>; waiting: number }): void {
+export function watchSignIns(
+  read: () => { outcomes: Readonly<Record<string, number>>; waiting: number },
+): void {
   countBy(
     'podcast_sync_sign_ins_total',
     'Sign-ins of people by outcome: `signed_in`, `needs_code`, `refused`, `limited`, `busy`.',
     'outcome',
     () => read().outcomes,
   );
-  gauge('podcast_sync_password_hashes_waiting', 'Passwords that wait to be hashed.', () => read().waiting);
+  gauge(
+    'podcast_sync_password_hashes_waiting',
+    'Passwords that wait to be hashed.',
+    () => read().waiting,
+  );
 }
 
 /** Counts token requests by grant type (RFC 6749) and outcome: `issued` or an OAuth error. */

@@ -1,6 +1,13 @@
 import { services } from '#contracts';
 import { watchPool } from '#database';
-import { type BegunApp, type Connections, createHttpAdapter, type HttpApp, openConnections, serveHttp } from '#http';
+import {
+  type BegunApp,
+  type Connections,
+  createHttpAdapter,
+  type HttpApp,
+  openConnections,
+  serveHttp,
+} from '#http';
 import { RevocationWriter, watchRevocations } from '#identity';
 import { connectRedis } from '#redis';
 import type { Log, Running, WaitFor } from '#runtime';
@@ -42,12 +49,15 @@ export async function compose(
   // Callers handle failures of their commands.
   redis.on('error', () => {});
   // With SIGN_IN_ISSUER, the provider registers people.
-  const registration = config.SIGN_IN_ISSUER === undefined ? {} : { REGISTRATION: 'closed' as const };
+  const registration =
+    config.SIGN_IN_ISSUER === undefined ? {} : { REGISTRATION: 'closed' as const };
   const own = { ...config, API_URLS: config.API_URLS ?? [config.PUBLIC_URL], ...registration };
   const module = AccountModule.of({ config: own, log, database, client, redis });
   // Assigned before the first request.
   let issuer: Issuer | undefined;
-  const adapter = await createHttpAdapter(serverOptions(own, log, limits, (request) => issuer?.listener(request)));
+  const adapter = await createHttpAdapter(
+    serverOptions(own, log, limits, (request) => issuer?.listener(request)),
+  );
   await serveConsole(adapter.getInstance());
   const begin = async (nest: NestFastifyApplication): Promise<BegunApp> => {
     nest.useGlobalFilters(new PageFailureFilter(log));
@@ -77,7 +87,11 @@ export async function compose(
 }
 
 function watchPeople(nest: NestFastifyApplication): void {
-  const [signIn, passwords, writer] = [nest.get(SignIn), nest.get(Passwords), nest.get(RevocationWriter)];
+  const [signIn, passwords, writer] = [
+    nest.get(SignIn),
+    nest.get(Passwords),
+    nest.get(RevocationWriter),
+  ];
   watchSignIns(() => ({ outcomes: signIn.outcomes, waiting: passwords.waiting }));
   watchRevocations(() => writer.counts);
 }

@@ -1,4 +1,9 @@
-import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import {
+  Inject,
+  Injectable,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+} from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { Log } from '#runtime';
 import { DataSource } from 'typeorm';
@@ -121,7 +126,10 @@ export class Sweep implements OnApplicationBootstrap, OnApplicationShutdown {
       const removed = await this.sweep();
       if (removed > 0) this.log.debug({ removed }, 'removed what had expired');
     } catch (error) {
-      this.log.warn({ err: error }, 'what has expired could not be removed; the next sweep tries again');
+      this.log.warn(
+        { err: error },
+        'what has expired could not be removed; the next sweep tries again',
+      );
     }
     this.plan();
   }

@@ -6,8 +6,14 @@ import { accountConfig } from '../src/account.config.js';
 import { compose } from '../src/serve.js';
 
 /** Runs an account app in this process, until it is stopped or the fixture is closed. */
-export async function startAccount(fixture: Fixture, variables: Readonly<Record<string, string>>): Promise<ServedApp> {
-  const [log, config] = [createLog('account', 'silent'), loadConfig(accountConfig, { PORT: '0', ...variables })];
+export async function startAccount(
+  fixture: Fixture,
+  variables: Readonly<Record<string, string>>,
+): Promise<ServedApp> {
+  const [log, config] = [
+    createLog('account', 'silent'),
+    loadConfig(accountConfig, { PORT: '0', ...variables }),
+  ];
   return fixture.httpApp(async () => {
     const connections = openConnections(config, log, services);
     return [await compose(config, log, connections, () => {}), { config, log, connections }];

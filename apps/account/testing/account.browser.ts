@@ -1,7 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto';
 import axe from 'axe-core';
 import pg from 'pg';
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+} from 'playwright-core';
 import { freePort } from '#embedded';
 import { type App, AppStack, freshUser } from '#testing';
 
@@ -23,7 +29,8 @@ const args = [
  * Styles that Chromium itself puts into what it says of broken XML that a page has parsed, by their hashes: its policy keeps
  * them out, and nobody sees that document.
  */
-const ofBrokenXml = /ICa0DhwZQJsOd\/Rn0N8H6FdQ71GfNL\+op2zhAQ\+Y4mM=|ZD0chCyBaNHl\+4UwQHJIHGoYhKwMeyCXGgJTKW5\/67E=/;
+const ofBrokenXml =
+  /ICa0DhwZQJsOd\/Rn0N8H6FdQ71GfNL\+op2zhAQ\+Y4mM=|ZD0chCyBaNHl\+4UwQHJIHGoYhKwMeyCXGgJTKW5\/67E=/;
 
 /** How long one step of a browser may take, in milliseconds: they take a tenth of a second. */
 const stepMs = 30_000;
@@ -75,13 +82,17 @@ export class AccountBrowser {
     const page = await context.newPage();
     page.on('console', (message) => {
       const text = message.text();
-      if (/Content Security Policy|Refused to/.test(text) && !ofBrokenXml.test(text)) this.violations.push(text);
+      if (/Content Security Policy|Refused to/.test(text) && !ofBrokenXml.test(text))
+        this.violations.push(text);
     });
     return page;
   }
 
   /** The path of a new link, as the operator or a mail has it. */
-  async link(kind: 'first' | 'invite' | 'reset' | 'verify', of: { accountId?: string; email?: string } = {}) {
+  async link(
+    kind: 'first' | 'invite' | 'reset' | 'verify',
+    of: { accountId?: string; email?: string } = {},
+  ) {
     const secret = randomBytes(32).toString('base64url');
     await this.database.query(
       `INSERT INTO account.links (hash, kind, account_id, email, expires_at)
@@ -102,13 +113,18 @@ export class AccountBrowser {
     await page.locator('[name=password]').fill(password);
     await page.locator('main button').click();
     await page.waitForURL('/');
-    const { rows } = await this.database.query('SELECT id FROM account.accounts WHERE name = $1', [name]);
+    const { rows } = await this.database.query('SELECT id FROM account.accounts WHERE name = $1', [
+      name,
+    ]);
     return { page, name, id: (rows[0] as { id: string }).id };
   }
 
   /** Registers an app, as those do that have never seen this server (RFC 7591). @returns its id. */
   async app(name: string, redirectUri: string): Promise<string> {
-    const answer = await this.post('/reg', JSON.stringify({ client_name: name, redirect_uris: [redirectUri] }));
+    const answer = await this.post(
+      '/reg',
+      JSON.stringify({ client_name: name, redirect_uris: [redirectUri] }),
+    );
     return (answer as { client_id: string }).client_id;
   }
 
@@ -128,7 +144,11 @@ export class AccountBrowser {
   }
 
   /** Begins to sign a device in (RFC 8628, 3.1). */
-  async device(): Promise<{ user_code: string; device_code: string; verification_uri_complete: string }> {
+  async device(): Promise<{
+    user_code: string;
+    device_code: string;
+    verification_uri_complete: string;
+  }> {
     const form = new URLSearchParams({
       client_id: 'podcast-sync-cli',
       scope: 'read:subscriptions write:subscriptions',
@@ -143,10 +163,9 @@ export class AccountBrowser {
 
   /** Begins a login flow, as the process at which apps ask for one. @returns the path for the browser, and the token. */
   async loginFlow(userAgent: string): Promise<{ path: string; token: string }> {
-    const [token, login] = [randomBytes(32), randomBytes(32)].map((bytes) => bytes.toString('base64url')) as [
-      string,
-      string,
-    ];
+    const [token, login] = [randomBytes(32), randomBytes(32)].map((bytes) =>
+      bytes.toString('base64url'),
+    ) as [string, string];
     const hashed = (value: string) => createHash('sha256').update(value).digest();
     await this.database.query(
       `INSERT INTO account.logins (poll_hash, login_hash, user_agent, address, network, server, expires_at)
@@ -158,7 +177,11 @@ export class AccountBrowser {
 
   private async post(path: string, body: string | URLSearchParams): Promise<unknown> {
     const headers = typeof body === 'string' ? { 'content-type': 'application/json' } : undefined;
-    const answer = await fetch(this.origin + path, { method: 'POST', body, ...(headers && { headers }) });
+    const answer = await fetch(this.origin + path, {
+      method: 'POST',
+      body,
+      ...(headers && { headers }),
+    });
     return answer.json();
   }
 

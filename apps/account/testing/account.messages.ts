@@ -12,7 +12,11 @@ export async function openMessages(fixture: Fixture) {
   await owner.connect();
   fixture.onClose(() => owner.end());
   const connect = () => connectRedis(redisConfig.parse({ REDIS_URL: stack.redis.url }));
-  const client = new StreamClient({ connect, log: createLog('test', 'silent'), services: ['account'] });
+  const client = new StreamClient({
+    connect,
+    log: createLog('test', 'silent'),
+    services: ['account'],
+  });
   await client.connect();
   fixture.onClose(() => client.close());
   const send = () => ({ requestId: randomUUID() });

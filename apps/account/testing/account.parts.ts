@@ -50,7 +50,10 @@ export async function startParts(
   ];
   const imports = [
     { module: Foundation, providers: foundation, exports: foundation },
-    TypeOrmModule.forRootAsync({ useFactory: () => ({}), dataSourceFactory: async () => database.dataSource }),
+    TypeOrmModule.forRootAsync({
+      useFactory: () => ({}),
+      dataSourceFactory: async () => database.dataSource,
+    }),
     ...modules,
   ];
   const app = await NestFactory.createApplicationContext(

@@ -14,7 +14,12 @@ export async function registeredApp(
 ): Promise<client.Configuration> {
   return client.dynamicClientRegistration(
     new URL(world.url),
-    { client_name: 'An app', redirect_uris: [redirectUri], token_endpoint_auth_method: 'none', ...metadata },
+    {
+      client_name: 'An app',
+      redirect_uris: [redirectUri],
+      token_endpoint_auth_method: 'none',
+      ...metadata,
+    },
     client.None(),
     insecure,
   );
@@ -68,7 +73,10 @@ export async function allowedApp(
 }
 
 /** The whole way of an app: registration, code and PKCE, the person's consent, tokens. */
-export async function signIn(world: IssuerWorld, options: Parameters<typeof allowedApp>[1] = {}): Promise<SignedIn> {
+export async function signIn(
+  world: IssuerWorld,
+  options: Parameters<typeof allowedApp>[1] = {},
+): Promise<SignedIn> {
   const { accountId, app, answer, checks } = await allowedApp(world, options);
   const tokens = await client.authorizationCodeGrant(app, answer, checks);
   return { accountId, app, tokens, refreshToken: tokens.refresh_token ?? '' };

@@ -18,7 +18,12 @@ export class BrowserVisit {
       ({ path }) => pathname === path || pathname.startsWith(`${path.replace(/\/$/, '')}/`),
     );
     const cookie = sent.map(({ name, value }) => `${name}=${value}`).join('; ');
-    const headers = { accept: 'text/html', ...this.headers, ...(cookie && { cookie }), ...init.headers };
+    const headers = {
+      accept: 'text/html',
+      ...this.headers,
+      ...(cookie && { cookie }),
+      ...init.headers,
+    };
     const response = await fetch(url, { ...init, headers, redirect: 'manual' });
     for (const line of response.headers.getSetCookie()) this.keep(line, pathname);
     return response;
@@ -38,7 +43,9 @@ export class BrowserVisit {
 
   /** Allows or denies at the page of consent. @returns where the app gets its answer. */
   async decide(page: URL, decision: 'allow' | 'deny' = 'allow'): Promise<URL> {
-    const answer = await this.go(`${page.href}${decision === 'deny' ? '?deny' : ''}`, { method: 'POST' });
+    const answer = await this.go(`${page.href}${decision === 'deny' ? '?deny' : ''}`, {
+      method: 'POST',
+    });
     if (!answer.ok) throw new Error(`the decision was answered with ${answer.status}`);
     const forward = (await answer.json()) as string;
     return BrowserVisit.target(await this.go(forward), forward);

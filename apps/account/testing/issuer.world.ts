@@ -5,7 +5,13 @@ import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { KeyFiles } from '#embedded';
-import { createDatabase, startRedisServer, TcpProxy, type TestDatabase, type TestServer } from '#testing';
+import {
+  createDatabase,
+  startRedisServer,
+  TcpProxy,
+  type TestDatabase,
+  type TestServer,
+} from '#testing';
 import pg from 'pg';
 import { accountConfig } from '../src/account.config.js';
 import { Devices } from '../src/issuer/devices.js';
@@ -43,7 +49,10 @@ export class IssuerWorld {
     private readonly settings: Partial<Record<string, string>>,
   ) {}
 
-  static async open(settings: Partial<Record<string, string>> = {}, replicas = 2): Promise<IssuerWorld> {
+  static async open(
+    settings: Partial<Record<string, string>> = {},
+    replicas = 2,
+  ): Promise<IssuerWorld> {
     const [database, redis] = await Promise.all([createDatabase(), startRedisServer()]);
     const owner = new pg.Client({ connectionString: database.ownerUrl });
     await owner.connect();
@@ -73,7 +82,11 @@ export class IssuerWorld {
       ...this.settings,
     });
     // Longer than usual: limits are to be counted there, however busy the machine is.
-    const servers = { databaseUrl: config.DATABASE_URL, redisUrl: this.redis.url, commandTimeout: 10_000 };
+    const servers = {
+      databaseUrl: config.DATABASE_URL,
+      redisUrl: this.redis.url,
+      commandTimeout: 10_000,
+    };
     this.replicas.push(await startParts(config, servers, [IssuerModule]));
   }
 
@@ -85,7 +98,10 @@ export class IssuerWorld {
   /** A person who may sign in. */
   async account(): Promise<string> {
     const id = randomUUID();
-    await this.owner.query('INSERT INTO account.accounts (id, name) VALUES ($1, $2)', [id, `p-${id.slice(0, 8)}`]);
+    await this.owner.query('INSERT INTO account.accounts (id, name) VALUES ($1, $2)', [
+      id,
+      `p-${id.slice(0, 8)}`,
+    ]);
     return id;
   }
 
@@ -112,7 +128,12 @@ export class IssuerWorld {
   private answer(request: IncomingMessage, response: ServerResponse): void {
     const replica = this.replicas[this.turn++ % this.replicas.length] as AccountParts;
     const { url = '/', method = 'GET' } = request;
-    const call = { url, method, ip: String(request.headers[fromAddress] ?? '127.0.0.1'), id: randomUUID() };
+    const call = {
+      url,
+      method,
+      ip: String(request.headers[fromAddress] ?? '127.0.0.1'),
+      id: randomUUID(),
+    };
     const listener = replica.app.get(Issuer).listener(call);
     if (listener) return void listener(request, response);
     void decide(replica, request, response).catch(() => response.writeHead(500).end());
@@ -120,9 +141,14 @@ export class IssuerWorld {
 }
 
 /** What a page does: shows what waits, allows it or not. */
-async function decide(replica: AccountParts, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function decide(
+  replica: AccountParts,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   const { pathname, searchParams } = new URL(request.url ?? '/', 'http://test');
-  const send = (body: unknown) => response.writeHead(body ? 200 : 404).end(JSON.stringify(body ?? null));
+  const send = (body: unknown) =>
+    response.writeHead(body ? 200 : 404).end(JSON.stringify(body ?? null));
   const by = { accountId: String(request.headers[asAccount]), authenticatedAt: new Date() };
   const isNo = searchParams.has('deny');
   if (pathname.startsWith('/interaction/')) {

@@ -20,7 +20,10 @@ export async function codeOn(page: Page): Promise<string> {
 }
 
 /** Opens every page, in each state that looks its own way. The server registers whoever wants, and sends mail. */
-export async function* everyPage(world: AccountBrowser, options: BrowserContextOptions): AsyncGenerator<Step> {
+export async function* everyPage(
+  world: AccountBrowser,
+  options: BrowserContextOptions,
+): AsyncGenerator<Step> {
   yield* strangersPages(world, await world.visitor(options));
   const { page, name, id } = await world.person(options);
   yield* accountPages(world, page, name);
@@ -29,7 +32,14 @@ export async function* everyPage(world: AccountBrowser, options: BrowserContextO
 }
 
 async function* strangersPages(world: AccountBrowser, page: Page): AsyncGenerator<Step> {
-  for (const path of ['/sign-in', '/register', '/forgot', '/recover', '/nothing', '/sign-in?notice=out']) {
+  for (const path of [
+    '/sign-in',
+    '/register',
+    '/forgot',
+    '/recover',
+    '/nothing',
+    '/sign-in?notice=out',
+  ]) {
     await page.goto(path);
     yield { name: path.slice(1).replace('?', '-'), page };
   }
@@ -60,9 +70,21 @@ async function* strangersPages(world: AccountBrowser, page: Page): AsyncGenerato
   yield { name: 'issuer-error', page };
 }
 
-async function* accountPages(world: AccountBrowser, page: Page, name: string): AsyncGenerator<Step> {
+async function* accountPages(
+  world: AccountBrowser,
+  page: Page,
+  name: string,
+): AsyncGenerator<Step> {
   yield { name: 'home-new', page };
-  for (const path of ['password', 'totp', 'recovery-codes', 'app-passwords', 'email', 'erase', 'device']) {
+  for (const path of [
+    'password',
+    'totp',
+    'recovery-codes',
+    'app-passwords',
+    'email',
+    'erase',
+    'device',
+  ]) {
     await page.goto(`/${path}`);
     yield { name: path, page };
   }
@@ -88,7 +110,9 @@ async function* accountPages(world: AccountBrowser, page: Page, name: string): A
   yield { name: 'erase-refused', page };
   await page.goto(`/sign-in?next=/password`);
   yield { name: 'sign-in-again', page };
-  const { rows } = await world.database.query('SELECT id FROM account.accounts WHERE name = $1', [name]);
+  const { rows } = await world.database.query('SELECT id FROM account.accounts WHERE name = $1', [
+    name,
+  ]);
   const { id: accountId } = rows[0] as { id: string };
   await world.database.query(
     `INSERT INTO account.devices (account_id, id, caption, type) VALUES ($1, 'phone-1', 'My phone', 'mobile')`,
@@ -126,7 +150,12 @@ async function* approvalPages(world: AccountBrowser, page: Page): AsyncGenerator
   yield { name: 'login-flow-denied', page };
 }
 
-async function* secondStepPages(world: AccountBrowser, page: Page, name: string, id: string): AsyncGenerator<Step> {
+async function* secondStepPages(
+  world: AccountBrowser,
+  page: Page,
+  name: string,
+  id: string,
+): AsyncGenerator<Step> {
   await page.goto('/totp');
   await page.locator('[name=code]').fill('000000');
   await press(page);

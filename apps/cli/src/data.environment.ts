@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import type { DataFiles } from './command.js';
 
 /** Variables that name a server instead of the given variable. */
-const alternatives: Readonly<Record<string, readonly string[]>> = { REDIS_URL: ['REDIS_SENTINELS', 'REDIS_CLUSTER'] };
+const alternatives: Readonly<Record<string, readonly string[]>> = {
+  REDIS_URL: ['REDIS_SENTINELS', 'REDIS_CLUSTER'],
+};
 
 /** The data directory has no running system. */
 export class NoSystemError extends Error {}
@@ -27,7 +29,11 @@ export function dataEnvironment(
   const missing = Object.entries(files).filter(([name]) => !isSet(name));
   const paths = missing.map(([name, file]) => [name, join(data.directory, file)] as const);
   const absent = paths.find(([, path]) => !existsSync(path));
-  if (!absent) return { ...environment, ...Object.fromEntries(paths.map(([name, path]) => [`${name}_FILE`, path])) };
+  if (!absent)
+    return {
+      ...environment,
+      ...Object.fromEntries(paths.map(([name, path]) => [`${name}_FILE`, path])),
+    };
   const [variable, path] = absent;
   throw new NoSystemError(
     `no system has run on ${data.directory}, as there is no ${path}: say --data DIR, or set ${variable}`,

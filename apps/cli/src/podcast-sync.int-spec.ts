@@ -11,20 +11,32 @@ const { bin, scripts } = JSON.parse(readFileSync(join(repository, 'package.json'
 };
 
 // It takes a tenth of that, as it loads no implementations of commands.
-it.each([['--help'], ['start --help']])('help is there in less than a second: %s', { timeout: 1_000 }, async (line) => {
-  expect(await startProgram('podcast-sync', line.split(' '), {})).toMatchObject({ code: 0, stderr: '' });
-});
+it.each([['--help'], ['start --help']])(
+  'help is there in less than a second: %s',
+  { timeout: 1_000 },
+  async (line) => {
+    expect(await startProgram('podcast-sync', line.split(' '), {})).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
+  },
+);
 
 it('a reader that ends early is no failure', () => {
   const program = join(repository, 'dist', 'programs', 'podcast-sync.js');
-  const exitOf = (script: string) => spawnSync('bash', ['-c', script, 'bash', process.execPath, program]).status;
+  const exitOf = (script: string) =>
+    spawnSync('bash', ['-c', script, 'bash', process.execPath, program]).status;
   expect(exitOf('set -o pipefail; "$1" "$2" --help | true')).toBe(0);
 });
 
 it('is the program of the package, and each script of a command builds it first where nothing is built', () => {
   const program = 'dist/programs/podcast-sync.js';
   expect(bin).toEqual({ 'podcast-sync': program });
-  const ofNpm = commands.map(({ name }) => name).filter((name) => !['start', 'migrate', 'secrets'].includes(name));
+  const ofNpm = commands
+    .map(({ name }) => name)
+    .filter((name) => !['start', 'migrate', 'secrets'].includes(name));
   for (const name of ofNpm)
-    expect(scripts[name]).toBe(`test -f ${program} || npm run -s build >&2; exec node ${program} ${name}`);
+    expect(scripts[name]).toBe(
+      `test -f ${program} || npm run -s build >&2; exec node ${program} ${name}`,
+    );
 });

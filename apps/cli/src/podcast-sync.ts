@@ -41,13 +41,22 @@ export async function podcastSync(args: readonly string[], io: ProgramIo): Promi
 }
 
 /** Parses a command line and prints requested help. @returns the exit code if nothing is to run. */
-export async function readCommandLine(args: readonly string[], io: ProgramIo): Promise<ReadCommand | number> {
+export async function readCommandLine(
+  args: readonly string[],
+  io: ProgramIo,
+): Promise<ReadCommand | number> {
   let read: ReadCommand | undefined;
   const program = new Command('podcast-sync')
     .description('Runs Podcast Sync, and does what its operators need.')
     .exitOverride()
-    .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: (text) => io.stderr.write(text) })
-    .addHelpText('after', '\nExample:\n  podcast-sync start\n\npodcast-sync COMMAND --help says more about each.');
+    .configureOutput({
+      writeOut: (text) => io.stdout.write(text),
+      writeErr: (text) => io.stderr.write(text),
+    })
+    .addHelpText(
+      'after',
+      '\nExample:\n  podcast-sync start\n\npodcast-sync COMMAND --help says more about each.',
+    );
   reportErrors(program);
   for (const one of commands) add(program, one, (found) => (read = found));
   try {
@@ -59,18 +68,28 @@ export async function readCommandLine(args: readonly string[], io: ProgramIo): P
   return read ?? exitCode.usage;
 }
 
-function add(parent: Command, one: CommandDefinition | CommandGroup, done: (read: ReadCommand) => void): void {
+function add(
+  parent: Command,
+  one: CommandDefinition | CommandGroup,
+  done: (read: ReadCommand) => void,
+): void {
   const command = parent.command(one.name).summary(one.summary);
   reportErrors(command);
   if ('commands' in one) {
     const [example] = one.commands.flatMap(({ examples }) => examples);
-    command.description(sentence(one.summary)).addHelpText('after', `\nExample:\n  podcast-sync ${example}`);
+    command
+      .description(sentence(one.summary))
+      .addHelpText('after', `\nExample:\n  podcast-sync ${example}`);
     for (const inner of one.commands) add(command, inner, done);
     return;
   }
   one.declare?.(command);
   if (one.data)
-    command.option('--data <DIR>', `where podcast-sync start keeps everything (default: ${defaultData})`, notEmpty);
+    command.option(
+      '--data <DIR>',
+      `where podcast-sync start keeps everything (default: ${defaultData})`,
+      notEmpty,
+    );
   command.description([sentence(one.summary), one.details].filter(Boolean).join('\n'));
   command.addHelpText('after', afterOptions(one));
   command.action(async () => {
@@ -93,7 +112,9 @@ function reportErrors(command: Command): void {
   command.configureOutput({
     outputError: (text, write) => {
       const path = pathOf(command).join(' ');
-      write(`${topName(command)}: ${text.replace(/^error: /, '').trimEnd()}\nSee: ${path} --help\n`);
+      write(
+        `${topName(command)}: ${text.replace(/^error: /, '').trimEnd()}\nSee: ${path} --help\n`,
+      );
     },
   });
 }
@@ -112,9 +133,16 @@ function sentence(summary: string): string {
   return `${summary[0]?.toUpperCase()}${summary.slice(1)}.`;
 }
 
-function afterOptions({ examples, environment, exitCodes = '0 done, 1 not done', data }: CommandDefinition): string {
+function afterOptions({
+  examples,
+  environment,
+  exitCodes = '0 done, 1 not done',
+  data,
+}: CommandDefinition): string {
   const [server] = Object.keys(data?.files ?? {});
-  const found = server && `Where ${server} is not set, the system that podcast-sync start runs on --data is meant.`;
+  const found =
+    server &&
+    `Where ${server} is not set, the system that podcast-sync start runs on --data is meant.`;
   return [
     '',
     `Example${examples.length > 1 ? 's' : ''}:`,

@@ -4,16 +4,21 @@ import { ConfigurationError, loadConfig } from '#runtime';
 import { deletionWorkerConfig, redisOf } from './deletion-worker.config.js';
 
 function queueOf(environment: Record<string, string>) {
-  return redisOf('QUEUE', deletionWorkerConfig.parse({ DATABASE_URL: 'postgres://db', ...environment }));
+  return redisOf(
+    'QUEUE',
+    deletionWorkerConfig.parse({ DATABASE_URL: 'postgres://db', ...environment }),
+  );
 }
 
 describe("the queue's Redis", () => {
   it("is the transport's by default, with all of its variables", () => {
-    expect(queueOf({ REDIS_CLUSTER: 'a:1', REDIS_PASSWORD: 'p', REDIS_TLS: 'true' })).toMatchObject({
-      REDIS_CLUSTER: [{ host: 'a', port: 1 }],
-      REDIS_PASSWORD: 'p',
-      REDIS_TLS: true,
-    });
+    expect(queueOf({ REDIS_CLUSTER: 'a:1', REDIS_PASSWORD: 'p', REDIS_TLS: 'true' })).toMatchObject(
+      {
+        REDIS_CLUSTER: [{ host: 'a', port: 1 }],
+        REDIS_PASSWORD: 'p',
+        REDIS_TLS: true,
+      },
+    );
   });
 
   it.each([
@@ -24,7 +29,12 @@ describe("the queue's Redis", () => {
     ],
     [{ QUEUE_REDIS_CLUSTER: 'q:1' }, { REDIS_CLUSTER: [{ host: 'q', port: 1 }] }],
   ])('uses %j only, and no variables of the transport', (own, expected) => {
-    const queue = queueOf({ REDIS_SENTINELS: 'a:1', REDIS_PASSWORD: 'secret', REDIS_TLS: 'true', ...own });
+    const queue = queueOf({
+      REDIS_SENTINELS: 'a:1',
+      REDIS_PASSWORD: 'secret',
+      REDIS_TLS: 'true',
+      ...own,
+    });
     expect(queue).toMatchObject(expected);
     expect(JSON.stringify(queue)).not.toContain('secret');
     expect(queue.REDIS_TLS).toBe(false);
@@ -56,7 +66,12 @@ describe("the queue's Redis", () => {
         QUEUE_REDIS_CLUSTER: 'q',
         QUEUE_REDIS_PASSWORD_FILE: '/does/not/exist',
       });
-    for (const name of ['REDIS_TLS', 'QUEUE_REDIS_URL', 'QUEUE_REDIS_CLUSTER', 'QUEUE_REDIS_PASSWORD_FILE'])
+    for (const name of [
+      'REDIS_TLS',
+      'QUEUE_REDIS_URL',
+      'QUEUE_REDIS_CLUSTER',
+      'QUEUE_REDIS_PASSWORD_FILE',
+    ])
       expect(refused).toThrow(new RegExp(`^  ${name}: `, 'm'));
   });
 
@@ -67,8 +82,13 @@ describe("the queue's Redis", () => {
 
 it("the events' Redis works the same way, and is the transport's by default", () => {
   const config = (environment: Record<string, string>) =>
-    redisOf('EVENTS', deletionWorkerConfig.parse({ DATABASE_URL: 'postgres://db', ...environment }));
-  expect(config({ REDIS_URL: 'redis://r', QUEUE_REDIS_URL: 'redis://q' }).REDIS_URL).toBe('redis://r');
+    redisOf(
+      'EVENTS',
+      deletionWorkerConfig.parse({ DATABASE_URL: 'postgres://db', ...environment }),
+    );
+  expect(config({ REDIS_URL: 'redis://r', QUEUE_REDIS_URL: 'redis://q' }).REDIS_URL).toBe(
+    'redis://r',
+  );
   const own = { EVENTS_REDIS_URL: 'redis://e', EVENTS_REDIS_PASSWORD: 'p' };
   expect(config({ REDIS_USERNAME: 'transport', ...own })).toEqual(
     redisConfig.parse({ REDIS_URL: 'redis://e', REDIS_PASSWORD: 'p' }),

@@ -35,22 +35,32 @@ export const deletionWorkerConfig = z
       .max(100)
       .default(4)
       .describe('Deletions that one worker runs concurrently.'),
-    QUOTA_TOMBSTONES: quota(10_000, 'Maximum number of tombstones per user; the oldest are removed permanently.'),
-    QUOTA_DELETION_RECORDS: quota(10_000, 'Maximum number of final deletion records per user; the oldest are removed.'),
+    QUOTA_TOMBSTONES: quota(
+      10_000,
+      'Maximum number of tombstones per user; the oldest are removed permanently.',
+    ),
+    QUOTA_DELETION_RECORDS: quota(
+      10_000,
+      'Maximum number of final deletion records per user; the oldest are removed.',
+    ),
     EVENTS_MAX_ENTRIES: z.coerce
       .number()
       .int()
       .min(1_000)
       .max(1_000_000_000)
       .default(1_000_000)
-      .describe('Approximate number of events in the stream, 100 bytes each; the oldest are removed, read or not.'),
+      .describe(
+        'Approximate number of events in the stream, 100 bytes each; the oldest are removed, read or not.',
+      ),
     EVENTS_REPLICAS: z.coerce
       .number()
       .int()
       .min(0)
       .max(10)
       .default(0)
-      .describe("Replicas of the events' Redis that must store an event before it counts as published."),
+      .describe(
+        "Replicas of the events' Redis that must store an event before it counts as published.",
+      ),
   })
   .describe(
     'Every `REDIS_` variable also exists with the prefix `QUEUE_`, for a separate Redis of the queue, which should persist. ' +
@@ -61,7 +71,10 @@ export const deletionWorkerConfig = z
 export type DeletionWorkerConfig = z.output<typeof deletionWorkerConfig>;
 
 /** Maximum numbers of tombstones and final deletion records per user. */
-export type DeletionQuotas = Pick<DeletionWorkerConfig, 'QUOTA_TOMBSTONES' | 'QUOTA_DELETION_RECORDS'>;
+export type DeletionQuotas = Pick<
+  DeletionWorkerConfig,
+  'QUOTA_TOMBSTONES' | 'QUOTA_DELETION_RECORDS'
+>;
 
 /** Injection token of the quotas. */
 export const QUOTAS = Symbol('quotas');
@@ -74,13 +87,16 @@ export const QUOTAS = Symbol('quotas');
  */
 export function redisOf(owner: Owner, config: DeletionWorkerConfig): RedisConfig {
   const names = Object.keys(ownRedis) as (keyof typeof ownRedis)[];
-  const own = Object.fromEntries(names.map((name) => [name, config[`${owner}_${name}`]])) as z.output<
-    z.ZodObject<typeof ownRedis>
-  >;
+  const own = Object.fromEntries(
+    names.map((name) => [name, config[`${owner}_${name}`]]),
+  ) as z.output<z.ZodObject<typeof ownRedis>>;
   if (own.REDIS_URL ?? own.REDIS_SENTINELS ?? own.REDIS_CLUSTER)
     return { ...own, REDIS_URL: own.REDIS_URL ?? redis.REDIS_URL.parse(undefined) };
-  const unused = own.REDIS_USERNAME ?? own.REDIS_PASSWORD ?? own.REDIS_SENTINEL_PASSWORD ?? own.REDIS_TLS_CA;
+  const unused =
+    own.REDIS_USERNAME ?? own.REDIS_PASSWORD ?? own.REDIS_SENTINEL_PASSWORD ?? own.REDIS_TLS_CA;
   if (unused !== undefined || own.REDIS_TLS)
-    throw new ConfigurationError([`${owner}_REDIS_URL: is missing, as other ${owner}_REDIS_ variables are set`]);
+    throw new ConfigurationError([
+      `${owner}_REDIS_URL: is missing, as other ${owner}_REDIS_ variables are set`,
+    ]);
   return config;
 }

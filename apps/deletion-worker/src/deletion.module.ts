@@ -23,8 +23,13 @@ export class DeletionModule {
   static forRoot(config: DeletionWorkerConfig, log: Log): DynamicModule {
     const redis = redisOf('QUEUE', config);
     const connections = new QueueConnections((overrides) => connectRedis(redis, overrides), log);
-    const options = { ...workerOptions, ...connections.forWorker, concurrency: config.DELETION_CONCURRENCY };
-    const openQueue = () => new Queue(deletionQueue.name, { ...queueOptions, ...connections.forQueue });
+    const options = {
+      ...workerOptions,
+      ...connections.forWorker,
+      concurrency: config.DELETION_CONCURRENCY,
+    };
+    const openQueue = () =>
+      new Queue(deletionQueue.name, { ...queueOptions, ...connections.forQueue });
     return {
       module: DeletionModule,
       // Also providers, because the processor needs them and Nest injects no controllers. They are
@@ -63,7 +68,8 @@ function eventProviders(config: DeletionWorkerConfig, log: Log): Provider[] {
     {
       provide: EventRelay,
       inject: [Database, EventPublisher],
-      useFactory: (database: Database, publisher: EventPublisher) => new EventRelay(database, publisher, log),
+      useFactory: (database: Database, publisher: EventPublisher) =>
+        new EventRelay(database, publisher, log),
     },
     EventGauge,
   ];

@@ -31,7 +31,12 @@ export class HastyRelay extends EventRelay {
 export class UnnumberedRelay extends EventRelay {
   constructor(database: Database, publisher: EventPublisher, log: Log, size?: number) {
     const publish = (batch: Batch) => publisher.publish({ ...batch, number: latest() });
-    super(database, Object.assign(Object.create(publisher) as EventPublisher, { publish }), log, size);
+    super(
+      database,
+      Object.assign(Object.create(publisher) as EventPublisher, { publish }),
+      log,
+      size,
+    );
   }
 }
 
@@ -47,7 +52,8 @@ export const beforeCommit = (owner: pg.Client) =>
   replaceIn(owner, 'c.stamp::timestamptz', "(c.stamp + interval '1 second')::timestamptz");
 
 /** Omits a kind of events with several. */
-export const withoutKinds = (owner: pg.Client) => replaceIn(owner, 'bit_or(t.kinds)', 'min(t.kinds)');
+export const withoutKinds = (owner: pg.Client) =>
+  replaceIn(owner, 'bit_or(t.kinds)', 'min(t.kinds)');
 
 /** Replaces a part of `sync.take_events`. */
 async function replaceIn(owner: pg.Client, part: string, by: string): Promise<void> {

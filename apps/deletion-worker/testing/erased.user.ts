@@ -92,11 +92,16 @@ export class ErasedUser {
     for (const text of everything) {
       const last = Math.max(...[...text.matchAll(/\$(\d)/g)].map(([, place]) => Number(place)));
       // Postgres needs the type of each parameter, also of those that a statement does not use.
-      const typed = text.replaceAll(/\$1(?!\d)/g, '$1::uuid').replaceAll(/\$2(?!\d|::)/g, '$2::text');
+      const typed = text
+        .replaceAll(/\$1(?!\d)/g, '$1::uuid')
+        .replaceAll(/\$2(?!\d|::)/g, '$2::text');
       const unused = values.slice(0, last).map((_, place) => `$${place + 1}`);
       const types = ['uuid', 'text', 'int', 'int', 'int'];
       const all = unused.map((parameter, place) => `${parameter}::${types[place]}`).join(', ');
-      await owner.query(`WITH parameters AS (SELECT ${all}) ${typed.replace(/^WITH/, ',')}`, values.slice(0, last));
+      await owner.query(
+        `WITH parameters AS (SELECT ${all}) ${typed.replace(/^WITH/, ',')}`,
+        values.slice(0, last),
+      );
     }
     return user;
   }

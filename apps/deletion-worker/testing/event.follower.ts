@@ -43,12 +43,16 @@ export class EventFollower {
     const found: string[] = this.early.map(({ user, stamp }) => `early: ${user} ${stamp}`);
     const stamps = new Map<string, string>();
     const entries = (await this.redis.xrange(eventStream.key, '-', '+')) as Entry[];
-    const unread = entries.filter(([id]) => !this.read.has(id)).map(([id]) => `not delivered: ${id}`);
+    const unread = entries
+      .filter(([id]) => !this.read.has(id))
+      .map(([id]) => `not delivered: ${id}`);
     for (const { user, kinds, stamp } of entries.map(eventOf)) {
       if (stamp < (stamps.get(user) ?? '')) found.push(`goes back: ${user} ${stamp}`);
-      for (const key of [user, ...kinds.split(',').map((kind) => `${user} ${kind}`)]) stamps.set(key, stamp);
+      for (const key of [user, ...kinds.split(',').map((kind) => `${user} ${kind}`)])
+        stamps.set(key, stamp);
     }
-    for (const [key, stamp] of last) if ((stamps.get(key) ?? '') < stamp) found.push(`missing: ${key} ${stamp}`);
+    for (const [key, stamp] of last)
+      if ((stamps.get(key) ?? '') < stamp) found.push(`missing: ${key} ${stamp}`);
     return [...found, ...unread];
   }
 
@@ -56,7 +60,8 @@ export class EventFollower {
   async caughtUp(): Promise<void> {
     await eventually(async () => {
       const [last] = (await this.redis.xrevrange(eventStream.key, '+', '-', 'COUNT', 1)) as Entry[];
-      if (last && !this.read.has(last[0])) throw new Error('the follower has not read the last event');
+      if (last && !this.read.has(last[0]))
+        throw new Error('the follower has not read the last event');
     });
   }
 
@@ -79,12 +84,23 @@ export class EventFollower {
 
   private async create({ message }: Error): Promise<boolean> {
     if (message.startsWith('NOGROUP'))
-      await this.redis.xgroup('CREATE', eventStream.key, this.group, '0', 'MKSTREAM').catch(() => undefined);
+      await this.redis
+        .xgroup('CREATE', eventStream.key, this.group, '0', 'MKSTREAM')
+        .catch(() => undefined);
     return false;
   }
 
   private async readFrom(id: string): Promise<boolean> {
-    const options = ['GROUP', this.group, 'one', 'COUNT', 100, 'STREAMS', eventStream.key, id] as const;
+    const options = [
+      'GROUP',
+      this.group,
+      'one',
+      'COUNT',
+      100,
+      'STREAMS',
+      eventStream.key,
+      id,
+    ] as const;
     const answer = (await this.redis.xreadgroup(...options)) as [string, Entry[]][] | null;
     const entries = answer?.[0]?.[1] ?? [];
     if (entries.length === 0) return false;
@@ -98,13 +114,21 @@ export class EventFollower {
   private async compare(events: readonly ChangeEvent[]): Promise<void> {
     const users = events.map(({ user }) => user);
     const select = 'SELECT user_id AS "user", stamp FROM sync.user_clock WHERE user_id = ANY ($1)';
-    const { rows } = await eventually(() => this.owner.query<{ user: string; stamp: Date }>(select, [users]));
+    const { rows } = await eventually(() =>
+      this.owner.query<{ user: string; stamp: Date }>(select, [users]),
+    );
     const clocks = new Map(rows.map(({ user, stamp }) => [user, stamp.toISOString()]));
     this.early.push(...events.filter(({ user, stamp }) => stamp > (clocks.get(user) ?? '')));
   }
 }
 
 /** Notes the stamp of a write for {@link EventFollower.violations}. */
-export function note(last: Map<string, string>, user: string, kinds: readonly EventKind[], stamp: string): void {
-  for (const kind of kinds) if (stamp > (last.get(`${user} ${kind}`) ?? '')) last.set(`${user} ${kind}`, stamp);
+export function note(
+  last: Map<string, string>,
+  user: string,
+  kinds: readonly EventKind[],
+  stamp: string,
+): void {
+  for (const kind of kinds)
+    if (stamp > (last.get(`${user} ${kind}`) ?? '')) last.set(`${user} ${kind}`, stamp);
 }

@@ -45,17 +45,30 @@ export async function openEvents(): Promise<EventWorld> {
     relay: (batchSize, url = server.url, Relay = EventRelay) => {
       const connect = () => connectRedis(redisConfig.parse({ REDIS_URL: url }));
       const log = createLog('test', 'silent');
-      const publisher = new EventPublisher(connect(), connect(), { maxEntries: 10_000, replicas: 0 }, log);
+      const publisher = new EventPublisher(
+        connect(),
+        connect(),
+        { maxEntries: 10_000, replicas: 0 },
+        log,
+      );
       fixture.onClose(() => publisher.onApplicationShutdown());
       return new Relay(database, publisher, log, batchSize);
     },
     write: (userId, ...changes) => {
-      const write = { userId, requestId: randomUUID(), changes, smallAnswer: true, remainingMs: () => 10_000 };
+      const write = {
+        userId,
+        requestId: randomUUID(),
+        changes,
+        smallAnswer: true,
+        remainingMs: () => 10_000,
+      };
       return eventually(() => database.write(write, async ({ stamp }) => stamp));
     },
     events: () => eventsIn(redis),
     waiting: async () => {
-      const { rows } = await owner.query<{ count: number }>('SELECT count(*)::int FROM sync.events');
+      const { rows } = await owner.query<{ count: number }>(
+        'SELECT count(*)::int FROM sync.events',
+      );
       return rows[0]?.count ?? 0;
     },
     close: () => fixture.close(),

@@ -38,7 +38,9 @@ export class StoredUser {
   constructor(private readonly owner: pg.Client) {}
 
   /** Creates a user with a subscription, as {@link subscribe} inserts it. */
-  static async subscriber(owner: pg.Client): Promise<{ user: StoredUser; guid: string; subscriptionId: number }> {
+  static async subscriber(
+    owner: pg.Client,
+  ): Promise<{ user: StoredUser; guid: string; subscriptionId: number }> {
     const user = new StoredUser(owner);
     const guid = randomUUID();
     return { user, guid, subscriptionId: await user.subscribe(guid) };
@@ -101,10 +103,10 @@ export class StoredUser {
   }
 
   async record(deletionId: number): Promise<Record<string, unknown>> {
-    const { rows } = await this.owner.query('SELECT * FROM deletion.deletions WHERE user_id = $1 AND id = $2', [
-      this.id,
-      deletionId,
-    ]);
+    const { rows } = await this.owner.query(
+      'SELECT * FROM deletion.deletions WHERE user_id = $1 AND id = $2',
+      [this.id, deletionId],
+    );
     return rows[0] as Record<string, unknown>;
   }
 }

@@ -71,8 +71,10 @@ export async function openWorker(
     service,
     erasures,
     anotherRelay,
-    request: async (userId, guid, requestId) => (await service.request({ userId, guid }, call(requestId))).deletionId,
-    processor: () => new DeletionProcessor(service, erasures, database, { ...connections.forWorker, prefix }, log),
+    request: async (userId, guid, requestId) =>
+      (await service.request({ userId, guid }, call(requestId))).deletionId,
+    processor: () =>
+      new DeletionProcessor(service, erasures, database, { ...connections.forWorker, prefix }, log),
     close: () => fixture.close(),
   };
 }

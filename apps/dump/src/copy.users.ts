@@ -23,7 +23,10 @@ export async function copyUsers(options: CopyOptions, io: ProgramIo): Promise<nu
     const copier = new UserCopier(source, target, options.replace);
     await copier.checkSchemas();
     const all = { index: 0, of: 1 };
-    const users = options.users === undefined ? await everyUser(source, all) : namedUsers(options.users, config);
+    const users =
+      options.users === undefined
+        ? await everyUser(source, all)
+        : namedUsers(options.users, config);
     await copyAll(copier, users, io);
     return copier.counts.refused > 0 ? 3 : 0;
   } finally {
@@ -31,7 +34,11 @@ export async function copyUsers(options: CopyOptions, io: ProgramIo): Promise<nu
   }
 }
 
-async function copyAll(copier: UserCopier, { users, share }: DumpedUsers, io: ProgramIo): Promise<void> {
+async function copyAll(
+  copier: UserCopier,
+  { users, share }: DumpedUsers,
+  io: ProgramIo,
+): Promise<void> {
   const { counts } = copier;
   const copied = () => `${count(counts.users)} users, ${count(counts.rows)} rows`;
   const progress = new ProgressLine(
@@ -40,7 +47,8 @@ async function copyAll(copier: UserCopier, { users, share }: DumpedUsers, io: Pr
     () => `${Math.floor(share() * 100)} %: ${copied()}; ${count(counts.refused)} users refused`,
   );
   const copy = async (ids: readonly string[]) => {
-    for (const { id, reason } of await copier.copy(ids)) io.stderr.write(`copy-users: ${id}: ${reason}\n`);
+    for (const { id, reason } of await copier.copy(ids))
+      io.stderr.write(`copy-users: ${id}: ${reason}\n`);
   };
   try {
     const batch = new Set<string>();
@@ -62,7 +70,12 @@ async function copyAll(copier: UserCopier, { users, share }: DumpedUsers, io: Pr
 
 function clientOf(connectionString: string): pg.Client {
   const options = '-c TimeZone=UTC -c DateStyle=ISO -c statement_timeout=0';
-  const client = new pg.Client({ connectionString, application_name: 'copy-users', options, keepAlive: true });
+  const client = new pg.Client({
+    connectionString,
+    application_name: 'copy-users',
+    options,
+    keepAlive: true,
+  });
   // The running statement fails with the same error.
   client.on('error', () => undefined);
   return client;

@@ -13,7 +13,11 @@ export type DumpConfig = z.output<typeof dumpConfig>;
 
 /** Configuration of `copy-users`. */
 export const copyConfig = z.object({
-  SOURCE_DATABASE_URL: DATABASE_URL.describe('Postgres that has the users, as the owner of the database; no pooler.'),
-  TARGET_DATABASE_URL: DATABASE_URL.describe('Postgres that gets the users, as the owner of the database; no pooler.'),
+  SOURCE_DATABASE_URL: DATABASE_URL.describe(
+    'Postgres that has the users, as the owner of the database; no pooler.',
+  ),
+  TARGET_DATABASE_URL: DATABASE_URL.describe(
+    'Postgres that gets the users, as the owner of the database; no pooler.',
+  ),
   ...identityConfig.shape,
 });

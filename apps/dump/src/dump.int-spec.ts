@@ -31,7 +31,10 @@ const clock = '2026-01-01T00:00:00.000Z';
 
 async function dumped(user: StoredUser) {
   const { code, stdout, stderr } = await dump();
-  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/^Complete: /) as string });
+  expect({ code, stderr }).toEqual({
+    code: 0,
+    stderr: expect.stringMatching(/^Complete: /) as string,
+  });
   return partOf(linesIn(stdout), user.id);
 }
 
@@ -41,7 +44,9 @@ describe('a dump', () => {
     const subscription = await user.subscribe({ guid: a });
     await user.upload(subscription, 2);
     // The only start of the built program.
-    const { code, stdout } = await startProgram('podcast-sync', ['dump'], { DATABASE_URL: database.urls.dump });
+    const { code, stdout } = await startProgram('podcast-sync', ['dump'], {
+      DATABASE_URL: database.urls.dump,
+    });
     expect(code).toBe(0);
     const lines = linesIn(stdout);
     expect(lines[0]).toEqual({ podcast_sync: { format: 1 } });
@@ -49,7 +54,9 @@ describe('a dump', () => {
     expect(part.user).toEqual({ user: { id: user.id } });
     expect(part.episodes.map(({ podcast_guid }) => podcast_guid)).toEqual([a, a]);
     expect(part.end).toEqual({ end: { subscriptions: 1, episodes: 2 } });
-    expect(lines.at(-1)).toEqual({ complete: { users: lines.filter((line) => 'user' in line).length } });
+    expect(lines.at(-1)).toEqual({
+      complete: { users: lines.filter((line) => 'user' in line).length },
+    });
   });
 
   it('has of an episode what is known, times to the microsecond, and those to the minute as such', async () => {
@@ -63,7 +70,11 @@ describe('a dump', () => {
       enclosure_url: '',
       episode_url: '',
     };
-    const id = await user.add('episode.episodes', { ...episode, publish_date: 'epoch', duration: 90.5 });
+    const id = await user.add('episode.episodes', {
+      ...episode,
+      publish_date: 'epoch',
+      duration: 90.5,
+    });
     await user.add('episode.states', {
       id,
       sync_id: b,
@@ -91,10 +102,19 @@ describe('a dump', () => {
     const user = await StoredUser.make(database.owner);
     const feed_url = 'https://podcast.example/feed';
     const is_subscribed_at = '2025-02-03T04:05:06.000007Z';
-    const survivor = await user.subscribe({ feed_url, guid: a, is_subscribed_at, is_subscribed: false });
+    const survivor = await user.subscribe({
+      feed_url,
+      guid: a,
+      is_subscribed_at,
+      is_subscribed: false,
+    });
     await user.subscribe({ guid: b, is_subscribed: false, deleted: clock, changed: clock });
     await user.subscribe({ guid: c, merged_into: survivor, merged_at: clock, changed: clock });
-    await user.subscribe({ feed_url: `${feed_url}/2`, guid: randomUUID(), is_subscribed_at: 'epoch' });
+    await user.subscribe({
+      feed_url: `${feed_url}/2`,
+      guid: randomUUID(),
+      is_subscribed_at: 'epoch',
+    });
     expect((await dumped(user)).subscriptions).toEqual([
       { feed_url, guid: a, is_subscribed: false, timestamp: '2025-02-03T04:05:06.000007+00:00' },
       { feed_url: `${feed_url}/2`, guid: expect.any(String), is_subscribed: true },
@@ -105,13 +125,26 @@ describe('a dump', () => {
     const user = await StoredUser.make(database.owner, clock);
     const subscription = await user.subscribe({ guid: a });
     await user.upload(subscription, 2_500);
-    const client = new pg.Client({ connectionString: database.urls.dump, pipeline: true, options: '-c TimeZone=UTC' });
+    const client = new pg.Client({
+      connectionString: database.urls.dump,
+      pipeline: true,
+      options: '-c TimeZone=UTC',
+    });
     await client.connect();
     let text = '';
-    for await (const lines of new DumpReader(client).partOf({ id: user.id, name: { id: user.id } })) {
+    for await (const lines of new DumpReader(client).partOf({
+      id: user.id,
+      name: { id: user.id },
+    })) {
       if (text === '') {
-        await database.owner.query('UPDATE episode.states SET playback_position = 2 WHERE user_id = $1', [user.id]);
-        await database.owner.query(`UPDATE sync.user_clock SET stamp = '2027-01-01' WHERE user_id = $1`, [user.id]);
+        await database.owner.query(
+          'UPDATE episode.states SET playback_position = 2 WHERE user_id = $1',
+          [user.id],
+        );
+        await database.owner.query(
+          `UPDATE sync.user_clock SET stamp = '2027-01-01' WHERE user_id = $1`,
+          [user.id],
+        );
         await user.upload(await user.subscribe({ guid: b }), 1_000);
       }
       text += lines;
@@ -120,7 +153,9 @@ describe('a dump', () => {
     const part = partOf(linesIn(text), user.id);
     expect(part.user).toEqual({ user: { id: user.id } });
     expect(part.end).toEqual({ end: { subscriptions: 1, episodes: 2_500 } });
-    expect(new Set(part.episodes.map(({ playback_position }) => playback_position?.value))).toEqual(new Set([1]));
+    expect(new Set(part.episodes.map(({ playback_position }) => playback_position?.value))).toEqual(
+      new Set([1]),
+    );
     expect(new Set(part.episodes.map(({ episode_guid }) => episode_guid)).size).toBe(2_500);
   });
 
@@ -129,16 +164,22 @@ describe('a dump', () => {
     await user.subscribe({ deletion_id: 7 });
     const users = join(folder, 'pending');
     writeFileSync(users, JSON.stringify({ id: user.id }));
-    expect((await dump(['--users', users])).stderr).toContain('1 deletions had not been carried out');
+    expect((await dump(['--users', users])).stderr).toContain(
+      '1 deletions had not been carried out',
+    );
   });
 });
 
 describe('whom a dump has', () => {
   it('is everybody once, each in one of all shards', async () => {
     for (let n = 0; n < 30; n += 1) await StoredUser.make(database.owner);
-    const { rows } = await database.owner.query<{ id: string }>('SELECT user_id AS id FROM sync.user_clock ORDER BY 1');
+    const { rows } = await database.owner.query<{ id: string }>(
+      'SELECT user_id AS id FROM sync.user_clock ORDER BY 1',
+    );
     const idsOf = async (...args: string[]) =>
-      linesIn((await dump(args)).stdout).flatMap((line) => ('user' in line && 'id' in line.user ? [line.user.id] : []));
+      linesIn((await dump(args)).stdout).flatMap((line) =>
+        'user' in line && 'id' in line.user ? [line.user.id] : [],
+      );
     const shards = await Promise.all([1, 2, 3].map((n) => idsOf('--shard', `${n}/3`)));
     expect(shards.flat().sort()).toEqual(rows.map(({ id }) => id));
     expect(shards.every(({ length }) => length > 0)).toBe(true);
@@ -153,7 +194,9 @@ describe('whom a dump has', () => {
     const [users, nobody] = [join(folder, 'users'), randomUUID()];
     writeFileSync(
       users,
-      [{ id: bob.id }, { issuer, subject }, { id: nobody }].map((user) => JSON.stringify(user)).join('\r\n'),
+      [{ id: bob.id }, { issuer, subject }, { id: nobody }]
+        .map((user) => JSON.stringify(user))
+        .join('\r\n'),
     );
     const { code, stdout, stderr } = await dump(['--users', users]);
     const lines = linesIn(stdout);
@@ -165,7 +208,10 @@ describe('whom a dump has', () => {
     expect(lines.filter((line) => 'end' in line)).toEqual(
       [0, 1, 0].map((subscriptions) => ({ end: { subscriptions, episodes: 0 } })),
     );
-    expect([code, stderr]).toEqual([0, expect.stringContaining('1 of the users have nothing here')]);
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringContaining('1 of the users have nothing here'),
+    ]);
   });
 });
 
@@ -180,18 +226,30 @@ describe('whom a dump leaves out', () => {
   ])(
     'is who is refused as %i, who %s, whether everybody is dumped or a file names them, and the others are there',
     async (why) => {
-      const [refused, other] = [await StoredUser.make(database.owner), await StoredUser.make(database.owner)];
+      const [refused, other] = [
+        await StoredUser.make(database.owner),
+        await StoredUser.make(database.owner),
+      ];
       for (const user of [refused, other]) await user.upload(await user.subscribe(), 1);
-      await database.owner.query('UPDATE sync.user_clock SET refused = $2 WHERE user_id = $1', [refused.id, why]);
+      await database.owner.query('UPDATE sync.user_clock SET refused = $2 WHERE user_id = $1', [
+        refused.id,
+        why,
+      ]);
       const everybody = await dump();
       expect(everybody.code).toBe(0);
       expect(everybody.stdout).not.toContain(refused.id);
       expect(idsIn(everybody.stdout)).toContain(other.id);
-      expect(linesIn(everybody.stdout).at(-1)).toEqual({ complete: { users: idsIn(everybody.stdout).length } });
+      expect(linesIn(everybody.stdout).at(-1)).toEqual({
+        complete: { users: idsIn(everybody.stdout).length },
+      });
       const users = join(folder, randomUUID());
       writeFileSync(users, named(refused) + named(other));
       const { code, stdout, stderr } = await dump(['--users', users]);
-      expect([code, idsIn(stdout), linesIn(stdout).at(-1)]).toEqual([0, [other.id], { complete: { users: 1 } }]);
+      expect([code, idsIn(stdout), linesIn(stdout).at(-1)]).toEqual([
+        0,
+        [other.id],
+        { complete: { users: 1 } },
+      ]);
       expect(stderr).toContain('1 of the users are being erased, or have been: they are left out.');
     },
   );
@@ -199,7 +257,9 @@ describe('whom a dump leaves out', () => {
   it('is not who is disabled: they may come back', async () => {
     const user = await StoredUser.make(database.owner);
     await user.upload(await user.subscribe(), 1);
-    await database.owner.query('UPDATE sync.user_clock SET refused = 1 WHERE user_id = $1', [user.id]);
+    await database.owner.query('UPDATE sync.user_clock SET refused = 1 WHERE user_id = $1', [
+      user.id,
+    ]);
     expect((await dumped(user)).end).toEqual({ end: { subscriptions: 1, episodes: 1 } });
   });
 });
@@ -224,7 +284,10 @@ describe('the file of a dump', () => {
 describe('a dump that can not be made', () => {
   it('says which line names no user, and lacks its last line', async () => {
     const users = join(folder, 'wrong');
-    writeFileSync(users, `${JSON.stringify({ id: randomUUID() })}\n{"issuer":"https://id.example"}\n`);
+    writeFileSync(
+      users,
+      `${JSON.stringify({ id: randomUUID() })}\n{"issuer":"https://id.example"}\n`,
+    );
     const { code, stdout, stderr } = await dump(['--users', users]);
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^dump: not complete: line 2 of /)]);
     expect(linesIn(stdout).at(-1)).toEqual({ end: { subscriptions: 0, episodes: 0 } });

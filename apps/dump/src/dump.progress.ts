@@ -2,7 +2,11 @@ import { count, duration } from '#runtime';
 import type { DumpCounts } from './dump.reader.js';
 
 /** Returns the progress as text. @param share done, from 0 to 1. */
-export function describeProgress(counts: Readonly<DumpCounts>, share: number, seconds: number): string {
+export function describeProgress(
+  counts: Readonly<DumpCounts>,
+  share: number,
+  seconds: number,
+): string {
   const left = share > 0 ? `, ${duration((seconds / share) * (1 - share))} left` : '';
   const so = `${count(counts.users)} users, ${count(counts.episodes)} states, ${rate(counts, seconds)} states/s`;
   return `${Math.floor(share * 100)} %: ${so}${left}`;

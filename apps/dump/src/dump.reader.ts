@@ -21,7 +21,14 @@ export interface DumpCounts {
 
 /** Reads users' data in pages, each user from one snapshot. */
 export class DumpReader {
-  readonly counts: DumpCounts = { users: 0, subscriptions: 0, episodes: 0, unknown: 0, erased: 0, pending: 0 };
+  readonly counts: DumpCounts = {
+    users: 0,
+    subscriptions: 0,
+    episodes: 0,
+    unknown: 0,
+    erased: 0,
+    pending: 0,
+  };
 
   /** @param client an exclusive connection in UTC with pipelining. */
   constructor(private readonly client: pg.Client) {}
@@ -31,7 +38,8 @@ export class DumpReader {
     const before = { ...counts };
     const subscriptionsAfter = (after: string) =>
       this.rows<store.SubscriptionRow>(store.subscriptions, [id, after, pageRows]);
-    const episodesAfter = (after: string) => this.rows<store.EpisodeRow>(store.episodes, [id, after, pageRows]);
+    const episodesAfter = (after: string) =>
+      this.rows<store.EpisodeRow>(store.episodes, [id, after, pageRows]);
     // Sent in one pipeline: most users have no more rows.
     const [, [known], subscriptions, episodes] = await Promise.all([
       this.client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'),
@@ -64,18 +72,34 @@ export class DumpReader {
     yield `${JSON.stringify({ end: written })}\n`;
   }
 
-  private async rows<Row extends object>({ name, text }: Statement, values: readonly unknown[]): Promise<Row[]> {
+  private async rows<Row extends object>(
+    { name, text }: Statement,
+    values: readonly unknown[],
+  ): Promise<Row[]> {
     return (await this.client.query<Row>({ name, text, values: [...values] })).rows;
   }
 }
 
-function subscriptionLine({ feed_url, guid, is_subscribed, timestamp }: store.SubscriptionRow): string {
-  const subscription: DataSubscription = { feed_url, guid, is_subscribed, ...(timestamp !== null && { timestamp }) };
+function subscriptionLine({
+  feed_url,
+  guid,
+  is_subscribed,
+  timestamp,
+}: store.SubscriptionRow): string {
+  const subscription: DataSubscription = {
+    feed_url,
+    guid,
+    is_subscribed,
+    ...(timestamp !== null && { timestamp }),
+  };
   return `${JSON.stringify({ subscription })}\n`;
 }
 
 /** Yields all pages. Requests the next page before it yields the current one. */
-async function* pages<Row extends { id: string }>(first: Row[], after: (id: string) => Promise<Row[]>) {
+async function* pages<Row extends { id: string }>(
+  first: Row[],
+  after: (id: string) => Promise<Row[]>,
+) {
   for (let page = first; page.length > 0;) {
     const next = page.length < pageRows ? [] : after((page.at(-1) as Row).id);
     // An error is thrown by the `await` below.

@@ -1,4 +1,10 @@
-import { type MetadataName, metadataNames, statusNames, unknownMetadata, wireNames } from '#contracts';
+import {
+  type MetadataName,
+  metadataNames,
+  statusNames,
+  unknownMetadata,
+  wireNames,
+} from '#contracts';
 import { statement } from '#database';
 
 // Each statement except those for users reads one page of one user by row ids, so no result is
@@ -55,7 +61,10 @@ const field = (name: string, json: string) => `coalesce(',"${name}":' || ${json}
 
 const described = (name: MetadataName) => {
   const [column, unknown] = [`e.${wireNames[name]}`, unknownMetadata[name]];
-  return field(wireNames[name], `to_json(${unknown === null ? column : `nullif(${column}, '${unknown}')`})::text`);
+  return field(
+    wireNames[name],
+    `to_json(${unknown === null ? column : `nullif(${column}, '${unknown}')`})::text`,
+  );
 };
 
 /** Returns SQL for a state of an episode; needs a session in UTC. Times to the minute stay so. */
@@ -65,9 +74,10 @@ const settled = (column: string, bit: number) => {
   return field(column, `'{"value":' || s.${column} || ',"timestamp":' || ${time} || '}'`);
 };
 
-const fields = [...metadataNames.map(described), ...statusNames.map((name, bit) => settled(wireNames[name], bit))].join(
-  '\n       || ',
-);
+const fields = [
+  ...metadataNames.map(described),
+  ...statusNames.map((name, bit) => settled(wireNames[name], bit)),
+].join('\n       || ');
 
 /** Episodes of a user. $1 user, $2 last row of the previous page, $3 limit. */
 export const episodes = statement(

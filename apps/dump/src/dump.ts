@@ -42,11 +42,20 @@ export async function dump(options: DumpOptions, io: ProgramIo): Promise<void> {
 }
 
 /** Writes all users. @returns the summary for the operator. */
-async function writeAll(client: pg.Client, options: DumpOptions, config: DumpConfig, io: ProgramIo): Promise<string> {
+async function writeAll(
+  client: pg.Client,
+  options: DumpOptions,
+  config: DumpConfig,
+  io: ProgramIo,
+): Promise<string> {
   const reader = new DumpReader(client);
   const { users, share } =
-    options.users === undefined ? await everyUser(client, options.shard) : namedUsers(options.users, config);
-  const progress = new ProgressLine(io.stderr, 'dump', (seconds) => describeProgress(reader.counts, share(), seconds));
+    options.users === undefined
+      ? await everyUser(client, options.shard)
+      : namedUsers(options.users, config);
+  const progress = new ProgressLine(io.stderr, 'dump', (seconds) =>
+    describeProgress(reader.counts, share(), seconds),
+  );
   try {
     const text = Readable.from(lines(reader, users), { objectMode: false, highWaterMark: 1 });
     const [out, isOwn] = opened(options.out, io);
@@ -62,14 +71,21 @@ async function writeAll(client: pg.Client, options: DumpOptions, config: DumpCon
   return [
     `Complete: ${describeResult(reader.counts, progress.seconds)}.`,
     ...(unknown > 0 ? [`${unknown} of the users have nothing here.`] : []),
-    ...(erased > 0 ? [`${erased} of the users are being erased, or have been: they are left out.`] : []),
+    ...(erased > 0
+      ? [`${erased} of the users are being erased, or have been: they are left out.`]
+      : []),
     ...(pending > 0
-      ? [`${pending} deletions had not been carried out: dump again once none is PENDING, or what they delete stays.`]
+      ? [
+          `${pending} deletions had not been carried out: dump again once none is PENDING, or what they delete stays.`,
+        ]
       : []),
   ].join('\n');
 }
 
-async function* lines(reader: DumpReader, users: AsyncIterable<DumpedUser>): AsyncGenerator<string> {
+async function* lines(
+  reader: DumpReader,
+  users: AsyncIterable<DumpedUser>,
+): AsyncGenerator<string> {
   yield `${JSON.stringify({ podcast_sync: { format: dataFormat } })}\n`;
   for await (const user of users) yield* reader.partOf(user);
   yield `${JSON.stringify({ complete: { users: reader.counts.users } })}\n`;

@@ -23,7 +23,10 @@ export async function everyUser(client: pg.Client, { index, of }: Shard): Promis
   let come = 0;
   async function* all(): AsyncGenerator<DumpedUser> {
     for (let after = beforeAll, isLast = false; !isLast;) {
-      const page = await client.query<{ id: string }>({ ...users, values: [after, pageUsers, index, of] });
+      const page = await client.query<{ id: string }>({
+        ...users,
+        values: [after, pageUsers, index, of],
+      });
       for (const { id } of page.rows) {
         come += 1;
         yield { id, name: { id } };
@@ -43,5 +46,8 @@ export async function everyUser(client: pg.Client, { index, of }: Shard): Promis
 export function namedUsers(path: string, config: IdentityConfig): DumpedUsers {
   const { size } = statSync(path);
   const input = createReadStream(path);
-  return { users: usersIn(input, path, config), share: () => (size === 0 ? 1 : input.bytesRead / size) };
+  return {
+    users: usersIn(input, path, config),
+    share: () => (size === 0 ? 1 : input.bytesRead / size),
+  };
 }

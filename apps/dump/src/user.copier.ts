@@ -58,10 +58,14 @@ export class UserCopier {
   /** Compares the schemas. @throws Error unless both databases have the same migrations. */
   async checkSchemas(): Promise<void> {
     const [here, there] = await Promise.all(
-      [this.source, this.target].map(async (client) => (await client.query<{ name: string }>(migrations)).rows),
+      [this.source, this.target].map(
+        async (client) => (await client.query<{ name: string }>(migrations)).rows,
+      ),
     );
     if (JSON.stringify(here) !== JSON.stringify(there))
-      throw new Error('the databases have different schema versions: run the same release of migrate on both');
+      throw new Error(
+        'the databases have different schema versions: run the same release of migrate on both',
+      );
     for (const table of copiedTables) {
       const { rows } = await this.source.query<{ columns: string }>(columnsOf, [table]);
       this.columns.set(table, rows[0]?.columns ?? '');
@@ -88,11 +92,15 @@ export class UserCopier {
     }
   }
 
-  private async judge(ids: readonly string[]): Promise<{ accepted: string[]; refused: RefusedUser[] }> {
+  private async judge(
+    ids: readonly string[],
+  ): Promise<{ accepted: string[]; refused: RefusedUser[] }> {
     const [here, there, pending] = [
       await clocksOf(this.source, ids),
       await clocksOf(this.target, ids),
-      new Set((await this.source.query<{ id: string }>(pendingDeletions, [ids])).rows.map(({ id }) => id)),
+      new Set(
+        (await this.source.query<{ id: string }>(pendingDeletions, [ids])).rows.map(({ id }) => id),
+      ),
     ];
     const accepted: string[] = [];
     const refused: RefusedUser[] = [];
@@ -107,7 +115,11 @@ export class UserCopier {
     return { accepted, refused };
   }
 
-  private reasonAgainst(from: Clock, to: Clock | undefined, isPending: boolean): string | undefined {
+  private reasonAgainst(
+    from: Clock,
+    to: Clock | undefined,
+    isPending: boolean,
+  ): string | undefined {
     if ((from.refused ?? 0) > 1) return 'the user is being erased, or was';
     if ((to?.refused ?? 0) > 1) return 'the user is being erased in the target, or was';
     if (isPending) return 'a deletion of the user is PENDING: copy the user once it has ended';

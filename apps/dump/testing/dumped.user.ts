@@ -33,9 +33,16 @@ export class StoredUser {
   ) {}
 
   /** A user who has written, and has nothing. */
-  static async make(owner: pg.Client, clock = '2026-01-01T00:00:00.000Z', id?: string): Promise<StoredUser> {
+  static async make(
+    owner: pg.Client,
+    clock = '2026-01-01T00:00:00.000Z',
+    id?: string,
+  ): Promise<StoredUser> {
     const user = new StoredUser(owner, id);
-    await owner.query('INSERT INTO sync.user_clock (user_id, stamp) VALUES ($1, $2)', [user.id, clock]);
+    await owner.query('INSERT INTO sync.user_clock (user_id, stamp) VALUES ($1, $2)', [
+      user.id,
+      clock,
+    ]);
     return user;
   }
 
@@ -54,7 +61,11 @@ export class StoredUser {
   subscribe(row: Record<string, unknown> = {}): Promise<string> {
     const stamp = '2025-01-01T00:00:00.000Z';
     const times = { is_subscribed_at: stamp, subscription_changed: stamp, changed: stamp };
-    const feed = { feed_url: `https://podcast.example/${randomUUID()}`, guid: randomUUID(), is_subscribed: true };
+    const feed = {
+      feed_url: `https://podcast.example/${randomUUID()}`,
+      guid: randomUUID(),
+      is_subscribed: true,
+    };
     return this.add('subscription.subscriptions', { ...feed, ...times, ...row });
   }
 
@@ -82,12 +93,16 @@ export function linesIn(text: string): DataLine[] {
 
 /** What a user's part has. */
 export function partOf(lines: readonly DataLine[], id: string) {
-  const begin = lines.findIndex((line) => 'user' in line && 'id' in line.user && line.user.id === id);
+  const begin = lines.findIndex(
+    (line) => 'user' in line && 'id' in line.user && line.user.id === id,
+  );
   const end = lines.findIndex((line, place) => place > begin && 'end' in line);
   const part = lines.slice(begin, end + 1);
   return {
     user: part[0],
-    subscriptions: part.flatMap((line): DataSubscription[] => ('subscription' in line ? [line.subscription] : [])),
+    subscriptions: part.flatMap((line): DataSubscription[] =>
+      'subscription' in line ? [line.subscription] : [],
+    ),
     episodes: part.flatMap((line): DataEpisode[] => ('episode' in line ? [line.episode] : [])),
     end: part.at(-1),
   };

@@ -27,7 +27,9 @@ export const edgeConfig = z.object({
     'The origin under which browsers and apps reach this server, also the `iss` of its tokens. Not set: by the address ' +
       'that it listens on; links are as each request was addressed then.',
   ),
-  RATE_LIMIT_PER_USER: rateLimit.describe('Requests of one user, as `requests/seconds`. Not set: no limit.'),
+  RATE_LIMIT_PER_USER: rateLimit.describe(
+    'Requests of one user, as `requests/seconds`. Not set: no limit.',
+  ),
   MAX_CALLS: z.coerce
     .number()
     .int()
@@ -68,7 +70,9 @@ export function appConfigs(
   ) => {
     if (!EDGE_APPS.includes(app)) return undefined;
     try {
-      const unset = Object.entries(defaults).filter(([name]) => !environment[name] && !environment[`${name}_FILE`]);
+      const unset = Object.entries(defaults).filter(
+        ([name]) => !environment[name] && !environment[`${name}_FILE`],
+      );
       return loadConfig(schema, { ...environment, ...Object.fromEntries(unset), ...hostNames });
     } catch (error) {
       if (!(error instanceof ConfigurationError)) throw error;

@@ -12,8 +12,17 @@ let base: string;
 beforeAll(async () => {
   register.clear();
   stack = await SharedStack.open();
-  const variables = { ...stack.variables('gpodder'), ...stack.variables('gateway'), ...stack.variables('account') };
-  edge = await serve(loadConfig(edgeConfig, variables), createLog('edge', 'silent'), () => {}, variables);
+  const variables = {
+    ...stack.variables('gpodder'),
+    ...stack.variables('gateway'),
+    ...stack.variables('account'),
+  };
+  edge = await serve(
+    loadConfig(edgeConfig, variables),
+    createLog('edge', 'silent'),
+    () => {},
+    variables,
+  );
   base = `http://127.0.0.1:${String(edge.facts?.['port'])}`;
   await eventually(async () => {
     const missing = (await edge.missing?.()) ?? [];
@@ -25,7 +34,8 @@ afterAll(async () => {
   register.clear();
 });
 
-const ask = (path: string, init: RequestInit = {}) => fetch(`${base}${path}`, { redirect: 'manual', ...init });
+const ask = (path: string, init: RequestInit = {}) =>
+  fetch(`${base}${path}`, { redirect: 'manual', ...init });
 
 describe('one port', () => {
   it('answers with each app, by the path', async () => {
@@ -33,7 +43,9 @@ describe('one port', () => {
     const device = await stack.device({ facts: facts ?? {} });
     expect((await device.send('GET', '/subscriptions')).status).toBe(200);
     const { name, password } = await stack.appPassword();
-    const basic = { authorization: `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}` };
+    const basic = {
+      authorization: `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`,
+    };
     expect((await ask(`/api/2/devices/${name}.json`, { headers: basic })).status).toBe(200);
     expect((await ask('/sign-in', { headers: { accept: 'text/html' } })).status).toBe(200);
     expect((await ask('/.well-known/openid-configuration')).status).toBe(200);
@@ -47,7 +59,10 @@ describe('one port', () => {
   it('tells at its root what it is: to a browser by a page, to anything else by links', async () => {
     const page = await ask('/', { headers: { accept: 'text/html' } });
     expect([page.status, page.headers.get('location')]).toEqual([303, '/sign-in?next=%2F']);
-    expect(await (await ask('/')).json()).toMatchObject({ name: 'Podcast Sync', api: 'http://127.0.0.1:3002' });
+    expect(await (await ask('/')).json()).toMatchObject({
+      name: 'Podcast Sync',
+      api: 'http://127.0.0.1:3002',
+    });
   });
 
   it.each(['/subscriptions', '/api/2/devices/ann.json', '/', '/nothing'])(
@@ -61,7 +76,10 @@ describe('one port', () => {
 
   it('refuses a path that no app has with a page for people, and as the API for everybody else', async () => {
     const page = await ask('/nothing', { headers: { accept: 'text/html' } });
-    expect([page.status, page.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8']);
+    expect([page.status, page.headers.get('content-type')]).toEqual([
+      404,
+      'text/html; charset=utf-8',
+    ]);
     expect((await ask('/nothing')).status).toBe(401);
   });
 
@@ -69,9 +87,13 @@ describe('one port', () => {
     const { request } = await import('node:http');
     const status = (path: string) =>
       new Promise((resolve, reject) => {
-        const sent = request(`${base}${path}`, { headers: { host: 'evil.example' } }, (response) => {
-          resolve(response.resume().statusCode);
-        });
+        const sent = request(
+          `${base}${path}`,
+          { headers: { host: 'evil.example' } },
+          (response) => {
+            resolve(response.resume().statusCode);
+          },
+        );
         sent.on('error', reject).end();
       });
     expect(await status('/sign-in')).toBe(421);
@@ -90,5 +112,7 @@ it('believes beside the account app its tokens and app passwords, unless it is t
 
 it('names the problems of all apps at once', () => {
   const variables = { ...stack.variables('account'), SECRETS_KEY: 'short', SESSION_KEY: '' };
-  expect(() => appConfigs(loadConfig(edgeConfig, variables), variables)).toThrow(/SECRETS_KEY[^]*SESSION_KEY/);
+  expect(() => appConfigs(loadConfig(edgeConfig, variables), variables)).toThrow(
+    /SECRETS_KEY[^]*SESSION_KEY/,
+  );
 });

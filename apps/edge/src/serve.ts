@@ -23,12 +23,14 @@ export async function serve(
   const configs = appConfigs(config, environment);
   const connections = openConnections(config, log, services);
   const apps = new Map<AppName, HttpApp>();
-  if (configs.account) apps.set('account', await composeAccount(configs.account, log, connections, waitFor));
+  if (configs.account)
+    apps.set('account', await composeAccount(configs.account, log, connections, waitFor));
   if (configs.gateway) apps.set('gateway', await composeGateway(configs.gateway, log, connections));
   if (configs.gpodder) apps.set('gpodder', await composeGpodder(configs.gpodder, log, connections));
   const [first] = [...apps.values()] as [HttpApp];
   const refusing = ({ headers }: IncomingMessage) =>
-    (/\btext\/html\b/.test(headers.accept ?? '') ? apps.get('account') : apps.get('gateway')) ?? first;
+    (/\btext\/html\b/.test(headers.accept ?? '') ? apps.get('account') : apps.get('gateway')) ??
+    first;
   const appOf = (path: string, request: IncomingMessage) => {
     const app = appOfPath(path);
     return (app && apps.get(app)) ?? refusing(request);

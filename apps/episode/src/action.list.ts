@@ -1,4 +1,10 @@
-import { type ActedEpisode, podcastGuid, type ReplyOf, type RequestOf, type listActions } from '#contracts';
+import {
+  type ActedEpisode,
+  podcastGuid,
+  type ReplyOf,
+  type RequestOf,
+  type listActions,
+} from '#contracts';
 import { type Bound, clockOfUser, type Database, statement, unlessRefused } from '#database';
 import { subscriptionOf } from './action.load.js';
 import { jsonBytes, rowTables, shownColumns } from './episode.load.js';
@@ -13,7 +19,8 @@ const mostBytes = 2 * 1_024 * 1_024;
 const mostSorted = 10_000;
 
 /** SQL of a status's time in full (`2026-01-01 10:00:00.5`), which the time parser would cut. */
-const inFull = (column: string) => (column.endsWith('_at') ? `(${column} AT TIME ZONE 'UTC')::text` : column);
+const inFull = (column: string) =>
+  column.endsWith('_at') ? `(${column} AT TIME ZONE 'UTC')::text` : column;
 
 /**
  * Returns the statement of a page. $1 user, $2 second after which rows changed, $3 row id that it
@@ -49,7 +56,10 @@ const walked = `s.user_id = $1 AND s.id > $3 AND greatest(s.changed) > ${sinceSe
 const inOrder = 'ORDER BY s.id LIMIT $4 + 1';
 
 /** Lists all rows of the user. */
-export const listAll = page('episode.list_acted', `SELECT s.id FROM episode.states s WHERE ${walked} ${inOrder}`);
+export const listAll = page(
+  'episode.list_acted',
+  `SELECT s.id FROM episode.states s WHERE ${walked} ${inOrder}`,
+);
 
 /**
  * Lists changed rows by the index on `changed`: the cost of a few changes is independent of other
@@ -93,13 +103,15 @@ export const listOfFeed = page(
    ), counted AS MATERIALIZED (SELECT count(*) <= ${mostSorted} AS few FROM matches),`,
 );
 
-type Row = Metadata & StatusFields & { id: number; syncId: string; feedUrl: string; podcastGuid: string };
+type Row = Metadata &
+  StatusFields & { id: number; syncId: string; feedUrl: string; podcastGuid: string };
 type Head = { refused: number | null; candidates: number; id: number | null };
 
 function selected(request: Request, since: number): Bound<Row & Head> {
   const { userId, feedUrl, favorites = false, perPage, further } = request;
   const values = [userId, since, further?.after ?? 0, perPage];
-  if (feedUrl === undefined) return [favorites ? listFavorites : since > 0 ? listChanged : listAll, values];
+  if (feedUrl === undefined)
+    return [favorites ? listFavorites : since > 0 ? listChanged : listAll, values];
   return [listOfFeed, [...values, feedUrl, podcastGuid(feedUrl), favorites]];
 }
 
@@ -117,7 +129,10 @@ export async function readActions(
   const rows = await database.read<Row & Head>(query, values);
   const head = unlessRefused<Head>(rows[0]);
   if (head.id === null) return { episodes: [] };
-  return { episodes: rows.map(toEpisode), ...(head.candidates > rows.length && { last: rows.at(-1)?.id }) };
+  return {
+    episodes: rows.map(toEpisode),
+    ...(head.candidates > rows.length && { last: rows.at(-1)?.id }),
+  };
 }
 
 function toEpisode(row: Row): ActedEpisode {
@@ -132,7 +147,20 @@ function toEpisode(row: Row): ActedEpisode {
     publishDate,
     duration,
   } = row;
-  const described = { syncId, feedUrl, podcastGuid: guid, episodeGuid, enclosureUrl, episodeUrl, title, publishDate };
+  const described = {
+    syncId,
+    feedUrl,
+    podcastGuid: guid,
+    episodeGuid,
+    enclosureUrl,
+    episodeUrl,
+    title,
+    publishDate,
+  };
   const statuses = statusesOf(row, (value, at) => ({ value, at: `${at.replace(' ', 'T')}Z` }));
-  return { ...described, ...(duration !== null && { duration }), statuses: statuses as ActedEpisode['statuses'] };
+  return {
+    ...described,
+    ...(duration !== null && { duration }),
+    statuses: statuses as ActedEpisode['statuses'],
+  };
 }

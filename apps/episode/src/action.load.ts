@@ -2,7 +2,15 @@ import { podcastGuid } from '#contracts';
 import { type Bound, statement } from '#database';
 import type { Upload } from './upload.rule.js';
 import type { EpisodeQuotas } from './episode.config.js';
-import { incomplete, jsonBytes, kept, keptEpisodes, lookUp, room, sameEnclosure } from './episode.load.js';
+import {
+  incomplete,
+  jsonBytes,
+  kept,
+  keptEpisodes,
+  lookUp,
+  room,
+  sameEnclosure,
+} from './episode.load.js';
 import type { Found } from './episode.store.js';
 
 /**
@@ -101,6 +109,12 @@ export function acted(
   }));
   return [
     loadActed,
-    [userId, JSON.stringify(feeds), JSON.stringify(entries), quotas.QUOTA_EPISODE_STATES, quotas.QUOTA_SYNC_ID_ALIASES],
+    [
+      userId,
+      JSON.stringify(feeds),
+      JSON.stringify(entries),
+      quotas.QUOTA_EPISODE_STATES,
+      quotas.QUOTA_SYNC_ID_ALIASES,
+    ],
   ];
 }

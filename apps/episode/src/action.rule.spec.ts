@@ -7,7 +7,12 @@ import { meetsTooMany } from './upload.rule.js';
 import { now, stored } from '../testing/known.world.js';
 
 const feedUrl = 'https://podcast.example/feed';
-const good: Action = { feedUrl, episodeGuid: 'guid', enclosureUrl: 'https://media.example/1.mp3', statuses: {} };
+const good: Action = {
+  feedUrl,
+  episodeGuid: 'guid',
+  enclosureUrl: 'https://media.example/1.mp3',
+  statuses: {},
+};
 
 /** Returns the data read for actions on one feed: the episodes of subscription 10. */
 const known = (...episodes: Parameters<typeof stored>[]) =>
@@ -27,7 +32,10 @@ const known = (...episodes: Parameters<typeof stored>[]) =>
 
 describe('judgeAction', () => {
   it('makes an upload of what the client sent, and of a status without a time one that is later than all', () => {
-    const statuses = { playbackPosition: { value: 7.5, at: '2026-01-01T12:00:07+02:00' }, newStatus: { value: false } };
+    const statuses = {
+      playbackPosition: { value: 7.5, at: '2026-01-01T12:00:07+02:00' },
+      newStatus: { value: false },
+    };
     expect(judgeAction({ ...good, duration: 60, statuses })).toEqual({
       podcast: feedUrl,
       metadata: { episodeGuid: 'guid', enclosureUrl: good.enclosureUrl, duration: 60 },
@@ -63,7 +71,9 @@ describe('applyActions', () => {
   it('applies each to what the earlier ones left, and says of each what became of it', async () => {
     const episodes = known();
     const at = (minute: number) => `2026-01-01T10:0${minute}:00Z`;
-    const position = (value: number, minute: number) => ({ statuses: { playbackPosition: { value, at: at(minute) } } });
+    const position = (value: number, minute: number) => ({
+      statuses: { playbackPosition: { value, at: at(minute) } },
+    });
     const verdicts = await apply(
       episodes,
       position(1, 1),
@@ -73,7 +83,9 @@ describe('applyActions', () => {
       { episodeGuid: undefined, enclosureUrl: undefined },
     );
     expect(verdicts).toEqual([null, null, null, 'unknown_subscription', 'missing_identifier']);
-    expect(episodes.changes().rows).toMatchObject([{ id: 100, statuses: { playbackPosition: { value: 3 } } }]);
+    expect(episodes.changes().rows).toMatchObject([
+      { id: 100, statuses: { playbackPosition: { value: 3 } } },
+    ]);
   });
 
   it('tells a refusal for the sake of what was not read from one for good', async () => {
@@ -92,12 +104,20 @@ describe('applyActions', () => {
     );
     const actions = [good, { ...good, episodeGuid: 'another' }].map(judgeAction) as Upload[];
     const outcomes = await applyActions(full, actions);
-    expect(outcomes.map((outcome) => 'code' in outcome && meetsTooMany(outcome))).toEqual([true, false]);
+    expect(outcomes.map((outcome) => 'code' in outcome && meetsTooMany(outcome))).toEqual([
+      true,
+      false,
+    ]);
   });
 
   it('takes a status without a time for one of the arrival, which changes nothing where the value stands', async () => {
-    const standing = { playedStatus: { value: true, at: '2026-01-01T00:00:00.000000Z', minuteForm: false } };
-    const episodes = known([1, { episodeGuid: 'guid', enclosureUrl: good.enclosureUrl, statuses: standing }]);
+    const standing = {
+      playedStatus: { value: true, at: '2026-01-01T00:00:00.000000Z', minuteForm: false },
+    };
+    const episodes = known([
+      1,
+      { episodeGuid: 'guid', enclosureUrl: good.enclosureUrl, statuses: standing },
+    ]);
     await apply(episodes, { statuses: { playedStatus: { value: true } } });
     expect(episodes.changes().rows).toEqual([]);
     await apply(episodes, { statuses: { playedStatus: { value: false } } });
@@ -114,6 +134,8 @@ describe('movedFeeds', () => {
     ['http://podcast.example/feed//', false],
     ['https://podcast.example/Feed', true],
   ])('reports what differs in more than scheme and trailing slashes: %s', (sent, isMoved) => {
-    expect(movedFeeds([{ feedUrl: sent, currentUrl: feedUrl }])).toEqual(isMoved ? [[sent, feedUrl]] : []);
+    expect(movedFeeds([{ feedUrl: sent, currentUrl: feedUrl }])).toEqual(
+      isMoved ? [[sent, feedUrl]] : [],
+    );
   });
 });

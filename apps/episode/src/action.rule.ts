@@ -30,9 +30,19 @@ export type Action = RequestOf<typeof uploadActions>['entries'][number];
 const afterAll = '9999-12-31T23:59:59Z';
 
 /** Validates one action, and converts it to an upload that names its podcast by feed URL. */
-export function judgeAction({ feedUrl, episodeGuid, enclosureUrl, duration, statuses }: Action): Upload | FailedEntry {
+export function judgeAction({
+  feedUrl,
+  episodeGuid,
+  enclosureUrl,
+  duration,
+  statuses,
+}: Action): Upload | FailedEntry {
   if (faultInHttpUrl(feedUrl) !== undefined) return failed('invalid_url');
-  const sent: Record<string, unknown> = { episode_guid: episodeGuid, enclosure_url: enclosureUrl, duration };
+  const sent: Record<string, unknown> = {
+    episode_guid: episodeGuid,
+    enclosure_url: enclosureUrl,
+    duration,
+  };
   for (const name of statusNames) {
     const status = statuses[name];
     if (status) sent[wireNames[name]] = { value: status.value, timestamp: status.at ?? afterAll };
@@ -49,14 +59,20 @@ export async function applyActions(
 ): Promise<(Applied | FailedEntry)[]> {
   const outcomes: (Applied | FailedEntry)[] = [];
   for (const [index, action] of actions.entries())
-    if (outcomes.push(applyUpload(known, action, index, noAnswer)) % entriesPerTick === 0) await setImmediate();
+    if (outcomes.push(applyUpload(known, action, index, noAnswer)) % entriesPerTick === 0)
+      await setImmediate();
   return outcomes;
 }
 
 /** Returns feeds with outdated URLs and the current ones, unless only scheme or slashes differ. */
-export function movedFeeds(feeds: readonly { feedUrl: string; currentUrl: string }[]): [string, string][] {
+export function movedFeeds(
+  feeds: readonly { feedUrl: string; currentUrl: string }[],
+): [string, string][] {
   return feeds
-    .filter(({ feedUrl, currentUrl }) => feedUrl !== currentUrl && podcastGuid(feedUrl) !== podcastGuid(currentUrl))
+    .filter(
+      ({ feedUrl, currentUrl }) =>
+        feedUrl !== currentUrl && podcastGuid(feedUrl) !== podcastGuid(currentUrl),
+    )
     .map(({ feedUrl, currentUrl }) => [feedUrl, currentUrl]);
 }
 

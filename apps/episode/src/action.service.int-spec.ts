@@ -40,9 +40,16 @@ beforeEach(async () => {
 });
 
 const media = (n: number | string) => `https://media.example/${n}.mp3`;
-const position = (value: number, at?: string): ActedStatuses => ({ playbackPosition: { value, ...(at && { at }) } });
+const position = (value: number, at?: string): ActedStatuses => ({
+  playbackPosition: { value, ...(at && { at }) },
+});
 /** Returns an action on an episode that only its media URL identifies. */
-const played = (n: number | string, value: number, at: string | undefined = ten, more: Partial<Entry> = {}): Entry => ({
+const played = (
+  n: number | string,
+  value: number,
+  at: string | undefined = ten,
+  more: Partial<Entry> = {},
+): Entry => ({
   feedUrl,
   enclosureUrl: media(n),
   statuses: position(value, at),
@@ -59,7 +66,9 @@ async function act(...entries: Entry[]) {
 }
 
 const page = async (asked: Partial<Listing> = {}, requestId?: string) =>
-  listActions.reply.parse(await context.actions.list({ userId, perPage: 1_000, ...asked }, call(requestId)));
+  listActions.reply.parse(
+    await context.actions.list({ userId, perPage: 1_000, ...asked }, call(requestId)),
+  );
 
 async function walk(asked: Partial<Listing> = {}) {
   const first = await page(asked);
@@ -77,7 +86,11 @@ const positions = (episodes: readonly ActedEpisode[]) =>
   episodes.map(({ enclosureUrl, statuses }) => [enclosureUrl, statuses.playbackPosition?.value]);
 
 async function shown() {
-  const answer = await context.service.list({ userId, perPage: 1_000, position: { from: 'page', page: 1 } });
+  const answer = await context.service.list({
+    userId,
+    perPage: 1_000,
+    position: { from: 'page', page: 1 },
+  });
   if (answer.unchanged) throw new Error('unchanged');
   return contentOf(answer.items, episodeSchema.array());
 }
@@ -90,8 +103,12 @@ const bury = (url: string) =>
   );
 
 const clock = async () =>
-  (await context.owner.query<{ stamp: Date }>('SELECT stamp FROM sync.user_clock WHERE user_id = $1', [userId])).rows[0]
-    ?.stamp;
+  (
+    await context.owner.query<{ stamp: Date }>(
+      'SELECT stamp FROM sync.user_clock WHERE user_id = $1',
+      [userId],
+    )
+  ).rows[0]?.stamp;
 
 describe('an upload of actions', () => {
   it('makes an episode of a media URL alone, with all else unknown, and keeps the seconds of its statuses', async () => {
@@ -129,8 +146,12 @@ describe('an upload of actions', () => {
       played(4, 4, ten, { feedUrl: 'http://podcast.example/feed/' }),
     );
     expect(verdicts).toEqual([null, null, null, null]);
-    expect(moved, 'each once, and not what differs in scheme and slashes alone').toEqual([[former, feedUrl]]);
-    expect(new Set((await page()).episodes.map((episode) => episode.feedUrl))).toEqual(new Set([feedUrl]));
+    expect(moved, 'each once, and not what differs in scheme and slashes alone').toEqual([
+      [former, feedUrl],
+    ]);
+    expect(new Set((await page()).episodes.map((episode) => episode.feedUrl))).toEqual(
+      new Set([feedUrl]),
+    );
   });
 
   it('judges each entry by itself, and applies the good ones', async () => {
@@ -152,7 +173,9 @@ describe('an upload of actions', () => {
       'invalid_value',
       null,
     ]);
-    expect((await page()).episodes.map(({ statuses }) => statuses.playbackPosition?.value)).toEqual([1, 8]);
+    expect((await page()).episodes.map(({ statuses }) => statuses.playbackPosition?.value)).toEqual(
+      [1, 8],
+    );
   });
 
   it('answers for what has no form at all without a write, and for nothing too', async () => {
@@ -169,7 +192,9 @@ describe('an upload of actions', () => {
 
   it('skips the entries of a deleted feed, by any of its URLs', async () => {
     await bury(feedUrl);
-    const sent = [feedUrl, former, 'http://podcast.example/feed'].map((url) => played(1, 1, ten, { feedUrl: url }));
+    const sent = [feedUrl, former, 'http://podcast.example/feed'].map((url) =>
+      played(1, 1, ten, { feedUrl: url }),
+    );
     const { verdicts } = await upload(...sent, played(2, 2, ten, { feedUrl: other }));
     expect(verdicts).toEqual([...sent.map(() => 'unknown_subscription'), null]);
   });
@@ -187,7 +212,12 @@ describe('an upload of actions', () => {
       ).rows;
 
     it('makes one that is not subscribed to, with the stamp of the episode', async () => {
-      expect(await upload(played(1, 1, ten, { feedUrl: unknown }), played(2, 2, ten, { feedUrl: unknown }))).toEqual({
+      expect(
+        await upload(
+          played(1, 1, ten, { feedUrl: unknown }),
+          played(2, 2, ten, { feedUrl: unknown }),
+        ),
+      ).toEqual({
         timestamp: 1,
         verdicts: [null, null],
         moved: [],
@@ -208,7 +238,9 @@ describe('an upload of actions', () => {
     it('makes one, however many uploads come at once, and of URLs that differ in scheme and slashes', async () => {
       const sent = [unknown, 'http://unknown.example/feed/'];
       await Promise.all(
-        Array.from({ length: 8 }, (_, n) => act(...sent.map((url) => played(n, n, ten, { feedUrl: url })))),
+        Array.from({ length: 8 }, (_, n) =>
+          act(...sent.map((url) => played(n, n, ten, { feedUrl: url }))),
+        ),
       );
       expect((await subscriptions()).map((row) => row['feed_url'])).toEqual([unknown]);
     });
@@ -236,7 +268,10 @@ describe('an upload of actions', () => {
     });
 
     it('finds the only one that has the URL with percent-encoding, and says what it is', async () => {
-      const [encoded, decoded] = ['https://podcast.example/caf%C3%A9%20x', 'https://podcast.example/café x'] as const;
+      const [encoded, decoded] = [
+        'https://podcast.example/caf%C3%A9%20x',
+        'https://podcast.example/café x',
+      ] as const;
       await context.feed(userId, encoded);
       const sent = decoded.replace(' ', '%20');
       expect(await upload(played(1, 1, ten, { feedUrl: sent }))).toMatchObject({
@@ -245,7 +280,9 @@ describe('an upload of actions', () => {
       });
       expect((await page({ feedUrl: encoded })).episodes).toHaveLength(1);
       await bury(encoded);
-      expect((await upload(played(1, 1, ten, { feedUrl: sent }))).verdicts).toEqual(['unknown_subscription']);
+      expect((await upload(played(1, 1, ten, { feedUrl: sent }))).verdicts).toEqual([
+        'unknown_subscription',
+      ]);
     });
   });
 
@@ -273,7 +310,10 @@ describe('an upload of actions', () => {
     await act(played('bare', 5, later, { episodeGuid: 'two' }));
     await act(played('bare', 6, later, { episodeGuid: 'three' }));
     expect(
-      (await page()).episodes.map(({ episodeGuid, statuses }) => [episodeGuid, statuses.playbackPosition?.value]),
+      (await page()).episodes.map(({ episodeGuid, statuses }) => [
+        episodeGuid,
+        statuses.playbackPosition?.value,
+      ]),
     ).toEqual([
       ['one', 3],
       ['two', 5],
@@ -290,7 +330,9 @@ describe('an upload of actions', () => {
       call(requestId),
     );
     expect(await clock()).toEqual(before);
-    const { rows } = await context.owner.query('SELECT FROM sync.request WHERE request_id = $1', [requestId]);
+    const { rows } = await context.owner.query('SELECT FROM sync.request WHERE request_id = $1', [
+      requestId,
+    ]);
     expect(rows).toEqual([]);
   });
 
@@ -333,12 +375,16 @@ describe('an upload of actions', () => {
 
   it('does nothing for a user who is refused', async () => {
     await act(played(1, 1));
-    await context.owner.query('UPDATE sync.user_clock SET refused = 1 WHERE user_id = $1', [userId]);
+    await context.owner.query('UPDATE sync.user_clock SET refused = 1 WHERE user_id = $1', [
+      userId,
+    ]);
     const refused = { code: 'unauthorized' };
     await expect(upload(played(1, 2, later))).rejects.toMatchObject(refused);
     await expect(upload()).rejects.toMatchObject(refused);
     await expect(page()).rejects.toMatchObject(refused);
-    await expect(page({ further: { after: 0, since: 0, first: true } })).rejects.toMatchObject(refused);
+    await expect(page({ further: { after: 0, since: 0, first: true } })).rejects.toMatchObject(
+      refused,
+    );
   });
 });
 
@@ -347,8 +393,15 @@ describe('actions and the main API', () => {
     await act(played(1, 10, ten, { episodeGuid: 'guid' }));
     const guid = podcastGuid(feedUrl);
     const set = async (value: number, timestamp: string) => {
-      const entry = { podcast_guid: guid, episode_guid: 'guid', playback_position: { value, timestamp } };
-      contentOf(await context.service.upload({ userId, body: { episodes: [entry] } }, call()), uploadedSchema);
+      const entry = {
+        podcast_guid: guid,
+        episode_guid: 'guid',
+        playback_position: { value, timestamp },
+      };
+      contentOf(
+        await context.service.upload({ userId, body: { episodes: [entry] } }, call()),
+        uploadedSchema,
+      );
     };
     await set(20, '2026-01-01T10:00:30Z');
     expect(positions((await page()).episodes)).toEqual([[media(1), 20]]);
@@ -357,7 +410,11 @@ describe('actions and the main API', () => {
     expect(positions((await page()).episodes)).toEqual([[media(1), 20]]);
     await act(played(1, 40, '2026-01-01T10:00:31Z', { episodeGuid: 'guid' }));
     expect(await shown()).toMatchObject([
-      { podcast_guid: guid, episode_guid: 'guid', playback_position: { value: 40, timestamp: '2026-01-01T10:00' } },
+      {
+        podcast_guid: guid,
+        episode_guid: 'guid',
+        playback_position: { value: 40, timestamp: '2026-01-01T10:00' },
+      },
     ]);
   });
 });
@@ -388,7 +445,9 @@ describe('a list of actions', () => {
     await act(played(1, 1));
     const { timestamp } = await page({ reader: reader(0) });
     await page({ reader: reader(timestamp) });
-    const { episodes } = await page({ reader: { credentialId: randomUUID(), since: timestamp + 1_000_000 } });
+    const { episodes } = await page({
+      reader: { credentialId: randomUUID(), since: timestamp + 1_000_000 },
+    });
     expect(positions(episodes)).toEqual([[media(1), 1]]);
   });
 
@@ -396,7 +455,10 @@ describe('a list of actions', () => {
     const sessionId = randomUUID();
     await act(played(1, 1));
     const { timestamp } = await page({ reader: reader(0, { sessionId }) });
-    const told = await context.actions.upload({ userId, sessionId, entries: [played(2, 2)] }, call());
+    const told = await context.actions.upload(
+      { userId, sessionId, entries: [played(2, 2)] },
+      call(),
+    );
     expect(told.timestamp).toBe(timestamp);
     expect((await upload(played(3, 3))).timestamp).toBe(1);
   });
@@ -406,7 +468,9 @@ describe('a list of actions', () => {
     const { timestamp } = await page({ reader: reader(0), feedUrl });
     await page({ reader: reader(0), favorites: true });
     expect(timestamp).toBeGreaterThan(1);
-    const { rows } = await context.owner.query('SELECT FROM sync.readers WHERE user_id = $1', [userId]);
+    const { rows } = await context.owner.query('SELECT FROM sync.readers WHERE user_id = $1', [
+      userId,
+    ]);
     expect(rows).toEqual([]);
   });
 
@@ -435,9 +499,10 @@ describe('a list of actions', () => {
 
   it('has rows of unsubscribed podcasts', async () => {
     await act(played(1, 1));
-    await context.owner.query('UPDATE subscription.subscriptions SET is_subscribed = false WHERE user_id = $1', [
-      userId,
-    ]);
+    await context.owner.query(
+      'UPDATE subscription.subscriptions SET is_subscribed = false WHERE user_id = $1',
+      [userId],
+    );
     expect(positions((await page()).episodes)).toEqual([[media(1), 1]]);
   });
 
@@ -451,7 +516,8 @@ describe('a list of actions', () => {
     const third = await page({ perPage: 3, reader: reader(0), further: second.next });
     expect(positions(third.episodes)).toEqual([[media(6), 6]]);
     expect(third.next).toBeUndefined();
-    for (const { timestamp } of [second, third]) expect(timestamp).toBeLessThanOrEqual(first.timestamp);
+    for (const { timestamp } of [second, third])
+      expect(timestamp).toBeLessThanOrEqual(first.timestamp);
     const next = await page({ perPage: 3, reader: reader(first.timestamp) });
     expect(positions(next.episodes)).toEqual([0, 4].map((n) => [media(n), n + 10]));
   });
@@ -460,7 +526,11 @@ describe('a list of actions', () => {
     const long = (n: number) => `https://media.example/${'x'.repeat(4_000)}/${n}`;
     const count = 600;
     for (let from = 0; from < count; from += 200)
-      await act(...Array.from({ length: 200 }, (_, n) => played(0, n, ten, { enclosureUrl: long(from + n) })));
+      await act(
+        ...Array.from({ length: 200 }, (_, n) =>
+          played(0, n, ten, { enclosureUrl: long(from + n) }),
+        ),
+      );
     const first = await page();
     expect(Buffer.byteLength(JSON.stringify(first))).toBeLessThan(2 * 1_024 * 1_024);
     expect(first.episodes.length).toBeGreaterThan(100);
@@ -489,7 +559,9 @@ describe('the favourite status of an episode', () => {
     expect(await ask()).toEqual({ syncId });
     expect(await ask({ feedUrl: former, favorite: true })).toEqual({ syncId, favorite: true });
     expect(await ask()).toEqual({ syncId, favorite: true });
-    expect((await page({ favorites: true })).episodes.map((episode) => episode.syncId)).toEqual([syncId]);
+    expect((await page({ favorites: true })).episodes.map((episode) => episode.syncId)).toEqual([
+      syncId,
+    ]);
     expect(await ask({ favorite: false })).toEqual({ syncId, favorite: false });
     expect((await ask({ feedUrl: other }))?.syncId).toBe(episodes[2]?.syncId);
   });
@@ -497,11 +569,15 @@ describe('the favourite status of an episode', () => {
   it('makes a podcast and an episode on request alone', async () => {
     const before = await clock();
     for (const url of [feedUrl, unknown])
-      for (const favorite of [undefined, false]) expect(await ask({ feedUrl: url, favorite })).toBeNull();
+      for (const favorite of [undefined, false])
+        expect(await ask({ feedUrl: url, favorite })).toBeNull();
     expect(await clock()).toEqual(before);
     const made = await ask({ feedUrl: unknown, ensure: true });
     expect(made).toEqual({ syncId: expect.any(String) as string });
-    expect(await ask({ feedUrl: unknown, ensure: true, favorite: true })).toEqual({ ...made, favorite: true });
+    expect(await ask({ feedUrl: unknown, ensure: true, favorite: true })).toEqual({
+      ...made,
+      favorite: true,
+    });
   });
 
   it('leaves no trace where it is only read', async () => {
@@ -519,13 +595,18 @@ describe('the favourite status of an episode', () => {
     const small = await openService({ QUOTA_EPISODE_STATES: 1 });
     try {
       const make = (n: number) =>
-        small.actions.favorite({ userId, feedUrl: unknown, enclosureUrl: media(n), ensure: true }, call());
+        small.actions.favorite(
+          { userId, feedUrl: unknown, enclosureUrl: media(n), ensure: true },
+          call(),
+        );
       await make(1);
       await expect(make(2)).rejects.toMatchObject({ code: 'invalid' });
     } finally {
       await small.close();
     }
-    await context.owner.query('UPDATE sync.user_clock SET refused = 1 WHERE user_id = $1', [userId]);
+    await context.owner.query('UPDATE sync.user_clock SET refused = 1 WHERE user_id = $1', [
+      userId,
+    ]);
     await context.owner.query(
       'INSERT INTO sync.user_clock (user_id, stamp, refused) VALUES ($1, now(), 1) ON CONFLICT (user_id) DO NOTHING',
       [userId],
@@ -596,11 +677,16 @@ describe('any uploads of actions', () => {
     feedUrl: feed,
     enclosureUrl: media(enclosure),
     ...(guid && { episodeGuid: `guid ${guid}` }),
-    statuses: { [status]: { value: status === 'playbackPosition' ? value : value > 1, at: minute(at) } },
+    statuses: {
+      [status]: { value: status === 'playbackPosition' ? value : value > 1, at: minute(at) },
+    },
   });
 
   it('leave what the list answers, page by page, what the main API shows, and what a reader has put together', async () => {
-    const batches = fc.array(fc.array(action, { minLength: 1, maxLength: 5 }), { minLength: 1, maxLength: 4 });
+    const batches = fc.array(fc.array(action, { minLength: 1, maxLength: 5 }), {
+      minLength: 1,
+      maxLength: 4,
+    });
     await fc.assert(
       fc.asyncProperty(batches, fc.integer({ min: 1, max: 4 }), async (uploads, perPage) => {
         userId = freshUser();
@@ -629,7 +715,13 @@ describe('any uploads of actions', () => {
             statuses.playbackPosition?.value,
             statuses.playedStatus?.value,
           ]),
-        ).toEqual((await shown()).map((row) => [row.sync_id, row.playback_position?.value, row.played_status?.value]));
+        ).toEqual(
+          (await shown()).map((row) => [
+            row.sync_id,
+            row.playback_position?.value,
+            row.played_status?.value,
+          ]),
+        );
       }),
       { numRuns: full ? 300 : 30 },
     );

@@ -18,7 +18,14 @@ import { applyActions, judgeAction, movedFeeds } from './action.rule.js';
 import { type EpisodeQuotas, QUOTAS } from './episode.config.js';
 import { saveChanges, toLoaded } from './episode.store.js';
 import { KnownEpisodes } from './known-episodes.js';
-import { type Applied, applyUpload, type FailedEntry, meetsTooMany, noAnswer, type Upload } from './upload.rule.js';
+import {
+  type Applied,
+  applyUpload,
+  type FailedEntry,
+  meetsTooMany,
+  noAnswer,
+  type Upload,
+} from './upload.rule.js';
 
 type Outcome = Applied | FailedEntry;
 
@@ -39,7 +46,10 @@ export class ActionService {
 
   /** Uploads episode actions (gpodder API, POST episodes). */
   @Handle(uploadActions)
-  async upload(request: RequestOf<typeof uploadActions>, context: CallContext): Promise<ReplyOf<typeof uploadActions>> {
+  async upload(
+    request: RequestOf<typeof uploadActions>,
+    context: CallContext,
+  ): Promise<ReplyOf<typeof uploadActions>> {
     const { userId, sessionId } = request;
     const judged = request.entries.map(judgeAction);
     const [timestamp, { outcomes, moved }] = await Promise.all([
@@ -65,7 +75,10 @@ export class ActionService {
    * @throws Failure `invalid` for an episode that cannot be created.
    */
   @Handle(setFavorite)
-  async favorite(request: RequestOf<typeof setFavorite>, context: CallContext): Promise<ReplyOf<typeof setFavorite>> {
+  async favorite(
+    request: RequestOf<typeof setFavorite>,
+    context: CallContext,
+  ): Promise<ReplyOf<typeof setFavorite>> {
     const { userId, feedUrl, enclosureUrl, favorite, ensure } = request;
     const statuses = favorite === undefined ? {} : { favoriteStatus: { value: favorite } };
     const action = judgeAction({ feedUrl, enclosureUrl, statuses });
@@ -73,14 +86,17 @@ export class ActionService {
     return this.database.write(this.writeOf(userId, [action], context), async (transaction) => {
       const { known } = await this.read(transaction, userId, [action], context, ensure);
       const outcome = applyUpload(known, action, 0, noAnswer);
-      if ('code' in outcome && outcome.code !== 'unknown_subscription') throw new Failure('invalid');
+      if ('code' in outcome && outcome.code !== 'unknown_subscription')
+        throw new Failure('invalid');
       const changes = known.changes();
       const isMissing = 'code' in outcome || (!ensure && changes.made.size > 0);
       if (isMissing || changes.rows.length === 0) transaction.leaveNothing();
       else await saveChanges(transaction, userId, changes);
       if (isMissing) return { episode: null };
       const { syncId, statuses: current } = known.standing(outcome.id);
-      return { episode: { syncId, favorite: current.favoriteStatus?.value as boolean | undefined } };
+      return {
+        episode: { syncId, favorite: current.favoriteStatus?.value as boolean | undefined },
+      };
     });
   }
 
@@ -107,19 +123,26 @@ export class ActionService {
       else await saveChanges(transaction, userId, changes);
       return { outcomes, moved };
     });
-    const refused = [...applied.outcomes.entries()].filter(([, one]) => 'code' in one && meetsTooMany(one));
+    const refused = [...applied.outcomes.entries()].filter(
+      ([, one]) => 'code' in one && meetsTooMany(one),
+    );
     const places = refused.map(([place]) => place);
     const middle = Math.ceil(places.length / 2);
     for (const half of actions.length > 1 ? [places.slice(0, middle), places.slice(middle)] : []) {
       if (half.length === 0) continue;
       const part = half.map((place) => actions[place] as Upload);
       const { outcomes } = await this.apply(userId, part, context, randomUUID());
-      for (const [index, place] of half.entries()) applied.outcomes[place] = outcomes[index] as Outcome;
+      for (const [index, place] of half.entries())
+        applied.outcomes[place] = outcomes[index] as Outcome;
     }
     return applied;
   }
 
-  private writeOf(userId: string, actions: readonly Upload[], context: CallContext): Write<FoundByActions> {
+  private writeOf(
+    userId: string,
+    actions: readonly Upload[],
+    context: CallContext,
+  ): Write<FoundByActions> {
     return {
       userId,
       smallAnswer: false,
@@ -141,10 +164,18 @@ export class ActionService {
     const { stamp } = transaction;
     let { found } = transaction;
     const subscriptions = new Map(found[0]?.subscriptions);
-    const unknown = [...new Set(actions.map(({ podcast }) => podcast))].filter((feed) => !subscriptions.has(feed));
+    const unknown = [...new Set(actions.map(({ podcast }) => podcast))].filter(
+      (feed) => !subscriptions.has(feed),
+    );
     if (unknown.length > 0) {
       const most = [this.quotas.QUOTA_LIVE_SUBSCRIPTIONS, this.quotas.QUOTA_SUBSCRIPTION_NAMES];
-      const values = [userId, unknown, unknown.map(podcastGuid), stamp, ...(ensure ? most : [0, 0])];
+      const values = [
+        userId,
+        unknown,
+        unknown.map(podcastGuid),
+        stamp,
+        ...(ensure ? most : [0, 0]),
+      ];
       const feeds = await transaction.query<EnsuredFeed>(ensureFeeds, values);
       if (feeds.some(({ made }) => made)) transaction.alsoChanges('subscriptions');
       const names = new Map(feeds.map(({ url, name }) => [url, name]));
@@ -159,11 +190,19 @@ export class ActionService {
 
   /** Returns one page of the episodes whose state changed (gpodder API, GET episodes). */
   @Handle(listActions)
-  async list(request: RequestOf<typeof listActions>, context: CallContext): Promise<ReplyOf<typeof listActions>> {
+  async list(
+    request: RequestOf<typeof listActions>,
+    context: CallContext,
+  ): Promise<ReplyOf<typeof listActions>> {
     const { userId, reader, feedUrl, favorites = false, readOnly = false, further } = request;
-    if (further) return this.page(request, { timestamp: Math.max(1, further.since), since: further.since });
+    if (further)
+      return this.page(request, { timestamp: Math.max(1, further.since), since: further.since });
     const remembers = reader !== undefined && feedUrl === undefined && !favorites && !readOnly;
-    const answer = await answerList(this.database, { userId, list: 'episodes', reader, remembers }, context);
+    const answer = await answerList(
+      this.database,
+      { userId, list: 'episodes', reader, remembers },
+      context,
+    );
     if (answer.unchanged) return { timestamp: answer.timestamp, episodes: [] };
     return this.page(request, { ...answer, since: answer.initial ? 0 : answer.since });
   }
@@ -173,6 +212,10 @@ export class ActionService {
     { timestamp, since }: { timestamp: number; since: number },
   ) {
     const { episodes, last } = await readActions(this.database, request, since);
-    return { timestamp, episodes, ...(last !== undefined && { next: { after: last, since, first: since === 0 } }) };
+    return {
+      timestamp,
+      episodes,
+      ...(last !== undefined && { next: { after: last, since, first: since === 0 } }),
+    };
   }
 }

@@ -8,7 +8,10 @@ import { applyUploads, validateEntry } from './upload.rule.js';
 
 /** Texts whose JSON has very different numbers of bytes. */
 const text = fc
-  .tuple(fc.constantFrom('x', '"', 'ä', '\u0001', '\u2028', '\ud800'), fc.integer({ min: 1, max: 300 }))
+  .tuple(
+    fc.constantFrom('x', '"', 'ä', '\u0001', '\u2028', '\ud800'),
+    fc.integer({ min: 1, max: 300 }),
+  )
   .map(([unit, count]) => unit.repeat(count));
 const number = fc.integer({ min: 1, max: 3 });
 const entry = fc
@@ -36,15 +39,26 @@ const entry = fc
 async function answer(entries: (Entry | null)[], maxBytes: number) {
   const known = world([stored(1), stored(2), stored(3)]);
   const judged = entries.map((each) => validateEntry(sentEntry(each)));
-  const answered = (await applyUploads(known, judged, new AnswerBudget(maxBytes, judged))) as JsonText<Uploaded>;
-  return { verdicts: answered.parse(), changes: known.changes(), bytes: Buffer.byteLength(answered.text) };
+  const answered = (await applyUploads(
+    known,
+    judged,
+    new AnswerBudget(maxBytes, judged),
+  )) as JsonText<Uploaded>;
+  return {
+    verdicts: answered.parse(),
+    changes: known.changes(),
+    bytes: Buffer.byteLength(answered.text),
+  };
 }
 
 describe('an answer', () => {
   it('never has more bytes than there is room for, and a verdict for every entry', async () => {
-    const some = fc.array(fc.oneof({ weight: 9, arbitrary: entry }, { weight: 1, arbitrary: fc.constant(null) }), {
-      maxLength: 12,
-    });
+    const some = fc.array(
+      fc.oneof({ weight: 9, arbitrary: entry }, { weight: 1, arbitrary: fc.constant(null) }),
+      {
+        maxLength: 12,
+      },
+    );
     await fc.assert(
       fc.asyncProperty(some, fc.integer({ min: 0, max: 20_000 }), async (entries, more) => {
         const least = entries.length * 2_500 + 100;
@@ -78,7 +92,11 @@ describe('an answer', () => {
   });
 
   it('leaves out what it echoes but the temporary_id where there is no room for that', async () => {
-    const wrong = { podcastGuid: 'x'.repeat(255), episodeGuid: 'x'.repeat(2_000), temporaryId: 'mine' };
+    const wrong = {
+      podcastGuid: 'x'.repeat(255),
+      episodeGuid: 'x'.repeat(2_000),
+      temporaryId: 'mine',
+    };
     const { verdicts } = await answer([wrong], 300);
     expect(verdicts.failure).toEqual([
       { temporary_id: 'mine', code: 'invalid_guid', message: 'podcast_guid is not a valid UUID' },
@@ -97,15 +115,22 @@ describe('an entry that rows which were not read could change', () => {
     entries: object[],
     row = stored(5, { episodeGuid: '' }),
   ) => {
-    const judged = entries.map((sent) => validateEntry(sentEntry({ podcastGuid: podcast, ...sent })));
+    const judged = entries.map((sent) =>
+      validateEntry(sentEntry({ podcastGuid: podcast, ...sent })),
+    );
     const known = world([row], [], [[0, rank, to]]);
     const verdicts = await applyUploads(known, judged, new AnswerBudget(1_000_000, judged));
     return verdicts?.parse().failure.map(({ code }) => code);
   };
 
-  it.each([0, 1, 2, 3, 4] as const)('is refused where they are missing at rank %d', async (rank) => {
-    expect(await unread(rank, 0, [{ ...metadata(9), syncId: syncId(9) }])).toEqual(['limit_reached']);
-  });
+  it.each([0, 1, 2, 3, 4] as const)(
+    'is refused where they are missing at rank %d',
+    async (rank) => {
+      expect(await unread(rank, 0, [{ ...metadata(9), syncId: syncId(9) }])).toEqual([
+        'limit_reached',
+      ]);
+    },
+  );
 
   it('is applied where a row that was read comes before them', async () => {
     expect(await unread(2, 5, [metadata(5)])).toEqual([]);
@@ -121,9 +146,9 @@ describe('an entry that rows which were not read could change', () => {
     const lacking = stored(5, { enclosureUrl: '' });
     const brings = { syncId: syncId(5), enclosureUrl: metadata(9).enclosureUrl };
     expect(await unread(2, 8, [brings], lacking)).toEqual(['limit_reached']);
-    expect(await unread(2, 8, [{ ...brings, syncId: undefined, episodeGuid: 'episode-5' }], lacking)).toEqual([
-      'limit_reached',
-    ]);
+    expect(
+      await unread(2, 8, [{ ...brings, syncId: undefined, episodeGuid: 'episode-5' }], lacking),
+    ).toEqual(['limit_reached']);
     expect(await unread(3, 8, [brings], lacking)).toEqual([]);
     expect(await unread(2, 8, [brings])).toEqual([]);
   });

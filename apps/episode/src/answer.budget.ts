@@ -23,7 +23,8 @@ export class AnswerBudget {
 
   /** @throws Failure `invalid` if the failures of all entries exceed the budget. */
   constructor(maxBytes: number, entries: readonly (Upload | FailedEntry)[]) {
-    this.freeBytes = maxBytes - envelopeBytes - entries.reduce((sum, entry) => sum + reservedFor(entry), 0);
+    this.freeBytes =
+      maxBytes - envelopeBytes - entries.reduce((sum, entry) => sum + reservedFor(entry), 0);
     if (this.freeBytes < 0) throw new Failure('invalid');
   }
 
@@ -50,7 +51,9 @@ export class AnswerBudget {
   ): string {
     const items = success.map(({ id, temporaryId }) => {
       const { text } = this.items.get(id) as { text: string };
-      return temporaryId === undefined ? text : `${text.slice(0, -1)},"temporary_id":${JSON.stringify(temporaryId)}}`;
+      return temporaryId === undefined
+        ? text
+        : `${text.slice(0, -1)},"temporary_id":${JSON.stringify(temporaryId)}}`;
     });
     return envelope(items.join(','), failure.map((failed) => JSON.stringify(failed)).join(','));
   }

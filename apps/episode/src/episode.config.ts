@@ -13,7 +13,10 @@ export type EpisodeConfig = z.output<typeof episodeConfig>;
 /** The quotas of one user. */
 export type EpisodeQuotas = Pick<
   EpisodeConfig,
-  'QUOTA_EPISODE_STATES' | 'QUOTA_LIVE_SUBSCRIPTIONS' | 'QUOTA_SUBSCRIPTION_NAMES' | 'QUOTA_SYNC_ID_ALIASES'
+  | 'QUOTA_EPISODE_STATES'
+  | 'QUOTA_LIVE_SUBSCRIPTIONS'
+  | 'QUOTA_SUBSCRIPTION_NAMES'
+  | 'QUOTA_SYNC_ID_ALIASES'
 >;
 
 /** The quotas, as a token for injection. */

@@ -58,7 +58,11 @@ export const jsonBytes = `6 * octet_length(e.episode_guid) + 2 * (octet_length(e
  * @param entries the entries, each with the side of the indexes to search.
  * @param agrees the condition for rows to keep.
  */
-export const lookUp = (rank: number, match: string, { entries = 'sought', most = mostAlike, agrees = 'true' } = {}) => `
+export const lookUp = (
+  rank: number,
+  match: string,
+  { entries = 'sought', most = mostAlike, agrees = 'true' } = {},
+) => `
      UNION ALL SELECT x.entry, ${rank}, f.id, f.bytes, f.place, f.place = ${most}
      FROM ${entries} x CROSS JOIN LATERAL (
        SELECT e.id, ${jsonBytes} AS bytes, row_number() OVER (ORDER BY e.id + 0) AS place, ${agrees} AS agrees

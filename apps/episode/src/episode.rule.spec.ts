@@ -12,15 +12,24 @@ const [noon, later] = [at('12:00:10.000000'), at('12:00:20.000000')];
 
 describe('settle', () => {
   it('takes the first status there is', () => {
-    expect(settle(undefined, full(1, noon), arrived)).toEqual({ status: full(1, noon), change: 'seen' });
+    expect(settle(undefined, full(1, noon), arrived)).toEqual({
+      status: full(1, noon),
+      change: 'seen',
+    });
   });
 
   it('lets a later time replace', () => {
-    expect(settle(full(1, noon), full(2, later), arrived)).toEqual({ status: full(2, later), change: 'seen' });
+    expect(settle(full(1, noon), full(2, later), arrived)).toEqual({
+      status: full(2, later),
+      change: 'seen',
+    });
   });
 
   it('lets an equal time replace', () => {
-    expect(settle(full(1, noon), full(2, noon), arrived)).toEqual({ status: full(2, noon), change: 'seen' });
+    expect(settle(full(1, noon), full(2, noon), arrived)).toEqual({
+      status: full(2, noon),
+      change: 'seen',
+    });
   });
 
   it('ignores an earlier time, by a microsecond too', () => {
@@ -32,9 +41,12 @@ describe('settle', () => {
     ['what was sent', full(1, at('12:00:50.000000')), toMinute(2, at('12:00:00.000000'))],
     ['what stands', toMinute(1, at('12:00:00.000000')), full(2, at('12:00:50.000000'))],
     ['both', toMinute(1, at('12:00:00.000000')), toMinute(2, at('12:00:00.000000'))],
-  ])('compares both times cut to the minute when %s has minute form: the same minute replaces', (_, standing, sent) => {
-    expect(settle(standing, sent, arrived)).toEqual({ status: sent, change: 'seen' });
-  });
+  ])(
+    'compares both times cut to the minute when %s has minute form: the same minute replaces',
+    (_, standing, sent) => {
+      expect(settle(standing, sent, arrived)).toEqual({ status: sent, change: 'seen' });
+    },
+  );
 
   it('ignores an earlier minute in minute form', () => {
     const standing = full(1, at('12:01:00.000000'));
@@ -50,7 +62,10 @@ describe('settle', () => {
   });
 
   it('keeps the later time of a repeated value, so that the order of arrival does not matter', () => {
-    expect(settle(full(1, noon), full(1, later), arrived)).toEqual({ status: full(1, later), change: 'time' });
+    expect(settle(full(1, noon), full(1, later), arrived)).toEqual({
+      status: full(1, later),
+      change: 'time',
+    });
   });
 
   it('sees a change in the same value at a later printed minute', () => {
@@ -64,7 +79,9 @@ describe('settle', () => {
 
   it("counts a time more than 5 minutes ahead as the request's arrival", () => {
     const clamped = full(1, '2026-02-02T12:00:00.500000Z');
-    expect(settle(undefined, full(1, '2026-02-02T12:05:00.500001Z'), arrived).status).toEqual(clamped);
+    expect(settle(undefined, full(1, '2026-02-02T12:05:00.500001Z'), arrived).status).toEqual(
+      clamped,
+    );
     expect(settle(full(2, noon), toMinute(1, '2999-01-01T00:00:00.000000Z'), arrived)).toEqual({
       status: clamped,
       change: 'seen',
@@ -94,12 +111,18 @@ const writes = fc
   .map(([micros, values]) =>
     micros.map((micro, index) => {
       const text = new Date(Date.UTC(2026, 1, 1, 12) + Math.floor(micro / 1_000)).toISOString();
-      return full(values[index] ?? 0, `${text.slice(0, 23)}${String(micro % 1_000).padStart(3, '0')}Z`);
+      return full(
+        values[index] ?? 0,
+        `${text.slice(0, 23)}${String(micro % 1_000).padStart(3, '0')}Z`,
+      );
     }),
   );
 
 const standsAfter = (sent: readonly Status[]) =>
-  sent.reduce<Status | undefined>((standing, status) => settle(standing, status, arrived).status, undefined);
+  sent.reduce<Status | undefined>(
+    (standing, status) => settle(standing, status, arrived).status,
+    undefined,
+  );
 
 describe('a register', () => {
   it('ends at the newest of any shuffled full-precision writes', () => {
@@ -141,6 +164,8 @@ describe('newer', () => {
 
   it('is the first where both are equally new, or of one minute and either in minute form', () => {
     expect(newer(full(1, noon), full(2, noon))).toEqual(full(1, noon));
-    expect(newer(toMinute(1, at('12:00:00.000000')), full(2, later))).toEqual(toMinute(1, at('12:00:00.000000')));
+    expect(newer(toMinute(1, at('12:00:00.000000')), full(2, later))).toEqual(
+      toMinute(1, at('12:00:00.000000')),
+    );
   });
 });

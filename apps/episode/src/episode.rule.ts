@@ -60,8 +60,11 @@ export function settle(standing: Status | undefined, sent: Status, arrivedMs: nu
   if (!standing) return { status, change: 'seen' };
   if (clamped && status.value === standing.value) return { status: standing, change: 'none' };
   if (order(status, standing) < 0) return { status: standing, change: 'none' };
-  if (status.value !== standing.value || minute(status) !== minute(standing)) return { status, change: 'seen' };
-  return status.at > standing.at ? { status, change: 'time' } : { status: standing, change: 'none' };
+  if (status.value !== standing.value || minute(status) !== minute(standing))
+    return { status, change: 'seen' };
+  return status.at > standing.at
+    ? { status, change: 'time' }
+    : { status: standing, change: 'none' };
 }
 
 /** Returns the newer status, the first if they are equally new. In SQL: `episode.newer`. */
@@ -84,12 +87,18 @@ function order(a: Status, b: Status): number {
 
 /** Returns the row with the sent metadata; unsent fields keep their current value. */
 export function described(row: EpisodeRow, sent: SentMetadata): EpisodeRow {
-  const isSame = metadataNames.every((name) => sent[name] === undefined || sent[name] === row[name]);
+  const isSame = metadataNames.every(
+    (name) => sent[name] === undefined || sent[name] === row[name],
+  );
   return isSame ? row : { ...row, ...sent };
 }
 
 /** Returns the row after each sent status was applied to its current one. */
-export function settled(row: EpisodeRow, sent: EpisodeRow['statuses'], arrivedMs: number): EpisodeRow {
+export function settled(
+  row: EpisodeRow,
+  sent: EpisodeRow['statuses'],
+  arrivedMs: number,
+): EpisodeRow {
   const statuses = { ...row.statuses };
   let changed = false;
   for (const name of statusNames) {
@@ -125,7 +134,9 @@ export function looksAlike(one: EpisodeRow, other: EpisodeRow): boolean {
     metadataNames.every((field) => one[field] === other[field]) &&
     statusNames.every((name) => {
       const [left, right] = [one.statuses[name], other.statuses[name]];
-      return left && right ? left.value === right.value && minute(left) === minute(right) : left === right;
+      return left && right
+        ? left.value === right.value && minute(left) === minute(right)
+        : left === right;
     })
   );
 }

@@ -4,7 +4,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Episode, episodeSchema, type ListRequest, uploadedSchema } from '#contracts';
 import { contentOf, freshUser } from '#testing';
 import { type Identity, shown as shownEpisode } from './episode.rule.js';
-import { metadata, podcast, syncId, upload as uploadInMemory, world as knownWorld } from '../testing/known.world.js';
+import {
+  metadata,
+  podcast,
+  syncId,
+  upload as uploadInMemory,
+  world as knownWorld,
+} from '../testing/known.world.js';
 import { call } from '../../../libs/transport/testing/handler.call.js';
 import { type Entry, sentBody } from '../testing/sent.entry.js';
 import { openService, type ServiceContext } from '../testing/service.context.js';
@@ -28,7 +34,10 @@ beforeEach(async () => {
 });
 
 const upload = async (entries: Entry[], requestId?: string) =>
-  contentOf(await context.service.upload({ userId, body: sentBody(entries) }, call(requestId)), uploadedSchema);
+  contentOf(
+    await context.service.upload({ userId, body: sentBody(entries) }, call(requestId)),
+    uploadedSchema,
+  );
 
 async function put(...entries: Entry[]): Promise<Episode[]> {
   const { success, failure } = await upload(entries.map((entry) => ({ podcastGuid, ...entry })));
@@ -61,7 +70,15 @@ const clock = async (): Promise<string> => (await page()).clock;
 /** An entry of few texts, so that many match, and whether the next one is in the same batch. */
 const part = fc.integer({ min: 0, max: 2 });
 const batchedEntry = fc
-  .record({ guid: part, enclosure: part, title: part, date: part, url: part, sync: part, batch: fc.boolean() })
+  .record({
+    guid: part,
+    enclosure: part,
+    title: part,
+    date: part,
+    url: part,
+    sync: part,
+    batch: fc.boolean(),
+  })
   .map(({ guid, enclosure, title, date, url, sync, batch }) => ({
     batch,
     sent: {
@@ -88,7 +105,9 @@ describe('an upload', () => {
       'UPDATE subscription.subscriptions SET is_subscribed = false, subscription_changed = now(), deleted = now(), changed = now() WHERE user_id = $1',
       [userId],
     );
-    const { failure } = await upload([other, podcastGuid].map((guid) => ({ ...metadata(1), podcastGuid: guid })));
+    const { failure } = await upload(
+      [other, podcastGuid].map((guid) => ({ ...metadata(1), podcastGuid: guid })),
+    );
     const message = 'There is no subscription with this podcast_guid';
     expect(failure).toMatchObject([0, 1].map(() => ({ code: 'unknown_subscription', message })));
   });
@@ -122,11 +141,17 @@ describe('an upload', () => {
       episodeGuid,
     }));
     await put(...swap);
-    expect((await list()).map((episode) => episode.episode_guid)).toEqual(['episode-2', 'episode-1']);
+    expect((await list()).map((episode) => episode.episode_guid)).toEqual([
+      'episode-2',
+      'episode-1',
+    ]);
   });
 
   it('makes a new episode for a guid that an earlier entry of the batch took away from the one that had it', async () => {
-    await put({ ...metadata(1), episodeGuid: '', syncId: syncId(1) }, { episodeGuid: 'episode-2', syncId: syncId(2) });
+    await put(
+      { ...metadata(1), episodeGuid: '', syncId: syncId(1) },
+      { episodeGuid: 'episode-2', syncId: syncId(2) },
+    );
     const [, renamed, made] = await put(
       { episodeGuid: 'episode-2', syncId: syncId(1) },
       { episodeGuid: 'episode-3', syncId: syncId(1) },
@@ -139,7 +164,9 @@ describe('an upload', () => {
 
   it('finds among what is stored what it would find among all episodes, whatever entries come in whatever batches', async () => {
     // Each entry is the newest, so that its status identifies the episode it was merged into.
-    const played = (n: number) => ({ playbackPosition: { value: n, timestamp: `2026-01-01T10:00:0${n}Z` } });
+    const played = (n: number) => ({
+      playbackPosition: { value: n, timestamp: `2026-01-01T10:00:0${n}Z` },
+    });
     await fc.assert(
       fc.asyncProperty(fc.array(batchedEntry, { minLength: 1, maxLength: 7 }), async (entries) => {
         [userId, podcastGuid] = [freshUser(), podcast];
@@ -155,7 +182,10 @@ describe('an upload', () => {
         const inMemory = knownWorld();
         uploadInMemory(inMemory, ...sent);
         const rows = inMemory.changes().rows.sort((a, b) => a.id - b.id);
-        const expected = rows.map((row) => ({ ...shownEpisode(row, row.statuses, podcast), sync_id: '' }));
+        const expected = rows.map((row) => ({
+          ...shownEpisode(row, row.statuses, podcast),
+          sync_id: '',
+        }));
         expect((await list()).map((of) => ({ ...of, sync_id: '' }))).toEqual(expected);
       }),
       { numRuns: full ? 500 : 100 },
@@ -180,14 +210,17 @@ describe('an upload', () => {
            FROM episode.totals t WHERE t.user_id = $1`,
           [userId],
         );
-        expect(rows).toEqual([{ ambiguous: 0, lost: 0, astray: 0, uncounted: 0, uncountedAliases: 0 }]);
+        expect(rows).toEqual([
+          { ambiguous: 0, lost: 0, astray: 0, uncounted: 0, uncountedAliases: 0 },
+        ]);
       }),
       { numRuns: full ? 500 : 100 },
     );
   });
 
   it('stamps what is shown differently than before, is new or absorbed another, and nothing else, whatever entries come', async () => {
-    const known = async () => new Map((await list()).map((row) => [row.sync_id, JSON.stringify(row)]));
+    const known = async () =>
+      new Map((await list()).map((row) => [row.sync_id, JSON.stringify(row)]));
     await fc.assert(
       fc.asyncProperty(fc.array(batchedEntry, { maxLength: 7 }), async (entries) => {
         [userId, podcastGuid] = [freshUser(), randomUUID()];
@@ -196,7 +229,9 @@ describe('an upload', () => {
           const [before, since] = [await known(), await clock()];
           const { success } = await upload([{ podcastGuid, ...sent }]);
           const after = await known();
-          const differing = [...after.keys()].filter((name) => after.get(name) !== before.get(name));
+          const differing = [...after.keys()].filter(
+            (name) => after.get(name) !== before.get(name),
+          );
           const absorbers = after.size < before.size ? success.map((row) => row.sync_id) : [];
           const stamped = (await list(since)).map((row) => row.sync_id);
           expect(new Set(stamped)).toEqual(new Set([...differing, ...absorbers]));
@@ -217,9 +252,9 @@ describe('an upload', () => {
       playbackPosition: { value, timestamp },
     }));
     const made = await put(...sent);
-    expect(made.map((row) => [row.publish_date, row.duration, row.playback_position?.value])).toEqual(
-      sent.map(({ publishDate, duration }) => [publishDate, duration, duration]),
-    );
+    expect(
+      made.map((row) => [row.publish_date, row.duration, row.playback_position?.value]),
+    ).toEqual(sent.map(({ publishDate, duration }) => [publishDate, duration, duration]));
     expect(await list()).toEqual(made);
     expect(await put(...sent)).toEqual(made);
   });
@@ -227,23 +262,45 @@ describe('an upload', () => {
   it.each([
     ['merges all of them into the one', 7, []],
     ['is refused where they are too many', 8, ['limit_reached']],
-  ])('that brings an enclosure_url which several without episode_guid share %s', async (_, count, codes) => {
-    const numbers = Array.from({ length: count }, (__, n) => n + 1);
-    await put(...numbers.map((n) => ({ syncId: syncId(n), enclosureUrl: metadata(n).enclosureUrl, duration: n })));
-    const { enclosureUrl } = metadata(99);
-    await put(...numbers.map((n) => ({ syncId: syncId(n), enclosureUrl })), { syncId: syncId(9), episodeGuid: 'g' });
-    for (const name of [{ syncId: syncId(9) }, { episodeGuid: 'g' }]) {
-      const { failure } = await upload([{ podcastGuid, ...name, enclosureUrl }]);
-      expect(failure.map(({ code }) => code)).toEqual(codes);
-    }
-    const all = await list();
-    expect(all).toHaveLength(codes.length === 0 ? 1 : count + 1);
-    expect(all.find((row) => row.sync_id === syncId(9))?.duration).toBe(codes.length === 0 ? 1 : undefined);
-  });
+  ])(
+    'that brings an enclosure_url which several without episode_guid share %s',
+    async (_, count, codes) => {
+      const numbers = Array.from({ length: count }, (__, n) => n + 1);
+      await put(
+        ...numbers.map((n) => ({
+          syncId: syncId(n),
+          enclosureUrl: metadata(n).enclosureUrl,
+          duration: n,
+        })),
+      );
+      const { enclosureUrl } = metadata(99);
+      await put(...numbers.map((n) => ({ syncId: syncId(n), enclosureUrl })), {
+        syncId: syncId(9),
+        episodeGuid: 'g',
+      });
+      for (const name of [{ syncId: syncId(9) }, { episodeGuid: 'g' }]) {
+        const { failure } = await upload([{ podcastGuid, ...name, enclosureUrl }]);
+        expect(failure.map(({ code }) => code)).toEqual(codes);
+      }
+      const all = await list();
+      expect(all).toHaveLength(codes.length === 0 ? 1 : count + 1);
+      expect(all.find((row) => row.sync_id === syncId(9))?.duration).toBe(
+        codes.length === 0 ? 1 : undefined,
+      );
+    },
+  );
 
   it('answers within the bytes asked for, and applies only what it answers', async () => {
-    const entries = [1, 2, 3].map((n) => ({ podcastGuid, ...metadata(n), title: 'x'.repeat(2_000), temporaryId: n }));
-    const text = await context.service.upload({ userId, body: sentBody(entries), maxBytes: 6_000 }, call());
+    const entries = [1, 2, 3].map((n) => ({
+      podcastGuid,
+      ...metadata(n),
+      title: 'x'.repeat(2_000),
+      temporaryId: n,
+    }));
+    const text = await context.service.upload(
+      { userId, body: sentBody(entries), maxBytes: 6_000 },
+      call(),
+    );
     expect(Buffer.byteLength(text.toString())).toBeLessThanOrEqual(6_000);
     const { success, failure } = contentOf(text, uploadedSchema);
     expect(success.map((row) => row.temporary_id)).toEqual([1, 2]);
@@ -257,7 +314,10 @@ describe('an upload', () => {
       await put(...entries);
       return context.statements() - before;
     };
-    const all = Array.from({ length: 1_001 }, (_, n) => ({ ...metadata(n), syncId: syncId(n + 1) }));
+    const all = Array.from({ length: 1_001 }, (_, n) => ({
+      ...metadata(n),
+      syncId: syncId(n + 1),
+    }));
     const play = (entry: Entry) => ({ ...entry, playedStatus: { value: true, timestamp: ten } });
     const [first, ...others] = all as [Entry, ...Entry[]];
     const made = [await statementsOf([first]), await statementsOf(others)];
@@ -277,16 +337,25 @@ describe('a status', () => {
     const values = Array.from({ length: 40 }, (_, n) => n);
     let round = 0;
     await fc.assert(
-      fc.asyncProperty(fc.shuffledSubarray(values, { minLength: values.length }), async (shuffled) => {
-        const [episode] = await put(metadata(round++));
-        const write = (n: number) =>
-          put({
-            syncId: episode?.sync_id,
-            playbackPosition: { value: n, timestamp: `2026-01-01T10:00:00.${String(n).padStart(6, '0')}Z` },
+      fc.asyncProperty(
+        fc.shuffledSubarray(values, { minLength: values.length }),
+        async (shuffled) => {
+          const [episode] = await put(metadata(round++));
+          const write = (n: number) =>
+            put({
+              syncId: episode?.sync_id,
+              playbackPosition: {
+                value: n,
+                timestamp: `2026-01-01T10:00:00.${String(n).padStart(6, '0')}Z`,
+              },
+            });
+          await Promise.all(shuffled.map(write));
+          expect((await list()).at(-1)?.playback_position).toEqual({
+            value: 39,
+            timestamp: '2026-01-01T10:00',
           });
-        await Promise.all(shuffled.map(write));
-        expect((await list()).at(-1)?.playback_position).toEqual({ value: 39, timestamp: '2026-01-01T10:00' });
-      }),
+        },
+      ),
       { numRuns: full ? 20 : 2 },
     );
   });
@@ -303,12 +372,17 @@ describe('a status', () => {
   });
 
   it('of the years 1 and 9999 is kept, the far one as the arrival of its request', async () => {
-    const [first] = await put({ ...metadata(1), playedStatus: { value: true, timestamp: '0001-01-01T00:00' } });
+    const [first] = await put({
+      ...metadata(1),
+      playedStatus: { value: true, timestamp: '0001-01-01T00:00' },
+    });
     expect(first?.played_status?.timestamp).toBe('0001-01-01T00:00');
     const before = Date.now();
     await put({ ...metadata(1), newStatus: { value: true, timestamp: '9999-12-31T23:59:59Z' } });
     const minute = (time: number) => new Date(time).toISOString().slice(0, 16);
-    expect([minute(before), minute(Date.now())]).toContain((await list())[0]?.new_status?.timestamp);
+    expect([minute(before), minute(Date.now())]).toContain(
+      (await list())[0]?.new_status?.timestamp,
+    );
   });
 });
 
@@ -322,9 +396,16 @@ describe('the list of episodes', () => {
   });
 
   it('ends a page at its bytes, and a walk by links still sees every row once, in both directions', async () => {
-    await put(...Array.from({ length: 30 }, (_, n) => metadata(n, { title: '"'.repeat((n * 37) % 400) })));
+    await put(
+      ...Array.from({ length: 30 }, (_, n) => metadata(n, { title: '"'.repeat((n * 37) % 400) })),
+    );
     const all = await list();
-    const walk = async (since: string | undefined, perPage: number, maxBytes: number, back: boolean) => {
+    const walk = async (
+      since: string | undefined,
+      perPage: number,
+      maxBytes: number,
+      back: boolean,
+    ) => {
       const pages: Episode[][] = [];
       const { span } = await page({ since, perPage, maxBytes });
       let position: ListRequest['position'] = back
@@ -338,7 +419,9 @@ describe('the list of episodes', () => {
         expect(answer.items.length).toBeGreaterThan(0);
         if (back) pages.unshift(answer.items);
         else pages.push(answer.items);
-        position = back ? { from: 'before', id: answer.firstId ?? 0 } : { from: 'after', id: answer.lastId ?? 0 };
+        position = back
+          ? { from: 'before', id: answer.firstId ?? 0 }
+          : { from: 'after', id: answer.lastId ?? 0 };
       }
       return pages.flat();
     };
@@ -373,7 +456,10 @@ describe('the list of episodes', () => {
     const writers = Array.from({ length: 8 }, async (_, writer) => {
       for (let n = 0; n < (full ? 60 : 10); n++) {
         const timestamp = new Date(Date.UTC(2026, 0, 1) + n * 1_000).toISOString();
-        await put({ ...metadata(writer * 10 + (n % 5)), playbackPosition: { value: n, timestamp } });
+        await put({
+          ...metadata(writer * 10 + (n % 5)),
+          playbackPosition: { value: n, timestamp },
+        });
       }
     });
     await Promise.all(writers);

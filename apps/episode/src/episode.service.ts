@@ -33,11 +33,15 @@ export class EpisodeService {
 
   /** Uploads episode states (POST /episodes). */
   @Handle(uploadEpisodes)
-  async upload(request: RequestOf<typeof uploadEpisodes>, context: CallContext): Promise<JsonText<Uploaded>> {
+  async upload(
+    request: RequestOf<typeof uploadEpisodes>,
+    context: CallContext,
+  ): Promise<JsonText<Uploaded>> {
     const { userId, body, maxBytes = defaultAnswerBytes } = request;
     const judged = body.episodes.map(validateEntry);
     const uploads = judged.filter((entry) => 'sent' in entry);
-    const apply = (known: KnownEpisodes) => applyUploads(known, judged, new AnswerBudget(maxBytes, judged));
+    const apply = (known: KnownEpisodes) =>
+      applyUploads(known, judged, new AnswerBudget(maxBytes, judged));
     const write = {
       userId,
       smallAnswer: false,

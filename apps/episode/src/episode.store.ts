@@ -8,7 +8,15 @@ import {
   statusNames,
   wireNames,
 } from '#contracts';
-import { type Bound, type Database, listing, listPage, type Statement, statement, type Transaction } from '#database';
+import {
+  type Bound,
+  type Database,
+  listing,
+  listPage,
+  type Statement,
+  statement,
+  type Transaction,
+} from '#database';
 import type { Upload } from './upload.rule.js';
 import type { EpisodeQuotas } from './episode.config.js';
 import { load, loadKnown, shownColumns } from './episode.load.js';
@@ -49,7 +57,12 @@ const state = ['id', 'sync_id', ...changing].join(', ');
  * key. A join can scan all values for each row, or all rows of the user: Postgres cannot estimate
  * either number.
  */
-const update = (table: string, key: 'id' | 'sync_id', type: 'bigint' | 'uuid', columns: readonly string[]) => `
+const update = (
+  table: string,
+  key: 'id' | 'sync_id',
+  type: 'bigint' | 'uuid',
+  columns: readonly string[],
+) => `
    UPDATE episode.${table} t
    SET (${columns.join(', ')}) = (
      SELECT ${columns.map((column) => `r.${column}`).join(', ')}
@@ -69,7 +82,10 @@ const add = statement(
 );
 
 /** $1 user, $2 changed metadata of stored episodes by sync_id, $3 these sync_ids. */
-export const describe = statement('episode.describe', update('episodes', 'sync_id', 'uuid', describing));
+export const describe = statement(
+  'episode.describe',
+  update('episodes', 'sync_id', 'uuid', describing),
+);
 
 /** $1 user, $2 changed states by id, $3 these ids. */
 export const settle = statement('episode.settle', update('states', 'id', 'bigint', changing));
@@ -99,7 +115,8 @@ export const list = listing('episode.list', {
   total: 'SELECT t.episodes FROM episode.totals t WHERE t.user_id = $1',
 });
 
-export type StatusFields = Record<StatusName, Status['value'] | null> & Record<`${StatusName}At`, string | null>;
+export type StatusFields = Record<StatusName, Status['value'] | null> &
+  Record<`${StatusName}At`, string | null>;
 export type LoadedRow = Omit<EpisodeRow, 'statuses'> & StatusFields & { minuteForms: number };
 type ListRow = Metadata & StatusFields & { podcastGuid: string; syncId: string };
 export type Found = { [Part in Exclude<keyof Loaded, 'episodes'>]: Loaded[Part] | null } & {
@@ -107,17 +124,28 @@ export type Found = { [Part in Exclude<keyof Loaded, 'episodes'>]: Loaded[Part] 
 };
 
 /** Returns the statement for episodes that entries name; see {@link toLoaded}. */
-export function named(userId: string, uploads: readonly Upload[], quotas: EpisodeQuotas): Bound<Found> {
+export function named(
+  userId: string,
+  uploads: readonly Upload[],
+  quotas: EpisodeQuotas,
+): Bound<Found> {
   const entries = uploads.map(({ podcast, syncId, metadata: { episodeGuid } }) => ({
     podcastGuid: podcast,
     syncId,
     episodeGuid,
   }));
-  return [loadKnown, [userId, JSON.stringify(entries), quotas.QUOTA_EPISODE_STATES, quotas.QUOTA_SYNC_ID_ALIASES]];
+  return [
+    loadKnown,
+    [userId, JSON.stringify(entries), quotas.QUOTA_EPISODE_STATES, quotas.QUOTA_SYNC_ID_ALIASES],
+  ];
 }
 
 /** Returns the statement for all episodes that entries can match; see {@link toLoaded}. */
-export function meant(userId: string, uploads: readonly Upload[], quotas: EpisodeQuotas): Bound<Found> {
+export function meant(
+  userId: string,
+  uploads: readonly Upload[],
+  quotas: EpisodeQuotas,
+): Bound<Found> {
   const entries = uploads.map(({ podcast, syncId, metadata }, entry) => ({
     entry,
     podcastGuid: podcast,
@@ -141,14 +169,20 @@ export function toLoaded([found]: readonly Found[]): Loaded {
 }
 
 /** Writes changes with the commit, but merges and changes of guids before it. */
-export async function saveChanges(transaction: Transaction, userId: string, changes: Changes): Promise<void> {
-  const { rows, made, described, settled, renamed, aliases, addedAliases, absorbed, removed } = changes;
+export async function saveChanges(
+  transaction: Transaction,
+  userId: string,
+  changes: Changes,
+): Promise<void> {
+  const { rows, made, described, settled, renamed, aliases, addedAliases, absorbed, removed } =
+    changes;
   if (absorbed.length > 0 || renamed.length > 0) {
     const [gone, survivors] = [absorbed.map(({ from }) => from), absorbed.map(({ into }) => into)];
     await transaction.query(makeWay, [userId, gone, survivors, renamed]);
   }
   const written = (ids: ReadonlySet<number>) => rows.filter(({ id }) => ids.has(id));
-  if (made.size > 0) transaction.last(add, [userId, `[${written(made).map(columnsText).join(',')}]`]);
+  if (made.size > 0)
+    transaction.last(add, [userId, `[${written(made).map(columnsText).join(',')}]`]);
   const last = (
     query: Statement,
     ids: ReadonlySet<number>,
@@ -166,7 +200,10 @@ export async function saveChanges(transaction: Transaction, userId: string, chan
   if (more !== 0 || addedAliases > 0) transaction.last(count, [userId, more, addedAliases]);
 }
 
-export function listChanged(database: Database, request: ListRequest): Promise<ReplyOf<typeof listEpisodes>> {
+export function listChanged(
+  database: Database,
+  request: ListRequest,
+): Promise<ReplyOf<typeof listEpisodes>> {
   return listPage(database, list, request, (row: ListRow) =>
     shown(
       row,
@@ -177,7 +214,11 @@ export function listChanged(database: Database, request: ListRequest): Promise<R
 }
 
 /** Field names of each status, built once: a page has hundreds of them. */
-const statusFields = statusNames.map((name, bit) => ({ name, at: `${name}At` as const, bit: 1 << bit }));
+const statusFields = statusNames.map((name, bit) => ({
+  name,
+  at: `${name}At` as const,
+  bit: 1 << bit,
+}));
 
 /** Returns the set statuses of a row, each as `read` converts it. */
 export function statusesOf<Register>(
@@ -198,7 +239,17 @@ const stamp = (time: string) => `${instant(time).slice(0, 23)}Z`;
 
 /** Converts a row that {@link load} has read. */
 export function toRow(loaded: LoadedRow): EpisodeRow {
-  const { id, subscriptionId, syncId, episodeGuid, title, enclosureUrl, episodeUrl, duration, minuteForms } = loaded;
+  const {
+    id,
+    subscriptionId,
+    syncId,
+    episodeGuid,
+    title,
+    enclosureUrl,
+    episodeUrl,
+    duration,
+    minuteForms,
+  } = loaded;
   return {
     id,
     subscriptionId,
@@ -220,10 +271,19 @@ export function toRow(loaded: LoadedRow): EpisodeRow {
 
 /** JSON of the names of a new row's columns. */
 const describingStarts = metadataNames.map((name) => [name, `,"${wireNames[name]}":`] as const);
-const statusStarts = statusNames.map((name) => [name, `,"${wireNames[name]}":`, `,"${wireNames[name]}_at":"`] as const);
+const statusStarts = statusNames.map(
+  (name) => [name, `,"${wireNames[name]}":`, `,"${wireNames[name]}_at":"`] as const,
+);
 
 /** Returns a row's columns as JSON. Objects would cost three times as much for large uploads. */
-function columnsText({ id, subscriptionId, syncId, changed, statuses, ...described }: EpisodeRow): string {
+function columnsText({
+  id,
+  subscriptionId,
+  syncId,
+  changed,
+  statuses,
+  ...described
+}: EpisodeRow): string {
   let text = `{"id":${id},"subscription_id":${subscriptionId},"sync_id":"${syncId}","changed":"${changed}"`;
   for (const [name, start] of describingStarts) text += start + JSON.stringify(described[name]);
   let minuteForms = 0;
@@ -245,7 +305,12 @@ export function identityColumns(row: EpisodeRow): Record<string, unknown> {
 }
 
 /** Returns the id and the mutable state of a row by column name. */
-export function stateColumns({ id, syncId, changed, statuses }: EpisodeRow): Record<string, unknown> {
+export function stateColumns({
+  id,
+  syncId,
+  changed,
+  statuses,
+}: EpisodeRow): Record<string, unknown> {
   const values: Record<string, unknown> = { id, sync_id: syncId, changed };
   let minuteForms = 0;
   for (const [bit, name] of statusNames.entries()) {

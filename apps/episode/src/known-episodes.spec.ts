@@ -1,10 +1,21 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { EpisodeRow } from './episode.rule.js';
-import { elsewhere, metadata, nothing, podcast, stored, syncId, upload, world } from '../testing/known.world.js';
+import {
+  elsewhere,
+  metadata,
+  nothing,
+  podcast,
+  stored,
+  syncId,
+  upload,
+  world,
+} from '../testing/known.world.js';
 
 const number = fc.integer({ min: 1, max: 4 });
-const time = fc.integer({ min: 0, max: 59 }).map((minute) => `2026-02-01T10:${String(minute).padStart(2, '0')}:00Z`);
+const time = fc
+  .integer({ min: 0, max: 59 })
+  .map((minute) => `2026-02-01T10:${String(minute).padStart(2, '0')}:00Z`);
 const entry = fc
   .record(
     {
@@ -19,7 +30,9 @@ const entry = fc
   )
   .map(({ sync, like, bare, enclosure, ...rest }) => ({
     ...metadata(like, bare ? { episodeGuid: '' } : {}),
-    ...(enclosure !== undefined && { enclosureUrl: enclosure === 0 ? '' : metadata(enclosure).enclosureUrl }),
+    ...(enclosure !== undefined && {
+      enclosureUrl: enclosure === 0 ? '' : metadata(enclosure).enclosureUrl,
+    }),
     ...(sync && { syncId: syncId(sync) }),
     ...rest,
   }));
@@ -47,9 +60,11 @@ it('keeps sync_ids and episode_guids unique, whatever batches come', () => {
       const names = [...after.map((row) => row.syncId), ...aliases.map(([name]) => name)];
       expect(new Set(names).size).toBe(names.length);
       expect(rows.every((row) => !gone.has(row.id))).toBe(true);
-      expect([...aliases.map(([, id]) => id), ...absorbed.map(({ into }) => into)].every((id) => !gone.has(id))).toBe(
-        true,
-      );
+      expect(
+        [...aliases.map(([, id]) => id), ...absorbed.map(({ into }) => into)].every(
+          (id) => !gone.has(id),
+        ),
+      ).toBe(true);
     }),
     { numRuns: process.env.TEST_FULL ? 5_000 : 200 },
   );
@@ -59,20 +74,31 @@ it('has one episode of many uploads, whichever parts each knew and in whatever o
   const parts = fc.constantFrom('guid', 'enclosure', 'both');
   const sent = fc.array(fc.record({ of: number, parts }), { maxLength: 12 });
   fc.assert(
-    fc.property(sent, fc.shuffledSubarray([1, 2, 3, 4], { minLength: 4 }), fc.nat(12), (some, all, place) => {
-      const known = world();
-      const entries = some.toSpliced(place, 0, ...all.map((of) => ({ of, parts: 'both' as const })));
-      const rows = upload(
-        known,
-        ...entries.map(({ of, parts: sentParts }) => ({
-          ...(sentParts !== 'enclosure' && { episodeGuid: metadata(of).episodeGuid }),
-          ...(sentParts !== 'guid' && { enclosureUrl: metadata(of).enclosureUrl }),
-        })),
-      );
-      const standing = entries.map(({ of }, index) => [of, known.standing(Number(rows[index])).id] as const);
-      expect(new Set(standing.map(String)).size).toBe(4);
-      expect(known.changes().rows).toHaveLength(4);
-    }),
+    fc.property(
+      sent,
+      fc.shuffledSubarray([1, 2, 3, 4], { minLength: 4 }),
+      fc.nat(12),
+      (some, all, place) => {
+        const known = world();
+        const entries = some.toSpliced(
+          place,
+          0,
+          ...all.map((of) => ({ of, parts: 'both' as const })),
+        );
+        const rows = upload(
+          known,
+          ...entries.map(({ of, parts: sentParts }) => ({
+            ...(sentParts !== 'enclosure' && { episodeGuid: metadata(of).episodeGuid }),
+            ...(sentParts !== 'guid' && { enclosureUrl: metadata(of).enclosureUrl }),
+          })),
+        );
+        const standing = entries.map(
+          ({ of }, index) => [of, known.standing(Number(rows[index])).id] as const,
+        );
+        expect(new Set(standing.map(String)).size).toBe(4);
+        expect(known.changes().rows).toHaveLength(4);
+      },
+    ),
   );
 });
 
@@ -110,7 +136,11 @@ it('takes no state away and makes none older by entries that bring none, whateve
   fc.assert(
     fc.property(fc.array(fc.tuple(entry, trash, fc.boolean()), { maxLength: 15 }), (sent) => {
       const known = world(before);
-      const entries = sent.map(([of, only, isTrash]) => ({ ...of, ...(isTrash && only), playedStatus: undefined }));
+      const entries = sent.map(([of, only, isTrash]) => ({
+        ...of,
+        ...(isTrash && only),
+        playedStatus: undefined,
+      }));
       upload(known, ...entries);
       for (const { id, statuses } of before) {
         const now = known.standing(id).statuses.playbackPosition?.at ?? '';
@@ -131,7 +161,13 @@ it('has, of the episodes that entries name, the outcome that it has of all, or i
   fc.assert(
     fc.property(fc.array(entry, { minLength: 1, maxLength: 6 }), (entries) => {
       const all = world(before);
-      const few = world(named(before, entries), [], [], { episodes: 1_000, aliases: 1_000 }, 'named');
+      const few = world(
+        named(before, entries),
+        [],
+        [],
+        { episodes: 1_000, aliases: 1_000 },
+        'named',
+      );
       const [outcome, expected] = [few, all].map((known) => upload(known, ...entries));
       if (few.isShort) return;
       enough += 1;

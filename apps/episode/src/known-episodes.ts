@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { metadataNames, unknownMetadata } from '#contracts';
-import { type EpisodeRow, type Identity, looksAlike, type Metadata, type SentMetadata } from './episode.rule.js';
+import {
+  type EpisodeRow,
+  type Identity,
+  looksAlike,
+  type Metadata,
+  type SentMetadata,
+} from './episode.rule.js';
 import { MatchIndex, type Rank } from './match.rule.js';
 
 /** A live subscription that an upload names. */
@@ -76,7 +82,9 @@ export class KnownEpisodes {
     this.subscriptions = new Map(loaded.subscriptions);
     this.storedAliases = new Set(loaded.aliases.map(([syncId]) => syncId));
     this.stored = new Map(loaded.episodes.map((row) => [row.id, row]));
-    this.completeTo = new Map(loaded.incomplete.map(([entry, rank, to]) => [`${entry} ${rank}`, to]));
+    this.completeTo = new Map(
+      loaded.incomplete.map(([entry, rank, to]) => [`${entry} ${rank}`, to]),
+    );
     for (const row of loaded.episodes) this.add(row);
     for (const [syncId, id] of loaded.aliases) if (this.rows.has(id)) this.bySync.set(syncId, id);
   }
@@ -98,7 +106,11 @@ export class KnownEpisodes {
   }
 
   /** Returns the match of the lowest rank, then of the lowest row id; or `'unread'`. */
-  match(subscriptionId: number, sought: Identity, entry: number): EpisodeRow | undefined | 'unread' {
+  match(
+    subscriptionId: number,
+    sought: Identity,
+    entry: number,
+  ): EpisodeRow | undefined | 'unread' {
     const best = this.index.find(subscriptionId, sought);
     if (!best && !this.isWhole) return this.unread();
     for (const rank of [1, 2, 3, 4] as const) {
@@ -183,7 +195,11 @@ export class KnownEpisodes {
     const absorbers = new Set([...this.survivors.keys()].map((id) => this.survivorOf(id)));
     const rows = [...this.dirty].map((id) => {
       const [row, before] = [this.standing(id), this.stored.get(id)];
-      return { ...row, changed: before && !absorbers.has(id) && looksAlike(before, row) ? before.changed : this.stamp };
+      return {
+        ...row,
+        changed:
+          before && !absorbers.has(id) && looksAlike(before, row) ? before.changed : this.stamp,
+      };
     });
     const renamed = rows.filter(({ id, episodeGuid }) => {
       const before = this.stored.get(id)?.episodeGuid ?? '';
@@ -191,12 +207,18 @@ export class KnownEpisodes {
     });
     const known = rows.filter(({ id }) => this.stored.has(id));
     const differs = (isOther: (before: EpisodeRow, row: EpisodeRow) => boolean) =>
-      new Set(known.filter((row) => isOther(this.stored.get(row.id) as EpisodeRow, row)).map(({ id }) => id));
+      new Set(
+        known
+          .filter((row) => isOther(this.stored.get(row.id) as EpisodeRow, row))
+          .map(({ id }) => id),
+      );
     return {
       rows,
       made: new Set(rows.map(({ id }) => id).filter((id) => !this.stored.has(id))),
       described: differs((before, row) => metadataNames.some((name) => before[name] !== row[name])),
-      settled: differs((before, row) => before.changed !== row.changed || before.statuses !== row.statuses),
+      settled: differs(
+        (before, row) => before.changed !== row.changed || before.statuses !== row.statuses,
+      ),
       renamed: renamed.map((row) => row.syncId),
       aliases: [...this.aliases].map(([syncId, id]) => [syncId, this.survivorOf(id)]),
       addedAliases: this.addedAliases,
@@ -225,7 +247,8 @@ export class KnownEpisodes {
 
   private survivorOf(id: number): number {
     let last = id;
-    for (let next = this.survivors.get(last); next !== undefined; next = this.survivors.get(last)) last = next;
+    for (let next = this.survivors.get(last); next !== undefined; next = this.survivors.get(last))
+      last = next;
     return last;
   }
 

@@ -18,13 +18,18 @@ function matchRank(a: Identity, b: Identity): number | undefined {
 const other = (same: Partial<Identity>) => metadata(2, same);
 const one = metadata(1);
 const bare = metadata(1, { episodeGuid: '' });
-const pick = (...fields: (keyof Identity)[]) => Object.fromEntries(fields.map((field) => [field, one[field]]));
+const pick = (...fields: (keyof Identity)[]) =>
+  Object.fromEntries(fields.map((field) => [field, one[field]]));
 
 const oneOf = <Value>(...values: Value[]) => fc.constantFrom(...values);
 const any = fc.record({
   episodeGuid: oneOf('', 'g', 'h'),
   title: oneOf('', 't', 'u'),
-  publishDate: oneOf(unknownMetadata.publishDate, '2025-01-01T00:00:00.000Z', '2025-01-02T00:00:00.000Z'),
+  publishDate: oneOf(
+    unknownMetadata.publishDate,
+    '2025-01-01T00:00:00.000Z',
+    '2025-01-02T00:00:00.000Z',
+  ),
   enclosureUrl: oneOf('', 'https://e.example/1', 'https://e.example/2'),
   episodeUrl: oneOf('', 'https://p.example/1', 'https://p.example/2'),
 });
@@ -51,11 +56,14 @@ describe('the rank of two episodes', () => {
     [['publishDate', 'title']],
     [['episodeUrl', 'title']],
     [['publishDate', 'episodeUrl', 'title']],
-  ] as (keyof Identity)[][][])('is 3 for two of publish_date, episode_url and title: %j', (fields) => {
-    expect(matchRank(bare, other(pick(...fields)))).toBe(3);
-    expect(matchRank(one, other({ ...pick(...fields), episodeGuid: '' }))).toBe(3);
-    expect(matchRank(one, other(pick(...fields)))).toBeUndefined();
-  });
+  ] as (keyof Identity)[][][])(
+    'is 3 for two of publish_date, episode_url and title: %j',
+    (fields) => {
+      expect(matchRank(bare, other(pick(...fields)))).toBe(3);
+      expect(matchRank(one, other({ ...pick(...fields), episodeGuid: '' }))).toBe(3);
+      expect(matchRank(one, other(pick(...fields)))).toBeUndefined();
+    },
+  );
 
   it.each(['publishDate', 'episodeUrl', 'title'] as const)('is none for %s alone', (field) => {
     expect(matchRank(bare, other(pick(field)))).toBeUndefined();
@@ -72,21 +80,34 @@ describe('the rank of two episodes', () => {
 
   it('takes empty values as agreeing with nothing', () => {
     const untitled = metadata(1, { episodeGuid: '', title: '' });
-    expect(matchRank(untitled, other({ episodeGuid: '', title: '', ...pick('publishDate') }))).toBeUndefined();
-    expect(matchRank(metadata(1, { title: '' }), other({ title: '', ...pick('enclosureUrl') }))).toBeUndefined();
+    expect(
+      matchRank(untitled, other({ episodeGuid: '', title: '', ...pick('publishDate') })),
+    ).toBeUndefined();
+    expect(
+      matchRank(metadata(1, { title: '' }), other({ title: '', ...pick('enclosureUrl') })),
+    ).toBeUndefined();
   });
 
   it('takes a publish_date of 1970 as agreeing with nothing', () => {
     const undated = { publishDate: unknownMetadata.publishDate };
     const sought = metadata(1, { ...undated, episodeGuid: '' });
-    expect(matchRank(sought, other({ ...undated, ...pick('title'), episodeGuid: '' }))).toBeUndefined();
+    expect(
+      matchRank(sought, other({ ...undated, ...pick('title'), episodeGuid: '' })),
+    ).toBeUndefined();
     expect(matchRank(sought, other({ ...undated, ...pick('episodeUrl') }))).toBeUndefined();
-    expect(matchRank(metadata(1, undated), other({ ...undated, ...pick('enclosureUrl') }))).toBeUndefined();
+    expect(
+      matchRank(metadata(1, undated), other({ ...undated, ...pick('enclosureUrl') })),
+    ).toBeUndefined();
   });
 
   it('takes a title or an episode_guid that reads like the unknown date as any other', () => {
     const same = { title: unknownMetadata.publishDate };
-    expect(matchRank(metadata(1, { ...same, episodeGuid: '' }), other({ ...same, ...pick('publishDate') }))).toBe(3);
+    expect(
+      matchRank(
+        metadata(1, { ...same, episodeGuid: '' }),
+        other({ ...same, ...pick('publishDate') }),
+      ),
+    ).toBe(3);
     const guid = { episodeGuid: unknownMetadata.publishDate };
     expect(matchRank(metadata(1, guid), other(guid))).toBe(1);
   });
@@ -99,7 +120,9 @@ describe('the rank of two episodes', () => {
     ];
     expect(matchRank(bareOne, { ...bareOther, episodeGuid: '' })).toBeUndefined();
     expect(matchRank(bareOne, { ...bareOther, ...pick('title') })).toBe(3);
-    expect(matchRank(metadata(1, unknown), other({ ...unknown, ...pick('publishDate', 'title') }))).toBeUndefined();
+    expect(
+      matchRank(metadata(1, unknown), other({ ...unknown, ...pick('publishDate', 'title') })),
+    ).toBeUndefined();
   });
 
   it('is the same from both sides', () => {
@@ -119,7 +142,10 @@ describe('MatchIndex', () => {
 
   it('finds the surest candidate', () => {
     const candidates = [other(pick('enclosureUrl', 'title')), other(pick('episodeGuid'))];
-    expect(place(candidates.map((row, n) => ({ ...row, id: n }))).find(10, one)).toEqual({ id: 1, rank: 1 });
+    expect(place(candidates.map((row, n) => ({ ...row, id: n }))).find(10, one)).toEqual({
+      id: 1,
+      rank: 1,
+    });
   });
 
   it('finds nothing where nothing agrees, and nothing of another subscription', () => {
@@ -128,7 +154,12 @@ describe('MatchIndex', () => {
   });
 
   it('finds what the plain rule finds among all rows, while rows come, go and change', () => {
-    const step = fc.record({ id: fc.integer({ min: 1, max: 12 }), row: any, gone: fc.boolean(), sought: any });
+    const step = fc.record({
+      id: fc.integer({ min: 1, max: 12 }),
+      row: any,
+      gone: fc.boolean(),
+      sought: any,
+    });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
         const index = new MatchIndex();
@@ -137,17 +168,22 @@ describe('MatchIndex', () => {
           const before = rows.get(id);
           if (before) index.remove(before);
           rows.delete(id);
-          const taken = row.episodeGuid !== '' && [...rows.values()].some((r) => r.episodeGuid === row.episodeGuid);
+          const taken =
+            row.episodeGuid !== '' &&
+            [...rows.values()].some((r) => r.episodeGuid === row.episodeGuid);
           if (!gone && !taken) {
             rows.set(id, { ...row, id, subscriptionId: 10 });
             index.add({ ...row, id, subscriptionId: 10 });
           }
           const best = bestMatch(sought, rows.values());
-          expect(index.find(10, sought)).toEqual(best && { id: best.id, rank: plainRank(sought, best) });
+          expect(index.find(10, sought)).toEqual(
+            best && { id: best.id, rank: plainRank(sought, best) },
+          );
           const lacking = [...rows.values()].filter(
             (of) => of.episodeGuid === '' && of.enclosureUrl === sought.enclosureUrl,
           );
-          const ids = sought.enclosureUrl === '' ? [] : lacking.map((of) => of.id).sort((a, b) => a - b);
+          const ids =
+            sought.enclosureUrl === '' ? [] : lacking.map((of) => of.id).sort((a, b) => a - b);
           expect(index.bare(10, sought.enclosureUrl)).toEqual(ids);
         }
       }),

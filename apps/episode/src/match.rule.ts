@@ -13,7 +13,10 @@ export interface MatchKey {
 
 /** The searched episode that a key is for: one with an episode_guid, or one without. */
 const [withGuid, withoutGuid] = ['with guid', 'without guid'] as const;
-const kindsFor = (kind: string) => ({ [withGuid]: `${withGuid} ${kind}`, [withoutGuid]: `${withoutGuid} ${kind}` });
+const kindsFor = (kind: string) => ({
+  [withGuid]: `${withGuid} ${kind}`,
+  [withoutGuid]: `${withoutGuid} ${kind}`,
+});
 const enclosureFor = kindsFor('enclosure');
 const dateAndUrlFor = kindsFor('date and url');
 const dateAndTitleFor = kindsFor('date and title');

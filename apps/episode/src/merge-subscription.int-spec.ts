@@ -25,7 +25,11 @@ beforeAll(async () => {
 });
 afterAll(() => context.close());
 
-const one = (id: number, subscriptionId: number, differing: Partial<EpisodeRow> = {}): EpisodeRow => ({
+const one = (
+  id: number,
+  subscriptionId: number,
+  differing: Partial<EpisodeRow> = {},
+): EpisodeRow => ({
   id,
   subscriptionId,
   syncId: syncId(id),
@@ -38,7 +42,9 @@ const one = (id: number, subscriptionId: number, differing: Partial<EpisodeRow> 
 
 /** Returns episodes as a parameter of type json, for json_populate_recordset. */
 const asJson = (episodes: readonly EpisodeRow[], userId = freshUser()) =>
-  JSON.stringify(episodes.map((row) => ({ user_id: userId, ...identityColumns(row), ...stateColumns(row) })));
+  JSON.stringify(
+    episodes.map((row) => ({ user_id: userId, ...identityColumns(row), ...stateColumns(row) })),
+  );
 
 async function store(userId: string, episodes: readonly EpisodeRow[]): Promise<void> {
   await context.owner.query(
@@ -52,9 +58,16 @@ async function store(userId: string, episodes: readonly EpisodeRow[]): Promise<v
   );
 }
 
-async function merge(userId: string, pairs: readonly (readonly [number, number])[] = [[from, into]]) {
+async function merge(
+  userId: string,
+  pairs: readonly (readonly [number, number])[] = [[from, into]],
+) {
   const sides = [pairs.map(([going]) => going), pairs.map(([, staying]) => staying)];
-  await context.owner.query('SELECT episode.merge_subscriptions($1, $2, $3, $4, 1000000)', [userId, ...sides, stamp]);
+  await context.owner.query('SELECT episode.merge_subscriptions($1, $2, $3, $4, 1000000)', [
+    userId,
+    ...sides,
+    stamp,
+  ]);
   const { rows } = await context.owner.query<{ row: LoadedRow }>(
     `SELECT row_to_json(r) AS row FROM (SELECT ${rowColumns} FROM ${rowTables} WHERE s.user_id = $1 ORDER BY s.id) r`,
     [userId],
@@ -77,7 +90,12 @@ describe('each rule is the same in SQL and in TypeScript', () => {
     await fc.assert(
       fc.asyncProperty(some, async (descriptions) => {
         const episodes = descriptions.map((of, index) => one(index, from, of));
-        const { rows } = await context.owner.query<{ id: number; date: string; found: boolean; keys: string[] }>(
+        const { rows } = await context.owner.query<{
+          id: number;
+          date: string;
+          found: boolean;
+          keys: string[];
+        }>(
           `SELECT e.id::int, e.publish_date::text AS date, side.found, ARRAY(
              SELECT k.rank || ' ' || encode(k.key, 'hex') FROM episode.match_keys(e, side.found) k
            ) AS keys
@@ -102,7 +120,8 @@ describe('each rule is the same in SQL and in TypeScript', () => {
   });
 
   /** Returns a status in the JSON form that Postgres reads. */
-  const asRegister = (status?: Status) => status && { value: status.value, at: status.at, minute: status.minuteForm };
+  const asRegister = (status?: Status) =>
+    status && { value: status.value, at: status.at, minute: status.minuteForm };
   const columnsOf = (status: string) =>
     `(${status}).value, to_char((${status}).at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS at,
      (${status}).minute AS "minuteForm"`;
@@ -110,20 +129,35 @@ describe('each rule is the same in SQL and in TypeScript', () => {
 
   it('newer, whichever of two times was given to the minute', async () => {
     const inForm = (status: Status | undefined, minuteForm: boolean) =>
-      status && { ...status, minuteForm, at: minuteForm ? `${status.at.slice(0, 16)}:00.000000Z` : status.at };
+      status && {
+        ...status,
+        minuteForm,
+        at: minuteForm ? `${status.at.slice(0, 16)}:00.000000Z` : status.at,
+      };
     const maybe = fc.option(seconds, { nil: undefined });
     await fc.assert(
-      fc.asyncProperty(fc.array(fc.tuple(maybe, maybe), { minLength: 1, maxLength: 20 }), async (pairs) => {
-        const forms = [false, true].flatMap((first) => [false, true].map((second) => [first, second] as const));
-        const all = pairs.flatMap(([a, b]) => forms.map(([ofA, ofB]) => [inForm(a, ofA), inForm(b, ofB)] as const));
-        const { rows } = await context.owner.query<Status>(
-          `SELECT ${columnsOf('n.newer')}
+      fc.asyncProperty(
+        fc.array(fc.tuple(maybe, maybe), { minLength: 1, maxLength: 20 }),
+        async (pairs) => {
+          const forms = [false, true].flatMap((first) =>
+            [false, true].map((second) => [first, second] as const),
+          );
+          const all = pairs.flatMap(([a, b]) =>
+            forms.map(([ofA, ofB]) => [inForm(a, ofA), inForm(b, ofB)] as const),
+          );
+          const { rows } = await context.owner.query<Status>(
+            `SELECT ${columnsOf('n.newer')}
            FROM json_to_recordset($1) AS p (place integer, a episode.status, b episode.status)
            CROSS JOIN LATERAL (SELECT episode.newer(p.a, p.b)) n ORDER BY p.place`,
-          [JSON.stringify(all.map(([a, b], place) => ({ place, a: asRegister(a), b: asRegister(b) })))],
-        );
-        expect(rows).toEqual(all.map(([a, b]) => newer(a, b) ?? none));
-      }),
+            [
+              JSON.stringify(
+                all.map(([a, b], place) => ({ place, a: asRegister(a), b: asRegister(b) })),
+              ),
+            ],
+          );
+          expect(rows).toEqual(all.map(([a, b]) => newer(a, b) ?? none));
+        },
+      ),
       runs,
     );
   });
@@ -150,7 +184,10 @@ describe('each rule is the same in SQL and in TypeScript', () => {
  * of the survivor's episodes in their initial state. If that had no guid and has since taken one,
  * the two must still match with it.
  */
-function mergedByRules(episodes: readonly EpisodeRow[]): { after: EpisodeRow[]; names: Map<string, number> } {
+function mergedByRules(episodes: readonly EpisodeRow[]): {
+  after: EpisodeRow[];
+  names: Map<string, number>;
+} {
   const staying = episodes.filter(({ subscriptionId }) => subscriptionId === into);
   const after = new Map(episodes.map((episode) => [episode.id, episode]));
   const names = new Map<string, number>();
@@ -177,7 +214,8 @@ it('merges the episodes of two subscriptions as the rules do, status by status, 
       await store(userId, episodes);
       const found = await merge(userId);
       const expected = mergedByRules(episodes);
-      const unstamped = (list: readonly EpisodeRow[]) => list.map((episode) => ({ ...episode, changed: '' }));
+      const unstamped = (list: readonly EpisodeRow[]) =>
+        list.map((episode) => ({ ...episode, changed: '' }));
       expect(unstamped(found)).toEqual(unstamped(expected.after));
       for (const episode of found) {
         const before = episodes.find(({ id }) => id === episode.id);
@@ -201,7 +239,9 @@ it('merges several pairs of subscriptions at once as one after the other: an epi
     fc.asyncProperty(feeds, async (all) => {
       // Row ids alternate between the episodes of all subscriptions.
       const episodes = all.flatMap((of, subscription) =>
-        of.map((differing, index) => one(10 * index + subscription + 1, subscription + 1, differing)),
+        of.map((differing, index) =>
+          one(10 * index + subscription + 1, subscription + 1, differing),
+        ),
       );
       const [atOnce, inTurn] = [freshUser(), freshUser()];
       for (const userId of [atOnce, inTurn]) await store(userId, episodes);
@@ -231,7 +271,11 @@ async function mergeOf(...episodes: EpisodeRow[]): Promise<EpisodeRow[]> {
 
 it('never makes one of two episodes whose guids differ through a third that has none', async () => {
   const shared = { enclosureUrl: metadata(9).enclosureUrl };
-  const after = await mergeOf(one(1, from, shared), one(2, from, shared), one(3, into, { ...shared, episodeGuid: '' }));
+  const after = await mergeOf(
+    one(1, from, shared),
+    one(2, from, shared),
+    one(3, into, { ...shared, episodeGuid: '' }),
+  );
   expect(after.map(({ id, episodeGuid }) => [id, episodeGuid])).toEqual([
     [2, 'episode-2'],
     [3, 'episode-1'],

@@ -74,7 +74,10 @@ async function upload(name: string, userId: string, sent: Entry[]) {
 }
 
 const make = (podcastGuid: string, of: (n: number) => Partial<Entry>) =>
-  Array.from({ length: entries }, (_, n) => ({ podcastGuid, ...metadata(n + 1), ...of(n) }) as Entry);
+  Array.from(
+    { length: entries },
+    (_, n) => ({ podcastGuid, ...metadata(n + 1), ...of(n) }) as Entry,
+  );
 const date = '2025-01-01T00:00:00.000Z';
 const longTitle = 'T'.repeat(2_048);
 
@@ -101,7 +104,11 @@ it('of nothing but guids, or nothing but enclosure_urls, is bounded', async () =
     episodeGuid: `new ${n}`,
   }));
   expect((await upload('nothing but guids', named.userId, byGuid)).failure).toEqual([]);
-  const bare = await feedOf({ ...columns, guid: none, enclosure: `'https://media.example/' || n || '.mp3'` });
+  const bare = await feedOf({
+    ...columns,
+    guid: none,
+    enclosure: `'https://media.example/' || n || '.mp3'`,
+  });
   const byUrl = Array.from({ length: entries }, (_, n) => ({
     podcastGuid: bare.podcastGuid,
     enclosureUrl: `https://media.example/${n + 1}.mp3`,

@@ -17,13 +17,21 @@ import type { EpisodeRow } from './episode.rule.js';
 
 const status = (value: boolean | number, timestamp: string) => ({ value, timestamp });
 const [ten, eleven] = ['2026-02-01T10:00:00Z', '2026-02-01T11:00:00Z'] as const;
-const stands = (value: boolean | number, at: string) => ({ value, at: at.replace('Z', '.000000Z'), minuteForm: false });
+const stands = (value: boolean | number, at: string) => ({
+  value,
+  at: at.replace('Z', '.000000Z'),
+  minuteForm: false,
+});
 
 describe('an entry without a known sync_id', () => {
   it('creates an episode under a new sync_id', () => {
     const known = world();
     expect(upload(known, metadata(1))).toEqual([100]);
-    expect(changedRow(known, 100)).toMatchObject({ ...metadata(1), subscriptionId: 10, changed: now });
+    expect(changedRow(known, 100)).toMatchObject({
+      ...metadata(1),
+      subscriptionId: 10,
+      changed: now,
+    });
     expect(changedRow(known, 100)?.syncId).toMatch(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
   });
 
@@ -44,7 +52,10 @@ describe('an entry without a known sync_id', () => {
 
   it('is refused where it has neither, even when the rest would find the episode', () => {
     const known = world([stored(1)]);
-    const [message] = upload(known, { ...metadata(1, { episodeGuid: '', enclosureUrl: '' }), syncId: syncId(9) });
+    const [message] = upload(known, {
+      ...metadata(1, { episodeGuid: '', enclosureUrl: '' }),
+      syncId: syncId(9),
+    });
     expect(message).toBe(
       'An episode_guid or an enclosure_url is needed where the sync_id is none of an episode you have',
     );
@@ -56,7 +67,9 @@ describe('an entry without a known sync_id', () => {
     const named = (n: number) => ({ episodeGuid: metadata(n).episodeGuid });
     expect(upload(world(), bare(1), bare(2), named(3), named(4))).toEqual([100, 101, 102, 103]);
     const untitled = { publishDate: unknownMetadata.publishDate, title: 'Same' };
-    expect(upload(world(), { ...bare(1), ...untitled }, { ...bare(2), ...untitled })).toEqual([100, 101]);
+    expect(upload(world(), { ...bare(1), ...untitled }, { ...bare(2), ...untitled })).toEqual([
+      100, 101,
+    ]);
   });
 
   it('is stored without an episode_url where it has none, and gets the one that comes later', () => {
@@ -70,9 +83,12 @@ describe('an entry without a known sync_id', () => {
 
   it('finds the episode that matches surest, of equal ones the lowest row id', () => {
     const shared = { enclosureUrl: 'https://media.example/shared.mp3', episodeGuid: '' };
-    expect(upload(world([stored(3), stored(1, shared), stored(2, shared)]), { ...metadata(9), ...shared })).toEqual([
-      1,
-    ]);
+    expect(
+      upload(world([stored(3), stored(1, shared), stored(2, shared)]), {
+        ...metadata(9),
+        ...shared,
+      }),
+    ).toEqual([1]);
   });
 
   it('replaces the metadata that was stored with what was sent', () => {
@@ -91,12 +107,17 @@ describe('an entry with a sync_id', () => {
   it('needs no other identifiers when the sync_id is known', () => {
     const known = world([stored(1)]);
     expect(upload(known, { syncId: syncId(1), playedStatus: status(true, ten) })).toEqual([1]);
-    expect(changedRow(known, 1)).toMatchObject({ changed: now, statuses: { playedStatus: stands(true, ten) } });
+    expect(changedRow(known, 1)).toMatchObject({
+      changed: now,
+      statuses: { playedStatus: stands(true, ten) },
+    });
   });
 
   it('finds by the sync_id before anything else', () => {
     const known = world([stored(1), stored(2)]);
-    expect(upload(known, { syncId: syncId(2), enclosureUrl: metadata(1).enclosureUrl })).toEqual([2]);
+    expect(upload(known, { syncId: syncId(2), enclosureUrl: metadata(1).enclosureUrl })).toEqual([
+      2,
+    ]);
   });
 
   it('finds by a sync_id that is an alias; the stored one stands', () => {
@@ -107,7 +128,9 @@ describe('an entry with a sync_id', () => {
 
   it('makes a different sync_id sent for the same episode an alias, which is no change of it', () => {
     const known = world([stored(1)]);
-    expect(upload(known, { ...metadata(1), syncId: syncId(7) }, { syncId: syncId(7) })).toEqual([1, 1]);
+    expect(upload(known, { ...metadata(1), syncId: syncId(7) }, { syncId: syncId(7) })).toEqual([
+      1, 1,
+    ]);
     expect(known.changes()).toMatchObject({ rows: [], aliases: [[syncId(7), 1]] });
   });
 
@@ -121,23 +144,35 @@ describe('an entry with a sync_id', () => {
   it('merges the episode with the sync_id and another with the episode_guid: the one named by the sync_id lives on', () => {
     const known = world([
       stored(1, { statuses: { playedStatus: stands(true, ten), newStatus: stands(true, eleven) } }),
-      stored(2, { statuses: { playedStatus: stands(false, eleven), newStatus: stands(false, ten) }, episodeGuid: 'g' }),
+      stored(2, {
+        statuses: { playedStatus: stands(false, eleven), newStatus: stands(false, ten) },
+        episodeGuid: 'g',
+      }),
     ]);
-    expect(upload(known, { syncId: syncId(1), episodeGuid: 'g' }, { syncId: syncId(2) })).toEqual([1, 1]);
+    expect(upload(known, { syncId: syncId(1), episodeGuid: 'g' }, { syncId: syncId(2) })).toEqual([
+      1, 1,
+    ]);
     expect(changedRow(known, 1)).toMatchObject({
       ...metadata(1, { episodeGuid: 'g' }),
       syncId: syncId(1),
       changed: now,
       statuses: { playedStatus: stands(false, eleven), newStatus: stands(true, eleven) },
     });
-    expect(known.changes()).toMatchObject({ absorbed: [{ from: 2, into: 1 }], aliases: [[syncId(2), 1]] });
+    expect(known.changes()).toMatchObject({
+      absorbed: [{ from: 2, into: 1 }],
+      aliases: [[syncId(2), 1]],
+    });
   });
 });
 
 describe('beyond the quotas', () => {
   it('no episode is made and no alias kept, and what is there still changes', () => {
     const known = world([stored(1)], [], [], { episodes: 0, aliases: 0 });
-    const [refused, changed] = upload(known, metadata(2), { ...metadata(1), syncId: syncId(9), title: 'New' });
+    const [refused, changed] = upload(known, metadata(2), {
+      ...metadata(1),
+      syncId: syncId(9),
+      title: 'New',
+    });
     expect([refused, changed]).toEqual([expect.stringContaining('as many'), 1]);
     expect(known.changes()).toMatchObject({ rows: [{ id: 1, title: 'New' }], aliases: [] });
   });
@@ -155,14 +190,20 @@ describe('the subscription of an entry', () => {
 
   it('keeps equal episodes apart from those of another', () => {
     const known = world();
-    expect(upload(known, metadata(1), { ...metadata(1), podcastGuid: elsewhere })).toEqual([100, 101]);
+    expect(upload(known, metadata(1), { ...metadata(1), podcastGuid: elsewhere })).toEqual([
+      100, 101,
+    ]);
   });
 });
 
 describe('a batch', () => {
   it('lets each entry see the earlier ones', () => {
     const known = world();
-    const entries = [{ ...metadata(1), syncId: syncId(1) }, metadata(1), { syncId: syncId(1), title: 'Last' }];
+    const entries = [
+      { ...metadata(1), syncId: syncId(1) },
+      metadata(1),
+      { syncId: syncId(1), title: 'Last' },
+    ];
     expect(upload(known, ...entries)).toEqual([100, 100, 100]);
     expect(known.changes().rows).toHaveLength(1);
     expect(changedRow(known, 100)).toMatchObject({ title: 'Last' });
@@ -185,7 +226,10 @@ describe('a batch', () => {
       { syncId: syncId(1), episodeGuid: 'episode-2' },
     ];
     expect(upload(known, ...swap)).toEqual([1, 2, 1]);
-    expect([1, 2].map((id) => changedRow(known, id)?.episodeGuid)).toEqual(['episode-2', 'episode-1']);
+    expect([1, 2].map((id) => changedRow(known, id)?.episodeGuid)).toEqual([
+      'episode-2',
+      'episode-1',
+    ]);
     expect(known.changes()).toMatchObject({ absorbed: [], renamed: [syncId(1), syncId(2)] });
   });
 
@@ -213,16 +257,24 @@ describe('a batch', () => {
       { from: 3, into: 1 },
       { from: 2, into: 1 },
     ]);
-    expect(Object.fromEntries(known.changes().aliases)).toMatchObject({ [syncId(2)]: 1, [syncId(3)]: 1 });
+    expect(Object.fromEntries(known.changes().aliases)).toMatchObject({
+      [syncId(2)]: 1,
+      [syncId(3)]: 1,
+    });
   });
 });
 
 describe('an entry that repeats the standing values', () => {
-  const whole = stored(1, { statuses: { playedStatus: stands(true, ten), playbackPosition: stands(5, ten) } });
+  const whole = stored(1, {
+    statuses: { playedStatus: stands(true, ten), playbackPosition: stands(5, ten) },
+  });
 
   it('is no change and writes nothing', () => {
     const known = world([whole]);
-    const again = { playedStatus: status(true, '2026-02-01T10:00'), playbackPosition: status(5, ten) };
+    const again = {
+      playedStatus: status(true, '2026-02-01T10:00'),
+      playbackPosition: status(5, ten),
+    };
     expect(upload(known, { ...metadata(1), ...again, syncId: syncId(1) })).toEqual([1]);
     expect(known.changes()).toEqual(nothing);
   });
@@ -239,8 +291,15 @@ describe('an entry that repeats the standing values', () => {
 
   it('is a change of the one status that differs', () => {
     const known = world([whole]);
-    upload(known, { syncId: syncId(1), playedStatus: status(true, ten), playbackPosition: status(6, ten) });
-    expect(changedRow(known, 1)).toMatchObject({ changed: now, statuses: { playbackPosition: stands(6, ten) } });
+    upload(known, {
+      syncId: syncId(1),
+      playedStatus: status(true, ten),
+      playbackPosition: status(6, ten),
+    });
+    expect(changedRow(known, 1)).toMatchObject({
+      changed: now,
+      statuses: { playbackPosition: stands(6, ten) },
+    });
   });
 
   it('is no change either when it comes with an earlier time', () => {
@@ -267,9 +326,16 @@ describe('an entry that repeats the standing values', () => {
 describe('a duration', () => {
   it('is the last one sent, whatever times come with it', () => {
     const known = world([stored(1, { statuses: { playedStatus: stands(true, eleven) } })]);
-    const sent = [90.5, 60].map((duration) => ({ syncId: syncId(1), duration, playedStatus: status(false, ten) }));
+    const sent = [90.5, 60].map((duration) => ({
+      syncId: syncId(1),
+      duration,
+      playedStatus: status(false, ten),
+    }));
     expect(upload(known, ...sent, { syncId: syncId(1) })).toEqual([1, 1, 1]);
-    expect(changedRow(known, 1)).toMatchObject({ duration: 60, statuses: { playedStatus: stands(true, eleven) } });
+    expect(changedRow(known, 1)).toMatchObject({
+      duration: 60,
+      statuses: { playedStatus: stands(true, eleven) },
+    });
   });
 
   it('that differs is a change that is stamped, and the same one is none', () => {
@@ -294,21 +360,33 @@ describe('an entry that brings what its row lacked', () => {
   it.each([
     ['by its episode_guid', both],
     ['by its sync_id', { syncId: syncId(1), enclosureUrl }],
-  ])('an enclosure_url to one found %s: the one without episode_guid that has it is the same', (_, sent) => {
-    const known = world([
-      { ...named, statuses: { playedStatus: stands(true, ten), newStatus: stands(true, eleven) } },
-      bare(2, { title: 'Other', statuses: { playedStatus: stands(false, eleven), newStatus: stands(false, ten) } }),
-    ]);
-    expect(upload(known, sent, { syncId: syncId(2) }, { enclosureUrl })).toEqual([1, 1, 1]);
-    expect(changedRow(known, 1)).toMatchObject({
-      ...both,
-      syncId: syncId(1),
-      title: 'Other',
-      changed: now,
-      statuses: { playedStatus: stands(false, eleven), newStatus: stands(true, eleven) },
-    });
-    expect(known.changes()).toMatchObject({ absorbed: [{ from: 2, into: 1 }], aliases: [[syncId(2), 1]] });
-  });
+  ])(
+    'an enclosure_url to one found %s: the one without episode_guid that has it is the same',
+    (_, sent) => {
+      const known = world([
+        {
+          ...named,
+          statuses: { playedStatus: stands(true, ten), newStatus: stands(true, eleven) },
+        },
+        bare(2, {
+          title: 'Other',
+          statuses: { playedStatus: stands(false, eleven), newStatus: stands(false, ten) },
+        }),
+      ]);
+      expect(upload(known, sent, { syncId: syncId(2) }, { enclosureUrl })).toEqual([1, 1, 1]);
+      expect(changedRow(known, 1)).toMatchObject({
+        ...both,
+        syncId: syncId(1),
+        title: 'Other',
+        changed: now,
+        statuses: { playedStatus: stands(false, eleven), newStatus: stands(true, eleven) },
+      });
+      expect(known.changes()).toMatchObject({
+        absorbed: [{ from: 2, into: 1 }],
+        aliases: [[syncId(2), 1]],
+      });
+    },
+  );
 
   it('lives on in the row found first, also where the other one is older', () => {
     const known = world([bare(1), { ...named, id: 2, syncId: syncId(2) }]);
@@ -317,7 +395,11 @@ describe('an entry that brings what its row lacked', () => {
   });
 
   it('is one with all that match by it', () => {
-    const known = world([named, bare(2, { title: 'Two' }), bare(3, { title: 'Three', duration: 3 })]);
+    const known = world([
+      named,
+      bare(2, { title: 'Two' }),
+      bare(3, { title: 'Three', duration: 3 }),
+    ]);
     expect(upload(known, both)).toEqual([1]);
     expect(known.changes().absorbed).toEqual([
       { from: 2, into: 1 },
@@ -331,16 +413,25 @@ describe('an entry that brings what its row lacked', () => {
     const sent = { syncId: syncId(1), episodeGuid: metadata(2).episodeGuid, enclosureUrl };
     expect(upload(known, sent)).toEqual([1]);
     expect(changedRow(known, 1)).toMatchObject({ ...metadata(2), enclosureUrl });
-    expect(known.changes()).toMatchObject({ renamed: [syncId(1)], absorbed: [{ from: 2 }, { from: 3 }] });
+    expect(known.changes()).toMatchObject({
+      renamed: [syncId(1)],
+      absorbed: [{ from: 2 }, { from: 3 }],
+    });
   });
 
   it('finds the same one among what earlier entries of its batch made', () => {
     const known = world();
-    const entries = [{ episodeGuid: 'g', syncId: syncId(1) }, { enclosureUrl }, { syncId: syncId(1), enclosureUrl }];
+    const entries = [
+      { episodeGuid: 'g', syncId: syncId(1) },
+      { enclosureUrl },
+      { syncId: syncId(1), enclosureUrl },
+    ];
     expect(upload(known, ...entries)).toEqual([100, 100, 100]);
     expect(known.changes().rows).toMatchObject([both]);
     const again = world();
-    expect(upload(again, { enclosureUrl, syncId: syncId(2) }, { episodeGuid: 'g' }, both)).toEqual([101, 101, 101]);
+    expect(upload(again, { enclosureUrl, syncId: syncId(2) }, { episodeGuid: 'g' }, both)).toEqual([
+      101, 101, 101,
+    ]);
     expect(Object.fromEntries(again.changes().aliases)).toEqual({ [syncId(2)]: 101 });
   });
 
@@ -368,6 +459,10 @@ describe('two episodes that are one', () => {
     expect(changedRow(known, 1)).toMatchObject({ ...other, enclosureUrl: lacking.enclosureUrl });
     const full = world([stored(1, { duration: 5 }), stored(2, other)]);
     upload(full, { syncId: syncId(1), episodeGuid: metadata(2).episodeGuid });
-    expect(changedRow(full, 1)).toMatchObject({ ...metadata(1), duration: 5, episodeGuid: metadata(2).episodeGuid });
+    expect(changedRow(full, 1)).toMatchObject({
+      ...metadata(1),
+      duration: 5,
+      episodeGuid: metadata(2).episodeGuid,
+    });
   });
 });

@@ -37,7 +37,11 @@ export function validateEntry(sent: unknown): Upload | FailedEntry {
 }
 
 /** Returns the failure of an entry with its sent identifiers; it omits those above their limits. */
-export function failedEntry({ sent }: Pick<Upload, 'sent'>, code: EntryFailureCode, message: string): FailedEntry {
+export function failedEntry(
+  { sent }: Pick<Upload, 'sent'>,
+  code: EntryFailureCode,
+  message: string,
+): FailedEntry {
   const failed: Record<string, unknown> = {};
   for (const [name, limit] of Object.entries(echoLimits)) {
     const value = sent[name];
@@ -66,7 +70,8 @@ const tooManyAlike = 'Too many episodes are like this one: send fewer entries at
 /** Returns whether an entry failed due to unread episodes; a smaller batch can succeed. */
 export const meetsTooMany = ({ message }: FailedEntry): boolean => message === tooManyAlike;
 
-const noIdentifier = 'An episode_guid or an enclosure_url is needed where the sync_id is none of an episode you have';
+const noIdentifier =
+  'An episode_guid or an enclosure_url is needed where the sync_id is none of an episode you have';
 
 /** Entries per event loop iteration: 250 with texts at their limits would block it for too long. */
 export const entriesPerTick = 25;
@@ -90,7 +95,10 @@ export async function applyUploads(
   }
   const success = outcomes.filter((outcome): outcome is Applied => 'id' in outcome);
   const failure = outcomes.filter((outcome): outcome is FailedEntry => 'message' in outcome);
-  const standing = success.map(({ id, temporaryId }) => ({ id: known.standing(id).id, temporaryId }));
+  const standing = success.map(({ id, temporaryId }) => ({
+    id: known.standing(id).id,
+    temporaryId,
+  }));
   return JsonText.from(budget.answer(standing, failure));
 }
 
@@ -108,30 +116,49 @@ export function applyUpload(
 ): Applied | FailedEntry {
   const subscription = known.subscription(upload.podcast);
   if (!subscription)
-    return failedEntry(upload, 'unknown_subscription', 'There is no subscription with this podcast_guid');
+    return failedEntry(
+      upload,
+      'unknown_subscription',
+      'There is no subscription with this podcast_guid',
+    );
   const meant = findEpisode(known, upload, entry, subscription.id);
   if ('message' in meant) return meant;
   const { row, same } = meant;
-  const next = settled(described(same.reduce(merged, row), upload.metadata), upload.statuses, known.arrivedMs);
-  if (!budget.reserve(next, subscription.currentGuid, same)) return failedEntry(upload, 'limit_reached', tooLarge);
+  const next = settled(
+    described(same.reduce(merged, row), upload.metadata),
+    upload.statuses,
+    known.arrivedMs,
+  );
+  if (!budget.reserve(next, subscription.currentGuid, same))
+    return failedEntry(upload, 'limit_reached', tooLarge);
   known.keep(next, same);
   if (upload.syncId !== undefined) known.addAlias(next.id, upload.syncId);
   return { id: next.id, subscription, temporaryId: upload.temporaryId };
 }
 
 /** Finds the episode of an entry by its sync_id, else by its metadata; else drafts a new one. */
-function findEpisode(known: KnownEpisodes, upload: Upload, entry: number, subscriptionId: number): Meant | FailedEntry {
+function findEpisode(
+  known: KnownEpisodes,
+  upload: Upload,
+  entry: number,
+  subscriptionId: number,
+): Meant | FailedEntry {
   const { syncId, metadata } = upload;
   const named = syncId === undefined ? undefined : known.bySyncId(syncId, entry);
   if (named === 'unread') return failedEntry(upload, 'limit_reached', tooManyAlike);
   if (named && named.subscriptionId !== subscriptionId)
-    return failedEntry(upload, 'wrong_subscription', 'This sync_id belongs to an episode of another subscription');
+    return failedEntry(
+      upload,
+      'wrong_subscription',
+      'This sync_id belongs to an episode of another subscription',
+    );
   if (!named && metadata.episodeGuid === undefined && metadata.enclosureUrl === undefined)
     return failedEntry(upload, 'missing_identifier', noIdentifier);
   const sought = { ...unknownMetadata, ...metadata };
   const found = named ?? known.match(subscriptionId, sought, entry);
   const same = found && found !== 'unread' ? known.sameAs(found, metadata, entry) : [];
-  if (found === 'unread' || same === 'unread') return failedEntry(upload, 'limit_reached', tooManyAlike);
+  if (found === 'unread' || same === 'unread')
+    return failedEntry(upload, 'limit_reached', tooManyAlike);
   if (!found && !known.hasRoom)
     return failedEntry(upload, 'limit_reached', 'You have as many episode states as you may');
   return { row: found ?? known.draft(subscriptionId, sought, syncId), same };

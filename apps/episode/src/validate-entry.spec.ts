@@ -33,11 +33,17 @@ describe('validateEntry', () => {
       },
       temporaryId: 7,
     });
-    expect(Object.keys((judged as { statuses: object }).statuses)).toEqual(['playbackPosition', 'playedStatus']);
+    expect(Object.keys((judged as { statuses: object }).statuses)).toEqual([
+      'playbackPosition',
+      'playedStatus',
+    ]);
   });
 
   it('takes an entry that names nothing but podcast and sync_id', () => {
-    expect(validate({ podcastGuid: podcast, syncId: syncId(1) })).toMatchObject({ metadata: {}, statuses: {} });
+    expect(validate({ podcastGuid: podcast, syncId: syncId(1) })).toMatchObject({
+      metadata: {},
+      statuses: {},
+    });
   });
 
   const kept = (differing: Record<string, unknown>) =>
@@ -52,9 +58,15 @@ describe('validateEntry', () => {
     expect(validate({ ...good, temporaryId })).toMatchObject({ temporaryId }),
   );
 
-  it.each(['\u0001', 'a\tb\nc', '\u202e', '\ufffe', '1970-01-01T00:00:00.000Z', ' '.repeat(3) + 'x'])(
-    'refuses nothing of an episode_guid but NUL, lone surrogates and length: %j',
-    (episodeGuid) => expect(kept({ episodeGuid })).toMatchObject({ episodeGuid: episodeGuid.trim() }),
+  it.each([
+    '\u0001',
+    'a\tb\nc',
+    '\u202e',
+    '\ufffe',
+    '1970-01-01T00:00:00.000Z',
+    ' '.repeat(3) + 'x',
+  ])('refuses nothing of an episode_guid but NUL, lone surrogates and length: %j', (episodeGuid) =>
+    expect(kept({ episodeGuid })).toMatchObject({ episodeGuid: episodeGuid.trim() }),
   );
 
   it.each([
@@ -95,8 +107,9 @@ describe('validateEntry', () => {
     expect(kept({ [field]: value })).not.toHaveProperty(field);
   });
 
-  it.each([0.001, 1, 90.5, 1e300])('takes any number above 0 as a duration in seconds: %d', (duration) =>
-    expect(kept({ duration })).toMatchObject({ duration }),
+  it.each([0.001, 1, 90.5, 1e300])(
+    'takes any number above 0 as a duration in seconds: %d',
+    (duration) => expect(kept({ duration })).toMatchObject({ duration }),
   );
 
   it('cuts white space off around texts, and of a title what is beyond its limit', () => {
@@ -132,7 +145,9 @@ describe('validateEntry', () => {
   );
 
   it('takes an episode_url that is too long as not sent', () => {
-    expect(kept({ episodeUrl: `https://p.example/${'ä'.repeat(2_040)}` })).not.toHaveProperty('episodeUrl');
+    expect(kept({ episodeUrl: `https://p.example/${'ä'.repeat(2_040)}` })).not.toHaveProperty(
+      'episodeUrl',
+    );
   });
 
   it.each([0, -0, 1e308, 0.1])('takes any number of seconds from 0: %d', (value) => {
@@ -152,9 +167,15 @@ describe('validateEntry', () => {
     [{ enclosureUrl: {} }, 'enclosure_url is not a string'],
     [{ enclosureUrl: 'media.example/1.mp3' }, 'enclosure_url: No protocol present'],
     [{ enclosureUrl: 'ftp://e.example/1' }, 'enclosure_url: The URL is neither http nor https'],
-    [{ enclosureUrl: 'https://e.example/\t1' }, 'enclosure_url: The URL contains a control character'],
+    [
+      { enclosureUrl: 'https://e.example/\t1' },
+      'enclosure_url: The URL contains a control character',
+    ],
     [{ enclosureUrl: 'https://e.example/\ud800' }, 'enclosure_url: The URL is not valid Unicode'],
-    [{ enclosureUrl: `https://e.example/${'ä'.repeat(2_040)}` }, 'enclosure_url: The URL is longer than 4096 bytes'],
+    [
+      { enclosureUrl: `https://e.example/${'ä'.repeat(2_040)}` },
+      'enclosure_url: The URL is longer than 4096 bytes',
+    ],
     [{ playbackPosition: 5 }, 'playback_position is not an object with value and timestamp'],
     [{ playedStatus: [] }, 'played_status is not an object with value and timestamp'],
     [
@@ -195,12 +216,19 @@ describe('validateEntry', () => {
     [{ episodeGuid: '\0' }, 'invalid_value'],
     [{ playedStatus: true }, 'invalid_value'],
     [{ temporaryId: [] }, 'invalid_value'],
-  ] as [Record<string, unknown>, string][])('says by a code what is wrong: %j %s', (differing, code) => {
-    expect(validate({ ...good, ...differing })).toMatchObject({ code });
-  });
+  ] as [Record<string, unknown>, string][])(
+    'says by a code what is wrong: %j %s',
+    (differing, code) => {
+      expect(validate({ ...good, ...differing })).toMatchObject({ code });
+    },
+  );
 
   it('leaves out of the echo what is longer than it may be', () => {
-    const long = { podcastGuid: 'x'.repeat(256), syncId: 'x'.repeat(256), episodeGuid: 'x'.repeat(2_049) };
+    const long = {
+      podcastGuid: 'x'.repeat(256),
+      syncId: 'x'.repeat(256),
+      episodeGuid: 'x'.repeat(2_049),
+    };
     const longer = { enclosureUrl: 'x'.repeat(4_097), temporaryId: 'x'.repeat(256) };
     expect(validate({ ...long, ...longer })).toEqual({
       code: 'invalid_value',
@@ -235,7 +263,10 @@ describe('validateEntry', () => {
   });
 
   it.each([0, null, 'x', true, []])('refuses what is no object: %j', (sent) => {
-    expect(validateEntry(sent)).toEqual({ code: 'invalid_value', message: 'An entry must be an object' });
+    expect(validateEntry(sent)).toEqual({
+      code: 'invalid_value',
+      message: 'An entry must be an object',
+    });
   });
 
   it('counts null as not sent, and a status without a value', () => {
@@ -244,8 +275,19 @@ describe('validateEntry', () => {
       newStatus: { value: null, timestamp: 'x' },
       downloadStatus: { timestamp: at },
     };
-    const judged = validate({ ...good, ...statuses, syncId: null, episodeGuid: null, temporaryId: null });
-    expect(judged).toMatchObject({ podcast, syncId: undefined, temporaryId: undefined, statuses: {} });
+    const judged = validate({
+      ...good,
+      ...statuses,
+      syncId: null,
+      episodeGuid: null,
+      temporaryId: null,
+    });
+    expect(judged).toMatchObject({
+      podcast,
+      syncId: undefined,
+      temporaryId: undefined,
+      statuses: {},
+    });
     expect((judged as { metadata: object }).metadata).not.toHaveProperty('episodeGuid');
   });
 });

@@ -8,7 +8,9 @@ const time = fc
 const statusOf = (value: fc.Arbitrary<Status['value']>) =>
   fc
     .record({ value, at: time, minuteForm: fc.boolean() }, { noNullPrototype: true })
-    .map((status) => (status.minuteForm ? { ...status, at: `${status.at.slice(0, 16)}:00.000000Z` } : status));
+    .map((status) =>
+      status.minuteForm ? { ...status, at: `${status.at.slice(0, 16)}:00.000000Z` } : status,
+    );
 /** A status in seconds, a minute or seconds apart from any other. */
 export const seconds = statusOf(fc.constantFrom(0, 1.5));
 const statuses = fc.record(
@@ -45,6 +47,7 @@ export const feed = fc
   .map((episodes) =>
     episodes.filter(
       ({ episodeGuid }, index) =>
-        episodeGuid === '' || episodes.findIndex((other) => other.episodeGuid === episodeGuid) === index,
+        episodeGuid === '' ||
+        episodes.findIndex((other) => other.episodeGuid === episodeGuid) === index,
     ),
   );

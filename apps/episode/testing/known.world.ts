@@ -33,7 +33,14 @@ export function metadata(n: number, differing: Partial<Identity> = {}): Identity
 
 /** The stored episode of a number, in the first subscription, with the sync_id of that number. */
 export function stored(n: number, differing: Partial<EpisodeRow> = {}): EpisodeRow {
-  const place = { id: n, subscriptionId: 10, syncId: syncId(n), changed: earlier, duration: null, statuses: {} };
+  const place = {
+    id: n,
+    subscriptionId: 10,
+    syncId: syncId(n),
+    changed: earlier,
+    duration: null,
+    statuses: {},
+  };
   return { ...place, ...metadata(n), ...differing };
 }
 
@@ -70,9 +77,13 @@ export function world(
 
 /** The row id that each entry ended at, or why it was refused. */
 export function upload(known: KnownEpisodes, ...entries: Entry[]): (number | string)[] {
-  const judged = entries.map((entry) => validateEntry(sentEntry({ podcastGuid: podcast, ...entry })));
+  const judged = entries.map((entry) =>
+    validateEntry(sentEntry({ podcastGuid: podcast, ...entry })),
+  );
   const budget = new AnswerBudget(defaultAnswerBytes, judged);
-  const outcomes = judged.map((entry, index) => ('sent' in entry ? applyUpload(known, entry, index, budget) : entry));
+  const outcomes = judged.map((entry, index) =>
+    'sent' in entry ? applyUpload(known, entry, index, budget) : entry,
+  );
   return outcomes.map((outcome) => ('message' in outcome ? outcome.message : idOf(known, outcome)));
 }
 

@@ -6,7 +6,9 @@ export type Entry = { [Name in keyof typeof wireNames]?: unknown };
 /** Returns an entry as a client sends it; anything that is no object stays as it is. */
 export function sentEntry<Sent>(entry: Sent): unknown {
   if (typeof entry !== 'object' || entry === null) return entry;
-  return Object.fromEntries(Object.entries(entry).map(([name, value]) => [wireNames[name as keyof Entry], value]));
+  return Object.fromEntries(
+    Object.entries(entry).map(([name, value]) => [wireNames[name as keyof Entry], value]),
+  );
 }
 
 /** Returns the body of an upload of these entries. */

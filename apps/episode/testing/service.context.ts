@@ -34,7 +34,8 @@ export async function openService(quotas: Partial<EpisodeQuotas> = {}): Promise<
     service: module.get(EpisodeService),
     actions: module.get(ActionService),
     subscription: (userId, ...guids) => storeSubscription(owner, userId, guids, 'epoch'),
-    feed: (userId, ...urls) => storeSubscription(owner, userId, [podcastGuid(urls[0])], 'epoch', urls),
+    feed: (userId, ...urls) =>
+      storeSubscription(owner, userId, [podcastGuid(urls[0])], 'epoch', urls),
     close: () => fixture.close(),
   };
 }

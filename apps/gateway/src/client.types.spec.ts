@@ -21,20 +21,28 @@ import type {
 } from './wire.schemas.js';
 
 /** Merges an intersection into one object type, because the two do not compare as equal. */
-type Plain<T> = T extends (infer Item)[] ? Plain<Item>[] : T extends object ? { [Name in keyof T]: Plain<T[Name]> } : T;
+type Plain<T> = T extends (infer Item)[]
+  ? Plain<Item>[]
+  : T extends object
+    ? { [Name in keyof T]: Plain<T[Name]> }
+    : T;
 
 // Only tsc compares the types (npm run check); these lines do nothing at run time.
 test('what the SDK reads has exactly the types that the server answers with', () => {
   expectTypeOf<client.Subscription>().toEqualTypeOf<z.output<typeof subscriptionSchema>>();
   expectTypeOf<client.SubscribeAnswer>().toEqualTypeOf<z.output<typeof subscribedSchema>>();
-  expectTypeOf<Plain<client.ImportAnswer>>().toEqualTypeOf<Plain<z.output<typeof importedSchema>>>();
+  expectTypeOf<Plain<client.ImportAnswer>>().toEqualTypeOf<
+    Plain<z.output<typeof importedSchema>>
+  >();
   expectTypeOf<client.UpdateAnswer>().toEqualTypeOf<z.output<typeof updatedSchema>>();
   expectTypeOf<client.DeletionAccepted['message']>().toEqualTypeOf<
     z.output<typeof deletionAcceptedSchema>['message']
   >();
   expectTypeOf<client.Deletion>().toEqualTypeOf<z.output<typeof deletionSchema>>();
   expectTypeOf<Plain<client.Episode>>().toEqualTypeOf<Plain<z.output<typeof episodeSchema>>>();
-  expectTypeOf<Plain<client.UploadAnswer>>().toEqualTypeOf<Plain<z.output<typeof uploadedSchema>>>();
+  expectTypeOf<Plain<client.UploadAnswer>>().toEqualTypeOf<
+    Plain<z.output<typeof uploadedSchema>>
+  >();
   expectTypeOf<client.EntryFailureCode>().toEqualTypeOf<EntryFailureCode>();
 });
 
@@ -42,12 +50,18 @@ test('what the SDK sends has exactly the types that the server takes, without nu
   type Sent<T> = Plain<{ [Name in keyof T]: Exclude<T[Name], null> }>;
   expectTypeOf<client.SubscriptionEntry>().toEqualTypeOf<z.input<typeof subscriptionEntrySchema>>();
   expectTypeOf<client.SubscriptionPatch>().toEqualTypeOf<Sent<z.input<typeof updateSchema>>>();
-  expectTypeOf<Plain<client.EpisodeEntry>>().toEqualTypeOf<Plain<z.output<typeof documentedEntrySchema>>>();
+  expectTypeOf<Plain<client.EpisodeEntry>>().toEqualTypeOf<
+    Plain<z.output<typeof documentedEntrySchema>>
+  >();
 });
 
 test('pages have what the server answers, and what it tells by headers', () => {
   type Headers = { notModified: false; perPage: number; syncTimestamp: string; etag?: string };
   type Body<T extends { per_page: number }> = Plain<Omit<T, 'per_page'> & Headers>;
-  expectTypeOf<Plain<client.SubscriptionPage>>().toEqualTypeOf<Body<z.output<typeof subscriptionPageSchema>>>();
-  expectTypeOf<Plain<client.EpisodePage>>().toEqualTypeOf<Body<z.output<typeof episodePageSchema>>>();
+  expectTypeOf<Plain<client.SubscriptionPage>>().toEqualTypeOf<
+    Body<z.output<typeof subscriptionPageSchema>>
+  >();
+  expectTypeOf<Plain<client.EpisodePage>>().toEqualTypeOf<
+    Body<z.output<typeof episodePageSchema>>
+  >();
 });

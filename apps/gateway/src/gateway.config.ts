@@ -56,19 +56,31 @@ export const gatewayConfig = z
       .pipe(z.array(z.url({ protocol: /^https?$/ })))
       .optional()
       .describe('Web origins that may call: `https://app.example,…`. Not set: none.'),
-    RATE_LIMIT_PER_USER: rateLimit.describe('Requests of one user, as `requests/seconds`. Not set: no limit.'),
-    MAX_SUBSCRIPTION_ENTRIES: integer(1, 10_000).default(1_000).describe('Entries in one batch of subscriptions.'),
-    MAX_EPISODE_ENTRIES: integer(1, 10_000).default(250).describe('Entries in one batch of episodes.'),
+    RATE_LIMIT_PER_USER: rateLimit.describe(
+      'Requests of one user, as `requests/seconds`. Not set: no limit.',
+    ),
+    MAX_SUBSCRIPTION_ENTRIES: integer(1, 10_000)
+      .default(1_000)
+      .describe('Entries in one batch of subscriptions.'),
+    MAX_EPISODE_ENTRIES: integer(1, 10_000)
+      .default(250)
+      .describe('Entries in one batch of episodes.'),
     MAX_PER_PAGE: integer(1, 10_000).default(250).describe('Rows on one page.'),
     // Not above the maximum reply of the transport.
     MAX_ANSWER_BYTES: integer(131_072, 8_000_000)
       .default(defaultAnswerBytes)
       .describe('Bytes in one answer: a start whose other limits could pass it is refused.'),
-    MAX_CALLS: integer(1, 100_000).default(1_000).describe('Calls that wait for one service at the same time.'),
-    MAX_WRITES_PER_USER: integer(1, 100_000).default(4).describe('Writes of one user that run at the same time.'),
+    MAX_CALLS: integer(1, 100_000)
+      .default(1_000)
+      .describe('Calls that wait for one service at the same time.'),
+    MAX_WRITES_PER_USER: integer(1, 100_000)
+      .default(4)
+      .describe('Writes of one user that run at the same time.'),
     MAX_READS_PER_USER: integer(1, 100_000)
       .default(8)
-      .describe('Reads of one user that run at the same time; of pages that could be large, fewer.'),
+      .describe(
+        'Reads of one user that run at the same time; of pages that could be large, fewer.',
+      ),
     MAX_STREAMS: integer(0, 1_000_000)
       .default(4_000)
       .describe(
@@ -76,7 +88,8 @@ export const gatewayConfig = z
       ),
   })
   .superRefine((config, context) => {
-    for (const [path, message] of answersTooLarge(config)) context.addIssue({ code: 'custom', path: [path], message });
+    for (const [path, message] of answersTooLarge(config))
+      context.addIssue({ code: 'custom', path: [path], message });
     try {
       trustedIssuers(config);
     } catch (error) {
@@ -95,7 +108,13 @@ export const subscribedBytes = 400;
 function answersTooLarge(
   config: Record<AnswerLimit | 'MAX_ANSWER_BYTES' | 'MAX_BODY_BYTES', number>,
 ): [AnswerLimit, string][] {
-  const { MAX_PER_PAGE, MAX_EPISODE_ENTRIES, MAX_SUBSCRIPTION_ENTRIES, MAX_BODY_BYTES, MAX_ANSWER_BYTES } = config;
+  const {
+    MAX_PER_PAGE,
+    MAX_EPISODE_ENTRIES,
+    MAX_SUBSCRIPTION_ENTRIES,
+    MAX_BODY_BYTES,
+    MAX_ANSWER_BYTES,
+  } = config;
   const largest: [AnswerLimit, number][] = [
     ['MAX_PER_PAGE', MAX_PER_PAGE * episodeBytes],
     ['MAX_EPISODE_ENTRIES', MAX_EPISODE_ENTRIES * episodeBytes],
@@ -103,7 +122,10 @@ function answersTooLarge(
   ];
   return largest
     .filter(([, bytes]) => bytes > MAX_ANSWER_BYTES)
-    .map(([name, bytes]) => [name, `could make an answer of ${bytes} bytes; MAX_ANSWER_BYTES is ${MAX_ANSWER_BYTES}`]);
+    .map(([name, bytes]) => [
+      name,
+      `could make an answer of ${bytes} bytes; MAX_ANSWER_BYTES is ${MAX_ANSWER_BYTES}`,
+    ]);
 }
 type AnswerLimit = 'MAX_PER_PAGE' | 'MAX_EPISODE_ENTRIES' | 'MAX_SUBSCRIPTION_ENTRIES';
 

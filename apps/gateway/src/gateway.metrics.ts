@@ -1,8 +1,14 @@
 import { countBy, gauge } from '#runtime';
 
 /** Exports the open streams of `GET /changes`, and the ended ones by reason. */
-export function watchStreams(read: () => { open: number; ended: Readonly<Record<string, number>> }): void {
-  gauge('podcast_sync_streams', 'Streams of changes that are open (`MAX_STREAMS`).', () => read().open);
+export function watchStreams(
+  read: () => { open: number; ended: Readonly<Record<string, number>> },
+): void {
+  gauge(
+    'podcast_sync_streams',
+    'Streams of changes that are open (`MAX_STREAMS`).',
+    () => read().open,
+  );
   countBy(
     'podcast_sync_streams_ended_total',
     'Streams of changes that ended, by reason: `client`, `expired`, `revoked`, `replaced`, `age`, `drain`, `slow`, `lost`, `failed`.',

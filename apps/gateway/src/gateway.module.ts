@@ -28,7 +28,13 @@ export class GatewayModule {
   static forRoot({ config, services, streams, log }: Parts): DynamicModule {
     return {
       module: GatewayModule,
-      controllers: [OpmlController, SubscriptionController, EpisodeController, DeletionController, ChangesController],
+      controllers: [
+        OpmlController,
+        SubscriptionController,
+        EpisodeController,
+        DeletionController,
+        ChangesController,
+      ],
       providers: [
         { provide: CONFIG, useValue: config },
         { provide: Services, useValue: services },
@@ -36,7 +42,9 @@ export class GatewayModule {
         { provide: APP_FILTER, useValue: new FailureFilter(errorFormat(config), log) },
         {
           provide: APP_PIPE,
-          useValue: new StandardSchemaValidationPipe({ exceptionFactory: () => new Failure('invalid') }),
+          useValue: new StandardSchemaValidationPipe({
+            exceptionFactory: () => new Failure('invalid'),
+          }),
         },
         ListResponder,
         OpmlExport,

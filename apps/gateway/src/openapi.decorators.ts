@@ -40,7 +40,12 @@ export function ListParameters() {
     }),
     number('page', 'From 1; a label only beside a cursor.'),
     number('per_page', 'Rows on a page, 50 unless sent, clamped to the limit.'),
-    ApiQuery({ name: 'cursor', required: false, description: 'From the links of a page.', schema: { type: 'string' } }),
+    ApiQuery({
+      name: 'cursor',
+      required: false,
+      description: 'From the links of a page.',
+      schema: { type: 'string' },
+    }),
     ApiHeader({
       name: 'If-None-Match',
       required: false,
@@ -55,11 +60,16 @@ export function ListParameters() {
 
 /** Describes an operation that answers with an event stream. */
 export function OpenStream(summary: string) {
-  const description = 'Server-Sent Events: `changed`, with the stamp of the clock as data, at once and after changes.';
+  const description =
+    'Server-Sent Events: `changed`, with the stamp of the clock as data, at once and after changes.';
   return applyDecorators(
     ApiBearerAuth(),
     ApiOperation({ summary }),
-    ApiResponse({ status: 200, description, content: { 'text/event-stream': { schema: { type: 'string' } } } }),
+    ApiResponse({
+      status: 200,
+      description,
+      content: { 'text/event-stream': { schema: { type: 'string' } } },
+    }),
     ...[401, 503].map((status) =>
       ApiResponse({ status, description: reasons[status] ?? '', standardSchema: errorSchema }),
     ),

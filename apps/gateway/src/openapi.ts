@@ -15,13 +15,17 @@ export function createOpenApi(app: INestApplication): OpenAPIObject {
     .addBearerAuth()
     .build();
   const document = SwaggerModule.createDocument(app, head, {
-    standardSchemaConverter: (schema, { schemaType }) => jsonSchema(schema as z.ZodType, schemaType),
+    standardSchemaConverter: (schema, { schemaType }) =>
+      jsonSchema(schema as z.ZodType, schemaType),
   });
   // The same routes also exist below /v1/. One description is enough.
-  document.paths = Object.fromEntries(Object.entries(document.paths).filter(([path]) => !path.startsWith('/v1/')));
+  document.paths = Object.fromEntries(
+    Object.entries(document.paths).filter(([path]) => !path.startsWith('/v1/')),
+  );
   for (const item of Object.values(document.paths)) {
     for (const operation of [item.get, item.post, item.patch, item.delete]) {
-      if (operation) operation.operationId = operation.operationId?.replace(/Controller|\[\d+\]$/g, '');
+      if (operation)
+        operation.operationId = operation.operationId?.replace(/Controller|\[\d+\]$/g, '');
     }
   }
   return document;
@@ -29,12 +33,23 @@ export function createOpenApi(app: INestApplication): OpenAPIObject {
 
 /** Converts a schema. The named schemas inside it become components. */
 function jsonSchema(schema: z.ZodType, io: 'input' | 'output') {
-  const options = { io, target: 'draft-2020-12', unrepresentable: 'any', reused: 'inline' } as const;
+  const options = {
+    io,
+    target: 'draft-2020-12',
+    unrepresentable: 'any',
+    reused: 'inline',
+  } as const;
   const { $schema: _version, $defs, ...converted } = z.toJSONSchema(schema, options);
-  const components = Object.fromEntries(Object.entries($defs ?? {}).map(([id, named]) => [id, withoutId(named)]));
+  const components = Object.fromEntries(
+    Object.entries($defs ?? {}).map(([id, named]) => [id, withoutId(named)]),
+  );
   return { schema: withoutId(converted), components };
 }
 
-function withoutId({ id: _id, $id: _uri, ...schema }: Record<string, unknown>): Record<string, unknown> {
+function withoutId({
+  id: _id,
+  $id: _uri,
+  ...schema
+}: Record<string, unknown>): Record<string, unknown> {
   return schema;
 }

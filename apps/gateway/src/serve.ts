@@ -32,7 +32,9 @@ import { createOpenApi } from './openapi.js';
  */
 export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
   // Without app passwords, the gateway needs no account service.
-  const called = allServices.filter((service) => acceptsAppPasswords(config) || service !== 'account');
+  const called = allServices.filter(
+    (service) => acceptsAppPasswords(config) || service !== 'account',
+  );
   const connections = openConnections(config, log, called);
   const app = await compose(config, log, connections);
   return serveHttp(app, { config, log, connections, maxStreams: config.MAX_STREAMS });
@@ -47,8 +49,13 @@ export async function compose(
 ): Promise<HttpApp> {
   const credentials = { revocations, ...(acceptsAppPasswords(config) && { appPasswords }) };
   const authenticator = new Authenticator(config, log, credentials);
-  const limiter = new UserLimiter({ requests: requestsPerUser(config), bytes: config.MAX_HELD_BYTES });
-  const adapter = await createHttpAdapter(serverOptions(config, { authenticator, limits, limiter }, log));
+  const limiter = new UserLimiter({
+    requests: requestsPerUser(config),
+    bytes: config.MAX_HELD_BYTES,
+  });
+  const adapter = await createHttpAdapter(
+    serverOptions(config, { authenticator, limits, limiter }, log),
+  );
   const ear = new ClockListener(
     connectRedis(config),
     connectRedis(config),
@@ -93,7 +100,11 @@ function serverLinks(api: string, config: GatewayConfig): Record<string, unknown
 }
 
 /** Serves the paths that need no credential. */
-function serveOpenPaths(app: NestFastifyApplication, authenticator: Authenticator, config: GatewayConfig): void {
+function serveOpenPaths(
+  app: NestFastifyApplication,
+  authenticator: Authenticator,
+  config: GatewayConfig,
+): void {
   const document = createOpenApi(app);
   SwaggerModule.setup('docs', app, document, { raw: false });
   const fastify = app.getHttpAdapter().getInstance();

@@ -6,8 +6,17 @@ const guid = '9b024349-ccf0-5f69-a609-6b82873eab3c';
 
 describe('the body of PATCH /subscriptions/{guid}', () => {
   it('leaves with its known fields: a URL without the white space around it, a guid in lower case', () => {
-    const sent = { new_feed_url: `\t${feedUrl} `, new_guid: guid.toUpperCase(), is_subscribed: false, color: 'red' };
-    expect(updateSchema.parse(sent)).toEqual({ new_feed_url: feedUrl, new_guid: guid, is_subscribed: false });
+    const sent = {
+      new_feed_url: `\t${feedUrl} `,
+      new_guid: guid.toUpperCase(),
+      is_subscribed: false,
+      color: 'red',
+    };
+    expect(updateSchema.parse(sent)).toEqual({
+      new_feed_url: feedUrl,
+      new_guid: guid,
+      is_subscribed: false,
+    });
   });
 
   it.each([
@@ -42,7 +51,9 @@ describe('the body of PATCH /subscriptions/{guid}', () => {
     { new_feed_url: 'https://a.example/\ud800' },
     { new_guid: 'x' },
     { new_guid: 7 },
-    ...['', 'yesterday', '2026-01-15', '2026-01-15T10:00', 5, [], true].map((timestamp) => ({ timestamp })),
+    ...['', 'yesterday', '2026-01-15', '2026-01-15T10:00', 5, [], true].map((timestamp) => ({
+      timestamp,
+    })),
   ])('is refused with one bad field among good ones: %j', (bad) => {
     const good = { is_subscribed: false, new_feed_url: feedUrl, new_guid: guid };
     expect(updateSchema.safeParse(good).success).toBe(true);
@@ -54,7 +65,9 @@ describe('the timestamp of DELETE /subscriptions/{guid}', () => {
   it('is read from the query, with any offset, also with the + as a space', () => {
     expect(deletionTime('/')).toBeUndefined();
     expect(deletionTime('/?x=1')).toBeUndefined();
-    expect(deletionTime('/?timestamp=2026-01-15T12:11:00%2B02:00')).toBe('2026-01-15T12:11:00+02:00');
+    expect(deletionTime('/?timestamp=2026-01-15T12:11:00%2B02:00')).toBe(
+      '2026-01-15T12:11:00+02:00',
+    );
     expect(deletionTime('/?timestamp=2026-01-15T12:11:00+02:00')).toBe('2026-01-15T12:11:00 02:00');
   });
 

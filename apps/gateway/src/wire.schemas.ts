@@ -23,7 +23,8 @@ const sentTime = z
 /** Returns the `timestamp` of a DELETE. @throws Failure `invalid` for no time, or several. */
 export function deletionTime(url: string): string | undefined {
   const start = url.indexOf('?');
-  const sent = start < 0 ? [] : new QueryString(url.slice(start), ['timestamp']).getAll('timestamp');
+  const sent =
+    start < 0 ? [] : new QueryString(url.slice(start), ['timestamp']).getAll('timestamp');
   if (sent.length === 0) return undefined;
   if (sent.length > 1 || !sentTime.safeParse(sent[0]).success) throw new Failure('invalid');
   return sent[0];
@@ -53,7 +54,10 @@ const timeOfChange = 'When, by the clock of the client, the listener';
 /** A valid entry for the API description. The service validates each entry separately. */
 export const subscriptionEntrySchema = z.object({
   feed_url: z.string().describe('Absolute http or https URL.'),
-  guid: z.guid().optional().meta({ format: 'uuid', description: 'Declared by the feed; derived when omitted.' }),
+  guid: z
+    .guid()
+    .optional()
+    .meta({ format: 'uuid', description: 'Declared by the feed; derived when omitted.' }),
   timestamp: z.iso
     .datetime({ offset: true })
     .optional()
@@ -74,12 +78,16 @@ export const updateSchema = z
   })
   .refine(
     (patch) =>
-      [patch.new_feed_url, patch.new_guid, patch.is_subscribed].some((value) => (value ?? undefined) !== undefined),
+      [patch.new_feed_url, patch.new_guid, patch.is_subscribed].some(
+        (value) => (value ?? undefined) !== undefined,
+      ),
     'needs a known field beside timestamp',
   )
   .meta({ id: 'UpdateRequest' });
 
-export const episodePageSchema = page.extend({ episodes: z.array(episodeSchema) }).meta({ id: 'EpisodePage' });
+export const episodePageSchema = page
+  .extend({ episodes: z.array(episodeSchema) })
+  .meta({ id: 'EpisodePage' });
 
 /** Upload of episodes. The service returns a verdict for each entry, also for invalid ones. */
 export const uploadSchema = z

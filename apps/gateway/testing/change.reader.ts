@@ -17,7 +17,9 @@ export class ChangeReader {
 
   private constructor(readonly response: IncomingMessage) {
     response.setEncoding('utf8').on('data', (text: string) => this.take(text));
-    response.on('error', () => {}).on('close', () => (this.end = response.complete ? 'ended' : 'cut'));
+    response
+      .on('error', () => {})
+      .on('close', () => (this.end = response.complete ? 'ended' : 'cut'));
   }
 
   /** Asks for a stream, on a connection of its own, as nothing else is on it. */
@@ -28,7 +30,11 @@ export class ChangeReader {
   }
 
   /** Follows a user's changes, having heard the first stamp. */
-  static async of({ token }: Device, gateway: Pick<AppProcess, 'facts'>, path = '/changes'): Promise<ChangeReader> {
+  static async of(
+    { token }: Device,
+    gateway: Pick<AppProcess, 'facts'>,
+    path = '/changes',
+  ): Promise<ChangeReader> {
     const url = `http://127.0.0.1:${String(gateway.facts['port'])}${path}`;
     const reader = await ChangeReader.ask(url, { authorization: `Bearer ${token}` });
     assert.equal(reader.status, 200);
@@ -67,7 +73,8 @@ export class ChangeReader {
     const blocks = (this.rest + text).split('\n\n');
     this.rest = blocks.pop() ?? '';
     for (const block of blocks) {
-      const [, stamp] = /^event: changed\ndata: (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)$/.exec(block) ?? [];
+      const [, stamp] =
+        /^event: changed\ndata: (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)$/.exec(block) ?? [];
       if (stamp !== undefined) this.stamps.push(stamp);
       else if (block === ':') this.beats += 1;
       else this.strange.push(block);

@@ -13,12 +13,17 @@ export async function newKey(kid: string, alg = 'EdDSA'): Promise<SigningKey> {
 /** The public halves of keys, as a key set. */
 export function keySet(...keys: readonly JWK[]): { keys: JWK[] } {
   const secrets = new Set(['d', 'p', 'q', 'dp', 'dq', 'qi', 'k']);
-  const open = (key: JWK) => Object.fromEntries(Object.entries(key).filter(([name]) => !secrets.has(name)));
+  const open = (key: JWK) =>
+    Object.fromEntries(Object.entries(key).filter(([name]) => !secrets.has(name)));
   return { keys: keys.map((key) => open(key) as JWK) };
 }
 
 /** Signs a token, valid for an hour by default; a claim that is `undefined` is left out. */
-export async function sign(key: SigningKey, claims: JWTPayload, header: object = {}): Promise<string> {
+export async function sign(
+  key: SigningKey,
+  claims: JWTPayload,
+  header: object = {},
+): Promise<string> {
   const exp = Math.floor(Date.now() / 1_000) + 3_600;
   const payload = Object.entries({ sub: 'ann', aud: 'podcast-sync', exp, ...claims });
   return new SignJWT(Object.fromEntries(payload.filter(([, value]) => value !== undefined)))

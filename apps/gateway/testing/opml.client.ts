@@ -37,22 +37,33 @@ export class OpmlClient {
     target: string,
     { body, headers = {} }: { body?: Body; headers?: Record<string, string> } = {},
   ): Promise<OpmlAnswer> => {
-    const response = await fetch(`http://127.0.0.1:${String(this.gateway().facts['port'])}${target}`, {
-      method,
-      headers: {
-        ...(device && { authorization: `Bearer ${device.token}` }),
-        ...(body !== undefined && { 'content-type': 'text/x-opml' }),
-        ...headers,
+    const response = await fetch(
+      `http://127.0.0.1:${String(this.gateway().facts['port'])}${target}`,
+      {
+        method,
+        headers: {
+          ...(device && { authorization: `Bearer ${device.token}` }),
+          ...(body !== undefined && { 'content-type': 'text/x-opml' }),
+          ...headers,
+        },
+        ...(body !== undefined && { body }),
       },
-      ...(body !== undefined && { body }),
-    });
+    );
     const text = await response.text();
-    return { status: response.status, headers: response.headers, text, verdicts: () => JSON.parse(text) as Verdicts };
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      verdicts: () => JSON.parse(text) as Verdicts,
+    };
   };
 
   /** Imports. */
-  readonly send = (device: Device, body: Body, headers: Record<string, string> = {}): Promise<OpmlAnswer> =>
-    this.ask(device, 'POST', '/subscriptions/opml', { body, headers });
+  readonly send = (
+    device: Device,
+    body: Body,
+    headers: Record<string, string> = {},
+  ): Promise<OpmlAnswer> => this.ask(device, 'POST', '/subscriptions/opml', { body, headers });
 
   /** The feeds of an export. @throws Error where it is none. */
   readonly exported = async (device: Device): Promise<string[]> => {

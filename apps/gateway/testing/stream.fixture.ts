@@ -31,7 +31,10 @@ export class StreamFixture {
   }
 
   /** Serves with these settings and bounds, until the end of the test. */
-  async serve(settings: Record<string, string> = {}, bounds: Partial<StreamBounds> = {}): Promise<void> {
+  async serve(
+    settings: Record<string, string> = {},
+    bounds: Partial<StreamBounds> = {},
+  ): Promise<void> {
     const streams = { ...usualBounds, turnMs: 20, joinMs: 0, ...bounds };
     const own = { AUTH_JWKS_FILE: this.issuer.keySetFile, ...settings };
     const variables = { ...this.stack.variables('gateway'), ...own };
@@ -52,7 +55,11 @@ export class StreamFixture {
   }
 
   async device(user = freshUser(), expires?: string): Promise<Device> {
-    return new Device(this.url, await this.issuer.issue(user, expires === undefined ? {} : { expires }), user);
+    return new Device(
+      this.url,
+      await this.issuer.issue(user, expires === undefined ? {} : { expires }),
+      user,
+    );
   }
 
   /** Follows a device's changes, from the first stamp on. */

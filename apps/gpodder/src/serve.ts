@@ -29,12 +29,26 @@ export async function serve(config: GpodderConfig, log: Log): Promise<Running> {
 }
 
 /** Creates the gpodder app. */
-export async function compose(config: GpodderConfig, log: Log, connections: Connections): Promise<HttpApp> {
+export async function compose(
+  config: GpodderConfig,
+  log: Log,
+  connections: Connections,
+): Promise<HttpApp> {
   const { client, revocations, appPasswords, limits, missing } = connections;
   const sessions = new Sessions(client, revocations);
-  const limiter = new UserLimiter({ requests: requestsPerUser(config), bytes: config.MAX_HELD_BYTES });
-  const authenticator = new Authenticator(appPasswords, sessions, new FailedLogins(), config.SESSION_KEY);
-  const adapter = await createHttpAdapter(serverOptions(config, { authenticator, limits, limiter }, log));
+  const limiter = new UserLimiter({
+    requests: requestsPerUser(config),
+    bytes: config.MAX_HELD_BYTES,
+  });
+  const authenticator = new Authenticator(
+    appPasswords,
+    sessions,
+    new FailedLogins(),
+    config.SESSION_KEY,
+  );
+  const adapter = await createHttpAdapter(
+    serverOptions(config, { authenticator, limits, limiter }, log),
+  );
   const services = new Services({
     client,
     limiter,

@@ -14,7 +14,13 @@ beforeEach(async () => {
 
 const feed = (n: number) => `https://a.example/${n}/feed`;
 const medium = (n: number) => `https://a.example/${n}.mp3`;
-const play = (n: number) => ({ podcast: feed(n), episode: medium(n), action: 'play', position: 60, device: 'phone' });
+const play = (n: number) => ({
+  podcast: feed(n),
+  episode: medium(n),
+  action: 'play',
+  position: 60,
+  device: 'phone',
+});
 const settings = (scope: string, asked: object) =>
   `/api/2/settings/{u}/${scope}.json?${new URLSearchParams({ podcast: feed(1), ...asked })}`;
 const ofEpisode = settings('episode', { episode: medium(1) });
@@ -42,6 +48,9 @@ describe('the calls of services', () => {
     expect(await callsOf(ofEpisode, { remove: ['is_favorite'] })).toBe(2);
     expect(await callsOf(ofEpisode, { set: { a: 1 } })).toBe(2);
     expect(await callsOf(settings('podcast', {}), { set: { a: 1 } })).toBe(2);
-    expect(await callsOf(ofEpisode, { set: { a: 2, is_favorite: true } }), 'beside other settings').toBe(3);
+    expect(
+      await callsOf(ofEpisode, { set: { a: 2, is_favorite: true } }),
+      'beside other settings',
+    ).toBe(3);
   });
 });

@@ -6,8 +6,14 @@ import { gpodderConfig } from '../src/gpodder.config.js';
 import { compose } from '../src/serve.js';
 
 /** Runs a gpodder API in this process, until it is stopped or the fixture is closed. */
-export async function startGpodder(fixture: Fixture, variables: Readonly<Record<string, string>>): Promise<ServedApp> {
-  const [log, config] = [createLog('gpodder', 'silent'), loadConfig(gpodderConfig, { PORT: '0', ...variables })];
+export async function startGpodder(
+  fixture: Fixture,
+  variables: Readonly<Record<string, string>>,
+): Promise<ServedApp> {
+  const [log, config] = [
+    createLog('gpodder', 'silent'),
+    loadConfig(gpodderConfig, { PORT: '0', ...variables }),
+  ];
   return fixture.httpApp(async () => {
     const connections = openConnections(config, log, services);
     return [await compose(config, log, connections), { config, log, connections }];

@@ -31,14 +31,19 @@ export class GpodderWorld {
     readonly owner: pg.Pool,
   ) {}
 
-  static async open(environment: Readonly<Record<string, string>> = {}, replicas = 1): Promise<GpodderWorld> {
+  static async open(
+    environment: Readonly<Record<string, string>> = {},
+    replicas = 1,
+  ): Promise<GpodderWorld> {
     const stack = await SharedStack.open();
     const fixture = new Fixture();
     const gpodder = [];
     if (Object.keys(environment).length === 0 && replicas === 1) gpodder.push(stack.app('gpodder'));
     else
       for (let count = 0; count < replicas; count += 1)
-        gpodder.push(await startGpodder(fixture, { ...stack.variables('gpodder'), ...environment }));
+        gpodder.push(
+          await startGpodder(fixture, { ...stack.variables('gpodder'), ...environment }),
+        );
     const owner = new pg.Pool({ connectionString: stack.postgres.url, max: 2 });
     fixture.onClose(() => owner.end());
     return new GpodderWorld(fixture, stack, gpodder, owner);
@@ -50,14 +55,23 @@ export class GpodderWorld {
   }
 
   /** Somebody with an account, and an app password with these scopes. */
-  async person(scopes = ['read:subscriptions', 'write:subscriptions'], name = `ann-${randomUUID()}`): Promise<Person> {
+  async person(
+    scopes = ['read:subscriptions', 'write:subscriptions'],
+    name = `ann-${randomUUID()}`,
+  ): Promise<Person> {
     const userId = randomUUID();
-    await this.owner.query('INSERT INTO account.accounts (id, name) VALUES ($1, $2)', [userId, name]);
+    await this.owner.query('INSERT INTO account.accounts (id, name) VALUES ($1, $2)', [
+      userId,
+      name,
+    ]);
     return this.personOf(userId, name, scopes);
   }
 
   /** The same one with another app password. */
-  async again({ userId, name }: Person, scopes = ['read:subscriptions', 'write:subscriptions']): Promise<Person> {
+  async again(
+    { userId, name }: Person,
+    scopes = ['read:subscriptions', 'write:subscriptions'],
+  ): Promise<Person> {
     return this.personOf(userId, name, scopes);
   }
 
@@ -76,14 +90,23 @@ export class GpodderWorld {
     return Number(line?.slice(series.length) ?? 0);
   }
 
-  async ask(path: string, { method, body, headers = {}, replica = 0 }: Asked = {}): Promise<Answer> {
-    const sent = body === undefined || typeof body === 'string' || body instanceof Buffer ? body : JSON.stringify(body);
-    const answer = await fetch(`http://127.0.0.1:${String(this.gpodder[replica]?.facts['port'])}${path}`, {
-      method: method ?? (body === undefined ? 'GET' : 'POST'),
-      headers,
-      redirect: 'manual',
-      ...(sent !== undefined && { body: typeof sent === 'string' ? sent : new Uint8Array(sent) }),
-    });
+  async ask(
+    path: string,
+    { method, body, headers = {}, replica = 0 }: Asked = {},
+  ): Promise<Answer> {
+    const sent =
+      body === undefined || typeof body === 'string' || body instanceof Buffer
+        ? body
+        : JSON.stringify(body);
+    const answer = await fetch(
+      `http://127.0.0.1:${String(this.gpodder[replica]?.facts['port'])}${path}`,
+      {
+        method: method ?? (body === undefined ? 'GET' : 'POST'),
+        headers,
+        redirect: 'manual',
+        ...(sent !== undefined && { body: typeof sent === 'string' ? sent : new Uint8Array(sent) }),
+      },
+    );
     const text = await answer.text();
     return { status: answer.status, headers: answer.headers, text, json: () => JSON.parse(text) };
   }

@@ -1,5 +1,11 @@
 import { once } from 'node:events';
-import { createReadStream, createWriteStream, mkdtempSync, rmSync, type WriteStream } from 'node:fs';
+import {
+  createReadStream,
+  createWriteStream,
+  mkdtempSync,
+  rmSync,
+  type WriteStream,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -30,7 +36,10 @@ export class ChunkSpool<Entry> {
   add(entry: Entry, line: number, bytes: number): Promise<void> | undefined {
     const { entries } = this.open;
     let written: Promise<void> | undefined;
-    if (entries.length === this.limits.entries || (entries.length > 0 && this.openBytes + bytes > this.limits.bytes))
+    if (
+      entries.length === this.limits.entries ||
+      (entries.length > 0 && this.openBytes + bytes > this.limits.bytes)
+    )
       written = this.close();
     this.open.entries.push(entry);
     this.open.lines.push(line);
@@ -44,7 +53,10 @@ export class ChunkSpool<Entry> {
     if (this.file && this.folder !== undefined) {
       this.file.end();
       await once(this.file, 'close');
-      const lines = createInterface({ input: createReadStream(this.path(this.folder)), crlfDelay: Infinity });
+      const lines = createInterface({
+        input: createReadStream(this.path(this.folder)),
+        crlfDelay: Infinity,
+      });
       for await (const line of lines) yield JSON.parse(line) as Chunk<Entry>;
     }
     if (this.open.entries.length > 0) yield this.open;
@@ -69,7 +81,9 @@ export class ChunkSpool<Entry> {
       this.file = createWriteStream(this.path(this.folder), { mode: 0o600 });
     }
     // JSON contains no line feeds.
-    return this.file.write(`${JSON.stringify(chunk)}\n`) ? undefined : once(this.file, 'drain').then(() => undefined);
+    return this.file.write(`${JSON.stringify(chunk)}\n`)
+      ? undefined
+      : once(this.file, 'drain').then(() => undefined);
   }
 
   private path(folder: string): string {

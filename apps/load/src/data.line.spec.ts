@@ -26,7 +26,12 @@ describe('a line', () => {
     const subscription = { feed_url: ' https://a.example/f ', guid: null, other: 1 };
     expect(of({ subscription })).toEqual({
       kind: 'subscription',
-      entry: { feed_url: 'https://a.example/f', guid: undefined, isSubscribed: true, timestamp: undefined },
+      entry: {
+        feed_url: 'https://a.example/f',
+        guid: undefined,
+        isSubscribed: true,
+        timestamp: undefined,
+      },
     });
   });
 
@@ -41,10 +46,15 @@ describe('a line', () => {
     '{"subscription":{}}',
     '{"subscription":{"feed_url":"x","is_subscribed":"yes"}}',
     '{"subscription":{"feed_url":"x","timestamp":"yesterday"}}',
-  ])('that can not be read is unusable: %s', (text) => expect(readLine(text)).toMatchObject({ kind: 'unusable' }));
+  ])('that can not be read is unusable: %s', (text) =>
+    expect(readLine(text)).toMatchObject({ kind: 'unusable' }),
+  );
 
   it('of a user says who, or nobody', () => {
-    expect(of({ user: { issuer: 'i', subject: 's' } })).toEqual({ kind: 'user', user: { issuer: 'i', subject: 's' } });
+    expect(of({ user: { issuer: 'i', subject: 's' } })).toEqual({
+      kind: 'user',
+      user: { issuer: 'i', subject: 's' },
+    });
     for (const user of [{ issuer: 'i' }, { issuer: '', subject: 's' }, { id: 'x' }])
       expect(of({ user })).toEqual({ kind: 'user', user: undefined });
   });

@@ -56,7 +56,9 @@ export function readLine(text: string): ParsedLine {
   if (isObject(line.end)) return { kind: 'end', end: dataEndSchema.safeParse(line.end).data };
   if (isObject(line.complete)) return { kind: 'complete' };
   if (isObject(line.podcast_sync)) return format(line.podcast_sync.format);
-  return unusable('The line has none of the keys user, subscription, episode and end with an object');
+  return unusable(
+    'The line has none of the keys user, subscription, episode and end with an object',
+  );
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
@@ -65,13 +67,17 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 function format(number: unknown): ParsedLine {
   if (number === dataFormat) return { kind: 'format' };
-  throw new FormatError(`the file is of format ${JSON.stringify(number)}; this build reads ${dataFormat}`);
+  throw new FormatError(
+    `the file is of format ${JSON.stringify(number)}; this build reads ${dataFormat}`,
+  );
 }
 
 const fields = entryNames.filter((name) => name !== 'temporaryId').map((name) => wireNames[name]);
 
 function episode(sent: Record<string, unknown>): ParsedLine {
-  const entry = Object.fromEntries(fields.flatMap((name) => (name in sent ? [[name, sent[name]]] : [])));
+  const entry = Object.fromEntries(
+    fields.flatMap((name) => (name in sent ? [[name, sent[name]]] : [])),
+  );
   return { kind: 'episode', entry };
 }
 
@@ -84,6 +90,10 @@ function subscription(sent: Record<string, unknown>): ParsedLine {
     return unusable(`${path.join('.')}: ${message}`);
   }
   const { feed_url, guid, is_subscribed = true, timestamp } = data;
-  if (timestamp !== undefined && !parseTime(timestamp)) return unusable('timestamp: not a date and time (RFC 3339)');
-  return { kind: 'subscription', entry: { feed_url: feed_url.trim(), guid, isSubscribed: is_subscribed, timestamp } };
+  if (timestamp !== undefined && !parseTime(timestamp))
+    return unusable('timestamp: not a date and time (RFC 3339)');
+  return {
+    kind: 'subscription',
+    entry: { feed_url: feed_url.trim(), guid, isSubscribed: is_subscribed, timestamp },
+  };
 }

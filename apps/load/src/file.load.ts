@@ -51,11 +51,15 @@ export class FileLoad {
     const from = progress?.position ?? start;
     const source: Readable = isFile ? createReadStream(this.path) : this.io.stdin;
     const done = () =>
-      isFile ? { read: (source as ReturnType<typeof createReadStream>).bytesRead, size: progress?.size } : {};
+      isFile
+        ? { read: (source as ReturnType<typeof createReadStream>).bytesRead, size: progress?.size }
+        : {};
     const state = () => ({ ...this.sender.sent, ...this.counts, ...done() });
     const { stderr } = this.io;
     if (from.line > 0) stderr.write(`load: ${this.path}: going on behind line ${from.line}\n`);
-    const line = new ProgressLine(stderr, `load: ${this.path}`, (seconds) => describeProgress(state(), seconds));
+    const line = new ProgressLine(stderr, `load: ${this.path}`, (seconds) =>
+      describeProgress(state(), seconds),
+    );
     try {
       await this.sendAll(skipped(await unpacked(source), from.offset), from, progress);
     } catch (error) {
@@ -73,13 +77,17 @@ export class FileLoad {
 
   private async outcome(progress: ProgressFile | undefined): Promise<Outcome> {
     if (this.stopped.aborted) {
-      this.io.stderr.write(`load: stopped; started again it goes on behind line ${progress?.position.line ?? 0}\n`);
+      this.io.stderr.write(
+        `load: stopped; started again it goes on behind line ${progress?.position.line ?? 0}\n`,
+      );
       return 'stopped';
     }
     if (this.failure !== undefined) {
       const { code, message } = this.failure as Error & { code?: string };
       if (!code?.startsWith('Z_')) throw this.failure;
-      this.io.stderr.write(`load: ${this.path}: the gzip is broken (${message}); what was whole before it is loaded\n`);
+      this.io.stderr.write(
+        `load: ${this.path}: the gzip is broken (${message}); what was whole before it is loaded\n`,
+      );
       return 'broken';
     }
     await progress?.remove();
@@ -131,9 +139,12 @@ export class FileLoad {
 
   private async refuse(refusals: Refusal[]): Promise<void> {
     this.counts.refused += refusals.length;
-    const name = this.options.refused ?? (this.path === '-' ? 'stdin.refused' : `${this.path}.refused`);
+    const name =
+      this.options.refused ?? (this.path === '-' ? 'stdin.refused' : `${this.path}.refused`);
     this.refusals ??= open(name, 'a', 0o600);
-    await (await this.refusals).appendFile(refusals.map((refusal) => `${JSON.stringify(refusal)}\n`).join(''));
+    await (
+      await this.refusals
+    ).appendFile(refusals.map((refusal) => `${JSON.stringify(refusal)}\n`).join(''));
   }
 }
 

@@ -16,23 +16,31 @@ describe('the lines of a file', () => {
   it('are the same however its bytes come, with their numbers and where the next one begins', async () => {
     const text = fc.string({ unit: fc.constantFrom('a', 'ä', '😀', ' ') });
     await fc.assert(
-      fc.asyncProperty(fc.array(text), fc.integer({ min: 1, max: 9 }), fc.boolean(), async (texts, piece, isEnded) => {
-        const file = Buffer.from(texts.join('\n') + (isEnded ? '\n' : ''));
-        const lines = await read(file, piece);
-        const expected = file.length === 0 ? [] : file.toString().replace(/\n$/, '').split('\n');
-        expect(lines.map((line) => line.text)).toEqual(expected);
-        expect(lines.map(({ number }) => number)).toEqual(expected.map((_, place) => place + 1));
-        for (const { number, end } of lines) {
-          const rest = await read(file.subarray(end), piece, { offset: end, line: number });
-          expect(rest).toEqual(lines.slice(number));
-        }
-      }),
+      fc.asyncProperty(
+        fc.array(text),
+        fc.integer({ min: 1, max: 9 }),
+        fc.boolean(),
+        async (texts, piece, isEnded) => {
+          const file = Buffer.from(texts.join('\n') + (isEnded ? '\n' : ''));
+          const lines = await read(file, piece);
+          const expected = file.length === 0 ? [] : file.toString().replace(/\n$/, '').split('\n');
+          expect(lines.map((line) => line.text)).toEqual(expected);
+          expect(lines.map(({ number }) => number)).toEqual(expected.map((_, place) => place + 1));
+          for (const { number, end } of lines) {
+            const rest = await read(file.subarray(end), piece, { offset: end, line: number });
+            expect(rest).toEqual(lines.slice(number));
+          }
+        },
+      ),
     );
   });
 
   it('that are too long or no UTF-8 have no text, and those behind them have', async () => {
     const long = Buffer.alloc(mostLineBytes + 1, 'x');
-    const [first, second, third] = await read(Buffer.concat([long, Buffer.from([10, 0xff, 10, 0x61])]), 65_536);
+    const [first, second, third] = await read(
+      Buffer.concat([long, Buffer.from([10, 0xff, 10, 0x61])]),
+      65_536,
+    );
     expect([first?.text, first?.bytes, second?.text, third?.text]).toEqual([
       undefined,
       mostLineBytes + 1,

@@ -48,7 +48,10 @@ export async function unpacked(source: AsyncIterable<Buffer>): Promise<AsyncIter
  * @param from the offset of the stream's start.
  * @throws the stream's error, such as a corrupt gzip, after all complete lines before it.
  */
-export async function* linesOf(stream: AsyncIterable<Buffer>, from: FileOffset = start): AsyncGenerator<Line[]> {
+export async function* linesOf(
+  stream: AsyncIterable<Buffer>,
+  from: FileOffset = start,
+): AsyncGenerator<Line[]> {
   let [number, end] = [from.line, from.offset];
   let [rest, restBytes]: [Buffer[], number] = [[], 0];
   const line = (parts: readonly Buffer[], bytes: number, feed: number): Line => {

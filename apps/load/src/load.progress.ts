@@ -17,7 +17,9 @@ export function describeProgress(state: State, seconds: number): string {
   const facts = [
     share === undefined ? undefined : `${(share * 100).toFixed(1)} %`,
     `${count(users)} users, ${count(episodes)} episodes (${count(Math.round(episodes / seconds))}/s)`,
-    refused + dropped > 0 ? `${count(dropped)} users left out, ${count(refused)} lines refused` : undefined,
+    refused + dropped > 0
+      ? `${count(dropped)} users left out, ${count(refused)} lines refused`
+      : undefined,
     waitingSince === undefined
       ? undefined
       : `waiting for the services since ${Math.round((performance.now() - waitingSince) / 1_000)} s`,

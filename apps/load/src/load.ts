@@ -20,7 +20,11 @@ const patienceMs = 2_000;
 export async function load(options: LoadOptions, io: ProgramIo): Promise<number> {
   const config = loadConfig(loadProgramConfig, io.env);
   const log = createLog('load', 'error');
-  const client = new StreamClient({ services: ['subscription', 'episode'], connect: () => connectRedis(config), log });
+  const client = new StreamClient({
+    services: ['subscription', 'episode'],
+    connect: () => connectRedis(config),
+    log,
+  });
   const stopped = new AbortController();
   const stop = () => stopped.abort();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop);
@@ -43,7 +47,10 @@ export async function load(options: LoadOptions, io: ProgramIo): Promise<number>
 /** Waits for Redis, and prints a message after a while. */
 async function connected(client: StreamClient, stopped: AbortSignal, io: ProgramIo): Promise<void> {
   const connecting = client.connect();
-  const isThere = await Promise.race([connecting.then(() => true), delay(patienceMs, false, { ref: false })]);
+  const isThere = await Promise.race([
+    connecting.then(() => true),
+    delay(patienceMs, false, { ref: false }),
+  ]);
   if (isThere) return;
   io.stderr.write('load: waiting for Redis; does the system run? (REDIS_URL)\n');
   await Promise.race([

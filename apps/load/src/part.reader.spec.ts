@@ -13,7 +13,9 @@ const end = (subscriptions: number, episodes: number) => ({ end: { subscriptions
 
 /** Returns the parts of lines: user, line numbers of each chunk, and the offset after the part. */
 async function read(...lines: (object | string)[]) {
-  const text = lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join('');
+  const text = lines
+    .map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`)
+    .join('');
   const refusals: Refusal[] = [];
   let dropped = 0;
   const reader = new PartReader({
@@ -25,7 +27,11 @@ async function read(...lines: (object | string)[]) {
   for await (const { part, next } of reader.parts(Readable.from([Buffer.from(text)]), start)) {
     const chunks = await collected(part.subscriptions.chunks());
     const episodes = await collected(part.episodes.chunks());
-    parts.push({ user: part.userId, chunks: [...chunks, ...episodes].map((chunk) => chunk.lines), line: next.line });
+    parts.push({
+      user: part.userId,
+      chunks: [...chunks, ...episodes].map((chunk) => chunk.lines),
+      line: next.line,
+    });
     part.dispose();
   }
   return { parts, refused: refusals.map(({ line, code }) => [line, code]), dropped };
@@ -47,7 +53,12 @@ describe('a part of a file', () => {
   });
 
   it('names its user by the credential or by the id', async () => {
-    const { parts } = await read({ user: { issuer: 'i', subject: 's' } }, end(0, 0), user(), end(0, 0));
+    const { parts } = await read(
+      { user: { issuer: 'i', subject: 's' } },
+      end(0, 0),
+      user(),
+      end(0, 0),
+    );
     expect(parts).toMatchObject([{ user: 'i s' }, { user: user().user.id }]);
   });
 

@@ -56,7 +56,9 @@ export class PartReader {
         return this.end(part, parsed, number);
       case 'unusable':
         part.unusable += 1;
-        return part.userId === undefined ? undefined : this.refuse(number, 'invalid_line', parsed.message);
+        return part.userId === undefined
+          ? undefined
+          : this.refuse(number, 'invalid_line', parsed.message);
     }
   }
 
@@ -96,7 +98,8 @@ export class PartReader {
         'invalid_user',
         'The line has neither issuer and subject nor id: nothing of it is applied',
       );
-    else await this.refuse(part.line, 'incomplete', `Nothing of this user's part is applied: ${why}`);
+    else
+      await this.refuse(part.line, 'incomplete', `Nothing of this user's part is applied: ${why}`);
   }
 
   private async refuse(line: number, code: string, message: string): Promise<undefined> {

@@ -67,7 +67,10 @@ export class PartSender {
   }
 
   /** Rejects lines that a service cannot process (an internal fault). Other lines continue. */
-  private async applyOrRefuse(lines: readonly number[], apply: () => Promise<unknown>): Promise<void> {
+  private async applyOrRefuse(
+    lines: readonly number[],
+    apply: () => Promise<unknown>,
+  ): Promise<void> {
     try {
       await apply();
     } catch (error) {
@@ -78,14 +81,22 @@ export class PartSender {
   }
 
   /** Sends a POST, and a PATCH for each unsubscribed entry. */
-  private async subscribe(userId: string, { entries, lines }: Chunk<SubscriptionEntry>): Promise<void> {
+  private async subscribe(
+    userId: string,
+    { entries, lines }: Chunk<SubscriptionEntry>,
+  ): Promise<void> {
     const posted = entries.map(({ isSubscribed, timestamp = oldest, ...names }) => ({
       ...names,
       // A POST subscribes: it has the oldest time, so that the PATCH wins.
       timestamp: isSubscribed ? timestamp : oldest,
     }));
-    const { success, failure } = (await this.call(subscribe, { userId, body: { subscriptions: posted } })).parse();
-    const left = posted.map(({ feed_url }, index) => ({ feedUrl: feed_url, line: lines[index] as number }));
+    const { success, failure } = (
+      await this.call(subscribe, { userId, body: { subscriptions: posted } })
+    ).parse();
+    const left = posted.map(({ feed_url }, index) => ({
+      feedUrl: feed_url,
+      line: lines[index] as number,
+    }));
     const lineOf = (feedUrl: string) => {
       const place = left.findIndex((entry) => entry.feedUrl === feedUrl);
       return left.splice(place, 1)[0]?.line as number;
@@ -93,26 +104,47 @@ export class PartSender {
     // A newer stored state is no rejection.
     const refused = failure.filter(({ code }) => code !== 'superseded');
     if (refused.length > 0)
-      await this.refuse(refused.map(({ feed_url, code, message }) => ({ line: lineOf(feed_url), code, message })));
+      await this.refuse(
+        refused.map(({ feed_url, code, message }) => ({ line: lineOf(feed_url), code, message })),
+      );
     const accepted = new Set(success.map(({ feed_url }) => feed_url));
     for (const [
       index,
       { feed_url: feedUrl, guid = podcastGuid(feedUrl), isSubscribed, timestamp },
     ] of entries.entries()) {
       if (isSubscribed || !accepted.has(feedUrl)) continue;
-      const patch = { userId, guid: guid.toLowerCase(), isSubscribed, timestamp: timestamp ?? afterOldest };
-      await this.applyOrRefuse([lines[index] as number], () => this.call(updateSubscription, patch));
+      const patch = {
+        userId,
+        guid: guid.toLowerCase(),
+        isSubscribed,
+        timestamp: timestamp ?? afterOldest,
+      };
+      await this.applyOrRefuse([lines[index] as number], () =>
+        this.call(updateSubscription, patch),
+      );
     }
   }
 
   private async upload(userId: string, { entries, lines }: Chunk<EpisodeEntry>): Promise<void> {
     const numbered = entries.map((entry, temporary_id) => ({ ...entry, temporary_id }));
-    const { failure } = (await this.call(uploadEpisodes, { userId, body: { episodes: numbered } })).parse();
-    const failed = failure.map(({ temporary_id, code, message }) => ({ entry: Number(temporary_id), code, message }));
+    const { failure } = (
+      await this.call(uploadEpisodes, { userId, body: { episodes: numbered } })
+    ).parse();
+    const failed = failure.map(({ temporary_id, code, message }) => ({
+      entry: Number(temporary_id),
+      code,
+      message,
+    }));
     const isRepeated = (code: string) => code === 'limit_reached' && entries.length > fewEntries;
     const refusals = failed.filter(({ code }) => !isRepeated(code));
     if (refusals.length > 0)
-      await this.refuse(refusals.map(({ entry, code, message }) => ({ line: lines[entry] as number, code, message })));
+      await this.refuse(
+        refusals.map(({ entry, code, message }) => ({
+          line: lines[entry] as number,
+          code,
+          message,
+        })),
+      );
     const again = failed.filter(({ code }) => isRepeated(code)).map(({ entry }) => entry);
     for (let from = 0; from < again.length; from += fewEntries) {
       const few = again.slice(from, from + fewEntries);
@@ -126,7 +158,10 @@ export class PartSender {
 
   private async call<C extends Rpc>(contract: C, request: RequestOf<C>): Promise<ReplyOf<C>> {
     const onUnavailable = () => void (this.sent.waitingSince ??= performance.now());
-    const reply = await callUntilAvailable(this.client, contract, request, { stopped: this.stopped, onUnavailable });
+    const reply = await callUntilAvailable(this.client, contract, request, {
+      stopped: this.stopped,
+      onUnavailable,
+    });
     this.sent.waitingSince = undefined;
     return reply;
   }

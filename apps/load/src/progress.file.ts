@@ -42,7 +42,9 @@ export class ProgressFile {
     this.saved = performance.now();
     const { offset, line } = this.position;
     const temporary = `${this.path}.${process.pid}`;
-    await writeFile(temporary, JSON.stringify({ file: this.identity, offset, line }), { mode: 0o600 });
+    await writeFile(temporary, JSON.stringify({ file: this.identity, offset, line }), {
+      mode: 0o600,
+    });
     await rename(temporary, this.path);
   }
 

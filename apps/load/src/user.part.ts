@@ -24,7 +24,11 @@ export class UserPart {
     readonly line: number,
   ) {}
 
-  addSubscription(entry: SubscriptionEntry, line: number, bytes: number): Promise<void> | undefined {
+  addSubscription(
+    entry: SubscriptionEntry,
+    line: number,
+    bytes: number,
+  ): Promise<void> | undefined {
     this.counts.subscriptions += 1;
     return this.userId === undefined ? undefined : this.subscriptions.add(entry, line, bytes);
   }

@@ -9,7 +9,10 @@ afterEach(() => server?.close());
 const run = (...args: string[]) => startProgram('podcast-sync', ['login', ...args], {});
 
 async function api(metadata: unknown): Promise<string> {
-  server = createServer((_request, response) => response.end(JSON.stringify(metadata))).listen(0, '127.0.0.1');
+  server = createServer((_request, response) => response.end(JSON.stringify(metadata))).listen(
+    0,
+    '127.0.0.1',
+  );
   await new Promise((resolve) => server?.once('listening', resolve));
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }

@@ -5,7 +5,9 @@ import { z } from 'zod';
 const clientId = 'podcast-sync-cli';
 
 /** The needed metadata of a protected resource (RFC 9728, 2). */
-const resourceMetadata = z.object({ authorization_servers: z.array(z.url({ protocol: /^https?$/ })).min(1) });
+const resourceMetadata = z.object({
+  authorization_servers: z.array(z.url({ protocol: /^https?$/ })).min(1),
+});
 
 /** A failed sign-in with a reason that the person can act on. */
 class LoginError extends Error {}
@@ -28,7 +30,9 @@ export async function logIn({ api, scope, say }: Login): Promise<string> {
   const execute = issuer.protocol === 'http:' ? [client.allowInsecureRequests] : [];
   const config = await client
     .discovery(issuer, clientId, undefined, client.None(), { algorithm: 'oauth2', execute })
-    .catch((error: unknown) => Promise.reject(new LoginError(`${issuer.href} can't be asked: ${reasonOf(error)}`)));
+    .catch((error: unknown) =>
+      Promise.reject(new LoginError(`${issuer.href} can't be asked: ${reasonOf(error)}`)),
+    );
   const device = await client.initiateDeviceAuthorization(config, { scope });
   say(`Open  ${device.verification_uri_complete ?? device.verification_uri}`);
   say(`The page shows this code, or asks for it:  ${device.user_code}`);
@@ -38,7 +42,8 @@ export async function logIn({ api, scope, say }: Login): Promise<string> {
   } catch (error) {
     const { error: code } = error as { error?: string };
     if (code === 'access_denied') throw new LoginError('it was not allowed', { cause: error });
-    if (code === 'expired_token') throw new LoginError('nobody allowed it in time', { cause: error });
+    if (code === 'expired_token')
+      throw new LoginError('nobody allowed it in time', { cause: error });
     throw error;
   }
 }
@@ -57,5 +62,7 @@ async function issuerOf(api: URL): Promise<URL> {
 
 function reasonOf(error: unknown): string {
   const { cause, message } = error as Error;
-  return cause instanceof Error ? cause.message || String((cause as { code?: string }).code) : message;
+  return cause instanceof Error
+    ? cause.message || String((cause as { code?: string }).code)
+    : message;
 }

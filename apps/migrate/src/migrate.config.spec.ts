@@ -16,7 +16,10 @@ function problems(environment: NodeJS.ProcessEnv): readonly string[] {
 describe('the configuration of migrate', () => {
   it("needs the owner's URL and nothing else", () => {
     expect(problems({})).toEqual(['DATABASE_URL: is required']);
-    expect(loadConfig(migrateConfig, { DATABASE_URL })).toMatchObject({ DATABASE_URL, MIGRATE_GROUPS: 'on' });
+    expect(loadConfig(migrateConfig, { DATABASE_URL })).toMatchObject({
+      DATABASE_URL,
+      MIGRATE_GROUPS: 'on',
+    });
   });
 
   it('names every problem at once', () => {
@@ -37,6 +40,8 @@ describe('the configuration of migrate', () => {
   });
 
   it('shows no value of a variable, as it may be a secret', () => {
-    expect(problems({ DATABASE_URL: 'mysql://owner:secret@host/x' }).join()).not.toContain('secret');
+    expect(problems({ DATABASE_URL: 'mysql://owner:secret@host/x' }).join()).not.toContain(
+      'secret',
+    );
   });
 });

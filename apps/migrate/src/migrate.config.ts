@@ -10,7 +10,9 @@ const login = (app: string) =>
 /** Configuration of `migrate`. */
 export const migrateConfig = z.object({
   ...commonConfig.shape,
-  DATABASE_URL: databaseConfig.shape.DATABASE_URL.describe('Postgres, as the owner of the database.'),
+  DATABASE_URL: databaseConfig.shape.DATABASE_URL.describe(
+    'Postgres, as the owner of the database.',
+  ),
   MIGRATE_GROUPS: z
     .enum(['on', 'off', 'none'])
     .default('on')

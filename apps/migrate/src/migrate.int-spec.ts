@@ -57,7 +57,9 @@ describe('migrate', () => {
     await run({ EPISODE_DATABASE_URL: loginUrl, MIGRATE_GROUPS: 'off' });
     try {
       expect(await query(loginUrl, 'SELECT * FROM episode.episodes')).toEqual([]);
-      await expect(query(loginUrl, 'SELECT * FROM deletion.deletions')).rejects.toThrow('permission denied');
+      await expect(query(loginUrl, 'SELECT * FROM deletion.deletions')).rejects.toThrow(
+        'permission denied',
+      );
     } finally {
       await query(url, `DROP ROLE "${login}"`);
     }
@@ -72,19 +74,27 @@ describe('migrate', () => {
   it('leaves a schema alone that a later release has brought further', async () => {
     await run();
     await query(url, 'ALTER TABLE episode.episodes ADD COLUMN chapter text');
-    await query(url, "INSERT INTO sync.migrations (timestamp, name) VALUES (9000000000000, 'AddChapter9000000000000')");
+    await query(
+      url,
+      "INSERT INTO sync.migrations (timestamp, name) VALUES (9000000000000, 'AddChapter9000000000000')",
+    );
     await run();
     expect(await query(url, 'SELECT chapter FROM episode.episodes')).toEqual([]);
   });
 
   it('as a process exits with 0 once the database is ready', async () => {
-    expect(await startProgram('podcast-sync', ['migrate'], { DATABASE_URL: url })).toMatchObject({ code: 0 });
+    expect(await startProgram('podcast-sync', ['migrate'], { DATABASE_URL: url })).toMatchObject({
+      code: 0,
+    });
     expect(await query(url, 'SELECT * FROM sync.user_clock')).toEqual([]);
   });
 
   it('as a process names what is wrong with its configuration, and fails', async () => {
-    const { code, stdout, stderr } = await startProgram('podcast-sync', ['migrate'], { MIGRATE_GROUPS: 'maybe' });
+    const { code, stdout, stderr } = await startProgram('podcast-sync', ['migrate'], {
+      MIGRATE_GROUPS: 'maybe',
+    });
     expect(code).not.toBe(0);
-    for (const variable of ['DATABASE_URL', 'MIGRATE_GROUPS']) expect(stdout + stderr).toContain(`${variable}: `);
+    for (const variable of ['DATABASE_URL', 'MIGRATE_GROUPS'])
+      expect(stdout + stderr).toContain(`${variable}: `);
   });
 });

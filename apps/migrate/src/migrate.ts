@@ -47,9 +47,11 @@ export async function migrate(config: z.output<typeof migrateConfig>, log: Log):
     for (const [group, url] of Object.entries(logins))
       if (url && config.MIGRATE_GROUPS !== 'none') await ensureLogin(lock, group, url);
     const newer = await newerMigrations(dataSource);
-    if (newer.length > 0) return log.warn({ migrations: newer }, 'the schema is that of a later release');
+    if (newer.length > 0)
+      return log.warn({ migrations: newer }, 'the schema is that of a later release');
     const differences = await drift(dataSource);
-    if (differences.length > 0) throw new Error(`the schema differs from the entities:\n${differences.join('\n')}`);
+    if (differences.length > 0)
+      throw new Error(`the schema differs from the entities:\n${differences.join('\n')}`);
   } finally {
     await lock.release();
     await dataSource.destroy();
@@ -58,7 +60,9 @@ export async function migrate(config: z.output<typeof migrateConfig>, log: Log):
 
 /** Returns applied migrations that this release does not contain. */
 async function newerMigrations(dataSource: DataSource): Promise<string[]> {
-  const applied = await dataSource.query<{ name: string }[]>('SELECT name FROM sync.migrations ORDER BY id');
+  const applied = await dataSource.query<{ name: string }[]>(
+    'SELECT name FROM sync.migrations ORDER BY id',
+  );
   const known = new Set(dataSource.migrations.map((migration) => migration.constructor.name));
   return applied.map(({ name }) => name).filter((name) => !known.has(name));
 }

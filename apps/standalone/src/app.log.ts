@@ -50,7 +50,11 @@ export function wordsFor(line: string): string | undefined {
   if (line.trim() === '') return undefined;
   if (!line.startsWith('{')) return line;
   try {
-    const { level, msg, err } = JSON.parse(line) as { level?: string; msg?: string; err?: { message?: string } };
+    const { level, msg, err } = JSON.parse(line) as {
+      level?: string;
+      msg?: string;
+      err?: { message?: string };
+    };
     if (!loud.has(level)) return undefined;
     const reason = err?.message && err.message !== msg ? ` (${err.message})` : '';
     return `${level}: ${msg ?? ''}${reason}`;

@@ -54,7 +54,9 @@ export class AppProcess implements Run {
     const end = await Promise.race([
       readyMessage(child).then((facts) => void (app.facts = facts)),
       app.exited,
-      once(AbortSignal.any([silence, stopped]), 'abort').then(() => `no answer within ${readyLimitMs / 1000} s`),
+      once(AbortSignal.any([silence, stopped]), 'abort').then(
+        () => `no answer within ${readyLimitMs / 1000} s`,
+      ),
     ]);
     if (end === undefined) return app;
     app.kill();
@@ -81,13 +83,20 @@ export class AppProcess implements Run {
  * @param answer receives the standard output, which is then not logged.
  * @throws StartError if it fails.
  */
-export async function runToEnd(program: AppProgram, answer?: (text: string) => void): Promise<void> {
+export async function runToEnd(
+  program: AppProgram,
+  answer?: (text: string) => void,
+): Promise<void> {
   const child = launch(program, answer);
   const how = await endOf(child);
-  if (how !== 'exit code 0') throw new StartError(`${program.name} failed (${how}); its log is ${program.log.path}`);
+  if (how !== 'exit code 0')
+    throw new StartError(`${program.name} failed (${how}); its log is ${program.log.path}`);
 }
 
-function launch({ script, args = [], environment, log }: AppProgram, answer?: (text: string) => void): ChildProcess {
+function launch(
+  { script, args = [], environment, log }: AppProgram,
+  answer?: (text: string) => void,
+): ChildProcess {
   const child = fork(script, args, {
     env: { ...inherited(), ...environment },
     // Options such as debugger ports apply only to the supervisor.
@@ -96,7 +105,8 @@ function launch({ script, args = [], environment, log }: AppProgram, answer?: (t
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
   if (answer) child.stdout?.setEncoding('utf8').on('data', answer);
-  for (const output of [answer ? null : child.stdout, child.stderr]) if (output) void log.take(output);
+  for (const output of [answer ? null : child.stdout, child.stderr])
+    if (output) void log.take(output);
   return child;
 }
 
@@ -110,14 +120,19 @@ const decidedHere =
 function inherited(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !decidedHere.test(name));
   // Node uses the last of several limits.
-  return { ...Object.fromEntries(kept), NODE_OPTIONS: `${heapLimit} ${process.env.NODE_OPTIONS ?? ''}`.trim() };
+  return {
+    ...Object.fromEntries(kept),
+    NODE_OPTIONS: `${heapLimit} ${process.env.NODE_OPTIONS ?? ''}`.trim(),
+  };
 }
 
 /** Resolves after the end of the process and of its output. */
 function endOf(child: ChildProcess): Promise<string> {
   return new Promise((resolve) => {
     child.once('error', (error) => resolve(error.message));
-    child.once('close', (code, signal) => resolve(signal ? `signal ${signal}` : `exit code ${code}`));
+    child.once('close', (code, signal) =>
+      resolve(signal ? `signal ${signal}` : `exit code ${code}`),
+    );
   });
 }
 

@@ -45,7 +45,12 @@ export function appPrograms(
   folder: string,
 ): { migrate: AppProgram; services: AppProgram[]; firstLink: AppProgram; edge: AppProgram } {
   const { data, postgresUrl, redisUrl, replicas } = options;
-  const program = (app: string, name: string, environment: Record<string, string>, args?: string[]): AppProgram => ({
+  const program = (
+    app: string,
+    name: string,
+    environment: Record<string, string>,
+    args?: string[],
+  ): AppProgram => ({
     name,
     script: join(folder, `${app}.js`),
     ...(args && { args }),
@@ -69,7 +74,9 @@ export function appPrograms(
       {
         DATABASE_URL: postgresUrl,
         MIGRATE_GROUPS: options.canCreateRoles ? 'on' : 'none',
-        ...Object.fromEntries(services.map(({ role }, i) => [`${role.toUpperCase()}_DATABASE_URL`, urls[i] ?? ''])),
+        ...Object.fromEntries(
+          services.map(({ role }, i) => [`${role.toUpperCase()}_DATABASE_URL`, urls[i] ?? '']),
+        ),
         DUMP_DATABASE_URL: dumpUrl,
         ACCOUNT_DATABASE_URL: accountUrl,
       },

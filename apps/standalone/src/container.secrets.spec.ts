@@ -14,16 +14,18 @@ afterEach(() => rmSync(directory, { recursive: true }));
 
 /** Returns every file with its content, except the signing key and the key sets made from it. */
 function secrets(): Record<string, string> {
-  const files = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const files = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) =>
+    entry.isFile(),
+  );
   const paths = files
     .map(({ parentPath, name }) => join(parentPath, name))
     .filter((path) => !/signing-key|jwks/.test(path));
   return Object.fromEntries(paths.map((path) => [path, readFileSync(path, 'utf8')]));
 }
 const kids = () =>
-  (JSON.parse(readFileSync(join(directory, 'gateway', 'jwks.json'), 'utf8')) as JSONWebKeySet).keys.map(
-    ({ kid }) => kid,
-  );
+  (
+    JSON.parse(readFileSync(join(directory, 'gateway', 'jwks.json'), 'utf8')) as JSONWebKeySet
+  ).keys.map(({ kid }) => kid);
 
 it('are made once: a second run changes nothing', async () => {
   const before = { ...secrets(), keys: kids() };
@@ -38,7 +40,8 @@ it('give the account app a key to seal with, of 32 bytes, and one to sign with, 
   const { kid, d } = JSON.parse(signing) as { kid: string; d: string };
   expect(kids()).toEqual([kid]);
   const ofOthers = Object.entries(secrets()).filter(([path]) => !path.includes('/account/'));
-  for (const [, content] of ofOthers) for (const secret of [key, d]) expect(content).not.toContain(secret);
+  for (const [, content] of ofOthers)
+    for (const secret of [key, d]) expect(content).not.toContain(secret);
 });
 
 it('give gpodder a key to sign cookies with, of 32 bytes, for its eyes alone', () => {

@@ -12,7 +12,15 @@ const logins = {
   account: { login: 'podcast_sync_account', variable: 'ACCOUNT_DATABASE_URL' },
 } as const;
 
-const onRedis = ['gateway', 'gpodder', 'subscription', 'episode', 'deletion-worker', 'account', 'load'];
+const onRedis = [
+  'gateway',
+  'gpodder',
+  'subscription',
+  'episode',
+  'deletion-worker',
+  'account',
+  'load',
+];
 
 const database = 'podcast_sync';
 const owner = 'podcast_sync';

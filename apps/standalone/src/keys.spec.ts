@@ -25,7 +25,10 @@ const rotate = (now: boolean) => lines((io) => rotateKeys(data, { now }, io));
 it('the keys of a data directory are shown and rotated', async () => {
   const [first, ...others] = await list();
   expect([first, others]).toEqual([expect.stringMatching(/^dev-[\w-]{43} {2}signs$/), []]);
-  const rotated = [expect.stringMatching(/^[\w-]{43} {2}signs$/), first?.replace('signs', 'replaced')];
+  const rotated = [
+    expect.stringMatching(/^[\w-]{43} {2}signs$/),
+    first?.replace('signs', 'replaced'),
+  ];
   expect(await rotate(false)).toEqual(rotated);
   expect(await list()).toEqual(rotated);
   expect(await rotate(true)).toHaveLength(1);

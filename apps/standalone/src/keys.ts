@@ -9,7 +9,11 @@ export async function listKeys(data: string, io: ProgramIo): Promise<void> {
 }
 
 /** Creates a new signing key, and prints all keys in use. */
-export async function rotateKeys(data: string, rotation: { readonly now: boolean }, io: ProgramIo): Promise<void> {
+export async function rotateKeys(
+  data: string,
+  rotation: { readonly now: boolean },
+  io: ProgramIo,
+): Promise<void> {
   show(await (await KeyFiles.open(join(data, accountKeys))).rotate(rotation), io);
 }
 

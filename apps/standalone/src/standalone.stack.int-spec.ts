@@ -15,7 +15,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { removePostgres, removeRedis, StartError } from '#embedded';
 import { eventually } from '#testing';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it, vi } from 'vitest';
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  inject,
+  it,
+  vi,
+} from 'vitest';
 import type { StandaloneOptions } from './standalone.options.js';
 import { StandaloneStack } from './standalone.stack.js';
 import type { Welcome } from './welcome.text.js';
@@ -53,7 +63,10 @@ function prepare(): void {
   stacks = [];
   for (const app of ['edge', 'subscription', 'episode', 'deletion-worker']) replace(app, standIn);
   replace('migrate', standIn.replace(/process\.send.*/, 'process.exit(0)'));
-  replace('accounts', standIn.replace(/process\.send.*/, "console.log('the link'); process.exit(0)"));
+  replace(
+    'accounts',
+    standIn.replace(/process\.send.*/, "console.log('the link'); process.exit(0)"),
+  );
   // Each command is a separate file.
   writeFileSync(join(root, 'programs', 'podcast-sync.js'), 'import(`./${process.argv[2]}.js`);');
 }
@@ -129,7 +142,9 @@ describe('two runs on the same data', () => {
     const order = first.map(({ app, what }) => `${what} ${app}`);
     const services = ['deletion-worker', 'episode', 'subscription'].flatMap((app) => [app, app]);
     expect(order[0]).toBe('start migrate');
-    expect(order.slice(1, 9).toSorted()).toEqual(['accounts', 'edge', ...services].map((app) => `start ${app}`).sort());
+    expect(order.slice(1, 9).toSorted()).toEqual(
+      ['accounts', 'edge', ...services].map((app) => `start ${app}`).sort(),
+    );
     expect(order[9]).toBe('stop edge');
     expect(order.slice(10).toSorted()).toEqual(services.map((app) => `stop ${app}`));
     expect([...first, ...second].every(({ pid }) => isGone(pid))).toBe(true);
@@ -211,14 +226,17 @@ describe('StandaloneStack', () => {
     ['migrate', 'migrate failed (exit code 3)'],
     ['episode', 'episode did not start (exit code 3)'],
     ['accounts', 'accounts failed (exit code 3)'],
-  ])('fails when %s does, saying what it said, and leaves nothing running', async (app, message) => {
-    replace(app, 'console.error("this is why"); process.exit(3);');
-    const failing = stack();
-    await expect(failing.start()).rejects.toThrow(message);
-    await failing.stop();
-    expect(lines).toContain(`${app}: this is why`);
-    expect(events().every(({ pid }) => isGone(pid))).toBe(true);
-  });
+  ])(
+    'fails when %s does, saying what it said, and leaves nothing running',
+    async (app, message) => {
+      replace(app, 'console.error("this is why"); process.exit(3);');
+      const failing = stack();
+      await expect(failing.start()).rejects.toThrow(message);
+      await failing.stop();
+      expect(lines).toContain(`${app}: this is why`);
+      expect(events().every(({ pid }) => isGone(pid))).toBe(true);
+    },
+  );
 
   it('starts on another port where one that it chose is taken before its app listens', async () => {
     // The first edge waits until the test has taken its port, and then fails as if it were in use.
@@ -257,7 +275,10 @@ describe('StandaloneStack', () => {
   });
 
   it('ends by force an app that will not stop', async () => {
-    replace('edge', standIn.replace("process.on('SIGTERM', stop)", "process.on('SIGTERM', () => note('deaf'))"));
+    replace(
+      'edge',
+      standIn.replace("process.on('SIGTERM', stop)", "process.on('SIGTERM', () => note('deaf'))"),
+    );
     const running = stack();
     await running.start();
     const stopped = running.stop();
@@ -273,7 +294,9 @@ describe('StandaloneStack', () => {
     const { port } = other.address() as AddressInfo;
     const refused = stack({ port });
     await expect(refused.start()).rejects.toThrow(StartError);
-    await expect(stack({ port }).start()).rejects.toThrow(`Port ${port} is in use by another program`);
+    await expect(stack({ port }).start()).rejects.toThrow(
+      `Port ${port} is in use by another program`,
+    );
     await refused.stop();
     other.close();
     expect(existsSync(data)).toBe(false);

@@ -1,6 +1,13 @@
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
-import { freePort, KeyFiles, startPostgres, startRedis, StartError, type EmbeddedServer } from '#embedded';
+import {
+  freePort,
+  KeyFiles,
+  startPostgres,
+  startRedis,
+  StartError,
+  type EmbeddedServer,
+} from '#embedded';
 import { reachableUrl } from '#runtime';
 import { AppProcess, runToEnd, type AppProgram } from './app.process.js';
 import { accountKeys, appPrograms, type Backends, type ProgramOptions } from './app.programs.js';
@@ -59,7 +66,9 @@ export class StandaloneStack {
     checkDirectory(data);
     const { canCreateRoles } = await checkServers(this.options);
     if (!canCreateRoles)
-      this.say('The user of POSTGRES_URL is not allowed to create roles: all services use the database as that user.');
+      this.say(
+        'The user of POSTGRES_URL is not allowed to create roles: all services use the database as that user.',
+      );
     this.begun.push(lockData(data));
     await KeyFiles.open(join(data, accountKeys));
     const backends = await this.startBackends(data);
@@ -72,7 +81,8 @@ export class StandaloneStack {
     try {
       return await this.startProgramsAt(fixed, place);
     } catch (error) {
-      if (this.ending.signal.aborted || attempt === portAttempts || this.options.port !== 0) throw error;
+      if (this.ending.signal.aborted || attempt === portAttempts || this.options.port !== 0)
+        throw error;
       for (const stop of this.begun.splice(before).reverse()) await stop();
       if (!(await listenFailure(this.options.host, place.port))) throw error;
     }
@@ -93,7 +103,11 @@ export class StandaloneStack {
     this.begun.push(() => link.catch(() => {}));
     // The edge stops before the services, which answer its last requests.
     await Promise.all([link, this.startApps(programs.services), this.startApps([programs.edge])]);
-    return { baseUrl: place.baseUrl, data: this.options.data, firstLink: firstLink.trim() || undefined };
+    return {
+      baseUrl: place.baseUrl,
+      data: this.options.data,
+      firstLink: firstLink.trim() || undefined,
+    };
   }
 
   /** Returns a port, and its URL for this machine or for the local network. */
@@ -110,18 +124,31 @@ export class StandaloneStack {
     const [postgresUrl, redisUrl] = await Promise.all([
       POSTGRES_URL ??
         this.startServer('Postgres', (port) =>
-          startPostgres({ directory: join(data, 'postgres'), database: 'podcast_sync', port, progress }),
+          startPostgres({
+            directory: join(data, 'postgres'),
+            database: 'podcast_sync',
+            port,
+            progress,
+          }),
         ),
       REDIS_URL ??
         this.startServer('Redis', (port) =>
-          startRedis({ directory: join(data, 'redis'), programs: join(data, 'programs'), port, progress }),
+          startRedis({
+            directory: join(data, 'redis'),
+            programs: join(data, 'programs'),
+            port,
+            progress,
+          }),
         ),
     ]);
     return { postgresUrl, redisUrl };
   }
 
   /** Starts a server. A restart keeps its port, because the apps know no other URL. */
-  private async startServer(name: string, start: (port?: number) => Promise<EmbeddedServer>): Promise<string> {
+  private async startServer(
+    name: string,
+    start: (port?: number) => Promise<EmbeddedServer>,
+  ): Promise<string> {
     this.step(`Starting ${name}`);
     let port: number | undefined;
     const run = new SupervisedRun(name, () => start(port), this.say);
@@ -134,7 +161,8 @@ export class StandaloneStack {
   /** Starts apps concurrently. They are stopped together. */
   private startApps(programs: readonly AppProgram[]): Promise<AppProcess[]> {
     const runs = programs.map(
-      (program) => new SupervisedRun(program.name, (stopped) => AppProcess.start(program, stopped), this.say),
+      (program) =>
+        new SupervisedRun(program.name, (stopped) => AppProcess.start(program, stopped), this.say),
     );
     this.apps.push(...runs);
     this.begun.push(async () => void (await Promise.all(runs.map((run) => run.stop()))));

@@ -37,18 +37,48 @@ const plain = { username: 'checks_plain', password: 'plain' };
 
 describe('checkServers', () => {
   it('tells whether the owner of the database is allowed to create roles', async () => {
-    expect(await checkServers({ POSTGRES_URL: adminUrl, REDIS_URL: redisUrl })).toEqual({ canCreateRoles: true });
+    expect(await checkServers({ POSTGRES_URL: adminUrl, REDIS_URL: redisUrl })).toEqual({
+      canCreateRoles: true,
+    });
     expect(await checkServers({})).toEqual({ canCreateRoles: true });
   });
 
   it.each([
-    ['a Postgres where nothing listens', () => ({ POSTGRES_URL: postgres({ host: '127.0.0.1:1' }) }), 'ECONNREFUSED'],
-    ['a Postgres that does not answer', () => ({ POSTGRES_URL: postgres({ host: silentHost }) }), 'timeout'],
-    ['a wrong password', () => ({ POSTGRES_URL: postgres({ ...plain, password: 'x' }) }), 'checks_plain'],
-    ['a database that is not there', () => ({ POSTGRES_URL: postgres({ pathname: '/nowhere' }) }), 'nowhere'],
-    ['a user who does not own the database', () => ({ POSTGRES_URL: postgres(plain) }), 'ALTER DATABASE'],
-    ['a Redis where nothing listens', () => ({ REDIS_URL: 'redis://:secret@127.0.0.1:1' }), 'ECONNREFUSED'],
-    ['a Redis that does not answer', () => ({ REDIS_URL: `redis://:secret@${silentHost}` }), 'imed out'],
+    [
+      'a Postgres where nothing listens',
+      () => ({ POSTGRES_URL: postgres({ host: '127.0.0.1:1' }) }),
+      'ECONNREFUSED',
+    ],
+    [
+      'a Postgres that does not answer',
+      () => ({ POSTGRES_URL: postgres({ host: silentHost }) }),
+      'timeout',
+    ],
+    [
+      'a wrong password',
+      () => ({ POSTGRES_URL: postgres({ ...plain, password: 'x' }) }),
+      'checks_plain',
+    ],
+    [
+      'a database that is not there',
+      () => ({ POSTGRES_URL: postgres({ pathname: '/nowhere' }) }),
+      'nowhere',
+    ],
+    [
+      'a user who does not own the database',
+      () => ({ POSTGRES_URL: postgres(plain) }),
+      'ALTER DATABASE',
+    ],
+    [
+      'a Redis where nothing listens',
+      () => ({ REDIS_URL: 'redis://:secret@127.0.0.1:1' }),
+      'ECONNREFUSED',
+    ],
+    [
+      'a Redis that does not answer',
+      () => ({ REDIS_URL: `redis://:secret@${silentHost}` }),
+      'imed out',
+    ],
   ])('names the setting for %s, within its time, and no password', async (_, options, reason) => {
     const begun = performance.now();
     const error = await checkServers(options()).catch((cause: unknown) => cause);
@@ -75,7 +105,9 @@ describe('checkDirectory', () => {
   ])('names a directory that is %s, and the option', (_, directory) => {
     writeFileSync(join(folder, 'file'), '');
     expect(() => checkDirectory(directory())).toThrow(StartError);
-    expect(() => checkDirectory(directory())).toThrow(`The data directory ${directory()} can't be used: `);
+    expect(() => checkDirectory(directory())).toThrow(
+      `The data directory ${directory()} can't be used: `,
+    );
     expect(() => checkDirectory(directory())).toThrow('--data DIR');
   });
 });

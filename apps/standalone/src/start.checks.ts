@@ -31,7 +31,9 @@ export function checkDirectory(directory: string): void {
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? '';
     const reason = directoryFaults[code] ?? `it can't be written to (${code || String(error)})`;
-    throw new StartError(`The data directory ${directory} can't be used: ${reason}. ${anotherDirectory}`);
+    throw new StartError(
+      `The data directory ${directory} can't be used: ${reason}. ${anotherDirectory}`,
+    );
   }
   const { bavail, bsize } = statfsSync(directory);
   if (bavail * bsize < leastFreeBytes)
@@ -77,11 +79,20 @@ export async function checkServers(
 
 /** Checks Postgres. @returns true if its user can create roles. */
 async function checkPostgres(url: string): Promise<boolean> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: answerMs, query_timeout: answerMs });
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: answerMs,
+    query_timeout: answerMs,
+  });
   client.on('error', () => {});
   try {
     await client.connect();
-    const { rows } = await client.query<{ user: string; database: string; roles: boolean; schemas: boolean }>(
+    const { rows } = await client.query<{
+      user: string;
+      database: string;
+      roles: boolean;
+      schemas: boolean;
+    }>(
       `SELECT rolname AS user, current_database() AS database, rolsuper OR rolcreaterole AS roles,
          has_database_privilege(current_database(), 'CREATE') AS schemas
        FROM pg_roles WHERE rolname = current_user`,

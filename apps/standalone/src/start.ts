@@ -33,7 +33,8 @@ export async function start(options: StartOptions, environment: NodeJS.ProcessEn
   }
 
   // A closed terminal sends SIGHUP.
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void stop(0));
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.on(signal, () => void stop(0));
   // The parent process of a `fork` has ended.
   process.on('disconnect', () => void stop(0));
   // A closed output must not end the supervisor before its children.
@@ -45,7 +46,9 @@ export async function start(options: StartOptions, environment: NodeJS.ProcessEn
     process.send?.({ ready: true, facts: { ...welcome } });
   } catch (error) {
     if (stopping === undefined) {
-      process.stderr.write(`${error instanceof StartError ? error.message : String((error as Error).stack)}\n`);
+      process.stderr.write(
+        `${error instanceof StartError ? error.message : String((error as Error).stack)}\n`,
+      );
       await stop(1);
     }
   }

@@ -26,7 +26,11 @@ function subject(pauses = backoff, ...outcomes: ('serves' | 'fails')[]) {
     runs.push(run);
     return Promise.resolve(run);
   };
-  return { runs, lines, supervised: new SupervisedRun('app', begin, (line) => lines.push(line), pauses) };
+  return {
+    runs,
+    lines,
+    supervised: new SupervisedRun('app', begin, (line) => lines.push(line), pauses),
+  };
 }
 
 describe('SupervisedRun', () => {
@@ -35,12 +39,22 @@ describe('SupervisedRun', () => {
     await supervised.start();
     runs[0]?.end('signal SIGKILL');
     await eventually(() => expect(lines).toHaveLength(2));
-    expect(lines).toEqual(['app has ended (signal SIGKILL); starting it again in 0.01 s', 'app serves again']);
+    expect(lines).toEqual([
+      'app has ended (signal SIGKILL); starting it again in 0.01 s',
+      'app serves again',
+    ]);
     await supervised.stop();
   });
 
   it('tries ever more rarely, up to a longest pause, and does not give up', async () => {
-    const { supervised, runs, lines } = subject(backoff, 'serves', 'fails', 'fails', 'fails', 'fails');
+    const { supervised, runs, lines } = subject(
+      backoff,
+      'serves',
+      'fails',
+      'fails',
+      'fails',
+      'fails',
+    );
     await supervised.start();
     runs[0]?.end('exit code 1');
     await eventually(() => expect(lines.at(-1)).toBe('app serves again'));

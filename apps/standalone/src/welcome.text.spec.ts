@@ -10,17 +10,22 @@ const welcome = {
 describe('welcomeText', () => {
   it('has the address, the API reference, the link to the first account, and a first call to paste', () => {
     const lines = welcomeText(welcome).split('\n');
-    expect(lines.find((line) => line.startsWith('  Address '))).toContain(' http://127.0.0.1:3000 ');
+    expect(lines.find((line) => line.startsWith('  Address '))).toContain(
+      ' http://127.0.0.1:3000 ',
+    );
     expect(lines).toContain('  API reference  http://127.0.0.1:3000/docs');
     expect(lines).toContain('  http://127.0.0.1:3000/links/abc');
     expect(lines).toContain('TOKEN=$(npm run -s login -- --api http://127.0.0.1:3000)');
-    expect(lines).toContain('curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:3000/subscriptions');
+    expect(lines).toContain(
+      'curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:3000/subscriptions',
+    );
   });
 
   it.each(['AntennaPod', 'Cardo', 'GNOME Podcasts', 'Kasts', 'gPodder', 'Music Assistant'])(
     'says in one line what to type where in %s',
     (client) => {
-      const [line, ...others] = welcomeText(welcome).match(new RegExp(`^  ${client} .*$`, 'gm')) ?? [];
+      const [line, ...others] =
+        welcomeText(welcome).match(new RegExp(`^  ${client} .*$`, 'gm')) ?? [];
       expect(line).toContain(welcome.baseUrl);
       expect(line).toMatch(/app password|allow it in the browser/);
       expect(others).toEqual([]);

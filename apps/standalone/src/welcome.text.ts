@@ -36,7 +36,10 @@ function clientsText(baseUrl: string): string {
     ['AntennaPod', `Settings > Synchronization > Nextcloud: ${baseUrl}, ${signIn}`],
     ['Cardo', `settings, sync with Nextcloud: ${baseUrl}, ${signIn}`],
     ['GNOME Podcasts', `preferences, sync with Nextcloud: ${baseUrl}, ${signIn}`],
-    ['Kasts', `Settings > Synchronization > Login > gpodder.net: ${typed}; custom server ${baseUrl}`],
+    [
+      'Kasts',
+      `Settings > Synchronization > Login > gpodder.net: ${typed}; custom server ${baseUrl}`,
+    ],
     ['gPodder', `Preferences > gpodder.net: server ${baseUrl}, ${typed}`],
     ['Music Assistant', `Settings > Providers > gPodder > gpodder server: ${baseUrl}, ${typed}`],
   ] as const;

@@ -21,13 +21,19 @@ export function applyFeeds(known: KnownSubscriptions, { add, remove }: AskedFeed
   const added = add.map((entry) => (entry.fault ? undefined : subscribe(known, entry)));
   // A subscription in both lists, by different URLs, stays subscribed.
   const kept = new Set(added.flatMap((row) => (row ? [row.id] : [])));
-  const removed = remove.map((entry) => (entry.fault ? undefined : live(meaningOf(known, entry).row)));
-  for (const row of removed) if (row?.isSubscribed && !kept.has(row.id)) known.setSubscribed(row, false);
+  const removed = remove.map((entry) =>
+    entry.fault ? undefined : live(meaningOf(known, entry).row),
+  );
+  for (const row of removed)
+    if (row?.isSubscribed && !kept.has(row.id)) known.setSubscribed(row, false);
   return { add: added, remove: removed };
 }
 
 /** Returns the subscription that a URL matches, unless it is deleted. */
-export function findFeed(known: KnownSubscriptions, entry: JudgedEntry): SubscriptionRow | undefined {
+export function findFeed(
+  known: KnownSubscriptions,
+  entry: JudgedEntry,
+): SubscriptionRow | undefined {
   return entry.fault ? undefined : live(meaningOf(known, entry).row);
 }
 
@@ -45,7 +51,10 @@ function subscribe(known: KnownSubscriptions, entry: UsableEntry): SubscriptionR
 const live = (row: SubscriptionRow | undefined) => (isLive(row) ? row : undefined);
 
 /** Returns the feed that clients store their data by. @param first the first guids, by row id. */
-export function toFeed(row: SubscriptionRow | undefined, first: ReadonlyMap<number, string>): Feed | null {
+export function toFeed(
+  row: SubscriptionRow | undefined,
+  first: ReadonlyMap<number, string>,
+): Feed | null {
   if (!row) return null;
   const { id, feedUrl, guid } = row;
   const firstGuid = first.get(id) ?? guid;

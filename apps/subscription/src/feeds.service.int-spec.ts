@@ -37,7 +37,15 @@ class Client {
 
   change(asked: { add?: string[]; remove?: string[]; whole?: boolean }, as = call()) {
     const { credentialId, sessionId } = this;
-    const request = { userId, credentialId, sessionId, add: [], remove: [], whole: false, ...asked };
+    const request = {
+      userId,
+      credentialId,
+      sessionId,
+      add: [],
+      remove: [],
+      whole: false,
+      ...asked,
+    };
     return context.feeds.change(request, as);
   }
 }
@@ -49,13 +57,18 @@ beforeEach(() => {
   client = new Client();
 });
 
-const post = (...entries: Entry[]) => context.service.subscribe({ userId, body: sentBody(entries) }, call());
-const patch = (guid: string, change: object) => context.service.update({ userId, guid, ...change }, call());
+const post = (...entries: Entry[]) =>
+  context.service.subscribe({ userId, body: sentBody(entries) }, call());
+const patch = (guid: string, change: object) =>
+  context.service.update({ userId, guid, ...change }, call());
 const unsubscribe = (feedUrl: string) => patch(podcastGuid(feedUrl), { isSubscribed: false });
 const feedOf = (feedUrl: string) => ({ feedUrl, guid: podcastGuid(feedUrl) });
 
 async function clock(): Promise<unknown> {
-  const { rows } = await context.owner.query('SELECT stamp FROM sync.user_clock WHERE user_id = $1', [userId]);
+  const { rows } = await context.owner.query(
+    'SELECT stamp FROM sync.user_clock WHERE user_id = $1',
+    [userId],
+  );
   return rows[0];
 }
 
@@ -87,7 +100,11 @@ describe('the list of feeds', () => {
     const second = await client.list(first.timestamp);
     expect(second).toMatchObject({ add: [b], remove: [a] });
     expect(second.timestamp).toBeGreaterThan(first.timestamp);
-    expect(await client.list(second.timestamp)).toEqual({ timestamp: second.timestamp, add: [], remove: [] });
+    expect(await client.list(second.timestamp)).toEqual({
+      timestamp: second.timestamp,
+      add: [],
+      remove: [],
+    });
   });
 
   it('leaves out what was subscribed before, whatever else has changed of it: a move, a guid, the same once more', async () => {
@@ -215,7 +232,9 @@ describe('the list of feeds', () => {
 
   it('is not for a refused user, nor is anything else', async () => {
     await post({ feedUrl: a });
-    await context.owner.query('UPDATE sync.user_clock SET refused = 1 WHERE user_id = $1', [userId]);
+    await context.owner.query('UPDATE sync.user_clock SET refused = 1 WHERE user_id = $1', [
+      userId,
+    ]);
     const further = { after: 0, since: 0, first: false };
     const unauthorized = new Failure('unauthorized');
     await expect(client.list(0)).rejects.toEqual(unauthorized);
@@ -244,7 +263,8 @@ describe('the number of feeds', () => {
 });
 
 describe('the guid that a feed had first', () => {
-  const find = async (...feedUrls: string[]) => (await context.feeds.find({ userId, feedUrls })).feeds;
+  const find = async (...feedUrls: string[]) =>
+    (await context.feeds.find({ userId, feedUrls })).feeds;
   const [second, third] = [randomUUID(), randomUUID()];
 
   it('stays, however often the guid changes, and is not said where it is the present one', async () => {
@@ -305,10 +325,13 @@ describe('a change of feeds', () => {
     await client.change({ add: [a, b] });
     await client.change({ remove: [b] });
     const before = await clock();
-    for (const asked of [{ add: [a] }, { remove: [b, c] }, { add: [a], whole: true }, {}]) await client.change(asked);
+    for (const asked of [{ add: [a] }, { remove: [b, c] }, { add: [a], whole: true }, {}])
+      await client.change(asked);
     for (const url of [a, b]) await ensure(url);
     expect(await clock()).toEqual(before);
-    const { rows } = await context.owner.query('SELECT FROM sync.request WHERE user_id = $1', [userId]);
+    const { rows } = await context.owner.query('SELECT FROM sync.request WHERE user_id = $1', [
+      userId,
+    ]);
     expect(rows).toHaveLength(2);
   });
 
@@ -334,7 +357,9 @@ describe('a change of feeds', () => {
   it('by many at once makes one subscription', async () => {
     await Promise.all(Array.from({ length: 8 }, () => new Client().change({ add: [a, b] })));
     expect(await client.list(0)).toMatchObject({ add: [a, b] });
-    const { rows } = await context.owner.query('SELECT FROM sync.request WHERE user_id = $1', [userId]);
+    const { rows } = await context.owner.query('SELECT FROM sync.request WHERE user_id = $1', [
+      userId,
+    ]);
     expect(rows).toHaveLength(1);
   });
 
@@ -404,7 +429,9 @@ describe('a change of feeds', () => {
     const meant = feedOf(encoded);
     expect(await client.change({ add: [sent] })).toMatchObject({ add: [meant] });
     expect(await ensure(feed('x:y%20z?q=ä'))).toEqual({ feed: meant });
-    expect(await context.feeds.find({ userId, feedUrls: [feed('x:y%20z?q=ä'), feed('x')] })).toEqual({
+    expect(
+      await context.feeds.find({ userId, feedUrls: [feed('x:y%20z?q=ä'), feed('x')] }),
+    ).toEqual({
       feeds: [meant, null],
     });
     expect(await clock()).toEqual(before);
@@ -418,22 +445,32 @@ describe('a change of feeds', () => {
       return start + 'y'.repeat(length - start.length);
     }) as [(length: number) => string, (length: number) => string];
     const guid = randomUUID();
-    await post({ feedUrl: encoded(1_024) }, { feedUrl: encoded(1_025) }, { feedUrl: encoded(900), guid });
+    await post(
+      { feedUrl: encoded(1_024) },
+      { feedUrl: encoded(1_025) },
+      { feedUrl: encoded(900), guid },
+    );
     await patch(guid, { newFeedUrl: a });
     // Two characters fewer than in the encoded form.
-    expect(await context.feeds.find({ userId, feedUrls: [plain(1_022), plain(1_023), plain(898)] })).toMatchObject({
+    expect(
+      await context.feeds.find({ userId, feedUrls: [plain(1_022), plain(1_023), plain(898)] }),
+    ).toMatchObject({
       feeds: [{ feedUrl: encoded(1_024) }, null, { feedUrl: a }],
     });
   });
 
   it('says what is meant by a URL that came with a percent-encoding that it never had', async () => {
     await post({ feedUrl: feed('x:y') });
-    expect(await client.change({ add: [feed('x%3Ay')] })).toMatchObject({ add: [feedOf(feed('x:y'))] });
+    expect(await client.change({ add: [feed('x%3Ay')] })).toMatchObject({
+      add: [feedOf(feed('x:y'))],
+    });
   });
 
   it('takes a URL for itself where two others have it without percent-encoding', async () => {
     await post({ feedUrl: feed('x%3ay') }, { feedUrl: feed('x%3Ay') });
-    expect(await client.change({ add: [feed('x:y')] })).toMatchObject({ add: [feedOf(feed('x:y'))] });
+    expect(await client.change({ add: [feed('x:y')] })).toMatchObject({
+      add: [feedOf(feed('x:y'))],
+    });
   });
 
   it('makes a subscription that is not subscribed to, once, for a feed that has none', async () => {

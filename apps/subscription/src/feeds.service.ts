@@ -34,10 +34,19 @@ export class FeedService {
 
   /** Returns a page of changed feed URLs. @throws Failure `unauthorized` for a refused user. */
   @Handle(listFeeds)
-  async list(request: RequestOf<typeof listFeeds>, context: CallContext): Promise<ReplyOf<typeof listFeeds>> {
+  async list(
+    request: RequestOf<typeof listFeeds>,
+    context: CallContext,
+  ): Promise<ReplyOf<typeof listFeeds>> {
     const { userId, reader, readOnly = false, further } = request;
-    if (further) return { timestamp: Math.max(1, further.since), ...(await this.page(userId, further)) };
-    const read = { userId, list: 'subscriptions', reader, remembers: reader !== undefined && !readOnly } as const;
+    if (further)
+      return { timestamp: Math.max(1, further.since), ...(await this.page(userId, further)) };
+    const read = {
+      userId,
+      list: 'subscriptions',
+      reader,
+      remembers: reader !== undefined && !readOnly,
+    } as const;
     const { timestamp, since, initial, unchanged } = await answerList(this.database, read, context);
     if (unchanged) return { timestamp, add: [], remove: [] };
     return { timestamp, ...(await this.page(userId, { after: 0, since, first: initial })) };
@@ -45,7 +54,10 @@ export class FeedService {
 
   /** Subscribes and unsubscribes URLs in one write, or in none if nothing changes. */
   @Handle(changeFeeds)
-  async change(request: RequestOf<typeof changeFeeds>, context: CallContext): Promise<ReplyOf<typeof changeFeeds>> {
+  async change(
+    request: RequestOf<typeof changeFeeds>,
+    context: CallContext,
+  ): Promise<ReplyOf<typeof changeFeeds>> {
     const { userId, sessionId, add, remove, whole } = request;
     const urls = [...new Set([...add, ...remove])];
     const bind = (of: readonly string[]) => store.namedByUrl(userId, of, add.length, this.quotas);
@@ -69,25 +81,40 @@ export class FeedService {
         return { meant: applyFeeds(known, asked), changes: known.changes() };
       };
       const trial = apply(before);
-      const others = whole && !transaction.repeated && (await hasOthers(query, userId, trial.meant));
-      if (transaction.repeated || (isNothing(trial.changes) && !others)) return { meant: trial.meant };
+      const others =
+        whole && !transaction.repeated && (await hasOthers(query, userId, trial.meant));
+      if (transaction.repeated || (isNothing(trial.changes) && !others))
+        return { meant: trial.meant };
       const stamp = await transaction.advance();
       const applied = apply(stamp);
       if (!isNothing(applied.changes))
         await saveChanges({ ...transaction, stamp }, userId, applied.changes, this.quotas);
-      if (others) transaction.last(store.unsubscribeOthers, [userId, added(applied.meant), stamp, loaded.now]);
+      if (others)
+        transaction.last(store.unsubscribeOthers, [
+          userId,
+          added(applied.meant),
+          stamp,
+          loaded.now,
+        ]);
       // The client can list a removed subscription by its other URLs, and must remove these, too.
       const again = await keepsUrls(query, userId, applied.meant, remove);
-      return { meant: applied.meant, timestamp: await answerWrite(transaction, request, before, again) };
+      return {
+        meant: applied.meant,
+        timestamp: await answerWrite(transaction, request, before, again),
+      };
     });
-    const told = timestamp ?? (await sessionTimestamp(this.database, userId, 'subscriptions', sessionId));
+    const told =
+      timestamp ?? (await sessionTimestamp(this.database, userId, 'subscriptions', sessionId));
     const feedsOf = await this.toFeeds(userId, [...meant.add, ...meant.remove]);
     return { timestamp: told, add: feedsOf(meant.add), remove: feedsOf(meant.remove) };
   }
 
   /** Returns the subscriptions of URLs. @throws Failure `unauthorized` for a refused user. */
   @Handle(findFeeds)
-  async find({ userId, feedUrls }: RequestOf<typeof findFeeds>): Promise<ReplyOf<typeof findFeeds>> {
+  async find({
+    userId,
+    feedUrls,
+  }: RequestOf<typeof findFeeds>): Promise<ReplyOf<typeof findFeeds>> {
     const query: store.Query = (...bound) => this.database.read(...bound);
     const bind = (urls: readonly string[]) => store.namedByUrl(userId, urls, 0, this.quotas);
     const [load, values] = bind(feedUrls);
@@ -104,11 +131,15 @@ export class FeedService {
 
   /** Finds or creates the feed of a URL. @throws Failure `unauthorized` for a refused user. */
   @Handle(ensureFeed)
-  async ensure(request: RequestOf<typeof ensureFeed>, context: CallContext): Promise<ReplyOf<typeof ensureFeed>> {
+  async ensure(
+    request: RequestOf<typeof ensureFeed>,
+    context: CallContext,
+  ): Promise<ReplyOf<typeof ensureFeed>> {
     const { userId } = request;
     const entry = judgeEntry(request);
     if (entry.fault) return { feed: null };
-    const find = async () => (await this.find({ userId, feedUrls: [entry.feedUrl] })).feeds[0] ?? null;
+    const find = async () =>
+      (await this.find({ userId, feedUrls: [entry.feedUrl] })).feeds[0] ?? null;
     const found = await find();
     if (found) return { feed: found };
     const { QUOTA_LIVE_SUBSCRIPTIONS: live, QUOTA_SUBSCRIPTION_NAMES: names } = this.quotas;
@@ -137,7 +168,11 @@ export class FeedService {
 
   /** Returns a function that maps rows to feeds in order. @param all every row to map later. */
   private async toFeeds(userId: string, all: Rows): Promise<(rows: Rows) => (Feed | null)[]> {
-    const first = await store.readFirstGuids((...bound) => this.database.read(...bound), userId, all);
+    const first = await store.readFirstGuids(
+      (...bound) => this.database.read(...bound),
+      userId,
+      all,
+    );
     return (rows) => rows.map((row) => toFeed(row, first));
   }
 
@@ -166,11 +201,15 @@ export class FeedService {
     const shown = rows.slice(0, store.pageUrls);
     const last = rows.length > shown.length ? shown.at(-1) : undefined;
     const urlsOf = (isSubscribed: boolean) =>
-      shown.flatMap((row) => (row.url !== null && row.isSubscribed === isSubscribed ? [row.url] : []));
+      shown.flatMap((row) =>
+        row.url !== null && row.isSubscribed === isSubscribed ? [row.url] : [],
+      );
     return {
       add: urlsOf(true),
       remove: urlsOf(false),
-      ...(last?.id != null && { next: { after: last.id, since, first, ...(last.key && { key: last.key }) } }),
+      ...(last?.id != null && {
+        next: { after: last.id, since, first, ...(last.key && { key: last.key }) },
+      }),
     };
   }
 }

@@ -101,7 +101,10 @@ export const unsubscribeOthers = statement(
 );
 
 /** $1 user, $2 unmatched URLs. Reads URLs that equal them without percent-encoding. */
-const twins = statement('subscription.twins', 'SELECT t.url, t.twin FROM subscription.twins_of($1, $2::text[]) t');
+const twins = statement(
+  'subscription.twins',
+  'SELECT t.url, t.twin FROM subscription.twins_of($1, $2::text[]) t',
+);
 
 /** $1 user, $2 URLs, $3 their derived guids, $4 stamp, $5 quota of live ones, $6 other quotas. */
 export const ensureFeeds = statement(
@@ -110,7 +113,10 @@ export const ensureFeeds = statement(
 );
 
 /** Runs a statement: {@link Database.read} or a transaction's `query`. */
-export type Query = <Row extends object>(query: Statement, values: readonly unknown[]) => Promise<Row[]>;
+export type Query = <Row extends object>(
+  query: Statement,
+  values: readonly unknown[],
+) => Promise<Row[]>;
 
 /** Returns the statement for the rows and names of URLs, and the remaining quotas. */
 export function namedByUrl(
@@ -119,7 +125,9 @@ export function namedByUrl(
   newRows: number,
   quotas: SubscriptionQuotas,
 ): Bound<Found> {
-  const usable = urls.map((feedUrl) => judgeEntry({ feedUrl })).filter((entry) => entry.fault === undefined);
+  const usable = urls
+    .map((feedUrl) => judgeEntry({ feedUrl }))
+    .filter((entry) => entry.fault === undefined);
   return named(userId, {
     guids: usable.map((entry) => entry.derivedGuid),
     urls: usable.map((entry) => entry.feedUrl),
@@ -145,7 +153,8 @@ export async function readOn(
   const entries = new Map(urls.map((feedUrl) => [feedUrl, judgeEntry({ feedUrl })]));
   const read = { loaded, entryOf: (url: string) => entries.get(url) as JudgedEntry };
   const known = new KnownSubscriptions(loaded, '', 0);
-  const isUnknown = (entry: JudgedEntry): entry is UsableEntry => !entry.fault && !meaningOf(known, entry).row;
+  const isUnknown = (entry: JudgedEntry): entry is UsableEntry =>
+    !entry.fault && !meaningOf(known, entry).row;
   const unknown = [...entries].filter(([, entry]) => isUnknown(entry)).map(([url]) => url);
   if (unknown.length === 0) return read;
   const matched = await query<{ url: string; twin: string }>(twins, [userId, unknown]);
@@ -161,7 +170,9 @@ export async function readFirstGuids(
   userId: string,
   rows: readonly (SubscriptionRow | undefined)[],
 ): Promise<ReadonlyMap<number, string>> {
-  const ids = [...new Set(rows.flatMap((row) => (row && row.guidChanged !== null ? [row.id] : [])))];
+  const ids = [
+    ...new Set(rows.flatMap((row) => (row && row.guidChanged !== null ? [row.id] : []))),
+  ];
   if (ids.length === 0) return new Map();
   const found = await query<{ id: number; guid: string }>(firstGuids, [userId, ids]);
   return new Map(found.map(({ id, guid }) => [id, guid]));

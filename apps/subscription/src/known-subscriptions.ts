@@ -44,7 +44,9 @@ export class KnownSubscriptions {
     this.rows = new Map(loaded.rows.map((row) => [row.id, { ...row }]));
     this.guids = new Map(loaded.guids.map(([guid, ...name]) => [guid, name]));
     this.urls = new Map(loaded.urls);
-    this.loadedSubscribed = new Set(loaded.rows.filter(({ isSubscribed }) => isSubscribed).map(({ id }) => id));
+    this.loadedSubscribed = new Set(
+      loaded.rows.filter(({ isSubscribed }) => isSubscribed).map(({ id }) => id),
+    );
     this.quota = new RemainingQuota(loaded.left);
   }
 
@@ -196,7 +198,10 @@ export class KnownSubscriptions {
   private passUrl(feedUrl: string, from: SubscriptionRow, into: SubscriptionRow): void {
     if (from.feedUrl === feedUrl) from.hasLostUrl = true;
     if (this.flippedOf(from) === null) return;
-    for (const row of [...(from.isSubscribed ? [from] : []), ...(into.isSubscribed ? [] : [into])]) {
+    for (const row of [
+      ...(from.isSubscribed ? [from] : []),
+      ...(into.isSubscribed ? [] : [into]),
+    ]) {
       row.flipped = this.stamp;
       this.stampSubscription(row);
     }
@@ -205,7 +210,8 @@ export class KnownSubscriptions {
   /** Returns the time of a change; a clamped time without a change of state keeps the current. */
   private timeOf(row: SubscriptionRow, isSubscribed: boolean, timestamp?: string): string {
     const unclamped = { at: this.loaded.now, clamped: false };
-    const { at, clamped } = timestamp === undefined ? unclamped : countedTime(timestamp, this.arrivedMs);
+    const { at, clamped } =
+      timestamp === undefined ? unclamped : countedTime(timestamp, this.arrivedMs);
     const stays = at < row.subscribedAt || (clamped && row.isSubscribed === isSubscribed);
     return stays ? row.subscribedAt : at;
   }
@@ -225,7 +231,11 @@ export class KnownSubscriptions {
   }
 
   /** Assigns a URL's guid if the quota allows. It moves with the URL, unless current elsewhere. */
-  private nameDerived(row: SubscriptionRow, guid: string, formerOfUrl: SubscriptionRow | undefined): void {
+  private nameDerived(
+    row: SubscriptionRow,
+    guid: string,
+    formerOfUrl: SubscriptionRow | undefined,
+  ): void {
     const owner = this.byGuid(guid);
     if (!owner && !this.quota.allows({ guids: 1 })) return;
     const wasSent = this.guids.get(guid)?.[1] ?? false;
@@ -233,7 +243,8 @@ export class KnownSubscriptions {
       const isCurrent = owner.guid === guid;
       if (isLive(owner)) {
         if (owner !== formerOfUrl) return;
-        if (isCurrent) return this.own(guid, [owner.id, wasSent, podcastGuid(owner.feedUrl) === guid]);
+        if (isCurrent)
+          return this.own(guid, [owner.id, wasSent, podcastGuid(owner.feedUrl) === guid]);
       } else if (isCurrent) {
         if (!this.quota.allows({ pointers: 1 })) return;
         this.absorb(owner, row);

@@ -23,7 +23,10 @@ export class MergeBudget {
     if (this.pairs === mostPairs) return false;
     const uncounted = pair.map(({ id }) => id).filter((id) => !this.counted.has(id));
     if (!this.statesOf) for (const id of uncounted) this.asked.add(id);
-    const more = uncounted.reduce((sum, id) => sum + (this.statesOf ? (this.statesOf.get(id) ?? Infinity) : 0), 0);
+    const more = uncounted.reduce(
+      (sum, id) => sum + (this.statesOf ? (this.statesOf.get(id) ?? Infinity) : 0),
+      0,
+    );
     if (this.states + more > mostStates) return false;
     for (const id of uncounted) this.counted.add(id);
     this.pairs += 1;

@@ -1,21 +1,44 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { podcastGuid } from '#contracts';
-import { changedRow, type Described, earlier, guid, now, world, worldWith } from '../testing/known.world.js';
+import {
+  changedRow,
+  type Described,
+  earlier,
+  guid,
+  now,
+  world,
+  worldWith,
+} from '../testing/known.world.js';
 import type { KnownSubscriptions } from './known-subscriptions.js';
 import { MergeBudget } from './merge.budget.js';
 import type { Remaining } from './remaining.quota.js';
 import { applyBatch, judgeEntry } from './subscribe.rule.js';
 
 const [A, B, C] = ['a', 'b', 'c'].map(guid) as [string, string, string];
-const [u, v, w] = ['https://u.example/feed', 'https://v.example/feed', 'https://w.example/feed'] as const;
+const [u, v, w] = [
+  'https://u.example/feed',
+  'https://v.example/feed',
+  'https://w.example/feed',
+] as const;
 
 const none = { live: 0, pointers: 0, guidChanges: 0, guids: 0, urls: 0 };
-const nothing = { rows: [], guids: [], urls: [], formerUrls: [], formerGuids: [], merges: [], added: none };
+const nothing = {
+  rows: [],
+  guids: [],
+  urls: [],
+  formerUrls: [],
+  formerGuids: [],
+  merges: [],
+  added: none,
+};
 /** Returns the URL with another scheme, which has the same derived guid. */
 const plain = (url: string) => url.replace('https', 'http');
 
-function post(known: KnownSubscriptions, ...entries: { feedUrl: string; guid?: string; timestamp?: string }[]) {
+function post(
+  known: KnownSubscriptions,
+  ...entries: { feedUrl: string; guid?: string; timestamp?: string }[]
+) {
   return applyBatch(known, entries.map(judgeEntry), new MergeBudget());
 }
 
@@ -28,8 +51,12 @@ describe('judgeEntry', () => {
   );
 
   it.each([5, [], {}, true])('refuses %j as a guid and as a timestamp', (sent) => {
-    expect(judgeEntry({ feedUrl: u, guid: sent })).toMatchObject({ fault: { code: 'invalid_guid' } });
-    expect(judgeEntry({ feedUrl: u, timestamp: sent })).toMatchObject({ fault: { code: 'invalid_value' } });
+    expect(judgeEntry({ feedUrl: u, guid: sent })).toMatchObject({
+      fault: { code: 'invalid_guid' },
+    });
+    expect(judgeEntry({ feedUrl: u, timestamp: sent })).toMatchObject({
+      fault: { code: 'invalid_value' },
+    });
   });
 
   it.each([
@@ -50,9 +77,12 @@ describe('judgeEntry', () => {
     });
   });
 
-  it.each(['HTTPS://User@Example.COM:443/%7Efeed/../x?q=ä#f', 'https://feeds.example', 'https://x.example/%zz?a+b&&'])(
-    'keeps the URL as it was sent, without the white space around it: %s',
-    (feedUrl) => expect(judgeEntry({ feedUrl: ` \t${feedUrl}\n` })).toMatchObject({ feedUrl }),
+  it.each([
+    'HTTPS://User@Example.COM:443/%7Efeed/../x?q=ä#f',
+    'https://feeds.example',
+    'https://x.example/%zz?a+b&&',
+  ])('keeps the URL as it was sent, without the white space around it: %s', (feedUrl) =>
+    expect(judgeEntry({ feedUrl: ` \t${feedUrl}\n` })).toMatchObject({ feedUrl }),
   );
 
   it('echoes a URL that it refuses exactly as it was sent', () => {
@@ -64,7 +94,14 @@ describe('a batch', () => {
   it('keeps the order of the request in each array and always has both', () => {
     const known = world();
     expect(post(known)).toEqual({ success: [], failure: [] });
-    const answer = post(known, { feedUrl: v }, { feedUrl: 'x' }, { feedUrl: u }, { feedUrl: 'y' }, { feedUrl: w });
+    const answer = post(
+      known,
+      { feedUrl: v },
+      { feedUrl: 'x' },
+      { feedUrl: u },
+      { feedUrl: 'y' },
+      { feedUrl: w },
+    );
     expect(answer.success.map((item) => item.feed_url)).toEqual([v, u, w]);
     expect(answer.failure.map((item) => item.feed_url)).toEqual(['x', 'y']);
   });
@@ -89,7 +126,12 @@ describe('an entry with a guid that is known', () => {
     expect(post(known, { feedUrl: u, guid: A }).success).toEqual([
       { feed_url: u, guid: A, is_subscribed: true, subscription_changed: now },
     ]);
-    expect(changedRow(known, 1)).toMatchObject({ feedUrl: u, guid: A, guidChanged: null, deletionId: null });
+    expect(changedRow(known, 1)).toMatchObject({
+      feedUrl: u,
+      guid: A,
+      guidChanged: null,
+      deletionId: null,
+    });
   });
 
   it('finds its subscription; a URL that is a former one there moves nothing', () => {
@@ -101,7 +143,11 @@ describe('an entry with a guid that is known', () => {
   it('moves its subscription to a URL never seen, the old one stays an alias', () => {
     const known = world({ id: 1, urls: [u], guids: [A] });
     expect(post(known, { feedUrl: v, guid: A }).success[0]).toMatchObject({ feed_url: v, guid: A });
-    expect(changedRow(known, 1)).toMatchObject({ feedUrl: v, subscriptionChanged: now, guidChanged: null });
+    expect(changedRow(known, 1)).toMatchObject({
+      feedUrl: v,
+      subscriptionChanged: now,
+      guidChanged: null,
+    });
     expect([known.byUrl(u)?.id, known.byUrl(v)?.id]).toEqual([1, 1]);
   });
 
@@ -132,7 +178,10 @@ describe('an entry with a guid that is known', () => {
   });
 
   it('merges another one that has the URL as its current one and only ever had derived guids', () => {
-    const known = world({ id: 1, urls: [u], guids: [A] }, { id: 2, urls: [v], guids: [podcastGuid(v)], declared: [] });
+    const known = world(
+      { id: 1, urls: [u], guids: [A] },
+      { id: 2, urls: [v], guids: [podcastGuid(v)], declared: [] },
+    );
     expect(post(known, { feedUrl: v, guid: A }).success).toEqual([
       { feed_url: v, guid: A, is_subscribed: true, subscription_changed: now },
     ]);
@@ -144,7 +193,10 @@ describe('an entry with a guid that is known', () => {
 
   it('merges it also where a client sent the derived guid itself, which declares nothing', () => {
     const derived = podcastGuid(v);
-    const known = world({ id: 1, urls: [u], guids: [A] }, { id: 2, urls: [v], guids: [derived], declared: [derived] });
+    const known = world(
+      { id: 1, urls: [u], guids: [A] },
+      { id: 2, urls: [v], guids: [derived], declared: [derived] },
+    );
     expect(post(known, { feedUrl: v, guid: A }).failure).toEqual([]);
     expect(known.changes().merges).toHaveLength(1);
   });
@@ -195,19 +247,30 @@ describe('an entry with a guid that is unknown', () => {
     expect(post(known, { feedUrl: u, guid: A }).success).toEqual([
       { feed_url: u, guid: A, is_subscribed: true, subscription_changed: now },
     ]);
-    expect(changedRow(known, 100)).toMatchObject({ feedUrl: u, guid: A, guidChanged: null, deleted: null });
+    expect(changedRow(known, 100)).toMatchObject({
+      feedUrl: u,
+      guid: A,
+      guidChanged: null,
+      deleted: null,
+    });
   });
 });
 
 describe('an entry without a guid', () => {
   it('finds by the exact URL, current or former, and moves nothing', () => {
     const known = world({ id: 1, urls: [u, v], guids: [A] });
-    expect(post(known, { feedUrl: v }, { feedUrl: u }).success.map((item) => item.guid)).toEqual([A, A]);
+    expect(post(known, { feedUrl: v }, { feedUrl: u }).success.map((item) => item.guid)).toEqual([
+      A,
+      A,
+    ]);
     expect(changedRow(known, 1)).toMatchObject({ feedUrl: u, guid: A });
   });
 
   it('goes by the URL before the guid derived from it', () => {
-    const known = world({ id: 1, urls: [v], guids: [podcastGuid(u)] }, { id: 2, urls: [w, u], guids: [B] });
+    const known = world(
+      { id: 1, urls: [v], guids: [podcastGuid(u)] },
+      { id: 2, urls: [w, u], guids: [B] },
+    );
     expect(post(known, { feedUrl: u }).success[0]?.guid).toBe(B);
   });
 
@@ -248,17 +311,29 @@ describe('the guid derived from a URL', () => {
 
   it('stays where it is the current guid, and counts as declared there if a client sent it', () => {
     const derived = podcastGuid(v);
-    const known = world({ id: 1, urls: [u], guids: [A] }, { id: 2, urls: [w, v], guids: [derived] });
+    const known = world(
+      { id: 1, urls: [u], guids: [A] },
+      { id: 2, urls: [w, v], guids: [derived] },
+    );
     post(known, { feedUrl: v, guid: A });
     expect(known.byUrl(v)?.id).toBe(1);
     expect(known.byGuid(derived)?.id).toBe(2);
-    expect(changedRow(known, 2)).toMatchObject({ guid: derived, declaredGuids: 1, subscriptionChanged: now });
+    expect(changedRow(known, 2)).toMatchObject({
+      guid: derived,
+      declaredGuids: 1,
+      subscriptionChanged: now,
+    });
   });
 
   it('is what a declared guid with an unknown URL means, if none was declared before: the guid becomes the current one', () => {
     const known = world({ id: 1, urls: [plain(u)], guids: [podcastGuid(u)], declared: [] });
     expect(post(known, { feedUrl: u, guid: A }).success[0]).toMatchObject({ feed_url: u, guid: A });
-    expect(changedRow(known, 1)).toMatchObject({ guid: A, guidChanged: now, feedUrl: plain(u), declaredGuids: 1 });
+    expect(changedRow(known, 1)).toMatchObject({
+      guid: A,
+      guidChanged: now,
+      feedUrl: plain(u),
+      declaredGuids: 1,
+    });
     expect(known.byUrl(u)?.id).toBe(1);
   });
 
@@ -279,7 +354,11 @@ describe('a guid counts as declared', () => {
 
   it.each<[number, string, Parameters<typeof post>[1][]]>([
     [0, 'not where the server derived it', [{ feedUrl: u }]],
-    [0, 'not where a client sent what is derived from the URL', [{ feedUrl: u, guid: podcastGuid(u) }]],
+    [
+      0,
+      'not where a client sent what is derived from the URL',
+      [{ feedUrl: u, guid: podcastGuid(u) }],
+    ],
     [1, 'where a client sent it', [{ feedUrl: u, guid: A }]],
     [1, 'where a client sent it later', [{ feedUrl: u }, { feedUrl: u, guid: A }]],
     [
@@ -291,12 +370,19 @@ describe('a guid counts as declared', () => {
         { feedUrl: u, guid: A },
       ],
     ],
-    [1, 'where it is derived from a URL that the subscription does not have', [{ feedUrl: u, guid: podcastGuid(v) }]],
+    [
+      1,
+      'where it is derived from a URL that the subscription does not have',
+      [{ feedUrl: u, guid: podcastGuid(v) }],
+    ],
     [0, 'no more once it gets that URL', [{ feedUrl: u, guid: podcastGuid(v) }, { feedUrl: v }]],
   ])('%i: %s', (count, _, entries) => expect(declared(...entries)).toBe(count));
 
   it('also after a merge', () => {
-    const known = world({ id: 1, urls: [u], guids: [A] }, { id: 2, urls: [v], guids: [podcastGuid(v)], declared: [] });
+    const known = world(
+      { id: 1, urls: [u], guids: [A] },
+      { id: 2, urls: [v], guids: [podcastGuid(v)], declared: [] },
+    );
     post(known, { feedUrl: v, guid: A });
     expect(changedRow(known, 1)?.declaredGuids).toBe(1);
     expect(changedRow(known, 2)?.declaredGuids).toBe(0);
@@ -304,7 +390,13 @@ describe('a guid counts as declared', () => {
 });
 
 describe('a tombstone never stands in the way of a live one', () => {
-  const gone: Described = { id: 2, urls: [v, w], guids: [B, C], deleted: earlier, isSubscribed: false };
+  const gone: Described = {
+    id: 2,
+    urls: [v, w],
+    guids: [B, C],
+    deleted: earlier,
+    isSubscribed: false,
+  };
   const live: Described = { id: 1, urls: [u], guids: [A] };
 
   it('its current URL passes to the subscription that a guid names, as a move', () => {
@@ -334,7 +426,10 @@ describe('a tombstone never stands in the way of a live one', () => {
   });
 
   it('an entry without a guid means the live one that has the derived guid, to which the URL passes', () => {
-    const known = world({ ...gone, urls: [v], guids: [B] }, { id: 1, urls: [plain(v)], guids: [A] });
+    const known = world(
+      { ...gone, urls: [v], guids: [B] },
+      { id: 1, urls: [plain(v)], guids: [A] },
+    );
     post(known, { feedUrl: v });
     expect(known.byUrl(v)?.id).toBe(1);
     expect(changedRow(known, 2)).toBeUndefined();
@@ -347,7 +442,11 @@ describe('a tombstone never stands in the way of a live one', () => {
   });
 
   it('else its guid and its URLs bring it back', () => {
-    for (const entry of [{ feedUrl: v }, { feedUrl: w }, { feedUrl: 'https://new.example', guid: C }]) {
+    for (const entry of [
+      { feedUrl: v },
+      { feedUrl: w },
+      { feedUrl: 'https://new.example', guid: C },
+    ]) {
       const known = world(live, gone);
       post(known, entry);
       expect(changedRow(known, 2)).toMatchObject({ deleted: null, isSubscribed: true });
@@ -357,7 +456,12 @@ describe('a tombstone never stands in the way of a live one', () => {
   it('its URL with a guid that is unknown brings it back under that guid', () => {
     const known = world(gone);
     expect(post(known, { feedUrl: v, guid: A }).success[0]?.guid).toBe(A);
-    expect(changedRow(known, 2)).toMatchObject({ guid: A, guidChanged: now, deleted: null, isSubscribed: true });
+    expect(changedRow(known, 2)).toMatchObject({
+      guid: A,
+      guidChanged: now,
+      deleted: null,
+      isSubscribed: true,
+    });
     expect(known.byGuid(B)?.id).toBe(2);
   });
 
@@ -371,7 +475,10 @@ describe('a tombstone never stands in the way of a live one', () => {
   });
 
   it('a guid of it that is derived from the URL of the live one declares nothing there', () => {
-    const known = world({ id: 1, urls: [u], guids: [A], declared: [] }, { ...gone, guids: [B, podcastGuid(u)] });
+    const known = world(
+      { id: 1, urls: [u], guids: [A], declared: [] },
+      { ...gone, guids: [B, podcastGuid(u)] },
+    );
     post(known, { feedUrl: u, guid: podcastGuid(u) });
     expect(known.byGuid(podcastGuid(u))?.id).toBe(1);
     expect(changedRow(known, 1)).toMatchObject({ declaredGuids: 0 });
@@ -380,10 +487,19 @@ describe('a tombstone never stands in the way of a live one', () => {
   it('many of them may become pointers in one request', () => {
     const tombstones = Array.from({ length: 50 }, (_, index): Described => {
       const url = `https://gone.example/${index}`;
-      return { id: 200 + index, urls: [url], guids: [podcastGuid(url)], declared: [], deleted: earlier };
+      return {
+        id: 200 + index,
+        urls: [url],
+        guids: [podcastGuid(url)],
+        declared: [],
+        deleted: earlier,
+      };
     });
     const known = world(live, ...tombstones);
-    const { success } = post(known, ...tombstones.map(({ guids }) => ({ feedUrl: u, guid: guids[0] })));
+    const { success } = post(
+      known,
+      ...tombstones.map(({ guids }) => ({ feedUrl: u, guid: guids[0] })),
+    );
     expect(success).toHaveLength(50);
     expect(known.changes().merges).toHaveLength(50);
   });
@@ -406,17 +522,27 @@ describe('merges in one POST', () => {
     const { success, failure } = post(known, ...entries);
     expect(success).toHaveLength(8);
     expect(failure).toEqual(
-      entries.slice(8).map(({ feedUrl }) => ({ feed_url: feedUrl, code: 'limit_reached', message })),
+      entries
+        .slice(8)
+        .map(({ feedUrl }) => ({ feed_url: feedUrl, code: 'limit_reached', message })),
     );
     expect(known.changes().merges).toHaveLength(8);
-    expect([known.byUrl(entries[8]!.feedUrl)?.id, known.byUrl(entries[9]!.feedUrl)?.id]).toEqual([18, 19]);
+    expect([known.byUrl(entries[8]!.feedUrl)?.id, known.byUrl(entries[9]!.feedUrl)?.id]).toEqual([
+      18, 19,
+    ]);
   });
 
   it('have at most 20,000 states together, those of each subscription counted once', () => {
     const known = world(N, ...others);
     const judged = entries.slice(0, 4).map(judgeEntry);
-    const { success, failure } = applyBatch(known, judged, counted({ 1: 9_000, 10: 6_000, 11: 5_001, 12: 5_000 }));
-    expect(success.map((item) => item.feed_url)).toEqual([0, 2, 3].map((index) => entries[index]?.feedUrl));
+    const { success, failure } = applyBatch(
+      known,
+      judged,
+      counted({ 1: 9_000, 10: 6_000, 11: 5_001, 12: 5_000 }),
+    );
+    expect(success.map((item) => item.feed_url)).toEqual(
+      [0, 2, 3].map((index) => entries[index]?.feedUrl),
+    );
     expect(failure).toEqual([{ feed_url: entries[1]?.feedUrl, code: 'limit_reached', message }]);
   });
 
@@ -452,15 +578,24 @@ describe('timestamp', () => {
   });
 
   it('where there is none, the entry is newer than all that stands, also than a clock that is ahead', () => {
-    const known = world(standing({ isSubscribed: false, subscribedAt: '2026-02-02T00:04:00.000000Z' }));
+    const known = world(
+      standing({ isSubscribed: false, subscribedAt: '2026-02-02T00:04:00.000000Z' }),
+    );
     expect(post(known, { feedUrl: u }).failure).toEqual([]);
-    expect(changedRow(known, 1)).toMatchObject({ isSubscribed: true, subscribedAt: '2026-02-02T00:04:00.000000Z' });
+    expect(changedRow(known, 1)).toMatchObject({
+      isSubscribed: true,
+      subscribedAt: '2026-02-02T00:04:00.000000Z',
+    });
   });
 
   it('later than what stands subscribes, and stands from then on', () => {
     const known = world(standing({ isSubscribed: false }));
     expect(post(known, { feedUrl: u, timestamp: sent(11) }).success).toHaveLength(1);
-    expect(changedRow(known, 1)).toMatchObject({ isSubscribed: true, subscribedAt: at(11), subscriptionChanged: now });
+    expect(changedRow(known, 1)).toMatchObject({
+      isSubscribed: true,
+      subscribedAt: at(11),
+      subscriptionChanged: now,
+    });
   });
 
   it('earlier than an unsubscribe that stands is superseded, and changes nothing about it', () => {
@@ -481,7 +616,11 @@ describe('timestamp', () => {
 
   it('earlier than what stands moves nothing, and its guid and URL become aliases of the live subscription', () => {
     const known = world(standing());
-    post(known, { feedUrl: v, guid: A, timestamp: sent(9) }, { feedUrl: u, guid: B, timestamp: sent(9) });
+    post(
+      known,
+      { feedUrl: v, guid: A, timestamp: sent(9) },
+      { feedUrl: u, guid: B, timestamp: sent(9) },
+    );
     expect(changedRow(known, 1)).toMatchObject({
       feedUrl: u,
       guid: A,
@@ -505,15 +644,25 @@ describe('timestamp', () => {
 
   it('earlier than the DELETE of a tombstone is superseded, and gives it no names', () => {
     const known = world(standing({ deleted: earlier }));
-    const entries = [{ feedUrl: u }, { feedUrl: v, guid: A }].map((entry) => ({ ...entry, timestamp: sent(9) }));
-    expect(post(known, ...entries).failure.map(({ code }) => code)).toEqual(['superseded', 'superseded']);
+    const entries = [{ feedUrl: u }, { feedUrl: v, guid: A }].map((entry) => ({
+      ...entry,
+      timestamp: sent(9),
+    }));
+    expect(post(known, ...entries).failure.map(({ code }) => code)).toEqual([
+      'superseded',
+      'superseded',
+    ]);
     expect(known.changes()).toEqual(nothing);
   });
 
   it('not earlier than the DELETE revives a tombstone', () => {
     const known = world(standing({ deleted: earlier }));
     post(known, { feedUrl: u, timestamp: sent(10) });
-    expect(changedRow(known, 1)).toMatchObject({ deleted: null, isSubscribed: true, subscribedAt: at(10) });
+    expect(changedRow(known, 1)).toMatchObject({
+      deleted: null,
+      isSubscribed: true,
+      subscribedAt: at(10),
+    });
   });
 
   it('earlier than the DELETE of a deletion that is pending is superseded, although it still reads as subscribed', () => {
@@ -528,20 +677,31 @@ describe('timestamp', () => {
     'earlier than what was unsubscribed or deleted at the same podcast merges nothing and subscribes nothing: %o',
     (newer) => {
       const old: Described = { id: 1, urls: [u], guids: [A], isSubscribed: false };
-      const derived: Described = { id: 2, urls: [v], guids: [podcastGuid(v)], subscribedAt: at(10), ...newer };
+      const derived: Described = {
+        id: 2,
+        urls: [v],
+        guids: [podcastGuid(v)],
+        subscribedAt: at(10),
+        ...newer,
+      };
       const known = world(old, derived);
-      expect(post(known, { feedUrl: v, guid: A, timestamp: sent(9) }).failure[0]).toMatchObject({ code: 'superseded' });
+      expect(post(known, { feedUrl: v, guid: A, timestamp: sent(9) }).failure[0]).toMatchObject({
+        code: 'superseded',
+      });
       expect(known.changes()).toMatchObject({ rows: [], merges: [] });
       post(known, { feedUrl: v, guid: A, timestamp: sent(11) });
       expect(known.byUrl(v)).toMatchObject({ id: 1, isSubscribed: true });
     },
   );
 
-  it.each([sent(10), sent(11), undefined])('not earlier than that DELETE cancels it: %s', (timestamp) => {
-    const known = world(standing({ deletionId: 7 }));
-    post(known, { feedUrl: u, timestamp });
-    expect(changedRow(known, 1)).toMatchObject({ deletionId: null, isSubscribed: true });
-  });
+  it.each([sent(10), sent(11), undefined])(
+    'not earlier than that DELETE cancels it: %s',
+    (timestamp) => {
+      const known = world(standing({ deletionId: 7 }));
+      post(known, { feedUrl: u, timestamp });
+      expect(changedRow(known, 1)).toMatchObject({ deletionId: null, isSubscribed: true });
+    },
+  );
 
   it('more than 5 minutes ahead of the arrival of the request counts as that arrival', () => {
     const known = world(standing({ isSubscribed: false }));
@@ -564,10 +724,16 @@ describe('timestamp', () => {
     expect(changedRow(known, 100)?.subscribedAt).toBe('1970-01-01T00:00:00.000000Z');
   });
 
-  it.each(['', '2026-01-15T00:00'])('that is no RFC 3339 time is invalid_value: %j', (timestamp) => {
-    const fault = { code: 'invalid_value', message: 'The timestamp is not a date and time (RFC 3339)' };
-    expect(judgeEntry({ feedUrl: u, timestamp })).toEqual({ feedUrl: u, fault });
-  });
+  it.each(['', '2026-01-15T00:00'])(
+    'that is no RFC 3339 time is invalid_value: %j',
+    (timestamp) => {
+      const fault = {
+        code: 'invalid_value',
+        message: 'The timestamp is not a date and time (RFC 3339)',
+      };
+      expect(judgeEntry({ feedUrl: u, timestamp })).toEqual({ feedUrl: u, fault });
+    },
+  );
 });
 
 describe('a subscription that is found', () => {
@@ -610,7 +776,11 @@ describe('what a quota does not allow', () => {
   it.each<[string, Partial<Remaining>, { feedUrl: string; guid?: string }]>([
     ['a new subscription', { live: 0 }, { feedUrl: 'https://new.example' }],
     ['a new subscription for want of guids', { guids: 0 }, { feedUrl: 'https://new.example' }],
-    ['a new subscription for want of URLs', { urls: 0 }, { feedUrl: 'https://new.example', guid: C }],
+    [
+      'a new subscription for want of URLs',
+      { urls: 0 },
+      { feedUrl: 'https://new.example', guid: C },
+    ],
     ['a tombstone that would come back', { live: 0 }, { feedUrl: v }],
     ['a move to a new URL', { urls: 0 }, { feedUrl: 'https://new.example', guid: A }],
     ['a new current guid', { guids: 0 }, { feedUrl: u, guid: C }],
@@ -627,7 +797,12 @@ describe('what a quota does not allow', () => {
 
   it('is only what is more than before: what the user has goes on', () => {
     const known = worldWith(none, X, { id: 2, urls: [v], guids: [B] });
-    const entries = [{ feedUrl: u }, { feedUrl: w, guid: A }, { feedUrl: w, guid: B }, { feedUrl: v }];
+    const entries = [
+      { feedUrl: u },
+      { feedUrl: w, guid: A },
+      { feedUrl: w, guid: B },
+      { feedUrl: v },
+    ];
     expect(post(known, ...entries).success).toHaveLength(4);
     expect(known.quota.isExceeded).toBe(false);
   });
@@ -668,15 +843,21 @@ it('keeps every name at exactly one subscription and loses none, whatever batche
         const [byGuid, byUrl] = [known.byGuid(row.guid), known.byUrl(row.feedUrl)];
         // The names of a pointer are its survivor's, and can move on from there.
         const isPointer = row.mergedInto !== null;
-        expect([byGuid, byUrl].every((named) => (isPointer ? named?.deleted === null : named?.id === row.id))).toBe(
-          true,
-        );
+        expect(
+          [byGuid, byUrl].every((named) =>
+            isPointer ? named?.deleted === null : named?.id === row.id,
+          ),
+        ).toBe(true);
         expect(row.isSubscribed && row.deleted === null).toBe(true);
       }
       expect(entries.every(({ feedUrl }) => known.byUrl(feedUrl))).toBe(true);
-      expect(entries.every((sent) => sent.guid === undefined || known.byGuid(sent.guid))).toBe(true);
+      expect(entries.every((sent) => sent.guid === undefined || known.byGuid(sent.guid))).toBe(
+        true,
+      );
       expect([u, w, v].map((url) => known.byUrl(url)?.deleted)).toEqual([null, null, null]);
-      const survivors = new Set(known.changes().merges.map(({ survivor }) => known.standing(survivor).id));
+      const survivors = new Set(
+        known.changes().merges.map(({ survivor }) => known.standing(survivor).id),
+      );
       expect(known.changes().merges.every(({ from }) => !survivors.has(from))).toBe(true);
     }),
   );

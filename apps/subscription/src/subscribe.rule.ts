@@ -1,4 +1,11 @@
-import { type EntryFailureCode, faultInHttpUrl, guidSchema, parseTime, type Subscribed, podcastGuid } from '#contracts';
+import {
+  type EntryFailureCode,
+  faultInHttpUrl,
+  guidSchema,
+  parseTime,
+  type Subscribed,
+  podcastGuid,
+} from '#contracts';
 import type { KnownSubscriptions } from './known-subscriptions.js';
 import { isLive, isStillSubscribed, type SubscriptionRow } from './subscription.row.js';
 import type { MergeBudget } from './merge.budget.js';
@@ -37,7 +44,8 @@ const limitReached: Fault = {
 };
 const tooMuchToMerge: Fault = {
   code: 'limit_reached',
-  message: 'Another subscription is the same podcast, and too much to merge here: merge it by PATCH new_feed_url',
+  message:
+    'Another subscription is the same podcast, and too much to merge here: merge it by PATCH new_feed_url',
 };
 const superseded: Fault = {
   code: 'superseded',
@@ -60,11 +68,20 @@ export function judgeEntry({ feedUrl: sent, guid, timestamp }: SentEntry): Judge
   const fault = faultInHttpUrl(feedUrl);
   if (fault !== undefined) return { feedUrl: sent, fault: { code: 'invalid_url', message: fault } };
   const parsed = sentGuid.safeParse(guid);
-  if (!parsed.success) return { feedUrl, fault: { code: 'invalid_guid', message: 'The guid is not a valid UUID' } };
+  if (!parsed.success)
+    return { feedUrl, fault: { code: 'invalid_guid', message: 'The guid is not a valid UUID' } };
   const time = typeof timestamp === 'string' ? parseTime(timestamp) : undefined;
   if ((timestamp ?? undefined) !== undefined && !time)
-    return { feedUrl, fault: { code: 'invalid_value', message: 'The timestamp is not a date and time (RFC 3339)' } };
-  return { feedUrl, guid: parsed.data ?? undefined, derivedGuid: podcastGuid(feedUrl), timestamp: time?.instant };
+    return {
+      feedUrl,
+      fault: { code: 'invalid_value', message: 'The timestamp is not a date and time (RFC 3339)' },
+    };
+  return {
+    feedUrl,
+    guid: parsed.data ?? undefined,
+    derivedGuid: podcastGuid(feedUrl),
+    timestamp: time?.instant,
+  };
 }
 
 /** Applies a batch in order. Items in `success` show their subscription after the full batch. */
@@ -82,7 +99,12 @@ export function applyBatch(
   }
   const success = accepted.map(({ feedUrl, id }) => {
     const { guid, subscriptionChanged } = known.standing(id);
-    return { feed_url: feedUrl, guid, is_subscribed: true as const, subscription_changed: subscriptionChanged };
+    return {
+      feed_url: feedUrl,
+      guid,
+      is_subscribed: true as const,
+      subscription_changed: subscriptionChanged,
+    };
   });
   return { success, failure };
 }
@@ -99,14 +121,22 @@ export function applyEntry(
   // A merge keeps the later time of the two, so a later unsubscription or deletion stays in force.
   if (row && same && !isStillSubscribed(same) && known.isSuperseded(same, true, timestamp))
     return applySuperseded(known, entry, row);
-  if (taken) return { code: 'feed_url_taken', message: 'Another subscription has this feed_url', guid: taken.guid };
+  if (taken)
+    return {
+      code: 'feed_url_taken',
+      message: 'Another subscription has this feed_url',
+      guid: taken.guid,
+    };
   const owner = guid === undefined ? undefined : known.byGuid(guid);
   const newGuid = guid ?? (row ? undefined : derivedGuid);
   const isAllowed = known.quota.allows({
     live: (isLive(row) ? 0 : 1) - (same ? 1 : 0),
     guids: newGuid === undefined || known.byGuid(newGuid) ? 0 : 1,
     urls: (row && !names.url) || known.byUrl(feedUrl) ? 0 : 1,
-    guidChanges: row && guid !== undefined && names.guid === 'current' && known.wouldReplace(row, guid) ? 1 : 0,
+    guidChanges:
+      row && guid !== undefined && names.guid === 'current' && known.wouldReplace(row, guid)
+        ? 1
+        : 0,
     pointers: same || (owner && owner !== row && owner.guid === guid) ? 1 : 0,
   });
   if (!isAllowed) return limitReached;
@@ -123,16 +153,28 @@ export function applyEntry(
 }
 
 /** Ignores the state of an outdated entry, but still adds its names to a live subscription. */
-function applySuperseded(known: KnownSubscriptions, entry: UsableEntry, row: SubscriptionRow): SubscriptionRow | Fault {
+function applySuperseded(
+  known: KnownSubscriptions,
+  entry: UsableEntry,
+  row: SubscriptionRow,
+): SubscriptionRow | Fault {
   if (!isLive(row)) return superseded;
   nameFreely(known, entry, row);
   return isStillSubscribed(row) ? row : superseded;
 }
 
 /** Adds the names of an entry to a live subscription, if they are free or a tombstone's. */
-function nameFreely(known: KnownSubscriptions, { feedUrl, guid }: UsableEntry, row: SubscriptionRow): void {
+function nameFreely(
+  known: KnownSubscriptions,
+  { feedUrl, guid }: UsableEntry,
+  row: SubscriptionRow,
+): void {
   const isFree = (owner: SubscriptionRow | undefined) => !isLive(owner);
-  if (guid !== undefined && isFree(known.byGuid(guid)) && known.quota.allows({ guids: 1, pointers: 1 }))
+  if (
+    guid !== undefined &&
+    isFree(known.byGuid(guid)) &&
+    known.quota.allows({ guids: 1, pointers: 1 })
+  )
     known.nameGuid(row, guid, true);
   if (isFree(known.byUrl(feedUrl)) && known.quota.allows({ urls: 1 })) known.nameUrl(row, feedUrl);
 }
@@ -147,11 +189,17 @@ function find(known: KnownSubscriptions, { feedUrl, derivedGuid }: UsableEntry):
   const byUrl: Meaning = { row: known.byUrl(feedUrl) };
   const byGuid: Meaning = { row: known.byGuid(derivedGuid), url: 'alias' };
   // A live subscription takes precedence over a tombstone.
-  return [byUrl, byGuid].find(({ row }) => isLive(row)) ?? [byUrl, byGuid].find(({ row }) => row) ?? {};
+  return (
+    [byUrl, byGuid].find(({ row }) => isLive(row)) ?? [byUrl, byGuid].find(({ row }) => row) ?? {}
+  );
 }
 
 /** Matches an entry by its guid. It can move the URL, or rename the owner of the URL. */
-function follow(known: KnownSubscriptions, { feedUrl, derivedGuid }: UsableEntry, guid: string): Meaning {
+function follow(
+  known: KnownSubscriptions,
+  { feedUrl, derivedGuid }: UsableEntry,
+  guid: string,
+): Meaning {
   const named = known.byGuid(guid);
   const owner = known.byUrl(feedUrl);
   const isCurrent = isLive(owner) && owner.feedUrl === feedUrl;

@@ -40,10 +40,16 @@ export interface Changes {
 }
 
 /** Returns whether there is nothing to write. */
-export const isNothing = ({ rows, guids, urls }: Changes) => rows.length + guids.length + urls.length === 0;
+export const isNothing = ({ rows, guids, urls }: Changes) =>
+  rows.length + guids.length + urls.length === 0;
 
 /** Returns the stamp of a row's last flip. @param was the stored `isSubscribed`. */
-export function flippedAt(row: SubscriptionRow, was: boolean, isNew: boolean, stamp: string): string | null {
+export function flippedAt(
+  row: SubscriptionRow,
+  was: boolean,
+  isNew: boolean,
+  stamp: string,
+): string | null {
   if (row.isSubscribed !== was) return stamp;
   return isNew && row.mergedInto === null && row.subscribedAt !== never ? stamp : row.flipped;
 }
@@ -59,6 +65,10 @@ export function laterOf(one: string | null, other: string | null): string | null
 }
 
 /** Returns a URL of a row in the form that is written. */
-export function urlChange(key: string, { id, feedUrl }: SubscriptionRow, url: string | null): Changes['urls'][number] {
+export function urlChange(
+  key: string,
+  { id, feedUrl }: SubscriptionRow,
+  url: string | null,
+): Changes['urls'][number] {
   return [key, id, url === feedUrl ? null : url];
 }

@@ -40,16 +40,26 @@ describe('a batch of 1,000 entries in 2 MB', () => {
       ['the same again', batch((n) => ({ feedUrl: long(n, 2_000) }))],
       ['slashes and an x', batch((n) => ({ feedUrl: `${feed(n)}${'/'.repeat(1_950)}x` }))],
       ['slashes', batch((n) => ({ feedUrl: `${feed(n)}${'/'.repeat(1_950)}` }))],
-      ['4,096 bytes each, with guids', batch((n) => ({ feedUrl: long(`a${n}`, 4_096), guid: guids[n] }))],
+      [
+        '4,096 bytes each, with guids',
+        batch((n) => ({ feedUrl: long(`a${n}`, 4_096), guid: guids[n] })),
+      ],
       ['other guids for those', batch((n) => ({ feedUrl: long(n, 2_000), guid: randomUUID() }))],
-      ['guids of one and URLs of another', batch((n) => ({ feedUrl: long(n, 2_000), guid: guids[n] }))],
-      ['one feed 1,000 times, each with a guid', batch(() => ({ feedUrl: long('one', 2_000), guid: randomUUID() }))],
+      [
+        'guids of one and URLs of another',
+        batch((n) => ({ feedUrl: long(n, 2_000), guid: guids[n] })),
+      ],
+      [
+        'one feed 1,000 times, each with a guid',
+        batch(() => ({ feedUrl: long('one', 2_000), guid: randomUUID() })),
+      ],
       ['no URLs', batch(() => ({ feedUrl: 'x'.repeat(2_000) }))],
       ['hosts that are none', batch(() => ({ feedUrl: `https://${'%'.repeat(2_000)}` }))],
       ['guids that are none', batch((n) => ({ feedUrl: feed(n), guid: '0'.repeat(1_900) }))],
     ];
     const measured = [];
-    for (const [name, entries] of cases) measured.push({ name, 'longest ms': await longestBlock(entries) });
+    for (const [name, entries] of cases)
+      measured.push({ name, 'longest ms': await longestBlock(entries) });
     console.table(measured);
     expect(Math.max(...measured.map((row) => row['longest ms']))).toBeLessThan(1_000);
   });

@@ -31,7 +31,12 @@ const update = async (guid: string, patch: object) =>
   contentOf(await context.service.update({ userId, guid, ...patch }, call()), updatedSchema);
 
 async function page(options: Partial<ListRequest> = {}) {
-  const answer = await context.service.list({ userId, perPage: 100, position: { from: 'page', page: 1 }, ...options });
+  const answer = await context.service.list({
+    userId,
+    perPage: 100,
+    position: { from: 'page', page: 1 },
+    ...options,
+  });
   if (answer.unchanged) throw new Error('unchanged');
   return { ...answer, items: contentOf(answer.items, subscriptionSchema.array()) };
 }
@@ -108,7 +113,12 @@ describe('the list of subscriptions', () => {
     await add(1);
     const known = await clock();
     const ask = (knownClock: string) =>
-      context.service.list({ userId, perPage: 10, position: { from: 'page', page: 1 }, knownClock });
+      context.service.list({
+        userId,
+        perPage: 10,
+        position: { from: 'page', page: 1 },
+        knownClock,
+      });
     const before = context.statements();
     expect(await ask(known)).toEqual({ unchanged: true, clock: known });
     expect(context.statements() - before).toBe(1);
@@ -144,7 +154,11 @@ describe('the list of subscriptions', () => {
     await update((await page()).items[0]!.guid, { isSubscribed: false });
     const walk = { since, total, span };
     const rest = await page({ ...walk, position: { from: 'after', id: Number(lastId) } });
-    expect(rest).toMatchObject({ items: [3, 4, 5].map((n) => ({ feed_url: feed(n) })), total: 5, more: false });
+    expect(rest).toMatchObject({
+      items: [3, 4, 5].map((n) => ({ feed_url: feed(n) })),
+      total: 5,
+      more: false,
+    });
     const back = await page({ ...walk, position: { from: 'before', id: Number(rest.firstId) } });
     expect(back).toMatchObject({ items: [1, 2].map((n) => ({ feed_url: feed(n) })), more: false });
     expect(await page({ since: rest.clock })).not.toHaveProperty('span');
@@ -169,7 +183,8 @@ describe('the list of subscriptions', () => {
         last = !writing;
         const { items, total, clock: seen } = await page({ since, perPage: 1_000 });
         const late = items.filter((item) => (item.subscription_changed ?? '') > seen);
-        if (total !== items.length || late.length > 0) torn.push({ total, length: items.length, late });
+        if (total !== items.length || late.length > 0)
+          torn.push({ total, length: items.length, late });
         for (const item of items) known.set(item.guid, String(item.is_subscribed));
         since = seen;
       }
@@ -185,7 +200,10 @@ describe('the list of subscriptions', () => {
     writing = false;
     await polling;
     expect(torn).toEqual([]);
-    const truth = (await page({ perPage: 1_000 })).items.map((item) => [item.guid, String(item.is_subscribed)]);
+    const truth = (await page({ perPage: 1_000 })).items.map((item) => [
+      item.guid,
+      String(item.is_subscribed),
+    ]);
     expect([...known].sort()).toEqual(truth.sort());
   });
 });
@@ -195,7 +213,11 @@ describe('a subscription that was merged into another', () => {
     const [a, b] = [await add(1), await add(2)];
     const since = await clock();
     const { subscription_changed: subscriptionChanged } = await update(a, { newFeedUrl: feed(2) });
-    const survivor = { feed_url: feed(2), is_subscribed: true, subscription_changed: subscriptionChanged };
+    const survivor = {
+      feed_url: feed(2),
+      is_subscribed: true,
+      subscription_changed: subscriptionChanged,
+    };
     const both = [
       { ...survivor, guid: a },
       { ...survivor, guid: b, new_guid: a, guid_changed: subscriptionChanged },
@@ -215,9 +237,15 @@ describe('a subscription that was merged into another', () => {
   it('is left out, also of the total, when its guid is the current one of its survivor', async () => {
     const [a, b] = [await add(1), await add(2)];
     const { guid_changed: guidChanged } = await update(a, { newGuid: b });
-    expect(await page()).toMatchObject({ items: [{ guid: a, new_guid: b, guid_changed: guidChanged }], total: 1 });
+    expect(await page()).toMatchObject({
+      items: [{ guid: a, new_guid: b, guid_changed: guidChanged }],
+      total: 1,
+    });
     await update(b, { newGuid: a });
-    expect(await page()).toMatchObject({ items: [{ guid: a }, { guid: b, new_guid: a }], total: 2 });
+    expect(await page()).toMatchObject({
+      items: [{ guid: a }, { guid: b, new_guid: a }],
+      total: 2,
+    });
   });
 
   it('shows the guid it had at since, and the later of the merge and the change of guid of its survivor', async () => {
@@ -228,7 +256,11 @@ describe('a subscription that was merged into another', () => {
     const d = randomUUID();
     const { guid_changed: guidChanged } = await update(a, { newGuid: d });
     expect((await list()).at(1)).toMatchObject({ guid: b, new_guid: d, guid_changed: guidChanged });
-    expect((await list(t1)).at(1)).toMatchObject({ guid: c, new_guid: d, guid_changed: guidChanged });
+    expect((await list(t1)).at(1)).toMatchObject({
+      guid: c,
+      new_guid: d,
+      guid_changed: guidChanged,
+    });
   });
 
   it('points to the last survivor of a chain of merges', async () => {
@@ -240,7 +272,9 @@ describe('a subscription that was merged into another', () => {
       [b, c],
       [c, undefined],
     ]);
-    expect(contentOf(await context.service.get({ userId, guid: a }), subscriptionSchema)).toMatchObject({
+    expect(
+      contentOf(await context.service.get({ userId, guid: a }), subscriptionSchema),
+    ).toMatchObject({
       guid: a,
       new_guid: c,
     });

@@ -44,7 +44,10 @@ interface ListRow {
 }
 
 /** Returns one page of changed subscriptions (GET /subscriptions). */
-export function listChanged(database: Database, request: ListRequest): Promise<ReplyOf<typeof listSubscriptions>> {
+export function listChanged(
+  database: Database,
+  request: ListRequest,
+): Promise<ReplyOf<typeof listSubscriptions>> {
   return listPage(database, list, request, (row: ListRow) => ({
     feed_url: row.feedUrl,
     guid: row.guid,

@@ -27,7 +27,12 @@ export interface SubscriptionRow {
 export const never = '1970-01-01T00:00:00.000000Z';
 
 /** Returns the row of a subscription that was never subscribed. */
-export function blankRow(id: number, feedUrl: string, guid: string, stamp: string): SubscriptionRow {
+export function blankRow(
+  id: number,
+  feedUrl: string,
+  guid: string,
+  stamp: string,
+): SubscriptionRow {
   return {
     id,
     feedUrl,

@@ -20,7 +20,10 @@ beforeEach(() => {
 const feed = (n: number | string) => `https://podcast.example/${n}`;
 
 async function subscribe(...entries: Entry[]) {
-  return contentOf(await context.service.subscribe({ userId, body: sentBody(entries) }, call()), subscribedSchema);
+  return contentOf(
+    await context.service.subscribe({ userId, body: sentBody(entries) }, call()),
+    subscribedSchema,
+  );
 }
 
 async function add(n: number | string, guid: string = randomUUID()): Promise<string> {
@@ -28,12 +31,16 @@ async function add(n: number | string, guid: string = randomUUID()): Promise<str
   return guid;
 }
 
-const get = async (guid: string) => contentOf(await context.service.get({ userId, guid }), subscriptionSchema);
+const get = async (guid: string) =>
+  contentOf(await context.service.get({ userId, guid }), subscriptionSchema);
 const update = async (guid: string, patch: object) =>
   contentOf(await context.service.update({ userId, guid, ...patch }, call()), updatedSchema);
 
 async function count(table: string): Promise<number> {
-  const { rows } = await context.owner.query(`SELECT count(*)::int AS n FROM ${table} WHERE user_id = $1`, [userId]);
+  const { rows } = await context.owner.query(
+    `SELECT count(*)::int AS n FROM ${table} WHERE user_id = $1`,
+    [userId],
+  );
   return (rows[0] as { n: number }).n;
 }
 
@@ -58,13 +65,19 @@ describe('POST', () => {
   it('merges what is there already into a subscription that the same request makes', async () => {
     const older = (await subscribe({ feedUrl: feed('old') })).success[0]?.guid as string;
     const guid = randomUUID();
-    const { success } = await subscribe({ feedUrl: feed('new'), guid }, { feedUrl: feed('old'), guid });
+    const { success } = await subscribe(
+      { feedUrl: feed('new'), guid },
+      { feedUrl: feed('old'), guid },
+    );
     expect(success.map((item) => item.guid)).toEqual([guid, guid]);
     expect(await get(older)).toMatchObject({ guid: older, new_guid: guid, feed_url: feed('old') });
     const buried = await add('buried');
     await context.bury(userId, buried);
     const another = randomUUID();
-    await subscribe({ feedUrl: feed('another'), guid: another }, { feedUrl: feed('another'), guid: buried });
+    await subscribe(
+      { feedUrl: feed('another'), guid: another },
+      { feedUrl: feed('another'), guid: buried },
+    );
     expect(await get(buried)).toMatchObject({ guid: buried, new_guid: another });
   });
 
@@ -90,10 +103,17 @@ describe('GET by guid', () => {
     const [a, b, c] = [await add(1), randomUUID(), randomUUID()];
     await update(a, { newGuid: b });
     const { guid_changed: guidChanged } = await update(b, { newGuid: c });
-    for (const guid of [a, b]) expect(await get(guid)).toMatchObject({ guid, new_guid: c, guid_changed: guidChanged });
+    for (const guid of [a, b])
+      expect(await get(guid)).toMatchObject({ guid, new_guid: c, guid_changed: guidChanged });
     const { guid_changed: returned } = await update(c, { newGuid: a });
-    for (const guid of [b, c]) expect(await get(guid)).toMatchObject({ guid, new_guid: a, guid_changed: returned });
-    expect(Object.keys(await get(a)).sort()).toEqual(['feed_url', 'guid', 'is_subscribed', 'subscription_changed']);
+    for (const guid of [b, c])
+      expect(await get(guid)).toMatchObject({ guid, new_guid: a, guid_changed: returned });
+    expect(Object.keys(await get(a)).sort()).toEqual([
+      'feed_url',
+      'guid',
+      'is_subscribed',
+      'subscription_changed',
+    ]);
   });
 
   it('answers by a guid that became an alias without being current, with a guid_changed', async () => {
@@ -133,7 +153,10 @@ describe('PATCH', () => {
       update(a, { newFeedUrl: feed(2) }),
     ]);
     const [byA, byB] = await Promise.all([get(a), get(b)]);
-    expect([byA.new_guid ?? byA.guid, byA.feed_url]).toEqual([byB.new_guid ?? byB.guid, byB.feed_url]);
+    expect([byA.new_guid ?? byA.guid, byA.feed_url]).toEqual([
+      byB.new_guid ?? byB.guid,
+      byB.feed_url,
+    ]);
     const { rows } = await context.owner.query(
       'SELECT count(*) FILTER (WHERE merged_into IS NULL)::int AS live FROM subscription.subscriptions WHERE user_id = $1',
       [userId],
@@ -142,7 +165,10 @@ describe('PATCH', () => {
   });
 
   it('20 times at once with another guid leaves one chain, which any of the guids leads through', async () => {
-    const [first, ...guids] = [await add(1), ...Array.from({ length: 20 }, () => randomUUID())] as const;
+    const [first, ...guids] = [
+      await add(1),
+      ...Array.from({ length: 20 }, () => randomUUID()),
+    ] as const;
     const changes = await Promise.all(guids.map((newGuid) => update(first, { newGuid })));
     const stamps = changes.map((change) => String(change.guid_changed)).sort();
     expect(new Set(stamps).size).toBe(20);
@@ -170,7 +196,11 @@ describe('PATCH', () => {
   it('makes the later of merge and guid change the guid_changed of an absorbed guid', async () => {
     const [a, b] = [await add(1), await add(2)];
     const merge = await update(a, { newFeedUrl: feed(2) });
-    expect(await get(b)).toMatchObject({ guid: b, new_guid: a, guid_changed: merge.subscription_changed });
+    expect(await get(b)).toMatchObject({
+      guid: b,
+      new_guid: a,
+      guid_changed: merge.subscription_changed,
+    });
     const { guid_changed: guidChanged } = await update(a, { newGuid: randomUUID() });
     expect(await get(b)).toMatchObject({ guid_changed: guidChanged });
   });

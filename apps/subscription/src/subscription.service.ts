@@ -21,7 +21,14 @@ import { KnownSubscriptions } from './known-subscriptions.js';
 import { MergeBudget } from './merge.budget.js';
 import { QUOTAS, type SubscriptionQuotas } from './subscription.config.js';
 import { applyBatch, judgeEntry } from './subscribe.rule.js';
-import { countStates, type Found, findByGuid, named, saveChanges, toLoaded } from './subscription.store.js';
+import {
+  countStates,
+  type Found,
+  findByGuid,
+  named,
+  saveChanges,
+  toLoaded,
+} from './subscription.store.js';
 import { listChanged } from './subscription.list.js';
 import { applyPatch } from './update.rule.js';
 
@@ -44,12 +51,19 @@ export class SubscriptionService {
 
   /** Adds a batch (POST /subscriptions). */
   @Handle(subscribe)
-  async subscribe(request: RequestOf<typeof subscribe>, context: CallContext): Promise<JsonText<Subscribed>> {
+  async subscribe(
+    request: RequestOf<typeof subscribe>,
+    context: CallContext,
+  ): Promise<JsonText<Subscribed>> {
     const { userId, body } = request;
-    const entries = body.subscriptions.map(({ feed_url: feedUrl, ...more }) => judgeEntry({ feedUrl, ...more }));
+    const entries = body.subscriptions.map(({ feed_url: feedUrl, ...more }) =>
+      judgeEntry({ feedUrl, ...more }),
+    );
     const accepted = entries.filter((entry) => entry.fault === undefined);
     const reads = named(userId, {
-      guids: accepted.flatMap(({ guid, derivedGuid }) => (guid === undefined ? derivedGuid : [guid, derivedGuid])),
+      guids: accepted.flatMap(({ guid, derivedGuid }) =>
+        guid === undefined ? derivedGuid : [guid, derivedGuid],
+      ),
       urls: accepted.map((entry) => entry.feedUrl),
       newRows: accepted.length,
       quotas: this.quotas,
@@ -71,19 +85,29 @@ export class SubscriptionService {
    * without a live subscription.
    */
   @Handle(updateSubscription)
-  async update(request: RequestOf<typeof updateSubscription>, context: CallContext): Promise<JsonText<Updated>> {
+  async update(
+    request: RequestOf<typeof updateSubscription>,
+    context: CallContext,
+  ): Promise<JsonText<Updated>> {
     const { userId, guid, ...patch } = request;
     const { newFeedUrl, newGuid, isSubscribed } = patch;
-    const timestamp = patch.timestamp === undefined ? undefined : parseTime(patch.timestamp)?.instant;
+    const timestamp =
+      patch.timestamp === undefined ? undefined : parseTime(patch.timestamp)?.instant;
     if (timestamp === undefined && patch.timestamp !== undefined) throw new Failure('invalid');
-    if ([newFeedUrl, newGuid, isSubscribed].every((value) => value === undefined)) throw new Failure('invalid');
-    if (newFeedUrl !== undefined && faultInHttpUrl(newFeedUrl) !== undefined) throw new Failure('invalid');
+    if ([newFeedUrl, newGuid, isSubscribed].every((value) => value === undefined))
+      throw new Failure('invalid');
+    if (newFeedUrl !== undefined && faultInHttpUrl(newFeedUrl) !== undefined)
+      throw new Failure('invalid');
     const urls = newFeedUrl === undefined ? [] : [newFeedUrl];
     const guids = [guid, ...(newGuid === undefined ? [] : [newGuid]), ...urls.map(podcastGuid)];
     const reads = named(userId, { guids, urls, newRows: 0, quotas: this.quotas });
     const write = { userId, smallAnswer: true, changes, reads, ...budget(context) };
     return this.database.write(write, async (transaction) => {
-      const known = new KnownSubscriptions(toLoaded(transaction.found), transaction.stamp, context.arrivedMs);
+      const known = new KnownSubscriptions(
+        toLoaded(transaction.found),
+        transaction.stamp,
+        context.arrivedMs,
+      );
       const row = known.byGuid(guid);
       if (!row || row.deleted !== null) throw new Failure('not_found');
       const answer = applyPatch(known, row, { ...patch, timestamp });

@@ -1,4 +1,12 @@
-import { type Bound, clockOfUser, type Database, instant, statement, type Transaction, unlessRefused } from '#database';
+import {
+  type Bound,
+  clockOfUser,
+  type Database,
+  instant,
+  statement,
+  type Transaction,
+  unlessRefused,
+} from '#database';
 import { type Changes, type Loaded, type Merge } from './known-subscriptions.js';
 import { mostStates } from './merge.budget.js';
 import { bounded } from './remaining.quota.js';
@@ -184,7 +192,11 @@ export async function countStates(
   userId: string,
   ids: readonly number[],
 ): Promise<Map<number, number>> {
-  const counted = await transaction.query<{ id: number; states: number }>(states, [userId, ids, mostStates + 1]);
+  const counted = await transaction.query<{ id: number; states: number }>(states, [
+    userId,
+    ids,
+    mostStates + 1,
+  ]);
   return new Map(counted.map((row) => [row.id, row.states]));
 }
 
@@ -200,12 +212,22 @@ export async function saveChanges(
   if (rounds.length > 0) transaction.alsoChanges('episodes');
   for (const round of rounds) {
     const ids = [round.map(({ from }) => from), round.map(({ into }) => into)];
-    await transaction.query(absorbStates, [userId, ...ids, transaction.stamp, quotas.QUOTA_SYNC_ID_ALIASES]);
+    await transaction.query(absorbStates, [
+      userId,
+      ...ids,
+      transaction.stamp,
+      quotas.QUOTA_SYNC_ID_ALIASES,
+    ]);
   }
   const [rows, ...names] = [changes.rows, changes.guids, changes.urls, changes.formerGuids];
   const values = [userId, JSON.stringify(rows)];
   if (names.every((set) => set.length === 0)) transaction.last(saveRows, values);
-  else transaction.last(save, [...values, ...names.map((set) => JSON.stringify(set)), transaction.stamp]);
+  else
+    transaction.last(save, [
+      ...values,
+      ...names.map((set) => JSON.stringify(set)),
+      transaction.stamp,
+    ]);
   if (changes.formerUrls.length > 0) {
     const byKey = Object.fromEntries(changes.formerUrls.map((url) => [urlKey(url), url]));
     transaction.last(keepUrls, [userId, JSON.stringify(byKey)]);
@@ -219,7 +241,11 @@ export async function saveChanges(
 }
 
 /** Returns the row that a guid names. @throws Failure `unauthorized` for a refused user. */
-export async function findByGuid(database: Database, userId: string, guid: string): Promise<NamedRow | undefined> {
+export async function findByGuid(
+  database: Database,
+  userId: string,
+  guid: string,
+): Promise<NamedRow | undefined> {
   const [row] = await database.read<NamedRow & { refused: number | null }>(byGuid, [userId, guid]);
   return unlessRefused(row).id === null ? undefined : row;
 }

@@ -1,12 +1,24 @@
 import { describe, expect, it } from 'vitest';
 import { podcastGuid } from '#contracts';
-import { changedRow, type Described, earlier, guid, now, world, worldWith } from '../testing/known.world.js';
+import {
+  changedRow,
+  type Described,
+  earlier,
+  guid,
+  now,
+  world,
+  worldWith,
+} from '../testing/known.world.js';
 import type { SubscriptionRow } from './subscription.row.js';
 import type { Remaining } from './remaining.quota.js';
 import { applyPatch } from './update.rule.js';
 
 const [A, B, C, D] = ['a', 'b', 'c', 'd'].map(guid) as [string, string, string, string];
-const [u, v, w] = ['https://u.example/feed', 'https://v.example/feed', 'https://w.example/feed'] as const;
+const [u, v, w] = [
+  'https://u.example/feed',
+  'https://v.example/feed',
+  'https://w.example/feed',
+] as const;
 const X: Described = { id: 1, urls: [u], guids: [A] };
 const Y: Described = { id: 2, urls: [v, w], guids: [B, C] };
 
@@ -23,7 +35,12 @@ describe('PATCH', () => {
   it('answers is_subscribed with subscription_changed and stamps it, also when the value is the same', () => {
     const { answer, row } = patch({ isSubscribed: true }, X);
     expect(answer).toEqual({ is_subscribed: true, subscription_changed: now });
-    expect(row).toMatchObject({ isSubscribed: true, subscriptionChanged: now, guidChanged: null, changed: now });
+    expect(row).toMatchObject({
+      isSubscribed: true,
+      subscriptionChanged: now,
+      guidChanged: null,
+      changed: now,
+    });
   });
 
   it('unsubscribes, and a deletion that is pending goes on', () => {
@@ -34,7 +51,12 @@ describe('PATCH', () => {
   it('answers new_guid with guid_changed alone and keeps the old guid as a name', () => {
     const { answer, row, known } = patch({ newGuid: D }, X);
     expect(answer).toEqual({ new_guid: D, guid_changed: now });
-    expect(row).toMatchObject({ guid: D, guidChanged: now, subscriptionChanged: earlier, changed: now });
+    expect(row).toMatchObject({
+      guid: D,
+      guidChanged: now,
+      subscriptionChanged: earlier,
+      changed: now,
+    });
     expect(known.byGuid(A)?.id).toBe(1);
     expect(known.changes().formerGuids).toEqual([[1, A]]);
   });
@@ -92,8 +114,19 @@ describe('PATCH that merges', () => {
     expect(known.changes().merges).toMatchObject([{ from: 2, into: 1 }]);
     expect([A, B, C].map((name) => known.byGuid(name)?.id)).toEqual([1, 1, 1]);
     expect([u, v, w].map((name) => known.byUrl(name)?.id)).toEqual([1, 1, 1]);
-    expect(row).toMatchObject({ guid: newGuid, feedUrl: u, guidChanged: now, subscriptionChanged: earlier });
-    expect(other).toMatchObject({ guid: B, feedUrl: v, mergedInto: 1, mergedAt: now, changed: now });
+    expect(row).toMatchObject({
+      guid: newGuid,
+      feedUrl: u,
+      guidChanged: now,
+      subscriptionChanged: earlier,
+    });
+    expect(other).toMatchObject({
+      guid: B,
+      feedUrl: v,
+      mergedInto: 1,
+      mergedAt: now,
+      changed: now,
+    });
   });
 
   it('absorbs the subscription whose current URL is sent', () => {
@@ -138,7 +171,9 @@ describe('PATCH that merges', () => {
   });
 
   it('is as is_subscribed says when that is sent', () => {
-    expect(patch({ newGuid: B, isSubscribed: false }, X, Y).row).toMatchObject({ isSubscribed: false });
+    expect(patch({ newGuid: B, isSubscribed: false }, X, Y).row).toMatchObject({
+      isSubscribed: false,
+    });
   });
 
   it('is not subscribed by a tombstone, and no tombstone itself', () => {
@@ -163,8 +198,18 @@ describe('PATCH with a timestamp', () => {
 
   it('earlier than what stands applies its other fields, and answers with what stands', () => {
     const { row, answer } = patch({ isSubscribed: false, newGuid: D, timestamp: at(9) }, standing);
-    expect(answer).toEqual({ is_subscribed: true, subscription_changed: earlier, new_guid: D, guid_changed: now });
-    expect(row).toMatchObject({ isSubscribed: true, subscribedAt: at(10), guid: D, subscriptionChanged: earlier });
+    expect(answer).toEqual({
+      is_subscribed: true,
+      subscription_changed: earlier,
+      new_guid: D,
+      guid_changed: now,
+    });
+    expect(row).toMatchObject({
+      isSubscribed: true,
+      subscribedAt: at(10),
+      guid: D,
+      subscriptionChanged: earlier,
+    });
   });
 
   it('governs nothing where is_subscribed is not sent', () => {
@@ -173,7 +218,10 @@ describe('PATCH with a timestamp', () => {
   });
 
   it('does not move the time of a DELETE while its deletion is pending', () => {
-    const { row } = patch({ isSubscribed: false, timestamp: at(20) }, { ...standing, deletionId: 7 });
+    const { row } = patch(
+      { isSubscribed: false, timestamp: at(20) },
+      { ...standing, deletionId: 7 },
+    );
     expect(row).toMatchObject({ isSubscribed: false, subscribedAt: at(10), deletionId: 7 });
   });
 
@@ -181,11 +229,17 @@ describe('PATCH with a timestamp', () => {
     [at(12), at(12)],
     [at(8), at(10)],
   ])('a merge keeps the later time of the two: %s', (subscribedAt, later) => {
-    expect(patch({ newGuid: B }, standing, { ...Y, subscribedAt }).row).toMatchObject({ subscribedAt: later });
+    expect(patch({ newGuid: B }, standing, { ...Y, subscribedAt }).row).toMatchObject({
+      subscribedAt: later,
+    });
   });
 
   it('a merge ends what is pending for either: no row names a deletion any more', () => {
-    const { row, other } = patch({ newGuid: B }, { ...standing, deletionId: 7 }, { ...Y, deletionId: 8 });
+    const { row, other } = patch(
+      { newGuid: B },
+      { ...standing, deletionId: 7 },
+      { ...Y, deletionId: 8 },
+    );
     expect([row?.deletionId, other?.deletionId]).toEqual([null, null]);
   });
 });

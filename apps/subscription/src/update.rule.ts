@@ -28,13 +28,19 @@ export function applyPatch(known: KnownSubscriptions, row: SubscriptionRow, patc
   return {
     ...(newFeedUrl !== undefined && { new_feed_url: newFeedUrl }),
     ...(isSubscribed !== undefined && { is_subscribed: row.isSubscribed }),
-    ...((newFeedUrl !== undefined || isSubscribed !== undefined) && { subscription_changed: subscriptionChanged }),
+    ...((newFeedUrl !== undefined || isSubscribed !== undefined) && {
+      subscription_changed: subscriptionChanged,
+    }),
     ...(newGuid !== undefined && { new_guid: newGuid, guid_changed: guidChanged as string }),
   };
 }
 
 /** Merges another subscription into the row, which is then subscribed if either was. */
-function absorb(known: KnownSubscriptions, row: SubscriptionRow, other: SubscriptionRow | undefined): void {
+function absorb(
+  known: KnownSubscriptions,
+  row: SubscriptionRow,
+  other: SubscriptionRow | undefined,
+): void {
   if (!other || other === row) return;
   known.merge(other, row);
   if (other.isSubscribed) row.isSubscribed = true;

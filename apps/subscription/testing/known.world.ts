@@ -44,7 +44,9 @@ export function worldWith(left: Partial<Remaining>, ...described: Described[]): 
     ...row,
   }));
   const names = <Name>(of: (subscription: Described) => Name[]) =>
-    described.flatMap((subscription) => of(subscription).map((name): [Name, number] => [name, subscription.id]));
+    described.flatMap((subscription) =>
+      of(subscription).map((name): [Name, number] => [name, subscription.id]),
+    );
   return new KnownSubscriptions(
     {
       rows,
@@ -59,7 +61,14 @@ export function worldWith(left: Partial<Remaining>, ...described: Described[]): 
       urls: names(({ urls }) => urls.map(urlKey)),
       newIds: Array.from({ length: 20 }, (_, index) => 100 + index),
       now: instantOf(Date.parse(now)),
-      left: { live: 1_000, pointers: 1_000, guidChanges: 1_000, guids: 1_000, urls: 1_000, ...left },
+      left: {
+        live: 1_000,
+        pointers: 1_000,
+        guidChanges: 1_000,
+        guids: 1_000,
+        urls: 1_000,
+        ...left,
+      },
     },
     now,
     Date.parse(now),
@@ -67,6 +76,9 @@ export function worldWith(left: Partial<Remaining>, ...described: Described[]): 
 }
 
 /** A row as the write changed it; `undefined` where it did not. */
-export function changedRow(known: KnownSubscriptions, id: number): Changes['rows'][number] | undefined {
+export function changedRow(
+  known: KnownSubscriptions,
+  id: number,
+): Changes['rows'][number] | undefined {
   return known.changes().rows.find((row) => row.id === id);
 }

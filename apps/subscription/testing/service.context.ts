@@ -24,7 +24,9 @@ const tombstone = `
   FROM clock c WHERE user_id = $1 AND merged_into IS NULL AND $2 IN (guid::text, feed_url)`;
 
 /** Builds the real module of the app. */
-export async function openService(quotas: Partial<SubscriptionQuotas> = {}): Promise<ServiceContext> {
+export async function openService(
+  quotas: Partial<SubscriptionQuotas> = {},
+): Promise<ServiceContext> {
   const fixture = new Fixture();
   const base = await fixture.database('subscription');
   const module = await fixture.module([

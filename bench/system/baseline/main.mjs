@@ -12,7 +12,13 @@ import * as subscriptions from '../../../dist/apps/subscription/src/subscription
 import { podcastGuid } from '#contracts';
 import { beginWrite, keepAnswer } from '#database';
 import { Transactions } from './transactions.mjs';
-import { episodeAnswer, episodeItem, episodeRow, subscriptionItem, subscriptionRow } from './rows.mjs';
+import {
+  episodeAnswer,
+  episodeItem,
+  episodeRow,
+  subscriptionItem,
+  subscriptionRow,
+} from './rows.mjs';
 
 const database = new Transactions(process.env.DATABASE_URL);
 const app = Fastify();
@@ -49,16 +55,26 @@ const episodeQuotas = [1_000_000, 2_000_000];
 function write(userId, reads, run, { smallAnswer = false } = {}) {
   const requestId = randomUUID();
   return database.transaction(async (query, commit) => {
-    const [begun, found] = await Promise.all([query(beginWrite, [userId, requestId, null, true, 0]), query(...reads)]);
+    const [begun, found] = await Promise.all([
+      query(beginWrite, [userId, requestId, null, true, 0]),
+      query(...reads),
+    ]);
     const { stamp } = begun.rows[0];
     const { reply, save } = await run(found.rows, stamp, query);
-    const answer = [keepAnswer, [userId, requestId, stamp, JSON.stringify({ reply }), 16 * 1_024 * 1_024]];
+    const answer = [
+      keepAnswer,
+      [userId, requestId, stamp, JSON.stringify({ reply }), 16 * 1_024 * 1_024],
+    ];
     await commit(...save, ...(smallAnswer ? [answer] : []));
     return reply;
   });
 }
 
-list('/subscriptions', { statements: subscriptionList.list, name: 'subscriptions', item: subscriptionItem });
+list('/subscriptions', {
+  statements: subscriptionList.list,
+  name: 'subscriptions',
+  item: subscriptionItem,
+});
 list('/episodes', { statements: episodes.list, name: 'episodes', item: episodeItem });
 
 app.post('/subscriptions', (request) => {
@@ -71,8 +87,14 @@ app.post('/subscriptions', (request) => {
   return write(userId, reads, (rows, stamp) => {
     const ids = rows[0].newIds;
     const made = urls.map((url, n) => subscriptionRow(ids[n], url, guids[n], stamp));
-    const names = [guids.map((guid, n) => [guid, ids[n], false, true]), keys.map((key, n) => [key, ids[n]]), []];
-    const save = [[subscriptions.save, [userId, ...[made, ...names].map((set) => JSON.stringify(set)), stamp]]];
+    const names = [
+      guids.map((guid, n) => [guid, ids[n], false, true]),
+      keys.map((key, n) => [key, ids[n]]),
+      [],
+    ];
+    const save = [
+      [subscriptions.save, [userId, ...[made, ...names].map((set) => JSON.stringify(set)), stamp]],
+    ];
     const success = made.map((row) => subscriptionItem({ ...row, newGuid: row.guid }));
     return { reply: { success, failure: [] }, save };
   });
@@ -104,7 +126,10 @@ app.post('/episodes', (request) => {
     const saved = entries.map((entry) => episodeRow(stored.get(entry.sync_id), entry, stamp));
     const byId = Object.fromEntries(saved.map((row) => [row.id, row]));
     const save = [[episodes.settle, [userId, JSON.stringify(byId), Object.keys(byId)]]];
-    return { reply: { success: saved.map((row, n) => episodeAnswer(row, entries[n])), failure: [] }, save };
+    return {
+      reply: { success: saved.map((row, n) => episodeAnswer(row, entries[n])), failure: [] },
+      save,
+    };
   });
 });
 
@@ -119,7 +144,10 @@ app.delete('/subscriptions/:guid', async (request, reply) => {
   const deletionId = await write(userId, reads, run, { smallAnswer: true });
   void cascade(userId, deletionId);
   reply.code(202);
-  return { deletion_id: deletionId, message: 'Deletion request was received and will be processed' };
+  return {
+    deletion_id: deletionId,
+    message: 'Deletion request was received and will be processed',
+  };
 });
 
 /** Runs the statements of the deletion worker's job in one transaction. */

@@ -50,7 +50,8 @@ export function episodeItem(row) {
     episode_url: row.episodeUrl,
   };
   for (const [name, wire] of names)
-    if (row[name] !== null) item[wire] = { value: row[name], timestamp: row[`${name}At`].slice(0, 16) };
+    if (row[name] !== null)
+      item[wire] = { value: row[name], timestamp: row[`${name}At`].slice(0, 16) };
   return item;
 }
 
@@ -87,6 +88,7 @@ export function episodeAnswer(row, entry) {
     episode_url: row.episode_url,
   };
   for (const [, name] of names)
-    if (row[name] !== null) item[name] = { value: row[name], timestamp: row[`${name}_at`].slice(0, 16) };
+    if (row[name] !== null)
+      item[name] = { value: row[name], timestamp: row[`${name}_at`].slice(0, 16) };
   return item;
 }

@@ -71,7 +71,10 @@ export interface NotModified {
 /** One method per operation of docs/reference/interface.md. @throws ApiError from every method. */
 export interface Api {
   /** `POST /subscriptions`: adds at most 1,000 subscriptions. */
-  addSubscriptions(entries: readonly SubscriptionEntry[], options?: WriteOptions): Promise<SubscribeAnswer>;
+  addSubscriptions(
+    entries: readonly SubscriptionEntry[],
+    options?: WriteOptions,
+  ): Promise<SubscribeAnswer>;
   /** `GET /subscriptions`: returns one page. */
   listSubscriptions(
     query: ListQuery,
@@ -79,23 +82,40 @@ export interface Api {
   ): Promise<SubscriptionPage | NotModified>;
   listSubscriptions(query?: ListQuery, options?: CallOptions): Promise<SubscriptionPage>;
   /** Yields all pages in order. */
-  subscriptions(query?: Pick<ListQuery, 'since' | 'perPage'>, options?: CallOptions): AsyncIterable<SubscriptionPage>;
+  subscriptions(
+    query?: Pick<ListQuery, 'since' | 'perPage'>,
+    options?: CallOptions,
+  ): AsyncIterable<SubscriptionPage>;
   /** `GET /subscriptions/{guid}`: returns a subscription by its current or a former guid. */
   getSubscription(guid: string, options?: CallOptions): Promise<Subscription>;
   /** `PATCH /subscriptions/{guid}` */
-  updateSubscription(guid: string, patch: SubscriptionPatch, options?: WriteOptions): Promise<UpdateAnswer>;
+  updateSubscription(
+    guid: string,
+    patch: SubscriptionPatch,
+    options?: WriteOptions,
+  ): Promise<UpdateAnswer>;
   /**
    * `DELETE /subscriptions/{guid}`.
    * @param when.timestamp time of the deletion by the listener (RFC 3339). Default: now.
    */
-  deleteSubscription(guid: string, when?: { timestamp?: string }, options?: WriteOptions): Promise<DeletionAccepted>;
+  deleteSubscription(
+    guid: string,
+    when?: { timestamp?: string },
+    options?: WriteOptions,
+  ): Promise<DeletionAccepted>;
   /** `GET /deletions/{id}` */
   getDeletion(id: number, options?: CallOptions): Promise<Deletion>;
   /** `GET /episodes`: returns one page. */
-  listEpisodes(query: ListQuery, options: ListOptions & { ifNoneMatch: string }): Promise<EpisodePage | NotModified>;
+  listEpisodes(
+    query: ListQuery,
+    options: ListOptions & { ifNoneMatch: string },
+  ): Promise<EpisodePage | NotModified>;
   listEpisodes(query?: ListQuery, options?: CallOptions): Promise<EpisodePage>;
   /** Yields all pages in order. */
-  episodes(query?: Pick<ListQuery, 'since' | 'perPage'>, options?: CallOptions): AsyncIterable<EpisodePage>;
+  episodes(
+    query?: Pick<ListQuery, 'since' | 'perPage'>,
+    options?: CallOptions,
+  ): AsyncIterable<EpisodePage>;
   /** `POST /episodes`: uploads at most 250 episodes. */
   uploadEpisodes(entries: readonly EpisodeEntry[], options?: WriteOptions): Promise<UploadAnswer>;
   /** `GET /subscriptions.opml`: returns all current subscriptions as OPML 2.0. */
@@ -110,10 +130,23 @@ export interface Api {
 
 function requestsOf(sending: Sending) {
   const read = <T>(path: string, call: CallOptions = {}) =>
-    sending.send({ method: 'GET', path, type: 'application/json', signal: call.signal }, (answer) => json<T>(answer));
+    sending.send({ method: 'GET', path, type: 'application/json', signal: call.signal }, (answer) =>
+      json<T>(answer),
+    );
 
-  const write = <T>(method: Request['method'], path: string, body: unknown, call: WriteOptions = {}) =>
-    sendText<T>(method, path, body === undefined ? undefined : JSON.stringify(body), 'application/json', call);
+  const write = <T>(
+    method: Request['method'],
+    path: string,
+    body: unknown,
+    call: WriteOptions = {},
+  ) =>
+    sendText<T>(
+      method,
+      path,
+      body === undefined ? undefined : JSON.stringify(body),
+      'application/json',
+      call,
+    );
 
   const sendText = <T>(
     method: Request['method'],
@@ -122,29 +155,63 @@ function requestsOf(sending: Sending) {
     type: string,
     { idempotencyKey = newKey(), signal }: WriteOptions,
   ) => {
-    const headers = { 'idempotency-key': idempotencyKey, ...(body !== undefined && { 'content-type': type }) };
-    return sending.send({ method, path, headers, body, type: 'application/json', signal }, (answer) => json<T>(answer));
+    const headers = {
+      'idempotency-key': idempotencyKey,
+      ...(body !== undefined && { 'content-type': type }),
+    };
+    return sending.send(
+      { method, path, headers, body, type: 'application/json', signal },
+      (answer) => json<T>(answer),
+    );
   };
 
+  return { read, write, sendText };
+}
+
+function listsOf(sending: Sending) {
   async function list<Rows extends object>(
     path: string,
     query: ListQuery = {},
     { ifNoneMatch, signal }: ListOptions = {},
   ) {
-    const headers: Record<string, string> = ifNoneMatch === undefined ? {} : { 'if-none-match': ifNoneMatch };
-    const request: Request = { method: 'GET', path: path + search(query), headers, type: 'application/json', signal };
+    const headers: Record<string, string> =
+      ifNoneMatch === undefined ? {} : { 'if-none-match': ifNoneMatch };
+    const request: Request = {
+      method: 'GET',
+      path: path + search(query),
+      headers,
+      type: 'application/json',
+      signal,
+    };
     return sending.send(request, async (answer): Promise<(Page & Rows) | NotModified> => {
       const syncTimestamp = answer.headers.get('sync-timestamp');
-      if (syncTimestamp === null) throw new ApiError('unexpected', 'The answer has no Sync-Timestamp');
+      if (syncTimestamp === null)
+        throw new ApiError('unexpected', 'The answer has no Sync-Timestamp');
       if (answer.status === 304) return { notModified: true, syncTimestamp };
-      const { per_page: perPage, ...body } = await json<Omit<Page, 'perPage'> & { per_page: number } & Rows>(answer);
+      const { per_page: perPage, ...body } = await json<
+        Omit<Page, 'perPage'> & { per_page: number } & Rows
+      >(answer);
       const etag = answer.headers.get('etag') ?? undefined;
-      return { ...(body as unknown as Page & Rows), perPage, notModified: false, syncTimestamp, ...(etag && { etag }) };
+      return {
+        ...(body as unknown as Page & Rows),
+        perPage,
+        notModified: false,
+        syncTimestamp,
+        ...(etag && { etag }),
+      };
     });
   }
 
-  async function* walk<Rows extends object>(path: string, query: ListQuery = {}, call: CallOptions = {}) {
-    for (let link: string | undefined, isFirst = true; isFirst || link !== undefined; isFirst = false) {
+  async function* walk<Rows extends object>(
+    path: string,
+    query: ListQuery = {},
+    call: CallOptions = {},
+  ) {
+    for (
+      let link: string | undefined, isFirst = true;
+      isFirst || link !== undefined;
+      isFirst = false
+    ) {
       const page = await list<Rows>(path, link === undefined ? query : { link }, call);
       if (page.notModified) return;
       yield page;
@@ -152,17 +219,23 @@ function requestsOf(sending: Sending) {
     }
   }
 
-  return { read, write, sendText, list, walk };
+  return { list, walk };
 }
 
 /** Returns a client of the interface at a base URL, for one user. */
 export function createApi(options: ApiOptions): Api {
   const sending = new Sending(options);
-  const { read, write, sendText, list, walk } = requestsOf(sending);
+  const { read, write, sendText } = requestsOf(sending);
+  const { list, walk } = listsOf(sending);
   return {
-    addSubscriptions: (subscriptions, call) => write('POST', '/subscriptions', { subscriptions }, call),
+    addSubscriptions: (subscriptions, call) =>
+      write('POST', '/subscriptions', { subscriptions }, call),
     listSubscriptions: ((query?: ListQuery, call?: ListOptions) =>
-      list<{ subscriptions: Subscription[] }>('/subscriptions', query, call)) as Api['listSubscriptions'],
+      list<{ subscriptions: Subscription[] }>(
+        '/subscriptions',
+        query,
+        call,
+      )) as Api['listSubscriptions'],
     subscriptions: (query, call) => walk('/subscriptions', query, call),
     getSubscription: (guid, call) => read(`/subscriptions/${encodeURIComponent(guid)}`, call),
     updateSubscription: (guid, patch, call) =>
@@ -177,10 +250,12 @@ export function createApi(options: ApiOptions): Api {
     episodes: (query, call) => walk('/episodes', query, call),
     uploadEpisodes: (episodes, call) => write('POST', '/episodes', { episodes }, call),
     exportOpml: ({ signal } = {}) =>
-      sending.send({ method: 'GET', path: '/subscriptions.opml', type: 'text/x-opml', signal }, (answer) =>
-        answer.text(),
+      sending.send(
+        { method: 'GET', path: '/subscriptions.opml', type: 'text/x-opml', signal },
+        (answer) => answer.text(),
       ),
-    importOpml: (opml, call = {}) => sendText('POST', '/subscriptions/opml', opml, 'text/x-opml', call),
+    importOpml: (opml, call = {}) =>
+      sendText('POST', '/subscriptions/opml', opml, 'text/x-opml', call),
     changes: ({ signal } = {}) => changes(sending, signal),
     get clockOffset() {
       return sending.clockOffset;
@@ -206,7 +281,11 @@ async function json<T>(answer: Response): Promise<T> {
  */
 function search({ since, page, perPage, link }: ListQuery): string {
   if (link !== undefined) return /\?[^#]*/.exec(link)?.[0] ?? '';
-  const fields = Object.entries({ since, page, per_page: perPage }).filter(([, value]) => value !== undefined);
-  const query = fields.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`).join('&');
+  const fields = Object.entries({ since, page, per_page: perPage }).filter(
+    ([, value]) => value !== undefined,
+  );
+  const query = fields
+    .map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`)
+    .join('&');
   return query && `?${query}`;
 }

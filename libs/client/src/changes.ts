@@ -18,7 +18,10 @@ const longestLine = 1_024;
  * @throws ApiError when the stream cannot be opened: `not_found` if the server has none,
  * `unexpected` if the platform's `fetch` cannot read a response in parts. Poll in these cases.
  */
-export async function* changes(sending: Sending, signal?: AbortSignal): AsyncGenerator<string, void, undefined> {
+export async function* changes(
+  sending: Sending,
+  signal?: AbortSignal,
+): AsyncGenerator<string, void, undefined> {
   const connection = new AbortController();
   const abort = () => connection.abort();
   signal?.addEventListener('abort', abort);
@@ -77,7 +80,10 @@ async function heard(
       () => ({ value: undefined }),
       () => ({ value: undefined }),
     );
-    const { value } = await Promise.race([reader.read().catch(() => ({ value: undefined })), nothing]);
+    const { value } = await Promise.race([
+      reader.read().catch(() => ({ value: undefined })),
+      nothing,
+    ]);
     return value;
   } finally {
     signal.removeEventListener('abort', stop);

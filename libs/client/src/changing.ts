@@ -31,7 +31,9 @@ export async function currentGuid(store: Store, guid: string): Promise<string> {
 /** Returns the guid of the subscription with the feed URL, or the guid that the server derives. */
 export async function guidOf(store: Store, feedUrl: string): Promise<string> {
   const rows = await store.list(keys.subscription(''));
-  const found = rows.map(([, row]) => row as KnownSubscription).find((row) => row.feed_url === feedUrl);
+  const found = rows
+    .map(([, row]) => row as KnownSubscription)
+    .find((row) => row.feed_url === feedUrl);
   return found?.guid ?? currentGuid(store, podcastGuid(feedUrl));
 }
 
@@ -46,7 +48,9 @@ export async function changeSubscription(
   const waiting = ((await store.get(key)) as SubscriptionChange | undefined) ?? { guid, acts: [] };
   const sent = (await sentBelow<SubscriptionChange>(store, key)).flatMap(({ acts }) => acts);
   const moment = momentAfter([...waiting.acts, ...sent], now, await metaOf(store));
-  await store.write(new Map([[key, { ...waiting, acts: neededActs([...waiting.acts, { ...act, ...moment }]) }]]));
+  await store.write(
+    new Map([[key, { ...waiting, acts: neededActs([...waiting.acts, { ...act, ...moment }]) }]]),
+  );
 }
 
 /**
@@ -76,11 +80,20 @@ export async function changeEpisode(
     facts: { ...change?.facts, ...facts, sync_id: id },
     states: { ...change?.states },
   };
-  for (const [name, value] of Object.entries(states) as [StatusName, number | boolean | undefined][]) {
+  for (const [name, value] of Object.entries(states) as [
+    StatusName,
+    number | boolean | undefined,
+  ][]) {
     if (value === undefined) continue;
-    const before = earlier.map((other) => other.states[name]).filter((state) => state !== undefined);
+    const before = earlier
+      .map((other) => other.states[name])
+      .filter((state) => state !== undefined);
     const moment = momentAfter(before, now, meta);
-    next.states[name] = { value, ...moment, after: Math.max(moment.after, shownTime(row?.[name], moment, now)) };
+    next.states[name] = {
+      value,
+      ...moment,
+      after: Math.max(moment.after, shownTime(row?.[name], moment, now)),
+    };
   }
   await store.write(new Map([[keys.episodeChange(podcast, id), next]]));
   return id;
@@ -91,7 +104,9 @@ export async function changeEpisode(
  * all data read from the server.
  */
 function momentAfter(earlier: readonly Moment[], now: number, meta: Meta): Moment {
-  const stamps = [meta.subscriptions, meta.episodes].map((stamp) => (stamp === undefined ? 0 : Date.parse(stamp)));
+  const stamps = [meta.subscriptions, meta.episodes].map((stamp) =>
+    stamp === undefined ? 0 : Date.parse(stamp),
+  );
   return {
     at: Math.max(now, ...earlier.map(({ at }) => at + 1)),
     offset: meta.offset,
@@ -104,7 +119,11 @@ function momentAfter(earlier: readonly Moment[], now: number, meta: Meta): Momen
  * status lies in the future, because a device's clock was ahead, the result is the end of its
  * minute.
  */
-function shownTime(status: { timestamp: string } | undefined, { offset, after }: Moment, now: number): number {
+function shownTime(
+  status: { timestamp: string } | undefined,
+  { offset, after }: Moment,
+  now: number,
+): number {
   if (!status) return 0;
   const begins = Date.parse(`${status.timestamp}:00.000Z`);
   return begins > Math.max(now + offset, after) ? begins + minute : begins;
@@ -115,7 +134,11 @@ export async function metaOf(store: Store): Promise<Meta> {
   return ((await store.get(keys.meta)) as Meta | undefined) ?? { offset: 0, doubt: false };
 }
 
-async function knownEpisode(store: Store, podcast: string, facts: EpisodeFacts): Promise<Episode | undefined> {
+async function knownEpisode(
+  store: Store,
+  podcast: string,
+  facts: EpisodeFacts,
+): Promise<Episode | undefined> {
   if (facts.sync_id !== undefined) {
     const row = await store.get(keys.episode(podcast, facts.sync_id));
     if (row) return row as Episode;

@@ -43,7 +43,12 @@ const codes: Readonly<Record<number, ApiErrorCode>> = {
 };
 
 /** Codes of transient errors: a retry of the same request can succeed. */
-const passing: ReadonlySet<ApiErrorCode> = new Set(['network', 'timeout', 'too_many', 'unavailable']);
+const passing: ReadonlySet<ApiErrorCode> = new Set([
+  'network',
+  'timeout',
+  'too_many',
+  'unavailable',
+]);
 
 /** A failed call, after all useful retries. */
 export class ApiError extends Error {

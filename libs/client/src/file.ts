@@ -95,10 +95,15 @@ async function locked<T>(path: string, run: () => Promise<T>): Promise<T> {
   await mkdir(dirname(path), { recursive: true });
   const mine = `${path}.${randomUUID()}`;
   const file = await open(mine, 'wx', 0o600);
-  await file.writeFile(JSON.stringify({ host: hostname(), pid: process.pid })).finally(() => file.close());
+  await file
+    .writeFile(JSON.stringify({ host: hostname(), pid: process.pid }))
+    .finally(() => file.close());
   try {
     await taken(path, mine);
-    const alive = setInterval(() => void utimes(path, new Date(), new Date()).catch(() => {}), beat);
+    const alive = setInterval(
+      () => void utimes(path, new Date(), new Date()).catch(() => {}),
+      beat,
+    );
     alive.unref();
     try {
       return await run();
@@ -132,7 +137,9 @@ async function taken(path: string, mine: string): Promise<void> {
 }
 
 async function isSameFile(one: string, other: string): Promise<boolean> {
-  const [found, expected] = await Promise.all([one, other].map((path) => stat(path, { bigint: true }).catch(absent)));
+  const [found, expected] = await Promise.all(
+    [one, other].map((path) => stat(path, { bigint: true }).catch(absent)),
+  );
   return found !== undefined && found.ino === expected?.ino;
 }
 

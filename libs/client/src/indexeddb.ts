@@ -34,7 +34,10 @@ export async function indexedDbStore(name: string): Promise<Store & { close(): v
     get: async (key) => (await db.get(table, key)) as Value | undefined,
     list: async (prefix) => {
       const reading = db.transaction(table).store;
-      const [keys, values] = await Promise.all([reading.getAllKeys(range(prefix)), reading.getAll(range(prefix))]);
+      const [keys, values] = await Promise.all([
+        reading.getAllKeys(range(prefix)),
+        reading.getAll(range(prefix)),
+      ]);
       return keys.map((key, n) => [String(key), values[n] as Value]);
     },
     write: async (writes) => {

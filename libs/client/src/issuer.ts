@@ -36,18 +36,25 @@ export async function discover(fetch: typeof globalThis.fetch, api: string): Pro
     wellKnown(base, 'oauth-protected-resource'),
   );
   const [issuer] = metadata.authorization_servers ?? [];
-  if (issuer === undefined) throw new ApiError('unexpected', 'The API does not say where people sign in');
+  if (issuer === undefined)
+    throw new ApiError('unexpected', 'The API does not say where people sign in');
   const found = await json<Issuer>(fetch, wellKnown(new URL(issuer), 'oauth-authorization-server'));
   // Secrets go to these endpoints: the issuer must match, and be as secure as the API.
   const endpoints = [found.authorization_endpoint, found.token_endpoint];
   const isSafe = endpoints.every((url) => url?.startsWith('https:') || base.protocol === 'http:');
-  if (found.issuer !== issuer || !isSafe) throw new ApiError('unexpected', `${issuer} is not a safe place to sign in`);
+  if (found.issuer !== issuer || !isSafe)
+    throw new ApiError('unexpected', `${issuer} is not a safe place to sign in`);
   return { ...found, resource: metadata.resource };
 }
 
 /** Registers an app (RFC 7591). @returns its client id. @throws ApiError, OAuthError */
-export async function register(fetch: typeof globalThis.fetch, issuer: Issuer, metadata: object): Promise<string> {
-  if (issuer.registration_endpoint === undefined) throw new ApiError('unexpected', 'The server registers no apps');
+export async function register(
+  fetch: typeof globalThis.fetch,
+  issuer: Issuer,
+  metadata: object,
+): Promise<string> {
+  if (issuer.registration_endpoint === undefined)
+    throw new ApiError('unexpected', 'The server registers no apps');
   const body = JSON.stringify({ token_endpoint_auth_method: 'none', ...metadata });
   const headers = { 'content-type': 'application/json' };
   const answer = await json<{ client_id: string }>(fetch, issuer.registration_endpoint, {
@@ -59,9 +66,17 @@ export async function register(fetch: typeof globalThis.fetch, issuer: Issuer, m
 }
 
 /** Posts a form and returns the JSON response. @throws ApiError, OAuthError */
-export function post<T>(fetch: typeof globalThis.fetch, url: string, form: Record<string, string>): Promise<T> {
+export function post<T>(
+  fetch: typeof globalThis.fetch,
+  url: string,
+  form: Record<string, string>,
+): Promise<T> {
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-  return json<T>(fetch, url, { method: 'POST', body: new URLSearchParams(form).toString(), headers });
+  return json<T>(fetch, url, {
+    method: 'POST',
+    body: new URLSearchParams(form).toString(),
+    headers,
+  });
 }
 
 /** Returns the URL of a well-known document, with or without a path (RFC 8414, 3.1). */
@@ -69,20 +84,36 @@ function wellKnown(url: URL, document: string): string {
   return `${url.origin}/.well-known/${document}${url.pathname.replace(/\/$/, '')}`;
 }
 
-async function json<T>(fetch: typeof globalThis.fetch, url: string, init: RequestInit = {}): Promise<T> {
-  const headers = { accept: 'application/json', ...(init.headers as Record<string, string> | undefined) };
+async function json<T>(
+  fetch: typeof globalThis.fetch,
+  url: string,
+  init: RequestInit = {},
+): Promise<T> {
+  const headers = {
+    accept: 'application/json',
+    ...(init.headers as Record<string, string> | undefined),
+  };
   return within(limit, undefined, async (signal) => {
-    const answer = await fetch(url, { ...init, headers, signal, redirect: 'manual', credentials: 'omit' }).catch(
-      notReached,
-    );
+    const answer = await fetch(url, {
+      ...init,
+      headers,
+      signal,
+      redirect: 'manual',
+      credentials: 'omit',
+    }).catch(notReached);
     const text = await answer.text().catch(notReached);
     const body = read(text);
     if (answer.ok && (body !== undefined || text === '')) return body as T;
-    const { error, error_description: message } = (body ?? {}) as { error?: string; error_description?: string };
+    const { error, error_description: message } = (body ?? {}) as {
+      error?: string;
+      error_description?: string;
+    };
     // A request to retry later is a transient error and not a decision.
     const isVerdict = error !== undefined && answer.status < 500 && answer.status !== 429;
-    if (isVerdict && error !== 'temporarily_unavailable') throw new OAuthError(error, message ?? error);
-    if (answer.ok) throw new ApiError('unexpected', `${url} answered something else`, { status: answer.status });
+    if (isVerdict && error !== 'temporarily_unavailable')
+      throw new OAuthError(error, message ?? error);
+    if (answer.ok)
+      throw new ApiError('unexpected', `${url} answered something else`, { status: answer.status });
     throw ApiError.of(answer);
   });
 }

@@ -70,7 +70,10 @@ export class Live {
       this.changedAt = undefined;
       this.poke?.();
     };
-    this.timer = setTimeout(send, Math.max(0, Math.min(soon.quiet, this.changedAt + soon.longest - now)));
+    this.timer = setTimeout(
+      send,
+      Math.max(0, Math.min(soon.quiet, this.changedAt + soon.longest - now)),
+    );
   }
 
   onError(listener: (error: unknown) => void): () => void {
@@ -127,7 +130,12 @@ export class Live {
   /** Returns true if the store lacks the stamp. Most stamps follow this client's own writes. */
   private async isNews(stamp: string): Promise<boolean> {
     const meta = (await this.options.store.get(keys.meta)) as Meta | undefined;
-    return !(meta?.subscriptions && meta.episodes && stamp <= meta.subscriptions && stamp <= meta.episodes);
+    return !(
+      meta?.subscriptions &&
+      meta.episodes &&
+      stamp <= meta.subscriptions &&
+      stamp <= meta.episodes
+    );
   }
 
   private failed(error: unknown): void {

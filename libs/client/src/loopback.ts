@@ -23,7 +23,10 @@ export async function signInByLoopback(signIn: SignIn, open: (url: string) => vo
     const answered = new Promise<string>((resolve, reject) => {
       server.on('request', (request, response) => {
         const isAnswer = request.url?.startsWith(`${path}?`) === true;
-        response.writeHead(isAnswer ? 200 : 404, { 'content-type': 'text/plain', connection: 'close' });
+        response.writeHead(isAnswer ? 200 : 404, {
+          'content-type': 'text/plain',
+          connection: 'close',
+        });
         response.end(isAnswer ? 'You may close this window now.\n' : 'Nothing here.\n');
         if (isAnswer) resolve(`${base}${request.url}`);
       });

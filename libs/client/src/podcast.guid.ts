@@ -25,7 +25,10 @@ function sha1(message: Uint8Array): Uint8Array {
   for (let block = 0; block < blocks; block++) {
     for (let n = 0; n < 16; n++) words[n] = view.getUint32(block * 64 + n * 4);
     for (let n = 16; n < 80; n++)
-      words[n] = rotated(at(words, n - 3) ^ at(words, n - 8) ^ at(words, n - 14) ^ at(words, n - 16), 1);
+      words[n] = rotated(
+        at(words, n - 3) ^ at(words, n - 8) ^ at(words, n - 14) ^ at(words, n - 16),
+        1,
+      );
     let [a, b, c, d, e] = [...state] as [number, number, number, number, number];
     for (let n = 0; n < 80; n++) {
       const [mixed, constant] = round(n, b, c, d);

@@ -38,7 +38,9 @@ export class Pull {
       const { doubt } = await metaOf(this.store);
       if (!doubt || (await this.counted()) || count >= mostCounts) break;
     }
-    const subscribed = done.filter(([, { kind }]) => kind === 'subscribed').flatMap(([, { changes }]) => changes);
+    const subscribed = done
+      .filter(([, { kind }]) => kind === 'subscribed')
+      .flatMap(([, { changes }]) => changes);
     for (const [, change] of subscribed) await this.resolve((change as SubscriptionChange).guid);
     if (done.length > 0) await this.write(new Map(done.map(([key]) => [key, undefined])));
   }
@@ -56,7 +58,8 @@ export class Pull {
       });
     } catch (error) {
       // The server refused the subscription, or somebody deleted it later.
-      if (!(error instanceof ApiError) || (error.code !== 'not_found' && error.code !== 'deleted')) throw error;
+      if (!(error instanceof ApiError) || (error.code !== 'not_found' && error.code !== 'deleted'))
+        throw error;
     }
   }
 
@@ -84,7 +87,10 @@ export class Pull {
     });
   }
 
-  private async applySubscription(row: Subscription, writes: Map<string, Value | undefined>): Promise<void> {
+  private async applySubscription(
+    row: Subscription,
+    writes: Map<string, Value | undefined>,
+  ): Promise<void> {
     const { guid: former, new_guid: guid = former, feed_url, is_subscribed, deleted } = row;
     if (guid !== former) await this.rename(former, guid, writes);
     writes.set(keys.alias(guid), undefined);
@@ -92,14 +98,19 @@ export class Pull {
     writes.set(keys.subscription(guid), deleted === undefined ? known : undefined);
     if (deleted === undefined) return;
     for (const [key] of await this.store.list(keys.episodesOf(guid))) writes.set(key, undefined);
-    for (const key of writes.keys()) if (key.startsWith(keys.episodesOf(guid))) writes.set(key, undefined);
+    for (const key of writes.keys())
+      if (key.startsWith(keys.episodesOf(guid))) writes.set(key, undefined);
   }
 
   /**
    * Moves stored rows and pending changes to another guid, after a change of guid or a merge. The
    * method {@link counted} detects episodes that were merged.
    */
-  private async rename(former: string, guid: string, writes: Map<string, Value | undefined>): Promise<void> {
+  private async rename(
+    former: string,
+    guid: string,
+    writes: Map<string, Value | undefined>,
+  ): Promise<void> {
     writes.set(keys.subscription(former), undefined);
     writes.set(keys.alias(former), { guid });
     const aliases = (await this.store.list(keys.alias(''))) as [string, { guid: string }][];
@@ -111,17 +122,21 @@ export class Pull {
       // A row that already exists was read later.
       if (!writes.get(moved) && !(await this.store.get(moved))) writes.set(moved, episode);
     }
-    const wanted = (await this.store.get(keys.subscriptionChange(former))) as SubscriptionChange | undefined;
+    const wanted = (await this.store.get(keys.subscriptionChange(former))) as
+      SubscriptionChange | undefined;
     if (wanted) {
       const key = keys.subscriptionChange(guid);
-      const other = ((writes.get(key) ?? (await this.store.get(key))) as SubscriptionChange | undefined) ?? wanted;
+      const other =
+        ((writes.get(key) ?? (await this.store.get(key))) as SubscriptionChange | undefined) ??
+        wanted;
       writes.set(keys.subscriptionChange(former), undefined);
       writes.set(key, { ...bothSubscriptions(other, wanted), guid });
     }
     for (const [key, value] of await this.store.list(keys.episodeChange(former, ''))) {
       const change = value as EpisodeChange;
       const moved = keys.episodeChange(guid, change.facts.sync_id);
-      const other = (writes.get(moved) ?? (await this.store.get(moved))) as EpisodeChange | undefined;
+      const other = (writes.get(moved) ?? (await this.store.get(moved))) as
+        EpisodeChange | undefined;
       writes.set(key, undefined);
       writes.set(moved, { ...(other ? bothEpisodes(other, change) : change), podcast_guid: guid });
     }
@@ -141,7 +156,8 @@ export class Pull {
   /** Stores episodes. @param some true for changes since a stamp, false for the whole list. */
   private async keep(episodes: readonly Episode[], some: boolean): Promise<void> {
     const writes = new Map<string, Value | undefined>();
-    for (const episode of episodes) writes.set(keys.episode(episode.podcast_guid, episode.sync_id), episode);
+    for (const episode of episodes)
+      writes.set(keys.episode(episode.podcast_guid, episode.sync_id), episode);
     if (some && (await this.isDoubtful(episodes)))
       writes.set(keys.meta, { ...(await metaOf(this.store)), doubt: true });
     await this.store.write(writes);
@@ -173,7 +189,10 @@ export class Pull {
    */
   private async counted(): Promise<boolean> {
     const meta = await metaOf(this.store);
-    const { total, syncTimestamp } = await this.api.listEpisodes({ perPage: 1 }, { signal: this.signal });
+    const { total, syncTimestamp } = await this.api.listEpisodes(
+      { perPage: 1 },
+      { signal: this.signal },
+    );
     if (syncTimestamp !== meta.subscriptions || syncTimestamp !== meta.episodes) return false;
     if ((await this.store.list('episode/')).length === total) {
       await this.setMeta({ doubt: false });
@@ -188,12 +207,14 @@ export class Pull {
     let stamp: string | undefined;
     for await (const page of this.api.episodes({ perPage }, { signal: this.signal })) {
       stamp ??= page.syncTimestamp;
-      for (const { podcast_guid, sync_id } of page.episodes) listed.add(keys.episode(podcast_guid, sync_id));
+      for (const { podcast_guid, sync_id } of page.episodes)
+        listed.add(keys.episode(podcast_guid, sync_id));
       await this.store.alone('state', () => this.keep(page.episodes, false));
     }
     await this.store.alone('state', async () => {
       const writes = new Map<string, Value | undefined>();
-      for (const [key] of await this.store.list('episode/')) if (!listed.has(key)) writes.set(key, undefined);
+      for (const [key] of await this.store.list('episode/'))
+        if (!listed.has(key)) writes.set(key, undefined);
       const meta = await metaOf(this.store);
       // Stored subscriptions can lack a deletion that happened during the read.
       writes.set(keys.meta, { ...meta, episodes: stamp, doubt: stamp !== meta.subscriptions });
@@ -214,5 +235,7 @@ export class Pull {
 
 /** Returns true if the server may have merged the episodes. Both can also continue to exist. */
 function mayBeOne(one: Episode, other: Episode): boolean {
-  return isSame(one, other) || (one.enclosure_url !== '' && one.enclosure_url === other.enclosure_url);
+  return (
+    isSame(one, other) || (one.enclosure_url !== '' && one.enclosure_url === other.enclosure_url)
+  );
 }

@@ -81,11 +81,14 @@ export class Push {
       if (!(error instanceof ApiError)) throw error;
       const isRefused = error.code === 'invalid' || error.code === 'too_large';
       // The subscription no longer exists, so there is nothing left to do.
-      const isMoot = error.code === 'not_found' && (batch.kind === 'unsubscribed' || batch.kind === 'deleted');
+      const isMoot =
+        error.code === 'not_found' && (batch.kind === 'unsubscribed' || batch.kind === 'deleted');
       if (error.status === 500) await this.store.alone('state', () => this.countFault(batch));
       if (!isRefused && !isMoot) throw error;
-      if (!isMoot && batch.changes.length > 1) return this.store.alone('state', () => this.split(batch));
-      if (!isMoot) failures = batch.changes.map(([, change]) => failureOf(change, error.code, error.message));
+      if (!isMoot && batch.changes.length > 1)
+        return this.store.alone('state', () => this.split(batch));
+      if (!isMoot)
+        failures = batch.changes.map(([, change]) => failureOf(change, error.code, error.message));
     }
     // Reported before the batch is removed: after a crash here the failure is reported twice.
     for (const failure of failures) this.onFailure(failure);
@@ -105,10 +108,18 @@ export class Push {
    *
    * @returns the rejected changes, and the changes to send again.
    */
-  private async sent({ kind, changes, body, key }: Batch): Promise<[SyncFailure[], Batch['changes']]> {
+  private async sent({
+    kind,
+    changes,
+    body,
+    key,
+  }: Batch): Promise<[SyncFailure[], Batch['changes']]> {
     const options = { idempotencyKey: key, signal: this.signal };
     if (kind === 'episodes') {
-      const { success, failure } = await this.api.uploadEpisodes(JSON.parse(body) as EpisodeEntry[], options);
+      const { success, failure } = await this.api.uploadEpisodes(
+        JSON.parse(body) as EpisodeEntry[],
+        options,
+      );
       const failures: SyncFailure[] = [];
       const again: Batch['changes'] = [];
       for (const { temporary_id, code, message } of failure) {
@@ -121,9 +132,14 @@ export class Push {
       return [failures, again];
     }
     if (kind === 'subscribed') {
-      const { failure } = await this.api.addSubscriptions(JSON.parse(body) as SubscriptionEntry[], options);
+      const { failure } = await this.api.addSubscriptions(
+        JSON.parse(body) as SubscriptionEntry[],
+        options,
+      );
       const verdicts = failure.map(({ feed_url, code, message }) => {
-        const change = changes.find(([, other]) => 'acts' in other && other.acts[0]?.feed_url === feed_url)?.[1];
+        const change = changes.find(
+          ([, other]) => 'acts' in other && other.acts[0]?.feed_url === feed_url,
+        )?.[1];
         return change && failureOf(change, code, message);
       });
       return [verdicts.filter((verdict) => verdict !== undefined), []];
@@ -145,7 +161,10 @@ export class Push {
     const changes: Batch['changes'] = [];
     const entries: object[] = [];
     const writes = new Map<string, Value | undefined>();
-    for (let bytes = 0; entries.length < Math.min(mostEntries[kind], most, waiting.length) && bytes < mostBytes;) {
+    for (
+      let bytes = 0;
+      entries.length < Math.min(mostEntries[kind], most, waiting.length) && bytes < mostBytes;
+    ) {
       const [key, change] = waiting[entries.length] as Batch['changes'][number];
       const entry = entryOf(change, entries.length, (moment) => timeOf(moment, now, offset));
       const [first, rest] = 'acts' in change ? parted(change) : [change, undefined];
@@ -156,7 +175,9 @@ export class Push {
       bytes += 3 * JSON.stringify(entry).length;
     }
     if (changes.length === 0) return undefined;
-    const body = JSON.stringify(kind === 'unsubscribed' || kind === 'deleted' ? entries[0] : entries);
+    const body = JSON.stringify(
+      kind === 'unsubscribed' || kind === 'deleted' ? entries[0] : entries,
+    );
     const batch: Batch = { key: newKey(), kind, changes, body, faults: 0 };
     await this.store.write(writes.set(keys.batch, batch));
     return batch;
@@ -164,16 +185,24 @@ export class Push {
 
   /** Returns the next changes to send, of one kind. Changes with server faults go last, singly. */
   private async next(): Promise<[kind: Batch['kind'], changes: Batch['changes']]> {
-    const subscriptions = (await this.store.list('change/subscription/')) as [string, SubscriptionChange][];
+    const subscriptions = (await this.store.list('change/subscription/')) as [
+      string,
+      SubscriptionChange,
+    ][];
     const states = (await this.store.list('change/episode/')) as [string, EpisodeChange][];
-    const begins = (change: SubscriptionChange, kind: Batch['kind']) => change.acts[0]?.kind === kind;
-    const missing = new Set(subscriptions.flatMap(([, change]) => (begins(change, 'subscribed') ? change.guid : [])));
+    const begins = (change: SubscriptionChange, kind: Batch['kind']) =>
+      change.acts[0]?.kind === kind;
+    const missing = new Set(
+      subscriptions.flatMap(([, change]) => (begins(change, 'subscribed') ? change.guid : [])),
+    );
     const changesOf = (kind: Batch['kind']): Batch['changes'] =>
       kind === 'episodes'
         ? states.filter(([, { podcast_guid }]) => !missing.has(podcast_guid))
         : subscriptions.filter(([, change]) => begins(change, kind));
     const all = kinds.map((kind) => [kind, changesOf(kind)] as const);
-    const least = Math.min(...all.flatMap(([, changes]) => changes.map(([, { held = 0 }]) => held)));
+    const least = Math.min(
+      ...all.flatMap(([, changes]) => changes.map(([, { held = 0 }]) => held)),
+    );
     for (const [kind, changes] of all) {
       const next = changes.filter(([, { held = 0 }]) => held === least);
       if (next.length > 0) return [kind, least === 0 ? next : next.slice(0, 1)];
@@ -188,9 +217,12 @@ export class Push {
   private async countFault(batch: Batch): Promise<void> {
     const [[, { held = 0 }]] = batch.changes as [Batch['changes'][number]];
     const faults = batch.faults + 1;
-    if (faults < mostFaults && held === 0) return this.store.write(new Map([[keys.batch, { ...batch, faults }]]));
+    if (faults < mostFaults && held === 0)
+      return this.store.write(new Map([[keys.batch, { ...batch, faults }]]));
     if (batch.changes.length > 1) return this.split(batch);
-    const writes = await this.waiting(batch.changes.map(([key, change]) => [key, { ...change, held: held + 1 }]));
+    const writes = await this.waiting(
+      batch.changes.map(([key, change]) => [key, { ...change, held: held + 1 }]),
+    );
     await this.store.write(writes.set(keys.batch, undefined));
   }
 
@@ -228,13 +260,24 @@ export class Push {
 }
 
 /** Returns the first act of a change, which is sent, and the change that stays pending. */
-function parted({ held, acts, ...change }: SubscriptionChange): [SubscriptionChange, SubscriptionChange | undefined] {
+function parted({
+  held,
+  acts,
+  ...change
+}: SubscriptionChange): [SubscriptionChange, SubscriptionChange | undefined] {
   const [first, rest] = [acts.slice(0, 1), acts.slice(1)];
-  return [{ ...change, held: held ?? 0, acts: first }, rest.length > 0 ? { ...change, acts: rest } : undefined];
+  return [
+    { ...change, held: held ?? 0, acts: first },
+    rest.length > 0 ? { ...change, acts: rest } : undefined,
+  ];
 }
 
 /** Returns the request entry of a change. @param time converts a moment to server time in ms. */
-function entryOf(change: SubscriptionChange | EpisodeChange, place: number, time: (moment: Moment) => number): object {
+function entryOf(
+  change: SubscriptionChange | EpisodeChange,
+  place: number,
+  time: (moment: Moment) => number,
+): object {
   const timestamp = (moment: Moment) => new Date(time(moment)).toISOString();
   if ('acts' in change) {
     const [act] = change.acts as [SubscriptionChange['acts'][number]];
@@ -255,6 +298,18 @@ function failureOf(
   message: string,
 ): SyncFailure {
   if ('acts' in change)
-    return { kind: 'subscription', code, message, podcast: change.guid, feed_url: change.acts[0]?.feed_url ?? '' };
-  return { kind: 'episode', code, message, podcast: change.podcast_guid, episode: change.facts.sync_id };
+    return {
+      kind: 'subscription',
+      code,
+      message,
+      podcast: change.guid,
+      feed_url: change.acts[0]?.feed_url ?? '',
+    };
+  return {
+    kind: 'episode',
+    code,
+    message,
+    podcast: change.podcast_guid,
+    episode: change.facts.sync_id,
+  };
 }

@@ -7,21 +7,66 @@ describe('the time of a change', () => {
   const done = seen + 10_000;
   const now = seen + 60_000;
 
-  it.each<[string, { at: number; offset: number; after: number }, offsetNow: number, expected: number]>([
+  it.each<
+    [string, { at: number; offset: number; after: number }, offsetNow: number, expected: number]
+  >([
     ['a clock that is right', { at: done, offset: 0, after: seen }, 0, done],
     ['a clock that was always wrong', { at: done - day, offset: 0, after: seen }, day, done],
-    ['a clock that was behind and is right now', { at: done - day, offset: day, after: seen }, 0, done],
-    ['a clock that was ahead and is right now', { at: done + day, offset: -day, after: seen }, 0, done],
-    ['a clock that was put right before the change', { at: done, offset: day, after: seen }, 0, done],
-    ['a clock that was behind by an unknown time', { at: done - day, offset: 0, after: seen }, 0, seen + 1],
-    ['a clock that was ahead by an unknown time', { at: done + day, offset: 0, after: seen }, 0, now],
-    ['a value of a device that is ahead', { at: done, offset: 0, after: now + 5_000 }, 0, now + 5_001],
-  ])('of %s', (_name, moment, offset, expected) => expect(timeOf(moment, now - offset, offset)).toBe(expected));
+    [
+      'a clock that was behind and is right now',
+      { at: done - day, offset: day, after: seen },
+      0,
+      done,
+    ],
+    [
+      'a clock that was ahead and is right now',
+      { at: done + day, offset: -day, after: seen },
+      0,
+      done,
+    ],
+    [
+      'a clock that was put right before the change',
+      { at: done, offset: day, after: seen },
+      0,
+      done,
+    ],
+    [
+      'a clock that was behind by an unknown time',
+      { at: done - day, offset: 0, after: seen },
+      0,
+      seen + 1,
+    ],
+    [
+      'a clock that was ahead by an unknown time',
+      { at: done + day, offset: 0, after: seen },
+      0,
+      now,
+    ],
+    [
+      'a value of a device that is ahead',
+      { at: done, offset: 0, after: now + 5_000 },
+      0,
+      now + 5_001,
+    ],
+  ])('of %s', (_name, moment, offset, expected) =>
+    expect(timeOf(moment, now - offset, offset)).toBe(expected),
+  );
 });
 
 describe('what has to be sent of the acts of a listener', () => {
-  const act = (kind: Act['kind']) => (at: number) => ({ kind, at, offset: 0, after: 0, feed_url: '', declared: false });
-  const [subscribed, unsubscribed, deleted] = [act('subscribed'), act('unsubscribed'), act('deleted')];
+  const act = (kind: Act['kind']) => (at: number) => ({
+    kind,
+    at,
+    offset: 0,
+    after: 0,
+    feed_url: '',
+    declared: false,
+  });
+  const [subscribed, unsubscribed, deleted] = [
+    act('subscribed'),
+    act('unsubscribed'),
+    act('deleted'),
+  ];
 
   it.each<[string, Act[], Act[]]>([
     [
@@ -30,8 +75,16 @@ describe('what has to be sent of the acts of a listener', () => {
       [subscribed(3), unsubscribed(4)],
     ],
     ['nothing that they took back', [unsubscribed(1), deleted(2), subscribed(3)], [subscribed(3)]],
-    ['a deletion, which unsubscribing does not take back', [deleted(1), unsubscribed(2)], [deleted(2)]],
+    [
+      'a deletion, which unsubscribing does not take back',
+      [deleted(1), unsubscribed(2)],
+      [deleted(2)],
+    ],
     ['a deletion in place of unsubscribing', [unsubscribed(1), deleted(2)], [deleted(2)]],
-    ['all by its time and not by its place', [unsubscribed(2), subscribed(1)], [subscribed(1), unsubscribed(2)]],
+    [
+      'all by its time and not by its place',
+      [unsubscribed(2), subscribed(1)],
+      [subscribed(1), unsubscribed(2)],
+    ],
   ])('is %s', (_name, acts, expected) => expect(neededActs(acts)).toEqual(expected));
 });

@@ -129,14 +129,20 @@ export function neededActs(acts: readonly Act[]): Act[] {
 }
 
 /** Merges two changes of one subscription. */
-export function bothSubscriptions(one: SubscriptionChange, other: SubscriptionChange): SubscriptionChange {
+export function bothSubscriptions(
+  one: SubscriptionChange,
+  other: SubscriptionChange,
+): SubscriptionChange {
   return { ...one, ...other, acts: neededActs([...one.acts, ...other.acts]) };
 }
 
 /** Merges two changes of one episode: the later value of each field wins. */
 export function bothEpisodes(one: EpisodeChange, other: EpisodeChange): EpisodeChange {
   const states = { ...one.states };
-  for (const [name, state] of Object.entries(other.states) as [StatusName, Moment & { value: number }][]) {
+  for (const [name, state] of Object.entries(other.states) as [
+    StatusName,
+    Moment & { value: number },
+  ][]) {
     if (state.at >= (states[name]?.at ?? -Infinity)) states[name] = state;
   }
   return {

@@ -67,7 +67,12 @@ export class Sending {
           return await read(answer).catch(notReached);
         });
       } catch (error) {
-        if (!(error instanceof ApiError) || !error.isPassing || retry >= retries || request.signal?.aborted)
+        if (
+          !(error instanceof ApiError) ||
+          !error.isPassing ||
+          retry >= retries ||
+          request.signal?.aborted
+        )
           throw error;
         const { retryAfter = 0 } = error;
         if (retryAfter > longestRetryAfter) throw error;
@@ -97,7 +102,9 @@ export class Sending {
     if (type.startsWith(request.type)) return answer;
     await discard(answer);
     // A captive portal answers any request with its own page.
-    throw new ApiError('unexpected', `Expected ${request.type}, got ${type || 'no type'}`, { status: answer.status });
+    throw new ApiError('unexpected', `Expected ${request.type}, got ${type || 'no type'}`, {
+      status: answer.status,
+    });
   }
 
   /**
@@ -144,12 +151,14 @@ export class Sending {
     const offset = date + 500 - (started + now) / 2;
     const doubt = 2_000 + Math.abs(now - started) / 2;
     // A corrected clock runs behind the server's rather than ahead: no change is in the future.
-    if (Math.abs(offset - this.clockOffset) > doubt) this.clockOffset = Math.abs(offset) > doubt ? date - now : 0;
+    if (Math.abs(offset - this.clockOffset) > doubt)
+      this.clockOffset = Math.abs(offset) > doubt ? date - now : 0;
   }
 
   /** Returns a token after one was rejected. Concurrent rejections share one renewal. */
   private async renewed(refused: string): Promise<string> {
-    if (this.renewal?.refused !== refused) this.renewal = { refused, token: this.newToken(refused) };
+    if (this.renewal?.refused !== refused)
+      this.renewal = { refused, token: this.newToken(refused) };
     const { renewal } = this;
     try {
       return await renewal.token;
@@ -185,7 +194,10 @@ export async function within<T>(
       inner.abort();
     };
   });
-  const timer = setTimeout(() => end(new ApiError('timeout', `No answer within ${milliseconds} ms`)), milliseconds);
+  const timer = setTimeout(
+    () => end(new ApiError('timeout', `No answer within ${milliseconds} ms`)),
+    milliseconds,
+  );
   const abort = () => outer && end(abortError(outer));
   outer?.addEventListener('abort', abort);
   try {
@@ -214,9 +226,13 @@ export function pause(milliseconds: number, signal?: AbortSignal): Promise<void>
 
 function abortError(signal: AbortSignal): ApiError {
   const isLate = (signal.reason as { name?: unknown } | undefined)?.name === 'TimeoutError';
-  return new ApiError(isLate ? 'timeout' : 'aborted', isLate ? 'The deadline has passed' : 'The call was aborted', {
-    cause: signal.reason,
-  });
+  return new ApiError(
+    isLate ? 'timeout' : 'aborted',
+    isLate ? 'The deadline has passed' : 'The call was aborted',
+    {
+      cause: signal.reason,
+    },
+  );
 }
 
 /** Turns an error of `fetch` or of reading a body into a network failure. @throws ApiError */
@@ -231,7 +247,12 @@ function lacksScope(answer: Response): boolean {
 }
 
 /** Codes that only the server itself can decide: a change rejected with one is never sent again. */
-const verdicts: ReadonlySet<ApiErrorCode> = new Set(['not_found', 'invalid', 'deleted', 'too_large']);
+const verdicts: ReadonlySet<ApiErrorCode> = new Set([
+  'not_found',
+  'invalid',
+  'deleted',
+  'too_large',
+]);
 
 /** Returns the error of a response. Without the interface's error body it comes from a proxy. */
 async function errorOf(answer: Response): Promise<ApiError> {
@@ -243,7 +264,9 @@ async function errorOf(answer: Response): Promise<ApiError> {
   }
   const body: unknown = await answer.json().catch(() => undefined);
   const isOurs = (body as { code?: unknown } | null | undefined)?.code === String(status);
-  return isOurs ? error : new ApiError('unexpected', `Something in front of the server answered ${status}`, { status });
+  return isOurs
+    ? error
+    : new ApiError('unexpected', `Something in front of the server answered ${status}`, { status });
 }
 
 /** Cancels the body, which frees the connection. */

@@ -76,7 +76,8 @@ export class SignIn {
 
   /** Returns the access token, for {@link createApi}. @throws ApiError `unauthorized` */
   readonly token = async ({ refused }: { refused?: string } = {}): Promise<string> => {
-    const isGood = (tokens: Tokens) => tokens.access !== refused && tokens.expires - margin > this.clock();
+    const isGood = (tokens: Tokens) =>
+      tokens.access !== refused && tokens.expires - margin > this.clock();
     const kept = await this.kept();
     if (isGood(kept)) return kept.access;
     return this.options.store.alone('token', async () => {
@@ -137,7 +138,11 @@ export class SignIn {
     const begun = (await this.options.store.get(begunKey)) as Begun | undefined;
     const issuer = await this.found();
     // Rejects forged redirects (login CSRF).
-    if (!begun || answer.get('state') !== begun.state || (answer.get('iss') ?? issuer.issuer) !== issuer.issuer)
+    if (
+      !begun ||
+      answer.get('state') !== begun.state ||
+      (answer.get('iss') ?? issuer.issuer) !== issuer.issuer
+    )
       throw new OAuthError('invalid_state', 'This is no answer to what was asked');
     await this.options.store.write(new Map([[begunKey, undefined]]));
     const error = answer.get('error');
@@ -155,24 +160,37 @@ export class SignIn {
    * @throws OAuthError `access_denied`, `expired_token`.
    * @throws ApiError
    */
-  async device(show: (code: DeviceCode) => void, { signal }: { signal?: AbortSignal } = {}): Promise<void> {
+  async device(
+    show: (code: DeviceCode) => void,
+    { signal }: { signal?: AbortSignal } = {},
+  ): Promise<void> {
     const issuer = await this.found();
     const endpoint = issuer.device_authorization_endpoint;
     if (endpoint === undefined) throw new ApiError('unexpected', 'The server takes no devices');
-    const client_id = await this.knownClient(issuer, 'device', { grant_types: [deviceGrant, 'refresh_token'] });
+    const client_id = await this.knownClient(issuer, 'device', {
+      grant_types: [deviceGrant, 'refresh_token'],
+    });
     const { scope = wholeScope } = this.options;
     type Answer = DeviceCode & { device_code: string; interval?: number };
-    const begun = await post<Answer>(this.fetch, endpoint, { client_id, scope, resource: issuer.resource });
+    const begun = await post<Answer>(this.fetch, endpoint, {
+      client_id,
+      scope,
+      resource: issuer.resource,
+    });
     show(begun);
     const form = { grant_type: deviceGrant, device_code: begun.device_code, client_id };
     for (let { interval = 5 } = begun; ;) {
       await pause(interval * 1_000, signal);
       try {
-        return await this.keep(await post<TokenAnswer>(this.fetch, issuer.token_endpoint, form), client_id);
+        return await this.keep(
+          await post<TokenAnswer>(this.fetch, issuer.token_endpoint, form),
+          client_id,
+        );
       } catch (error) {
         if (error instanceof OAuthError && error.error === 'slow_down') interval += 5;
         else if (error instanceof ApiError && error.isPassing) interval += 1;
-        else if (!(error instanceof OAuthError) || error.error !== 'authorization_pending') throw error;
+        else if (!(error instanceof OAuthError) || error.error !== 'authorization_pending')
+          throw error;
       }
     }
   }
@@ -183,7 +201,8 @@ export class SignIn {
     await this.options.store.write(new Map([[tokensKey, undefined]]));
     if (tokens?.refresh === undefined) return;
     const { revocation_endpoint: endpoint } = await this.found();
-    if (endpoint !== undefined) await post(this.fetch, endpoint, { token: tokens.refresh, client_id: tokens.clientId });
+    if (endpoint !== undefined)
+      await post(this.fetch, endpoint, { token: tokens.refresh, client_id: tokens.clientId });
   }
 
   private async kept(): Promise<Tokens> {
@@ -195,7 +214,8 @@ export class SignIn {
   private async renewed({ refresh, clientId: client_id }: Tokens): Promise<string> {
     const issuer = await this.found();
     try {
-      if (refresh === undefined) throw new OAuthError('invalid_grant', 'The access can not be renewed');
+      if (refresh === undefined)
+        throw new OAuthError('invalid_grant', 'The access can not be renewed');
       const form = { grant_type: 'refresh_token', refresh_token: refresh, client_id };
       const answer = await post<TokenAnswer>(this.fetch, issuer.token_endpoint, form);
       await this.keep({ refresh_token: refresh, ...answer }, client_id);
@@ -221,7 +241,10 @@ export class SignIn {
     const key = `${registrationKey}${encodeURIComponent(`${issuer.issuer} ${purpose}`)}`;
     const kept = (await this.options.store.get(key)) as string | undefined;
     if (kept !== undefined && (await this.isKnown(issuer, kept))) return kept;
-    const id = await register(this.fetch, issuer, { client_name: this.options.clientName, ...metadata });
+    const id = await register(this.fetch, issuer, {
+      client_name: this.options.clientName,
+      ...metadata,
+    });
     await this.options.store.write(new Map([[key, id]]));
     return id;
   }
@@ -232,7 +255,9 @@ export class SignIn {
    */
   private async isKnown(issuer: Issuer, client_id: string): Promise<boolean> {
     const form = { grant_type: 'refresh_token', refresh_token: 'none', client_id };
-    const error: unknown = await post(this.fetch, issuer.token_endpoint, form).catch((failure: unknown) => failure);
+    const error: unknown = await post(this.fetch, issuer.token_endpoint, form).catch(
+      (failure: unknown) => failure,
+    );
     if (error instanceof ApiError) throw error;
     return !(error instanceof OAuthError && error.error === 'invalid_client');
   }

@@ -78,7 +78,8 @@ export class SyncClient {
       const known = shown.get(guid);
       const is_subscribed = kind === 'subscribed';
       if (kind === 'deleted') shown.delete(guid);
-      else if (known || is_subscribed) shown.set(guid, { feed_url, ...known, guid, is_subscribed, pending: true });
+      else if (known || is_subscribed)
+        shown.set(guid, { feed_url, ...known, guid, is_subscribed, pending: true });
     }
     return [...shown.values()];
   }
@@ -86,17 +87,19 @@ export class SyncClient {
   /** Returns all episodes with a state, of one podcast or of all, with pending changes applied. */
   async episodes(podcast?: string): Promise<LocalEpisode[]> {
     const guid = podcast === undefined ? undefined : await currentGuid(this.store, podcast);
-    const rows = (await this.store.list(guid === undefined ? 'episode/' : keys.episodesOf(guid))) as [
-      string,
-      Episode,
-    ][];
-    const shown = new Map<string, LocalEpisode>(rows.map(([key, row]) => [key, { ...row, pending: false }]));
+    const rows = (await this.store.list(
+      guid === undefined ? 'episode/' : keys.episodesOf(guid),
+    )) as [string, Episode][];
+    const shown = new Map<string, LocalEpisode>(
+      rows.map(([key, row]) => [key, { ...row, pending: false }]),
+    );
     const { offset } = await metaOf(this.store);
     const own = new Map<string, EpisodeChange>();
     for (const change of await this.waiting<EpisodeChange>('change/episode/')) {
       const podcast_guid = await currentGuid(this.store, change.podcast_guid);
       if (guid !== undefined && podcast_guid !== guid) continue;
-      const same = ([, row]: [string, LocalEpisode]) => row.podcast_guid === podcast_guid && isSame(row, change.facts);
+      const same = ([, row]: [string, LocalEpisode]) =>
+        row.podcast_guid === podcast_guid && isSame(row, change.facts);
       let key = keys.episode(podcast_guid, change.facts.sync_id);
       if (!shown.has(key)) key = [...shown].find(same)?.[0] ?? key;
       const { sync_id } = shown.get(key) ?? change.facts;
@@ -106,10 +109,16 @@ export class SyncClient {
         const time = new Date(timeOf(state, this.clock(), offset));
         return [name, { value: state.value, timestamp: time.toISOString().slice(0, 16) }];
       });
-      const local = { ...change.facts, ...shown.get(key), ...(Object.fromEntries(states) as Statuses) };
+      const local = {
+        ...change.facts,
+        ...shown.get(key),
+        ...(Object.fromEntries(states) as Statuses),
+      };
       shown.set(key, { ...local, podcast_guid, sync_id, pending: true });
     }
-    const ends = new Map((await this.acts()).map(([podcast_guid, { kind }]) => [podcast_guid, kind]));
+    const ends = new Map(
+      (await this.acts()).map(([podcast_guid, { kind }]) => [podcast_guid, kind]),
+    );
     return [...shown.values()].filter(({ podcast_guid }) => ends.get(podcast_guid) !== 'deleted');
   }
 
@@ -178,7 +187,9 @@ export class SyncClient {
       const pull = new Pull(this.api, this.store, signal);
       await pull.run();
       this.changed();
-      const push = new Push(this.api, this.store, this.clock, signal, (failure) => this.failed(failure));
+      const push = new Push(this.api, this.store, this.clock, signal, (failure) =>
+        this.failed(failure),
+      );
       if (!(await push.run()) && !(await this.isUnread())) return;
       await pull.run();
       this.changed();

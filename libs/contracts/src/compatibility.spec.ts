@@ -12,18 +12,24 @@ const messages: Record<string, Parts> = Object.fromEntries([
   ...Object.values(contracts)
     .filter((value) => value !== null && typeof value === 'object' && 'pattern' in value)
     .map(({ pattern, request, reply }) => [pattern, { request, reply }] as [string, Parts]),
-  ['queue.deletion', { job: contracts.deletionQueue.job, erasure: contracts.deletionQueue.erasure }],
+  [
+    'queue.deletion',
+    { job: contracts.deletionQueue.job, erasure: contracts.deletionQueue.erasure },
+  ],
   ['events', { entry: contracts.eventStream.entry, hints: contracts.eventHints.message }],
   ['failure', { failure: contracts.failureSchema }],
 ]);
 
 const folder = fileURLToPath(new URL('../messages', import.meta.url));
-const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
+const { version } = JSON.parse(
+  readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'),
+) as {
   version: string;
 };
 const fileOf = (release: string, name: string) => `${folder}/${release}/${name}.json`;
 const read = (file: string) => JSON.parse(readFileSync(file, 'utf8')) as Record<string, Recorded>;
-const recordAll = (parts: Parts) => Object.fromEntries(Object.entries(parts).map(([part, of]) => [part, record(of)]));
+const recordAll = (parts: Parts) =>
+  Object.fromEntries(Object.entries(parts).map(([part, of]) => [part, record(of)]));
 
 // TEST_RECORD=1 records the messages of this build under its version.
 if (process.env.TEST_RECORD) {
@@ -34,16 +40,24 @@ if (process.env.TEST_RECORD) {
 
 const releases = readdirSync(folder);
 const recorded = releases.flatMap((release) =>
-  readdirSync(`${folder}/${release}`).map((file) => ({ release, name: file.replace(/\.json$/, '') })),
+  readdirSync(`${folder}/${release}`).map((file) => ({
+    release,
+    name: file.replace(/\.json$/, ''),
+  })),
 );
 
 describe('the messages', () => {
   it.each(recorded)('$name: this build and $release understand each other', ({ release, name }) => {
     const problems = Object.entries(read(fileOf(release, name))).flatMap(([part, then]) => {
       const now = messages[name]?.[part];
-      return now ? breaks(then, now).map((problem) => `${part}: ${problem}`) : [`${part}: is not there any more`];
+      return now
+        ? breaks(then, now).map((problem) => `${part}: ${problem}`)
+        : [`${part}: is not there any more`];
     });
-    expect(problems, `${name} breaks processes of ${release} (docs/design/teams.md, "A message changes")`).toEqual([]);
+    expect(
+      problems,
+      `${name} breaks processes of ${release} (docs/design/teams.md, "A message changes")`,
+    ).toEqual([]);
   });
 
   it.each(Object.keys(messages))('%s is recorded as this version writes and reads it', (name) => {
@@ -56,26 +70,65 @@ describe('the messages', () => {
 });
 
 describe('a change that breaks the other release is reported', () => {
-  const then = z.object({ guid: z.guid(), title: z.string().optional(), status: z.enum(['PENDING', 'SUCCESS']) });
+  const then = z.object({
+    guid: z.guid(),
+    title: z.string().optional(),
+    status: z.enum(['PENDING', 'SUCCESS']),
+  });
   const status = then.shape.status;
 
   it.each([
-    ['a field that is needed and was not there', then.extend({ url: z.string() }), /refuses what it was sent.*url: /],
-    ['a field that may be left out and was needed', then.partial({ guid: true }), /sends: .*property 'guid'/],
-    ['a field that is needed and could be left out', then.required({ title: true }), /refuses what .*title: /],
+    [
+      'a field that is needed and was not there',
+      then.extend({ url: z.string() }),
+      /refuses what it was sent.*url: /,
+    ],
+    [
+      'a field that may be left out and was needed',
+      then.partial({ guid: true }),
+      /sends: .*property 'guid'/,
+    ],
+    [
+      'a field that is needed and could be left out',
+      then.required({ title: true }),
+      /refuses what .*title: /,
+    ],
     ['a field that is gone', then.omit({ title: true }), /drops or changes .*title/],
-    ['a field of another name', then.omit({ guid: true }).extend({ id: z.guid() }), /refuses what .*id: /],
-    ['a field of another type', then.extend({ title: z.int().optional() }), /refuses what .*title: /],
-    ['a field that takes less', then.extend({ title: z.string().min(1).optional() }), /refuses what .*title: /],
-    ['a new value', then.extend({ status: z.enum([...status.options, 'FAILURE']) }), /sends: .*status must be equal/],
-    ['a value that is gone', then.extend({ status: status.exclude(['PENDING']) }), /refuses what .*status: /],
+    [
+      'a field of another name',
+      then.omit({ guid: true }).extend({ id: z.guid() }),
+      /refuses what .*id: /,
+    ],
+    [
+      'a field of another type',
+      then.extend({ title: z.int().optional() }),
+      /refuses what .*title: /,
+    ],
+    [
+      'a field that takes less',
+      then.extend({ title: z.string().min(1).optional() }),
+      /refuses what .*title: /,
+    ],
+    [
+      'a new value',
+      then.extend({ status: z.enum([...status.options, 'FAILURE']) }),
+      /sends: .*status must be equal/,
+    ],
+    [
+      'a value that is gone',
+      then.extend({ status: status.exclude(['PENDING']) }),
+      /refuses what .*status: /,
+    ],
   ])('%s', (_change, now, problem) => {
     expect(breaks(record(then), now).join('\n')).toMatch(problem);
   });
 
   it.each([
     ['that is a reply', (of: z.ZodType) => contracts.jsonOf(of)],
-    ['that is a field of a reply', (of: z.ZodType) => z.object({ more: z.boolean(), items: contracts.jsonOf(of) })],
+    [
+      'that is a field of a reply',
+      (of: z.ZodType) => z.object({ more: z.boolean(), items: contracts.jsonOf(of) }),
+    ],
     [
       'that is a field of one variant of a reply',
       (of: z.ZodType) =>
@@ -87,11 +140,15 @@ describe('a change that breaks the other release is reported', () => {
   ])('in a text %s as well', (_where, reply) => {
     const release = record(reply(then));
     expect(breaks(release, reply(then))).toEqual([]);
-    expect(breaks(release, reply(then.omit({ title: true }))).join('\n')).toMatch(/drops or changes/);
+    expect(breaks(release, reply(then.omit({ title: true }))).join('\n')).toMatch(
+      /drops or changes/,
+    );
   });
 
   it('a value that becomes a text of its own', () => {
-    expect(breaks(record(then), contracts.jsonOf(then)).join('\n')).toBe('as a text travels: (all); then: nothing');
+    expect(breaks(record(then), contracts.jsonOf(then)).join('\n')).toBe(
+      'as a text travels: (all); then: nothing',
+    );
   });
 
   it('and a new field that may be left out is no such change', () => {

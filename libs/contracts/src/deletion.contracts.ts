@@ -25,7 +25,11 @@ export const readDeletion = rpc({
 export const listDeletions = rpc({
   pattern: 'deletion.list',
   write: false,
-  request: z.object({ userId: z.guid(), after: z.int().min(0), perPage: z.int().min(1).max(1_000) }),
+  request: z.object({
+    userId: z.guid(),
+    after: z.int().min(0),
+    perPage: z.int().min(1).max(1_000),
+  }),
   reply: z.object({
     deletions: z.array(
       z.object({

@@ -32,7 +32,8 @@ export const listEpisodes = rpc({
 export const mostActions = 250;
 
 /** A status and its client's time (full RFC 3339). Without a time, the time of arrival counts. */
-const acted = <Value extends z.ZodType>(value: Value) => z.object({ value, at: z.string().optional() }).optional();
+const acted = <Value extends z.ZodType>(value: Value) =>
+  z.object({ value, at: z.string().optional() }).optional();
 const statuses = z.object({
   playbackPosition: acted(z.number().min(0)),
   playedStatus: acted(z.boolean()),

@@ -43,7 +43,10 @@ const unknownDate = '1970-01-01T00:00:00.000Z';
  *
  * @param faultIn returns the error of a text, as the message after the field's name.
  */
-function identifying(faultIn: (text: string) => string | undefined, code?: EntryFailureCode): Read<string> {
+function identifying(
+  faultIn: (text: string) => string | undefined,
+  code?: EntryFailureCode,
+): Read<string> {
   return (sent) => {
     if (typeof sent !== 'string') return new Fault(' is not a string');
     const text = sent.trim();
@@ -63,7 +66,8 @@ const enclosureUrl = identifying((sent) => {
 }, 'invalid_url');
 
 // An invalid descriptive field is ignored, so that the state of the episode is still stored.
-const title: Read<string> = (sent) => (typeof sent === 'string' ? keptTitle(sent) || undefined : undefined);
+const title: Read<string> = (sent) =>
+  typeof sent === 'string' ? keptTitle(sent) || undefined : undefined;
 
 const publishDate: Read<string> = (sent) => {
   const read = typeof sent === 'string' ? parseTime(sent) : undefined;
@@ -76,19 +80,24 @@ const episodeUrl: Read<string> = (sent) => {
   return faultInSpacedUrl(read) === undefined ? read : undefined;
 };
 
-const duration: Read<number> = (sent) => (Number.isFinite(sent) && (sent as number) > 0 ? (sent as number) : undefined);
+const duration: Read<number> = (sent) =>
+  Number.isFinite(sent) && (sent as number) > 0 ? (sent as number) : undefined;
 
 const temporaryId: Read<string | number> = (sent) => {
   if (typeof sent === 'number' && Number.isFinite(sent)) return sent;
   if (typeof sent !== 'string') return new Fault(' is neither a string nor a number');
-  return Buffer.byteLength(sent) > nameLimit ? new Fault(` is longer than ${nameLimit} bytes`) : sent;
+  return Buffer.byteLength(sent) > nameLimit
+    ? new Fault(` is longer than ${nameLimit} bytes`)
+    : sent;
 };
 
 const shownTime = z
   .string()
   .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d$/)
   .describe('UTC to the minute, `YYYY-MM-DDThh:mm`.');
-const sentTime = z.string().describe("The client's time of the change: RFC 3339, or `YYYY-MM-DDThh:mm` in UTC.");
+const sentTime = z
+  .string()
+  .describe("The client's time of the change: RFC 3339, or `YYYY-MM-DDThh:mm` in UTC.");
 
 /** Creates a kind of status. @param noun the name of its value, for messages. */
 function kindOfStatus<Value extends Status['value']>(
@@ -102,11 +111,16 @@ function kindOfStatus<Value extends Status['value']>(
     // A status without a value is ignored.
     if (sentValue === undefined || sentValue === null) return undefined;
     const at = typeof timestamp === 'string' ? parseStatusTime(timestamp) : undefined;
-    if (!at) return new Fault(': the timestamp is not a date and time (RFC 3339 or YYYY-MM-DDThh:mm)');
+    if (!at)
+      return new Fault(': the timestamp is not a date and time (RFC 3339 or YYYY-MM-DDThh:mm)');
     const { success, data } = value.safeParse(sentValue);
     if (!success) return new Fault(`: the value is not ${noun}`);
     // Adding zero turns the JSON number -0 into 0.
-    return { value: typeof data === 'number' ? data + 0 : data, at: at.instant, minuteForm: at.minuteForm };
+    return {
+      value: typeof data === 'number' ? data + 0 : data,
+      at: at.instant,
+      minuteForm: at.minuteForm,
+    };
   };
   return {
     columnType,
@@ -137,8 +151,16 @@ const urlOrNone = z.string().describe('A URL, or empty where it is not known.');
  * one from a client.
  */
 const metadata = {
-  episodeGuid: { sent: episodeGuid, unknown: '' as string, shown: z.string().describe('Empty where it is not known.') },
-  title: { sent: title, unknown: '' as string, shown: z.string().describe('Empty where it is not known.') },
+  episodeGuid: {
+    sent: episodeGuid,
+    unknown: '' as string,
+    shown: z.string().describe('Empty where it is not known.'),
+  },
+  title: {
+    sent: title,
+    unknown: '' as string,
+    shown: z.string().describe('Empty where it is not known.'),
+  },
   publishDate: {
     sent: publishDate,
     unknown: unknownDate as string,
@@ -172,7 +194,12 @@ export const statusNames = Object.keys(episodeStatuses) as StatusName[];
 const identifierNames = Object.keys(identifiers) as (keyof typeof identifiers)[];
 /** The metadata of an episode without any. These values match no others. */
 export const unknownMetadata = pluck(metadata, 'unknown');
-export const entryNames: readonly EntryName[] = [...identifierNames, ...metadataNames, ...statusNames, 'temporaryId'];
+export const entryNames: readonly EntryName[] = [
+  ...identifierNames,
+  ...metadataNames,
+  ...statusNames,
+  'temporaryId',
+];
 
 type SnakeCase<Name extends string> = Name extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
@@ -183,7 +210,10 @@ export const wireNames = Object.fromEntries(
   entryNames.map((name) => [name, name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)]),
 ) as { [Name in EntryName]: SnakeCase<Name> };
 
-function pluck<Table extends object, Part extends keyof Table[keyof Table]>(table: Table, part: Part) {
+function pluck<Table extends object, Part extends keyof Table[keyof Table]>(
+  table: Table,
+  part: Part,
+) {
   const fields = Object.entries(table as Record<string, Table[keyof Table]>);
   return Object.fromEntries(fields.map(([name, field]) => [name, field[part]])) as {
     [Name in keyof Table]: Table[Name][Part];
@@ -192,8 +222,13 @@ function pluck<Table extends object, Part extends keyof Table[keyof Table]>(tabl
 
 /** Returns fields under their names in HTTP. */
 function onTheWire<Table extends object>(table: Table) {
-  const fields = Object.entries(table).map(([name, field]) => [wireNames[name as EntryName], field]);
-  return Object.fromEntries(fields) as { [Name in keyof Table & string as SnakeCase<Name>]: Table[Name] };
+  const fields = Object.entries(table).map(([name, field]) => [
+    wireNames[name as EntryName],
+    field,
+  ]);
+  return Object.fromEntries(fields) as {
+    [Name in keyof Table & string as SnakeCase<Name>]: Table[Name];
+  };
 }
 
 /** A valid, normalised entry of POST /episodes, with the sent metadata and statuses only. */
@@ -214,7 +249,12 @@ export interface EntryFault {
 
 /** Returns the validators of some fields, with their names in HTTP. */
 function readers(fields: Record<string, Read<unknown>>, part?: 'metadata' | 'statuses') {
-  return Object.entries(fields).map(([name, read]) => ({ part, name, wireName: wireNames[name as EntryName], read }));
+  return Object.entries(fields).map(([name, read]) => ({
+    part,
+    name,
+    wireName: wireNames[name as EntryName],
+    read,
+  }));
 }
 
 const entryReaders = [
@@ -241,7 +281,8 @@ export function readEntry(sent: Readonly<Record<string, unknown>>): EpisodeEntry
     const value = sent[wireName];
     if (value === undefined || value === null) continue;
     const result = read(value);
-    if (result instanceof Fault) return { field: wireName, code: result.code, message: `${wireName}${result.words}` };
+    if (result instanceof Fault)
+      return { field: wireName, code: result.code, message: `${wireName}${result.words}` };
     const target: object = part ? entry[part] : entry;
     if (result !== undefined) (target as Record<string, unknown>)[name] = result;
   }
@@ -256,7 +297,11 @@ export function isJsonObject(value: unknown): value is Record<string, unknown> {
 /** An episode in answers. */
 export const episodeSchema = z
   .object(
-    onTheWire({ ...pluck(identifiers, 'shown'), ...pluck(metadata, 'shown'), ...pluck(episodeStatuses, 'shown') }),
+    onTheWire({
+      ...pluck(identifiers, 'shown'),
+      ...pluck(metadata, 'shown'),
+      ...pluck(episodeStatuses, 'shown'),
+    }),
   )
   .meta({ id: 'Episode' });
 export type Episode = z.output<typeof episodeSchema>;
@@ -283,7 +328,9 @@ export const echoLimits = {
 /** The answer of POST /episodes: successes and failures per entry. */
 export const uploadedSchema = z
   .object({
-    success: z.array(episodeSchema.extend({ temporary_id: shownTemporaryId }).meta({ id: 'UploadedEpisode' })),
+    success: z.array(
+      episodeSchema.extend({ temporary_id: shownTemporaryId }).meta({ id: 'UploadedEpisode' }),
+    ),
     failure: z.array(
       z.object({
         podcast_guid: z.string().optional(),

@@ -1,7 +1,14 @@
 import { z } from 'zod';
 
 /** Codes of all failures of a call. The gateway maps them to HTTP in one table (http/errors.ts). */
-export const failureCodes = ['invalid', 'unauthorized', 'not_found', 'gone', 'unavailable', 'internal'] as const;
+export const failureCodes = [
+  'invalid',
+  'unauthorized',
+  'not_found',
+  'gone',
+  'unavailable',
+  'internal',
+] as const;
 export type FailureCode = (typeof failureCodes)[number];
 
 /** The form of a failure in messages. */

@@ -2,9 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { faultInHttpUrl, faultInSpacedUrl, faultInText, noProtocol } from './feed.url.js';
 
 describe('faultInHttpUrl', () => {
-  it.each(['https://podnews.net/rss', 'HTTP://Example.com', 'http://[::1]:80/a?b#c', 'https://user:pw@host/ä'])(
-    'accepts an absolute http or https URL with a host: %s',
-    (url) => expect(faultInHttpUrl(url)).toBeUndefined(),
+  it.each([
+    'https://podnews.net/rss',
+    'HTTP://Example.com',
+    'http://[::1]:80/a?b#c',
+    'https://user:pw@host/ä',
+  ])('accepts an absolute http or https URL with a host: %s', (url) =>
+    expect(faultInHttpUrl(url)).toBeUndefined(),
   );
 
   it.each(['podnews.net/rss', '//podnews.net/rss', 'example.com:8080/feed', '', '/feed', 'a'])(
@@ -26,7 +30,9 @@ describe('faultInHttpUrl', () => {
     ['https://host/\0', 'NUL'],
     ['https://host/\ud800', 'Unicode'],
     [`https://host/${'x'.repeat(4_096)}`, 'longer than 4096'],
-  ])('says what else is wrong: %j %s', (url, words) => expect(faultInHttpUrl(url)).toContain(words));
+  ])('says what else is wrong: %j %s', (url, words) =>
+    expect(faultInHttpUrl(url)).toContain(words),
+  );
 
   it('says the same of a URL however many were looked at before', () => {
     // V8 compiles the path after many calls, which changes the results of URL.canParse of Node 20.
@@ -44,8 +50,9 @@ describe('faultInHttpUrl', () => {
 });
 
 describe('faultInSpacedUrl', () => {
-  it.each(['https://host/a b.mp3', 'https://host/a\u00a0b', 'https://host/?q=a b'])('keeps spaces: %j', (url) =>
-    expect(faultInSpacedUrl(url)).toBeUndefined(),
+  it.each(['https://host/a b.mp3', 'https://host/a\u00a0b', 'https://host/?q=a b'])(
+    'keeps spaces: %j',
+    (url) => expect(faultInSpacedUrl(url)).toBeUndefined(),
   );
 
   it.each([
@@ -54,7 +61,9 @@ describe('faultInSpacedUrl', () => {
     ['https://host/a\nb', 'control character'],
     ['https://host/\ud800', 'Unicode'],
     ['host/a b', noProtocol],
-  ])('finds every other fault: %j %s', (url, words) => expect(faultInSpacedUrl(url)).toContain(words));
+  ])('finds every other fault: %j %s', (url, words) =>
+    expect(faultInSpacedUrl(url)).toContain(words),
+  );
 });
 
 describe('faultInText', () => {

@@ -44,7 +44,9 @@ export function uuidOf(bytes: Uint8Array, version: 4 | 5): string {
 /** Returns why Postgres or JSON can't store a text, for clients. @param limit bytes of UTF-8. */
 export function faultInText(text: string, limit: number): string | undefined {
   // A UTF-16 unit takes one to three bytes of UTF-8.
-  const isLong = text.length > limit || (text.length * 3 > limit && new TextEncoder().encode(text).length > limit);
+  const isLong =
+    text.length > limit ||
+    (text.length * 3 > limit && new TextEncoder().encode(text).length > limit);
   if (isLong) return `is longer than ${limit} bytes`;
   if (text.includes('\0')) return 'contains a NUL character';
   if (/\p{Surrogate}/u.test(text)) return 'is not valid Unicode';

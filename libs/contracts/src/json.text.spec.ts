@@ -29,7 +29,11 @@ describe('a JSON text', () => {
   );
 
   it('can be put together of parts, each as it is', () => {
-    const whole = JsonText.concat('{"title":"ä","items":', JsonText.from(Buffer.from('["😀", 1.0]')), '}');
+    const whole = JsonText.concat(
+      '{"title":"ä","items":',
+      JsonText.from(Buffer.from('["😀", 1.0]')),
+      '}',
+    );
     expect(String(whole)).toBe('{"title":"ä","items":["😀", 1.0]}');
     expect(String(JsonText.concat('[', JsonText.of(1), ']'))).toBe('[1]');
   });
@@ -43,9 +47,12 @@ describe('a part of a reply that is one', () => {
     expect(part.parse(text)).toBe(text);
   });
 
-  it.each([{ title: 'a value' }, '{"title":"a string"}', undefined, null])('is nothing else: %j', (value) => {
-    expect(part.safeParse(value).success).toBe(false);
-  });
+  it.each([{ title: 'a value' }, '{"title":"a string"}', undefined, null])(
+    'is nothing else: %j',
+    (value) => {
+      expect(part.safeParse(value).success).toBe(false);
+    },
+  );
 
   it('says what the text holds', () => {
     expect(part.content.parse(JsonText.of({ title: 't' }).parse())).toEqual({ title: 't' });

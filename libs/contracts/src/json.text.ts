@@ -22,7 +22,9 @@ export class JsonText<Value = unknown> {
 
   static concat(...parts: (string | JsonText)[]): JsonText {
     const texts = parts.map((part) => (typeof part === 'string' ? part : part.text));
-    return new JsonText(Buffer.concat(texts.map((text) => (typeof text === 'string' ? Buffer.from(text) : text))));
+    return new JsonText(
+      Buffer.concat(texts.map((text) => (typeof text === 'string' ? Buffer.from(text) : text))),
+    );
   }
 
   parse(): Value {

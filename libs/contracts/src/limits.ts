@@ -8,4 +8,9 @@ export const chunkLimits = { entries: 1_000, bytes: 1_024 * 1_024 } as const;
 export const defaultAnswerBytes = 4 * 1_024 * 1_024;
 
 /** Limits of settings: characters of a key, keys and bytes of JSON per scope, bytes per user. */
-export const settingLimits = { key: 255, keys: 500, scopeBytes: 65_536, userBytes: 4 * 1_048_576 } as const;
+export const settingLimits = {
+  key: 255,
+  keys: 500,
+  scopeBytes: 65_536,
+  userBytes: 4 * 1_048_576,
+} as const;

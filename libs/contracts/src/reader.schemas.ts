@@ -9,4 +9,8 @@ export const readerSchema = z.object({
 });
 
 /** The start of an answer's next page; opaque to callers. */
-export const furtherSchema = z.object({ after: z.int(), since: z.int().min(0), first: z.boolean() });
+export const furtherSchema = z.object({
+  after: z.int(),
+  since: z.int().min(0),
+  first: z.boolean(),
+});

@@ -15,7 +15,9 @@ export const subscriptionSchema = z
     guid: guid.describe('Unique identifier of the subscription.'),
     is_subscribed: z.boolean(),
     subscription_changed: stamp.optional(),
-    new_guid: guid.optional().describe('Replacement identifier, present when the guid was changed.'),
+    new_guid: guid
+      .optional()
+      .describe('Replacement identifier, present when the guid was changed.'),
     guid_changed: stamp.optional(),
     deleted: stamp.optional().describe('Present when the subscription has been deleted.'),
   })
@@ -41,11 +43,20 @@ export const entryFailureCode = z.enum(entryFailureCodes);
 /** The answer of POST /subscriptions: successes and failures per entry. */
 export const subscribedSchema = z
   .object({
-    success: z.array(z.object({ feed_url: url, guid, is_subscribed: z.literal(true), subscription_changed: stamp })),
+    success: z.array(
+      z.object({
+        feed_url: url,
+        guid,
+        is_subscribed: z.literal(true),
+        subscription_changed: stamp,
+      }),
+    ),
     failure: z.array(
       z.object({
         feed_url: z.string(),
-        guid: guid.optional().describe('With `feed_url_taken` the guid of the subscription that has the URL.'),
+        guid: guid
+          .optional()
+          .describe('With `feed_url_taken` the guid of the subscription that has the URL.'),
         code: entryFailureCode,
         message: z.string(),
       }),
@@ -56,7 +67,12 @@ export type Subscribed = z.output<typeof subscribedSchema>;
 
 /** The answer of POST /subscriptions/opml. */
 export const importedSchema = subscribedSchema
-  .extend({ skipped: z.int().min(0).describe('How many entries of the document name no feed to subscribe to.') })
+  .extend({
+    skipped: z
+      .int()
+      .min(0)
+      .describe('How many entries of the document name no feed to subscribe to.'),
+  })
   .meta({ id: 'ImportAnswer' });
 
 /** The answer of PATCH /subscriptions/{guid}: the fields that were sent, and their stamps. */

@@ -14,7 +14,11 @@ export const subscribe = rpc({
     /** The body as sent. An entry without `feed_url` makes the whole body invalid. */
     body: z.object({
       subscriptions: z.array(
-        z.object({ feed_url: z.string(), guid: z.unknown().optional(), timestamp: z.unknown().optional() }),
+        z.object({
+          feed_url: z.string(),
+          guid: z.unknown().optional(),
+          timestamp: z.unknown().optional(),
+        }),
       ),
     }),
   }),

@@ -1,7 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { faultInText } from './feed.url.js';
-import { countedTime, guidSchema, isSuperseded, keptTitle, parseStatusTime, parseTime, toStamp } from './values.js';
+import {
+  countedTime,
+  guidSchema,
+  isSuperseded,
+  keptTitle,
+  parseStatusTime,
+  parseTime,
+  toStamp,
+} from './values.js';
 
 describe('keptTitle', () => {
   it.each([
@@ -87,24 +95,42 @@ describe('parseTime', () => {
   });
 
   it('takes the dates and times that a calendar has, with any offset, and no others', () => {
-    const part = (most: number) => fc.integer({ min: 0, max: most }).map((n) => String(n).padStart(2, '0'));
+    const part = (most: number) =>
+      fc.integer({ min: 0, max: most }).map((n) => String(n).padStart(2, '0'));
     const year = fc.integer({ min: 0, max: 9_999 }).map((n) => String(n).padStart(4, '0'));
-    const offset = fc.oneof(fc.constant('Z'), fc.tuple(fc.constantFrom('+', '-'), part(25), part(61)));
+    const offset = fc.oneof(
+      fc.constant('Z'),
+      fc.tuple(fc.constantFrom('+', '-'), part(25), part(61)),
+    );
     fc.assert(
-      fc.property(year, part(13), part(32), part(25), part(61), part(61), offset, (y, mo, d, h, mi, s, zone) => {
-        const [sign, hours, minutes] = zone === 'Z' ? ['+', '00', '00'] : zone;
-        const day = new Date(0);
-        day.setUTCFullYear(Number(y), Number(mo) - 1, Number(d));
-        const isDay = day.getUTCMonth() === Number(mo) - 1 && day.getUTCDate() === Number(d);
-        const isTime =
-          Number(h) < 24 && Number(mi) < 60 && Number(s) < 61 && Number(hours) < 24 && Number(minutes) < 60;
-        const away = (Number(hours) * 60 + Number(minutes)) * (sign === '-' ? -1 : 1);
-        const seconds = (Number(h) * 60 + Number(mi) - away) * 60 + Number(s);
-        const iso = isDay && isTime ? new Date(day.getTime() + seconds * 1_000).toISOString() : '';
-        const expected = /^(?!0000)\d{4}-/.test(iso) ? `${iso.slice(0, 19)}.000000Z` : undefined;
-        const text = `${y}-${mo}-${d}T${h}:${mi}:${s}${zone === 'Z' ? zone : `${sign}${hours}:${minutes}`}`;
-        expect(parseTime(text)?.instant).toBe(expected);
-      }),
+      fc.property(
+        year,
+        part(13),
+        part(32),
+        part(25),
+        part(61),
+        part(61),
+        offset,
+        (y, mo, d, h, mi, s, zone) => {
+          const [sign, hours, minutes] = zone === 'Z' ? ['+', '00', '00'] : zone;
+          const day = new Date(0);
+          day.setUTCFullYear(Number(y), Number(mo) - 1, Number(d));
+          const isDay = day.getUTCMonth() === Number(mo) - 1 && day.getUTCDate() === Number(d);
+          const isTime =
+            Number(h) < 24 &&
+            Number(mi) < 60 &&
+            Number(s) < 61 &&
+            Number(hours) < 24 &&
+            Number(minutes) < 60;
+          const away = (Number(hours) * 60 + Number(minutes)) * (sign === '-' ? -1 : 1);
+          const seconds = (Number(h) * 60 + Number(mi) - away) * 60 + Number(s);
+          const iso =
+            isDay && isTime ? new Date(day.getTime() + seconds * 1_000).toISOString() : '';
+          const expected = /^(?!0000)\d{4}-/.test(iso) ? `${iso.slice(0, 19)}.000000Z` : undefined;
+          const text = `${y}-${mo}-${d}T${h}:${mi}:${s}${zone === 'Z' ? zone : `${sign}${hours}:${minutes}`}`;
+          expect(parseTime(text)?.instant).toBe(expected);
+        },
+      ),
       { numRuns: 2_000 },
     );
   });
@@ -112,7 +138,10 @@ describe('parseTime', () => {
 
 describe('parseStatusTime', () => {
   it('reads the minute form as UTC and remembers the form', () => {
-    expect(parseStatusTime('2023-02-23T14:05')).toEqual({ instant: '2023-02-23T14:05:00.000000Z', minuteForm: true });
+    expect(parseStatusTime('2023-02-23T14:05')).toEqual({
+      instant: '2023-02-23T14:05:00.000000Z',
+      minuteForm: true,
+    });
     expect(parseStatusTime('2023-02-23T14:05:00Z')?.minuteForm).toBe(false);
     expect(parseStatusTime('2023-02-23 14:05:00z')).toEqual({
       instant: '2023-02-23T14:05:00.000000Z',
@@ -120,14 +149,17 @@ describe('parseStatusTime', () => {
     });
   });
 
-  it.each(['2023-02-30T14:05', '2023-02-23T14:60', '2023-02-23', 'now', ''])('refuses what is no time: "%s"', (text) =>
-    expect(parseStatusTime(text)).toBeUndefined(),
+  it.each(['2023-02-30T14:05', '2023-02-23T14:60', '2023-02-23', 'now', ''])(
+    'refuses what is no time: "%s"',
+    (text) => expect(parseStatusTime(text)).toBeUndefined(),
   );
 });
 
 describe('toStamp', () => {
   it('cuts to milliseconds and never rounds', () => {
-    expect(toStamp({ instant: '2023-02-23T14:00:00.123999Z', minuteForm: false })).toBe('2023-02-23T14:00:00.123Z');
+    expect(toStamp({ instant: '2023-02-23T14:00:00.123999Z', minuteForm: false })).toBe(
+      '2023-02-23T14:00:00.123Z',
+    );
   });
 });
 
@@ -135,8 +167,9 @@ describe('a change that ends a subscription', () => {
   const at = '2026-01-15T00:10:00.000000Z';
   const standing = (isSubscribed: boolean) => ({ isSubscribed, subscribedAt: at });
 
-  it.each([true, false])('without a time is newer than all that stands: subscribed %s', (isSubscribed) =>
-    expect(isSuperseded(standing(isSubscribed), false, undefined)).toBe(false),
+  it.each([true, false])(
+    'without a time is newer than all that stands: subscribed %s',
+    (isSubscribed) => expect(isSuperseded(standing(isSubscribed), false, undefined)).toBe(false),
   );
 
   it.each([
@@ -145,8 +178,9 @@ describe('a change that ends a subscription', () => {
     ['2026-01-15T00:10:00.000000Z', true, true],
     ['2026-01-15T00:10:00.000000Z', false, false],
     ['2026-01-15T00:10:00.000001Z', true, false],
-  ])('of %s, where subscribed %s stands, is superseded: %s; of equal times subscribed wins', (time, value, is) =>
-    expect(isSuperseded(standing(value), false, time)).toBe(is),
+  ])(
+    'of %s, where subscribed %s stands, is superseded: %s; of equal times subscribed wins',
+    (time, value, is) => expect(isSuperseded(standing(value), false, time)).toBe(is),
   );
 
   it('while one that subscribes is superseded by a later time alone', () => {
@@ -163,7 +197,8 @@ describe('a time of a client', () => {
     ['2026-01-15T00:05:00.000000Z', '2026-01-15T00:05:00.000000Z', false],
     ['2026-01-15T00:05:00.000001Z', '2026-01-15T00:00:00.000000Z', true],
     ['0001-01-01T00:00:00.000000Z', '0001-01-01T00:00:00.000000Z', false],
-  ])('%s counts as %s: more than 5 minutes ahead of the arrival is the arrival', (sent, at, clamped) =>
-    expect(countedTime(sent, arrivedMs)).toEqual({ at, clamped }),
+  ])(
+    '%s counts as %s: more than 5 minutes ahead of the arrival is the arrival',
+    (sent, at, clamped) => expect(countedTime(sent, arrivedMs)).toEqual({ at, clamped }),
   );
 });

@@ -35,8 +35,10 @@ export function parseTime(text: string): ClientTime | undefined {
   if (!match) return undefined;
   const [, fraction = '', sign, offsetHour = '00', offsetMinute = '00'] = match;
   const second = digits(text, 17);
-  if (Number(offsetHour) > 23 || Number(offsetMinute) > 59 || second > 60 || !exists(text)) return undefined;
-  const offset = (Number(offsetHour) * 60 + Number(offsetMinute)) * (sign === '-' ? -60_000 : 60_000);
+  if (Number(offsetHour) > 23 || Number(offsetMinute) > 59 || second > 60 || !exists(text))
+    return undefined;
+  const offset =
+    (Number(offsetHour) * 60 + Number(offsetMinute)) * (sign === '-' ? -60_000 : 60_000);
   const isUtc = offset === 0 && second < 60;
   const whole = isUtc ? `${text.slice(0, 10)}T${text.slice(11, 19)}` : inUtc(text, second, offset);
   if (whole === undefined || whole.startsWith('0000')) return undefined;
@@ -68,7 +70,8 @@ let latest = { arrivedMs: Number.NaN, instant: '' };
  * @param arrivedMs milliseconds since 1970.
  */
 export function countedTime(instant: string, arrivedMs: number): { at: string; clamped: boolean } {
-  if (arrivedMs !== latest.arrivedMs) latest = { arrivedMs, instant: instantOf(arrivedMs + aheadLimitMs) };
+  if (arrivedMs !== latest.arrivedMs)
+    latest = { arrivedMs, instant: instantOf(arrivedMs + aheadLimitMs) };
   const clamped = instant > latest.instant;
   return { at: clamped ? instantOf(arrivedMs) : instant, clamped };
 }

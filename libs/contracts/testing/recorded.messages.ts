@@ -41,13 +41,16 @@ function travelling(message: z.ZodType): z.ZodType {
     );
   if (!(message instanceof z.ZodObject)) return message;
   const fields = Object.entries(message.shape as Record<string, z.ZodType>);
-  return message.extend(Object.fromEntries(fields.map(([name, field]) => [name, travelling(field)])));
+  return message.extend(
+    Object.fromEntries(fields.map(([name, field]) => [name, travelling(field)])),
+  );
 }
 
 /** Which fields of a message are JSON texts; `(all)` where the whole message is one. */
 function textsIn(message: z.ZodType): string[] {
   if ('content' in message) return ['(all)'];
-  if (message instanceof z.ZodDiscriminatedUnion) return (message.options as z.ZodType[]).flatMap(textsIn);
+  if (message instanceof z.ZodDiscriminatedUnion)
+    return (message.options as z.ZodType[]).flatMap(textsIn);
   if (!(message instanceof z.ZodObject)) return [];
   const fields = Object.entries(message.shape as Record<string, z.ZodType>);
   return fields.filter(([, field]) => 'content' in field).map(([name]) => name);
@@ -75,13 +78,20 @@ export function breaks(release: Recorded, message: z.ZodType): string[] {
   return [
     ...(isDeepStrictEqual(texts, release.texts)
       ? []
-      : [`as a text travels: ${texts.join() || 'nothing'}; then: ${release.texts.join() || 'nothing'}`]),
+      : [
+          `as a text travels: ${texts.join() || 'nothing'}; then: ${release.texts.join() || 'nothing'}`,
+        ]),
     ...release.messages.flatMap((written) => {
       const { success, data, error } = readNow.safeParse(written);
-      if (!success) return [`this build refuses what it was sent then: ${faults(error)} in ${JSON.stringify(written)}`];
+      if (!success)
+        return [
+          `this build refuses what it was sent then: ${faults(error)} in ${JSON.stringify(written)}`,
+        ];
       return isDeepStrictEqual(data, written)
         ? []
-        : [`this build drops or changes a part of what it was sent then: ${JSON.stringify(written)}`];
+        : [
+            `this build drops or changes a part of what it was sent then: ${JSON.stringify(written)}`,
+          ];
     }),
     ...writtenNow
       .filter((written) => !readsThen(written))
@@ -127,10 +137,18 @@ function forms(schema: JsonSchema): unknown[] {
 
 /** With nothing that may be left out, with everything, and with everything and each further form of a field. */
 function objects({ properties = {}, required = [], additionalProperties }: JsonSchema): unknown[] {
-  if (typeof additionalProperties === 'object') return [{}, { name: forms(additionalProperties).at(-1) }];
-  const fields = Object.entries(properties).map(([name, field]) => ({ name, values: forms(field) }));
-  const bare = fields.filter(({ name }) => required.includes(name)).map(({ name, values }) => [name, values[0]]);
-  const full = Object.fromEntries(fields.map(({ name, values }) => [name, values.at(-1)])) as object;
+  if (typeof additionalProperties === 'object')
+    return [{}, { name: forms(additionalProperties).at(-1) }];
+  const fields = Object.entries(properties).map(([name, field]) => ({
+    name,
+    values: forms(field),
+  }));
+  const bare = fields
+    .filter(({ name }) => required.includes(name))
+    .map(({ name, values }) => [name, values[0]]);
+  const full = Object.fromEntries(
+    fields.map(({ name, values }) => [name, values.at(-1)]),
+  ) as object;
   const others = fields.flatMap(({ name, values }) =>
     values.slice(required.includes(name) ? 1 : 0, -1).map((value) => ({ ...full, [name]: value })),
   );
@@ -138,13 +156,18 @@ function objects({ properties = {}, required = [], additionalProperties }: JsonS
 }
 
 function strings({ format, pattern }: JsonSchema): unknown[] {
-  if (format === 'uuid') return ['00000000-0000-0000-0000-000000000000', 'ad9fd16d-2a4f-5c3c-8f2c-9a8b7c6d5e4f'];
+  if (format === 'uuid')
+    return ['00000000-0000-0000-0000-000000000000', 'ad9fd16d-2a4f-5c3c-8f2c-9a8b7c6d5e4f'];
   if (format === 'date-time') return ['0001-01-01T00:00:00.000Z', '2023-02-23T14:00:00.123Z'];
   if (format === 'uri') return ['http://a.example', 'https://a.example/b?c=d'];
   if (pattern)
-    return ['A'.repeat(43), '0001-01-01T00:00', '2023-02-23T14:00', 'episodes', 'subscriptions,episodes'].filter(
-      (text) => new RegExp(pattern).test(text),
-    );
+    return [
+      'A'.repeat(43),
+      '0001-01-01T00:00',
+      '2023-02-23T14:00',
+      'episodes',
+      'subscriptions,episodes',
+    ].filter((text) => new RegExp(pattern).test(text));
   return ['', 'ä "text"'];
 }
 

@@ -51,7 +51,9 @@ export class Availability {
 
   /** Polls until Postgres is available. */
   async whenAvailable(): Promise<void> {
-    const available = new Promise<void>((resolve) => this.onChange((isAvailable) => isAvailable && resolve()));
+    const available = new Promise<void>((resolve) =>
+      this.onChange((isAvailable) => isAvailable && resolve()),
+    );
     if ((await this.check()).length > 0) await available;
   }
 
@@ -66,8 +68,10 @@ export class Availability {
     const wasAvailable = this.isAvailable;
     this.lacking = found;
     clearTimeout(this.timer);
-    if (!this.isAvailable) this.timer = setTimeout(() => void this.check(), pauseMs * (1 + Math.random() / 2));
-    if (wasAvailable !== this.isAvailable) for (const notify of this.listeners) notify(this.isAvailable);
+    if (!this.isAvailable)
+      this.timer = setTimeout(() => void this.check(), pauseMs * (1 + Math.random() / 2));
+    if (wasAvailable !== this.isAvailable)
+      for (const notify of this.listeners) notify(this.isAvailable);
     return found;
   }
 

@@ -22,10 +22,18 @@ beforeEach(() => {
 });
 afterAll(() => world.close());
 
-const clock = async () => (await world.database.read<{ clock: string }>(readClock, [userId]))[0]?.clock;
+const clock = async () =>
+  (await world.database.read<{ clock: string }>(readClock, [userId]))[0]?.clock;
 const write = (run: (transaction: Transaction) => Promise<unknown>, more: Partial<Write> = {}) =>
   world.database.write(
-    { userId, requestId: randomUUID(), changes: [], smallAnswer: true, remainingMs: countdown(5_000), ...more },
+    {
+      userId,
+      requestId: randomUUID(),
+      changes: [],
+      smallAnswer: true,
+      remainingMs: countdown(5_000),
+      ...more,
+    },
     run,
   );
 
@@ -46,7 +54,9 @@ describe('a commit that moves a clock is told, with where it is then:', () => {
 describe('nothing is told of', () => {
   it('a write that fails', async () => {
     await expect(write(() => Promise.reject(new Failure('internal')))).rejects.toThrow('internal');
-    await expect(write(() => Promise.reject(new Failure('not_found')))).rejects.toThrow('not_found');
+    await expect(write(() => Promise.reject(new Failure('not_found')))).rejects.toThrow(
+      'not_found',
+    );
     expect(told).toEqual([]);
   });
 
@@ -59,7 +69,8 @@ describe('nothing is told of', () => {
   it('a write that took effect before', async () => {
     const requestId = randomUUID();
     await write(async () => 'done', { requestId });
-    for (const smallAnswer of [true, false]) await write(async () => 'done', { requestId, smallAnswer });
+    for (const smallAnswer of [true, false])
+      await write(async () => 'done', { requestId, smallAnswer });
     expect(told).toHaveLength(1);
   });
 });

@@ -45,7 +45,9 @@ describe.each(['UTC', 'Asia/Kolkata', 'America/St_Johns', 'Europe/London'])(
     });
 
     it('is of any year that a date may have', async () => {
-      expect(await stampOf('22026-01-01 10:00:00.123+00', zone)).toBe('+022026-01-01T10:00:00.123Z');
+      expect(await stampOf('22026-01-01 10:00:00.123+00', zone)).toBe(
+        '+022026-01-01T10:00:00.123Z',
+      );
       expect(await stampOf('0044-03-15 12:00:00+00 BC', zone)).toBe('-000043-03-15T12:00:00.000Z');
     });
   },

@@ -37,7 +37,9 @@ const int8 = pg.types.builtins.INT8;
 const types = {
   getTypeParser(oid: number, format?: 'text' | 'binary'): (value: never) => unknown {
     if (oid === timestamptz) return stamp;
-    return oid === int8 ? Number : (pg.types.getTypeParser(oid, format as 'text') as (value: never) => unknown);
+    return oid === int8
+      ? Number
+      : (pg.types.getTypeParser(oid, format as 'text') as (value: never) => unknown);
   },
 };
 
@@ -74,7 +76,10 @@ export function createDataSource(options: DatabaseOptions): DataSource {
       types,
       pipeline: true,
       // Plans a prepared statement once for any values, and not five times for its first ones.
-      ...(!pooled && { statement_timeout: statementTimeoutMs, options: '-c plan_cache_mode=force_generic_plan' }),
+      ...(!pooled && {
+        statement_timeout: statementTimeoutMs,
+        options: '-c plan_cache_mode=force_generic_plan',
+      }),
       query_timeout: queryTimeoutMs,
       idleTimeoutMillis: idleMs,
       keepAlive: true,

@@ -67,7 +67,13 @@ describe('a write', () => {
 
   it('is unavailable when its connection was lost between two statements, and so is whatever it still tries', async () => {
     const lost = database.write(
-      { userId: freshUser(), requestId: randomUUID(), changes: [], smallAnswer: true, remainingMs: countdown(5_000) },
+      {
+        userId: freshUser(),
+        requestId: randomUUID(),
+        changes: [],
+        smallAnswer: true,
+        remainingMs: countdown(5_000),
+      },
       async (transaction) => {
         const [backend] = await transaction.query<{ pid: number }>(backendPid, []);
         process.kill(Number(backend?.pid), 'SIGTERM');
@@ -97,7 +103,9 @@ describe('a write', () => {
     const collect = (error: unknown) => void unhandled.push(error);
     process.on('uncaughtException', collect);
     try {
-      const attempts = Promise.all([1, 2].map(() => through.inTransaction(countdown(5_000), reads)).map(settled));
+      const attempts = Promise.all(
+        [1, 2].map(() => through.inTransaction(countdown(5_000), reads)).map(settled),
+      );
       const waiting = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'advisory'";
       const pid = await eventually(async () => {
         const { rows } = await owner.query<{ pid: number }>(waiting);
@@ -107,7 +115,9 @@ describe('a write', () => {
       proxy.hold();
       await owner.query('SELECT pg_advisory_unlock(1)');
       await eventually(async () => {
-        const { rows } = await owner.query('SELECT state FROM pg_stat_activity WHERE pid = $1', [pid]);
+        const { rows } = await owner.query('SELECT state FROM pg_stat_activity WHERE pid = $1', [
+          pid,
+        ]);
         expect(rows).toEqual([{ state: 'idle' }]);
       });
       await owner.query('SELECT pg_terminate_backend($1, 5000)', [pid]);
@@ -116,7 +126,9 @@ describe('a write', () => {
       expect(unhandled).toEqual([]);
     } finally {
       process.off('uncaughtException', collect);
-      await owner.query('SELECT pg_advisory_unlock_all(); DROP EVENT TRIGGER gate; DROP FUNCTION public.gate');
+      await owner.query(
+        'SELECT pg_advisory_unlock_all(); DROP EVENT TRIGGER gate; DROP FUNCTION public.gate',
+      );
       await owner.end();
       proxy.release();
       await through.close();
@@ -137,7 +149,13 @@ describe('a write', () => {
     const [stalled, other] = [freshUser(), freshUser()];
     let release: () => void = () => undefined;
     const holding = new Promise<void>((resolve) => (release = resolve));
-    const slow = { userId: stalled, requestId: randomUUID(), changes: [], smallAnswer: true, remainingMs: () => 5_000 };
+    const slow = {
+      userId: stalled,
+      requestId: randomUUID(),
+      changes: [],
+      smallAnswer: true,
+      remainingMs: () => 5_000,
+    };
     let began = false;
     const first = database.write(slow, async (transaction) => {
       began = true;
@@ -176,7 +194,9 @@ describe('availability', () => {
     const [backend] = await database.read<{ pid: number }>(backendPid, []);
     process.kill(Number(backend?.pid), 'SIGTERM');
     const slow = statement('test.hang', 'SELECT pg_sleep(60)');
-    const tooLong = database.inTransaction(countdown(budgetMs), (transaction) => transaction.query(slow, []));
+    const tooLong = database.inTransaction(countdown(budgetMs), (transaction) =>
+      transaction.query(slow, []),
+    );
     await expect(tooLong).rejects.toMatchObject({ code: 'unavailable' });
     await eventually(() => write());
     expect([await availability.check(), changes]).toEqual([[], []]);
@@ -188,22 +208,33 @@ describe('availability', () => {
     ['a function that is not there', 'SELECT sync.later()'],
     ['a schema that is not there', 'CREATE TABLE later.later ()'],
     ['a right that is not there', 'SELECT FROM deletion.deletions'],
-  ])('%s is unavailable, and no reason to leave while all migrations are there', async (name, text) => {
-    await expect(database.read(statement(`test.${name}`, text), [])).rejects.toMatchObject({ code: 'unavailable' });
-    expect(await database.availability.check()).toEqual([]);
-  });
+  ])(
+    '%s is unavailable, and no reason to leave while all migrations are there',
+    async (name, text) => {
+      await expect(database.read(statement(`test.${name}`, text), [])).rejects.toMatchObject({
+        code: 'unavailable',
+      });
+      expect(await database.availability.check()).toEqual([]);
+    },
+  );
 });
 
 describe('reads that come in one tick', () => {
   it('share connections, four to each', async () => {
-    const rows = await Promise.all(Array.from({ length: 9 }, () => database.read<{ pid: number }>(backendPid, [])));
+    const rows = await Promise.all(
+      Array.from({ length: 9 }, () => database.read<{ pid: number }>(backendPid, [])),
+    );
     const pids = rows.flat().map(({ pid }) => pid);
     const counts = [...new Set(pids)].map((pid) => pids.filter((other) => other === pid).length);
     expect(counts.toSorted()).toEqual([1, 4, 4]);
   });
 
   it('are all unavailable where the first is ended before it is prepared, and work again afterwards', async () => {
-    const dataSource = createDataSource({ url: server.urls.episode, poolSize: 1, statementTimeoutMs: 200 });
+    const dataSource = createDataSource({
+      url: server.urls.episode,
+      poolSize: 1,
+      statementTimeoutMs: 200,
+    });
     const short = new Database(await dataSource.initialize());
     const owner = new pg.Client({ connectionString: server.url });
     await owner.connect();

@@ -6,8 +6,14 @@ import { createDataSource } from './data-source.js';
 import { Database, type Transaction, type Write } from './database.js';
 import { type Bound, statement } from './statement.js';
 
-const addEffect = statement('test.add', 'INSERT INTO public.effects (user_id, name) VALUES ($1, $2)');
-const readEffects = statement('test.read', 'SELECT name FROM public.effects WHERE user_id = $1 ORDER BY name');
+const addEffect = statement(
+  'test.add',
+  'INSERT INTO public.effects (user_id, name) VALUES ($1, $2)',
+);
+const readEffects = statement(
+  'test.read',
+  'SELECT name FROM public.effects WHERE user_id = $1 ORDER BY name',
+);
 const fail = statement('test.fail', 'SELECT 1 / $1::int');
 const backendPid = statement('test.pid', 'SELECT pg_backend_pid() AS pid');
 
@@ -23,7 +29,9 @@ async function open(url: string, applicationName: string): Promise<Database> {
 
 beforeAll(async () => {
   ({ urls, owner } = await fixture.database('episode'));
-  await owner.query('CREATE TABLE public.effects (user_id uuid, name text); GRANT ALL ON public.effects TO PUBLIC');
+  await owner.query(
+    'CREATE TABLE public.effects (user_id uuid, name text); GRANT ALL ON public.effects TO PUBLIC',
+  );
   database = await open(urls.episode, 'first');
   fixture.onClose(() => database.close());
 });
@@ -33,12 +41,20 @@ beforeEach(() => {
   userId = freshUser();
 });
 
-const effects = async () => (await database.read<{ name: string }>(readEffects, [userId])).map(({ name }) => name);
+const effects = async () =>
+  (await database.read<{ name: string }>(readEffects, [userId])).map(({ name }) => name);
 const reads = (): Bound<{ name: string }> => [readEffects, [userId]];
 const failing = (error: unknown) => () => Promise.reject(error as Error);
 
 function a(write: Partial<Write<{ name: string }>> = {}): Write<{ name: string }> {
-  return { userId, requestId: randomUUID(), changes: [], smallAnswer: true, remainingMs: () => 5_000, ...write };
+  return {
+    userId,
+    requestId: randomUUID(),
+    changes: [],
+    smallAnswer: true,
+    remainingMs: () => 5_000,
+    ...write,
+  };
 }
 
 async function add(transaction: Transaction): Promise<string> {
@@ -59,7 +75,9 @@ async function activity(applicationName: string) {
 describe('what a write reads first', () => {
   it('is there when it runs', async () => {
     await database.write(a(), add);
-    expect(await database.write(a({ reads: reads() }), async ({ found }) => found)).toEqual([{ name: 'one' }]);
+    expect(await database.write(a({ reads: reads() }), async ({ found }) => found)).toEqual([
+      { name: 'one' },
+    ]);
     expect(await database.write(a(), async ({ found }) => found)).toEqual([]);
   });
 
@@ -71,9 +89,13 @@ describe('what a write reads first', () => {
       await new Promise<void>((resolve) => (commit = resolve));
       return add(transaction);
     });
-    await eventually(async () => expect(await activity('first')).toMatchObject([{ state: 'idle in transaction' }]));
+    await eventually(async () =>
+      expect(await activity('first')).toMatchObject([{ state: 'idle in transaction' }]),
+    );
     const later = second.write(a({ reads: reads() }), async ({ found }) => found);
-    await eventually(async () => expect(await activity('second')).toMatchObject([{ waiting: true }]));
+    await eventually(async () =>
+      expect(await activity('second')).toMatchObject([{ waiting: true }]),
+    );
     // No data arrives from here on: Postgres reads before this side knows that it has the lock.
     proxy.hold();
     commit();
@@ -88,7 +110,8 @@ describe('what a write reads first', () => {
 
   it('changes nothing for a request that was answered: it gets the first answer', async () => {
     const requestId = randomUUID();
-    const write = () => database.write(a({ requestId, reads: reads() }), async ({ found }) => found.length);
+    const write = () =>
+      database.write(a({ requestId, reads: reads() }), async ({ found }) => found.length);
     expect(await write()).toBe(0);
     await database.write(a(), add);
     expect(await write()).toBe(0);
@@ -100,7 +123,9 @@ describe('what a write reads first', () => {
   it('fails the write where it fails, with nothing stored and the connection usable afterwards', async () => {
     const requestId = randomUUID();
     const [before] = await database.read(backendPid, []);
-    await expect(database.write(a({ requestId, reads: [fail, [0]] }), add)).rejects.toMatchObject({ code: '22012' });
+    await expect(database.write(a({ requestId, reads: [fail, [0]] }), add)).rejects.toMatchObject({
+      code: '22012',
+    });
     expect(await effects()).toEqual([]);
     expect(await database.write(a({ requestId }), add)).toBe('added');
     expect(await database.read(backendPid, [])).toEqual([before]);
@@ -128,7 +153,10 @@ describe('what a write reads first', () => {
 
 describe('the last statements of a write', () => {
   it('take effect with the commit, in their order, and not before', async () => {
-    const rename = statement('test.rename', `UPDATE public.effects SET name = name || ' of two' WHERE user_id = $1`);
+    const rename = statement(
+      'test.rename',
+      `UPDATE public.effects SET name = name || ' of two' WHERE user_id = $1`,
+    );
     const seen = await database.write(a(), async (transaction) => {
       await add(transaction);
       transaction.last(rename, [userId]);
@@ -184,8 +212,13 @@ describe('an answer', () => {
 
   it('that is a value is stored as a reply, and a failure as one', async () => {
     const [replied, failed] = [randomUUID(), randomUUID()];
-    await database.write(a({ requestId: replied }), async () => ({ deletionId: 7, text: '\0 \ud800' }));
-    await database.write(a({ requestId: failed }), failing(new Failure('gone'))).catch(() => undefined);
+    await database.write(a({ requestId: replied }), async () => ({
+      deletionId: 7,
+      text: '\0 \ud800',
+    }));
+    await database
+      .write(a({ requestId: failed }), failing(new Failure('gone')))
+      .catch(() => undefined);
     expect(await stored(replied)).toEqual(['{"reply":{"deletionId":7,"text":"\\u0000 \\ud800"}}']);
     expect(await stored(failed)).toEqual(['{"failure":{"code":"gone"}}']);
   });

@@ -18,7 +18,10 @@ export const syncIdQuota = z.object({
 
 /** The quotas of services that create subscriptions, even for actions with new feeds. */
 export const subscriptionQuotas = z.object({
-  QUOTA_LIVE_SUBSCRIPTIONS: quota(10_000, 'Subscriptions that one user may have, deleted ones aside.'),
+  QUOTA_LIVE_SUBSCRIPTIONS: quota(
+    10_000,
+    'Subscriptions that one user may have, deleted ones aside.',
+  ),
   QUOTA_SUBSCRIPTION_NAMES: quota(
     50_000,
     'Guids, feed URLs, guid changes and subscriptions merged into others that one user may have, of each.',
@@ -28,9 +31,18 @@ export const subscriptionQuotas = z.object({
 /** The configuration of an app that uses Postgres. */
 export const databaseConfig = z.object({
   DATABASE_URL: z
-    .url({ protocol: /^postgres(ql)?$/, error: 'must be a URL like postgres://user:password@host:5432/database' })
+    .url({
+      protocol: /^postgres(ql)?$/,
+      error: 'must be a URL like postgres://user:password@host:5432/database',
+    })
     .describe('Postgres, with the login of this app.'),
-  DATABASE_POOL_SIZE: z.coerce.number().int().min(1).max(500).default(10).describe('Connections to Postgres at most.'),
+  DATABASE_POOL_SIZE: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(500)
+    .default(10)
+    .describe('Connections to Postgres at most.'),
   DATABASE_PREPARED: z
     .enum(['on', 'off'])
     .default('on')

@@ -8,7 +8,10 @@ import { statement } from './statement.js';
 
 const full = Boolean(process.env.TEST_FULL);
 const [aFingerprint, another] = ['0a'.repeat(32), '0b'.repeat(32)];
-const addEffect = statement('test.add_stamp', 'INSERT INTO public.effects (user_id, stamp) VALUES ($1, $2)');
+const addEffect = statement(
+  'test.add_stamp',
+  'INSERT INTO public.effects (user_id, stamp) VALUES ($1, $2)',
+);
 const readEffects = statement(
   'test.read_clock_and_effects',
   `SELECT coalesce((SELECT stamp FROM sync.user_clock WHERE user_id = $1), 'epoch') AS clock,
@@ -35,9 +38,18 @@ beforeEach(() => {
 });
 
 /** Runs a write whose only effect is its stamp. */
-function write(options: Partial<Write> & { budgetMs?: number } = {}, run = addOne): Promise<string> {
+function write(
+  options: Partial<Write> & { budgetMs?: number } = {},
+  run = addOne,
+): Promise<string> {
   const { budgetMs = 5_000, ...more } = options;
-  const usual = { userId, requestId: randomUUID(), changes: [], smallAnswer: true, remainingMs: () => budgetMs };
+  const usual = {
+    userId,
+    requestId: randomUUID(),
+    changes: [],
+    smallAnswer: true,
+    remainingMs: () => budgetMs,
+  };
   return database.write({ ...usual, ...more }, run);
 }
 
@@ -48,7 +60,9 @@ async function addOne(transaction: Transaction): Promise<string> {
 
 /** Reads the clock and the effects from one snapshot. */
 async function seen(): Promise<{ clock: string; stamps: string[] }> {
-  const [row] = await database.read<{ clock: string; stamps: string[] | null }>(readEffects, [userId]);
+  const [row] = await database.read<{ clock: string; stamps: string[] | null }>(readEffects, [
+    userId,
+  ]);
   return { clock: row?.clock ?? '', stamps: (row?.stamps ?? []).sort() };
 }
 
@@ -65,7 +79,9 @@ describe('a request id', () => {
       transaction.alsoChanges('subscriptions');
       return transaction.stamp;
     });
-    expect((await owner.query('SELECT FROM sync.events WHERE user_id = $1', [userId])).rows).toEqual([]);
+    expect(
+      (await owner.query('SELECT FROM sync.events WHERE user_id = $1', [userId])).rows,
+    ).toEqual([]);
   });
 
   it('belongs to one user', async () => {
@@ -105,10 +121,13 @@ describe('a request id', () => {
     );
     expect(new Set(stamps).size).toBe(1);
     const later = await write();
-    const again = await write({ requestId, changes: [], smallAnswer: false }, async (transaction) => {
-      transaction.last(addEffect, [userId, transaction.stamp]);
-      return `${await addOne(transaction)} ${transaction.repeated}`;
-    });
+    const again = await write(
+      { requestId, changes: [], smallAnswer: false },
+      async (transaction) => {
+        transaction.last(addEffect, [userId, transaction.stamp]);
+        return `${await addOne(transaction)} ${transaction.repeated}`;
+      },
+    );
     expect(again).toBe(`${stamps[0]} true`);
     expect(await seen()).toEqual({ clock: later, stamps: [stamps[0], later] });
   });
@@ -129,7 +148,12 @@ describe('a request id', () => {
 });
 
 describe("a client's key", () => {
-  const keyed = (fingerprint = aFingerprint) => ({ requestId, fingerprint, changes: [], smallAnswer: false });
+  const keyed = (fingerprint = aFingerprint) => ({
+    requestId,
+    fingerprint,
+    changes: [],
+    smallAnswer: false,
+  });
   const forgetAnswers = () => owner.query('DELETE FROM sync.answer WHERE user_id = $1', [userId]);
   let requestId: string;
   beforeEach(() => {
@@ -143,7 +167,8 @@ describe("a client's key", () => {
 
   it('that stood for another request is invalid, and changes nothing', async () => {
     const first = await write(keyed());
-    for (let n = 0; n < 2; n += 1) await expect(write(keyed(another))).rejects.toMatchObject({ code: 'invalid' });
+    for (let n = 0; n < 2; n += 1)
+      await expect(write(keyed(another))).rejects.toMatchObject({ code: 'invalid' });
     expect(await seen()).toEqual({ clock: first, stamps: [first] });
     expect(await write(keyed())).toBe(first);
   });
@@ -172,7 +197,9 @@ describe('what is stored of a write', () => {
 
   it('without a key is a marker alone, and it is tiny', async () => {
     await write({ smallAnswer: false }, large);
-    expect(await stored()).toEqual([{ marker: expect.any(Number) as number, answer: null, counted: 0 }]);
+    expect(await stored()).toEqual([
+      { marker: expect.any(Number) as number, answer: null, counted: 0 },
+    ]);
     expect((await stored())[0]?.marker).toBeLessThanOrEqual(80);
   });
 
@@ -181,7 +208,9 @@ describe('what is stored of a write', () => {
     ['that has a small answer', { smallAnswer: true }],
   ])('%s is a marker and the answer', async (_, options) => {
     await write(options, large);
-    expect(await stored()).toMatchObject([{ answer: `{"reply":"${'x'.repeat(1_000)}"}`, counted: 1_012 }]);
+    expect(await stored()).toMatchObject([
+      { answer: `{"reply":"${'x'.repeat(1_000)}"}`, counted: 1_012 },
+    ]);
   });
 });
 
@@ -266,7 +295,10 @@ it('runs without named statements too, as behind a pooler', async () => {
   const unprepared = new Database(dataSource, false);
   const requestId = randomUUID();
   const once = () =>
-    unprepared.write({ userId, requestId, changes: [], smallAnswer: true, remainingMs: () => 5_000 }, addOne);
+    unprepared.write(
+      { userId, requestId, changes: [], smallAnswer: true, remainingMs: () => 5_000 },
+      addOne,
+    );
   expect(await once()).toBe(await once());
   const named = await unprepared.read<{ n: number }>(
     statement('test.named', 'SELECT count(*) AS n FROM pg_prepared_statements'),

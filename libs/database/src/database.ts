@@ -58,12 +58,21 @@ export const beginWrite = statement(
 );
 
 /** $1 user, $2 request, $3 stamp, $4 answer, $5 maximum bytes of the user's answers. */
-export const keepAnswer = statement('sync.keep_answer', 'SELECT sync.keep_answer($1, $2, $3, $4, $5)');
+export const keepAnswer = statement(
+  'sync.keep_answer',
+  'SELECT sync.keep_answer($1, $2, $3, $4, $5)',
+);
 
 /** Adds an event to a running write. $1 user, $2 kinds as bits. */
-const announce = statement('sync.announce', 'INSERT INTO sync.events (user_id, kinds) VALUES ($1, $2)');
+const announce = statement(
+  'sync.announce',
+  'INSERT INTO sync.events (user_id, kinds) VALUES ($1, $2)',
+);
 /** $1 user. */
-const advanceClock = statement('sync.advance_clock', 'SELECT stamp, stamp AS moved FROM sync.advance_clock($1) stamp');
+const advanceClock = statement(
+  'sync.advance_clock',
+  'SELECT stamp, stamp AS moved FROM sync.advance_clock($1) stamp',
+);
 
 const appliedMigrations = statement('sync.applied_migrations', 'SELECT name FROM sync.migrations');
 
@@ -137,7 +146,9 @@ export class Database {
 
   /** Runs one statement that changes or locks rows, and commits it. @throws as {@link read}. */
   async change<Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]> {
-    const rows = await this.alone(query, () => this.pool.query<Row>(bind(query, values, this.prepared)));
+    const rows = await this.alone(query, () =>
+      this.pool.query<Row>(bind(query, values, this.prepared)),
+    );
     const clock = clockIn(values, rows);
     if (clock) this.onMoved(...clock);
     return rows;
@@ -155,7 +166,10 @@ export class Database {
     for (const listener of this.clocks) listener(userId, stamp);
   };
 
-  private async alone<Row>({ name }: Statement, run: () => Promise<{ rows: Row[] }>): Promise<Row[]> {
+  private async alone<Row>(
+    { name }: Statement,
+    run: () => Promise<{ rows: Row[] }>,
+  ): Promise<Row[]> {
     try {
       return (await inStatementSpan(name, run)).rows;
     } catch (error) {
@@ -183,7 +197,11 @@ export class Database {
       return await this.once(write, run);
     } catch (error) {
       if (!(error instanceof Failure) || !keptFailures.has(error.code)) throw error;
-      return this.once<Reply, Found>({ ...write, reads: undefined }, async () => new Failed(error.code), false);
+      return this.once<Reply, Found>(
+        { ...write, reads: undefined },
+        async () => new Failed(error.code),
+        false,
+      );
     }
   }
 
@@ -195,8 +213,17 @@ export class Database {
     const { userId, requestId, fingerprint = null, reads, advances = true } = write;
     const begin = async (transaction: PgTransaction) => {
       const kinds = this.announced(write.changes);
-      const locked = transaction.query<Begun>(beginWrite, [userId, requestId, fingerprint, changes && advances, kinds]);
-      const [[begun], found] = await Promise.all([locked, reads ? transaction.query<Found>(reads[0], reads[1]) : []]);
+      const locked = transaction.query<Begun>(beginWrite, [
+        userId,
+        requestId,
+        fingerprint,
+        changes && advances,
+        kinds,
+      ]);
+      const [[begun], found] = await Promise.all([
+        locked,
+        reads ? transaction.query<Found>(reads[0], reads[1]) : [],
+      ]);
       const { stamp, repeated, answer, ...first } = begun as Begun;
       if (repeated && first.fingerprint !== fingerprint) throw new Failure('invalid');
       if (answer) return answered<Reply>(answer);
@@ -214,7 +241,16 @@ export class Database {
         return (clock as { stamp: string }).stamp;
       };
       const leaveNothing = () => void (advanced = false);
-      const reply = await run({ stamp, repeated, found, query, last: add, advance, leaveNothing, alsoChanges });
+      const reply = await run({
+        stamp,
+        repeated,
+        found,
+        query,
+        last: add,
+        advance,
+        leaveNothing,
+        alsoChanges,
+      });
       if (!repeated && (advanced || reply instanceof Failed)) {
         if (write.smallAnswer || reply instanceof Failed || fingerprint !== null)
           last.push([keepAnswer, [userId, requestId, stamp, stored(reply), this.answerBytes]]);
@@ -264,7 +300,11 @@ export class Database {
 
   /** The pool's connections; `waiting` counts statements, or groups of reads, that wait for one. */
   get connections(): { total: number; idle: number; waiting: number } {
-    return { total: this.pool.totalCount, idle: this.pool.idleCount, waiting: this.pool.waitingCount };
+    return {
+      total: this.pool.totalCount,
+      idle: this.pool.idleCount,
+      waiting: this.pool.waitingCount,
+    };
   }
 
   async close(): Promise<void> {
@@ -274,7 +314,9 @@ export class Database {
 
   /** Returns the migrations of this build that the database lacks. It can have newer ones. */
   private async missing(): Promise<string[]> {
-    const { rows } = await this.pool.query<{ name: string }>(bind(appliedMigrations, [], this.prepared));
+    const { rows } = await this.pool.query<{ name: string }>(
+      bind(appliedMigrations, [], this.prepared),
+    );
     const names = new Set(rows.map(({ name }) => name));
     const known = this.dataSource.migrations.map((migration) => migration.constructor.name);
     return known.filter((name) => !names.has(name)).map((name) => `a migration: ${name}`);

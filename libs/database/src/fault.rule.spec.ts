@@ -26,8 +26,9 @@ describe('faultKind', () => {
     'ENOTFOUND',
     'ENETUNREACH',
     'CERT_HAS_EXPIRED',
-  ])('is away when Postgres is not to be reached or not migrated yet, which is no attempt: %s', (code) =>
-    expect(faultKind(withCode(code))).toBe('away'),
+  ])(
+    'is away when Postgres is not to be reached or not migrated yet, which is no attempt: %s',
+    (code) => expect(faultKind(withCode(code))).toBe('away'),
   );
 
   it.each(['26000', '40001', '40P01', '53100', '53200', '55P03', '57014', '58030'])(
@@ -35,8 +36,9 @@ describe('faultKind', () => {
     (code) => expect(faultKind(withCode(code))).toBe('passing'),
   );
 
-  it.each(['23503', '23514', '42601', 'XX000', 'P0001'])('is lasting when it never will: %s', (code) =>
-    expect(faultKind(withCode(code))).toBe('lasting'),
+  it.each(['23503', '23514', '42601', 'XX000', 'P0001'])(
+    'is lasting when it never will: %s',
+    (code) => expect(faultKind(withCode(code))).toBe('lasting'),
   );
 
   it('goes by the causes of a failure', () => {
@@ -48,7 +50,9 @@ describe('faultKind', () => {
 
   it('is away for a call that never reached Postgres', () => {
     expect(faultKind(new Failure('unavailable'))).toBe('away');
-    expect(faultKind(new Failure('unavailable', { cause: new Error('Connection terminated') }))).toBe('away');
+    expect(
+      faultKind(new Failure('unavailable', { cause: new Error('Connection terminated') })),
+    ).toBe('away');
   });
 
   it.each([new TypeError('a fault of ours'), 'thrown text', undefined])(

@@ -31,7 +31,10 @@ interface ListParts {
   readonly total?: string;
 }
 
-export const readClock = statement('sync.read_clock', `SELECT clock, refused FROM ${clockOfUser} c`);
+export const readClock = statement(
+  'sync.read_clock',
+  `SELECT clock, refused FROM ${clockOfUser} c`,
+);
 
 /** Creates the statements of a list. Each reads clock, total and rows from one snapshot. */
 export function listing(name: string, parts: ListParts): Listing {
@@ -104,15 +107,24 @@ function selected(list: Listing, request: ListRequest): [Statement, unknown[]] {
   const backward = position.from === 'before';
   if (position.from === 'page') {
     const skip = Math.min((position.page - 1) * perPage, largestId);
-    return since === undefined ? [list.forward, [...values, 0, skip, null]] : [list.changed, [...values, skip]];
+    return since === undefined
+      ? [list.forward, [...values, 0, skip, null]]
+      : [list.changed, [...values, skip]];
   }
   if (since !== undefined && range)
-    return [backward ? list.changedBackward : list.changedForward, [...values, position.id, range.first, range.last]];
+    return [
+      backward ? list.changedBackward : list.changedForward,
+      [...values, position.id, range.first, range.last],
+    ];
   return [backward ? list.backward : list.forward, [...values, position.id, 0, total ?? null]];
 }
 
 /** Returns the first items of a page as JSON: as many as fit into `maxBytes`, but at least one. */
-function fitting<Row, Item>(rows: readonly Row[], toItem: (row: Row) => Item, maxBytes: number): string[] {
+function fitting<Row, Item>(
+  rows: readonly Row[],
+  toItem: (row: Row) => Item,
+  maxBytes: number,
+): string[] {
   const items: string[] = [];
   let bytes = '[]'.length;
   for (const row of rows) {
@@ -140,7 +152,8 @@ export async function listPage<Row extends object, Item>(
   const { userId, perPage, position, knownClock } = request;
   if (knownClock !== undefined) {
     const [read] = await database.read<Pick<Head, 'clock' | 'refused'>>(readClock, [userId]);
-    if (unlessRefused(read).clock === knownClock) return { unchanged: true as const, clock: knownClock };
+    if (unlessRefused(read).clock === knownClock)
+      return { unchanged: true as const, clock: knownClock };
   }
   const rows = await database.read<Row & Head>(...selected(list, request));
   const head = unlessRefused<Head>(rows[0]);
@@ -152,9 +165,13 @@ export async function listPage<Row extends object, Item>(
     unchanged: false as const,
     clock: head.clock,
     total: head.total ?? request.total ?? 0,
-    ...(head.firstMatch && head.lastMatch && { span: { first: head.firstMatch, last: head.lastMatch } }),
+    ...(head.firstMatch &&
+      head.lastMatch && { span: { first: head.firstMatch, last: head.lastMatch } }),
     items: JsonText.from<Item[]>(`[${items.join(',')}]`),
-    ...(page.length > 0 && { firstId: (page[0] as Head).id as number, lastId: (page.at(-1) as Head).id as number }),
+    ...(page.length > 0 && {
+      firstId: (page[0] as Head).id as number,
+      lastId: (page.at(-1) as Head).id as number,
+    }),
     more: rows.length > page.length && head.id !== null,
   };
 }

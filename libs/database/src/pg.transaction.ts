@@ -47,12 +47,17 @@ export class PgTransaction {
     // statement_timeout includes the wait for locks.
     const text = `BEGIN; SET LOCAL statement_timeout = ${limit}; SET LOCAL plan_cache_mode = force_generic_plan`;
     // If BEGIN fails, the statements after it fail as well.
-    this.client.query({ text, query_timeout: limit + graceMs } as QueryConfig).catch(() => undefined);
+    this.client
+      .query({ text, query_timeout: limit + graceMs } as QueryConfig)
+      .catch(() => undefined);
     return this;
   }
 
   /** Runs a statement. @throws Failure `unavailable` if time is up. */
-  readonly query = async <Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]> => {
+  readonly query = async <Row extends object>(
+    query: Statement,
+    values: readonly unknown[],
+  ): Promise<Row[]> => {
     const bound = bind(query, values, this.prepared, this.limit() + graceMs);
     const { rows } = await inStatementSpan(query.name, () => this.client.query<Row>(bound));
     this.note(values, rows);

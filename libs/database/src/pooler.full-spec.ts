@@ -17,17 +17,28 @@ let pooled: Database;
 let direct: Database;
 
 async function open(url: string, behindPooler: boolean): Promise<Database> {
-  const dataSource = createDataSource({ url, poolSize: 10, pooled: behindPooler, applicationName: 'pooler test' });
+  const dataSource = createDataSource({
+    url,
+    poolSize: 10,
+    pooled: behindPooler,
+    applicationName: 'pooler test',
+  });
   await eventually(() => dataSource.initialize());
   return new Database(dataSource, !behindPooler);
 }
 
 /** Returns PgBouncer from PATH, or downloads it as Redis is downloaded. */
 async function pgbouncer(): Promise<Program> {
-  const works = ({ command, env }: Program) => spawnSync(command, ['--version'], { env }).status === 0;
+  const works = ({ command, env }: Program) =>
+    spawnSync(command, ['--version'], { env }).status === 0;
   const installed = { command: 'pgbouncer', env: process.env };
   if (works(installed)) return installed;
-  const fetched = await fetchDebianProgram('pgbouncer', inject('servers').programs, works, console.log);
+  const fetched = await fetchDebianProgram(
+    'pgbouncer',
+    inject('servers').programs,
+    works,
+    console.log,
+  );
   if (!fetched) throw new Error('PgBouncer is needed on the PATH: it could not be fetched here.');
   return fetched;
 }
@@ -37,7 +48,10 @@ async function startPooler(target: URL): Promise<string> {
   directory = mkdtempSync(join(tmpdir(), 'podcast-sync-pooler-'));
   chmodSync(directory, 0o755);
   const port = await freePort();
-  const [user, password] = [decodeURIComponent(target.username), decodeURIComponent(target.password)];
+  const [user, password] = [
+    decodeURIComponent(target.username),
+    decodeURIComponent(target.password),
+  ];
   writeFileSync(join(directory, 'users.txt'), `"${user}" "${password}"\n`);
   writeFileSync(
     join(directory, 'pgbouncer.ini'),
@@ -46,7 +60,10 @@ async function startPooler(target: URL): Promise<string> {
   );
   const asNobody = process.getuid?.() === 0 ? ['-u', 'nobody'] : [];
   const { command, env } = await pgbouncer();
-  pooler = spawn(command, ['-q', ...asNobody, join(directory, 'pgbouncer.ini')], { env, stdio: 'ignore' });
+  pooler = spawn(command, ['-q', ...asNobody, join(directory, 'pgbouncer.ini')], {
+    env,
+    stdio: 'ignore',
+  });
   return Object.assign(new URL(target), { port: String(port), hostname: '127.0.0.1' }).href;
 }
 
@@ -75,7 +92,9 @@ describe('behind a PgBouncer in transaction mode', () => {
   it('reads and writes work, many more at once than it has connections', async () => {
     const [user, ids] = [freshUser(), Array.from({ length: 50 }, () => randomUUID())];
     const stamps = await Promise.all(
-      ids.map((id, n) => pooled.write(write(n % 2 ? user : freshUser(), id), async ({ stamp }) => stamp)),
+      ids.map((id, n) =>
+        pooled.write(write(n % 2 ? user : freshUser(), id), async ({ stamp }) => stamp),
+      ),
     );
     expect(stamps.every((stamp) => /^\d{4}-/.test(stamp))).toBe(true);
     const again = await pooled.write(write(user, ids[1]), async () => 'ran twice');

@@ -14,7 +14,8 @@ beforeEach(() => {
   userId = freshUser();
 });
 
-const refuse = (why: 1 | null) => world.owner.query('SELECT sync.refuse_user($1, $2)', [userId, why]);
+const refuse = (why: 1 | null) =>
+  world.owner.query('SELECT sync.refuse_user($1, $2)', [userId, why]);
 const write = (requestId = randomUUID()) =>
   world.database.write(
     { userId, requestId, changes: [], smallAnswer: true, remainingMs: () => 10_000 },
@@ -25,11 +26,19 @@ const page = (knownClock?: string) =>
   listPage(
     world.database,
     list,
-    { userId, perPage: 10, position: { from: 'page', page: 1 }, ...(knownClock !== undefined && { knownClock }) },
+    {
+      userId,
+      perPage: 10,
+      position: { from: 'page', page: 1 },
+      ...(knownClock !== undefined && { knownClock }),
+    },
     (row) => row,
   );
 const clock = async () => {
-  const { rows } = await world.owner.query('SELECT stamp, refused FROM sync.user_clock WHERE user_id = $1', [userId]);
+  const { rows } = await world.owner.query(
+    'SELECT stamp, refused FROM sync.user_clock WHERE user_id = $1',
+    [userId],
+  );
   return rows[0] as { stamp: Date; refused: number | null } | undefined;
 };
 const unauthorized = { code: 'unauthorized' };
@@ -80,7 +89,10 @@ describe('a user who is refused', () => {
   it('for an erasure can not be admitted again', async () => {
     await write();
     for (const erasing of [2, 3]) {
-      await world.owner.query('UPDATE sync.user_clock SET refused = $2 WHERE user_id = $1', [userId, erasing]);
+      await world.owner.query('UPDATE sync.user_clock SET refused = $2 WHERE user_id = $1', [
+        userId,
+        erasing,
+      ]);
       await refuse(null);
       await refuse(1);
       expect(await clock()).toMatchObject({ refused: erasing });
@@ -91,20 +103,27 @@ describe('a user who is refused', () => {
 describe('who is refused', () => {
   it('is said by functions alone, and for an erasure by none that others may call', async () => {
     await write();
-    const outright = world.database.dataSource.query('UPDATE sync.user_clock SET refused = NULL WHERE user_id = $1', [
-      userId,
-    ]);
-    await expect(outright).rejects.toMatchObject({ code: '42501' });
-    await expect(world.owner.query('SELECT sync.refuse_user($1, 3::smallint)', [userId])).rejects.toThrow(
-      'only an erasure says 3',
+    const outright = world.database.dataSource.query(
+      'UPDATE sync.user_clock SET refused = NULL WHERE user_id = $1',
+      [userId],
     );
+    await expect(outright).rejects.toMatchObject({ code: '42501' });
+    await expect(
+      world.owner.query('SELECT sync.refuse_user($1, 3::smallint)', [userId]),
+    ).rejects.toThrow('only an erasure says 3');
   });
 
   it('is known once a write that runs has ended, and not before', async () => {
     let refused: Promise<unknown> | undefined;
     let isRefused = false;
     await world.database.write(
-      { userId, requestId: randomUUID(), changes: [], smallAnswer: true, remainingMs: () => 10_000 },
+      {
+        userId,
+        requestId: randomUUID(),
+        changes: [],
+        smallAnswer: true,
+        remainingMs: () => 10_000,
+      },
       async ({ query }) => {
         refused = refuse(1).then(() => (isRefused = true));
         // The refusal waits for the clock of this write, whose statements continue.

@@ -50,7 +50,10 @@ export class RequestSweep implements OnApplicationBootstrap, BeforeApplicationSh
         removed = row?.removed ?? 0;
       }
     } catch (error) {
-      this.log.warn({ err: error }, 'old markers of requests could not be removed; the next sweep tries again');
+      this.log.warn(
+        { err: error },
+        'old markers of requests could not be removed; the next sweep tries again',
+      );
     }
   }
 }

@@ -136,7 +136,10 @@ const merge = `SELECT episode.merge_subscriptions('${userId}', '{1}', '{2}', now
 describe('the login of', () => {
   it.each([
     ['subscription', makeSubscription],
-    ['subscription', 'SELECT * FROM subscription.guids, subscription.feed_urls, subscription.former_guids'],
+    [
+      'subscription',
+      'SELECT * FROM subscription.guids, subscription.feed_urls, subscription.former_guids',
+    ],
     ['subscription', merge],
     ['episode', makeEpisode],
     ['episode', 'DELETE FROM episode.sync_ids'],
@@ -157,37 +160,57 @@ describe('the login of', () => {
   });
 
   it.each(services)('%s may lock and advance clocks and keep answers', async (role) => {
-    expect(await outcome(role, `SELECT sync.begin_write('${userId}', gen_random_uuid())`)).toBe('done');
-    expect(await outcome(role, `SELECT sync.keep_answer('${userId}', gen_random_uuid(), now(), '{}', 2)`)).toBe('done');
+    expect(await outcome(role, `SELECT sync.begin_write('${userId}', gen_random_uuid())`)).toBe(
+      'done',
+    );
+    expect(
+      await outcome(
+        role,
+        `SELECT sync.keep_answer('${userId}', gen_random_uuid(), now(), '{}', 2)`,
+      ),
+    ).toBe('done');
   });
 
-  it.each(Object.entries(rights))('%s has these rights to rows and no others', async (role, listed) => {
-    const relations = await relationsOf(owner);
-    const found: Record<string, string> = {};
-    for (const relation of relations) {
-      const allowed = await allowedOn(relation, (sql) => outcome(role, sql));
-      if (allowed) found[relation.name] = allowed;
-    }
-    expect(found).toEqual({ ...(services.includes(role) && ofServices), ...listed });
-  });
+  it.each(Object.entries(rights))(
+    '%s has these rights to rows and no others',
+    async (role, listed) => {
+      const relations = await relationsOf(owner);
+      const found: Record<string, string> = {};
+      for (const relation of relations) {
+        const allowed = await allowedOn(relation, (sql) => outcome(role, sql));
+        if (allowed) found[relation.name] = allowed;
+      }
+      expect(found).toEqual({ ...(services.includes(role) && ofServices), ...listed });
+    },
+  );
 
-  it.each(Object.keys(rights))('%s owns nothing, so that it can make, change and remove nothing', async (role) => {
-    const relations = (await relationsOf(owner)).map(({ name }) => name);
-    const schemas = ['public', ...new Set(relations.map((name) => name.split('.')[0]!))];
-    const done = await doneOf(role, [
-      ...schemas.flatMap((name) => [`CREATE TABLE ${name}.mine ()`, `DROP SCHEMA ${name} CASCADE`]),
-      ...schemas.map((name) => `CREATE FUNCTION ${name}.mine() RETURNS int LANGUAGE sql RETURN 1`),
-      ...relations.map((name) => `ALTER TABLE ${name} OWNER TO CURRENT_USER`),
-      ...relations.map((name) => `ALTER TABLE ${name} RENAME TO mine`),
-      'CREATE SCHEMA mine',
-      'CREATE ROLE mine',
-      'CREATE EXTENSION pgcrypto',
-    ]);
-    expect(done).toEqual([]);
-  });
+  it.each(Object.keys(rights))(
+    '%s owns nothing, so that it can make, change and remove nothing',
+    async (role) => {
+      const relations = (await relationsOf(owner)).map(({ name }) => name);
+      const schemas = ['public', ...new Set(relations.map((name) => name.split('.')[0]!))];
+      const done = await doneOf(role, [
+        ...schemas.flatMap((name) => [
+          `CREATE TABLE ${name}.mine ()`,
+          `DROP SCHEMA ${name} CASCADE`,
+        ]),
+        ...schemas.map(
+          (name) => `CREATE FUNCTION ${name}.mine() RETURNS int LANGUAGE sql RETURN 1`,
+        ),
+        ...relations.map((name) => `ALTER TABLE ${name} OWNER TO CURRENT_USER`),
+        ...relations.map((name) => `ALTER TABLE ${name} RENAME TO mine`),
+        'CREATE SCHEMA mine',
+        'CREATE ROLE mine',
+        'CREATE EXTENSION pgcrypto',
+      ]);
+      expect(done).toEqual([]);
+    },
+  );
 
   it.each(Object.keys(rights))('%s can become nobody else, but for its own group', async (role) => {
-    const roles = await owner.query<{ name: string }[]>('SELECT quote_ident(rolname) AS name FROM pg_roles');
+    const roles = await owner.query<{ name: string }[]>(
+      'SELECT quote_ident(rolname) AS name FROM pg_roles',
+    );
     const own = groups[role as keyof typeof groups];
     const login = `podcast_sync_${role}`;
     const names = roles.map(({ name }) => name);
@@ -235,13 +258,16 @@ describe('the login of', () => {
       'deletion.take_erasures(integer,double precision)': groups.deletion,
       'deletion.take_erasures_again(uuid[],integer[])': groups.deletion,
       'episode.count_states(uuid,bigint[],bigint)': groups.subscription,
-      'episode.merge_subscriptions(uuid,bigint[],bigint[],timestamp with time zone,bigint)': groups.subscription,
+      'episode.merge_subscriptions(uuid,bigint[],bigint[],timestamp with time zone,bigint)':
+        groups.subscription,
       'subscription.ensure_feeds(uuid,text[],uuid[],timestamp with time zone,bigint,bigint)': `${groups.subscription}, ${groups.episode}`,
       'subscription.twins_of(uuid,text[])': groups.subscription,
       'sync.refuse_user(uuid,smallint)': groups.account,
     };
     const search = expect.stringContaining('search_path=pg_catalog, pg_temp') as string;
-    expect(definers).toEqual(Object.entries(owners).map(([name, granted]) => ({ name, search, granted })));
+    expect(definers).toEqual(
+      Object.entries(owners).map(([name, granted]) => ({ name, search, granted })),
+    );
     expect(await Promise.all(Object.keys(rights).map((role) => outcome(role, merge)))).toEqual([
       'done',
       refused,
@@ -263,7 +289,9 @@ describe('making roles', () => {
   it('again changes nothing', async () => {
     const runner = owner.createQueryRunner();
     const roles = () =>
-      runner.query("SELECT oid, rolname, rolcanlogin FROM pg_roles WHERE rolname ~ '^podcast_sync' ORDER BY 1");
+      runner.query(
+        "SELECT oid, rolname, rolcanlogin FROM pg_roles WHERE rolname ~ '^podcast_sync' ORDER BY 1",
+      );
     const before: unknown = await roles();
     await ensureGroups(runner);
     await ensureGroups(runner);
@@ -284,7 +312,9 @@ describe('making roles', () => {
     const password = 'it\'s "q" \\';
     const url = Object.assign(new URL(database.ownerUrl), { username: name, password }).href;
     const runners = Array.from({ length: 6 }, () => owner.createQueryRunner());
-    const results = await Promise.allSettled(runners.map((runner) => ensureLogin(runner, groups.episode, url)));
+    const results = await Promise.allSettled(
+      runners.map((runner) => ensureLogin(runner, groups.episode, url)),
+    );
     await Promise.all(runners.map((runner) => runner.release()));
     const client = new pg.Client({ connectionString: url });
     await client.connect();

@@ -17,7 +17,8 @@ const catalogRaced = 'XX000';
 
 /** Creates the missing groups. Needs the right to create roles. */
 export async function ensureGroups(runner: QueryRunner): Promise<void> {
-  for (const group of Object.values(groups)) await create(runner, group, `CREATE ROLE ${group} NOLOGIN`);
+  for (const group of Object.values(groups))
+    await create(runner, group, `CREATE ROLE ${group} NOLOGIN`);
 }
 
 /** Returns true for a statement about the rights of groups. */
@@ -27,7 +28,8 @@ const isGroupRight = (sql: string) =>
 /** Makes a runner skip rights of groups, which the owner of a database often can't create. */
 export function skipGroupRights(runner: QueryRunner): void {
   const query = runner.query.bind(runner) as (sql: string, ...rest: unknown[]) => Promise<unknown>;
-  runner.query = (sql: string, ...rest: unknown[]) => query(withoutGroupRights(sql), ...rest) as never;
+  runner.query = (sql: string, ...rest: unknown[]) =>
+    query(withoutGroupRights(sql), ...rest) as never;
 }
 
 function withoutGroupRights(sql: string): string {
@@ -40,10 +42,16 @@ export async function ensureLogin(runner: QueryRunner, group: string, url: strin
   const { username, password } = new URL(url);
   const name = decodeURIComponent(username);
   await create(runner, name, await format(runner, 'CREATE ROLE %I LOGIN', name));
-  await settled(runner, await format(runner, 'ALTER ROLE %I LOGIN PASSWORD %L', name, decodeURIComponent(password)));
+  await settled(
+    runner,
+    await format(runner, 'ALTER ROLE %I LOGIN PASSWORD %L', name, decodeURIComponent(password)),
+  );
   await settled(runner, await format(runner, 'GRANT %I TO %I', group, name));
   const limit = String(defaultStatementTimeoutMs);
-  await settled(runner, await format(runner, 'ALTER ROLE %I SET statement_timeout = %L', name, limit));
+  await settled(
+    runner,
+    await format(runner, 'ALTER ROLE %I SET statement_timeout = %L', name, limit),
+  );
 }
 
 /** Repeats a statement that the catalog rejected because of a concurrent migration. */
@@ -67,6 +75,9 @@ async function create(runner: QueryRunner, role: string, sql: string): Promise<v
 /** Quotes values by Postgres' format(), as statements about roles accept no parameters. */
 async function format(runner: QueryRunner, template: string, ...values: string[]): Promise<string> {
   const parameters = values.map((_, index) => `$${index + 2}::text`).join(', ');
-  const rows: { sql: string }[] = await runner.query(`SELECT format($1, ${parameters}) AS sql`, [template, ...values]);
+  const rows: { sql: string }[] = await runner.query(`SELECT format($1, ${parameters}) AS sql`, [
+    template,
+    ...values,
+  ]);
   return (rows[0] as { sql: string }).sql;
 }

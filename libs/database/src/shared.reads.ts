@@ -21,7 +21,8 @@ export class SharedReads {
   read<Row extends QueryResultRow>(query: QueryConfig): Promise<QueryResult<Row>> {
     return new Promise((resolve, reject) => {
       const answered = resolve as Waiting['answered'];
-      if (this.waiting.push({ query, answered, failed: reject }) === 1) setImmediate(() => this.send());
+      if (this.waiting.push({ query, answered, failed: reject }) === 1)
+        setImmediate(() => this.send());
     });
   }
 

@@ -4,6 +4,8 @@ import { statement, statements } from './statement.js';
 it('a name is that of one statement: a connection would run the first one for both', () => {
   const one = statement('test.of_one_text', 'SELECT 1');
   expect(statement('test.of_one_text', 'SELECT 1')).toEqual(one);
-  expect(() => statement('test.of_one_text', 'SELECT 2')).toThrow('two statements are named test.of_one_text');
+  expect(() => statement('test.of_one_text', 'SELECT 2')).toThrow(
+    'two statements are named test.of_one_text',
+  );
   expect(statements.get('test.of_one_text')).toEqual(one);
 });

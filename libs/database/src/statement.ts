@@ -9,7 +9,10 @@ export interface Statement {
 }
 
 /** A statement with its values. `Row` is the type of its rows. */
-export type Bound<Row extends object = object> = readonly [query: Statement, values: readonly unknown[]] & {
+export type Bound<Row extends object = object> = readonly [
+  query: Statement,
+  values: readonly unknown[],
+] & {
   readonly row?: Row;
 };
 
@@ -29,7 +32,8 @@ const movesClock = /\bsync\.(begin_write|advance_clock)\(/;
  * @throws Error without `moved`, or for a second text of a name.
  */
 export function statement(name: string, text: string): Statement {
-  if (movesClock.test(text) && !/ AS moved\b/.test(text)) throw new Error(`${name} does not answer where the clock is`);
+  if (movesClock.test(text) && !/ AS moved\b/.test(text))
+    throw new Error(`${name} does not answer where the clock is`);
   if ((made.get(name)?.text ?? text) !== text) throw new Error(`two statements are named ${name}`);
   const query = Object.freeze({ name, text });
   made.set(name, query);
@@ -42,7 +46,12 @@ export function instant(time: string): string {
 }
 
 /** Returns the driver's query: a prepared one if connections keep prepared statements. */
-export function bind(query: Statement, values: readonly unknown[], prepared: boolean, timeoutMs?: number): QueryConfig {
+export function bind(
+  query: Statement,
+  values: readonly unknown[],
+  prepared: boolean,
+  timeoutMs?: number,
+): QueryConfig {
   return {
     ...(prepared && { name: query.name }),
     ...(timeoutMs !== undefined && { query_timeout: timeoutMs }),

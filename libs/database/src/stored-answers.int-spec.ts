@@ -9,7 +9,10 @@ import { RequestSweep } from './request.sweep.js';
 
 const full = Boolean(process.env.TEST_FULL);
 const limit = 10_000;
-const addEffect = statement('test.add_stamp', 'INSERT INTO public.effects (user_id, stamp) VALUES ($1, $2)');
+const addEffect = statement(
+  'test.add_stamp',
+  'INSERT INTO public.effects (user_id, stamp) VALUES ($1, $2)',
+);
 
 const fixture = new Fixture();
 let owner: FixtureDatabase['owner'];
@@ -31,7 +34,10 @@ beforeEach(() => {
 });
 
 function write<Reply>(requestId: string, run: (transaction: Transaction) => Promise<Reply>) {
-  return database.write({ userId, requestId, changes: [], smallAnswer: true, remainingMs: () => 5_000 }, run);
+  return database.write(
+    { userId, requestId, changes: [], smallAnswer: true, remainingMs: () => 5_000 },
+    run,
+  );
 }
 
 /** Runs a write with an effect and an answer of this length. */
@@ -57,7 +63,9 @@ async function stored(): Promise<{ bytes: number[]; counted: number }> {
 }
 
 const effects = async () => {
-  const { rows } = await owner.query('SELECT stamp FROM public.effects WHERE user_id = $1', [userId]);
+  const { rows } = await owner.query('SELECT stamp FROM public.effects WHERE user_id = $1', [
+    userId,
+  ]);
   return rows.length;
 };
 
@@ -70,10 +78,13 @@ describe('the stored answers of a user', () => {
   });
 
   it('never have more bytes than they may, and the counter is never behind them', async () => {
-    const sizes = fc.array(fc.oneof(fc.nat(200), fc.nat(4_000), fc.constantFrom(9_000, 9_980, 20_000)), {
-      minLength: 1,
-      maxLength: 20,
-    });
+    const sizes = fc.array(
+      fc.oneof(fc.nat(200), fc.nat(4_000), fc.constantFrom(9_000, 9_980, 20_000)),
+      {
+        minLength: 1,
+        maxLength: 20,
+      },
+    );
     await fc.assert(
       fc.asyncProperty(sizes, async (lengths) => {
         userId = freshUser();
@@ -158,7 +169,9 @@ describe('a request whose answer is gone', () => {
 
 describe('the sweep', () => {
   const sweep = () =>
-    new RequestSweep(database, { warn: (line: unknown) => expect.fail(JSON.stringify(line)) }).sweep();
+    new RequestSweep(database, {
+      warn: (line: unknown) => expect.fail(JSON.stringify(line)),
+    }).sweep();
   /** Adds markers of this age, each with an answer. */
   const add = async (minutes: number, count = 1) => {
     await owner.query(
@@ -197,7 +210,10 @@ describe('the sweep', () => {
     await write(randomUUID(), async () => 'x'.repeat(limit - 12));
     await owner.query('BEGIN');
     try {
-      await owner.query('SELECT FROM sync.answer WHERE user_id = $1 AND bytes = 2 LIMIT 5 FOR UPDATE', [userId]);
+      await owner.query(
+        'SELECT FROM sync.answer WHERE user_id = $1 AND bytes = 2 LIMIT 5 FOR UPDATE',
+        [userId],
+      );
       await answer(20);
     } finally {
       await owner.query('ROLLBACK');

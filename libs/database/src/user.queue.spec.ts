@@ -57,7 +57,9 @@ describe('UserQueue', () => {
     const queue = new UserQueue();
     const first = held();
     const running = queue.run('ann', ages, first.run);
-    await expect(queue.run('ann', () => 0, first.run)).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(queue.run('ann', () => 0, first.run)).rejects.toMatchObject({
+      code: 'unavailable',
+    });
     const log: string[] = [];
     const next = queue.run('ann', ages, () => Promise.resolve(void log.push('next')));
     await new Promise(setImmediate);

@@ -11,7 +11,11 @@ export class UserQueue {
    *
    * @throws Failure `unavailable` if time is up.
    */
-  async run<Result>(userId: string, remainingMs: () => number, run: () => Promise<Result>): Promise<Result> {
+  async run<Result>(
+    userId: string,
+    remainingMs: () => number,
+    run: () => Promise<Result>,
+  ): Promise<Result> {
     const earlier = this.last.get(userId);
     let end: () => void = () => undefined;
     const mine = new Promise<void>((resolve) => (end = resolve));

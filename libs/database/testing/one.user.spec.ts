@@ -10,7 +10,9 @@ it.each([
   'INSERT INTO episode.totals AS t (user_id, episodes) VALUES ($1, $2) ON CONFLICT (user_id) DO NOTHING',
   'INSERT INTO episode.states (user_id, id) SELECT $1, id FROM json_populate_recordset(NULL::episode.states, $2)',
   'SELECT name FROM sync.migrations',
-])('SQL that says of each table whose rows it means is of one user: %s', (sql) => expect(of(sql)).toBe(true));
+])('SQL that says of each table whose rows it means is of one user: %s', (sql) =>
+  expect(of(sql)).toBe(true),
+);
 
 it.each([
   'SELECT FROM sync.request',

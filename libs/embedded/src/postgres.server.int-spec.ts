@@ -1,4 +1,12 @@
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -92,7 +100,11 @@ describe('startPostgres', () => {
       await removePostgres(directory);
       chmodSync(root, 0o700);
       const lines: string[] = [];
-      const first = await startPostgres({ directory, durable: false, progress: (line) => lines.push(line) });
+      const first = await startPostgres({
+        directory,
+        durable: false,
+        progress: (line) => lines.push(line),
+      });
       await query(first.url, 'CREATE TABLE kept AS SELECT 7 AS n');
       await first.stop();
       const place = readFileSync(join(directory, 'location'), 'utf8').trim();

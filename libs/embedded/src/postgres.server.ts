@@ -1,5 +1,13 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import type { EmbeddedServer, ServerOptions } from './embedded.server.js';
@@ -41,10 +49,19 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedS
       env: environment(),
       logFile: join(directory, 'postgres.log'),
     };
-    if (await stopOrphan(program)) progress('stopped a Postgres that an earlier start had left behind');
+    if (await stopOrphan(program))
+      progress('stopped a Postgres that an earlier start had left behind');
     const urlOf = (name: string) => `postgres://${owner}:${password}@127.0.0.1:${port}/${name}`;
-    const server = await ServerProcess.start(program, () => ensureDatabase(urlOf('postgres'), database));
-    return { url: urlOf(database), port, pid: server.pid, exited: server.exited, stop: () => server.stop() };
+    const server = await ServerProcess.start(program, () =>
+      ensureDatabase(urlOf('postgres'), database),
+    );
+    return {
+      url: urlOf(database),
+      port,
+      pid: server.pid,
+      exited: server.exited,
+      stop: () => server.stop(),
+    };
   };
   return options.port === undefined ? onFreePort(startOn) : startOn(options.port);
 }
@@ -139,7 +156,9 @@ async function ensureDatabase(url: string, database: string): Promise<void> {
   client.on('error', () => {});
   try {
     await client.connect();
-    const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [database]);
+    const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [
+      database,
+    ]);
     if (rowCount === 0) await client.query(`CREATE DATABASE ${pg.escapeIdentifier(database)}`);
   } finally {
     await client.end().catch(() => {});
@@ -157,7 +176,9 @@ function run(
     child.stderr.on('data', (chunk: Buffer) => (problems += chunk.toString()));
     child.once('error', reject);
     child.once('close', (code) =>
-      code === 0 ? resolve() : reject(new StartError(`Postgres' data could not be set up.\n${problems.trim()}`)),
+      code === 0
+        ? resolve()
+        : reject(new StartError(`Postgres' data could not be set up.\n${problems.trim()}`)),
     );
   });
 }

@@ -14,7 +14,10 @@ const minimum = [6, 2] as const;
  *
  * @throws StartError with instructions to get one.
  */
-export async function redisBinary(programs: string, progress: (line: string) => void): Promise<Program> {
+export async function redisBinary(
+  programs: string,
+  progress: (line: string) => void,
+): Promise<Program> {
   const installed = servers.map((command) => ({ command, env: process.env }));
   const found = installed.find((program) => isUsable(program));
   if (found) return found;
@@ -34,5 +37,7 @@ function isUsable({ command, env }: Program): boolean {
   const { stdout } = spawnSync(command, ['--version'], { env, encoding: 'utf8' });
   const [, major, minor] = /\bv=(\d+)\.(\d+)/.exec(stdout ?? '') ?? [];
   if (major === undefined) return false;
-  return Number(major) > minimum[0] || (Number(major) === minimum[0] && Number(minor) >= minimum[1]);
+  return (
+    Number(major) > minimum[0] || (Number(major) === minimum[0] && Number(minor) >= minimum[1])
+  );
 }

@@ -35,7 +35,9 @@ async function ask<T>(url: string, question: (redis: Redis) => Promise<T>): Prom
 describe('startRedis', () => {
   it('finds its data again after a stop, and evicts nothing', async () => {
     const first = await startRedis({ directory, programs });
-    expect(await ask(first.url, (redis) => redis.config('GET', 'maxmemory-policy'))).toContain('noeviction');
+    expect(await ask(first.url, (redis) => redis.config('GET', 'maxmemory-policy'))).toContain(
+      'noeviction',
+    );
     await ask(first.url, (redis) => redis.set('kept', '7'));
     await first.stop();
     const second = await startRedis({ directory, programs });
@@ -58,7 +60,8 @@ describe('startRedis', () => {
     stranger.write('PING\r\n');
     expect(await new Promise((resolve) => stranger.once('data', resolve))).toMatch(/^-NOAUTH/);
     stranger.destroy();
-    for (const file of ['password', 'redis.conf']) expect(statSync(join(directory, file)).mode & 0o777).toBe(0o600);
+    for (const file of ['password', 'redis.conf'])
+      expect(statSync(join(directory, file)).mode & 0o777).toBe(0o600);
     await server.stop();
   });
 
@@ -66,7 +69,9 @@ describe('startRedis', () => {
     const other = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => other.once('listening', resolve));
     const { port } = other.address() as AddressInfo;
-    const failure = await startRedis({ directory, programs, port }).catch((error: unknown) => error);
+    const failure = await startRedis({ directory, programs, port }).catch(
+      (error: unknown) => error,
+    );
     other.close();
     expect(failure).toBeInstanceOf(StartError);
     expect((failure as StartError).message).toMatch(/in use/);

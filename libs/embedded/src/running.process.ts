@@ -30,7 +30,9 @@ export function worksOn(pid: number, directory: string): boolean {
 /** Returns the arguments of a process, joined by spaces. Empty for an ended process. */
 export function commandLine(pid: number): string {
   if (process.platform !== 'linux')
-    return spawnSync('ps', ['-ww', '-o', 'args=', '-p', String(pid)], { encoding: 'utf8' }).stdout.trim();
+    return spawnSync('ps', ['-ww', '-o', 'args=', '-p', String(pid)], {
+      encoding: 'utf8',
+    }).stdout.trim();
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
   } catch {

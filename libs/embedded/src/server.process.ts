@@ -52,7 +52,9 @@ export class ServerProcess {
         resolve(how);
       };
       child.once('error', (error) => settle(error.message));
-      child.once('exit', (code, signal) => settle(signal ? `signal ${signal}` : `exit code ${code}`));
+      child.once('exit', (code, signal) =>
+        settle(signal ? `signal ${signal}` : `exit code ${code}`),
+      );
     });
     // A running server must not keep its starter alive.
     child.unref();
@@ -63,7 +65,10 @@ export class ServerProcess {
    *
    * @throws StartError with the last lines of the server's output.
    */
-  static async start(program: ServerProgram, serves: () => Promise<unknown>): Promise<ServerProcess> {
+  static async start(
+    program: ServerProgram,
+    serves: () => Promise<unknown>,
+  ): Promise<ServerProcess> {
     rmSync(program.logFile, { force: true });
     const log = openSync(program.logFile, 'a', 0o600);
     const child = spawn(program.command, program.args, {
@@ -101,9 +106,12 @@ export class ServerProcess {
         await delay(20);
       }
     }
-    const how = this.end === undefined ? `doesn't answer (${String(problem)})` : `ended with ${this.end}`;
+    const how =
+      this.end === undefined ? `doesn't answer (${String(problem)})` : `ended with ${this.end}`;
     await this.stop();
-    throw new StartError(`${this.program.name} could not be started: it ${how}.\n${lastLines(this.program.logFile)}`);
+    throw new StartError(
+      `${this.program.name} could not be started: it ${how}.\n${lastLines(this.program.logFile)}`,
+    );
   }
 }
 
@@ -136,7 +144,9 @@ async function stopProcess(
       process.kill(pid, signal);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ESRCH') return;
-      throw new StartError(`${program.name} (process ${pid}) can't be stopped: ${(error as Error).message}`);
+      throw new StartError(
+        `${program.name} (process ${pid}) can't be stopped: ${(error as Error).message}`,
+      );
     }
     const limit = performance.now() + stopLimitMs;
     while (performance.now() < limit) {

@@ -15,7 +15,9 @@ function clientsOf(world: World): void {
   for (let n = 0; n < count; n += 1) {
     const kind = kinds[roll(kinds.length)] as (typeof kinds)[number];
     const credential = roll(4) === 0 ? 0 : n;
-    world.clients.push(new Client(kind, credential, roll(3) === 0 ? 0 : n, roll(3) === 0 ? roll(400) - 200 : 0));
+    world.clients.push(
+      new Client(kind, credential, roll(3) === 0 ? 0 : n, roll(3) === 0 ? roll(400) - 200 : 0),
+    );
   }
 }
 
@@ -49,7 +51,8 @@ function syncAll(world: World, clients: readonly Client[]): void {
 
 /** Returns true if a client must miss nothing: it has no own clock, or its own app password. */
 const isPromised = (world: World, client: Client) =>
-  !client.hasOwnClock || world.clients.every((other) => other === client || other.credential !== client.credential);
+  !client.hasOwnClock ||
+  world.clients.every((other) => other === client || other.credential !== client.credential);
 
 /** Compares clients with the server. @throws Error if a client lacks a change. */
 function compare(world: World): void {
@@ -58,9 +61,12 @@ function compare(world: World): void {
       for (const [item, has] of client.has[list].entries()) {
         const { value } = world.row(list, item);
         // Only clients still have writes between a backup and its restoration.
-        const isLost = list === 'subscriptions' ? world.isRestored(item) : world.restored && has > value;
+        const isLost =
+          list === 'subscriptions' ? world.isRestored(item) : world.restored && has > value;
         if (has === value || isLost) continue;
-        throw new Error(`${client.kind} missed a change of ${list}: it has ${has} and not ${value}`);
+        throw new Error(
+          `${client.kind} missed a change of ${list}: it has ${has} and not ${value}`,
+        );
       }
 }
 
@@ -87,7 +93,8 @@ function walk(world: World): void {
   );
   world.answered = world.moved = 0;
   syncAll(world, polling);
-  if (world.answered > 0 || world.moved > 0) throw new Error('polls with nothing new do not come to rest');
+  if (world.answered > 0 || world.moved > 0)
+    throw new Error('polls with nothing new do not come to rest');
 }
 
 /** Returns the seed and the error of the first failing walk, undefined if none fails. */
@@ -149,7 +156,10 @@ const faults: Record<string, Rule> = {
     ...rule,
     answerReader: (found, read) => {
       const { reader } = found;
-      return answerReader({ ...found, reader: reader && { ...reader, arrived: 0 } }, { ...read, age: 0 });
+      return answerReader(
+        { ...found, reader: reader && { ...reader, arrived: 0 } },
+        { ...read, age: 0 },
+      );
     },
   },
 };

@@ -11,7 +11,12 @@ import {
 } from './sync-state.rule.js';
 
 const clock = (stamp: number, told = 0, now = stamp): Clock => ({ stamp, told, now });
-const reader = (asked: number, told: number, safe: number): Reader => ({ asked, told, safe, arrived: 1 });
+const reader = (asked: number, told: number, safe: number): Reader => ({
+  asked,
+  told,
+  safe,
+  arrived: 1,
+});
 const fresh = (since: number) => ({ since, arrived: 2, age: 0 });
 const at = (of: Clock, known?: Reader): SyncState => ({ clock: of, reader: known });
 
@@ -21,7 +26,11 @@ describe('a clock of which a second is sealed', () => {
     ['of a user who never wrote takes the time', clock(0, 0, 7_500), { told: 8, stamp: 9_000 }],
     ['stays where nothing was written since', clock(102_000, 101), { told: 101, stamp: 102_000 }],
     ['moves on after the next write', clock(102_001, 101), { told: 103, stamp: 104_000 }],
-    ['stays where it is more than two seconds ahead', clock(110_000, 101, 107_999), { told: 101, stamp: 110_000 }],
+    [
+      'stays where it is more than two seconds ahead',
+      clock(110_000, 101, 107_999),
+      { told: 101, stamp: 110_000 },
+    ],
   ])('%s', (_name, of, expected) => expect(sealSecond(of)).toMatchObject(expected));
 });
 
@@ -35,10 +44,25 @@ describe('a download', () => {
       { timestamp: 101, since: 50, initial: true },
     ],
     ['goes on from what was told', 90, reader(80, 90, 80), { timestamp: 101, since: 90 }],
-    ['takes what was told plus one for the same', 91, reader(80, 90, 80), { timestamp: 101, since: 90 }],
+    [
+      'takes what was told plus one for the same',
+      91,
+      reader(80, 90, 80),
+      { timestamp: 101, since: 90 },
+    ],
     ['again starts where the last one did', 80, reader(80, 90, 70), { timestamp: 101, since: 70 }],
-    ['by a clock of its own starts at what was told', 99_999, reader(80, 90, 80), { timestamp: 101, since: 90 }],
-    ['is never told 0, nor more than it asked from', 5, reader(80, 90, 80), { timestamp: 101, since: 5 }],
+    [
+      'by a clock of its own starts at what was told',
+      99_999,
+      reader(80, 90, 80),
+      { timestamp: 101, since: 90 },
+    ],
+    [
+      'is never told 0, nor more than it asked from',
+      5,
+      reader(80, 90, 80),
+      { timestamp: 101, since: 5 },
+    ],
   ])('%s', (_name, since, known, expected) =>
     expect(answerReader(at(clock(100_001), known), fresh(since)).answer).toMatchObject(expected),
   );
@@ -60,14 +84,25 @@ describe('a download', () => {
     expect(answer).toEqual({ timestamp: 90, since: 70, initial: false, unchanged: false });
   });
 
-  it.each([101, 102])('of who is not known is told more than it asked from, so that it goes on: %i', (since) => {
-    expect(answerReader(at(clock(102_000, 101)), fresh(since)).answer.timestamp).toBe(since + 1);
-  });
+  it.each([101, 102])(
+    'of who is not known is told more than it asked from, so that it goes on: %i',
+    (since) => {
+      expect(answerReader(at(clock(102_000, 101)), fresh(since)).answer.timestamp).toBe(since + 1);
+    },
+  );
 });
 
 it('a read that is not remembered is answered from what it asks, or from now', () => {
-  expect(answerOnce(clock(102_000, 101), 50)).toMatchObject({ timestamp: 101, since: 50, unchanged: false });
-  expect(answerOnce(clock(102_000, 101), 500)).toMatchObject({ timestamp: 101, since: 101, unchanged: true });
+  expect(answerOnce(clock(102_000, 101), 50)).toMatchObject({
+    timestamp: 101,
+    since: 50,
+    unchanged: false,
+  });
+  expect(answerOnce(clock(102_000, 101), 500)).toMatchObject({
+    timestamp: 101,
+    since: 101,
+    unchanged: true,
+  });
 });
 
 describe('an upload', () => {
@@ -75,7 +110,9 @@ describe('an upload', () => {
     ['of an unknown session', undefined, 1],
     ['of one that has everything up to a second', 102_000, 101],
     ['never 0', 1_000, 1],
-  ])('%s is answered what the session has', (_name, known, expected) => expect(uploadTimestamp(known)).toBe(expected));
+  ])('%s is answered what the session has', (_name, known, expected) =>
+    expect(uploadTimestamp(known)).toBe(expected),
+  );
 
   it('of who has everything is told all, with its own', () => {
     const found = { ...at(clock(103_500, 101), reader(90, 101, 90)), known: 102_000 };

@@ -110,7 +110,10 @@ export function answerOnce(clock: Clock, since: number): ListAnswer {
  *
  * @returns the state afterwards, with the same objects if they are unchanged.
  */
-export function answerReader(found: SyncState, read: Read): { answer: ListAnswer; after: SyncState } {
+export function answerReader(
+  found: SyncState,
+  read: Read,
+): { answer: ListAnswer; after: SyncState } {
   const { reader, known = 0 } = found;
   const { since } = read;
   if (reader && isLate(read, found.clock, reader))
@@ -174,11 +177,17 @@ export function uploadTimestamp(known: number | undefined): number {
  * @param before the stamp of the clock before the write.
  * @param again true if the next download includes the own upload anyway.
  */
-export function answerUpload(found: SyncState, before: number, again = false): { timestamp: number; after: SyncState } {
+export function answerUpload(
+  found: SyncState,
+  before: number,
+  again = false,
+): { timestamp: number; after: SyncState } {
   const { clock, reader, known } = found;
-  if (again || known === undefined || before > known) return { timestamp: uploadTimestamp(known), after: found };
+  if (again || known === undefined || before > known)
+    return { timestamp: uploadTimestamp(known), after: found };
   const sealed = sealSecond(clock);
-  if (!isSealed(sealed)) return { timestamp: uploadTimestamp(clock.stamp), after: { ...found, known: clock.stamp } };
+  if (!isSealed(sealed))
+    return { timestamp: uploadTimestamp(clock.stamp), after: { ...found, known: clock.stamp } };
   const { told } = sealed;
   const later = reader && { ...reader, told, safe: told };
   return { timestamp: told, after: { clock: sealed, reader: later, known: sealed.stamp } };

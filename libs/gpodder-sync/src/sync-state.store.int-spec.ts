@@ -17,7 +17,11 @@ beforeEach(() => {
   [credentialId, sessionId] = [randomUUID(), randomUUID()];
 });
 
-const call = (arrivedMs = (sent += 1)) => ({ arrivedMs, ageMs: () => 0, remainingMs: () => 10_000 });
+const call = (arrivedMs = (sent += 1)) => ({
+  arrivedMs,
+  ageMs: () => 0,
+  remainingMs: () => 10_000,
+});
 const read = (since: number, at = call(), remembers = true) =>
   answerList(
     world.database,
@@ -38,7 +42,10 @@ const upload = () =>
   world.database.write(write(false), async (transaction) => {
     const before = transaction.stamp;
     const stamp = Date.parse(await transaction.advance());
-    return { stamp, timestamp: await answerWrite(transaction, { userId, credentialId, sessionId }, before, false) };
+    return {
+      stamp,
+      timestamp: await answerWrite(transaction, { userId, credentialId, sessionId }, before, false),
+    };
   });
 const clock = async () => {
   const { rows } = await world.owner.query<{ stamp: Date; told: string }>(
@@ -81,7 +88,12 @@ describe('a client that reads a list', () => {
       ).rows as unknown[];
     const before = await rows();
     expect(await statements(() => read(timestamp))).toBe(1);
-    expect(await read(timestamp)).toEqual({ timestamp, since: timestamp, initial: false, unchanged: true });
+    expect(await read(timestamp)).toEqual({
+      timestamp,
+      since: timestamp,
+      initial: false,
+      unchanged: true,
+    });
     expect(await rows()).toEqual(before);
     expect(before).toHaveLength(1);
   });
@@ -112,7 +124,10 @@ describe('a client that reads a list', () => {
   it('leaves what others are told as it is, where nothing is remembered', async () => {
     const { timestamp } = await read(0);
     await read(timestamp - 7, call(), false);
-    const { rows } = await world.owner.query('SELECT asked::int FROM sync.readers WHERE user_id = $1', [userId]);
+    const { rows } = await world.owner.query(
+      'SELECT asked::int FROM sync.readers WHERE user_id = $1',
+      [userId],
+    );
     expect(rows).toEqual([{ asked: 0 }]);
   });
 
@@ -134,24 +149,34 @@ describe('many at the same time', () => {
         if (n % 2 === 0) return void stamps.push(await change());
         const { timestamp } = await answerList(
           world.database,
-          { userId, list: 'subscriptions', reader: { credentialId: randomUUID(), since: 0 }, remembers: true },
+          {
+            userId,
+            list: 'subscriptions',
+            reader: { credentialId: randomUUID(), since: 0 },
+            remembers: true,
+          },
           call(),
         );
         told.push({ timestamp, writesBefore: stamps.length });
       }),
     );
-    const { rows } = await world.owner.query<{ stamp: Date }>('SELECT stamp FROM sync.request WHERE user_id = $1', [
-      userId,
-    ]);
+    const { rows } = await world.owner.query<{ stamp: Date }>(
+      'SELECT stamp FROM sync.request WHERE user_id = $1',
+      [userId],
+    );
     expect(rows).toHaveLength(20);
     for (const { timestamp } of told)
       for (const { stamp } of rows)
-        expect(Number(stamp) <= timestamp * 1_000 || Number(stamp) > (timestamp + 1) * 1_000).toBe(true);
+        expect(Number(stamp) <= timestamp * 1_000 || Number(stamp) > (timestamp + 1) * 1_000).toBe(
+          true,
+        );
   });
 
   it('with one app password leave one reader', async () => {
     await Promise.all(Array.from({ length: 20 }, () => read(0)));
-    const { rows } = await world.owner.query('SELECT FROM sync.readers WHERE user_id = $1', [userId]);
+    const { rows } = await world.owner.query('SELECT FROM sync.readers WHERE user_id = $1', [
+      userId,
+    ]);
     expect(rows).toHaveLength(1);
   });
 
@@ -187,7 +212,9 @@ describe('an upload', () => {
     expect(await sessionTimestamp(world.database, userId, 'subscriptions', undefined)).toBe(1);
     expect((await upload()).timestamp).toBe(1);
     const { timestamp } = await read(0);
-    expect(await sessionTimestamp(world.database, userId, 'subscriptions', sessionId)).toBe(timestamp);
+    expect(await sessionTimestamp(world.database, userId, 'subscriptions', sessionId)).toBe(
+      timestamp,
+    );
     expect(await sessionTimestamp(world.database, userId, 'episodes', sessionId)).toBe(1);
   });
 
@@ -196,7 +223,9 @@ describe('an upload', () => {
     const before = await clock();
     await world.database.write(write(false), async ({ stamp }) => stamp);
     expect(await clock()).toEqual(before);
-    const { rows } = await world.owner.query('SELECT FROM sync.request WHERE user_id = $1', [userId]);
+    const { rows } = await world.owner.query('SELECT FROM sync.request WHERE user_id = $1', [
+      userId,
+    ]);
     expect(rows).toEqual([]);
   });
 });
@@ -221,6 +250,9 @@ it('readers and sessions beyond what is kept of a user make room, the ones longe
 
 it('no clock can be behind what clients were told', async () => {
   await read(0);
-  const back = world.owner.query(`UPDATE sync.user_clock SET stamp = '2020-01-01' WHERE user_id = $1`, [userId]);
+  const back = world.owner.query(
+    `UPDATE sync.user_clock SET stamp = '2020-01-01' WHERE user_id = $1`,
+    [userId],
+  );
   await expect(back).rejects.toMatchObject({ code: '23514' });
 });

@@ -19,7 +19,12 @@ interface ListRead {
   readonly list: List;
   /** The client (`readerSchema` of the contracts); absent to read the whole list. */
   readonly reader?:
-    { readonly credentialId: string; readonly sessionId?: string | undefined; readonly since: number } | undefined;
+    | {
+        readonly credentialId: string;
+        readonly sessionId?: string | undefined;
+        readonly since: number;
+      }
+    | undefined;
   /** True if the client has the whole list up to the timestamp after this answer. */
   readonly remembers: boolean;
 }
@@ -88,8 +93,14 @@ export const saveSession = statement(
 const makeRoom = (table: string, key: string) => `
    DELETE FROM ${table} t WHERE t.user_id = $1 AND t.ctid = ANY (ARRAY(
      SELECT o.ctid FROM ${table} o WHERE o.user_id = $1 ORDER BY o.used DESC, o.${key}, o.list OFFSET $2))`;
-const makeRoomForReader = statement('sync.make_room_for_reader', makeRoom('sync.readers', 'credential_id'));
-const makeRoomForSession = statement('sync.make_room_for_session', makeRoom('sync.reader_sessions', 'session_id'));
+const makeRoomForReader = statement(
+  'sync.make_room_for_reader',
+  makeRoom('sync.readers', 'credential_id'),
+);
+const makeRoomForSession = statement(
+  'sync.make_room_for_session',
+  makeRoom('sync.reader_sessions', 'session_id'),
+);
 /** Reads M. $1 user, $2 list, $3 session. */
 export const readSession = statement(
   'sync.read_reader_session',
@@ -102,7 +113,11 @@ export const readSession = statement(
  *
  * @throws Failure `unauthorized` for a refused user.
  */
-export async function answerList(database: Database, read: ListRead, call: Call): Promise<ListAnswer> {
+export async function answerList(
+  database: Database,
+  read: ListRead,
+  call: Call,
+): Promise<ListAnswer> {
   const values = valuesOf({ ...read, ...read.reader });
   const [seen] = await database.read<Row>(readState, values);
   const before = decide(read, call, seen);
@@ -130,7 +145,11 @@ export async function sessionTimestamp(
   sessionId: string | undefined,
 ): Promise<number> {
   if (sessionId === undefined) return uploadTimestamp(undefined);
-  const [session] = await database.read<{ known: number }>(readSession, [userId, lists[list], sessionId]);
+  const [session] = await database.read<{ known: number }>(readSession, [
+    userId,
+    lists[list],
+    sessionId,
+  ]);
   return uploadTimestamp(session?.known);
 }
 
@@ -143,7 +162,11 @@ export async function sessionTimestamp(
  */
 export async function answerWrite(
   transaction: Pick<Transaction, 'query' | 'last'>,
-  { userId, credentialId, sessionId }: { userId: string; credentialId: string; sessionId?: string | undefined },
+  {
+    userId,
+    credentialId,
+    sessionId,
+  }: { userId: string; credentialId: string; sessionId?: string | undefined },
   before: string,
   again: boolean,
 ): Promise<number> {
@@ -180,18 +203,32 @@ function toState({ stamp, told, now, asked, reader_told, safe, arrived, known }:
 }
 
 /** Returns the answer to a read, and the writes to commit before sending it. */
-function decide(read: ListRead, call: Call, row: Row | undefined): { answer: ListAnswer; writes: Bound[] } {
+function decide(
+  read: ListRead,
+  call: Call,
+  row: Row | undefined,
+): { answer: ListAnswer; writes: Bound[] } {
   const { userId, list, reader, remembers } = read;
   const { unused } = unlessRefused(row);
   const found = toState(row as Row);
   if (!reader)
-    return { answer: { ...answerOnce(found.clock, 0), timestamp: Math.max(1, found.clock.told) }, writes: [] };
+    return {
+      answer: { ...answerOnce(found.clock, 0), timestamp: Math.max(1, found.clock.told) },
+      writes: [],
+    };
   const holder = { userId, list, credentialId: reader.credentialId, sessionId: reader.sessionId };
   if (!remembers) {
     const clock = sealSecond(found.clock);
-    return { answer: answerOnce(clock, reader.since), writes: writesOf(holder, found, { ...found, clock }) };
+    return {
+      answer: answerOnce(clock, reader.since),
+      writes: writesOf(holder, found, { ...found, clock }),
+    };
   }
-  const { answer, after } = answerReader(found, { since: reader.since, arrived: call.arrivedMs, age: call.ageMs() });
+  const { answer, after } = answerReader(found, {
+    since: reader.since,
+    arrived: call.arrivedMs,
+    age: call.ageMs(),
+  });
   return { answer, writes: writesOf(holder, found, after, unused) };
 }
 

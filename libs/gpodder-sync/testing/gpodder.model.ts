@@ -50,7 +50,10 @@ interface Stored {
 /** One client's own state. */
 export class Client {
   readonly since: Record<List, number> = { subscriptions: 0, episodes: 0 };
-  readonly has: Record<List, number[]> = { subscriptions: Array(items).fill(0), episodes: Array(items).fill(0) };
+  readonly has: Record<List, number[]> = {
+    subscriptions: Array(items).fill(0),
+    episodes: Array(items).fill(0),
+  };
   readonly waiting: Record<List, Set<number>> = { subscriptions: new Set(), episodes: new Set() };
   session: number | undefined;
   /** The sync that runs. */
@@ -114,7 +117,8 @@ export class World {
   changeLocally(client: Client): void {
     const list = this.roll(2) === 0 ? 'subscriptions' : 'episodes';
     const item = this.roll(items);
-    client.has[list][item] = list === 'subscriptions' ? 1 - client.has[list][item]! : (this.changes += 1);
+    client.has[list][item] =
+      list === 'subscriptions' ? 1 - client.has[list][item]! : (this.changes += 1);
     client.waiting[list].add(item);
   }
 
@@ -140,19 +144,26 @@ export class World {
 
   /** Whether a feed is as the restored backup had it. */
   isRestored(feed: number): boolean {
-    return this.restored && this.backup?.rows.subscriptions[feed]?.stamp === this.row('subscriptions', feed).stamp;
+    return (
+      this.restored &&
+      this.backup?.rows.subscriptions[feed]?.stamp === this.row('subscriptions', feed).stamp
+    );
   }
 
   /** What was not used for longest had to make room. */
   forget(): void {
-    const shared = this.clients.filter((client) => !client.hasOwnClock).map(({ credential }) => `${credential} `);
+    const shared = this.clients
+      .filter((client) => !client.hasOwnClock)
+      .map(({ credential }) => `${credential} `);
     for (const key of this.stored.readers.keys())
       if (shared.some((mine) => key.startsWith(mine)) && !this.ownClocks.has(key.split(' ')[0]!))
         this.stored.readers.delete(key);
     this.stored.known.clear();
   }
   private get ownClocks(): Set<string> {
-    return new Set(this.clients.filter((client) => client.hasOwnClock).map(({ credential }) => `${credential}`));
+    return new Set(
+      this.clients.filter((client) => client.hasOwnClock).map(({ credential }) => `${credential}`),
+    );
   }
 
   /** Something that was left behind is worked on: when another replica has noticed, and before its time is up. */
@@ -164,7 +175,8 @@ export class World {
 
   /** Begins a sync, or goes on with the one that runs, by one message or what is between two. */
   step(client: Client): void {
-    if (withSession.has(client.kind) && client.session === undefined) client.session = this.sessions += 1;
+    if (withSession.has(client.kind) && client.session === undefined)
+      client.session = this.sessions += 1;
     client.running ??= this.sync(client);
     if (this.faulty && this.roll(40) === 0) return this.end(client);
     if (client.running.next().done) client.running = undefined;
@@ -190,7 +202,8 @@ export class World {
       // These keep what they were told as soon as a list is through, the others when all is.
       if (!['cardo', 'gnome'].includes(client.kind)) Object.assign(client.since, next);
     }
-    if (client.kind === 'cardo') client.since.subscriptions = client.since.episodes = this.clockOf(client);
+    if (client.kind === 'cardo')
+      client.since.subscriptions = client.since.episodes = this.clockOf(client);
     if (client.kind === 'gnome') client.since.subscriptions = client.since.episodes = started;
   }
 
@@ -198,14 +211,19 @@ export class World {
     return Math.max(1, Math.floor(this.now / 1_000) + client.skew);
   }
 
-  private *read(client: Client, list: List, next: Partial<Record<List, number>>): Generator<unknown> {
+  private *read(
+    client: Client,
+    list: List,
+    next: Partial<Record<List, number>>,
+  ): Generator<unknown> {
     for (let round = 0; ; round += 1) {
       if (round > 100) throw new Error('a sync does not end');
       const since = client.kind === 'ma' ? 0 : client.since[list];
       const answer = yield* this.ask(client, list, since);
       const { timestamp, rows } = answer;
       if (!(timestamp >= 1)) throw new Error('told 0');
-      if (client.kind === 'ap' || client.kind === 'ap-nextcloud' || client.kind === 'gpodder') next[list] = timestamp;
+      if (client.kind === 'ap' || client.kind === 'ap-nextcloud' || client.kind === 'gpodder')
+        next[list] = timestamp;
       if (client.kind !== 'kasts') return;
       client.since[list] = timestamp + 1;
       if (rows === 0 || timestamp > this.clockOf(client) - 10) return;
@@ -213,7 +231,11 @@ export class World {
   }
 
   /** One download, and what the app does with it. An answer that is lost ends the sync. */
-  private *ask(client: Client, list: List, since: number): Generator<unknown, { timestamp: number; rows: number }> {
+  private *ask(
+    client: Client,
+    list: List,
+    since: number,
+  ): Generator<unknown, { timestamp: number; rows: number }> {
     const arrived = (this.sent = Math.max(this.sent + 1, this.now));
     const tell = () => this.tell(client, list, { since, arrived, age: this.now - arrived });
     if (this.faulty && this.roll(12) === 0) {
@@ -242,16 +264,27 @@ export class World {
 
   /** A feed that waits to be uploaded stays as it is; of an episode the later change counts. */
   private apply(client: Client, list: List, item: number, value: number): void {
-    if (list === 'subscriptions' ? client.waiting[list].has(item) : client.has[list][item]! >= value) return;
+    if (
+      list === 'subscriptions' ? client.waiting[list].has(item) : client.has[list][item]! >= value
+    )
+      return;
     client.has[list][item] = value;
     client.waiting[list].delete(item);
   }
 
-  private *upload(client: Client, list: List, next: Partial<Record<List, number>>): Generator<unknown> {
+  private *upload(
+    client: Client,
+    list: List,
+    next: Partial<Record<List, number>>,
+  ): Generator<unknown> {
     const { kind } = client;
-    const all = [...client.waiting[list]].map((item): [number, number] => [item, client.has[list][item]!]);
+    const all = [...client.waiting[list]].map((item): [number, number] => [
+      item,
+      client.has[list][item]!,
+    ]);
     // One request for all subscriptions; a first sync's episodes come in many.
-    const requests = list === 'subscriptions' ? (all.length > 0 ? [all] : []) : all.map((one) => [one]);
+    const requests =
+      list === 'subscriptions' ? (all.length > 0 ? [all] : []) : all.map((one) => [one]);
     const burst = requests.length > 0 && this.roll(20) === 0 ? 40 : 0;
     for (let n = 0; n < Math.max(burst, requests.length); n += 1) {
       const sent = requests[n % requests.length]!;
@@ -263,7 +296,8 @@ export class World {
         this.end(client);
         yield;
       }
-      for (const [item, value] of sent) if (client.has[list][item] === value) client.waiting[list].delete(item);
+      for (const [item, value] of sent)
+        if (client.has[list][item] === value) client.waiting[list].delete(item);
       if (kind === 'ap' || (kind === 'gpodder' && list === 'subscriptions')) next[list] = timestamp;
       if (kind === 'kasts' && timestamp > 1) client.since[list] = timestamp + 1;
       if (kind === 'ap-nextcloud') next[list] = this.clockOf(client);
@@ -290,14 +324,16 @@ export class World {
     if (after.clock !== found.clock || after.reader !== found.reader) this.moved += 1;
     this.stored.clock = { stamp, told };
     if (after.reader) this.stored.readers.set(`${client.credential} ${list}`, after.reader);
-    if (session !== undefined && after.known !== undefined) this.stored.known.set(session, after.known);
+    if (session !== undefined && after.known !== undefined)
+      this.stored.known.set(session, after.known);
   }
 
   private tell(client: Client, list: List, read: Read): ListAnswer {
     const found = this.found(client, list);
     const { answer, after } = this.rule.answerReader(found, read);
     this.keep(client, list, found, after);
-    if (answer.unchanged && this.rows(list, answer, read.since).length > 0) throw new Error('said to be unchanged');
+    if (answer.unchanged && this.rows(list, answer, read.since).length > 0)
+      throw new Error('said to be unchanged');
     return answer;
   }
 
@@ -313,7 +349,9 @@ export class World {
       if (list === 'subscriptions' && row.value === 0) return sent > 0 && row.stamp > from;
       return initial || row.stamp > from;
     };
-    return this.stored.rows[list].flatMap((row, item): [number, number][] => (matches(row) ? [[item, row.value]] : []));
+    return this.stored.rows[list].flatMap((row, item): [number, number][] =>
+      matches(row) ? [[item, row.value]] : [],
+    );
   }
 
   /** @returns the clock's stamp before, where something was written. */

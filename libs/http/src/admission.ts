@@ -1,7 +1,12 @@
 import { networkOf } from '#identity';
 import type { Log } from '#runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { AuthenticationFailure, type ErrorAnswer, type ErrorFormat, httpAnswers } from './errors.js';
+import {
+  AuthenticationFailure,
+  type ErrorAnswer,
+  type ErrorFormat,
+  httpAnswers,
+} from './errors.js';
 import { authenticationFailureMetrics } from './http.metrics.js';
 import { dropBody } from './bodies.js';
 import type { RateLimits } from './rate.limits.js';
@@ -59,18 +64,26 @@ export class Admission {
       errors.send(reply.header('connection', 'close'), httpAnswers[400]);
       return false;
     }
-    const error = (await this.check(request, reply)) ?? (isServed ? undefined : this.missing(request));
+    const error =
+      (await this.check(request, reply)) ?? (isServed ? undefined : this.missing(request));
     if (error) await this.answer(request, reply, error);
     return error === undefined;
   }
 
   /** Answers a request whose path can't be decoded. */
   async refuse(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    await this.answer(request, reply, (await this.check(request, reply)) ?? this.options.errors.badPath);
+    await this.answer(
+      request,
+      reply,
+      (await this.check(request, reply)) ?? this.options.errors.badPath,
+    );
   }
 
   /** Runs every check except that of the route. Returns the error of the first that fails. */
-  private async check(request: FastifyRequest, reply: FastifyReply): Promise<ErrorAnswer | undefined> {
+  private async check(
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<ErrorAnswer | undefined> {
     const { limits, limiter, errors } = this.options;
     try {
       await limits.ofAddress(request.ip, reply);
@@ -86,7 +99,10 @@ export class Admission {
     }
   }
 
-  private async authenticate(request: FastifyRequest, reply: FastifyReply): Promise<string | undefined> {
+  private async authenticate(
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<string | undefined> {
     try {
       return await this.options.authenticate(request, reply);
     } catch (error) {
@@ -94,7 +110,11 @@ export class Admission {
         const { reason, cause } = error;
         this.refused(reason);
         // Logs only the code of the cause, because its message could quote the token.
-        const facts = { requestId: request.id, reason, detail: (cause as { code?: string } | undefined)?.code };
+        const facts = {
+          requestId: request.id,
+          reason,
+          detail: (cause as { code?: string } | undefined)?.code,
+        };
         this.log[reason === 'missing' ? 'debug' : 'info'](facts, 'a credential was refused');
       }
       throw error;
@@ -110,7 +130,11 @@ export class Admission {
     return { ...this.options.errors.wrongMethod, headers: { allow: methods.join(', ') } };
   }
 
-  private async answer(request: FastifyRequest, reply: FastifyReply, error: ErrorAnswer): Promise<void> {
+  private async answer(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    error: ErrorAnswer,
+  ): Promise<void> {
     const { errors, refusedBodyBytes } = this.options;
     if (refusedBodyBytes !== undefined && !(await dropBody(request.raw, refusedBodyBytes)))
       void reply.header('connection', 'close');

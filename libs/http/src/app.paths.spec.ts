@@ -34,7 +34,8 @@ describe('a path has one app', () => {
 
   it('and no path is listed for two apps', () => {
     const listed = appNames.flatMap((app) => [...appPaths[app].exact, ...appPaths[app].prefixes]);
-    const below = (path: string, prefix: string) => path === prefix || path.startsWith(`${prefix}/`);
+    const below = (path: string, prefix: string) =>
+      path === prefix || path.startsWith(`${prefix}/`);
     const conflicts = appNames.flatMap((app) =>
       appPaths[app].prefixes.flatMap((prefix) =>
         listed.filter((path) => below(path, prefix) && appOfPath(path) !== app),

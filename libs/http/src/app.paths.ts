@@ -86,7 +86,10 @@ export function appOfPath(path: string): AppName | undefined {
 }
 
 function isListed(path: string, { exact, prefixes }: AppPaths): boolean {
-  return exact.includes(path) || prefixes.some((prefix) => path === prefix || path.startsWith(`${prefix}/`));
+  return (
+    exact.includes(path) ||
+    prefixes.some((prefix) => path === prefix || path.startsWith(`${prefix}/`))
+  );
 }
 
 /**

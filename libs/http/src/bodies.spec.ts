@@ -33,7 +33,10 @@ describe('readJson', () => {
   });
 
   it('returns the text as well, without a byte order mark', () => {
-    expect(readJson(Buffer.from('\ufeff{"a": 1e999}'))).toEqual({ value: { a: Infinity }, text: '{"a": 1e999}' });
+    expect(readJson(Buffer.from('\ufeff{"a": 1e999}'))).toEqual({
+      value: { a: Infinity },
+      text: '{"a": 1e999}',
+    });
   });
 
   it('reads nothing as nothing', () => expect(read('')).toBeUndefined());
@@ -95,17 +98,23 @@ describe('readJson', () => {
 
 describe('readBody', () => {
   const nothing = () => {};
-  const inPieces = (...pieces: string[]) => Readable.from(pieces.map((piece) => Buffer.from(piece)));
+  const inPieces = (...pieces: string[]) =>
+    Readable.from(pieces.map((piece) => Buffer.from(piece)));
 
   it('reads all pieces', async () => {
-    expect((await readBody(inPieces('{"a"', ':', '1}'), 7, limit, nothing)).toString()).toBe('{"a":1}');
+    expect((await readBody(inPieces('{"a"', ':', '1}'), 7, limit, nothing)).toString()).toBe(
+      '{"a":1}',
+    );
   });
 
-  it.each([1_000, 16_384, 16_385, 100_000])('keeps %d bytes as they come, one by one', async (length) => {
-    const sent = Buffer.from(Array.from({ length }, (_, index) => index % 251));
-    const pieces = Readable.from(Array.from(sent, (byte) => Buffer.from([byte])));
-    expect((await readBody(pieces, length, limit, nothing)).equals(sent)).toBe(true);
-  });
+  it.each([1_000, 16_384, 16_385, 100_000])(
+    'keeps %d bytes as they come, one by one',
+    async (length) => {
+      const sent = Buffer.from(Array.from({ length }, (_, index) => index % 251));
+      const pieces = Readable.from(Array.from(sent, (byte) => Buffer.from([byte])));
+      expect((await readBody(pieces, length, limit, nothing)).equals(sent)).toBe(true);
+    },
+  );
 
   it('refuses a body that says that it is too large, before it comes', async () => {
     const unread = new Readable({ read: () => expect.fail('read') });
@@ -113,13 +122,20 @@ describe('readBody', () => {
   });
 
   it('refuses a body that turns out to be too large', async () => {
-    await expect(readBody(inPieces('12345', '67890', '1'), 0, 10, nothing)).rejects.toMatchObject({ statusCode: 413 });
+    await expect(readBody(inPieces('12345', '67890', '1'), 0, 10, nothing)).rejects.toMatchObject({
+      statusCode: 413,
+    });
     expect(await readBody(inPieces('12345', '67890'), 0, 10, nothing)).toHaveLength(10);
   });
 
   it('weighs what has come, not what was promised, and threefold', async () => {
     let held = 0;
-    const body = await readBody(inPieces('x'.repeat(20_000)), limit, limit, (bytes) => (held += bytes));
+    const body = await readBody(
+      inPieces('x'.repeat(20_000)),
+      limit,
+      limit,
+      (bytes) => (held += bytes),
+    );
     expect([body.length, held]).toEqual([20_000, 60_000]);
   });
 
@@ -127,7 +143,9 @@ describe('readBody', () => {
     const full = () => {
       throw new Failure('unavailable');
     };
-    await expect(readBody(inPieces('x'), 1, limit, full)).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(readBody(inPieces('x'), 1, limit, full)).rejects.toMatchObject({
+      code: 'unavailable',
+    });
   });
 
   it('ends as a bad request where the client stops half-way', async () => {
@@ -170,7 +188,8 @@ describe('dropBody', () => {
 describe('the body of a batch', () => {
   const request = { sentJson: JsonText.from<never>('{"episodes":[0,0]}') } as FastifyRequest;
 
-  it('is passed on as it was sent', () => expect(sentBatch(request, [0, 0], 2)).toBe(request.sentJson));
+  it('is passed on as it was sent', () =>
+    expect(sentBatch(request, [0, 0], 2)).toBe(request.sentJson));
 
   it('of too many entries is refused', () => {
     expect(() => sentBatch(request, [0, 0, 0], 2)).toThrowError('invalid');

@@ -43,29 +43,44 @@ const maxFields = 64;
 
 /** Reads bodies of these kinds only. Bytes are counted before they are copied. */
 export function parseBodies(fastify: FastifyInstance, { kinds, limit, onBody }: BodyOptions): void {
-  const read = async (request: FastifyRequest, payload: IncomingMessage, most = limit): Promise<Buffer> => {
+  const read = async (
+    request: FastifyRequest,
+    payload: IncomingMessage,
+    most = limit,
+  ): Promise<Buffer> => {
     if (!request.hold) throw new Failure('unauthorized');
-    const body = await readBody(payload, Number(request.headers['content-length'] ?? 0), most, request.hold);
+    const body = await readBody(
+      payload,
+      Number(request.headers['content-length'] ?? 0),
+      most,
+      request.hold,
+    );
     request.bodyBytes = body.length;
     return body;
   };
   fastify.removeAllContentTypeParsers();
   if (kinds.includes('json')) {
-    fastify.addContentTypeParser('application/json', async (request: FastifyRequest, payload: IncomingMessage) => {
-      const body = await read(request, payload);
-      await waitToParse(body);
-      onBody?.(request, body);
-      const { value, text } = readJson(body);
-      request.sentJson = JsonText.from(text);
-      return value;
-    });
+    fastify.addContentTypeParser(
+      'application/json',
+      async (request: FastifyRequest, payload: IncomingMessage) => {
+        const body = await read(request, payload);
+        await waitToParse(body);
+        onBody?.(request, body);
+        const { value, text } = readJson(body);
+        request.sentJson = JsonText.from(text);
+        return value;
+      },
+    );
   }
   if (kinds.includes('xml')) {
-    fastify.addContentTypeParser(xmlTypes, async (request: FastifyRequest, payload: IncomingMessage) => {
-      const body = await read(request, payload, Math.min(limit, mostXmlBytes));
-      onBody?.(request, body);
-      return body;
-    });
+    fastify.addContentTypeParser(
+      xmlTypes,
+      async (request: FastifyRequest, payload: IncomingMessage) => {
+        const body = await read(request, payload, Math.min(limit, mostXmlBytes));
+        onBody?.(request, body);
+        return body;
+      },
+    );
   }
   if (kinds.includes('form')) {
     const type = 'application/x-www-form-urlencoded';
@@ -91,7 +106,11 @@ export function parseBodies(fastify: FastifyInstance, { kinds, limit, onBody }: 
  *
  * @throws Failure `invalid` for more than `most` entries.
  */
-export function sentBatch({ sentJson }: FastifyRequest, entries: readonly unknown[], most: number): JsonText<never> {
+export function sentBatch(
+  { sentJson }: FastifyRequest,
+  entries: readonly unknown[],
+  most: number,
+): JsonText<never> {
   if (!sentJson || entries.length > most) throw new Failure('invalid');
   return sentJson;
 }
@@ -104,7 +123,10 @@ export function sentBatch({ sentJson }: FastifyRequest, entries: readonly unknow
 function readForm(body: Buffer): Record<string, string> {
   const text = body.toString('utf8');
   if (text.split('&', maxFields + 1).length > maxFields) throw new Failure('invalid');
-  return Object.assign(Object.create(null) as object, Object.fromEntries(new URLSearchParams(text)));
+  return Object.assign(
+    Object.create(null) as object,
+    Object.fromEntries(new URLSearchParams(text)),
+  );
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -131,7 +153,12 @@ const firstBuffer = 16_384;
  * @throws TooLarge; Error with the `statusCode` 400 if the client stops half-way; Failure
  *   `unavailable` of `hold`.
  */
-export function readBody(payload: Readable, declaredBytes: number, limit: number, hold: Hold): Promise<Buffer> {
+export function readBody(
+  payload: Readable,
+  declaredBytes: number,
+  limit: number,
+  hold: Hold,
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (declaredBytes > limit) return reject(new TooLarge());
     // One buffer for all chunks, which can be very small.

@@ -20,10 +20,17 @@ export interface Connections {
 }
 
 type ConnectionsConfig = RedisConfig &
-  Pick<HttpConfig, 'RATE_LIMIT_PER_ADDRESS'> & { readonly MAX_CALLS: number; readonly RATE_LIMIT_PER_USER?: RateLimit };
+  Pick<HttpConfig, 'RATE_LIMIT_PER_ADDRESS'> & {
+    readonly MAX_CALLS: number;
+    readonly RATE_LIMIT_PER_USER?: RateLimit;
+  };
 
 /** Opens the connections without waiting for Redis. @param services that are called. */
-export function openConnections(config: ConnectionsConfig, log: Log, services: readonly Service[]): Connections {
+export function openConnections(
+  config: ConnectionsConfig,
+  log: Log,
+  services: readonly Service[],
+): Connections {
   const connect = () => connectRedis(config);
   const client = new StreamClient({ connect, log, services, maxInFlight: config.MAX_CALLS });
   traceCalls(client);

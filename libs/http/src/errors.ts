@@ -50,12 +50,16 @@ export class FailureFilter implements ExceptionFilter {
   catch(error: unknown, host: ArgumentsHost): void {
     const reply = host.switchToHttp().getResponse<FastifyReply>();
     const { request } = reply;
-    this.errors.send(reply, this.errors.answerTo(error, request, this.log.child({ requestId: request.id })));
+    this.errors.send(
+      reply,
+      this.errors.answerTo(error, request, this.log.child({ requestId: request.id })),
+    );
   }
 }
 
 /** Answers for errors of HTTP itself, by status. */
-export const httpAnswers: Readonly<Record<HttpFault, ErrorAnswer>> & Readonly<Record<number, ErrorAnswer>> = {
+export const httpAnswers: Readonly<Record<HttpFault, ErrorAnswer>> &
+  Readonly<Record<number, ErrorAnswer>> = {
   400: { status: 400, message: 'Bad request' },
   404: { status: 404, message: 'Resource not found' },
   408: { status: 408, message: 'Request timed out' },
@@ -117,7 +121,10 @@ export function send(reply: FastifyReply, answer: ErrorAnswer): FastifyReply {
   return beginError(reply, answer).type('application/json; charset=utf-8').send(errorBody(answer));
 }
 
-const brokenHttp: Readonly<Record<string, 408 | 431>> = { ERR_HTTP_REQUEST_TIMEOUT: 408, HPE_HEADER_OVERFLOW: 431 };
+const brokenHttp: Readonly<Record<string, 408 | 431>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: 408,
+  HPE_HEADER_OVERFLOW: 431,
+};
 
 /** Answers `Expect` and `CONNECT` with a JSON error, which Node does not do. */
 export function answerExpectAndConnect(server: Server): void {
@@ -126,7 +133,9 @@ export function answerExpectAndConnect(server: Server): void {
     const headers = { 'content-type': 'application/json; charset=utf-8', connection: 'close' };
     response.writeHead(answer.status, headers).end(JSON.stringify(errorBody(answer)));
   });
-  server.on('connect', (_request: IncomingMessage, socket: Socket) => answerBrokenHttp(new Error('CONNECT'), socket));
+  server.on('connect', (_request: IncomingMessage, socket: Socket) =>
+    answerBrokenHttp(new Error('CONNECT'), socket),
+  );
 }
 
 /** Answers invalid HTTP with an error and closes the connection. */
@@ -135,7 +144,8 @@ export function answerBrokenHttp(
   socket: Socket & { _httpMessage?: ServerResponse },
 ): void {
   // Nothing can be sent on a lost connection or in the middle of an answer.
-  if (error.code === 'ECONNRESET' || !socket.writable || socket._httpMessage?.headersSent) return void socket.destroy();
+  if (error.code === 'ECONNRESET' || !socket.writable || socket._httpMessage?.headersSent)
+    return void socket.destroy();
   const answer = httpAnswers[brokenHttp[error.code ?? ''] ?? 400];
   const body = JSON.stringify(errorBody(answer));
   socket.end(

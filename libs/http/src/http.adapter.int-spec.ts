@@ -106,7 +106,11 @@ async function serve(served: HttpOptions): Promise<Running> {
   const { config } = served;
   const connections = { opened: Promise.resolve(), close: async () => {} };
   const adapter = await createHttpAdapter(served);
-  const pages = { module: { module: PageModule }, adapter, begin: async () => ({ close: async () => {} }) };
+  const pages = {
+    module: { module: PageModule },
+    adapter,
+    begin: async () => ({ close: async () => {} }),
+  };
   return serveHttp(pages, { config, log, connections });
 }
 const urlOf = ({ facts }: Running) => `http://127.0.0.1:${String(facts?.['port'])}`;
@@ -193,7 +197,9 @@ describe('a request that is handed over', () => {
 
   it('is logged and counted by its path without ids', async () => {
     await (await fetch(`${base}/issuer/auth/${secret}?code=1`)).text();
-    await eventually(() => expect(logged).toContainEqual(expect.objectContaining({ path: '/issuer/auth/***' })));
+    await eventually(() =>
+      expect(logged).toContainEqual(expect.objectContaining({ path: '/issuer/auth/***' })),
+    );
     expect(await register.metrics()).toContain('route="/issuer/auth/***"');
   });
 });
@@ -201,11 +207,16 @@ describe('a request that is handed over', () => {
 it.each([
   [524_000, 'gzip'],
   [525_000, null],
-])('an answer is compressed up to 512 KiB, in bytes and not in characters: %i', async (bytes, coding) => {
-  const answer = await fetch(`${base}/texts/${bytes}`, { headers: { 'accept-encoding': 'gzip' } });
-  expect(answer.headers.get('content-encoding')).toBe(coding);
-  expect(Buffer.byteLength(await answer.text())).toBe(bytes + '{"text":""}'.length);
-});
+])(
+  'an answer is compressed up to 512 KiB, in bytes and not in characters: %i',
+  async (bytes, coding) => {
+    const answer = await fetch(`${base}/texts/${bytes}`, {
+      headers: { 'accept-encoding': 'gzip' },
+    });
+    expect(answer.headers.get('content-encoding')).toBe(coding);
+    expect(Buffer.byteLength(await answer.text())).toBe(bytes + '{"text":""}'.length);
+  },
+);
 
 describe('a secret in a path', () => {
   it.each([
@@ -214,7 +225,9 @@ describe('a secret in a path', () => {
     ['in the query', `/links/a?secret=${secret}`, '/links/:secret'],
   ])('%s is not logged', async (_, path, expected) => {
     await (await fetch(`${base}${path}`)).text();
-    await eventually(() => expect(logged).toContainEqual(expect.objectContaining({ path: expected })));
+    await eventually(() =>
+      expect(logged).toContainEqual(expect.objectContaining({ path: expected })),
+    );
     expect(JSON.stringify(logged)).not.toContain(secret);
     expect(await register.metrics()).not.toContain(secret);
   });

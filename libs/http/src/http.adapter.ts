@@ -6,7 +6,13 @@ import { Readable } from 'node:stream';
 import { JsonText } from '#contracts';
 import type { Log } from '#runtime';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, onSendAsyncHookHandler } from 'fastify';
+import type {
+  FastifyError,
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  onSendAsyncHookHandler,
+} from 'fastify';
 import { type BodyKind, type BodyOptions, parseBodies } from './bodies.js';
 import type { HttpConfig } from './http.config.js';
 import { Admission, type AdmissionOptions } from './admission.js';
@@ -83,13 +89,20 @@ export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAd
   const admission = new Admission(options, new RouteTable(fastify), log);
   watchHeldBytes(() => limiter.heldBytes);
   // Fastify sends a Buffer unchanged; only its types require a string.
-  fastify.setReplySerializer((body) => (body instanceof JsonText ? body.text : JSON.stringify(body)) as string);
+  fastify.setReplySerializer(
+    (body) => (body instanceof JsonText ? body.text : JSON.stringify(body)) as string,
+  );
   trackEnds(fastify);
   recordRequests(fastify, log);
-  parseBodies(fastify, { kinds: options.bodies, limit: config.MAX_BODY_BYTES, onBody: options.onBody });
+  parseBodies(fastify, {
+    kinds: options.bodies,
+    limit: config.MAX_BODY_BYTES,
+    onBody: options.onBody,
+  });
   fastify.addHook('onRequest', (request, reply, done) => {
     protect(request, reply);
-    if (request.headers.host !== undefined && !isOwn(request.hostname)) errors.send(reply, httpAnswers[421]);
+    if (request.headers.host !== undefined && !isOwn(request.hostname))
+      errors.send(reply, httpAnswers[421]);
     else done();
   });
   if (options.cors) allowOrigins(fastify, options.cors);
@@ -115,9 +128,12 @@ function handOver(listener: RequestListener, request: FastifyRequest, reply: Fas
 }
 
 function allowOrigins(fastify: FastifyInstance, options: FastifyCorsOptions): void {
-  fastify.register(cors, () => (request: FastifyRequest, use: (error: null, options: FastifyCorsOptions) => void) => {
-    use(null, { ...options, preflight: isPreflight(request) });
-  });
+  fastify.register(
+    cors,
+    () => (request: FastifyRequest, use: (error: null, options: FastifyCorsOptions) => void) => {
+      use(null, { ...options, preflight: isPreflight(request) });
+    },
+  );
 }
 
 /** Adds compression. Must run before routes are added, which the plugin configures. */

@@ -12,7 +12,9 @@ export const rateLimit = z
   .optional();
 export type RateLimit = z.output<typeof rateLimit>;
 
-const network = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], { error: 'must be addresses or address/bits' });
+const network = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], {
+  error: 'must be addresses or address/bits',
+});
 
 function withoutSlashes(url: string): string {
   return url.endsWith('/') ? withoutSlashes(url.slice(0, -1)) : url;
@@ -43,9 +45,15 @@ export const httpConfig = z.object({
   RATE_LIMIT_PER_ADDRESS: rateLimit.describe(
     'Requests from one address (of IPv6, one /64), as `requests/seconds`. Not set: no limit.',
   ),
-  MAX_CONNECTIONS: integer(1, 1_000_000).default(10_000).describe('Connections at the same time; others are closed.'),
-  MAX_HEADER_BYTES: integer(4_096, 1_048_576).default(16_384).describe('Bytes in the head of a request.'),
-  MAX_BODY_BYTES: integer(1_024, 67_108_864).default(2_097_152).describe('Bytes in one request body.'),
+  MAX_CONNECTIONS: integer(1, 1_000_000)
+    .default(10_000)
+    .describe('Connections at the same time; others are closed.'),
+  MAX_HEADER_BYTES: integer(4_096, 1_048_576)
+    .default(16_384)
+    .describe('Bytes in the head of a request.'),
+  MAX_BODY_BYTES: integer(1_024, 67_108_864)
+    .default(2_097_152)
+    .describe('Bytes in one request body.'),
   MAX_HELD_BYTES: integer(4_194_304, 17_179_869_184)
     .default(67_108_864)
     .describe(
@@ -53,6 +61,8 @@ export const httpConfig = z.object({
     ),
   DRAIN_SECONDS: integer(0, 60)
     .default(0)
-    .describe('How long a stopping process still serves, unready, until balancers have learnt of it.'),
+    .describe(
+      'How long a stopping process still serves, unready, until balancers have learnt of it.',
+    ),
 });
 export type HttpConfig = z.output<typeof httpConfig>;

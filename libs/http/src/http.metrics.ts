@@ -2,7 +2,12 @@ import { gauge, oneCounter, secondsBuckets } from '#runtime';
 import { Histogram, register } from 'prom-client';
 
 /** Returns an observer of request durations. Route patterns keep ids out of labels. */
-export function httpMetrics(): (route: string, method: string, status: number, seconds: number) => void {
+export function httpMetrics(): (
+  route: string,
+  method: string,
+  status: number,
+  seconds: number,
+) => void {
   const name = 'podcast_sync_http_request_duration_seconds';
   // One histogram per process, which can serve several apps.
   const durations =
@@ -38,5 +43,9 @@ export function rateLimitMetrics(): (policy: string, outcome: 'limited' | 'unche
 
 /** Exports the bytes that requests hold. New bytes are refused above a limit. */
 export function watchHeldBytes(read: () => number): void {
-  gauge('podcast_sync_held_bytes', 'Bytes of bodies that wait and of answers that leave (`MAX_HELD_BYTES`).', read);
+  gauge(
+    'podcast_sync_held_bytes',
+    'Bytes of bodies that wait and of answers that leave (`MAX_HELD_BYTES`).',
+    read,
+  );
 }

@@ -1,7 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { linkBase } from './link.base.js';
 
-const request = (host?: string) => ({ protocol: 'http' as const, host: host ?? '', headers: { host } });
+const request = (host?: string) => ({
+  protocol: 'http' as const,
+  host: host ?? '',
+  headers: { host },
+});
 
 describe('the base of links', () => {
   it('is the public URL where one is configured', () => {
@@ -10,7 +14,9 @@ describe('the base of links', () => {
   });
 
   it('is else the host that the request names', () => {
-    expect(linkBase(request('a.example:8080'), { HOST: '::', PORT: 3000 })).toBe('http://a.example:8080');
+    expect(linkBase(request('a.example:8080'), { HOST: '::', PORT: 3000 })).toBe(
+      'http://a.example:8080',
+    );
   });
 
   it.each([

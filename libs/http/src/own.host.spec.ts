@@ -15,10 +15,14 @@ it.each([
   'nas.local',
 ])('the server is meant by %s', (name) => expect(isOwn(name)).toBe(true));
 
-it.each(['evil.example', 'sync.example.org.evil.example', '203.0.113.9', '[2001:db8::1]', '', 'a.localx'])(
-  'nobody but somebody else points %s at the server',
-  (name) => expect(isOwn(name)).toBe(false),
-);
+it.each([
+  'evil.example',
+  'sync.example.org.evil.example',
+  '203.0.113.9',
+  '[2001:db8::1]',
+  '',
+  'a.localx',
+])('nobody but somebody else points %s at the server', (name) => expect(isOwn(name)).toBe(false));
 
 it('every name is one of a server that was not told its own', () => {
   expect(ownHost({})('evil.example')).toBe(true);

@@ -2,7 +2,13 @@ import ipaddr from 'ipaddr.js';
 import type { HttpConfig } from './http.config.js';
 
 /** Address ranges that are not routed on the internet. */
-const privateRanges: readonly string[] = ['loopback', 'private', 'linkLocal', 'uniqueLocal', 'carrierGradeNat'];
+const privateRanges: readonly string[] = [
+  'loopback',
+  'private',
+  'linkLocal',
+  'uniqueLocal',
+  'carrierGradeNat',
+];
 
 /** Names that cannot be registered: those of local networks, and those without a dot. */
 const localName = /^[^.]+$|\.(?:local|localhost|lan|internal|home\.arpa)$/;
@@ -18,7 +24,8 @@ export function ownHost({
   PUBLIC_URL,
   HOST_NAMES = [],
 }: Pick<HttpConfig, 'PUBLIC_URL' | 'HOST_NAMES'>): (hostname: string) => boolean {
-  const names = PUBLIC_URL === undefined ? HOST_NAMES : [new URL(PUBLIC_URL).hostname, ...HOST_NAMES];
+  const names =
+    PUBLIC_URL === undefined ? HOST_NAMES : [new URL(PUBLIC_URL).hostname, ...HOST_NAMES];
   if (names.length === 0) return () => true;
   const own = new Set(names.map((name) => name.toLowerCase()));
   return (hostname) => {

@@ -42,7 +42,10 @@ export class RateLimits {
     this.redis = connectRedis(config, { commandTimeout: countLimitMs });
     // `check` handles failures of Redis.
     this.redis.on('error', () => {});
-    for (const [policy, limit] of Object.entries(policies) as [Policy, (typeof policies)[Policy]][]) {
+    for (const [policy, limit] of Object.entries(policies) as [
+      Policy,
+      (typeof policies)[Policy],
+    ][]) {
       if (limit) this.limiters.set(policy, limiter(this.redis, policy, limit));
     }
   }
@@ -72,12 +75,16 @@ export class RateLimits {
     if (!limit) return;
     try {
       addHeaders(reply, policy, limit, await limit.consume(key));
-      if (this.condition.becomes('counting')) this.log.info('requests are counted for the rate limits again');
+      if (this.condition.becomes('counting'))
+        this.log.info('requests are counted for the rate limits again');
     } catch (outcome) {
       if (!(outcome instanceof RateLimiterRes)) {
         this.count(policy, 'unchecked');
         if (this.condition.becomes('unchecked'))
-          this.log.warn({ err: outcome }, 'requests are let through without rate limits, as Redis is away');
+          this.log.warn(
+            { err: outcome },
+            'requests are let through without rate limits, as Redis is away',
+          );
         return;
       }
       this.count(policy, 'limited');
@@ -102,7 +109,12 @@ function limiter(
 }
 
 /** Adds a limit to the list fields of draft-ietf-httpapi-ratelimit-headers. */
-function addHeaders(reply: FastifyReply, policy: Policy, limit: RateLimiterRedis, result: RateLimiterRes): void {
+function addHeaders(
+  reply: FastifyReply,
+  policy: Policy,
+  limit: RateLimiterRedis,
+  result: RateLimiterRes,
+): void {
   const add = (field: string, item: string) => {
     const before = reply.getHeader(field);
     void reply.header(field, before === undefined ? item : `${String(before)}, ${item}`);

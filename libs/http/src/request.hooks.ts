@@ -54,7 +54,11 @@ export function recordRequests(fastify: FastifyInstance, log: Log): void {
     const { span } = request.trace;
     log.info({ requestId: id, method, path, status, ms, trace_id: traceId(span) }, 'request');
     span.updateName(`${method} ${route}`);
-    span.setAttributes({ 'http.request.method': method, 'http.route': route, 'http.response.status_code': status });
+    span.setAttributes({
+      'http.request.method': method,
+      'http.route': route,
+      'http.response.status_code': status,
+    });
     if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
     span.end();
     done();
@@ -62,11 +66,17 @@ export function recordRequests(fastify: FastifyInstance, log: Log): void {
 }
 
 /** Returns the route of a request for metrics, and its path for the log. */
-function namesOf({ is404, isHandedOver, routeOptions, url }: FastifyRequest): { route: string; path: string } {
+function namesOf({ is404, isHandedOver, routeOptions, url }: FastifyRequest): {
+  route: string;
+  path: string;
+} {
   const path = url.slice(0, loggedPath).split('?', 1)[0] as string;
   if (isHandedOver) return { route: withoutIds(path), path: withoutIds(path) };
   if (is404 || routeOptions.url === undefined) return { route: 'none', path: withoutIds(path) };
-  return { route: routeOptions.url, path: secretParameter.test(routeOptions.url) ? routeOptions.url : path };
+  return {
+    route: routeOptions.url,
+    path: secretParameter.test(routeOptions.url) ? routeOptions.url : path,
+  };
 }
 
 const secretParameter = /:(secret|token)\b/;
@@ -121,7 +131,9 @@ export function securityHeaders(
   own: (request: FastifyRequest) => Readonly<Record<string, string>>,
 ): (request: FastifyRequest, reply: FastifyReply) => void {
   // HSTS requires that TLS is always available, which only a public https URL ensures.
-  const transport = publicUrl?.startsWith('https:') && { 'strict-transport-security': 'max-age=31536000' };
+  const transport = publicUrl?.startsWith('https:') && {
+    'strict-transport-security': 'max-age=31536000',
+  };
   const common = { ...always, ...transport };
   return (request, reply) => void reply.headers(common).headers(own(request));
 }

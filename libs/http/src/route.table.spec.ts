@@ -13,7 +13,9 @@ describe('the methods of a path', () => {
     ['/api/2/devices/ann/Ger%C3%A4t.json', ['POST']],
     ['/api/2/devices/ann/phone', []],
     ['/toplist/%ff.json', ['GET']],
-  ])('are those of its routes: %s', (path, methods) => expect(routes.methodsOf(path)).toEqual(methods));
+  ])('are those of its routes: %s', (path, methods) =>
+    expect(routes.methodsOf(path)).toEqual(methods),
+  );
 
   it('are none where it is longer than any path of a client', () => {
     const path = (length: number) => `/toplist/9.${'x'.repeat(length - '/toplist/9.'.length)}`;

@@ -58,7 +58,10 @@ const backlog = 4_096;
 
 /** Options of an HTTP server. */
 export interface ServeOptions {
-  readonly config: Pick<HttpConfig, 'HOST' | 'PORT' | 'MAX_CONNECTIONS' | 'MAX_HEADER_BYTES' | 'DRAIN_SECONDS'>;
+  readonly config: Pick<
+    HttpConfig,
+    'HOST' | 'PORT' | 'MAX_CONNECTIONS' | 'MAX_HEADER_BYTES' | 'DRAIN_SECONDS'
+  >;
   readonly log: Log;
   /** Shared by the apps. A start waits a short time for them; apps also serve without. */
   readonly connections: Pick<Connections, 'opened' | 'close'>;
@@ -119,8 +122,15 @@ export async function serveApps(
   };
 }
 
-function createApp(module: DynamicModule, adapter: FastifyAdapter, log: Log): Promise<NestFastifyApplication> {
-  return NestFactory.create<NestFastifyApplication>(module, adapter, { logger: nestLogger(log), bodyParser: false });
+function createApp(
+  module: DynamicModule,
+  adapter: FastifyAdapter,
+  log: Log,
+): Promise<NestFastifyApplication> {
+  return NestFactory.create<NestFastifyApplication>(module, adapter, {
+    logger: nestLogger(log),
+    bodyParser: false,
+  });
 }
 
 /** Answers that have not ended, by server. */

@@ -24,7 +24,10 @@ export interface ServicesOptions {
   readonly reads: Lane;
   readonly writes: Lane;
   /** Returns the idempotency identity of a write. By default a new one for each call. */
-  readonly writeIdentity?: (request: FastifyRequest, part?: string) => { requestId: string; fingerprint?: string };
+  readonly writeIdentity?: (
+    request: FastifyRequest,
+    part?: string,
+  ) => { requestId: string; fingerprint?: string };
 }
 
 /** Maximum queued requests of one user. */
@@ -33,7 +36,10 @@ const waitingPerUser = 200;
 const smallAnswer = 16_384;
 
 /** Returns the maximum running and queued requests of one user, reads and writes together. */
-export function requestsPerUser(config: { MAX_READS_PER_USER: number; MAX_WRITES_PER_USER: number }): number {
+export function requestsPerUser(config: {
+  MAX_READS_PER_USER: number;
+  MAX_WRITES_PER_USER: number;
+}): number {
   return config.MAX_READS_PER_USER + config.MAX_WRITES_PER_USER + waitingPerUser;
 }
 
@@ -50,14 +56,23 @@ export class Services {
   ): Promise<ReplyOf<C>> {
     const { client, reads, writes, writeIdentity } = this.options;
     const isWrite = contract.write && request.method !== 'GET' && request.method !== 'HEAD';
-    const identity = (isWrite ? writeIdentity?.(request, part) : undefined) ?? { requestId: randomUUID() };
+    const identity = (isWrite ? writeIdentity?.(request, part) : undefined) ?? {
+      requestId: randomUUID(),
+    };
     const reply = await this.run(
       isWrite ? writes : reads,
       request,
-      { bytes: isWrite ? (request.bodyBytes ?? 0) : answerBytes, budgetMs: Math.min(budgetMs, contract.deadlineMs) },
+      {
+        bytes: isWrite ? (request.bodyBytes ?? 0) : answerBytes,
+        budgetMs: Math.min(budgetMs, contract.deadlineMs),
+      },
       (leftMs) =>
         inSpan(contract.pattern, { kind: SpanKind.CLIENT, parent: request.trace.context }, () =>
-          client.call(contract, payload, { ...identity, correlationId: request.id, budgetMs: leftMs }),
+          client.call(contract, payload, {
+            ...identity,
+            correlationId: request.id,
+            budgetMs: leftMs,
+          }),
         ),
     );
     // A write has taken effect, so its answer is sent even above the byte limits.
@@ -80,5 +95,8 @@ export class Services {
 function jsonBytes(reply: unknown): number {
   if (reply instanceof JsonText) return reply.text.length;
   if (typeof reply !== 'object' || reply === null) return 0;
-  return Object.values(reply).reduce<number>((sum, part) => sum + (part instanceof JsonText ? part.text.length : 0), 0);
+  return Object.values(reply).reduce<number>(
+    (sum, part) => sum + (part instanceof JsonText ? part.text.length : 0),
+    0,
+  );
 }

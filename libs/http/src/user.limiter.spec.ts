@@ -19,7 +19,10 @@ class World {
   }
 
   /** Makes a call. Returns `done`, or the code of its failure. */
-  call(name: string, { user = 'ann', bytes = 1, budgetMs = 5_000, caller = new RequestEnd() } = {}): Promise<string> {
+  call(
+    name: string,
+    { user = 'ann', bytes = 1, budgetMs = 5_000, caller = new RequestEnd() } = {},
+  ): Promise<string> {
     const run = async (remainingMs: number) => {
       this.started.push(name);
       this.remaining.push(remainingMs);
@@ -73,7 +76,11 @@ describe('calls of one user', () => {
     const reads: Lane = { calls: 1, bytes: 100 };
     void world.call('a');
     const read = vi.fn<() => Promise<void>>(() => Promise.resolve());
-    void world.limiter.run(reads, { user: 'ann', bytes: 1, budgetMs: 5_000, end: new RequestEnd() }, read);
+    void world.limiter.run(
+      reads,
+      { user: 'ann', bytes: 1, budgetMs: 5_000, end: new RequestEnd() },
+      read,
+    );
     expect(read).toHaveBeenCalledOnce();
   });
 
@@ -222,7 +229,8 @@ describe('whatever happens in whatever order', () => {
             calls.push(world.call(name, { ...action, user: userOf(name), caller }));
             callers.push(caller);
           }
-          if (action.kind === 'end') await world.end(world.running[action.which % world.running.length] ?? '');
+          if (action.kind === 'end')
+            await world.end(world.running[action.which % world.running.length] ?? '');
           if (action.kind === 'leave') callers[action.which % callers.length]?.reach();
           if (action.kind === 'pass') await vi.advanceTimersByTimeAsync(action.ms);
           for (const user of ['0', '1', '2']) {
@@ -238,7 +246,9 @@ describe('whatever happens in whatever order', () => {
         expect(ends.filter((end) => end === 'done')).toHaveLength(world.started.length);
         expect(world.remaining.every((ms) => ms > 0)).toBe(true);
         for (const user of ['0', '1', '2']) {
-          const order = world.started.filter((name) => userOf(name) === user).map((name) => Number(name.split('.')[1]));
+          const order = world.started
+            .filter((name) => userOf(name) === user)
+            .map((name) => Number(name.split('.')[1]));
           expect(order).toEqual(order.toSorted((a, b) => a - b));
         }
         expect(world.limiter.size).toBe(0);

@@ -108,7 +108,11 @@ export class UserLimiter {
    * @param run gets the rest of the budget in milliseconds.
    * @throws Failure `unavailable` if the budget or the request ends first; errors of `run`.
    */
-  async run<Result>(lane: Lane, call: LimitedCall, run: (remainingMs: number) => Promise<Result>): Promise<Result> {
+  async run<Result>(
+    lane: Lane,
+    call: LimitedCall,
+    run: (remainingMs: number) => Promise<Result>,
+  ): Promise<Result> {
     const until = performance.now() + call.budgetMs;
     const user = this.userOf(call.user);
     const calls = user.lanes.get(lane) ?? { running: 0, bytes: 0, waiting: new Set() };
@@ -145,7 +149,11 @@ function hasRoom(lane: Lane, calls: LaneCalls, bytes: number): boolean {
 }
 
 /** Resolves when the lane has room for the call, which then counts as running. */
-async function wait(lane: Lane, calls: LaneCalls, { bytes, budgetMs, end }: LimitedCall): Promise<void> {
+async function wait(
+  lane: Lane,
+  calls: LaneCalls,
+  { bytes, budgetMs, end }: LimitedCall,
+): Promise<void> {
   if (end.reached) throw failures.callerLeft;
   await new Promise<void>((resolve, reject) => {
     // Synchronous, so that no call starts after it left the queue.

@@ -35,6 +35,11 @@ describe('an app password', () => {
   ])('is not %j', (text) => expect(appPasswordHash(text)).toBeUndefined());
 
   it('is no text that somebody made up', () => {
-    fc.assert(fc.property(fc.string({ maxLength: 64 }), (text) => appPasswordHash(`pst_${text}`) === undefined));
+    fc.assert(
+      fc.property(
+        fc.string({ maxLength: 64 }),
+        (text) => appPasswordHash(`pst_${text}`) === undefined,
+      ),
+    );
   });
 });

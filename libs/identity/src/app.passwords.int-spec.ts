@@ -52,7 +52,13 @@ const passwords = (others: Partial<AppPasswordBounds> = {}) =>
 /** Creates an app password that the account service has. */
 function known(others: Partial<Credential> = {}): { hash: string; credential: Credential } {
   const { hash } = makeAppPassword();
-  const credential = { credentialId: randomUUID(), userId: randomUUID(), name: 'ann', scopes: [], ...others };
+  const credential = {
+    credentialId: randomUUID(),
+    userId: randomUUID(),
+    name: 'ann',
+    scopes: [],
+    ...others,
+  };
   book.credentials.set(hash, credential);
   return { hash, credential };
 }
@@ -89,7 +95,10 @@ describe('an app password', () => {
 
   it('is none where there is none, and that is not asked again', async () => {
     const [checked, hash] = [passwords(), unknown()];
-    expect([await checked.check(hash, here), await checked.check(hash, here)]).toEqual([undefined, undefined]);
+    expect([await checked.check(hash, here), await checked.check(hash, here)]).toEqual([
+      undefined,
+      undefined,
+    ]);
     expect(book.asked).toEqual([hash]);
   });
 
@@ -154,7 +163,8 @@ describe('a stranger who tries many', () => {
     const tries = Array.from({ length: count }, () =>
       checked.check(unknown(), address).then(
         () => 'none',
-        (error: unknown) => (error instanceof RateLimited ? 'wait' : (error as { code: string }).code),
+        (error: unknown) =>
+          error instanceof RateLimited ? 'wait' : (error as { code: string }).code,
       ),
     );
     for (const outcome of await Promise.all(tries)) counts[outcome] = (counts[outcome] ?? 0) + 1;
@@ -165,7 +175,10 @@ describe('a stranger who tries many', () => {
     const checked = passwords();
     expect(await outcomes(checked, 100, here)).toEqual({ none: 20, unavailable: 80 });
     expect(book.asked).toHaveLength(20);
-    const [first, second] = await Promise.all([outcomes(checked, 100, here), outcomes(checked, 100, there)]);
+    const [first, second] = await Promise.all([
+      outcomes(checked, 100, here),
+      outcomes(checked, 100, there),
+    ]);
     expect([first, second]).toEqual([
       { none: 20, unavailable: 80 },
       { none: 10, unavailable: 90 },
@@ -188,7 +201,9 @@ describe('a stranger who tries many', () => {
     expect(await outcomes(checked, 1, here)).toEqual({ wait: 1 });
     // Forces a new lookup: the cached credential is no longer valid.
     await writer.revoke([{ kind: 'user', id: credential.userId }]);
-    await eventually(() => expect(revocations.refuses({ userId: credential.userId, issuedAt: 0 })).toBe(true));
+    await eventually(() =>
+      expect(revocations.refuses({ userId: credential.userId, issuedAt: 0 })).toBe(true),
+    );
     expect(await checked.check(hash, here)).toEqual(credential);
     expect(book.asked.filter((asked) => asked === hash)).toHaveLength(2);
   });
@@ -201,7 +216,11 @@ describe('a stranger who tries many', () => {
   });
 
   it('drops nobody who is known: those are counted apart, and the least recently used goes first', async () => {
-    const [checked, first, second] = [passwords({ max: 2, missing: { max: 2, ttl: 600_000 } }), known(), known()];
+    const [checked, first, second] = [
+      passwords({ max: 2, missing: { max: 2, ttl: 600_000 } }),
+      known(),
+      known(),
+    ];
     for (const { hash } of [first, second, first]) await checked.check(hash, here);
     for (let count = 0; count < 10; count++) await checked.check(unknown(), here);
     await checked.check(known().hash, here);

@@ -61,9 +61,11 @@ export class AppPasswords {
       max: bounds.max,
       ttl: bounds.ttl,
       missing: bounds.missing,
-      ask: (hash, address, wasCached) => (wasCached ? this.ask(hash) : this.askForStranger(hash, networkOf(address))),
+      ask: (hash, address, wasCached) =>
+        wasCached ? this.ask(hash) : this.askForStranger(hash, networkOf(address)),
       expiresAt: ({ expiresAt }) => (expiresAt === undefined ? undefined : Date.parse(expiresAt)),
-      isRevoked: ({ userId, credentialId }, askedAt) => revocations.refuses({ userId, credentialId, askedAt }),
+      isRevoked: ({ userId, credentialId }, askedAt) =>
+        revocations.refuses({ userId, credentialId, askedAt }),
     });
   }
 
@@ -86,7 +88,11 @@ export class AppPasswords {
     if (this.pending >= this.bounds.pending) throw tooMany;
     this.pending += 1;
     try {
-      const { credential } = await this.client.call(checkCredential, { hash }, { requestId: randomUUID() });
+      const { credential } = await this.client.call(
+        checkCredential,
+        { hash },
+        { requestId: randomUUID() },
+      );
       return credential ?? undefined;
     } finally {
       this.pending -= 1;
@@ -96,7 +102,8 @@ export class AppPasswords {
   private async askForStranger(hash: string, network: string): Promise<Credential | undefined> {
     this.failures.check(network);
     const ofNetwork = this.strangersOf.get(network) ?? 0;
-    if (this.strangers >= this.bounds.strangers || ofNetwork >= this.bounds.strangersOfNetwork) throw tooMany;
+    if (this.strangers >= this.bounds.strangers || ofNetwork >= this.bounds.strangersOfNetwork)
+      throw tooMany;
     this.countStranger(network, 1);
     try {
       const credential = await this.ask(hash);

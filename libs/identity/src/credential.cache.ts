@@ -73,13 +73,23 @@ export class CredentialCache<Value extends object, Question = undefined> {
     return (expiresAt(value) ?? Infinity) > Date.now() && !isRevoked(value, askedAt, key);
   }
 
-  private askOnce(key: string, question: Question, wasCached: boolean): Promise<Found<Value> | undefined> {
-    const asked = this.pending.get(key) ?? this.ask(key, question, wasCached).finally(() => this.pending.delete(key));
+  private askOnce(
+    key: string,
+    question: Question,
+    wasCached: boolean,
+  ): Promise<Found<Value> | undefined> {
+    const asked =
+      this.pending.get(key) ??
+      this.ask(key, question, wasCached).finally(() => this.pending.delete(key));
     this.pending.set(key, asked);
     return asked;
   }
 
-  private async ask(key: string, question: Question, wasCached: boolean): Promise<Found<Value> | undefined> {
+  private async ask(
+    key: string,
+    question: Question,
+    wasCached: boolean,
+  ): Promise<Found<Value> | undefined> {
     const askedAt = performance.now();
     const value = await this.options.ask(key, question, wasCached);
     if (!value) {

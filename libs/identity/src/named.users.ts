@@ -14,13 +14,20 @@ export interface NamedUser {
 export class UnknownUserLine extends Error {}
 
 /** Reads users, one per line (docs/reference/data.md). @throws UnknownUserLine */
-export async function* usersIn(input: Readable, path: string, config: IdentityConfig): AsyncGenerator<NamedUser> {
+export async function* usersIn(
+  input: Readable,
+  path: string,
+  config: IdentityConfig,
+): AsyncGenerator<NamedUser> {
   let number = 0;
   for await (const line of createInterface({ input, crlfDelay: Infinity })) {
     number += 1;
     if (line.trim() === '') continue;
     const name = userOf(line);
-    if (!name) throw new UnknownUserLine(`line ${number} of ${path} is neither {"issuer","subject"} nor {"id"}`);
+    if (!name)
+      throw new UnknownUserLine(
+        `line ${number} of ${path} is neither {"issuer","subject"} nor {"id"}`,
+      );
     yield { id: idOf(name, config), name };
   }
 }

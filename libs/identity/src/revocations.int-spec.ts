@@ -82,9 +82,16 @@ describe('a revocation', () => {
   });
 
   it('reaches everybody who follows, and who starts afterwards knows it at once', async () => {
-    const [first, second, userId, gid] = [await follower(), await follower(), randomUUID(), randomUUID()];
+    const [first, second, userId, gid] = [
+      await follower(),
+      await follower(),
+      randomUUID(),
+      randomUUID(),
+    ];
     await writer.revoke([{ kind: 'grant', id: gid }]);
-    await eventually(() => expect([first, second].every((one) => one.refuses({ userId, gid }))).toBe(true));
+    await eventually(() =>
+      expect([first, second].every((one) => one.refuses({ userId, gid }))).toBe(true),
+    );
     expect((await follower()).refuses({ userId, gid })).toBe(true);
   });
 
@@ -92,7 +99,9 @@ describe('a revocation', () => {
     const here = await follower();
     const ids = Array.from({ length: 1_201 }, () => randomUUID());
     await writer.revoke(ids.map((id) => ({ kind: 'grant', id })));
-    await eventually(() => expect(ids.every((gid) => here.refuses({ userId: 'ann', gid }))).toBe(true));
+    await eventually(() =>
+      expect(ids.every((gid) => here.refuses({ userId: 'ann', gid }))).toBe(true),
+    );
     expect((await follower()).size).toBe(1_201);
   });
 
@@ -106,7 +115,9 @@ describe('a revocation', () => {
 
   it('fails where Redis is away, so that its caller knows', async () => {
     redis.disconnect();
-    await expect(writer.revoke([{ kind: 'grant', id: 'a' }])).rejects.toThrow(/Connection is closed|writeable/);
+    await expect(writer.revoke([{ kind: 'grant', id: 'a' }])).rejects.toThrow(
+      /Connection is closed|writeable/,
+    );
   });
 });
 
@@ -193,7 +204,9 @@ it('any number of app passwords and their sessions that are revoked pushes no ot
   const lengths = Object.values(revocationStreams).map((stream) => redis.xlen(stream));
   expect(await Promise.all(lengths)).toEqual([2, 100_000]);
   const here = await follower();
-  await eventually(() => expect(here.refuses({ userId: '', credentialId: 'last' })).toBe(true), { timeout: 90_000 });
+  await eventually(() => expect(here.refuses({ userId: '', credentialId: 'last' })).toBe(true), {
+    timeout: 90_000,
+  });
   expect(here.refuses({ userId: '', gid: 'last' })).toBe(true);
   expect(here.refuses({ userId: '', gid })).toBe(true);
   expect(here.refuses({ userId, issuedAt: 0 })).toBe(true);

@@ -53,7 +53,14 @@ const perStep = 500;
 /** Publishes revocations to every process that accepts credentials. */
 export class RevocationWriter {
   /** Numbers of revocations by this process, and of `unannounced` attempts, for metrics. */
-  readonly counts = { user: 0, grant: 0, session: 0, credential: 0, gpodder_session: 0, unannounced: 0 };
+  readonly counts = {
+    user: 0,
+    grant: 0,
+    session: 0,
+    credential: 0,
+    gpodder_session: 0,
+    unannounced: 0,
+  };
 
   constructor(private readonly redis: Redis | Cluster) {}
 
@@ -145,8 +152,10 @@ export class Revocations {
   /** Returns true if a credential was revoked after its issue or lookup. */
   refuses({ userId, gid, issuedAt, credentialId, askedAt }: Accepted): boolean {
     if (this.size === 0) return false;
-    if (gid !== undefined && (this.tokens.has(`gid:${gid}`) || this.credentials.has(`gid:${gid}`))) return true;
-    if (credentialId !== undefined && this.credentials.has(`credential:${credentialId}`)) return true;
+    if (gid !== undefined && (this.tokens.has(`gid:${gid}`) || this.credentials.has(`gid:${gid}`)))
+      return true;
+    if (credentialId !== undefined && this.credentials.has(`credential:${credentialId}`))
+      return true;
     const user = this.tokens.get(`user:${userId}`);
     if (!user) return false;
     if (askedAt !== undefined) return askedAt <= user.heardAt;
@@ -186,12 +195,22 @@ export class Revocations {
   /** Reads retained revocations, then new ones, until an error such as a lost connection. */
   private async readOn(): Promise<never> {
     const [seconds] = await this.redis.time();
-    const last = new Map<string, string>(streams.map((stream) => [stream, `${Number(seconds) * 1_000 - keptMs}-0`]));
+    const last = new Map<string, string>(
+      streams.map((stream) => [stream, `${Number(seconds) * 1_000 - keptMs}-0`]),
+    );
     let isLate = true;
     for (;;) {
       const reply: Entries[] | null = isLate
         ? await this.redis.xread('COUNT', perRead, 'STREAMS', ...streams, ...last.values())
-        : await this.redis.xread('COUNT', perRead, 'BLOCK', blockMs, 'STREAMS', ...streams, ...last.values());
+        : await this.redis.xread(
+            'COUNT',
+            perRead,
+            'BLOCK',
+            blockMs,
+            'STREAMS',
+            ...streams,
+            ...last.values(),
+          );
       for (const [stream, entries] of reply ?? []) {
         for (const [id, fields] of entries) this.remember(Number.parseInt(id), fields);
         last.set(stream, entries.at(-1)?.[0] as string);

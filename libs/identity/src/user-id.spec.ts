@@ -23,12 +23,16 @@ describe('userId', () => {
   it('is the subject itself under each issuer of ours, and so stays where tokens come from another one', () => {
     const ours = [own, 'https://accounts.example'];
     expect(ours.map((issuer) => userId(issuer, uuid, ours))).toEqual([uuid, uuid]);
-    expect(userId('https://accounts.example', 'ann', ours)).toBe(userId('https://accounts.example', 'ann', own));
+    expect(userId('https://accounts.example', 'ann', ours)).toBe(
+      userId('https://accounts.example', 'ann', own),
+    );
     expect(userId('https://accounts', uuid, ours)).not.toBe(uuid);
   });
 
   it("never is another issuer's subject itself", () => {
-    expect(userId('https://id.example.com/', uuid.toUpperCase(), own)).toBe('9b1c3b07-cf5c-5948-a0fd-f96fac975a04');
+    expect(userId('https://id.example.com/', uuid.toUpperCase(), own)).toBe(
+      '9b1c3b07-cf5c-5948-a0fd-f96fac975a04',
+    );
   });
 });
 

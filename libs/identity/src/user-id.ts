@@ -7,12 +7,16 @@ import { commaList } from '#runtime';
 export const identityConfig = z.object({
   AUTH_OWN_ISSUER: commaList
     .optional()
-    .describe('Under these issuers, `iss,…`, a subject that is a UUID is the user id itself. Not set: none.'),
+    .describe(
+      'Under these issuers, `iss,…`, a subject that is a UUID is the user id itself. Not set: none.',
+    ),
   AUTH_ISSUER_ALIASES: z
     .string()
     .regex(/^[^=,]+=[^=,]+(,[^=,]+=[^=,]+)*$/, 'must look like new-issuer=first-issuer,…')
     .optional()
-    .describe('Issuers under a new name: `new=first,…`, so that users stay who they are when a provider moves.'),
+    .describe(
+      'Issuers under a new name: `new=first,…`, so that users stay who they are when a provider moves.',
+    ),
 });
 export type IdentityConfig = z.output<typeof identityConfig>;
 
@@ -21,13 +25,19 @@ export type IdentityConfig = z.output<typeof identityConfig>;
  * UUIDv5 of the subject in the namespace UUIDv5 of the issuer. Must never change, because it is the
  * key of stored data.
  */
-export function userId(issuer: string, subject: string, ownIssuers: string | readonly string[] = []): string {
+export function userId(
+  issuer: string,
+  subject: string,
+  ownIssuers: string | readonly string[] = [],
+): string {
   const uuid = [ownIssuers].flat().includes(issuer) ? guidSchema.safeParse(subject) : undefined;
   return uuid?.success ? uuid.data : uuidv5(subject, uuidv5(issuer, uuidv5.URL));
 }
 
 /** Parses `new=first,…` into a map from the new issuer to the first one. */
 export function issuerAliases(setting: string | undefined): ReadonlyMap<string, string> {
-  const pairs = setting?.split(',').map((pair) => pair.split('=').map((name) => name.trim()) as [string, string]);
+  const pairs = setting
+    ?.split(',')
+    .map((pair) => pair.split('=').map((name) => name.trim()) as [string, string]);
   return new Map(pairs);
 }

@@ -25,7 +25,9 @@ class CredentialController {
   constructor(@Inject(bookToken) private readonly book: CredentialBook) {}
 
   @Handle(checkCredential)
-  async check({ hash }: RequestOf<typeof checkCredential>): Promise<ReplyOf<typeof checkCredential>> {
+  async check({
+    hash,
+  }: RequestOf<typeof checkCredential>): Promise<ReplyOf<typeof checkCredential>> {
     this.book.asked.push(hash);
     const credential = this.book.credentials.get(hash) ?? null;
     await this.book.wait;
@@ -52,7 +54,10 @@ export async function startCredentialService(
     maxInFlight: 1_000,
     timings: { drainGraceMs: 0, blockMs: 50, drainMs: 100 },
   });
-  @Module({ controllers: [CredentialController], providers: [{ provide: bookToken, useValue: book }] })
+  @Module({
+    controllers: [CredentialController],
+    providers: [{ provide: bookToken, useValue: book }],
+  })
   class CredentialModule {}
   const app = await NestFactory.createMicroservice(CredentialModule, { strategy, logger: false });
   await app.listen();
@@ -66,7 +71,11 @@ export async function openCredentials(fixture: Fixture) {
   const log = createLog('test', 'silent');
   const { app, book } = await startCredentialService(server.url);
   fixture.onClose(() => app.close());
-  const client = new StreamClient({ connect: () => connectRedis(config), log, services: ['account'] });
+  const client = new StreamClient({
+    connect: () => connectRedis(config),
+    log,
+    services: ['account'],
+  });
   const revocations = new Revocations(config, log);
   fixture.onClose(() => Promise.all([client.close(), revocations.close()]));
   await Promise.all([client.connect(), revocations.opened()]);

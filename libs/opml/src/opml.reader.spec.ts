@@ -27,13 +27,23 @@ describe('readOpml', () => {
     ['xmlUrl before url', body('<outline type="rss" url="a" xmlUrl="b"/>'), ['b']],
     [
       'url where no outline has an xmlUrl',
-      body('<outline type="RSS" xmlUrl="" url="a"/><outline type="rss" url="b"/><outline url="c"/>'),
+      body(
+        '<outline type="RSS" xmlUrl="" url="a"/><outline type="rss" url="b"/><outline url="c"/>',
+      ),
       ['a', 'b', 'c'],
     ],
-    ['no url next to an xmlUrl', body('<outline type="rss" url="a"/><outline xmlUrl="b"/><outline url="c"/>'), ['b']],
+    [
+      'no url next to an xmlUrl',
+      body('<outline type="rss" url="a"/><outline xmlUrl="b"/><outline url="c"/>'),
+      ['b'],
+    ],
     [
       'no url of another type',
-      body(['link', 'include', 'podcast-episode'].map((type) => `<outline type="${type}" url="a"/>`).join('')),
+      body(
+        ['link', 'include', 'podcast-episode']
+          .map((type) => `<outline type="${type}" url="a"/>`)
+          .join(''),
+      ),
       [],
     ],
     [
@@ -53,10 +63,26 @@ describe('readOpml', () => {
     ['a value without quotes', body('<outline xmlUrl=a />'), ['a']],
     ['quotation marks in a value', body('<outline text="The "Best" One" xmlUrl="a"/>'), ['a']],
     ['brackets in a value', body('<outline text="a <b> c" xmlUrl="a"/>'), ['a']],
-    ['names that objects have', body('<__proto__/><outline __proto__="x" constructor="y" xmlUrl="a"/>'), ['a']],
-    ['an end tag without a start tag', body('<outline text="g"/></outline><outline xmlUrl="a"/>'), ['a']],
-    ['a blank line before the declaration', `\n\n<?xml version="1.0"?>${body('<outline xmlUrl="a"/>')}\n`, ['a']],
-    ['a byte order mark behind a blank line', `\n\ufeff<?xml version="1.0"?>${body('<outline xmlUrl="a"/>')}`, ['a']],
+    [
+      'names that objects have',
+      body('<__proto__/><outline __proto__="x" constructor="y" xmlUrl="a"/>'),
+      ['a'],
+    ],
+    [
+      'an end tag without a start tag',
+      body('<outline text="g"/></outline><outline xmlUrl="a"/>'),
+      ['a'],
+    ],
+    [
+      'a blank line before the declaration',
+      `\n\n<?xml version="1.0"?>${body('<outline xmlUrl="a"/>')}\n`,
+      ['a'],
+    ],
+    [
+      'a byte order mark behind a blank line',
+      `\n\ufeff<?xml version="1.0"?>${body('<outline xmlUrl="a"/>')}`,
+      ['a'],
+    ],
     [
       'instructions, comments and CDATA',
       `<?x y?><!-- <outline xmlUrl="n"/> --><opml><head><title><![CDATA[<outline xmlUrl="n"/>]]></title></head><body><!--<outline xmlUrl="n"/>--><outline xmlUrl="a"/></body></opml><!-- x -->`,
@@ -89,17 +115,35 @@ describe('readOpml', () => {
 
   it.each([
     ['nothing', '', 0],
-    ['an outline without a feed URL', '<outline text="g"/><outline xmlUrl=" "/><outline xmlUrl="a"/>', 2],
+    [
+      'an outline without a feed URL',
+      '<outline text="g"/><outline xmlUrl=" "/><outline xmlUrl="a"/>',
+      2,
+    ],
     ['no folder', '<outline text="g"><outline xmlUrl="a"/></outline>', 0],
-    ['an empty folder within folders', '<outline><outline><outline text="g"/></outline></outline>', 1],
+    [
+      'an empty folder within folders',
+      '<outline><outline><outline text="g"/></outline></outline>',
+      1,
+    ],
     ['an outline of another type', '<outline type="link" url="b"/>', 1],
     ['a url next to an xmlUrl', '<outline url="b"/><outline xmlUrl="a"/>', 1],
     ['no url where it is the feed URL', '<outline url="b"/>', 0],
-    ['the episodes of a feed', '<outline xmlUrl="a"><outline type="podcast-episode" url="b"/></outline>', 1],
-    ['an unsubscribed feed', '<outline subscribed="0" xmlUrl="a"><outline xmlUrl="b"/></outline>', 1],
+    [
+      'the episodes of a feed',
+      '<outline xmlUrl="a"><outline type="podcast-episode" url="b"/></outline>',
+      1,
+    ],
+    [
+      'an unsubscribed feed',
+      '<outline subscribed="0" xmlUrl="a"><outline xmlUrl="b"/></outline>',
+      1,
+    ],
     ['another element', '<feed url="a"/><outline xmlUrl="a"/>', 1],
     ['text', 'https://a.example/1 <b/> https://a.example/2', 2],
-  ])('counts as skipped: %s', async (_, outlines, count) => expect((await read(body(outlines))).skipped).toBe(count));
+  ])('counts as skipped: %s', async (_, outlines, count) =>
+    expect((await read(body(outlines))).skipped).toBe(count),
+  );
 
   it.each([
     ['nothing', '', 'no opml element'],
@@ -110,12 +154,28 @@ describe('readOpml', () => {
     ['binary data', `\0\u0001${body('')}`, 'text outside'],
     ['another root', '<html></html>', 'root'],
     ['two roots', '<opml/><opml/>', 'root'],
-    ['an element that does not end', '<opml><body><outline xmlUrl="a"></body></opml>', 'does not end'],
+    [
+      'an element that does not end',
+      '<opml><body><outline xmlUrl="a"></body></opml>',
+      'does not end',
+    ],
     ['elements that end crosswise', '<opml><body><a><b></a></b></body></opml>', 'does not end'],
     ['an element whose end tag is in a comment', '<opml><!-- </opml>', 'cut off'],
-    ['outlines outside of the body', '<opml><outline xmlUrl="a"/><body/></opml>', 'not in the body'],
-    ['a document type', `<!DOCTYPE opml SYSTEM "https://a.example/dtd">${body('')}`, 'document type'],
-    ['entities of its own', `<!doctype opml [<!ENTITY x SYSTEM "file:///etc/passwd">]>${body('')}`, 'document type'],
+    [
+      'outlines outside of the body',
+      '<opml><outline xmlUrl="a"/><body/></opml>',
+      'not in the body',
+    ],
+    [
+      'a document type',
+      `<!DOCTYPE opml SYSTEM "https://a.example/dtd">${body('')}`,
+      'document type',
+    ],
+    [
+      'entities of its own',
+      `<!doctype opml [<!ENTITY x SYSTEM "file:///etc/passwd">]>${body('')}`,
+      'document type',
+    ],
   ])('refuses %s', async (_, text, message) => {
     const error = await read(text).catch((cause: unknown) => cause);
     expect(error).toBeInstanceOf(OpmlError);
@@ -132,25 +192,33 @@ describe('readOpml', () => {
     ['3 feeds', body('<outline xmlUrl="a"/>'.repeat(4))],
     ['3 feeds', body('<outline url="a"/>'.repeat(4))],
   ])('names the limit of %s', async (limit, text) => {
-    const error = await readOpml(Buffer.from(text), nextTick, { maxFeeds: 3 }).catch((cause: unknown) => cause);
+    const error = await readOpml(Buffer.from(text), nextTick, { maxFeeds: 3 }).catch(
+      (cause: unknown) => cause,
+    );
     expect(error).toBeInstanceOf(OpmlLimitError);
     expect((error as OpmlError).message).toContain(`more than ${limit}`);
   });
 
   it('reads what is at its bounds', async () => {
-    expect((await read(body(`${'<outline>'.repeat(98)}${'</outline>'.repeat(98)}`))).skipped).toBe(1);
+    expect((await read(body(`${'<outline>'.repeat(98)}${'</outline>'.repeat(98)}`))).skipped).toBe(
+      1,
+    );
     expect(await urlsOf(body(`<a${' b=""'.repeat(99_998)}/><outline xmlUrl="a"/>`))).toEqual(['a']);
   });
 
   it('refuses a document that is cut off, wherever that is', async () => {
     const text = writeOpml(['https://a.example/1', 'https://a.example/2']);
     const whole = text.trimEnd().length;
-    for (let length = 0; length < whole; length++) await expect(read(text.slice(0, length))).rejects.toThrow(OpmlError);
+    for (let length = 0; length < whole; length++)
+      await expect(read(text.slice(0, length))).rejects.toThrow(OpmlError);
     expect((await read(text.slice(0, whole))).feeds).toHaveLength(2);
   });
 
   it('reads a document the same in many slices', async () => {
-    const urls = Array.from({ length: 5_000 }, (_, n) => `https://a.example/${n}?é=🎙&b=${'x'.repeat(n % 97)}`);
+    const urls = Array.from(
+      { length: 5_000 },
+      (_, n) => `https://a.example/${n}?é=🎙&b=${'x'.repeat(n % 97)}`,
+    );
     let slices = 0;
     const { feeds } = await readOpml(Buffer.from(writeOpml(urls)), async () => void (slices += 1));
     expect(feeds.map(({ feedUrl }) => feedUrl)).toEqual(urls);
@@ -158,7 +226,13 @@ describe('readOpml', () => {
   });
 
   const tokens = `< > / <opml <body <outline </ xmlUrl = " ' &#1; & &nbsp; <!-- --> <? ?> <![CDATA[ ]]> <! x </body> </opml>`;
-  const pieces = fc.constantFrom(' ', '\0', '\ufeff', '<outline xmlUrl="a"/>', ...tokens.split(' '));
+  const pieces = fc.constantFrom(
+    ' ',
+    '\0',
+    '\ufeff',
+    '<outline xmlUrl="a"/>',
+    ...tokens.split(' '),
+  );
   const texts = fc.array(pieces, { maxLength: 40 }).map((parts) => parts.join(''));
   it('throws nothing but its own error, whatever the bytes are', async () => {
     const documents = fc.oneof(
@@ -184,8 +258,15 @@ describe('readOpml', () => {
     ['comments that do not end', (count: number) => `<opml>${'<!--'.repeat(count / 4)}`],
     ['a long name', (count: number) => `<opml><${'a'.repeat(count)}`],
     ['a long value', (count: number) => `<opml><a b="${'x'.repeat(count)}`],
-    ['ampersands', (count: number) => body(`<outline xmlUrl="${'&'.repeat(60_000)}"/>`.repeat(count / 60_000))],
-    ['entities', (count: number) => body(`<outline xmlUrl="${'&amp;'.repeat(12_000)}"/>`.repeat(count / 60_000))],
+    [
+      'ampersands',
+      (count: number) => body(`<outline xmlUrl="${'&'.repeat(60_000)}"/>`.repeat(count / 60_000)),
+    ],
+    [
+      'entities',
+      (count: number) =>
+        body(`<outline xmlUrl="${'&amp;'.repeat(12_000)}"/>`.repeat(count / 60_000)),
+    ],
   ])('takes time in proportion to %s', async (_, text) => {
     const timeOf = async (count: number) => {
       const document = Buffer.from(text(count));

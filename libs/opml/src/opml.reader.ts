@@ -109,20 +109,29 @@ class OutlineReader implements Partial<Handler> {
   onopentagname(name: string): void {
     this.endStartTag();
     const parent = this.elements.at(-1);
-    if (!parent && (name !== 'opml' || this.hasRoot)) throw new OpmlError('the root is not one opml element');
-    if (this.elements.length === maxDepth) throw new OpmlLimitError(`more than ${maxDepth} nested elements`);
+    if (!parent && (name !== 'opml' || this.hasRoot))
+      throw new OpmlError('the root is not one opml element');
+    if (this.elements.length === maxDepth)
+      throw new OpmlLimitError(`more than ${maxDepth} nested elements`);
     if (name === 'outline' && !this.isInBody) throw new OpmlError('an outline is not in the body');
     if (parent) parent.isCounted = true;
     this.hasRoot = true;
     this.hasBody ||= name === 'body' && this.elements.length === 1;
-    this.elements.push({ name, start: this.parser.startIndex, isCounted: false, hasStandIn: false });
+    this.elements.push({
+      name,
+      start: this.parser.startIndex,
+      isCounted: false,
+      hasStandIn: false,
+    });
   }
 
   onattribute(name: string, value: string): void {
-    if (++this.attributeCount > maxAttributes) throw new OpmlLimitError(`more than ${maxAttributes} attributes`);
+    if (++this.attributeCount > maxAttributes)
+      throw new OpmlLimitError(`more than ${maxAttributes} attributes`);
     if (this.elements.at(-1)?.name !== 'outline') return;
     if (!attributeNames.has(name) || this.attributes.has(name)) return;
-    if (value.length > sliceLength) throw new OpmlLimitError(`a value of more than ${sliceLength} characters`);
+    if (value.length > sliceLength)
+      throw new OpmlLimitError(`a value of more than ${sliceLength} characters`);
     this.attributes.set(name, value);
   }
 
@@ -130,7 +139,8 @@ class OutlineReader implements Partial<Handler> {
     this.endStartTag();
     const element = this.elements.pop();
     // The parser implies the end of <a/>, at the offset of its start, and missing end tags.
-    if (isImplied && element?.start !== this.parser.startIndex) throw new OpmlError('an element does not end');
+    if (isImplied && element?.start !== this.parser.startIndex)
+      throw new OpmlError('an element does not end');
     if (!element || element.isCounted || this.elements[1]?.name !== 'body') return;
     if (element.hasStandIn) this.skippedStandIns += 1;
     else this.skipped += 1;
@@ -175,7 +185,8 @@ class OutlineReader implements Partial<Handler> {
       element.hasStandIn = xmlUrl === '';
       const feeds = xmlUrl ? this.feeds : this.standIns;
       feeds.push({ feedUrl: xmlUrl || url, title: value('title') || value('text') });
-      if (feeds.length > this.maxFeeds) throw new OpmlLimitError(`more than ${this.maxFeeds} feeds`);
+      if (feeds.length > this.maxFeeds)
+        throw new OpmlLimitError(`more than ${this.maxFeeds} feeds`);
     }
     this.attributes.clear();
   }

@@ -21,7 +21,10 @@ describe.each(['cluster', 'sentinels'] as const)('Redis with %s', (kind) => {
       const heard = new Set<string>();
       let losses = 0;
       const events = { onHint: (user: string) => heard.add(user), onLost: () => (losses += 1) };
-      const [ear, hints] = [new ClockListener(connect(), connect(), events, log), new ClockHints(connect(), log)];
+      const [ear, hints] = [
+        new ClockListener(connect(), connect(), events, log),
+        new ClockHints(connect(), log),
+      ];
       const users = Array.from({ length: 20 }, () => randomUUID());
       const hearsAll = async () => {
         heard.clear();
@@ -35,7 +38,9 @@ describe.each(['cluster', 'sentinels'] as const)('Redis with %s', (kind) => {
         await group.killMasterOf(clockChannel(users[0]!));
         // In a Cluster, this process can be without a connection to the lost server.
         const least = kind === 'sentinels' ? 1 : 0;
-        await eventually(() => expect(losses).toBeGreaterThanOrEqual(least), { timeout: failoverMs });
+        await eventually(() => expect(losses).toBeGreaterThanOrEqual(least), {
+          timeout: failoverMs,
+        });
         await eventually(hearsAll, { timeout: failoverMs });
       } finally {
         ear.close();

@@ -52,6 +52,9 @@ export class ClockHints {
   private drop(error?: unknown): void {
     this.counts.dropped += 1;
     if (this.condition.becomes('away'))
-      this.log.warn({ err: error }, 'changes are not told to gateways, whose clients poll for them');
+      this.log.warn(
+        { err: error },
+        'changes are not told to gateways, whose clients poll for them',
+      );
   }
 }

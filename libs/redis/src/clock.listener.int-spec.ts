@@ -29,7 +29,10 @@ async function connected(url = server.url): Promise<Redis> {
 async function listener(url = server.url, pace?: ListenerPace) {
   const heard: string[] = [];
   let losses = 0;
-  const events = { onHint: (user: string, at: string) => heard.push(`${user} ${at}`), onLost: () => (losses += 1) };
+  const events = {
+    onHint: (user: string, at: string) => heard.push(`${user} ${at}`),
+    onLost: () => (losses += 1),
+  };
   const connect = () => connectRedis(redisConfig.parse({ REDIS_URL: url }));
   const ear = new ClockListener(connect(), connect(), events, log, pace);
   closing.push(() => ear.close());

@@ -10,17 +10,29 @@ function connect(environment: Record<string, string>) {
 describe('connectRedis', () => {
   it('reads server, user, password and database from the URL', () => {
     const { options } = connect({ REDIS_URL: 'redis://me:secret@cache.example:6380/2' }) as Redis;
-    expect(options).toMatchObject({ host: 'cache.example', port: 6380, username: 'me', password: 'secret', db: 2 });
+    expect(options).toMatchObject({
+      host: 'cache.example',
+      port: 6380,
+      username: 'me',
+      password: 'secret',
+      db: 2,
+    });
     expect(options.tls).toBeUndefined();
   });
 
   it('takes the password from a variable of its own', () => {
-    const { options } = connect({ REDIS_URL: 'redis://cache.example', REDIS_PASSWORD: 'secret' }) as Redis;
+    const { options } = connect({
+      REDIS_URL: 'redis://cache.example',
+      REDIS_PASSWORD: 'secret',
+    }) as Redis;
     expect(options).toMatchObject({ host: 'cache.example', port: 6379, password: 'secret' });
   });
 
   it('speaks TLS to rediss, with a given authority', () => {
-    const { options } = connect({ REDIS_URL: 'rediss://cache.example', REDIS_TLS_CA: 'PEM' }) as Redis;
+    const { options } = connect({
+      REDIS_URL: 'rediss://cache.example',
+      REDIS_TLS_CA: 'PEM',
+    }) as Redis;
     expect(options.tls).toEqual({ ca: 'PEM' });
   });
 
@@ -53,11 +65,16 @@ describe('connectRedis', () => {
   it('knows a Cluster', () => {
     const redis = connect({ REDIS_CLUSTER: 'a:1,b:2', REDIS_PASSWORD: 'p', REDIS_TLS: 'true' });
     expect(redis).toBeInstanceOf(Cluster);
-    expect(redis.options).toMatchObject({ enableOfflineQueue: false, redisOptions: { password: 'p', tls: {} } });
+    expect(redis.options).toMatchObject({
+      enableOfflineQueue: false,
+      redisOptions: { password: 'p', tls: {} },
+    });
   });
 
   it('refuses Sentinels and Cluster together', () => {
-    expect(() => connect({ REDIS_CLUSTER: 'a:1', REDIS_SENTINELS: 'a:1' })).toThrow(ConfigurationError);
+    expect(() => connect({ REDIS_CLUSTER: 'a:1', REDIS_SENTINELS: 'a:1' })).toThrow(
+      ConfigurationError,
+    );
   });
 });
 

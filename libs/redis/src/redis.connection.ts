@@ -6,7 +6,11 @@ import { ConfigurationError } from '#runtime';
 const nodes = z
   .string()
   .transform((list) => list.split(',').map((node) => node.trim()))
-  .pipe(z.array(z.string().regex(/^(\[[\da-fA-F:]+\]|[^\s:[\]]+):\d{1,5}$/, 'is a list of host:port')).min(1))
+  .pipe(
+    z
+      .array(z.string().regex(/^(\[[\da-fA-F:]+\]|[^\s:[\]]+):\d{1,5}$/, 'is a list of host:port'))
+      .min(1),
+  )
   .transform((list) => list.map(address));
 
 /** Configuration of Redis for every app: one server, one behind Sentinel, or a Cluster. */
@@ -14,22 +18,34 @@ export const redisConfig = z.object({
   REDIS_URL: z
     .url({ protocol: /^rediss?$/ })
     .default('redis://127.0.0.1:6379')
-    .describe('The Redis that carries requests: `redis[s]://[user:password@]host[:port][/db]`; `rediss` is TLS.'),
+    .describe(
+      'The Redis that carries requests: `redis[s]://[user:password@]host[:port][/db]`; `rediss` is TLS.',
+    ),
   REDIS_SENTINELS: nodes
     .optional()
-    .describe('Sentinels as `host:port,host:port`. When set, they name the server and `REDIS_URL` is not used.'),
-  REDIS_SENTINEL_MASTER: z.string().default('mymaster').describe('Name of the master group that the Sentinels watch.'),
+    .describe(
+      'Sentinels as `host:port,host:port`. When set, they name the server and `REDIS_URL` is not used.',
+    ),
+  REDIS_SENTINEL_MASTER: z
+    .string()
+    .default('mymaster')
+    .describe('Name of the master group that the Sentinels watch.'),
   REDIS_SENTINEL_PASSWORD: z.string().optional().describe('Password of the Sentinels themselves.'),
   REDIS_CLUSTER: nodes
     .optional()
-    .describe('Some nodes of a Redis Cluster as `host:port,host:port`. When set, `REDIS_URL` is not used.'),
+    .describe(
+      'Some nodes of a Redis Cluster as `host:port,host:port`. When set, `REDIS_URL` is not used.',
+    ),
   REDIS_USERNAME: z.string().optional().describe('User name, unless the URL has one.'),
   REDIS_PASSWORD: z.string().optional().describe('Password, unless the URL has one.'),
   REDIS_TLS: z
     .stringbool()
     .default(false)
     .describe('Speak TLS to Sentinels, Cluster and server; for `REDIS_URL` say `rediss`.'),
-  REDIS_TLS_CA: z.string().optional().describe("Certificates (PEM) of the authority that signed the servers' ones."),
+  REDIS_TLS_CA: z
+    .string()
+    .optional()
+    .describe("Certificates (PEM) of the authority that signed the servers' ones."),
 });
 export type RedisConfig = z.output<typeof redisConfig>;
 
@@ -40,12 +56,18 @@ export type RedisConfig = z.output<typeof redisConfig>;
  * @param overrides for other duties, e.g. a connection that blocks longer than `socketTimeout`.
  * @throws ConfigurationError if both Sentinels and a Cluster are configured.
  */
-export function connectRedis(config: RedisConfig, overrides: Partial<RedisOptions> = {}): Redis | Cluster {
+export function connectRedis(
+  config: RedisConfig,
+  overrides: Partial<RedisOptions> = {},
+): Redis | Cluster {
   const options = { ...connectionOptions(config), ...overrides };
   if (config.REDIS_CLUSTER && config.REDIS_SENTINELS)
-    throw new ConfigurationError(['REDIS_CLUSTER: set either REDIS_CLUSTER or REDIS_SENTINELS, not both']);
+    throw new ConfigurationError([
+      'REDIS_CLUSTER: set either REDIS_CLUSTER or REDIS_SENTINELS, not both',
+    ]);
   if (config.REDIS_CLUSTER) return cluster(config.REDIS_CLUSTER, options);
-  if (config.REDIS_SENTINELS) return guarded(behindSentinels(config, config.REDIS_SENTINELS, options));
+  if (config.REDIS_SENTINELS)
+    return guarded(behindSentinels(config, config.REDIS_SENTINELS, options));
   return guarded(new Redis(config.REDIS_URL, options));
 }
 
@@ -56,7 +78,10 @@ export function reconnectDelay(attempt: number): number {
 
 /** Returns whether an error needs an operator: access denied or certificate not trusted. */
 export function isAccessDenied({ message, code }: Error & { code?: string }): boolean {
-  return /\b(WRONGPASS|NOAUTH|NOPERM|invalid password)\b/.test(message) || /CERT|^UNABLE_TO_/.test(code ?? '');
+  return (
+    /\b(WRONGPASS|NOAUTH|NOPERM|invalid password)\b/.test(message) ||
+    /CERT|^UNABLE_TO_/.test(code ?? '')
+  );
 }
 
 function connectionOptions(config: RedisConfig): RedisOptions {
@@ -133,5 +158,8 @@ interface Address {
 
 function address(node: string): Address {
   const colon = node.lastIndexOf(':');
-  return { host: node.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(node.slice(colon + 1)) };
+  return {
+    host: node.slice(0, colon).replace(/^\[|\]$/g, ''),
+    port: Number(node.slice(colon + 1)),
+  };
 }

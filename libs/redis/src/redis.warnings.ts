@@ -9,7 +9,11 @@ import { isAccessDenied } from './redis.connection.js';
  *
  * @param duty the purpose of the server, for the log.
  */
-export async function warnOfEviction(redis: Redis | Cluster, log: Logger, duty: string): Promise<void> {
+export async function warnOfEviction(
+  redis: Redis | Cluster,
+  log: Logger,
+  duty: string,
+): Promise<void> {
   const policies = await Promise.all(
     masters(redis).map((server) => server.info('memory').then(policyIn, () => undefined)),
   );
@@ -47,11 +51,18 @@ function policyIn(info: string): string | undefined {
 const largestRepliesAtOnce = 8;
 
 /** Warns about servers that cut a subscriber's connection below the bytes that replies can need. */
-export async function warnOfCutReplies(redis: Redis | Cluster, log: Logger, maxReplyBytes: number): Promise<void> {
+export async function warnOfCutReplies(
+  redis: Redis | Cluster,
+  log: Logger,
+  maxReplyBytes: number,
+): Promise<void> {
   const needed = largestRepliesAtOnce * maxReplyBytes;
-  const ask = (server: Redis) => server.config('GET', 'client-output-buffer-limit') as Promise<string[]>;
+  const ask = (server: Redis) =>
+    server.config('GET', 'client-output-buffer-limit') as Promise<string[]>;
   // Many hosted servers do not let clients read their configuration: these get no warning.
-  const limits = await Promise.all(masters(redis).map((server) => ask(server).then(pubsubLimitIn, () => undefined)));
+  const limits = await Promise.all(
+    masters(redis).map((server) => ask(server).then(pubsubLimitIn, () => undefined)),
+  );
   const lowest = Math.min(...limits.map((limit) => limit || Number.POSITIVE_INFINITY));
   if (lowest < needed)
     log.warn(

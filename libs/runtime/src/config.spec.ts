@@ -13,7 +13,11 @@ const schema = z.object({
 
 describe('loadConfig', () => {
   it('reads variables and applies defaults', () => {
-    expect(loadConfig(schema, { SECRET: 's', NAME: 'n' })).toEqual({ PORT: 3000, SECRET: 's', NAME: 'n' });
+    expect(loadConfig(schema, { SECRET: 's', NAME: 'n' })).toEqual({
+      PORT: 3000,
+      SECRET: 's',
+      NAME: 'n',
+    });
   });
 
   it('reads a secret from the file that NAME_FILE names', () => {
@@ -31,7 +35,11 @@ describe('loadConfig', () => {
         return (error as ConfigurationError).problems;
       }
     })();
-    expect(problems.map((problem) => problem.split(':')[0])).toEqual(['SECRET_FILE', 'PORT', 'NAME']);
+    expect(problems.map((problem) => problem.split(':')[0])).toEqual([
+      'SECRET_FILE',
+      'PORT',
+      'NAME',
+    ]);
   });
 
   it('refuses a variable that is set both directly and by file', () => {

@@ -1,12 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 
-export const commaList = z.string().transform((text) => text.split(',').map((value) => value.trim()));
+export const commaList = z
+  .string()
+  .transform((text) => text.split(',').map((value) => value.trim()));
 
 /** Thrown for an unusable environment; the message names every variable at fault. */
 export class ConfigurationError extends Error {
   constructor(readonly problems: readonly string[]) {
-    super(`The configuration can't be used:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
+    super(
+      `The configuration can't be used:\n${problems.map((problem) => `  ${problem}`).join('\n')}`,
+    );
     this.name = 'ConfigurationError';
   }
 }
@@ -42,7 +46,8 @@ export function loadConfig<Schema extends z.ZodObject>(
   const unread = new Set(problems.map((problem) => problem.split(/_FILE:|:/)[0]));
   for (const issue of result.error?.issues ?? []) {
     const name = String(issue.path[0] ?? '');
-    if (!unread.has(name)) problems.push(`${name}: ${name in values ? issue.message : 'is required'}`);
+    if (!unread.has(name))
+      problems.push(`${name}: ${name in values ? issue.message : 'is required'}`);
   }
   if (problems.length > 0) throw new ConfigurationError(problems);
   return result.data as z.output<Schema>;

@@ -4,15 +4,21 @@ import { createLog, withoutSecrets } from './log.js';
 describe('withoutSecrets', () => {
   it.each([
     ['https://me:secret@feeds.example/feed', 'https://***@feeds.example/feed'],
-    ['postgres://app:p%40ss@db:5432/x and redis://:word@cache', 'postgres://***@db:5432/x and redis://***@cache'],
+    [
+      'postgres://app:p%40ss@db:5432/x and redis://:word@cache',
+      'postgres://***@db:5432/x and redis://***@cache',
+    ],
     ['"authorization":"Bearer abc.def-123"', '"authorization":"Bearer ***"'],
     ['token eyJhbGciOi.eyJzdWIi.c2ln ends', 'token *** ends'],
     ['"password":"pst_AAAAAAAAAAAAAAAAAAAAAAabcdef"', '"password":"***"'],
   ])('%s', (line, expected) => expect(withoutSecrets(line)).toBe(expected));
 
-  it.each(['https://feeds.example/@me/feed', 'a mail to me@example.org', 'https://a.example https://b@c.example'])(
-    'leaves alone what is none: %s',
-    (line) => expect(withoutSecrets(line).replace('***@c', 'b@c')).toBe(line),
+  it.each([
+    'https://feeds.example/@me/feed',
+    'a mail to me@example.org',
+    'https://a.example https://b@c.example',
+  ])('leaves alone what is none: %s', (line) =>
+    expect(withoutSecrets(line).replace('***@c', 'b@c')).toBe(line),
   );
 });
 
@@ -32,7 +38,10 @@ describe('createLog', () => {
   it('writes lines of JSON with app, level and time, and nothing secret in messages, fields or errors', () => {
     const lines: string[] = [];
     const log = createLog('gateway', 'info', { write: (line) => void lines.push(line) });
-    log.warn({ err: new Error('no answer from redis://user:word@cache:6379') }, 'https://me:secret@feeds.example');
+    log.warn(
+      { err: new Error('no answer from redis://user:word@cache:6379') },
+      'https://me:secret@feeds.example',
+    );
     log.debug('less important than asked for');
     expect(lines).toHaveLength(1);
     expect(JSON.parse(lines[0]!)).toMatchObject({
@@ -48,15 +57,25 @@ describe('createLog', () => {
     const lines: string[] = [];
     const log = createLog('account', 'info', { write: (line) => void lines.push(line) });
     const hash = '$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHQ$aGFzaGhhc2g';
-    const values = { query: `UPDATE accounts SET password = '${hash}'`, parameters: [hash], detail: `(${hash})` };
+    const values = {
+      query: `UPDATE accounts SET password = '${hash}'`,
+      parameters: [hash],
+      detail: `(${hash})`,
+    };
     const driverError = Object.assign(new Error('duplicate key'), values, { code: '23505' });
-    const failed = () => Object.assign(new Error('duplicate key'), values, { driverError, code: '23505' });
+    const failed = () =>
+      Object.assign(new Error('duplicate key'), values, { driverError, code: '23505' });
     log.error({ err: failed() }, 'it failed');
     log.error(failed());
     log.error({ err: new AggregateError([failed()], 'both failed') }, 'it failed');
-    log.error({ err: Object.assign(new Error('wrapped', { cause: failed() }), { first: failed() }) }, 'it failed');
+    log.error(
+      { err: Object.assign(new Error('wrapped', { cause: failed() }), { first: failed() }) },
+      'it failed',
+    );
     expect(lines).toHaveLength(4);
     expect(lines.join('')).not.toContain('argon2id');
-    expect(JSON.parse(lines[0]!)).toMatchObject({ err: { message: 'duplicate key', code: '23505' } });
+    expect(JSON.parse(lines[0]!)).toMatchObject({
+      err: { message: 'duplicate key', code: '23505' },
+    });
   });
 });

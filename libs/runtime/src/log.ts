@@ -11,11 +11,14 @@ export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] a
  * Matches secrets: users and passwords in URLs, and anything that looks like a token. Takes linear
  * time in lines of clients: no match can start in text that an earlier attempt scanned.
  */
-const secrets = /(:\/\/)[^\s/@"\\]+@|(\bBearer +)[\w.~+/-]+|(?<![\w-])(?:eyJ[\w-]+\.[\w-]+\.[\w-]*|pst_[\w-]+)/gi;
+const secrets =
+  /(:\/\/)[^\s/@"\\]+@|(\bBearer +)[\w.~+/-]+|(?<![\w-])(?:eyJ[\w-]+\.[\w-]+\.[\w-]*|pst_[\w-]+)/gi;
 
 /** Returns a line without its secrets. */
 export function withoutSecrets(line: string): string {
-  return line.replace(secrets, (_, url?: string, bearer?: string) => (url ? `${url}***@` : `${bearer ?? ''}***`));
+  return line.replace(secrets, (_, url?: string, bearer?: string) =>
+    url ? `${url}***@` : `${bearer ?? ''}***`,
+  );
 }
 
 /** Fields of failed statements: SQL and values, which can be any user's. */
@@ -66,7 +69,11 @@ export function nestLogger(log: Log): LoggerService {
     (message: unknown, ...rest: unknown[]) => {
       const context = rest.at(-1);
       if (message instanceof Error) log[level]({ err: message, context }, message.message);
-      else log[level]({ context, detail: rest.length > 1 ? rest.slice(0, -1) : undefined }, String(message));
+      else
+        log[level](
+          { context, detail: rest.length > 1 ? rest.slice(0, -1) : undefined },
+          String(message),
+        );
     };
   return Object.assign(new ConsoleLogger(), {
     log: write('debug'),

@@ -1,7 +1,9 @@
 import { collectDefaultMetrics, Counter, Gauge, register } from 'prom-client';
 
 /** Buckets for durations of requests, in seconds: from a cached read to a deletion's cascade. */
-export const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20];
+export const secondsBuckets = [
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20,
+];
 
 /** Registers metrics of the process (CPU, memory, event loop, garbage collection) and build. */
 export function watchProcess(app: string, version: string): void {
@@ -16,12 +18,24 @@ export function watchProcess(app: string, version: string): void {
 }
 
 /** Returns the counter with this name, which all parts of a process share. */
-export function oneCounter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {
-  return (register.getSingleMetric(name) as Counter<Label> | undefined) ?? new Counter({ name, help, labelNames });
+export function oneCounter<Label extends string>(
+  name: string,
+  help: string,
+  labelNames: Label[],
+): Counter<Label> {
+  return (
+    (register.getSingleMetric(name) as Counter<Label> | undefined) ??
+    new Counter({ name, help, labelNames })
+  );
 }
 
 /** Registers a counter by one label; `read` provides its values when metrics are collected. */
-export function countBy(name: string, help: string, label: string, read: () => Readonly<Record<string, number>>): void {
+export function countBy(
+  name: string,
+  help: string,
+  label: string,
+  read: () => Readonly<Record<string, number>>,
+): void {
   register.registerMetric(
     new Counter({
       registers: [],

@@ -59,13 +59,27 @@ export class OpsServer {
       return;
     }
     if (path === '/livez') return reply(response, 200, 'ok');
-    if (path === '/metrics') return reply(response, 200, await register.metrics(), register.contentType);
+    if (path === '/metrics')
+      return reply(response, 200, await register.metrics(), register.contentType);
     // A check that fails or times out counts as something missing.
-    const missing = await withTimeLimit(this.missing(), checkLimitMs).catch((error: Error) => [error.message]);
-    reply(response, missing.length === 0 ? 200 : 503, missing.length === 0 ? 'ok' : missing.join('\n'));
+    const missing = await withTimeLimit(this.missing(), checkLimitMs).catch((error: Error) => [
+      error.message,
+    ]);
+    reply(
+      response,
+      missing.length === 0 ? 200 : 503,
+      missing.length === 0 ? 'ok' : missing.join('\n'),
+    );
   }
 }
 
-function reply(response: ServerResponse, status: number, body: string, type = 'text/plain; charset=utf-8'): void {
-  response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(`${body}\n`);
+function reply(
+  response: ServerResponse,
+  status: number,
+  body: string,
+  type = 'text/plain; charset=utf-8',
+): void {
+  response
+    .writeHead(status, { 'content-type': type, 'cache-control': 'no-store' })
+    .end(`${body}\n`);
 }

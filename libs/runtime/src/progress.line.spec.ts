@@ -9,20 +9,25 @@ describe('progress', () => {
   it.each([
     [undefined, 'load: 1\nload: 2\n'],
     [true, '\r\u001B[K1\r\u001B[K2\r\u001B[K'],
-  ])('is a line each time, and on a terminal (%s) one line that changes and is gone in the end', (isTTY, text) => {
-    const stream = Object.assign(new PassThrough({ encoding: 'utf8' }), isTTY && { isTTY });
-    let times = 0;
-    const line = new ProgressLine(stream, 'load', () => String((times += 1)));
-    vi.advanceTimersToNextTimer();
-    vi.advanceTimersToNextTimer();
-    line.end();
-    vi.advanceTimersByTime(60_000);
-    expect(stream.read()).toBe(text);
-  });
+  ])(
+    'is a line each time, and on a terminal (%s) one line that changes and is gone in the end',
+    (isTTY, text) => {
+      const stream = Object.assign(new PassThrough({ encoding: 'utf8' }), isTTY && { isTTY });
+      let times = 0;
+      const line = new ProgressLine(stream, 'load', () => String((times += 1)));
+      vi.advanceTimersToNextTimer();
+      vi.advanceTimersToNextTimer();
+      line.end();
+      vi.advanceTimersByTime(60_000);
+      expect(stream.read()).toBe(text);
+    },
+  );
 });
 
 it.each([
   [12.34, '12.3 s'],
   [1_000, '17 min'],
   [9_000, '2.5 h'],
-])('a time of %i s is said as people say it', (seconds, text) => expect(duration(seconds)).toBe(text));
+])('a time of %i s is said as people say it', (seconds, text) =>
+  expect(duration(seconds)).toBe(text),
+);

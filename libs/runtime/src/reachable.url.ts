@@ -8,5 +8,7 @@ export function reachableUrl(host: string, port: number): string {
 
 function localAddress(): string {
   const addresses = Object.values(networkInterfaces()).flatMap((some) => some ?? []);
-  return addresses.find(({ internal, family }) => !internal && family === 'IPv4')?.address ?? '127.0.0.1';
+  return (
+    addresses.find(({ internal, family }) => !internal && family === 'IPv4')?.address ?? '127.0.0.1'
+  );
 }

@@ -80,7 +80,10 @@ export async function runApp<Schema extends z.ZodObject>(
     log.info({ cause }, 'stopping');
     // An app that is still starting has no work to finish, and can wait for a server permanently.
     if (!running) process.exit(0);
-    setTimeout(() => die(new Error(`the stop took longer than ${stopLimitMs} ms`)), stopLimitMs).unref();
+    setTimeout(
+      () => die(new Error(`the stop took longer than ${stopLimitMs} ms`)),
+      stopLimitMs,
+    ).unref();
     running
       .stop()
       .then(flushTraces)
@@ -98,7 +101,11 @@ export async function runApp<Schema extends z.ZodObject>(
 }
 
 /** Opens the ops port, if configured, before the app starts, so that its start can be observed. */
-async function openOps(app: string, config: Partial<OpsConfig>, missing: () => Promise<readonly string[]>) {
+async function openOps(
+  app: string,
+  config: Partial<OpsConfig>,
+  missing: () => Promise<readonly string[]>,
+) {
   if (config.OPS_PORT === undefined) return undefined;
   watchProcess(app, config.VERSION ?? '');
   const server = new OpsServer(missing);

@@ -14,14 +14,17 @@ it('passes on what a promise comes to in time, and leaves no timer', async () =>
 it.each([
   [undefined, 'no answer within 10 ms'],
   [() => new Error('too late'), 'too late'],
-])('rejects when the time is up, and ignores what the promise comes to later', async (late, message) => {
-  let fail!: (error: Error) => void;
-  const limited = withTimeLimit(new Promise((_, reject) => (fail = reject)), 10, late);
-  vi.advanceTimersByTime(10);
-  await expect(limited).rejects.toThrow(message);
-  fail(new Error('ignored: as an unhandled rejection it would fail this test'));
-  await tick();
-});
+])(
+  'rejects when the time is up, and ignores what the promise comes to later',
+  async (late, message) => {
+    let fail!: (error: Error) => void;
+    const limited = withTimeLimit(new Promise((_, reject) => (fail = reject)), 10, late);
+    vi.advanceTimersByTime(10);
+    await expect(limited).rejects.toThrow(message);
+    fail(new Error('ignored: as an unhandled rejection it would fail this test'));
+    await tick();
+  },
+);
 
 it('rejects at once when no time is left', async () => {
   const limited = withTimeLimit(new Promise(() => {}), -5);

@@ -17,13 +17,17 @@ export const tracingConfig = z.object({
   OTEL_EXPORTER_OTLP_ENDPOINT: z
     .url({ protocol: /^https?$/ })
     .optional()
-    .describe('OpenTelemetry collector that traces are sent to (OTLP over HTTP). Not set: no traces.'),
+    .describe(
+      'OpenTelemetry collector that traces are sent to (OTLP over HTTP). Not set: no traces.',
+    ),
   OTEL_TRACES_SAMPLER_ARG: z.coerce
     .number()
     .min(0)
     .max(1)
     .default(1)
-    .describe('Share of the traces begun here that is kept; one begun elsewhere is kept where it was there.'),
+    .describe(
+      'Share of the traces begun here that is kept; one begun elsewhere is kept where it was there.',
+    ),
   OTEL_SDK_DISABLED: z.stringbool().default(false).describe('No traces, whatever else is set.'),
 });
 export type TracingConfig = z.output<typeof tracingConfig>;
@@ -44,15 +48,21 @@ export async function startTracing(
   app: string,
   config: Partial<TracingConfig & { VERSION: string }>,
 ): Promise<() => Promise<void>> {
-  if (config.OTEL_EXPORTER_OTLP_ENDPOINT === undefined || config.OTEL_SDK_DISABLED) return async () => undefined;
-  const [sdk, { OTLPTraceExporter }, { AsyncLocalStorageContextManager }, { resourceFromAttributes }, core] =
-    await Promise.all([
-      import('@opentelemetry/sdk-trace'),
-      import('@opentelemetry/exporter-trace-otlp-http'),
-      import('@opentelemetry/context-async-hooks'),
-      import('@opentelemetry/resources'),
-      import('@opentelemetry/core'),
-    ]);
+  if (config.OTEL_EXPORTER_OTLP_ENDPOINT === undefined || config.OTEL_SDK_DISABLED)
+    return async () => undefined;
+  const [
+    sdk,
+    { OTLPTraceExporter },
+    { AsyncLocalStorageContextManager },
+    { resourceFromAttributes },
+    core,
+  ] = await Promise.all([
+    import('@opentelemetry/sdk-trace'),
+    import('@opentelemetry/exporter-trace-otlp-http'),
+    import('@opentelemetry/context-async-hooks'),
+    import('@opentelemetry/resources'),
+    import('@opentelemetry/core'),
+  ]);
   const provider = new sdk.TracerProvider({
     resource: resourceFromAttributes({
       'service.name': `podcast-sync-${app}`,
@@ -82,7 +92,11 @@ export function traceHeaders(): Record<string, string> {
 }
 
 /** Starts a span that the caller ends, for work that starts and ends in different places. */
-export function beginSpan(name: string, kind: SpanKind, parent: Context): { span: Span; context: Context } {
+export function beginSpan(
+  name: string,
+  kind: SpanKind,
+  parent: Context,
+): { span: Span; context: Context } {
   const span = tracer.startSpan(name, { kind }, parent);
   return { span, context: trace.setSpan(parent, span) };
 }

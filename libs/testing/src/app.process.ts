@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { repository } from './launched.system.js';
 
 /** The server apps. */
-export type App = 'gateway' | 'subscription' | 'episode' | 'deletion-worker' | 'account' | 'gpodder';
+export type App =
+  'gateway' | 'subscription' | 'episode' | 'deletion-worker' | 'account' | 'gpodder';
 
 const startLimitMs = 120_000;
 
@@ -63,7 +64,9 @@ export class AppProcess {
   private watched(): this {
     this.child.once('exit', (code, signal) => {
       if (this.asked) return;
-      console.error(`${this.app} ended by itself (${code ?? signal}):\n${this.output.slice(-5_000)}`);
+      console.error(
+        `${this.app} ended by itself (${code ?? signal}):\n${this.output.slice(-5_000)}`,
+      );
     });
     return this;
   }

@@ -57,13 +57,20 @@ abstract class Stack {
   ): Promise<AppProcess[]> {
     const started: AppProcess[] = [];
     const begin = async (app: App, place: number) => {
-      const own = { LOG_LEVEL: 'info', ...appEnvironment(app, this.servers), ...this.environment, ...environment };
+      const own = {
+        LOG_LEVEL: 'info',
+        ...appEnvironment(app, this.servers),
+        ...this.environment,
+        ...environment,
+      };
       started[place] = await AppProcess.start(app, own, root);
       this.processes.push(started[place]);
     };
     const isEdge = (app: App) => app === 'gateway' || app === 'gpodder';
     for (const edges of [false, true])
-      await Promise.all(apps.map((app, place) => (isEdge(app) === edges ? begin(app, place) : undefined)));
+      await Promise.all(
+        apps.map((app, place) => (isEdge(app) === edges ? begin(app, place) : undefined)),
+      );
     return started;
   }
 
@@ -73,7 +80,11 @@ abstract class Stack {
   }
 
   async device(gateway: Pick<AppProcess, 'facts'>, user = freshUser()): Promise<Device> {
-    return new Device(`http://127.0.0.1:${String(gateway.facts['port'])}`, await this.issuer.issue(user), user);
+    return new Device(
+      `http://127.0.0.1:${String(gateway.facts['port'])}`,
+      await this.issuer.issue(user),
+      user,
+    );
   }
 
   /** Creates an account and its app password with the operators' commands. */
@@ -81,7 +92,9 @@ abstract class Stack {
     const run = async (...args: string[]) => {
       const env = { PATH: process.env.PATH, ...appEnvironment('account', this.servers) };
       const program = join(repository, 'dist', 'programs', 'podcast-sync.js');
-      return (await promisify(execFile)(process.execPath, [program, ...args], { env })).stdout.trim();
+      return (
+        await promisify(execFile)(process.execPath, [program, ...args], { env })
+      ).stdout.trim();
     };
     await run('accounts', 'create', name);
     return { name, password: await run('app-password', name) };
@@ -110,7 +123,12 @@ export class AppStack extends Stack {
   ) {
     const { urls } = database;
     const urlsOfRedis = { redisUrl: redis.url, queueRedisUrl: queueRedis.url };
-    super(database, { urls, ...urlsOfRedis, keys, keySetFile: issuer.keySetFile }, issuer, environment);
+    super(
+      database,
+      { urls, ...urlsOfRedis, keys, keySetFile: issuer.keySetFile },
+      issuer,
+      environment,
+    );
   }
 
   static async open(options: StackOptions = {}): Promise<AppStack> {
@@ -121,7 +139,14 @@ export class AppStack extends Stack {
       startRedisServer({ durable: durableRedis }),
       ownQueue ? startRedisServer({ durable: true }) : undefined,
     ]);
-    return new AppStack(postgres, redis, queue ?? redis, keys, await TokenIssuer.open(keys), environment);
+    return new AppStack(
+      postgres,
+      redis,
+      queue ?? redis,
+      keys,
+      await TokenIssuer.open(keys),
+      environment,
+    );
   }
 
   /** Its separate Postgres. @throws Error if the stack has none. */
@@ -133,7 +158,9 @@ export class AppStack extends Stack {
 
   async close(): Promise<void> {
     await this.end();
-    await Promise.all([this.database, ...new Set([this.redis, this.queueRedis])].map((server) => server.dispose()));
+    await Promise.all(
+      [this.database, ...new Set([this.redis, this.queueRedis])].map((server) => server.dispose()),
+    );
     rmSync(this.keys, { recursive: true, force: true });
   }
 }
@@ -161,7 +188,12 @@ export class SharedStack extends Stack {
     const issuer = await TokenIssuer.open(system.keys);
     const { redisUrl, keys } = system;
     const servers = { redisUrl, queueRedisUrl: redisUrl, keys, keySetFile: issuer.keySetFile };
-    return new SharedStack(system, { urls: roleUrls(system.databaseUrl), ...servers }, issuer, environment);
+    return new SharedStack(
+      system,
+      { urls: roleUrls(system.databaseUrl), ...servers },
+      issuer,
+      environment,
+    );
   }
 
   get redis(): { readonly url: string } {
@@ -178,7 +210,10 @@ export class SharedStack extends Stack {
   }
 }
 
-async function openDatabase({ ownPostgres = false, durablePostgres = false }: StackOptions): Promise<StackDatabase> {
+async function openDatabase({
+  ownPostgres = false,
+  durablePostgres = false,
+}: StackOptions): Promise<StackDatabase> {
   if (ownPostgres || durablePostgres) {
     const server = await startPostgresServer({ durable: durablePostgres });
     return { url: server.url, urls: server.urls, server, dispose: () => server.dispose() };

@@ -43,10 +43,19 @@ function audit(allowed: object[] = []): Promise<{ code: number; output: string }
   const list = join(directory, 'allow.json');
   writeFileSync(list, JSON.stringify(allowed));
   const url = `http://127.0.0.1:${(registry.address() as AddressInfo).port}/`;
-  const env = { ...process.env, npm_config_registry: url, npm_config_cache: directory, npm_config_fetch_retries: '0' };
+  const env = {
+    ...process.env,
+    npm_config_registry: url,
+    npm_config_cache: directory,
+    npm_config_fetch_retries: '0',
+  };
   return new Promise((resolve) => {
-    execFile('node', [join(repository, '.ci', 'audit.mjs'), list], { cwd: repository, env }, (error, stdout, stderr) =>
-      resolve({ code: Number(error?.code ?? 0), output: stdout + stderr }),
+    execFile(
+      'node',
+      [join(repository, '.ci', 'audit.mjs'), list],
+      { cwd: repository, env },
+      (error, stdout, stderr) =>
+        resolve({ code: Number(error?.code ?? 0), output: stdout + stderr }),
     );
   });
 }
@@ -67,7 +76,9 @@ describe('the audit of what we depend on', () => {
     const reason = 'never called';
     expect((await audit([{ id, reason, until: '2999-01-01' }])).code).toBe(0);
     expect((await audit([{ id, reason, until: '2020-01-01' }])).code).toBe(1);
-    expect((await audit([{ id, until: '2999-01-01' }])).output).toContain('needs an id, a reason and a date');
+    expect((await audit([{ id, until: '2999-01-01' }])).output).toContain(
+      'needs an id, a reason and a date',
+    );
   });
 
   it('says so where the registry can not be asked', async () => {

@@ -23,7 +23,11 @@ export class Device {
       body,
       key,
       headers,
-    }: { body?: unknown; /** Idempotency-Key */ key?: string; headers?: Readonly<Record<string, string>> } = {},
+    }: {
+      body?: unknown;
+      /** Idempotency-Key */ key?: string;
+      headers?: Readonly<Record<string, string>>;
+    } = {},
   ): Promise<DeviceAnswer<Body>> {
     const start = performance.now();
     const response = await fetch(this.baseUrl + path, {

@@ -89,13 +89,18 @@ export class Fixture {
    * @param open returns the app and its serve options; only configuration, time and log may differ
    * from production.
    */
-  async httpApp(open: () => Promise<readonly [app: HttpApp, options: ServeOptions]>): Promise<ServedApp> {
+  async httpApp(
+    open: () => Promise<readonly [app: HttpApp, options: ServeOptions]>,
+  ): Promise<ServedApp> {
     // A process has one registry, and each app expects it to be empty.
     register.clear();
     const [served, options] = await open();
     const create = async ({ module, adapter }: HttpApp) => {
       const compiled = await Test.createTestingModule({ imports: [module] }).compile();
-      return compiled.createNestApplication<NestFastifyApplication>(adapter, { logger: false, bodyParser: false });
+      return compiled.createNestApplication<NestFastifyApplication>(adapter, {
+        logger: false,
+        bodyParser: false,
+      });
     };
     const { facts = {}, ...running } = await serveHttp(served, { ...options, create });
     this.onClose(() => stop());
@@ -113,7 +118,8 @@ export class Fixture {
     return {
       facts,
       url: `http://127.0.0.1:${String(facts['port'])}`,
-      metrics: async (prefix) => (await registry.metrics()).split('\n').filter((line) => line.startsWith(prefix)),
+      metrics: async (prefix) =>
+        (await registry.metrics()).split('\n').filter((line) => line.startsWith(prefix)),
       stop,
     };
   }

@@ -51,7 +51,8 @@ export class LaunchedSystem {
     root = repository,
   }: LaunchOptions): LaunchedSystem {
     const programs = join(root, 'dist', 'programs');
-    if (!existsSync(programs)) throw new Error('The tests run the built apps: "npm run build" first.');
+    if (!existsSync(programs))
+      throw new Error('The tests run the built apps: "npm run build" first.');
     // Earlier releases have a separate program for it, with fewer options.
     const earlier = join(programs, 'standalone.js');
     const main = existsSync(earlier) ? earlier : join(programs, 'podcast-sync.js');
@@ -72,17 +73,20 @@ export class LaunchedSystem {
   /** Starts the system and waits until it is ready. */
   static async start(options: LaunchOptions): Promise<LaunchedSystem> {
     const system = LaunchedSystem.launch(options);
-    const ready = once(system.child, 'message', { signal: AbortSignal.timeout(startLimitMs) }) as Promise<
-      [{ facts: { baseUrl: string; firstLink?: string } }]
-    >;
+    const ready = once(system.child, 'message', {
+      signal: AbortSignal.timeout(startLimitMs),
+    }) as Promise<[{ facts: { baseUrl: string; firstLink?: string } }]>;
     const since = performance.now();
-    const message = await Promise.race([ready, system.ended.then((code) => `ended with ${code}`)]).catch(
-      () => 'was not ready',
-    );
+    const message = await Promise.race([
+      ready,
+      system.ended.then((code) => `ended with ${code}`),
+    ]).catch(() => 'was not ready');
     if (typeof message === 'string') {
       const seconds = ((performance.now() - since) / 1000).toFixed(1);
       await system.stop();
-      throw new Error(`The system did not start: it ${message} after ${seconds} s.\n${system.output}`);
+      throw new Error(
+        `The system did not start: it ${message} after ${seconds} s.\n${system.output}`,
+      );
     }
     const { baseUrl, firstLink = '' } = message[0].facts;
     Object.assign(system, { baseUrl, firstLink });
@@ -107,7 +111,8 @@ export class LaunchedSystem {
   processes(): number[] {
     const parents = parentsOfAll();
     const found = [this.pid];
-    for (const pid of found) for (const [child, parent] of parents) if (parent === pid) found.push(child);
+    for (const pid of found)
+      for (const [child, parent] of parents) if (parent === pid) found.push(child);
     return found;
   }
 }
@@ -119,7 +124,9 @@ export function isRunning(pid: number): boolean {
 
 /** Returns the pids of this machine's processes with a text in their command lines. */
 export function processesWith(text: string): number[] {
-  return [...parentsOfAll().keys()].filter((pid) => pid !== process.pid && commandLine(pid).includes(text));
+  return [...parentsOfAll().keys()].filter(
+    (pid) => pid !== process.pid && commandLine(pid).includes(text),
+  );
 }
 
 /** Links a system's directory to the shared programs, so that tests download a Redis only once. */
@@ -133,7 +140,9 @@ export function shareFetchedPrograms(data: string, account?: LaunchOptions['acco
 function parentsOfAll(): Map<number, number> {
   if (process.platform !== 'linux') {
     const { stdout } = spawnSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' });
-    return new Map(stdout.split('\n').map((line) => line.trim().split(/\s+/).map(Number) as [number, number]));
+    return new Map(
+      stdout.split('\n').map((line) => line.trim().split(/\s+/).map(Number) as [number, number]),
+    );
   }
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   return new Map(

@@ -14,8 +14,13 @@ export interface RoleUrls {
 
 /** Returns the URLs of all roles for a database. In tests all have the owner's password. */
 export function roleUrls(ownerUrl: string): RoleUrls {
-  const urlOf = (role: string) => Object.assign(new URL(ownerUrl), { username: `podcast_sync_${role}` }).href;
-  const [subscription, episode, deletion] = [urlOf('subscription'), urlOf('episode'), urlOf('deletion')];
+  const urlOf = (role: string) =>
+    Object.assign(new URL(ownerUrl), { username: `podcast_sync_${role}` }).href;
+  const [subscription, episode, deletion] = [
+    urlOf('subscription'),
+    urlOf('episode'),
+    urlOf('deletion'),
+  ];
   return { subscription, episode, deletion, dump: urlOf('dump'), account: urlOf('account') };
 }
 

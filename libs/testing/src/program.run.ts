@@ -18,7 +18,12 @@ export async function callProgram(
   args: readonly string[],
   env: NodeJS.ProcessEnv,
 ): Promise<ProgramOutcome> {
-  const io = { env, stdin: Readable.from([]), stdout: new PassThrough(), stderr: new PassThrough() };
+  const io = {
+    env,
+    stdin: Readable.from([]),
+    stdout: new PassThrough(),
+    stderr: new PassThrough(),
+  };
   const written = Promise.all([text(io.stdout), text(io.stderr)]);
   const code = await run(args, io);
   for (const stream of [io.stdout, io.stderr]) stream.end();

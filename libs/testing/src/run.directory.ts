@@ -15,7 +15,8 @@ export async function openRunDirectory(tier: string): Promise<string> {
   for (const name of readdirSync(runs)) {
     const pid = Number.parseInt(name, 10);
     // Of this process, only the tier's own folder: the other tier's servers run concurrently.
-    if (name === `${process.pid}-${tier}` || !isAlive(pid)) await removeRunDirectory(join(runs, name));
+    if (name === `${process.pid}-${tier}` || !isAlive(pid))
+      await removeRunDirectory(join(runs, name));
   }
   const directory = join(runs, `${process.pid}-${tier}`);
   mkdirSync(directory);

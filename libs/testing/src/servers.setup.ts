@@ -44,12 +44,19 @@ export default async function setup(project: TestProject): Promise<() => Promise
         durable: false,
         progress: console.log,
       }),
-      startRedis({ directory: join(directory, 'redis'), programs, durable: false, progress: console.log }),
+      startRedis({
+        directory: join(directory, 'redis'),
+        programs,
+        durable: false,
+        progress: console.log,
+      }),
     ]);
     await migrate(postgres.url);
     const adminUrl = await closeTemplate(postgres.url);
     const shared =
-      project.name === 'int' ? await startSharedSystem({ directory, programs, templateUrl: postgres.url }) : undefined;
+      project.name === 'int'
+        ? await startSharedSystem({ directory, programs, templateUrl: postgres.url })
+        : undefined;
     project.provide('servers', {
       templateUrl: postgres.url,
       adminUrl,

@@ -36,11 +36,21 @@ export async function startSharedSystem(options: {
     startRedis({ directory: join(directory, 'system-redis'), programs, durable: false }),
     TokenIssuer.open(keys),
   ]);
-  const servers = { urls: roleUrls(databaseUrl), redisUrl: redis.url, queueRedisUrl: redis.url, keys, keySetFile };
+  const servers = {
+    urls: roleUrls(databaseUrl),
+    redisUrl: redis.url,
+    queueRedisUrl: redis.url,
+    keys,
+    keySetFile,
+  };
   const processes: AppProcess[] = [];
   const start = async (app: App) =>
     void processes.push(
-      await AppProcess.start(app, { LOG_LEVEL: 'info', OPS_PORT: '0', ...appEnvironment(app, servers) }),
+      await AppProcess.start(app, {
+        LOG_LEVEL: 'info',
+        OPS_PORT: '0',
+        ...appEnvironment(app, servers),
+      }),
     );
   const stop = async () => {
     await Promise.all(processes.map((each) => each.kill()));
@@ -52,6 +62,8 @@ export async function startSharedSystem(options: {
     await stop();
     throw error;
   }
-  const facts = Object.fromEntries(processes.map(({ app, facts: own }) => [app, own])) as SharedSystem['facts'];
+  const facts = Object.fromEntries(
+    processes.map(({ app, facts: own }) => [app, own]),
+  ) as SharedSystem['facts'];
   return { system: { databaseUrl, redisUrl: redis.url, keys, facts }, stop };
 }

@@ -34,16 +34,32 @@ const replicas = 2;
  * directory with the keys of its account app (default `.data/keys/account`), and `ISSUER` the `iss`
  * of its tokens (default `BASE_URL`).
  */
-export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
-  const { BASE_URL: baseUrl, KEYS: keys = join(repository, '.data', 'keys', 'account'), ISSUER: issuer } = process.env;
+export default async function setup(
+  project: TestProject,
+): Promise<(() => Promise<void>) | undefined> {
+  const {
+    BASE_URL: baseUrl,
+    KEYS: keys = join(repository, '.data', 'keys', 'account'),
+    ISSUER: issuer,
+  } = process.env;
   // Vite sets this variable to `/` if it is unset.
   if (baseUrl?.startsWith('http')) {
-    if (!existsSync(keys)) throw new Error(`KEYS: no directory ${keys} with the keys to sign the tests' tokens with.`);
-    project.vitest.provide('stack', { baseUrl, keys: resolve(keys), issuer: issuer ?? baseUrl, launched: false });
+    if (!existsSync(keys))
+      throw new Error(`KEYS: no directory ${keys} with the keys to sign the tests' tokens with.`);
+    project.vitest.provide('stack', {
+      baseUrl,
+      keys: resolve(keys),
+      issuer: issuer ?? baseUrl,
+      launched: false,
+    });
     return undefined;
   }
   const directory = await openRunDirectory('e2e');
-  const system = await LaunchedSystem.start({ data: directory, replicas, environment: { CORS_ORIGINS: origin } });
+  const system = await LaunchedSystem.start({
+    data: directory,
+    replicas,
+    environment: { CORS_ORIGINS: origin },
+  });
   const database = readFileSync(join(directory, 'deletions-database-url'), 'utf8').trim();
   const { baseUrl: url } = system;
   const own = { keys: join(directory, 'keys', 'account'), issuer: url };

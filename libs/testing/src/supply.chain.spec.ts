@@ -16,11 +16,16 @@ const lock = JSON.parse(read('package-lock.json')) as { packages: Record<string,
 const installed = Object.entries(lock.packages).filter(([path]) => path !== '');
 
 describe('what we depend on', () => {
-  it.each(['dependencies', 'devDependencies', 'optionalDependencies'])('%s are exact versions', (kind) => {
-    const versions = Object.values(manifest[kind] ?? {});
-    expect(versions.length).toBeGreaterThan(0);
-    expect(versions.filter((version) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(String(version)))).toEqual([]);
-  });
+  it.each(['dependencies', 'devDependencies', 'optionalDependencies'])(
+    '%s are exact versions',
+    (kind) => {
+      const versions = Object.values(manifest[kind] ?? {});
+      expect(versions.length).toBeGreaterThan(0);
+      expect(
+        versions.filter((version) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(String(version))),
+      ).toEqual([]);
+    },
+  );
 
   it('is locked by its content', () => {
     const known = installed.filter(([, { integrity }]) => integrity?.startsWith('sha512-'));
@@ -30,8 +35,12 @@ describe('what we depend on', () => {
 
   it('runs no script when it is installed, and each that has one is known by name', () => {
     expect(read('.npmrc')).toMatch(/^ignore-scripts=true$/m);
-    const scripted = installed.filter(([, { hasInstallScript }]) => hasInstallScript).map(([path]) => path);
+    const scripted = installed
+      .filter(([, { hasInstallScript }]) => hasInstallScript)
+      .map(([path]) => path);
     const names = new Set(scripted.map((path) => path.replace(/^.*node_modules\//, '')));
-    expect(Object.entries(manifest['allowScripts'] ?? {})).toEqual([...names].sort().map((name) => [name, false]));
+    expect(Object.entries(manifest['allowScripts'] ?? {})).toEqual(
+      [...names].sort().map((name) => [name, false]),
+    );
   });
 });

@@ -34,7 +34,9 @@ describe('createDatabase', () => {
   it('lets the apps in as their own roles, which is not the owner', async () => {
     const [{ urls }] = databases as [TestDatabase];
     for (const role of ['subscription', 'episode', 'deletion'] as const)
-      expect(await query(urls[role], 'SELECT current_user::text')).toEqual([`podcast_sync_${role}`]);
+      expect(await query(urls[role], 'SELECT current_user::text')).toEqual([
+        `podcast_sync_${role}`,
+      ]);
     await expect(query(urls.episode, 'CREATE SCHEMA theirs')).rejects.toThrow(/permission denied/);
   });
 });

@@ -2,7 +2,13 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inject } from 'vitest';
-import { removePostgres, removeRedis, startPostgres, startRedis, type EmbeddedServer } from '#embedded';
+import {
+  removePostgres,
+  removeRedis,
+  startPostgres,
+  startRedis,
+  type EmbeddedServer,
+} from '#embedded';
 import { eventually } from './eventually.js';
 import { migrate, roleUrls, type RoleUrls } from './migrated.database.js';
 
@@ -63,7 +69,10 @@ export class TestServer {
  * Starts a Redis for one test file. It loses its data when it ends, unless `durable`. Without
  * `eachWrite` a kill can then still lose the last acknowledged writes.
  */
-export async function startRedisServer({ durable = false, eachWrite = false } = {}): Promise<TestServer> {
+export async function startRedisServer({
+  durable = false,
+  eachWrite = false,
+} = {}): Promise<TestServer> {
   const { programs } = inject('servers');
   const directory = mkdtempSync(join(tmpdir(), 'podcast-sync-redis-'));
   const start = (port?: number) => startRedis({ directory, port, programs, durable, eachWrite });
@@ -74,12 +83,15 @@ export async function startRedisServer({ durable = false, eachWrite = false } = 
  * Starts a Postgres with a migrated database for one test file, for faults; otherwise {@link
  * createDatabase} suffices. A crash loses its last commits, unless `durable`.
  */
-export async function startPostgresServer({ durable = false } = {}): Promise<TestServer & { urls: RoleUrls }> {
+export async function startPostgresServer({ durable = false } = {}): Promise<
+  TestServer & { urls: RoleUrls }
+> {
   const root = mkdtempSync(join(tmpdir(), 'podcast-sync-postgres-'));
   // Postgres' user must reach the folder if root runs the tests.
   chmodSync(root, 0o711);
   const directory = join(root, 'postgres');
-  const start = (port?: number) => startPostgres({ directory, port, durable, database: 'podcast_sync' });
+  const start = (port?: number) =>
+    startPostgres({ directory, port, durable, database: 'podcast_sync' });
   const server = new TestServer(await start(), start, async () => {
     await removePostgres(directory);
     rmSync(root, { recursive: true, force: true });

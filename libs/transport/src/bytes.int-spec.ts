@@ -12,7 +12,11 @@ const mebibyte = 2 ** 20;
 
 const json = (bytes: number) => JSON.stringify('x'.repeat(bytes - 2));
 const asked = (gateway: StreamClient, bytes: number) =>
-  gateway.call(quote, { json: json(bytes), as: 'reply' }, { requestId: `${bytes} bytes`, budgetMs: 20_000 });
+  gateway.call(
+    quote,
+    { json: json(bytes), as: 'reply' },
+    { requestId: `${bytes} bytes`, budgetMs: 20_000 },
+  );
 const small = (gateway: StreamClient, text: string) =>
   gateway.call(probe, { text }, { requestId: text, budgetMs: 20_000 });
 
@@ -39,7 +43,9 @@ describe('a reply', () => {
 describe('a Redis that cuts gateways over few large replies', () => {
   const limit = (value: string) => admin().config('SET', 'client-output-buffer-limit', value);
   const warnings = (logged: Record<string, unknown>[]) =>
-    logged.filter(({ msg }) => String(msg).includes('client-output-buffer-limit')).map((line) => line['limit']);
+    logged
+      .filter(({ msg }) => String(msg).includes('client-output-buffer-limit'))
+      .map((line) => line['limit']);
 
   it('is warned of at the start, and one that has room for them is not', async () => {
     const { logged: fine } = await replica();
@@ -61,13 +67,35 @@ it('a dead letter keeps what names a request and the beginning of its payload, 4
   await replica();
   const data = 'x'.repeat(mebibyte);
   // Not a request, as it has no budget; it becomes a dead letter immediately.
-  await admin().xadd(requests, '*', 'pattern', 'episode.probe', 'data', data, 'channel', 'nobody', 'id', '7');
+  await admin().xadd(
+    requests,
+    '*',
+    'pattern',
+    'episode.probe',
+    'data',
+    data,
+    'channel',
+    'nobody',
+    'id',
+    '7',
+  );
   await eventually(async () => expect(await admin().xlen(dead)).toBe(1));
-  const [[, fields] = []] = (await admin().xrange(dead, '-', '+')) as [id: string, fields: string[]][];
+  const [[, fields] = []] = (await admin().xrange(dead, '-', '+')) as [
+    id: string,
+    fields: string[],
+  ][];
   const deadLetter = Object.fromEntries(
-    Array.from({ length: (fields?.length ?? 0) / 2 }, (_, n) => [fields![2 * n], fields![2 * n + 1]]),
+    Array.from({ length: (fields?.length ?? 0) / 2 }, (_, n) => [
+      fields![2 * n],
+      fields![2 * n + 1],
+    ]),
   ) as Record<string, string>;
-  expect(deadLetter).toMatchObject({ pattern: 'episode.probe', channel: 'nobody', id: '7', bytes: String(mebibyte) });
+  expect(deadLetter).toMatchObject({
+    pattern: 'episode.probe',
+    channel: 'nobody',
+    id: '7',
+    bytes: String(mebibyte),
+  });
   expect(deadLetter['data']).toMatch(/^x{3000,4096}$/);
   expect(await admin().xpending(requests, group)).toEqual([0, null, null, null]);
 });
@@ -76,7 +104,9 @@ it('requests that are larger together than one step takes are all answered, in a
   await replica();
   const gateway = await client();
   const text = 'x'.repeat(mebibyte);
-  const replies = await Promise.all(Array.from({ length: 12 }, (_, n) => small(gateway, `${n} ${text}`)));
+  const replies = await Promise.all(
+    Array.from({ length: 12 }, (_, n) => small(gateway, `${n} ${text}`)),
+  );
   expect(replies.map((reply) => reply.text.length)).toEqual(
     Array.from({ length: 12 }, (_, n) => `${n} ${text}`.length),
   );
@@ -91,7 +121,8 @@ it.each(process.env.TEST_FULL ? [6] : [])(
     // Gateway and replica share this thread, so all replies wait in Redis for a moment.
     const large = Array.from({ length: count }, () => asked(gateway, 7 * mebibyte));
     const neighbours = Array.from({ length: 50 }, (_, n) => small(gateway, `neighbour ${n}`));
-    for (const reply of await Promise.all(large)) expect((reply as JsonText).toString()).toHaveLength(7 * mebibyte);
+    for (const reply of await Promise.all(large))
+      expect((reply as JsonText).toString()).toHaveLength(7 * mebibyte);
     expect(await Promise.all(neighbours)).toHaveLength(50);
     expect(gateway.counters.reconnects).toBe(0);
   },

@@ -19,8 +19,11 @@ async function failover(group: RedisGroup): Promise<void> {
     await group.killMasterOf(serviceKeys('episode').requests);
     // Requests from here on are only answered after another server has taken over.
     const killed = performance.now();
-    const answeredSince = () => load.outcomes.filter(({ started, end }) => started > killed && end === 'answered');
-    await eventually(() => expect(answeredSince().length).toBeGreaterThan(100), { timeout: failoverMs });
+    const answeredSince = () =>
+      load.outcomes.filter(({ started, end }) => started > killed && end === 'answered');
+    await eventually(() => expect(answeredSince().length).toBeGreaterThan(100), {
+      timeout: failoverMs,
+    });
     await load.goOn(1_000);
     const healed = performance.now();
     await load.goOn(1_000);
@@ -46,5 +49,6 @@ describe('when a master is killed', { timeout: 60_000 }, () => {
   it('a Redis Cluster of 3 masters and 3 replicas heals without a restart of anything', async () =>
     failover(await RedisGroup.cluster()));
 
-  it('a server behind Sentinels is followed to its replica', async () => failover(await RedisGroup.sentinels()));
+  it('a server behind Sentinels is followed to its replica', async () =>
+    failover(await RedisGroup.sentinels()));
 });

@@ -15,7 +15,8 @@ vi.setConfig({ testTimeout: 120_000 });
 afterEach(() => void vi.useRealTimers());
 
 describe('under load', () => {
-  it('SIGKILL of a replica costs no answer, and only what was in flight runs again', () => killOneOfThree());
+  it('SIGKILL of a replica costs no answer, and only what was in flight runs again', () =>
+    killOneOfThree());
 
   it('SIGTERM of a replica fails no call and runs none twice', () => stopOneOfTwo());
 
@@ -76,10 +77,14 @@ describe('Redis', () => {
           const sinceKill = load.outcomes.length;
           await load.goOn(1_000);
           expect(load.failed.length).toBeGreaterThan(0);
-          expect(Math.max(...load.outcomes.slice(sinceKill).map(({ tookMs }) => tookMs))).toBeLessThan(atOnceMs);
+          expect(
+            Math.max(...load.outcomes.slice(sinceKill).map(({ tookMs }) => tookMs)),
+          ).toBeLessThan(atOnceMs);
           await stage.redis.start();
           const answered = load.answered;
-          await eventually(() => expect(load.answered).toBeGreaterThan(answered + 50), { timeout: healMs });
+          await eventually(() => expect(load.answered).toBeGreaterThan(answered + 50), {
+            timeout: healMs,
+          });
           await load.goOn(1_000);
           const failed = load.failed.length;
           await load.goOn(500);
@@ -102,7 +107,9 @@ describe('Redis', () => {
       expect(load.failed.length).toBeGreaterThan(0);
       stage.redis.resume();
       const answered = load.answered;
-      await eventually(() => expect(load.answered).toBeGreaterThan(answered + 50), { timeout: healMs });
+      await eventually(() => expect(load.answered).toBeGreaterThan(answered + 50), {
+        timeout: healMs,
+      });
       await load.stop();
       expect(new Set(load.failed.map(({ end }) => end))).toEqual(new Set(['unavailable']));
     }));
@@ -151,7 +158,11 @@ describe('two gateways', () => {
       await Promise.all(loads.map((load) => load.stop()));
       for (const [index, load] of loads.entries()) {
         expect(load.failed).toEqual([]);
-        expect(gateways[index]!.counters).toMatchObject({ late: 0, sent: load.answered, inFlight: 0 });
+        expect(gateways[index]!.counters).toMatchObject({
+          late: 0,
+          sent: load.answered,
+          inFlight: 0,
+        });
       }
     }));
 });
@@ -166,7 +177,9 @@ describe('a wall clock that is wrong', () => {
         await load.goOn(1_500);
         await load.stop();
         expect(load.failed).toEqual([]);
-        expect(new Set(stage.runs().map(({ replica }) => replica))).toEqual(new Set(['right', 'wrong']));
+        expect(new Set(stage.runs().map(({ replica }) => replica))).toEqual(
+          new Set(['right', 'wrong']),
+        );
         expect([...stage.rerun()]).toEqual([]);
       }));
 
@@ -176,9 +189,13 @@ describe('a wall clock that is wrong', () => {
         // 400 sequential requests take a second, or many on a busy machine.
         const budgetMs = 30_000;
         const [right, wrong] = await Promise.all([stage.gateway(), stage.gateway()]);
-        const backlog = Array.from({ length: 200 }, (_, n) => ask(right, `r${n}`, { takesMs: 2, budgetMs }));
+        const backlog = Array.from({ length: 200 }, (_, n) =>
+          ask(right, `r${n}`, { takesMs: 2, budgetMs }),
+        );
         vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + skewMs });
-        const late = Array.from({ length: 200 }, (_, n) => ask(wrong, `w${n}`, { takesMs: 2, budgetMs }));
+        const late = Array.from({ length: 200 }, (_, n) =>
+          ask(wrong, `w${n}`, { takesMs: 2, budgetMs }),
+        );
         const outcomes = await Promise.all([...backlog, ...late]);
         expect(outcomes.filter(({ end }) => end !== 'answered')).toEqual([]);
         expect([...stage.rerun()]).toEqual([]);

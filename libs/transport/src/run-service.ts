@@ -2,7 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type DynamicModule, type INestMicroservice, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { Service } from '#contracts';
-import { type Availability, createDataSource, Database, databaseConfig, DatabaseModule, watchPool } from '#database';
+import {
+  type Availability,
+  createDataSource,
+  Database,
+  databaseConfig,
+  DatabaseModule,
+  watchPool,
+} from '#database';
 import { ClockHints, connectRedis, redisConfig, watchHints } from '#redis';
 import {
   commonConfig,
@@ -33,7 +40,9 @@ export const serviceConfig = z.object({
     .min(1)
     .max(10_000)
     .default(32)
-    .describe('Requests that one replica works on at the same time; the rest is left to other replicas.'),
+    .describe(
+      'Requests that one replica works on at the same time; the rest is left to other replicas.',
+    ),
 });
 export type ServiceConfig = z.output<typeof serviceConfig>;
 
@@ -60,7 +69,13 @@ export function runService<Schema extends z.ZodObject>(
     const hints = new ClockHints(connect(), log);
     database.onClock((userId, stamp) => hints.tell(userId, stamp));
     watchHints(() => hints.counts);
-    const options = { service, connect, log, maxInFlight: config.MAX_IN_FLIGHT, onHandled: handlerMetrics() };
+    const options = {
+      service,
+      connect,
+      log,
+      maxInFlight: config.MAX_IN_FLIGHT,
+      onHandled: handlerMetrics(),
+    };
     const strategy = new StreamServer(options);
     const imports = [DatabaseModule.forRoot(database), module(values, log)];
     const root: DynamicModule = { module: ServiceModule, imports };
@@ -74,7 +89,9 @@ export function runService<Schema extends z.ZodObject>(
       missing: async () => [
         ...(strategy.isUp ? [] : ['Redis: reconnecting']),
         // Without a free connection a check would wait: the pool is busy, Postgres available.
-        ...(database.connections.waiting > 0 ? database.availability.missing : await database.availability.check()),
+        ...(database.connections.waiting > 0
+          ? database.availability.missing
+          : await database.availability.check()),
       ],
       opsRoutes: config.OPS_PORT === undefined ? undefined : await opsRoutes?.(nest, values),
       stop: async () => {
@@ -88,7 +105,11 @@ export function runService<Schema extends z.ZodObject>(
 }
 
 /** Leaves requests to other replicas while Postgres is unavailable. */
-export function takeRequestsWhileAvailable(strategy: StreamServer, availability: Availability, log: Log): void {
+export function takeRequestsWhileAvailable(
+  strategy: StreamServer,
+  availability: Availability,
+  log: Log,
+): void {
   availability.onChange((isAvailable) => {
     if (isAvailable) log.info('Postgres available again, taking requests');
     else log.warn({ missing: availability.missing }, 'replica not ready, taking no requests');
@@ -99,11 +120,19 @@ export function takeRequestsWhileAvailable(strategy: StreamServer, availability:
 
 const retryMs = 1_000;
 
-type DatabaseConfig = Pick<ServiceConfig, 'DATABASE_URL' | 'DATABASE_POOL_SIZE' | 'DATABASE_PREPARED'> &
+type DatabaseConfig = Pick<
+  ServiceConfig,
+  'DATABASE_URL' | 'DATABASE_POOL_SIZE' | 'DATABASE_PREPARED'
+> &
   Partial<Pick<ServiceConfig, 'QUOTA_STORED_ANSWER_BYTES' | 'EVENTS'>>;
 
 /** Connects to Postgres and waits, without a time limit, until it has every migration. */
-export async function openDatabase(app: string, config: DatabaseConfig, log: Log, waitFor: WaitFor): Promise<Database> {
+export async function openDatabase(
+  app: string,
+  config: DatabaseConfig,
+  log: Log,
+  waitFor: WaitFor,
+): Promise<Database> {
   const dataSource = createDataSource({
     url: config.DATABASE_URL,
     poolSize: config.DATABASE_POOL_SIZE,

@@ -1,14 +1,22 @@
 import { describe, expect, it } from 'vitest';
 import { eventually } from '#testing';
 import { ask } from '../testing/load.js';
-import { connectTo, memoryLog, startReplica, type RedisEnvironment } from '../testing/probe.replica.js';
+import {
+  connectTo,
+  memoryLog,
+  startReplica,
+  type RedisEnvironment,
+} from '../testing/probe.replica.js';
 import { RedisGroup } from '../testing/redis.group.js';
 import { StreamClient } from './index.js';
 
 /** The level of a line that an operator must act on. */
 const error = 50;
 
-async function on(made: Promise<RedisGroup>, play: (environment: RedisEnvironment) => Promise<void>): Promise<void> {
+async function on(
+  made: Promise<RedisGroup>,
+  play: (environment: RedisEnvironment) => Promise<void>,
+): Promise<void> {
   const group = await made;
   try {
     await play(group.environment);
@@ -20,7 +28,11 @@ async function on(made: Promise<RedisGroup>, play: (environment: RedisEnvironmen
 async function answersOn(environment: RedisEnvironment): Promise<void> {
   const { app, logged } = await startReplica(environment);
   const { log } = memoryLog();
-  const client = new StreamClient({ connect: () => connectTo(environment), log, services: ['episode'] });
+  const client = new StreamClient({
+    connect: () => connectTo(environment),
+    log,
+    services: ['episode'],
+  });
   await client.connect();
   expect((await ask(client, 'hello')).end).toBe('answered');
   await Promise.all([client.close(), app.close()]);
@@ -41,9 +53,12 @@ async function isRefusedOn(environment: RedisEnvironment, reason: RegExp): Promi
   // Long enough for more attempts to connect.
   attempts = 0;
   await eventually(() => expect(attempts).toBeGreaterThan(6), { timeout: 50_000 });
-  expect(errors().map(({ link }) => link)).toEqual(expect.arrayContaining(['writer', 'subscriber']));
+  expect(errors().map(({ link }) => link)).toEqual(
+    expect.arrayContaining(['writer', 'subscriber']),
+  );
   expect(errors()).toHaveLength(2);
-  for (const line of errors()) expect(line).toMatchObject({ reason: expect.stringMatching(reason) as string });
+  for (const line of errors())
+    expect(line).toMatchObject({ reason: expect.stringMatching(reason) as string });
   expect(JSON.stringify(logged)).not.toContain(String(environment.REDIS_PASSWORD));
   await client.close();
   await connecting;
@@ -61,7 +76,9 @@ const groups = [
 ] as const;
 
 describe('with TLS and a password', { timeout: 60_000 }, () => {
-  it.each(full ? groups : groups.slice(0, 1))('%s carries calls', (_, group) => on(group(), answersOn));
+  it.each(full ? groups : groups.slice(0, 1))('%s carries calls', (_, group) =>
+    on(group(), answersOn),
+  );
 });
 
 const wrong = 'not-the-password';

@@ -22,7 +22,9 @@ describe('a call', () => {
   it('is answered, with the facts that ride beside it', async () => {
     await replica();
     const correlationId = 'c1';
-    const reply = await (await client()).call(probe, { text: 'hello' }, { requestId: 'r1', correlationId });
+    const reply = await (
+      await client()
+    ).call(probe, { text: 'hello' }, { requestId: 'r1', correlationId });
     expect(reply).toMatchObject({ text: 'hello', replica: 'a', requestId: 'r1', correlationId });
     // At most the caller's 5 s, plus half a round trip as the error of the estimate of Redis' time.
     expect(reply.remainingMs).toBeGreaterThan(0);
@@ -38,7 +40,10 @@ describe('a call', () => {
       gateway.call(quote, { json, as: 'field' }, { requestId: 'r2' }),
     ]);
     expect(whole instanceof JsonText && String(whole) === json).toBe(true);
-    expect({ ...part, items: 'items' in part && String(part.items) === json }).toEqual({ items: true, more: true });
+    expect({ ...part, items: 'items' in part && String(part.items) === json }).toEqual({
+      items: true,
+      more: true,
+    });
   });
 
   it('tells the failure that the handler threw', async () => {
@@ -49,12 +54,18 @@ describe('a call', () => {
 
   it('tells any other throw as internal, logged once with its cause', async () => {
     const { logged } = await replica();
-    expect(await codeOf((await client()).call(probe, { text: 'x', outcome: 'throw' }, { requestId: 'r7' }))).toBe(
-      'internal',
-    );
+    expect(
+      await codeOf(
+        (await client()).call(probe, { text: 'x', outcome: 'throw' }, { requestId: 'r7' }),
+      ),
+    ).toBe('internal');
     const errors = logged.filter((line) => line.level === 50);
     expect(errors).toHaveLength(1);
-    expect(errors[0]).toMatchObject({ pattern: probe.pattern, requestId: 'r7', err: { message: 'thrown for x' } });
+    expect(errors[0]).toMatchObject({
+      pattern: probe.pattern,
+      requestId: 'r7',
+      err: { message: 'thrown for x' },
+    });
   });
 
   it('whose payload is a secret is logged without it when it fails: where, and by which code', async () => {
@@ -62,14 +73,22 @@ describe('a call', () => {
     const failed = (await client()).call(confide, { text: 'a-secret' }, { requestId: 'r8' });
     expect(await codeOf(failed)).toBe('internal');
     const [error] = logged.filter((line) => line.level === 50);
-    expect(error).toMatchObject({ pattern: confide.pattern, requestId: 'r8', err: { type: 'Error', code: '23505' } });
-    expect(error).toMatchObject({ err: { stack: expect.stringContaining('probe.controller') as string } });
+    expect(error).toMatchObject({
+      pattern: confide.pattern,
+      requestId: 'r8',
+      err: { type: 'Error', code: '23505' },
+    });
+    expect(error).toMatchObject({
+      err: { stack: expect.stringContaining('probe.controller') as string },
+    });
     expect(JSON.stringify(logged)).not.toContain('a-secret');
   });
 
   it('is refused as invalid when its payload is not what the contract says, and the handler does not run', async () => {
     const { runs } = await replica();
-    expect(await codeOf((await client()).call(probe, { text: 7 } as never, { requestId: 'r' }))).toBe('invalid');
+    expect(
+      await codeOf((await client()).call(probe, { text: 7 } as never, { requestId: 'r' })),
+    ).toBe('invalid');
     expect(runs).toEqual([]);
   });
 
@@ -77,14 +96,23 @@ describe('a call', () => {
     await replica();
     const gateway = await client();
     const lie = gateway.call(probe, { text: 'x', outcome: 'lie' }, { requestId: 'r' });
-    await expect(lie).rejects.toMatchObject({ code: 'internal', cause: { message: /^the reply of episode.probe/ } });
-    const unspeakable = gateway.call(probe, { text: 'x', outcome: 'unspeakable' }, { requestId: 'r' });
+    await expect(lie).rejects.toMatchObject({
+      code: 'internal',
+      cause: { message: /^the reply of episode.probe/ },
+    });
+    const unspeakable = gateway.call(
+      probe,
+      { text: 'x', outcome: 'unspeakable' },
+      { requestId: 'r' },
+    );
     expect(await codeOf(unspeakable)).toBe('internal');
   });
 
   it('is unavailable where nothing handles it', async () => {
     await replica();
-    expect(await codeOf((await client()).call(unhandled, {}, { requestId: 'r' }))).toBe('unavailable');
+    expect(await codeOf((await client()).call(unhandled, {}, { requestId: 'r' }))).toBe(
+      'unavailable',
+    );
   });
 
   it('runs once, whichever of two replicas takes it', async () => {
@@ -106,7 +134,9 @@ describe('a call', () => {
     await eventually(async () => {
       const before = [a.runs.length, b.runs.length];
       const texts = Array.from({ length: 8 }, (_, n) => `${n}`);
-      await Promise.all(texts.map((text) => gateway.call(probe, { text, takesMs: 100 }, { requestId: text })));
+      await Promise.all(
+        texts.map((text) => gateway.call(probe, { text, takesMs: 100 }, { requestId: text })),
+      );
       expect([a, b].map(({ runs }, n) => runs.length - before[n]!)).toEqual([4, 4]);
     });
   });
@@ -116,7 +146,11 @@ describe('deadlines', () => {
   it("end a call by the caller's own timer, and the late reply is dropped", async () => {
     const { runs } = await replica();
     const gateway = await client();
-    const slow = gateway.call(probe, { text: 'slow', takesMs: 2_000 }, { requestId: 'r', budgetMs: 200 });
+    const slow = gateway.call(
+      probe,
+      { text: 'slow', takesMs: 2_000 },
+      { requestId: 'r', budgetMs: 200 },
+    );
     expect(await codeOf(slow)).toBe('unavailable');
     expect(gateway.counters.late).toBe(0);
     await eventually(() => expect(gateway.counters.late).toBe(1));
@@ -139,7 +173,9 @@ describe('deadlines', () => {
 describe('a service that is away', () => {
   it('is unavailable at once when it never started', async () => {
     const gateway = await client();
-    expect(await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r' }))).toBe('unavailable');
+    expect(await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r' }))).toBe(
+      'unavailable',
+    );
     expect(gateway.counters.timedOut).toBe(0);
   });
 
@@ -148,7 +184,9 @@ describe('a service that is away', () => {
     const gateway = await client();
     await gateway.call(probe, { text: 'x' }, { requestId: 'r' });
     await app.close();
-    expect(await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r' }))).toBe('unavailable');
+    expect(await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r' }))).toBe(
+      'unavailable',
+    );
     expect(gateway.counters.timedOut).toBe(0);
   });
 });
@@ -161,7 +199,9 @@ describe('a client', () => {
     await eventually(() => expect(gateway.counters.inFlight).toBe(1));
     await gateway.close();
     expect(await waiting).toBe('unavailable');
-    expect(await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r' }))).toBe('unavailable');
+    expect(await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r' }))).toBe(
+      'unavailable',
+    );
 
     const nowhere = { REDIS_URL: 'redis://127.0.0.1:1' };
     const lost = new StreamClient({ connect: () => connectTo(nowhere), log: memoryLog().log });
@@ -177,7 +217,8 @@ describe('a stream of requests', () => {
     const [seconds] = await admin().time();
     const tooOld = (Number(seconds) - 130) * 1_000;
     // Enough for Redis to fill a few nodes of the stream: it only deletes complete nodes.
-    for (let n = 0; n < 500; n += 1) await admin().xadd(requests, `${tooOld}-${n + 1}`, 'too', 'old');
+    for (let n = 0; n < 500; n += 1)
+      await admin().xadd(requests, `${tooOld}-${n + 1}`, 'too', 'old');
     await admin().xgroup('CREATE', requests, group, '$');
     await replica();
     await (await client()).call(probe, { text: 'x' }, { requestId: 'r' });
@@ -218,12 +259,16 @@ describe('overload', () => {
     const waiting = gateway.call(probe, { text: 'waiting' }, { requestId: 'r' });
     await eventually(() => expect(gateway.counters.backlogMs.episode).toBeGreaterThan(300));
     // The limit of the wait in the stream is half of the 500 ms.
-    expect(await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r', budgetMs: 500 }))).toBe('unavailable');
+    expect(
+      await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r', budgetMs: 500 })),
+    ).toBe('unavailable');
     expect(gateway.counters).toMatchObject({ sent: 2, refused: 1, timedOut: 0 });
     const patient = gateway.call(probe, { text: 'patient' }, { requestId: 'r' });
     await Promise.all([slow, waiting, patient]);
     await eventually(async () =>
-      expect(await codeOf(gateway.call(probe, { text: 'y' }, { requestId: 'r', budgetMs: 500 }))).toBe('answered'),
+      expect(
+        await codeOf(gateway.call(probe, { text: 'y' }, { requestId: 'r', budgetMs: 500 })),
+      ).toBe('answered'),
     );
   });
 });
@@ -252,7 +297,11 @@ describe('a citizen of Nest', () => {
     @Module({ controllers: [PlainController] })
     class PlainModule {}
     const nowhere = () => connectTo({ REDIS_URL: 'redis://127.0.0.1:1' });
-    const strategy = new StreamServer({ service: 'episode', connect: nowhere, log: memoryLog().log });
+    const strategy = new StreamServer({
+      service: 'episode',
+      connect: nowhere,
+      log: memoryLog().log,
+    });
     const app = await NestFactory.createMicroservice(PlainModule, { strategy, logger: false });
     await expect(app.listen()).rejects.toThrow('episode.plain has no contract');
   });

@@ -16,8 +16,16 @@ export function handlerMetrics(): (contract: string, outcome: string, ms: number
 
 /** Registers the metrics of a service's replica. */
 export function watchReplica(read: () => ReplicaCounters | undefined): void {
-  gauge('podcast_sync_transport_handlers_in_flight', 'Requests that this replica works on.', () => read()?.inFlight);
-  counter('podcast_sync_transport_handled_total', 'Requests that this replica answered.', () => read()?.handled);
+  gauge(
+    'podcast_sync_transport_handlers_in_flight',
+    'Requests that this replica works on.',
+    () => read()?.inFlight,
+  );
+  counter(
+    'podcast_sync_transport_handled_total',
+    'Requests that this replica answered.',
+    () => read()?.handled,
+  );
   counter(
     'podcast_sync_transport_expired_total',
     'Requests dropped unrun, past their deadline.',
@@ -28,18 +36,46 @@ export function watchReplica(read: () => ReplicaCounters | undefined): void {
     'Requests taken over from another replica.',
     () => read()?.takeovers,
   );
-  counter('podcast_sync_transport_dead_letters_total', 'Requests given up as dead letters.', () => read()?.deadLetters);
-  counter('podcast_sync_transport_reconnects_total', 'Connections to Redis that were lost.', () => read()?.reconnects);
+  counter(
+    'podcast_sync_transport_dead_letters_total',
+    'Requests given up as dead letters.',
+    () => read()?.deadLetters,
+  );
+  counter(
+    'podcast_sync_transport_reconnects_total',
+    'Connections to Redis that were lost.',
+    () => read()?.reconnects,
+  );
 }
 
 /** Registers the metrics of a gateway's client of the services. */
 export function watchClient(read: () => ClientCounters): void {
-  gauge('podcast_sync_transport_calls_in_flight', 'Calls that wait for an answer.', () => read().inFlight);
+  gauge(
+    'podcast_sync_transport_calls_in_flight',
+    'Calls that wait for an answer.',
+    () => read().inFlight,
+  );
   counter('podcast_sync_transport_calls_total', 'Calls that were sent.', () => read().sent);
-  counter('podcast_sync_transport_refused_total', 'Calls refused at once, as unavailable.', () => read().refused);
-  counter('podcast_sync_transport_timeouts_total', 'Calls that ended by their deadline.', () => read().timedOut);
-  counter('podcast_sync_transport_late_replies_total', 'Replies that nobody waited for.', () => read().late);
-  counter('podcast_sync_transport_reconnects_total', 'Connections to Redis that were lost.', () => read().reconnects);
+  counter(
+    'podcast_sync_transport_refused_total',
+    'Calls refused at once, as unavailable.',
+    () => read().refused,
+  );
+  counter(
+    'podcast_sync_transport_timeouts_total',
+    'Calls that ended by their deadline.',
+    () => read().timedOut,
+  );
+  counter(
+    'podcast_sync_transport_late_replies_total',
+    'Replies that nobody waited for.',
+    () => read().late,
+  );
+  counter(
+    'podcast_sync_transport_reconnects_total',
+    'Connections to Redis that were lost.',
+    () => read().reconnects,
+  );
   register.registerMetric(
     new Gauge({
       registers: [],
@@ -47,7 +83,8 @@ export function watchClient(read: () => ClientCounters): void {
       help: 'How long the oldest unread request of a service waits.',
       labelNames: ['service'],
       collect() {
-        for (const [service, ms] of Object.entries(read().backlogMs)) this.set({ service }, ms / 1_000);
+        for (const [service, ms] of Object.entries(read().backlogMs))
+          this.set({ service }, ms / 1_000);
       },
     }),
   );

@@ -7,7 +7,8 @@ import type { CallContext, StreamServer } from './server/stream.server.js';
 export function traceCalls(client: StreamClient): void {
   client.setOnDispatchHook((packet) => {
     const headers = traceHeaders();
-    if (headers['traceparent']) packet.metadata = { ...(packet.metadata as object | undefined), ...headers };
+    if (headers['traceparent'])
+      packet.metadata = { ...(packet.metadata as object | undefined), ...headers };
   });
 }
 

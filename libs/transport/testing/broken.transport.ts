@@ -22,7 +22,9 @@ const breakages: Record<Breakage, () => void> = {
   'no claim': () => {
     const { reserve } = Takeover.prototype;
     Takeover.prototype.reserve = async function (this: Takeover) {
-      const { redis } = (this as unknown as { link: { redis: { rpcReserve: unknown; rpcDeliver: unknown } } }).link;
+      const { redis } = (
+        this as unknown as { link: { redis: { rpcReserve: unknown; rpcDeliver: unknown } } }
+      ).link;
       redis.rpcDeliver = async () => 1;
       redis.rpcReserve = async (requests: string, ...[, , , id]: string[]) => {
         const [found] = await (redis as any).xrange(requests, id, id);

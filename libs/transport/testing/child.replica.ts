@@ -13,13 +13,18 @@ export class ChildReplica {
   /** Starts it and resolves when it is ready. */
   static async start(options: ProbeProcessOptions, { skewMs = 0 } = {}): Promise<ChildReplica> {
     const register = new URL('typescript.register.js', import.meta.url).href;
-    const child = fork(fileURLToPath(new URL('probe.process.ts', import.meta.url)), [JSON.stringify(options)], {
-      execArgv: ['--conditions=podcast-sync', '--enable-source-maps', '--import', register],
-      env: { ...process.env, CLOCK_SKEW_MS: String(skewMs) },
-    });
+    const child = fork(
+      fileURLToPath(new URL('probe.process.ts', import.meta.url)),
+      [JSON.stringify(options)],
+      {
+        execArgv: ['--conditions=podcast-sync', '--enable-source-maps', '--import', register],
+        env: { ...process.env, CLOCK_SKEW_MS: String(skewMs) },
+      },
+    );
     const exit = once(child, 'exit');
     const started = await Promise.race([once(child, 'message'), exit]);
-    if (started[0] !== 'ready') throw new Error(`the replica ended while it started: ${started.join(' ')}`);
+    if (started[0] !== 'ready')
+      throw new Error(`the replica ended while it started: ${started.join(' ')}`);
     return new ChildReplica(child, exit);
   }
 

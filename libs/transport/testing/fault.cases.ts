@@ -18,7 +18,9 @@ export function killOneOfThree({
   callers = 16,
 }: { broken?: Breakage; takesMs?: number; callers?: number } = {}): Promise<void> {
   return Stage.play(async (stage) => {
-    const [victim] = await Promise.all(['a', 'b', 'c'].map((name) => stage.replica(name, { broken })));
+    const [victim] = await Promise.all(
+      ['a', 'b', 'c'].map((name) => stage.replica(name, { broken })),
+    );
     const load = new Load(await stage.gateway(), { callers, takesMs, budgetMs: longestWaitMs });
     await eventually(() => expect(load.answered).toBeGreaterThan(60), { timeout: 20_000 });
     // It is killed in the midst of requests, and not between two of them.
@@ -57,7 +59,9 @@ export function stopOneOfTwo(broken?: Breakage): Promise<void> {
     expect(load.failed, 'calls that failed').toEqual([]);
     expect([...stage.rerun().keys()], 'requests that ran again').toEqual([]);
     const admin = connectTo({ REDIS_URL: stage.redis.url });
-    const consumers = await eventually(() => admin.xinfo('CONSUMERS', '{rpc:episode}:requests', 'replicas'));
+    const consumers = await eventually(() =>
+      admin.xinfo('CONSUMERS', '{rpc:episode}:requests', 'replicas'),
+    );
     admin.disconnect();
     expect(consumers, 'consumers left').toHaveLength(1);
   });

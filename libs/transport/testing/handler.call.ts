@@ -2,7 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { CallContext } from '../src/server/stream.server.js';
 
 /** A call as a handler sees it. @param fingerprint of one with a key of the client's. */
-export function call(requestId: string = randomUUID(), budgetMs = 10_000, fingerprint?: string): CallContext {
+export function call(
+  requestId: string = randomUUID(),
+  budgetMs = 10_000,
+  fingerprint?: string,
+): CallContext {
   const metadata = { requestId, ...(fingerprint !== undefined && { fingerprint }) };
   const reply = { channel: 'test', id: '1' };
   const request = { pattern: 'test', data: '', budgetMs, metadata, reply };

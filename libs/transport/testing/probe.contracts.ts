@@ -26,7 +26,10 @@ export const quote = rpc({
   pattern: 'episode.quote',
   write: false,
   request: z.object({ json: z.string(), as: z.enum(['reply', 'field']) }),
-  reply: z.union([jsonOf(z.unknown()), z.object({ items: jsonOf(z.unknown()), more: z.boolean() })]),
+  reply: z.union([
+    jsonOf(z.unknown()),
+    z.object({ items: jsonOf(z.unknown()), more: z.boolean() }),
+  ]),
 });
 
 /** What names a secret. Its handler throws an error that repeats it. */

@@ -30,7 +30,13 @@ export class ProbeController {
     if (outcome === 'fail') throw new Failure('gone');
     if (outcome === 'throw') throw new Error(`thrown for ${text}`);
     const { requestId, correlationId } = context;
-    const reply = { text, replica: this.journal.replica, requestId, correlationId, remainingMs: context.remainingMs() };
+    const reply = {
+      text,
+      replica: this.journal.replica,
+      requestId,
+      correlationId,
+      remainingMs: context.remainingMs(),
+    };
     if (outcome === 'lie') return { ...reply, text: 7 } as unknown as typeof reply;
     if (outcome === 'unspeakable') return { ...reply, text: 1n } as unknown as typeof reply;
     return reply;

@@ -12,7 +12,9 @@ export interface ProbeProcessOptions extends Omit<ProbeOptions, 'journal'> {
   readonly broken?: Breakage;
 }
 
-const { environment, runsFile, broken, ...options } = JSON.parse(process.argv[2]!) as ProbeProcessOptions;
+const { environment, runsFile, broken, ...options } = JSON.parse(
+  process.argv[2]!,
+) as ProbeProcessOptions;
 if (broken) breakTransport(broken);
 const journal = {
   replica: options.name,
@@ -23,5 +25,7 @@ const { app, server } = await startReplica(environment, { ...options, journal })
 process.on('SIGTERM', () => void app.close().then(() => process.exit(0)));
 // Nothing of a test outlives it.
 process.on('disconnect', () => process.exit(1));
-process.on('message', () => process.send?.({ heap: heapAfterGc(), inFlight: server.counters?.inFlight }));
+process.on('message', () =>
+  process.send?.({ heap: heapAfterGc(), inFlight: server.counters?.inFlight }),
+);
 process.send?.('ready');

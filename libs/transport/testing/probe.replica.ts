@@ -26,7 +26,10 @@ export interface ProbeReplica {
 }
 
 /** Starts a replica of the service `episode` in this process. */
-export async function startReplica(environment: RedisEnvironment, options: ProbeOptions = {}): Promise<ProbeReplica> {
+export async function startReplica(
+  environment: RedisEnvironment,
+  options: ProbeOptions = {},
+): Promise<ProbeReplica> {
   const { name = 'a', maxInFlight, maxReplyBytes, timings } = options;
   const runs: string[] = [];
   const spans: ProbeReplica['spans'] = [];
@@ -36,7 +39,8 @@ export async function startReplica(environment: RedisEnvironment, options: Probe
       runs.push(text);
       spans.push({ text, from: performance.now(), to: Number.POSITIVE_INFINITY });
     },
-    ended: (text) => spans.filter((span) => span.text === text).forEach((span) => (span.to = performance.now())),
+    ended: (text) =>
+      spans.filter((span) => span.text === text).forEach((span) => (span.to = performance.now())),
   };
   const { log, logged } = memoryLog();
   const server = new StreamServer({
@@ -52,7 +56,10 @@ export async function startReplica(environment: RedisEnvironment, options: Probe
     providers: [{ provide: journalToken, useValue: options.journal ?? kept }],
   })
   class ProbeModule {}
-  const app = await NestFactory.createMicroservice(ProbeModule, { strategy: server, logger: false });
+  const app = await NestFactory.createMicroservice(ProbeModule, {
+    strategy: server,
+    logger: false,
+  });
   await app.listen();
   return { app, server, runs, spans, logged };
 }
@@ -67,6 +74,9 @@ export function connectTo(environment: RedisEnvironment) {
 /** A log that keeps its lines. */
 export function memoryLog(): { log: Logger; logged: Record<string, unknown>[] } {
   const logged: Record<string, unknown>[] = [];
-  const log = pino({ level: 'debug' }, { write: (line: string) => void logged.push(JSON.parse(line)) });
+  const log = pino(
+    { level: 'debug' },
+    { write: (line: string) => void logged.push(JSON.parse(line)) },
+  );
   return { log, logged };
 }

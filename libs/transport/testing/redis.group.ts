@@ -51,18 +51,26 @@ export class RedisGroup {
   /** Three masters with a replica each. */
   static async cluster({ secured = false } = {}): Promise<RedisGroup> {
     const group = await RedisGroup.empty(secured);
-    const settings = 'cluster-enabled yes\ncluster-node-timeout 1000\ncluster-replica-validity-factor 0\n';
+    const settings =
+      'cluster-enabled yes\ncluster-node-timeout 1000\ncluster-replica-validity-factor 0\n';
     for (let n = 0; n < 6; n += 1) await group.start(settings);
     const [first, ...others] = group.nodes;
     for (const node of others) await group.ask(first!, 'CLUSTER', 'MEET', '127.0.0.1', node.port);
     const slots = [0, 5_461, 10_923, 16_384];
     for (const [n, node] of group.nodes.slice(0, 3).entries()) {
       const [from, to] = [slots[n]!, slots[n + 1]!];
-      await group.ask(node, 'CLUSTER', 'ADDSLOTS', ...Array.from({ length: to - from }, (_, slot) => from + slot));
+      await group.ask(
+        node,
+        'CLUSTER',
+        'ADDSLOTS',
+        ...Array.from({ length: to - from }, (_, slot) => from + slot),
+      );
     }
     for (const [n, node] of group.nodes.slice(3).entries()) {
       const master = String(await group.ask(group.nodes[n]!, 'CLUSTER', 'MYID'));
-      await eventually(() => group.ask(node, 'CLUSTER', 'REPLICATE', master), { timeout: startLimitMs });
+      await eventually(() => group.ask(node, 'CLUSTER', 'REPLICATE', master), {
+        timeout: startLimitMs,
+      });
     }
     for (const node of group.nodes) await group.says(node, ['CLUSTER', 'INFO'], 'cluster_state:ok');
     for (const node of group.nodes.slice(3)) await group.isInSync(node);
@@ -76,13 +84,20 @@ export class RedisGroup {
     const master = await group.start('');
     const replica = await group.start(`replicaof 127.0.0.1 ${master.port}\n`);
     const watch = `sentinel monitor mymaster 127.0.0.1 ${master.port} 2\n`;
-    const soon = 'sentinel down-after-milliseconds mymaster 1000\nsentinel failover-timeout mymaster 5000\n';
+    const soon =
+      'sentinel down-after-milliseconds mymaster 1000\nsentinel failover-timeout mymaster 5000\n';
     const pass = group.secrets ? `sentinel auth-pass mymaster ${group.secrets.password}\n` : '';
     const watchers = [];
-    for (let n = 0; n < 3; n += 1) watchers.push(await group.start(watch + soon + pass, '--sentinel'));
+    for (let n = 0; n < 3; n += 1)
+      watchers.push(await group.start(watch + soon + pass, '--sentinel'));
     await group.isInSync(replica);
     for (const watcher of watchers)
-      await group.says(watcher, ['SENTINEL', 'MASTER', 'mymaster'], 'num-slaves,1', 'num-other-sentinels,2');
+      await group.says(
+        watcher,
+        ['SENTINEL', 'MASTER', 'mymaster'],
+        'num-slaves,1',
+        'num-other-sentinels,2',
+      );
     group.environment = { REDIS_SENTINELS: group.addresses(watchers), ...group.credentials() };
     if (group.secrets) group.environment.REDIS_SENTINEL_PASSWORD = group.secrets.password;
     return group;
@@ -94,7 +109,9 @@ export class RedisGroup {
 
   /** Ends the server that owns a key, as a crash would. */
   async killMasterOf(key: string): Promise<void> {
-    for (const node of this.nodes.filter(({ child }) => child.exitCode === null && child.signalCode === null)) {
+    for (const node of this.nodes.filter(
+      ({ child }) => child.exitCode === null && child.signalCode === null,
+    )) {
       const role = (await this.ask(node, 'ROLE')) as [string];
       // A Cluster's other nodes answer that the key has moved.
       const owns =
@@ -113,7 +130,9 @@ export class RedisGroup {
 
   async dispose(): Promise<void> {
     for (const { child } of this.nodes) child.kill('SIGKILL');
-    await Promise.all(this.nodes.map(({ child }) => child.exitCode ?? child.signalCode ?? once(child, 'exit')));
+    await Promise.all(
+      this.nodes.map(({ child }) => child.exitCode ?? child.signalCode ?? once(child, 'exit')),
+    );
     rmSync(this.directory, { recursive: true });
   }
 
@@ -135,7 +154,10 @@ export class RedisGroup {
     child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
     const node = { port, child };
     const ended = once(child, 'close').then(() => Promise.reject(new Error(output)));
-    await Promise.race([eventually(() => this.ask(node, 'PING'), { timeout: startLimitMs }), ended]);
+    await Promise.race([
+      eventually(() => this.ask(node, 'PING'), { timeout: startLimitMs }),
+      ended,
+    ]);
     this.nodes.push(node);
     return node;
   }
@@ -144,7 +166,10 @@ export class RedisGroup {
   private access(port: number): string {
     if (!this.secrets) return `port ${port}\n`;
     const { password, certificate, privateKey } = this.secrets;
-    const files = [join(this.directory, 'certificate.pem'), join(this.directory, 'key.pem')] as const;
+    const files = [
+      join(this.directory, 'certificate.pem'),
+      join(this.directory, 'key.pem'),
+    ] as const;
     writeFileSync(files[0], certificate);
     writeFileSync(files[1], privateKey, { mode: 0o600 });
     return (
@@ -168,17 +193,26 @@ export class RedisGroup {
   }
 
   /** Waits until a server's answer to a question contains all of some words. */
-  private async says(node: Node, [command, ...parts]: [string, ...string[]], ...words: string[]): Promise<void> {
+  private async says(
+    node: Node,
+    [command, ...parts]: [string, ...string[]],
+    ...words: string[]
+  ): Promise<void> {
     await eventually(
       async () => {
         const answer = String(await this.ask(node, command, ...parts));
-        if (!words.every((word) => answer.includes(word))) throw new Error(`${words.join(', ')} is not in ${answer}`);
+        if (!words.every((word) => answer.includes(word)))
+          throw new Error(`${words.join(', ')} is not in ${answer}`);
       },
       { timeout: startLimitMs },
     );
   }
 
-  private async ask({ port }: Node, command: string, ...parts: (string | number)[]): Promise<unknown> {
+  private async ask(
+    { port }: Node,
+    command: string,
+    ...parts: (string | number)[]
+  ): Promise<unknown> {
     const { secrets } = this;
     const secured = secrets && { password: secrets.password, tls: { ca: secrets.certificate } };
     const redis = new Redis({ port, ...secured, lazyConnect: true, retryStrategy: () => null });
@@ -193,13 +227,16 @@ export class RedisGroup {
 }
 
 async function newSecrets(): Promise<Secrets> {
-  const { cert: certificate, private: privateKey } = await generate([{ name: 'commonName', value: 'localhost' }], {
-    keyType: 'ec',
-    algorithm: 'sha256',
-    extensions: [
-      { name: 'basicConstraints', cA: true },
-      { name: 'subjectAltName', altNames: [{ type: 7, ip: '127.0.0.1' }] },
-    ],
-  });
+  const { cert: certificate, private: privateKey } = await generate(
+    [{ name: 'commonName', value: 'localhost' }],
+    {
+      keyType: 'ec',
+      algorithm: 'sha256',
+      extensions: [
+        { name: 'basicConstraints', cA: true },
+        { name: 'subjectAltName', altNames: [{ type: 7, ip: '127.0.0.1' }] },
+      ],
+    },
+  );
   return { password: randomUUID(), certificate, privateKey };
 }

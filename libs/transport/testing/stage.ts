@@ -27,7 +27,10 @@ export class Stage {
   ) {}
 
   /** Plays a case on a stage of its own and clears it away. */
-  static async play(play: (stage: Stage) => Promise<void>, { durable = false } = {}): Promise<void> {
+  static async play(
+    play: (stage: Stage) => Promise<void>,
+    { durable = false } = {},
+  ): Promise<void> {
     const server = await startRedisServer({ durable });
     try {
       await new Stage({ REDIS_URL: server.url }, server).run(play);
@@ -66,7 +69,12 @@ export class Stage {
 
   async gateway(options: Partial<StreamClientOptions> = {}): Promise<StreamClient> {
     const connect = () => connectTo(this.environment);
-    const client = new StreamClient({ connect, log: memoryLog().log, services: ['episode'], ...options });
+    const client = new StreamClient({
+      connect,
+      log: memoryLog().log,
+      services: ['episode'],
+      ...options,
+    });
     this.clients.push(client);
     await client.connect();
     return client;

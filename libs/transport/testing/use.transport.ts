@@ -2,7 +2,13 @@ import type { Cluster, Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll } from 'vitest';
 import { eventually, startRedisServer, type TestServer } from '#testing';
 import { StreamClient, type StreamClientOptions } from '../src/index.js';
-import { connectTo, memoryLog, startReplica, type ProbeOptions, type ProbeReplica } from './probe.replica.js';
+import {
+  connectTo,
+  memoryLog,
+  startReplica,
+  type ProbeOptions,
+  type ProbeReplica,
+} from './probe.replica.js';
 
 /** Replicas and gateways in this process, on a Redis of this test file that is emptied after each test. */
 export function useTransport() {
@@ -44,7 +50,11 @@ export function useTransport() {
     },
 
     async client(options: Partial<StreamClientOptions> = {}): Promise<StreamClient> {
-      const client = new StreamClient({ connect: () => connectTo(environment()), log: memoryLog().log, ...options });
+      const client = new StreamClient({
+        connect: () => connectTo(environment()),
+        log: memoryLog().log,
+        ...options,
+      });
       clients.push(client);
       await client.connect();
       return client;

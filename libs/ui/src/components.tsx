@@ -9,7 +9,8 @@ const tabs = [
   ['/', 'account'],
 ] as const;
 
-const isSame = (path: string | undefined, other: string) => path?.replace(/\/$/, '') === other.replace(/\/$/, '');
+const isSame = (path: string | undefined, other: string) =>
+  path?.replace(/\/$/, '') === other.replace(/\/$/, '');
 
 interface HeaderProps {
   readonly texts: FrameTexts;

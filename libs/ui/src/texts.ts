@@ -7,7 +7,10 @@ export type Language = (typeof languages)[number];
 /** Returns number formats: `count` groups thousands, `plural` adds a noun (`1,200 podcasts`). */
 export function numbersOf(language: Language) {
   const count = (n: number) => n.toLocaleString(language);
-  return { count, plural: (n: number, one: string, many: string) => `${count(n)} ${n === 1 ? one : many}` };
+  return {
+    count,
+    plural: (n: number, one: string, many: string) => `${count(n)} ${n === 1 ? one : many}`,
+  };
 }
 
 const en = {
@@ -31,7 +34,13 @@ export type FrameTexts = typeof en;
 const de: FrameTexts = {
   product: 'Podcast Sync',
   skip: 'Zum Inhalt springen',
-  nav: { label: 'Seiten', podcasts: 'Podcasts', listened: 'Gehört', data: 'Import und Export', account: 'Konto' },
+  nav: {
+    label: 'Seiten',
+    podcasts: 'Podcasts',
+    listened: 'Gehört',
+    data: 'Import und Export',
+    account: 'Konto',
+  },
   signOut: 'Abmelden',
   cancel: 'Abbrechen',
 };

@@ -43,7 +43,15 @@ export class ClientsContext {
     ]);
     await balancer.add(...processes[2]);
     const gateway = processes[0][3] as AppProcess;
-    return new ClientsContext(server, accountsUrl, stack, owner, gateway, processes.flat(), balancer);
+    return new ClientsContext(
+      server,
+      accountsUrl,
+      stack,
+      owner,
+      gateway,
+      processes.flat(),
+      balancer,
+    );
   }
 
   /** Creates a user with an app password. */
@@ -58,7 +66,10 @@ export class ClientsContext {
   async person(): Promise<{ account: Account; browser: Person }> {
     const account = await this.account();
     const password = 'a sentence that nobody guesses';
-    const servers = { DATABASE_URL: this.stack.postgres.urls.account, REDIS_URL: this.stack.redis.url };
+    const servers = {
+      DATABASE_URL: this.stack.postgres.urls.account,
+      REDIS_URL: this.stack.redis.url,
+    };
     const env = { ...servers, PUBLIC_URL: this.accountsUrl };
     const { stdout } = await startProgram('podcast-sync', ['accounts', 'reset', account.name], env);
     const browser = new Person(this.accountsUrl);
@@ -80,7 +91,12 @@ export class ClientsContext {
   /** Opens a recorded app of a user. @param clock its time in milliseconds. */
   async app(recording: string, account: Account, clock?: () => number): Promise<RecordedApp> {
     const password = await this.appPassword(account);
-    return RecordedApp.open(recording, { server: this.server, user: account.name, password, ...(clock && { clock }) });
+    return RecordedApp.open(recording, {
+      server: this.server,
+      user: account.name,
+      password,
+      ...(clock && { clock }),
+    });
   }
 
   /** A device of the same user that uses the main API. */
@@ -98,8 +114,11 @@ export class ClientsContext {
     this.balancer.close();
     await this.owner.end();
     await this.stack.close();
-    const lines = this.processes.flatMap(({ app, output }) => output.split('\n').map((line) => `${app}: ${line}`));
+    const lines = this.processes.flatMap(({ app, output }) =>
+      output.split('\n').map((line) => `${app}: ${line}`),
+    );
     const errors = lines.filter((line) => /"level":"(error|fatal)"/.test(line));
-    if (errors.length > 0) throw new Error(`${errors.length} errors:\n${errors.slice(0, 5).join('\n')}`);
+    if (errors.length > 0)
+      throw new Error(`${errors.length} errors:\n${errors.slice(0, 5).join('\n')}`);
   }
 }

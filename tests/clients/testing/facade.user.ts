@@ -26,10 +26,16 @@ export class FacadeUser {
 
   /** Adds and removes at a device. */
   change(device: string, add: readonly string[], remove: readonly string[] = []): Promise<unknown> {
-    return this.ok('POST', `/api/2/subscriptions/${this.account.name}/${device}.json`, { add, remove });
+    return this.ok('POST', `/api/2/subscriptions/${this.account.name}/${device}.json`, {
+      add,
+      remove,
+    });
   }
 
   delta(device: string, since = 0): Promise<Delta> {
-    return this.ok('GET', `/api/2/subscriptions/${this.account.name}/${device}.json?since=${since}`);
+    return this.ok(
+      'GET',
+      `/api/2/subscriptions/${this.account.name}/${device}.json?since=${since}`,
+    );
   }
 }

@@ -5,7 +5,9 @@ import type { AddressInfo } from 'node:net';
 export class FeedServer {
   private readonly server: Server = createServer((request, response) => {
     const origin = `http://${request.headers.host}`;
-    response.writeHead(200, { 'content-type': 'application/rss+xml' }).end(rss(origin, request.url ?? '/'));
+    response
+      .writeHead(200, { 'content-type': 'application/rss+xml' })
+      .end(rss(origin, request.url ?? '/'));
   });
   private origin = '';
 
@@ -32,7 +34,9 @@ export class FeedServer {
 
 function rss(origin: string, path: string): string {
   const items = [1, 2, 3].map(
-    (number) => `<item><title>Episode ${number}</title><guid isPermaLink="false">${path}-${number}</guid>
+    (
+      number,
+    ) => `<item><title>Episode ${number}</title><guid isPermaLink="false">${path}-${number}</guid>
       <pubDate>0${number} Jan 2024 10:00:00 +0000</pubDate>
       <enclosure url="${origin}${path}/${number}.mp3" length="1000" type="audio/mpeg"/></item>`,
   );

@@ -5,7 +5,10 @@ import type { Account } from './clients.context.js';
 import { PythonClient } from './python.client.js';
 
 /** Its podcasts with their episodes, by URL. */
-type State = Record<string, Record<string, { position: number; total: number; isNew: boolean; isDeleted: boolean }>>;
+type State = Record<
+  string,
+  Record<string, { position: number; total: number; isNew: boolean; isDeleted: boolean }>
+>;
 
 /** gPodder without its windows, on one computer. */
 export class GPodder {
@@ -18,7 +21,10 @@ export class GPodder {
   static async on(device: string, server: string, { name, password }: Account): Promise<GPodder> {
     const home = mkdtempSync(join(tmpdir(), 'gpodder-'));
     const wanted = { user: name, password, server, device };
-    const client = PythonClient.start('gpodder.driver.py', wanted, { HOME: home, GPODDER_HOME: home });
+    const client = PythonClient.start('gpodder.driver.py', wanted, {
+      HOME: home,
+      GPODDER_HOME: home,
+    });
     await client.call('enable');
     return new GPodder(home, client);
   }
@@ -30,7 +36,8 @@ export class GPodder {
   /** One round of its worker; it swallows its failures, but goes on having what it could not upload. */
   async sync(): Promise<void> {
     await this.call('sync');
-    if (!(await this.call('is_enabled'))) throw new Error('gPodder has switched synchronisation off');
+    if (!(await this.call('is_enabled')))
+      throw new Error('gPodder has switched synchronisation off');
     if ((await this.call('pending')) !== 0) throw new Error('gPodder could not upload');
   }
 

@@ -27,7 +27,12 @@ const agent = new Agent({ keepAlive: true });
 const silenceLimitMs = 30_000;
 
 /** Sends a request as a client does, and follows nothing. @throws Error where a client would wait no longer. */
-export async function exchange({ method, url, headers = {}, body }: ClientRequest): Promise<ClientAnswer> {
+export async function exchange({
+  method,
+  url,
+  headers = {},
+  body,
+}: ClientRequest): Promise<ClientAnswer> {
   const length = body === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(body)) };
   const sent = request(url, { method, agent, headers: { ...headers, ...length } });
   sent.setTimeout(silenceLimitMs, () => sent.destroy(new Error('no byte for 30 s')));
@@ -40,7 +45,9 @@ export async function exchange({ method, url, headers = {}, body }: ClientReques
     status: answer.statusCode ?? 0,
     headers: { ...(answer.headers as Record<string, string>), 'set-cookie': cookies?.join('\n') },
     session: /^sessionid=([^;]*)/.exec(cookies?.[0] ?? '')?.[1],
-    text: (answer.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString('utf8'),
+    text: (answer.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString(
+      'utf8',
+    ),
   };
 }
 

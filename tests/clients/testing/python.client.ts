@@ -27,21 +27,32 @@ export class PythonClient {
     this.lines.on('line', (line) => this.waiting.shift()?.(line));
     child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.errors += text));
     child.once('close', () => {
-      for (const tell of this.waiting) tell(JSON.stringify({ raised: 'Ended', trace: this.errors }));
+      for (const tell of this.waiting)
+        tell(JSON.stringify({ raised: 'Ended', trace: this.errors }));
     });
   }
 
   /** @param driver a program beside this file. @param args what it needs to begin. */
-  static start(driver: string, args: object, environment: Readonly<Record<string, string>> = {}): PythonClient {
+  static start(
+    driver: string,
+    args: object,
+    environment: Readonly<Record<string, string>> = {},
+  ): PythonClient {
     const program = fileURLToPath(new URL(driver, import.meta.url));
-    const env = { PATH: process.env['PATH'], LANG: 'C.UTF-8', PYTHONDONTWRITEBYTECODE: '1', ...environment };
+    const env = {
+      PATH: process.env['PATH'],
+      LANG: 'C.UTF-8',
+      PYTHONDONTWRITEBYTECODE: '1',
+      ...environment,
+    };
     return new PythonClient(spawn(python, [program, JSON.stringify(args)], { env, stdio: 'pipe' }));
   }
 
   /** Calls it. @throws Error where the client raised. */
   async call<Result = unknown>(name: string, ...args: readonly unknown[]): Promise<Result> {
     const { result, raised, trace } = await this.exchange(name, args);
-    if (raised !== undefined) throw new Error(`${name} raised ${raised}\n${trace?.slice(-traceLength)}`);
+    if (raised !== undefined)
+      throw new Error(`${name} raised ${raised}\n${trace?.slice(-traceLength)}`);
     return result as Result;
   }
 

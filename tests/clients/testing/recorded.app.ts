@@ -49,7 +49,12 @@ export class RecordedApp {
     private readonly settings: RecordedAppSettings,
   ) {
     const { user = '', password = '' } = settings;
-    this.kept = { ...recording.values, user, password, basic: basic(user, password).slice('Basic '.length) };
+    this.kept = {
+      ...recording.values,
+      user,
+      password,
+      basic: basic(user, password).slice('Basic '.length),
+    };
   }
 
   /** @param file the name of a file in the folder `recordings`, without its extension. */
@@ -80,7 +85,10 @@ export class RecordedApp {
     const [method = '', target = ''] = (fill(found.request, values) as string).split(' ');
     const templates = Object.entries({ ...this.recording.headers, ...found.headers });
     const headers = templates
-      .map(([header, template]) => [header, template.includes('{{cookie}}') && !values['cookie'] ? '' : template])
+      .map(([header, template]) => [
+        header,
+        template.includes('{{cookie}}') && !values['cookie'] ? '' : template,
+      ])
       .filter(([, template]) => template !== '')
       .map(([header, template]) => [header, String(fill(template, values))]);
     const body = found.body === undefined ? undefined : fill(found.body, values);

@@ -26,14 +26,19 @@ export function fill(value: unknown, values: Values): unknown {
   if (typeof value === 'string') return fillString(value, values);
   if (Array.isArray(value)) return value.map((item: unknown) => fill(item, values));
   if (typeof value !== 'object' || value === null) return value;
-  const filledIn = Object.fromEntries(Object.entries(value).map(([name, one]) => [name, fill(one, values)]));
+  const filledIn = Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [name, fill(one, values)]),
+  );
   const { part } = value as { part?: string };
-  return part === undefined ? filledIn : fill((values['parts'] as Values)[part], { ...values, ...filledIn });
+  return part === undefined
+    ? filledIn
+    : fill((values['parts'] as Values)[part], { ...values, ...filledIn });
 }
 
 function fillString(text: string, values: Values): unknown {
   const pieces = text.split(template);
-  if (pieces.length === 3 && pieces[0] === '' && pieces[2] === '') return filled(pieces[1] as string, values);
+  if (pieces.length === 3 && pieces[0] === '' && pieces[2] === '')
+    return filled(pieces[1] as string, values);
   return pieces.map((piece, at) => (at % 2 === 0 ? piece : String(filled(piece, values)))).join('');
 }
 
@@ -54,7 +59,12 @@ function matcherOf(name: string): { pattern: string; capture: string } | undefin
  * Compares an answer with what an app needs: objects may have more fields, lists have any order, and a list with "..."
  * may have more items. @returns what the matchers capture; `as name+1` captures one more. @throws Error for a difference.
  */
-export function expectAnswer(expected: unknown, actual: unknown, values: Values, where: string): Values {
+export function expectAnswer(
+  expected: unknown,
+  actual: unknown,
+  values: Values,
+  where: string,
+): Values {
   const captured: Values = {};
   const needed = fill(expected, values);
   const difference = compare(needed, actual, captured);
@@ -66,21 +76,35 @@ export function expectAnswer(expected: unknown, actual: unknown, values: Values,
 }
 
 /** @returns what differs; undefined where nothing does. */
-function compare(expected: unknown, actual: unknown, captured: Values, path = ''): string | undefined {
+function compare(
+  expected: unknown,
+  actual: unknown,
+  captured: Values,
+  path = '',
+): string | undefined {
   if (Array.isArray(expected)) return compareLists(expected, actual, captured, path);
   if (typeof expected === 'object' && expected !== null) {
-    if (typeof actual !== 'object' || actual === null || Array.isArray(actual)) return `${path} is no object`;
+    if (typeof actual !== 'object' || actual === null || Array.isArray(actual))
+      return `${path} is no object`;
     for (const [name, one] of Object.entries(expected)) {
       const difference = compare(one, (actual as Values)[name], captured, `${path}.${name}`);
       if (difference !== undefined) return difference;
     }
     return undefined;
   }
-  const isEqual = typeof expected === 'string' ? matches(expected, actual, captured) : expected === actual;
-  return isEqual ? undefined : `${path} is ${JSON.stringify(actual)} instead of ${JSON.stringify(expected)}`;
+  const isEqual =
+    typeof expected === 'string' ? matches(expected, actual, captured) : expected === actual;
+  return isEqual
+    ? undefined
+    : `${path} is ${JSON.stringify(actual)} instead of ${JSON.stringify(expected)}`;
 }
 
-function compareLists(expected: unknown[], actual: unknown, captured: Values, path: string): string | undefined {
+function compareLists(
+  expected: unknown[],
+  actual: unknown,
+  captured: Values,
+  path: string,
+): string | undefined {
   if (!Array.isArray(actual)) return `${path} is no list`;
   const rest = [...(actual as unknown[])];
   const needed = expected.filter((item) => item !== '...');
@@ -90,12 +114,16 @@ function compareLists(expected: unknown[], actual: unknown, captured: Values, pa
     rest.splice(at, 1);
   }
   const isOpen = needed.length < expected.length;
-  return isOpen || rest.length === 0 ? undefined : `${path} has ${rest.length} more: ${JSON.stringify(rest[0])}`;
+  return isOpen || rest.length === 0
+    ? undefined
+    : `${path} has ${rest.length} more: ${JSON.stringify(rest[0])}`;
 }
 
 function matches(expected: string, actual: unknown, captured: Values): boolean {
   const pieces = expected.split(template);
-  const found = pieces.flatMap((piece, at) => (at % 2 === 0 ? [] : [matcherOf(piece) ?? { pattern: '', capture: '' }]));
+  const found = pieces.flatMap((piece, at) =>
+    at % 2 === 0 ? [] : [matcherOf(piece) ?? { pattern: '', capture: '' }],
+  );
   // A number is matched only by a template that is the whole expectation.
   const isInteger = /^\{\{(an integer|a timestamp)[^}]*\}\}$/.test(expected);
   if (isInteger ? !Number.isInteger(actual) : typeof actual !== 'string') return false;

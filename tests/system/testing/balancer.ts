@@ -1,4 +1,11 @@
-import { Agent, createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
+import {
+  Agent,
+  createServer,
+  type IncomingMessage,
+  request,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { AppProcess } from '#testing';
 
@@ -17,7 +24,9 @@ interface Backend {
 export class Balancer {
   private readonly agent = new Agent({ keepAlive: true });
   private readonly backends = new Map<number, Backend>();
-  private readonly server: Server = createServer((incoming, outgoing) => this.forward(incoming, outgoing));
+  private readonly server: Server = createServer((incoming, outgoing) =>
+    this.forward(incoming, outgoing),
+  );
   private timer: NodeJS.Timeout | undefined;
   private next = 0;
 
@@ -62,11 +71,14 @@ export class Balancer {
     if (!chosen) return void outgoing.writeHead(502).end('no gateway is ready');
     const { method, url: path, headers } = incoming;
     const port = chosen.gateway.facts['port'] as number;
-    const upstream = request({ agent: this.agent, host: '127.0.0.1', port, method, path, headers }, (answer) => {
-      const { connection: _, ...kept } = answer.headers;
-      outgoing.writeHead(answer.statusCode ?? 502, kept);
-      answer.pipe(outgoing);
-    });
+    const upstream = request(
+      { agent: this.agent, host: '127.0.0.1', port, method, path, headers },
+      (answer) => {
+        const { connection: _, ...kept } = answer.headers;
+        outgoing.writeHead(answer.statusCode ?? 502, kept);
+        answer.pipe(outgoing);
+      },
+    );
     upstream.on('error', (error) => {
       if (outgoing.headersSent) outgoing.destroy();
       else outgoing.writeHead(502).end(error.message);

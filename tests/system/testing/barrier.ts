@@ -9,7 +9,8 @@ import { eventually } from '#testing';
 export type Moment = 'requested' | 'claimed' | 'midway' | 'finished';
 
 const key = "hashtext(TG_ARGV[0] || ' ' || %s.user_id)";
-const pass = (row: 'OLD' | 'NEW') => `PERFORM pg_advisory_xact_lock_shared(${key.replace('%s', row)}); RETURN ${row};`;
+const pass = (row: 'OLD' | 'NEW') =>
+  `PERFORM pg_advisory_xact_lock_shared(${key.replace('%s', row)}); RETURN ${row};`;
 
 /** Triggers of the test that wait for a lock which nobody holds unless a {@link Barrier} is closed. */
 export const barriers = `
@@ -72,7 +73,9 @@ export class Barrier {
   /** Ends what is held where it stands, as Postgres does with a process whose client is gone. */
   async cut(): Promise<void> {
     const held = await this.reached(0).catch(() => []);
-    await this.client.query('SELECT pg_terminate_backend(pid, 5000) FROM unnest($1::int[]) pid', [held]);
+    await this.client.query('SELECT pg_terminate_backend(pid, 5000) FROM unnest($1::int[]) pid', [
+      held,
+    ]);
     await this.open();
   }
 }

@@ -19,7 +19,11 @@ export class ConsoleBrowser {
   static async open(): Promise<ConsoleBrowser> {
     const port = String(await freePort());
     const api = `http://127.0.0.1:${port}`;
-    const account = await AccountBrowser.open({ API_URLS: api }, ['subscription', 'episode', 'deletion-worker']);
+    const account = await AccountBrowser.open({ API_URLS: api }, [
+      'subscription',
+      'episode',
+      'deletion-worker',
+    ]);
     try {
       const issuers = `urn:podcast-sync:tests,${account.origin}`;
       await account.stack.start(['gateway'], {
@@ -39,7 +43,10 @@ export class ConsoleBrowser {
 
   /** Somebody new who has the console open; drawn where the test fails. */
   async person(options: BrowserContextOptions = {}, path = '/console/'): Promise<Visit> {
-    const { page, id } = await this.account.person({ javaScriptEnabled: true, ...options }, freshUser());
+    const { page, id } = await this.account.person(
+      { javaScriptEnabled: true, ...options },
+      freshUser(),
+    );
     drawWhereItFails(page);
     const visit = new Visit(page, id, this.api);
     await page.goto(path);
@@ -74,10 +81,16 @@ export class Visit {
   async device(method: string, path: string, body?: object): Promise<unknown> {
     const answer = await fetch(this.api + path, {
       method,
-      headers: { authorization: `Bearer ${await this.token()}`, 'content-type': 'application/json' },
+      headers: {
+        authorization: `Bearer ${await this.token()}`,
+        'content-type': 'application/json',
+      },
       ...(body && { body: JSON.stringify(body) }),
     });
-    if (!answer.ok) throw new Error(`${method} ${path} was answered with ${answer.status}: ${await answer.text()}`);
+    if (!answer.ok)
+      throw new Error(
+        `${method} ${path} was answered with ${answer.status}: ${await answer.text()}`,
+      );
     return answer.json();
   }
 
@@ -91,7 +104,9 @@ export class Visit {
 
   /** Listens on another device, to so many episodes of a feed, one after the other. */
   async listen(feedUrl: string, episodes: readonly object[]): Promise<void> {
-    const answer = await this.device('POST', '/subscriptions', { subscriptions: [{ feed_url: feedUrl }] });
+    const answer = await this.device('POST', '/subscriptions', {
+      subscriptions: [{ feed_url: feedUrl }],
+    });
     const [{ guid } = { guid: '' }] = (answer as { success: { guid: string }[] }).success;
     for (let at = 0; at < episodes.length; at += 250)
       await this.device('POST', '/episodes', {
@@ -104,7 +119,9 @@ export class Visit {
     const { subscriptions } = (await this.device('GET', '/subscriptions?per_page=250')) as {
       subscriptions: { feed_url: string; is_subscribed: boolean; deleted?: string }[];
     };
-    return subscriptions.filter((each) => each.is_subscribed && !each.deleted).map(({ feed_url }) => feed_url);
+    return subscriptions
+      .filter((each) => each.is_subscribed && !each.deleted)
+      .map(({ feed_url }) => feed_url);
   }
 
   /** A token of this person; asked for once, while the browser has a network. */

@@ -29,7 +29,10 @@ export class DeletionStack {
   ) {}
 
   /** @param durable whether Postgres and Redis keep what they have when they are killed. */
-  static async open(environment: Readonly<Record<string, string>> = {}, durable = false): Promise<DeletionStack> {
+  static async open(
+    environment: Readonly<Record<string, string>> = {},
+    durable = false,
+  ): Promise<DeletionStack> {
     const stack = await AppStack.open({
       ownQueue: true,
       durablePostgres: durable,
@@ -51,7 +54,9 @@ export class DeletionStack {
       queue.on('error', () => {});
       const running = { subscription: subscription!, episode: episode!, worker: worker! };
       const opened = new DeletionStack(stack, gateway!, running, owner, queue);
-      await Promise.all((['subscription', 'episode', 'worker'] as const).map((app) => opened.found(app)));
+      await Promise.all(
+        (['subscription', 'episode', 'worker'] as const).map((app) => opened.found(app)),
+      );
       return opened;
     } catch (error) {
       await stack.close();
@@ -66,8 +71,14 @@ export class DeletionStack {
 
   /** @throws Error when an app has ended by itself, with what it wrote last. */
   checkAlive(): void {
-    for (const process of [this.gateway, this.running.subscription, this.running.episode, this.running.worker])
-      if (process.hasExited) throw new Error(`the ${process.app} ended by itself\n${process.output.slice(-5_000)}`);
+    for (const process of [
+      this.gateway,
+      this.running.subscription,
+      this.running.episode,
+      this.running.worker,
+    ])
+      if (process.hasExited)
+        throw new Error(`the ${process.app} ended by itself\n${process.output.slice(-5_000)}`);
   }
 
   /** A user that nobody else knows. */
@@ -76,8 +87,14 @@ export class DeletionStack {
   }
 
   /** Starts an app's process anew, after it was killed or stopped, and waits until the gateway has found it. */
-  async restart(app: keyof DeletionStack['running'], environment: Readonly<Record<string, string>> = {}) {
-    const [started] = await this.stack.start([app === 'worker' ? 'deletion-worker' : app], environment);
+  async restart(
+    app: keyof DeletionStack['running'],
+    environment: Readonly<Record<string, string>> = {},
+  ) {
+    const [started] = await this.stack.start(
+      [app === 'worker' ? 'deletion-worker' : app],
+      environment,
+    );
     this.running[app] = started!;
     await this.found(app);
   }
@@ -85,7 +102,8 @@ export class DeletionStack {
   /** Resolves when the gateway has found a replica of an app. */
   private async found(app: keyof DeletionStack['running']): Promise<void> {
     const { device } = await this.newUser();
-    const isFound = async () => assert.notEqual((await device.send('GET', probes[app])).status, 503);
+    const isFound = async () =>
+      assert.notEqual((await device.send('GET', probes[app])).status, 503);
     await eventually(isFound, { timeout: 20_000 });
   }
 
@@ -120,15 +138,30 @@ export class DeletionStack {
       [userId],
     );
     const jobs = await Promise.all(
-      rows.map(async ({ id, send }) => this.queue.getJobState(`deletion-${String(id)}-${String(send)}`)),
+      rows.map(async ({ id, send }) =>
+        this.queue.getJobState(`deletion-${String(id)}-${String(send)}`),
+      ),
     );
-    const [counts, isPaused] = await Promise.all([this.queue.getJobCounts(), this.queue.isPaused()]);
+    const [counts, isPaused] = await Promise.all([
+      this.queue.getJobCounts(),
+      this.queue.isPaused(),
+    ]);
     return { rows, jobs, counts, isPaused, worker: this.running.worker.output.slice(-3_000) };
   }
 
   /** How often what must never be is there: episodes without subscription, states or names without episode, wrong counts. */
-  async orphans(): Promise<{ episodes: number; states: number; syncIds: number; miscounted: number }> {
-    const { rows } = await this.owner.query<{ episodes: number; states: number; syncIds: number; miscounted: number }>(`
+  async orphans(): Promise<{
+    episodes: number;
+    states: number;
+    syncIds: number;
+    miscounted: number;
+  }> {
+    const { rows } = await this.owner.query<{
+      episodes: number;
+      states: number;
+      syncIds: number;
+      miscounted: number;
+    }>(`
       SELECT
         (SELECT count(*)::int FROM episode.episodes e WHERE NOT EXISTS (
           SELECT FROM subscription.subscriptions s

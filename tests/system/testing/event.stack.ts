@@ -1,12 +1,24 @@
 import pg from 'pg';
-import { type App, type AppProcess, AppStack, eventually, startRedisServer, type TestServer } from '#testing';
+import {
+  type App,
+  type AppProcess,
+  AppStack,
+  eventually,
+  startRedisServer,
+  type TestServer,
+} from '#testing';
 import { EventFollower, note } from '../../../apps/deletion-worker/testing/event.follower.js';
 import { episode, SimulatedUser } from './simulated.user.js';
 
 type Service = Exclude<App, 'gateway'>;
 
 /** The processes that run behind the gateway: two deletion workers, of which each has a relay. */
-const services: readonly Service[] = ['subscription', 'episode', 'deletion-worker', 'deletion-worker'];
+const services: readonly Service[] = [
+  'subscription',
+  'episode',
+  'deletion-worker',
+  'deletion-worker',
+];
 
 /** What may be killed. */
 export const victims = [
@@ -38,7 +50,12 @@ export class EventStack {
   static async open(users: number): Promise<EventStack> {
     const events = await startRedisServer({ durable: true, eachWrite: true });
     const environment = { EVENTS: 'on', EVENTS_REDIS_URL: events.url, LOG_LEVEL: 'warn' };
-    const stack = await AppStack.open({ durablePostgres: true, durableRedis: true, ownQueue: true, environment });
+    const stack = await AppStack.open({
+      durablePostgres: true,
+      durableRedis: true,
+      ownQueue: true,
+      environment,
+    });
     try {
       const owner = new pg.Pool({ connectionString: stack.postgres.url, max: 4 });
       owner.on('error', () => {});
@@ -58,7 +75,11 @@ export class EventStack {
   /** Kills one thing, in whatever state it is, and starts it again. */
   async kill(victim: (typeof victims)[number]): Promise<void> {
     const { stack, events } = this;
-    const servers = { Redis: stack.redis, 'Redis of the events': events, Postgres: stack.postgresServer };
+    const servers = {
+      Redis: stack.redis,
+      'Redis of the events': events,
+      Postgres: stack.postgresServer,
+    };
     if (victim in servers) {
       const server = servers[victim as keyof typeof servers];
       await server.kill();
@@ -131,7 +152,8 @@ export class EventStack {
 
   /** @throws Error while the services are away and users still write. */
   private async checkServed(user: SimulatedUser): Promise<void> {
-    if (this.writing && (await user.device.send('GET', '/episodes')).status >= 300) throw new Error('not served');
+    if (this.writing && (await user.device.send('GET', '/episodes')).status >= 300)
+      throw new Error('not served');
   }
 
   private async send(user: SimulatedUser, method: string, path: string, body?: object) {

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { expect } from 'vitest';
-import { type App, type AppProcess, AppStack, type Device, type DeviceAnswer, eventually } from '#testing';
+import {
+  type App,
+  type AppProcess,
+  AppStack,
+  type Device,
+  type DeviceAnswer,
+  eventually,
+} from '#testing';
 import { Traffic } from './traffic.js';
 
 type Service = Exclude<App, 'gateway'>;
@@ -31,7 +38,9 @@ export class FaultWorld {
   ) {}
 
   /** Starts it. The queue has a Redis of its own, as in production, and no crash costs Postgres a commit. */
-  static async open(options: { durableRedis?: boolean; environment?: Readonly<Record<string, string>> } = {}) {
+  static async open(
+    options: { durableRedis?: boolean; environment?: Readonly<Record<string, string>> } = {},
+  ) {
     const stack = await AppStack.open({ ...options, durablePostgres: true, ownQueue: true });
     const world = new FaultWorld(
       stack,
@@ -47,7 +56,9 @@ export class FaultWorld {
   /** Replaces replicas that have ended, so that there are two of each service, and waits for recovery. */
   async complete(): Promise<void> {
     const alive = services.flatMap((app) => this.alive(app));
-    const missing = services.flatMap((app) => Array.from({ length: 2 - this.alive(app).length }, () => app));
+    const missing = services.flatMap((app) =>
+      Array.from({ length: 2 - this.alive(app).length }, () => app),
+    );
     this.replicas = [...alive, ...(await this.stack.start(missing))];
     await this.heal();
   }
@@ -57,7 +68,9 @@ export class FaultWorld {
     const start = performance.now();
     for (const gateway of this.gateways.filter(({ hasExited }) => !hasExited)) {
       const device = await this.stack.device(gateway);
-      await eventually(async () => assert.deepEqual(await this.statuses(device), [200, 200, 404]), { timeout });
+      await eventually(async () => assert.deepEqual(await this.statuses(device), [200, 200, 404]), {
+        timeout,
+      });
     }
     return Math.round(performance.now() - start);
   }

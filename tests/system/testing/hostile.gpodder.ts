@@ -36,8 +36,16 @@ function documents(name: string): [method: string, path: string, document: unkno
       ['https://feeds.example/1.xml', { url: 'https://feeds.example/3.xml' }],
     ],
     ['POST', `/api/2/devices/${name}/phone.json`, { caption: 'Phone', type: 'mobile' }],
-    ['POST', `/api/2/sync-devices/${name}.json`, { synchronize: [['phone', 'laptop']], 'stop-synchronize': ['car'] }],
-    ['POST', `/api/2/settings/${name}/account.json`, { set: { key: { a: [1] } }, remove: ['other'] }],
+    [
+      'POST',
+      `/api/2/sync-devices/${name}.json`,
+      { synchronize: [['phone', 'laptop']], 'stop-synchronize': ['car'] },
+    ],
+    [
+      'POST',
+      `/api/2/settings/${name}/account.json`,
+      { set: { key: { a: [1] } }, remove: ['other'] },
+    ],
   ];
 }
 
@@ -54,7 +62,9 @@ function readPaths(name: string): string[] {
     `/api/2/devices/${name}.json`,
     `/api/2/updates/${name}/phone.json`,
     `/api/2/favorites/${name}.json`,
-    ...['account', 'device', 'podcast', 'episode'].map((scope) => `/api/2/settings/${name}/${scope}.json`),
+    ...['account', 'device', 'podcast', 'episode'].map(
+      (scope) => `/api/2/settings/${name}/${scope}.json`,
+    ),
     '/toplist.jsonp',
   ];
 }
@@ -65,31 +75,58 @@ function encoded(text: string): string {
 }
 
 /** Requests to the gpodder API that a client gone wrong may send: bodies that are nearly right, lists of any text, and any paths. */
-export function hostileGpodderRequests({ name, password }: GpodderWorld): fc.Arbitrary<RawRequest & { kind: string }> {
+export function hostileGpodderRequests({
+  name,
+  password,
+}: GpodderWorld): fc.Arbitrary<RawRequest & { kind: string }> {
   const basic = `Authorization: Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`;
   const request = (method: string, target: string, body?: Buffer): RawRequest => {
     const length = body === undefined ? [] : [`Content-Length: ${body.length}`];
-    const lines = [`${method} ${target} HTTP/1.1`, 'Host: sync.example', 'Connection: close', basic, ...length];
+    const lines = [
+      `${method} ${target} HTTP/1.1`,
+      'Host: sync.example',
+      'Connection: close',
+      basic,
+      ...length,
+    ];
     const head = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
-    return { bytes: Buffer.concat([head, body ?? Buffer.alloc(0)]), mayEndEarly: false, head: method === 'HEAD' };
+    return {
+      bytes: Buffer.concat([head, body ?? Buffer.alloc(0)]),
+      mayEndEarly: false,
+      head: method === 'HEAD',
+    };
   };
   const writes = documents(name);
   const bodies = fc.oneof(
-    ...writes.map(([method, path, document]) => spoilt(document).map((body) => request(method, path, body))),
+    ...writes.map(([method, path, document]) =>
+      spoilt(document).map((body) => request(method, path, body)),
+    ),
   );
   const others = fc
     .tuple(fc.constantFrom(...writes), hostileValue)
     .map(([[method, path], body]) => request(method, path, body));
   const texts = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 300 }),
-    fc.tuple(fc.nat(opml.length), fc.string({ unit: 'grapheme-ascii', maxLength: 20 })).map(([at, added]) => {
-      return `${opml.slice(0, at)}${added}${opml.slice(at)}`;
-    }),
-    fc.constantFrom('', '[]', '\ufeff', '<', '<!DOCTYPE a [<!ENTITY b "c">]><opml>&b;</opml>', '<opml/>', '\n\n'),
+    fc
+      .tuple(fc.nat(opml.length), fc.string({ unit: 'grapheme-ascii', maxLength: 20 }))
+      .map(([at, added]) => {
+        return `${opml.slice(0, at)}${added}${opml.slice(at)}`;
+      }),
+    fc.constantFrom(
+      '',
+      '[]',
+      '\ufeff',
+      '<',
+      '<!DOCTYPE a [<!ENTITY b "c">]><opml>&b;</opml>',
+      '<opml/>',
+      '\n\n',
+    ),
   );
   const lists = fc
     .tuple(fc.constantFrom('opml', 'txt', 'json', 'xml', 'jsonp'), texts)
-    .map(([format, text]) => request('PUT', `/subscriptions/${name}/phone.${format}`, Buffer.from(text)));
+    .map(([format, text]) =>
+      request('PUT', `/subscriptions/${name}/phone.${format}`, Buffer.from(text)),
+    );
   const segments = [
     name,
     `${name}.json`,
@@ -123,8 +160,19 @@ export function hostileGpodderRequests({ name, password }: GpodderWorld): fc.Arb
       fc.constantFrom('since', 'podcast', 'device', 'aggregated', 'jsonp', 'q', 'url'),
       fc.constantFrom(...values),
     )
-    .map(([method, parts, parameter, value]) => request(method, `/${parts.join('/')}?${parameter}=${value}`));
-  const hostile = [...values, 'x', '-0', '%2500', '%ed%a0%80', 'https://a.example/%00', '%u0041', 'x'.repeat(3_000)];
+    .map(([method, parts, parameter, value]) =>
+      request(method, `/${parts.join('/')}?${parameter}=${value}`),
+    );
+  const hostile = [
+    ...values,
+    'x',
+    '-0',
+    '%2500',
+    '%ed%a0%80',
+    'https://a.example/%00',
+    '%u0041',
+    'x'.repeat(3_000),
+  ];
   const reads = fc
     .tuple(
       fc.constantFrom('GET', 'HEAD'),
@@ -132,12 +180,17 @@ export function hostileGpodderRequests({ name, password }: GpodderWorld): fc.Arb
       fc.array(
         fc.tuple(
           fc.constantFrom('since', 'podcast', 'episode', 'jsonp', 'device', 'aggregated'),
-          fc.oneof(fc.constantFrom(...hostile), fc.string({ unit: 'binary', maxLength: 40 }).map(encoded)),
+          fc.oneof(
+            fc.constantFrom(...hostile),
+            fc.string({ unit: 'binary', maxLength: 40 }).map(encoded),
+          ),
         ),
         { maxLength: 4 },
       ),
     )
-    .map(([method, path, query]) => request(method, `${path}?${query.map((pair) => pair.join('=')).join('&')}`));
+    .map(([method, path, query]) =>
+      request(method, `${path}?${query.map((pair) => pair.join('=')).join('&')}`),
+    );
   const kinds = {
     'a read': [4, reads],
     'a body': [6, bodies],

@@ -69,11 +69,38 @@ const texts = [
 ];
 
 const fixed: readonly JsonBytes[] = [
-  ...['null', 'true', 'false', '0', '-0', '1e308', '1e999', '-1e999', '1e-999', '9007199254740993', '0.1e1'].map(text),
-  ...['1'.repeat(1_000), `0.${'3'.repeat(1_000)}`, '01', '+1', '.5', 'NaN', 'Infinity', 'undefined', "'x'"].map(text),
-  ...['[]', '{}', '[[]]', '[null]', '{"value":true,"timestamp":"2023-02-23T14:00"}', '{"__proto__":{"value":1}}'].map(
-    text,
-  ),
+  ...[
+    'null',
+    'true',
+    'false',
+    '0',
+    '-0',
+    '1e308',
+    '1e999',
+    '-1e999',
+    '1e-999',
+    '9007199254740993',
+    '0.1e1',
+  ].map(text),
+  ...[
+    '1'.repeat(1_000),
+    `0.${'3'.repeat(1_000)}`,
+    '01',
+    '+1',
+    '.5',
+    'NaN',
+    'Infinity',
+    'undefined',
+    "'x'",
+  ].map(text),
+  ...[
+    '[]',
+    '{}',
+    '[[]]',
+    '[null]',
+    '{"value":true,"timestamp":"2023-02-23T14:00"}',
+    '{"__proto__":{"value":1}}',
+  ].map(text),
   ...[
     '{"a":1,"a":{"a":2}}',
     '{"value":1,"value":true,"timestamp":1,"timestamp":"2023-02-23T14:00"}',
@@ -81,7 +108,14 @@ const fixed: readonly JsonBytes[] = [
     '{"a"}',
   ].map(text),
   // Broken UTF-8: a lone continuation, an overlong slash, half a letter, a surrogate, beyond the last letter.
-  ...['"\x80"', '"\xc0\xaf"', '"\xc3"', '"\xed\xa0\x80"', '"\xf5\x80\x80\x80"', '\xff\xfe"\x00a\x00"'].map(bytes),
+  ...[
+    '"\x80"',
+    '"\xc0\xaf"',
+    '"\xc3"',
+    '"\xed\xa0\x80"',
+    '"\xf5\x80\x80\x80"',
+    '\xff\xfe"\x00a\x00"',
+  ].map(bytes),
   // A raw NUL and a raw line break in a string, an escape that is none, a lone surrogate escaped.
   ...['"\x00"', '"\n"', '"\\x41"', '"\\ud800"', '"\\ud800\\ud800"', '"\\u00zz"', '"'].map(bytes),
   ...[20, 31, 33, 1_000, 200_000].map((depth) => text('['.repeat(depth) + ']'.repeat(depth))),
@@ -95,8 +129,16 @@ const fixed: readonly JsonBytes[] = [
 export const hostileValue: fc.Arbitrary<JsonBytes> = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(...fixed) },
   { weight: 3, arbitrary: fc.constantFrom(...texts).map((value) => text(JSON.stringify(value))) },
-  { weight: 2, arbitrary: fc.string({ unit: 'binary', maxLength: 60 }).map((value) => text(JSON.stringify(value))) },
-  { weight: 2, arbitrary: fc.jsonValue({ maxDepth: 4 }).map((value) => text(JSON.stringify(value))) },
+  {
+    weight: 2,
+    arbitrary: fc
+      .string({ unit: 'binary', maxLength: 60 })
+      .map((value) => text(JSON.stringify(value))),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.jsonValue({ maxDepth: 4 }).map((value) => text(JSON.stringify(value))),
+  },
   { weight: 1, arbitrary: fc.double().map((value) => text(String(value))) },
 );
 
@@ -107,19 +149,27 @@ export function spoilt(document: unknown): fc.Arbitrary<JsonBytes> {
   const positions = positionsOf(document, []);
   const replaced = fc
     .tuple(fc.constantFrom(...positions), hostileValue)
-    .map(([position, value]) => insert(JSON.stringify(withMark(document, position)), `"${mark}"`, value));
-  const added = fc.tuple(fc.constantFrom(...treacherousNames), fc.nat(), hostileValue).map(([name, place, value]) => {
-    const whole = JSON.stringify(document);
-    const braces = [...whole.matchAll(/\{/g)].map(({ index }) => index + 1);
-    const at = braces[place % braces.length] as number;
-    const marked = `${whole.slice(0, at)}${JSON.stringify(name)}:${mark},${whole.slice(at)}`;
-    return insert(marked.replace(',}', '}'), mark, value);
-  });
+    .map(([position, value]) =>
+      insert(JSON.stringify(withMark(document, position)), `"${mark}"`, value),
+    );
+  const added = fc
+    .tuple(fc.constantFrom(...treacherousNames), fc.nat(), hostileValue)
+    .map(([name, place, value]) => {
+      const whole = JSON.stringify(document);
+      const braces = [...whole.matchAll(/\{/g)].map(({ index }) => index + 1);
+      const at = braces[place % braces.length] as number;
+      const marked = `${whole.slice(0, at)}${JSON.stringify(name)}:${mark},${whole.slice(at)}`;
+      return insert(marked.replace(',}', '}'), mark, value);
+    });
   const cut = fc.nat().map((length) => {
     const whole = JSON.stringify(document);
     return text(whole.slice(0, length % whole.length));
   });
-  return fc.oneof({ weight: 8, arbitrary: replaced }, { weight: 4, arbitrary: added }, { weight: 1, arbitrary: cut });
+  return fc.oneof(
+    { weight: 8, arbitrary: replaced },
+    { weight: 4, arbitrary: added },
+    { weight: 1, arbitrary: cut },
+  );
 }
 
 function insert(marked: string, at: string, value: JsonBytes): JsonBytes {
@@ -129,12 +179,16 @@ function insert(marked: string, at: string, value: JsonBytes): JsonBytes {
 
 function positionsOf(value: unknown, here: readonly string[]): (readonly string[])[] {
   if (typeof value !== 'object' || value === null) return [here];
-  return [here, ...Object.entries(value).flatMap(([name, inner]) => positionsOf(inner, [...here, name]))];
+  return [
+    here,
+    ...Object.entries(value).flatMap(([name, inner]) => positionsOf(inner, [...here, name])),
+  ];
 }
 
 function withMark(value: unknown, [name, ...rest]: readonly string[]): unknown {
   if (name === undefined) return mark;
-  if (Array.isArray(value)) return value.map((item, index) => (String(index) === name ? withMark(item, rest) : item));
+  if (Array.isArray(value))
+    return value.map((item, index) => (String(index) === name ? withMark(item, rest) : item));
   const fields = value as Record<string, unknown>;
   return { ...fields, [name]: withMark(fields[name], rest) };
 }

@@ -11,7 +11,19 @@ export interface HostileWorld {
 /** A request with its kind, for the counts. */
 export type HostileRequest = RawRequest & { readonly kind: string };
 
-const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'M-SEARCH', 'LOCK'];
+const methods = [
+  'GET',
+  'HEAD',
+  'POST',
+  'PUT',
+  'PATCH',
+  'DELETE',
+  'OPTIONS',
+  'TRACE',
+  'PROPFIND',
+  'M-SEARCH',
+  'LOCK',
+];
 
 /** Requests of every kind that a stranger, or a client gone wrong, may send. */
 export function hostileRequests(world: HostileWorld): fc.Arbitrary<HostileRequest> {
@@ -32,7 +44,12 @@ export function hostileRequests(world: HostileWorld): fc.Arbitrary<HostileReques
   );
 }
 
-function request(method: string, target: string | Buffer, fields: readonly string[], body?: Buffer): RawRequest {
+function request(
+  method: string,
+  target: string | Buffer,
+  fields: readonly string[],
+  body?: Buffer,
+): RawRequest {
   const length = body === undefined ? [] : [`Content-Length: ${body.length}`];
   const lines = ['Host: sync.example', 'Connection: close', ...fields, ...length];
   const bytes = Buffer.concat([
@@ -68,8 +85,16 @@ function documents(guid: string): [method: string, path: string, document: unkno
   };
   return [
     ['POST', '/subscriptions', { subscriptions: [{ feed_url }, { feed_url, guid }] }],
-    ['PATCH', `/subscriptions/${guid}`, { new_feed_url: feed_url, new_guid: guid, is_subscribed: true }],
-    ['POST', '/v1/episodes', { episodes: [episode, { podcast_guid: guid, sync_id: episode.sync_id }] }],
+    [
+      'PATCH',
+      `/subscriptions/${guid}`,
+      { new_feed_url: feed_url, new_guid: guid, is_subscribed: true },
+    ],
+    [
+      'POST',
+      '/v1/episodes',
+      { episodes: [episode, { podcast_guid: guid, sync_id: episode.sync_id }] },
+    ],
   ];
 }
 
@@ -103,9 +128,13 @@ function lists(world: HostileWorld): fc.Arbitrary<RawRequest> {
     fc.string({ unit: 'grapheme', maxLength: 10 }),
   );
   const document = fc.oneof(
-    fc.tuple(fc.nat(opml.length), piece).map(([at, added]) => opml.slice(0, at) + added + opml.slice(at)),
+    fc
+      .tuple(fc.nat(opml.length), piece)
+      .map(([at, added]) => opml.slice(0, at) + added + opml.slice(at)),
     fc.nat(opml.length).map((end) => opml.slice(0, end)),
-    fc.array(piece, { maxLength: 30 }).map((pieces) => `<opml><body>${pieces.join('')}</body></opml>`),
+    fc
+      .array(piece, { maxLength: 30 })
+      .map((pieces) => `<opml><body>${pieces.join('')}</body></opml>`),
   );
   const encoding = fc.constantFrom<BufferEncoding>('utf8', 'utf8', 'latin1', 'utf16le');
   const types = [
@@ -141,7 +170,12 @@ function anyBodies(world: HostileWorld): fc.Arbitrary<RawRequest> {
   );
   const types = ['application/json', 'text/plain', 'application/json; charset=utf-16', ''];
   const type = fc.constantFrom(...types.map((name) => `Content-Type: ${name}`));
-  const coding = fc.constantFrom('X-Coding: none', 'Content-Encoding: gzip', 'Content-Encoding: br', 'X: 1');
+  const coding = fc.constantFrom(
+    'X-Coding: none',
+    'Content-Encoding: gzip',
+    'Content-Encoding: br',
+    'X: 1',
+  );
   const body = fc.oneof(
     fc.uint8Array({ maxLength: 300 }).map((raw) => Buffer.from(raw)),
     hostileValue,
@@ -154,14 +188,32 @@ function anyBodies(world: HostileWorld): fc.Arbitrary<RawRequest> {
 }
 
 const escapes = '% %z %zz %00 %0 %ff%fe %c0%af %c3%28 %ed%a0%80 %2f %5c %2e%2e %25 %3f'.split(' ');
-const oddSegments = ['', 'a'.repeat(9_000), ...'.. . \\ ;x : * \xff \x80 ~ | ^ " <> ` {} %F0%9F%8E%99'.split(' ')];
-const knownSegments = 'subscriptions subscriptions.opml opml episodes deletions v1 1 openapi.json .well-known'.split(
-  ' ',
-);
+const oddSegments = [
+  '',
+  'a'.repeat(9_000),
+  ...'.. . \\ ;x : * \xff \x80 ~ | ^ " <> ` {} %F0%9F%8E%99'.split(' '),
+];
+const knownSegments =
+  'subscriptions subscriptions.opml opml episodes deletions v1 1 openapi.json .well-known'.split(
+    ' ',
+  );
 const ids = '1e9 -1 0x1 9007199254740992 00 1.0'.split(' ');
-const starts = ['', '/', '/v1/', '//', '/subscriptions/', '/v1/subscriptions/', '/deletions/', 'http://x.example/'];
+const starts = [
+  '',
+  '/',
+  '/v1/',
+  '//',
+  '/subscriptions/',
+  '/v1/subscriptions/',
+  '/deletions/',
+  'http://x.example/',
+];
 const parameters = ['', ...'since page per_page cursor since[] page[a] __proto__ %zz'.split(' ')];
-const parameterValues = ['', '9'.repeat(300), ...'-1 0 1e9 NaN 2023-02-23T14:00:00+01:00 null 1,2'.split(' ')];
+const parameterValues = [
+  '',
+  '9'.repeat(300),
+  ...'-1 0 1e9 NaN 2023-02-23T14:00:00+01:00 null 1,2'.split(' '),
+];
 
 /** Every method on every path, and on invalid ones. */
 function paths(world: HostileWorld): fc.Arbitrary<RawRequest> {
@@ -171,11 +223,21 @@ function paths(world: HostileWorld): fc.Arbitrary<RawRequest> {
     fc.constantFrom(...ids, world.guid.toUpperCase(), `${world.guid}%20`),
     fc.constantFrom(...treacherousNames.slice(0, 8)),
   );
-  const value = fc.oneof(fc.constantFrom(...escapes, ...parameterValues), fc.base64String({ maxLength: 60 }));
-  const pair = fc.tuple(fc.constantFrom(...parameters), value).map(([name, sent]) => `${name}=${sent}`);
+  const value = fc.oneof(
+    fc.constantFrom(...escapes, ...parameterValues),
+    fc.base64String({ maxLength: 60 }),
+  );
+  const pair = fc
+    .tuple(fc.constantFrom(...parameters), value)
+    .map(([name, sent]) => `${name}=${sent}`);
   const query = fc.array(pair, { maxLength: 5 });
   return fc
-    .tuple(fc.constantFrom(...methods), fc.constantFrom(...starts), fc.array(segment, { maxLength: 3 }), query)
+    .tuple(
+      fc.constantFrom(...methods),
+      fc.constantFrom(...starts),
+      fc.array(segment, { maxLength: 3 }),
+      query,
+    )
     .filter(([, start, segments]) => start !== '' || segments.length > 0)
     .map(([method, start, segments, pairs]) => {
       const search = pairs.length > 0 ? `?${pairs.join('&')}` : '';
@@ -184,9 +246,15 @@ function paths(world: HostileWorld): fc.Arbitrary<RawRequest> {
 }
 
 const fieldNames = [
-  ...'If-None-Match Idempotency-Key Accept Accept-Encoding Content-Type Content-Encoding Expect Range'.split(' '),
-  ...'Origin Access-Control-Request-Method X-Forwarded-For X-Forwarded-Host X-Forwarded-Proto Forwarded'.split(' '),
-  ...'Host Cookie Upgrade Connection Authorization Content-Length Transfer-Encoding TE __proto__'.split(' '),
+  ...'If-None-Match Idempotency-Key Accept Accept-Encoding Content-Type Content-Encoding Expect Range'.split(
+    ' ',
+  ),
+  ...'Origin Access-Control-Request-Method X-Forwarded-For X-Forwarded-Host X-Forwarded-Proto Forwarded'.split(
+    ' ',
+  ),
+  ...'Host Cookie Upgrade Connection Authorization Content-Length Transfer-Encoding TE __proto__'.split(
+    ' ',
+  ),
   ...'traceparent tracestate X-Request-Id X-HTTP-Method-Override'.split(' '),
 ];
 const fieldValues = [
@@ -194,7 +262,9 @@ const fieldValues = [
   'a b',
   'a\tb',
   'x'.repeat(3_000),
-  ...'* W/"x" " ,,, gzip;q=x br identity;q=0 \xff 00-0-0-00 chunked h2c application/json {} bytes=0- ['.split(' '),
+  ...'* W/"x" " ,,, gzip;q=x br identity;q=0 \xff 00-0-0-00 chunked h2c application/json {} bytes=0- ['.split(
+    ' ',
+  ),
   ...'::1 256.1.1.1 evil.example:99999'.split(' '),
 ];
 const asked = [
@@ -209,8 +279,13 @@ const asked = [
 const endless = /^(transfer-encoding|content-length|upgrade|expect|connection)/i;
 
 function headers(world: HostileWorld): fc.Arbitrary<RawRequest> {
-  const value = fc.oneof(fc.constantFrom(...fieldValues), fc.string({ unit: 'grapheme-ascii', maxLength: 50 }));
-  const field = fc.tuple(fc.constantFrom(...fieldNames), value).map(([name, sent]) => `${name}: ${sent}`);
+  const value = fc.oneof(
+    fc.constantFrom(...fieldValues),
+    fc.string({ unit: 'grapheme-ascii', maxLength: 50 }),
+  );
+  const field = fc
+    .tuple(fc.constantFrom(...fieldNames), value)
+    .map(([name, sent]) => `${name}: ${sent}`);
   const fields = fc.array(field, { minLength: 1, maxLength: 4 });
   return fc.tuple(fc.constantFrom(...asked), fields).map(([[method, path], sent]) => {
     const mayEndEarly = sent.some((one) => endless.test(one));
@@ -221,14 +296,20 @@ function headers(world: HostileWorld): fc.Arbitrary<RawRequest> {
 function credentials(): fc.Arbitrary<RawRequest> {
   const part = fc.oneof(
     fc.base64String({ maxLength: 80 }).map((value) => value.replace(/=/g, '')),
-    fc.jsonValue({ maxDepth: 2 }).map((value) => Buffer.from(JSON.stringify(value)).toString('base64url')),
+    fc
+      .jsonValue({ maxDepth: 2 })
+      .map((value) => Buffer.from(JSON.stringify(value)).toString('base64url')),
     fc
       .record({
         alg: fc.constantFrom('none', 'HS256', 'EdDSA', 'RS256', 'x', null, 1),
         kid: fc.jsonValue({ maxDepth: 1 }),
       })
       .map((value) => Buffer.from(JSON.stringify(value)).toString('base64url')),
-    fc.constantFrom('', 'e30', Buffer.from('{"iss":"urn:podcast-sync:tests"}').toString('base64url')),
+    fc.constantFrom(
+      '',
+      'e30',
+      Buffer.from('{"iss":"urn:podcast-sync:tests"}').toString('base64url'),
+    ),
   );
   const credential = fc.oneof(
     fc.array(part, { minLength: 1, maxLength: 5 }).map((parts) => `Bearer ${parts.join('.')}`),
@@ -253,9 +334,11 @@ function noHttp(): fc.Arbitrary<RawRequest> {
     'POST /subscriptions HTTP/1.1\r\nHost: a\r\n',
     'PRI * HTTP/2.0\r\n\r\n',
   );
-  return fc.tuple(fc.option(line, { nil: '' }), fc.uint8Array({ maxLength: 400 })).map(([first, raw]) => ({
-    bytes: Buffer.concat([Buffer.from(first), Buffer.from(raw)]),
-    mayEndEarly: true,
-    head: false,
-  }));
+  return fc
+    .tuple(fc.option(line, { nil: '' }), fc.uint8Array({ maxLength: 400 }))
+    .map(([first, raw]) => ({
+      bytes: Buffer.concat([Buffer.from(first), Buffer.from(raw)]),
+      mayEndEarly: true,
+      head: false,
+    }));
 }

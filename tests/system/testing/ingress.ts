@@ -43,7 +43,8 @@ export class Ingress {
     const body = await buffer(incoming);
     const way = this.ways.get(headers.authorization ?? '') as Way;
     const writes = method !== 'GET';
-    if (writes && way.isFrozen) return void outgoing.writeHead(503, { 'retry-after': '1' }).end('{}');
+    if (writes && way.isFrozen)
+      return void outgoing.writeHead(503, { 'retry-after': '1' }).end('{}');
     if (writes) this.writing += 1;
     try {
       const answer = await way.cell.send(method, url, {
@@ -51,7 +52,9 @@ export class Ingress {
         ...(headers['idempotency-key'] && { key: String(headers['idempotency-key']) }),
       });
       const syncTimestamp = answer.headers.get('sync-timestamp');
-      outgoing.writeHead(answer.status, { ...(syncTimestamp && { 'sync-timestamp': syncTimestamp }) });
+      outgoing.writeHead(answer.status, {
+        ...(syncTimestamp && { 'sync-timestamp': syncTimestamp }),
+      });
       outgoing.end(JSON.stringify(answer.body));
     } finally {
       if (writes) this.writing -= 1;

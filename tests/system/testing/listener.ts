@@ -11,7 +11,10 @@ class Copy {
   private since: { [List in 'subscriptions' | 'episodes']?: string } = {};
 
   async poll(device: Device): Promise<void> {
-    for (const { guid, new_guid, guid_changed: _, ...shown } of await this.changed(device, 'subscriptions')) {
+    for (const { guid, new_guid, guid_changed: _, ...shown } of await this.changed(
+      device,
+      'subscriptions',
+    )) {
       if (new_guid !== undefined) this.subscriptions.delete(guid);
       this.subscriptions.set(new_guid ?? guid, shown);
     }
@@ -75,15 +78,31 @@ export class Listener {
     await this.copy.poll(this.device);
     const all = new Copy();
     await all.poll(this.device);
-    assert.deepEqual(Object.fromEntries(this.copy.subscriptions), Object.fromEntries(all.subscriptions));
-    for (const [syncId, episode] of all.episodes) assert.deepEqual(this.copy.episodes.get(syncId), episode);
+    assert.deepEqual(
+      Object.fromEntries(this.copy.subscriptions),
+      Object.fromEntries(all.subscriptions),
+    );
+    for (const [syncId, episode] of all.episodes)
+      assert.deepEqual(this.copy.episodes.get(syncId), episode);
     for (const { guid, isSubscribed, isDeleted, positions } of this.feeds) {
       const shown = all.subscriptions.get(guid);
-      assert.equal(shown?.['is_subscribed'], isSubscribed && !isDeleted, `${guid} is there as acknowledged`);
-      assert.equal(shown?.['deleted'] !== undefined, isDeleted, `${guid} is deleted or not as acknowledged`);
+      assert.equal(
+        shown?.['is_subscribed'],
+        isSubscribed && !isDeleted,
+        `${guid} is there as acknowledged`,
+      );
+      assert.equal(
+        shown?.['deleted'] !== undefined,
+        isDeleted,
+        `${guid} is deleted or not as acknowledged`,
+      );
       for (const [syncId, position] of isDeleted ? [] : positions) {
         const state = all.episodes.get(syncId)?.['playback_position'] as Body | undefined;
-        assert.equal(state?.['value'], position, `the position of ${syncId} is the acknowledged one`);
+        assert.equal(
+          state?.['value'],
+          position,
+          `the position of ${syncId} is the acknowledged one`,
+        );
       }
     }
   }
@@ -95,7 +114,9 @@ export class Listener {
     if (!feed || kind === 0) return this.subscribe();
     if (kind === 3) {
       feed.isSubscribed = !feed.isSubscribed;
-      await this.write('PATCH', `/subscriptions/${feed.guid}`, { is_subscribed: feed.isSubscribed });
+      await this.write('PATCH', `/subscriptions/${feed.guid}`, {
+        is_subscribed: feed.isSubscribed,
+      });
     } else if (kind === 5) {
       const newGuid = randomUUID();
       await this.write('PATCH', `/subscriptions/${feed.guid}`, { new_guid: newGuid });
@@ -112,7 +133,12 @@ export class Listener {
     const feed_url = `https://feeds.example/${this.device.user}/${this.steps}`;
     const body = await this.write('POST', '/subscriptions', { subscriptions: [{ feed_url }] });
     const [{ guid } = {}] = body['success'] as Body[];
-    this.feeds.push({ guid: String(guid), isSubscribed: true, isDeleted: false, positions: new Map() });
+    this.feeds.push({
+      guid: String(guid),
+      isSubscribed: true,
+      isDeleted: false,
+      positions: new Map(),
+    });
   }
 
   private async listen({ guid, positions }: Feed): Promise<void> {
@@ -126,9 +152,13 @@ export class Listener {
   }
 
   private isGone({ guid }: Feed): Promise<void> {
-    return eventually(async () => assert.equal((await this.device.send('GET', `/subscriptions/${guid}`)).status, 410), {
-      timeout: 60_000,
-    });
+    return eventually(
+      async () =>
+        assert.equal((await this.device.send('GET', `/subscriptions/${guid}`)).status, 410),
+      {
+        timeout: 60_000,
+      },
+    );
   }
 
   /** Sends a write again for as long as it is not taken. */
@@ -137,7 +167,10 @@ export class Listener {
     return eventually(
       async () => {
         const answer = await this.device.send(method, path, { body, key });
-        assert(answer.status === 200 || answer.status === 202, `${method} ${path} was answered with ${answer.status}`);
+        assert(
+          answer.status === 200 || answer.status === 202,
+          `${method} ${path} was answered with ${answer.status}`,
+        );
         return answer.body;
       },
       { timeout: 60_000, interval: 50 },

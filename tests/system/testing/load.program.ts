@@ -29,7 +29,9 @@ export function partOf(
 
 /** Lines of a file; a string stands as it is. */
 export function fileOf(...lines: readonly (object | string)[]): string {
-  return lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join('');
+  return lines
+    .map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`)
+    .join('');
 }
 
 /** A run of the loader that has ended. */
@@ -66,7 +68,11 @@ export class LoadProgram {
 
   /** Loads a file that is there in this process. */
   async run(path: string, ...options: string[]): Promise<Ended> {
-    const { code, stderr } = await callProgram(podcastSync, ['load', ...options, path], this.environment);
+    const { code, stderr } = await callProgram(
+      podcastSync,
+      ['load', ...options, path],
+      this.environment,
+    );
     return { code, said: stderr, refused: refusedLines(`${path}.refused`) };
   }
 

@@ -10,7 +10,11 @@ function* makers(): Generator<string> {
   for (const folder of ['apps', 'libs'])
     for (const file of readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })) {
       if (!/[\\/]src[\\/].*(?<!spec)\.ts$/.test(file)) continue;
-      if (/(?<!function )\b(?:statement|listing)\(/.test(readFileSync(join(root, folder, file), 'utf8')))
+      if (
+        /(?<!function )\b(?:statement|listing)\(/.test(
+          readFileSync(join(root, folder, file), 'utf8'),
+        )
+      )
         yield join(root, folder, file);
     }
 }

@@ -1,14 +1,23 @@
 /** A list as podcast apps export it, in folders. */
 export function opmlOf(feeds: readonly string[]): string {
-  const outlines = feeds.map((url, at) => `<outline type="rss" text="Podcast ${at}" xmlUrl="${escaped(url)}"/>`);
+  const outlines = feeds.map(
+    (url, at) => `<outline type="rss" text="Podcast ${at}" xmlUrl="${escaped(url)}"/>`,
+  );
   const half = Math.ceil(outlines.length / 2);
-  const folder = (some: readonly string[]) => `<outline text="A folder">${some.join('\n')}</outline>`;
+  const folder = (some: readonly string[]) =>
+    `<outline text="A folder">${some.join('\n')}</outline>`;
   return `<?xml version="1.0" encoding="utf-8"?>
 <opml version="2.0"><head><title>Podcasts</title></head>
 <body>${folder(outlines.slice(0, half))}${folder(outlines.slice(half))}</body></opml>`;
 }
 
-const named: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
+const named: Readonly<Record<string, string>> = {
+  amp: '&',
+  lt: '<',
+  gt: '>',
+  quot: '"',
+  apos: "'",
+};
 
 /** The feeds of a list, however its characters are written. */
 export function feedsOf(opml: string): string[] {

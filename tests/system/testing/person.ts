@@ -25,10 +25,12 @@ export class Person {
   async submit(path: string, form: Record<string, string>, expected = [200, 303]): Promise<string> {
     const url = new URL(path, this.origin);
     const answer = await this.browser.go(url, { method: 'POST', body: new URLSearchParams(form) });
-    if (!expected.includes(answer.status)) throw new Error(`${path} was answered with ${answer.status}`);
+    if (!expected.includes(answer.status))
+      throw new Error(`${path} was answered with ${answer.status}`);
     return answer.text();
   }
 }
 
 /** What a page shows once and never again. */
-export const shownSecret = (page: string) => /class="secret">([^<]+)</.exec(page)?.[1]?.trim() ?? '';
+export const shownSecret = (page: string) =>
+  /class="secret">([^<]+)</.exec(page)?.[1]?.trim() ?? '';

@@ -74,25 +74,36 @@ export async function inFunction(client: pg.Client, name: string): Promise<State
 function read(top: Node): Plan {
   const nodes = [top];
   for (const node of nodes) nodes.push(...(node.Plans ?? []));
-  const names = (found: (string | undefined)[]) => new Set(found.filter((name) => name !== undefined));
+  const names = (found: (string | undefined)[]) =>
+    new Set(found.filter((name) => name !== undefined));
   return {
     rows: top['Actual Rows'],
     buffers: nodes.reduce((sum, node) => sum + ownBuffers(node), 0),
     indexes: names(nodes.map((node) => node['Index Name'])),
-    pairsTried: nodes.reduce((sum, node) => sum + (node['Rows Removed by Join Filter'] ?? 0) * node['Actual Loops'], 0),
+    pairsTried: nodes.reduce(
+      (sum, node) => sum + (node['Rows Removed by Join Filter'] ?? 0) * node['Actual Loops'],
+      0,
+    ),
     episodesRead: nodes.filter(isScanOfEpisodes).reduce((sum, node) => sum + rowsRead(node), 0),
-    sequential: names(nodes.filter((node) => node['Node Type'] === 'Seq Scan').map((node) => node['Relation Name'])),
+    sequential: names(
+      nodes.filter((node) => node['Node Type'] === 'Seq Scan').map((node) => node['Relation Name']),
+    ),
   };
 }
 
 /** Without those of the nodes below it, which are counted in it; but for a CTE that only writes. */
 function ownBuffers(node: Node): number {
   const buffers = (one: Node) => one['Shared Hit Blocks'] + one['Shared Read Blocks'];
-  return Math.max(0, buffers(node) - (node.Plans ?? []).reduce((sum, below) => sum + buffers(below), 0));
+  return Math.max(
+    0,
+    buffers(node) - (node.Plans ?? []).reduce((sum, below) => sum + buffers(below), 0),
+  );
 }
 
 function isScanOfEpisodes(node: Node): boolean {
-  return /^(episodes|states)$/.test(node['Relation Name'] ?? '') && node['Node Type'].endsWith('Scan');
+  return (
+    /^(episodes|states)$/.test(node['Relation Name'] ?? '') && node['Node Type'].endsWith('Scan')
+  );
 }
 
 function rowsRead(node: Node): number {
@@ -103,7 +114,9 @@ function literal(value: unknown): string {
   if (value === null) return 'NULL';
   if (typeof value === 'number') return String(value);
   return pg.escapeLiteral(
-    Array.isArray(value) ? `{${value.map((one) => JSON.stringify(plain(one))).join()}}` : plain(value),
+    Array.isArray(value)
+      ? `{${value.map((one) => JSON.stringify(plain(one))).join()}}`
+      : plain(value),
   );
 }
 

@@ -8,8 +8,17 @@ type Body = Record<string, unknown>;
 
 /** What a user does, before it is known which guids and URLs are meant: those are numbers. */
 type Step =
-  | { op: 'subscribe'; entries: { url: number; guid: number | undefined; at: number | undefined }[] }
-  | { op: 'update'; name: number; url: number | undefined; guid: number | undefined; isSubscribed: boolean | undefined }
+  | {
+      op: 'subscribe';
+      entries: { url: number; guid: number | undefined; at: number | undefined }[];
+    }
+  | {
+      op: 'update';
+      name: number;
+      url: number | undefined;
+      guid: number | undefined;
+      isSubscribed: boolean | undefined;
+    }
   | { op: 'delete'; name: number }
   | { op: 'upload'; name: number; episodes: Episode[] };
 interface Episode {
@@ -28,10 +37,13 @@ const name = fc.nat(guids + urls - 1);
 /** A time of 2025; some to the minute. */
 const time = fc.oneof(
   fc.nat(59).map((minute) => `2025-03-04T05:${String(minute).padStart(2, '0')}`),
-  fc.nat(3_599_999).map((ms) => `2025-03-04T05:${new Date(ms).toISOString().slice(14, 23)}${ms % 1_000}Z`),
+  fc
+    .nat(3_599_999)
+    .map((ms) => `2025-03-04T05:${new Date(ms).toISOString().slice(14, 23)}${ms % 1_000}Z`),
 );
 const status = (value: fc.Arbitrary<unknown>) => maybe(fc.record({ value, timestamp: time }));
-const text = (what: string, most: number) => maybe(fc.nat(most).map((n) => `${what} ${n} "\\\u00fc\u{1f3a7}`));
+const text = (what: string, most: number) =>
+  maybe(fc.nat(most).map((n) => `${what} ${n} "\\\u00fc\u{1f3a7}`));
 const link = (what: string) => maybe(fc.nat(3).map((n) => `https://media.example/${what}/${n}`));
 const episode: fc.Arbitrary<Episode> = fc.record({
   syncId: maybe(fc.nat(syncIds - 1)),
@@ -55,7 +67,10 @@ const entry = fc.record({ url, guid: maybe(fc.nat(guids - 1)), at: maybe(fc.nat(
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 3,
-    arbitrary: fc.record({ op: fc.constant('subscribe'), entries: fc.array(entry, { minLength: 1, maxLength: 3 }) }),
+    arbitrary: fc.record({
+      op: fc.constant('subscribe'),
+      entries: fc.array(entry, { minLength: 1, maxLength: 3 }),
+    }),
   },
   {
     weight: 3,
@@ -82,10 +97,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 export type History = readonly Step[];
 const history: fc.Arbitrary<History> = fc
   .array(step, { minLength: 5, maxLength: 20 })
-  .map((steps) => [{ op: 'subscribe', entries: [{ url: 0, guid: undefined, at: undefined }] }, ...steps]);
+  .map((steps) => [
+    { op: 'subscribe', entries: [{ url: 0, guid: undefined, at: undefined }] },
+    ...steps,
+  ]);
 
 /** Histories by chance. */
-export const histories = (count: number, seed: number): History[] => fc.sample(history, { numRuns: count, seed });
+export const histories = (count: number, seed: number): History[] =>
+  fc.sample(history, { numRuns: count, seed });
 
 /** A user with a history, on the device of any system that has them. */
 export class RandomUser {
@@ -110,7 +129,10 @@ export class RandomUser {
         const subscriptions = doing.entries.map((one) => ({
           feed_url: this.urls[one.url],
           guid: one.guid === undefined ? undefined : this.names[one.guid],
-          timestamp: one.at === undefined ? undefined : `2025-03-04T05:${String(one.at).padStart(2, '0')}:00.000001Z`,
+          timestamp:
+            one.at === undefined
+              ? undefined
+              : `2025-03-04T05:${String(one.at).padStart(2, '0')}:00.000001Z`,
         }));
         await send(device, 'POST', '/subscriptions', { subscriptions });
         return;
@@ -126,10 +148,17 @@ export class RandomUser {
         return;
       }
       case 'delete': {
-        const { deletion_id: id } = await send(device, 'DELETE', `/subscriptions/${this.names[doing.name]}`);
+        const { deletion_id: id } = await send(
+          device,
+          'DELETE',
+          `/subscriptions/${this.names[doing.name]}`,
+        );
         if (id === undefined) return;
         await eventually(async () =>
-          assert.notEqual((await send(device, 'GET', `/deletions/${String(id)}`))['status'], 'PENDING'),
+          assert.notEqual(
+            (await send(device, 'GET', `/deletions/${String(id)}`))['status'],
+            'PENDING',
+          ),
         );
         return;
       }
@@ -148,9 +177,13 @@ export class RandomUser {
   /** All that can be asked, without stamps: both lists, each subscription by every guid, each episode by every sync_id. */
   async shown(device: Device): Promise<unknown> {
     const subscriptions = await listed(device, 'subscriptions');
-    const named = await Promise.all(this.names.map((guid) => send(device, 'GET', `/subscriptions/${guid}`)));
+    const named = await Promise.all(
+      this.names.map((guid) => send(device, 'GET', `/subscriptions/${guid}`)),
+    );
     // Says nothing, and so changes nothing.
-    const asked = this.names.flatMap((podcast_guid) => this.syncIds.map((sync_id) => ({ podcast_guid, sync_id })));
+    const asked = this.names.flatMap((podcast_guid) =>
+      this.syncIds.map((sync_id) => ({ podcast_guid, sync_id })),
+    );
     const answer = await send(device, 'POST', '/episodes', { episodes: asked });
     return {
       subscriptions: subscriptions.map(withoutStamps),
@@ -162,7 +195,11 @@ export class RandomUser {
 }
 
 /** All items of a list; with `since` those that changed. */
-export async function listed(device: Device, list: 'subscriptions' | 'episodes', since?: string): Promise<Body[]> {
+export async function listed(
+  device: Device,
+  list: 'subscriptions' | 'episodes',
+  since?: string,
+): Promise<Body[]> {
   const query = since === undefined ? '' : `&since=${since}`;
   const items: Body[] = [];
   for (let page = 1; ; page += 1) {
@@ -176,7 +213,9 @@ const stamps = ['subscription_changed', 'guid_changed', 'deleted'];
 
 /** An item with the mere presence of its stamps. */
 function withoutStamps(item: Body): Body {
-  return Object.fromEntries(Object.entries(item).map(([field, value]) => [field, stamps.includes(field) || value]));
+  return Object.fromEntries(
+    Object.entries(item).map(([field, value]) => [field, stamps.includes(field) || value]),
+  );
 }
 
 /** Sends a request until it is answered; what is refused for what it is, is answered. */

@@ -20,7 +20,10 @@ export interface RawAnswer {
 const silenceLimitMs = 30_000;
 
 /** Sends bytes as they are and reads the first answer until the server closes. @throws Error when it never does. */
-export async function exchange(port: number, { bytes, mayEndEarly }: RawRequest): Promise<RawAnswer | undefined> {
+export async function exchange(
+  port: number,
+  { bytes, mayEndEarly }: RawRequest,
+): Promise<RawAnswer | undefined> {
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   const received = await new Promise<Buffer>((resolve, reject) => {
     const chunks: Buffer[] = [];

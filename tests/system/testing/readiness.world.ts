@@ -8,9 +8,15 @@ import { probes } from './fault.world.js';
 import { Traffic } from './traffic.js';
 
 /** Users who read and write at these gateways until they are stopped. */
-export async function trafficAt(stack: AppStack, gateways: readonly AppProcess[], users = 6): Promise<Traffic> {
+export async function trafficAt(
+  stack: AppStack,
+  gateways: readonly AppProcess[],
+  users = 6,
+): Promise<Traffic> {
   const at = (n: number) => gateways[n % gateways.length] as AppProcess;
-  return new Traffic(await Promise.all(Array.from({ length: users }, (_, n) => stack.device(at(n)))));
+  return new Traffic(
+    await Promise.all(Array.from({ length: users }, (_, n) => stack.device(at(n)))),
+  );
 }
 
 /** Waits until this many more requests have ended in any way. */
@@ -23,7 +29,9 @@ export async function ended(traffic: Traffic, count: number): Promise<void> {
 export async function healed(stack: AppStack, gateway: AppProcess): Promise<void> {
   const device = await stack.device(gateway);
   for (const [path, status] of Object.values(probes))
-    await eventually(async () => expect(await device.send('GET', path)).toMatchObject({ status }), { timeout: 30_000 });
+    await eventually(async () => expect(await device.send('GET', path)).toMatchObject({ status }), {
+      timeout: 30_000,
+    });
 }
 
 /** How many live replicas each service has for its clients. */
@@ -32,7 +40,9 @@ export async function countedOn(stack: AppStack): Promise<number[]> {
   try {
     const now = Number((await redis.time())[0]) * 1_000;
     return await Promise.all(
-      ['subscription', 'episode', 'deletion'].map((name) => redis.zcount(serviceKeys(name).alive, now, '+inf')),
+      ['subscription', 'episode', 'deletion'].map((name) =>
+        redis.zcount(serviceKeys(name).alive, now, '+inf'),
+      ),
     );
   } finally {
     redis.disconnect();
@@ -51,7 +61,11 @@ export async function asOwner<Result>(
 /**
  * Checks that requests end in answers and 503 only, no acknowledged write is lost, and each deletion is carried out.
  */
-export async function endWell(stack: AppStack, traffic: Traffic, processes: readonly AppProcess[]): Promise<void> {
+export async function endWell(
+  stack: AppStack,
+  traffic: Traffic,
+  processes: readonly AppProcess[],
+): Promise<void> {
   await traffic.goOn();
   await traffic.stop();
   const { exchanges, failed } = traffic;
@@ -61,7 +75,9 @@ export async function endWell(stack: AppStack, traffic: Traffic, processes: read
     .filter((line) => /"level":"(error|fatal)/.test(line));
   assert.deepEqual(traffic.unclean, [], errors.join('\n'));
   await asOwner(stack, async (owner) => {
-    const rows = await owner.query<object[]>("SELECT * FROM deletion.deletions WHERE status <> 'SUCCESS'");
+    const rows = await owner.query<object[]>(
+      "SELECT * FROM deletion.deletions WHERE status <> 'SUCCESS'",
+    );
     assert.deepEqual(rows, []);
   });
 }

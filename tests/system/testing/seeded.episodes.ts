@@ -86,12 +86,21 @@ export async function seedEpisodes(
   for (const { name } of indexes) await owner.query(`DROP INDEX episode.${name}`);
   for (const descending of [false, true]) {
     const some = users.filter((user) => (user.descending ?? false) === descending);
-    const columns = [some.map(({ id }) => id), some.map(({ id }) => subscriptionOf.get(id)), some.map((u) => u.states)];
+    const columns = [
+      some.map(({ id }) => id),
+      some.map(({ id }) => subscriptionOf.get(id)),
+      some.map((u) => u.states),
+    ];
     await owner.query(episodes, [...columns, descending]);
   }
   await owner.query(beside);
   await owner.query("SET maintenance_work_mem = '256MB'");
   for (const { definition } of indexes) await owner.query(definition);
   await owner.query('VACUUM ANALYZE');
-  return new Map(users.map(({ id, states }) => [id, { id, states, subscriptionId: subscriptionOf.get(id) as number }]));
+  return new Map(
+    users.map(({ id, states }) => [
+      id,
+      { id, states, subscriptionId: subscriptionOf.get(id) as number },
+    ]),
+  );
 }

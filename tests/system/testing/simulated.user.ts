@@ -12,7 +12,10 @@ export function episode(guid: string, name: string, position = 1, minute = 0) {
     publish_date: '2023-02-23T14:00:00Z',
     enclosure_url: `https://e.example/${name}.mp3`,
     episode_url: `https://e.example/${name}`,
-    playback_position: { value: position, timestamp: `2023-02-24T08:${String(minute).padStart(2, '0')}:00Z` },
+    playback_position: {
+      value: position,
+      timestamp: `2023-02-24T08:${String(minute).padStart(2, '0')}:00Z`,
+    },
   };
 }
 
@@ -38,7 +41,8 @@ export class SimulatedUser {
       sync_id: randomUUID(),
     }));
     const { body } = await this.post('/episodes', { episodes });
-    if ((body['failure'] as Row[]).length > 0) throw new Error(`not uploaded: ${JSON.stringify(body)}`);
+    if ((body['failure'] as Row[]).length > 0)
+      throw new Error(`not uploaded: ${JSON.stringify(body)}`);
     return guid;
   }
 
@@ -56,7 +60,8 @@ export class SimulatedUser {
   async ends(deletionId: number, status: 'SUCCESS' | 'FAILURE', timeout = 20_000): Promise<void> {
     const check = async () => {
       const now = await this.statusOf(deletionId);
-      if (now !== status) throw new Error(`deletion ${deletionId} is ${String(now)} and not ${status}`);
+      if (now !== status)
+        throw new Error(`deletion ${deletionId} is ${String(now)} and not ${status}`);
     };
     await eventually(check, { timeout, interval: 50 });
   }
@@ -65,7 +70,10 @@ export class SimulatedUser {
   async sees(guid: string): Promise<{ subscription: number; episodes: string[] }> {
     const { status } = await this.device.send('GET', `/subscriptions/${guid}`);
     const { body } = await this.device.send('GET', '/episodes');
-    return { subscription: status, episodes: (body['episodes'] as Row[]).map((one) => String(one['title'])) };
+    return {
+      subscription: status,
+      episodes: (body['episodes'] as Row[]).map((one) => String(one['title'])),
+    };
   }
 
   /** For preparations: sends again while the machine is too busy, as a client does. */

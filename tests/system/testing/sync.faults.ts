@@ -29,7 +29,9 @@ export async function during(
     case 'queue emptied':
       return withJobsHeld(stack, run, () => emptyRedis(stack.stack.queueRedis.url));
     case 'kill':
-      return fault.app === 'worker' ? killWorker(stack, userId, fault.at, run) : both(run(), stack.crash(fault.app));
+      return fault.app === 'worker'
+        ? killWorker(stack, userId, fault.at, run)
+        : both(run(), stack.crash(fault.app));
   }
 }
 
@@ -54,7 +56,8 @@ async function withRedis(url: string, act: (redis: Redis) => Promise<unknown>): 
 
 const cutRedis = (url: string) =>
   withRedis(url, async (redis) => {
-    for (const type of ['pubsub', 'normal']) await redis.call('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes');
+    for (const type of ['pubsub', 'normal'])
+      await redis.call('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes');
   });
 
 const emptyRedis = (url: string) => withRedis(url, (redis) => redis.flushall());
@@ -74,7 +77,11 @@ async function withJobsHeld(
   }
 }
 
-async function change({ owner, queue }: DeletionStack, userId: string, become: 'lost' | 'doubled' | 'late') {
+async function change(
+  { owner, queue }: DeletionStack,
+  userId: string,
+  become: 'lost' | 'doubled' | 'late',
+) {
   const { rows } = await owner.query<{ id: number; send: number }>(
     'SELECT id::int, send FROM deletion.deletions WHERE user_id = $1 AND send > 0',
     [userId],
@@ -83,12 +90,21 @@ async function change({ owner, queue }: DeletionStack, userId: string, become: '
     const data = { userId, deletionId: id };
     if (become === 'lost') await queue.remove(`deletion-${id}-${send}`);
     // Also for deletions that have ended: an old job that comes back.
-    else await queue.add('deletion', data, { jobId: `twin-${id}`, delay: become === 'late' ? 200 : 0 });
+    else
+      await queue.add('deletion', data, {
+        jobId: `twin-${id}`,
+        delay: become === 'late' ? 200 : 0,
+      });
   }
 }
 
 /** Kills the worker while it stands at some moment of the user's deletion, if there is one that gets there. */
-async function killWorker(stack: DeletionStack, userId: string, at: Moment, run: () => Promise<void>): Promise<void> {
+async function killWorker(
+  stack: DeletionStack,
+  userId: string,
+  at: Moment,
+  run: () => Promise<void>,
+): Promise<void> {
   const barrier = await eventually(() => stack.hold(at, userId));
   const killed = async () => {
     await barrier.reached(1_000).catch(() => []);

@@ -5,7 +5,14 @@ type Body = Record<string, unknown>;
 /** A request, with all that decides its answer. `name` is any guid that the feed ever had. */
 export type Request =
   | { op: 'subscribe'; feed: number; url: string }
-  | { op: 'update'; feed: number; name: string; isSubscribed: boolean; newGuid?: string; newUrl?: string }
+  | {
+      op: 'update';
+      feed: number;
+      name: string;
+      isSubscribed: boolean;
+      newGuid?: string;
+      newUrl?: string;
+    }
   | { op: 'delete'; feed: number; name: string }
   | { op: 'upload'; feed: number; name: string; episode: string; position: number; minute: number }
   | { op: 'read'; feed: number; name: string }
@@ -38,7 +45,8 @@ export interface State {
 }
 
 /** The guid of a feed that declares none (podcast namespace). */
-export const guidOf = (url: string) => uuidv5(url.replace('https://', ''), 'ead4c236-bf58-58c6-a2c6-a6b28d128cb6');
+export const guidOf = (url: string) =>
+  uuidv5(url.replace('https://', ''), 'ead4c236-bf58-58c6-a2c6-a6b28d128cb6');
 
 /** A user who never wrote, and the URLs of the feeds that they may add. */
 export function nothing(urls: readonly string[]): State {
@@ -56,7 +64,9 @@ export function outcomes(before: readonly State[], calls: readonly Call[]): Stat
   if (calls.length === 0 || possible.length === 0) return possible;
   return distinct(
     calls.flatMap((call, index) => {
-      const after = possible.map((state) => step(structuredClone(state), call)).filter((state) => state !== undefined);
+      const after = possible
+        .map((state) => step(structuredClone(state), call))
+        .filter((state) => state !== undefined);
       return outcomes(after, calls.toSpliced(index, 1));
     }),
   );
@@ -70,7 +80,9 @@ function distinct(states: readonly State[]): State[] {
 function withDeletions(state: State): State[] {
   return state.feeds.reduce<State[]>(
     (states, _, index) =>
-      states.flatMap((each) => (each.feeds[index]?.pending ? [each, deleted(each, index)] : [each])),
+      states.flatMap((each) =>
+        each.feeds[index]?.pending ? [each, deleted(each, index)] : [each],
+      ),
     [state],
   );
 }
@@ -103,10 +115,15 @@ function step(state: State, { request, answer }: Call): State | undefined {
       return status === 200 && same(shownAs(body), rowOf(feed!)) ? state : undefined;
     case 'list': {
       const rows = state.feeds.filter(({ known }) => known).map(rowOf);
-      return same(sorted((body['subscriptions'] as Body[]).map(shownAs)), sorted(rows)) ? state : undefined;
+      return same(sorted((body['subscriptions'] as Body[]).map(shownAs)), sorted(rows))
+        ? state
+        : undefined;
     }
     case 'episodes':
-      return same(sorted((body['episodes'] as Body[]).map(episodeOf)), sorted(state.feeds.flatMap(episodesIn)))
+      return same(
+        sorted((body['episodes'] as Body[]).map(episodeOf)),
+        sorted(state.feeds.flatMap(episodesIn)),
+      )
         ? state
         : undefined;
     case 'deletion':
@@ -114,13 +131,20 @@ function step(state: State, { request, answer }: Call): State | undefined {
   }
 }
 
-function subscribe(state: State, feed: Feed, url: string, { status, body }: Call['answer']): State | undefined {
+function subscribe(
+  state: State,
+  feed: Feed,
+  url: string,
+  { status, body }: Call['answer'],
+): State | undefined {
   // POST wins over a deletion that has not run.
   if (feed.pending) state.ended[feed.pending] = 'FAILURE';
   delete feed.pending;
   Object.assign(feed, { known: true, live: true, subscribed: true });
   const [{ subscription_changed: _, ...item } = {} as Body] = (body['success'] ?? []) as Body[];
-  return status === 200 && same(item, { feed_url: url, guid: feed.guid, is_subscribed: true }) ? state : undefined;
+  return status === 200 && same(item, { feed_url: url, guid: feed.guid, is_subscribed: true })
+    ? state
+    : undefined;
 }
 
 function update(
@@ -165,7 +189,11 @@ function rowOf({ guid, url, subscribed, live }: Feed) {
 }
 
 function shownAs(row: Body) {
-  const [guid, url, subscribed] = [row['new_guid'] ?? row['guid'], row['feed_url'], row['is_subscribed']];
+  const [guid, url, subscribed] = [
+    row['new_guid'] ?? row['guid'],
+    row['feed_url'],
+    row['is_subscribed'],
+  ];
   return { guid, url, subscribed, live: row['deleted'] === undefined };
 }
 

@@ -12,7 +12,11 @@ import { feeds, type Step, type Walk, walks } from './walk.arbitrary.js';
 export const seed = Number(process.env.TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
 /** Checks many walks, with killed processes or without. Each is a user of its own, so several run at the same time. */
-export function checkWalks(stack: DeletionStack, kills: boolean, parameters: fc.Parameters<[Walk]>) {
+export function checkWalks(
+  stack: DeletionStack,
+  kills: boolean,
+  parameters: fc.Parameters<[Walk]>,
+) {
   return fc.check(
     fc.asyncProperty(walks({ kills }), (each) => walk(stack, each)),
     parameters,
@@ -49,7 +53,10 @@ class Walker {
   private steps = 0;
 
   constructor(readonly user: SimulatedUser) {
-    const first = Array.from({ length: feeds }, (_, feed) => `https://feeds.example/${user.id}/${feed}`);
+    const first = Array.from(
+      { length: feeds },
+      (_, feed) => `https://feeds.example/${user.id}/${feed}`,
+    );
     this.urls = first.map((url) => [url]);
     this.names = first.map((url) => [guidOf(url)]);
     this.states = [nothing(first)];
@@ -58,27 +65,38 @@ class Walker {
   /** Runs steps at the same time. */
   async together(group: readonly Step[]): Promise<void> {
     const requests = group.map((each) => ({ request: this.requestOf(each), twice: each.twice }));
-    this.explain(await Promise.all(requests.map(({ request, twice }) => this.call(request, twice))));
+    this.explain(
+      await Promise.all(requests.map(({ request, twice }) => this.call(request, twice))),
+    );
   }
 
   /** Waits until every deletion has ended, and compares all that can be read; then sends every write once more. */
   async end(letResend: () => Promise<void>, stuck: () => Promise<unknown>): Promise<void> {
     await this.everyDeletionEnds(letResend, stuck);
-    this.states = this.states.filter(({ feeds: all }) => all.every(({ pending }) => pending === undefined));
+    this.states = this.states.filter(({ feeds: all }) =>
+      all.every(({ pending }) => pending === undefined),
+    );
     const reads: Request[] = [{ op: 'list' }, { op: 'episodes' }];
-    for (const [feed, names] of this.names.entries()) for (const name of names) reads.push({ op: 'read', feed, name });
+    for (const [feed, names] of this.names.entries())
+      for (const name of names) reads.push({ op: 'read', feed, name });
     for (const id of this.deletions) reads.push({ op: 'deletion', id });
     for (const request of reads) this.explain([await this.call(request)]);
     for (const { call, key } of this.writes) {
       const answer = await this.answer(call.request, key);
-      if (!isDeepStrictEqual(answer, call.answer)) throw new Error(`sent again: ${shown(call)} and ${shown(answer)}`);
+      if (!isDeepStrictEqual(answer, call.answer))
+        throw new Error(`sent again: ${shown(call)} and ${shown(answer)}`);
     }
     for (const request of reads) this.explain([await this.call(request)]);
   }
 
-  private async everyDeletionEnds(letResend: () => Promise<void>, stuck: () => Promise<unknown>): Promise<void> {
+  private async everyDeletionEnds(
+    letResend: () => Promise<void>,
+    stuck: () => Promise<unknown>,
+  ): Promise<void> {
     const check = async () => {
-      const answers = await Promise.all([...this.deletions].map((id) => this.answer({ op: 'deletion', id })));
+      const answers = await Promise.all(
+        [...this.deletions].map((id) => this.answer({ op: 'deletion', id })),
+      );
       if (!answers.some(({ body }) => body['status'] === 'PENDING')) return answers;
       await letResend();
       throw new Error(`deletions do not end: ${shown(await stuck())}`);
@@ -91,10 +109,12 @@ class Walker {
 
   private explain(calls: Call[]): void {
     const after = outcomes(this.states, calls);
-    if (after.length === 0) throw new Error(`no order explains ${shown(calls)}\nafter ${shown(this.states)}`);
+    if (after.length === 0)
+      throw new Error(`no order explains ${shown(calls)}\nafter ${shown(this.states)}`);
     this.states = after;
     for (const { request, answer } of calls) {
-      if (request.op === 'delete' && answer.status === 202) this.deletions.add(Number(answer.body['deletion_id']));
+      if (request.op === 'delete' && answer.status === 202)
+        this.deletions.add(Number(answer.body['deletion_id']));
       if (request.op !== 'update' || answer.status !== 200) continue;
       if (request.newGuid) this.names[request.feed]?.unshift(request.newGuid);
       if (request.newUrl) this.urls[request.feed]?.unshift(request.newUrl);
@@ -115,7 +135,14 @@ class Walker {
         return { op: 'update', feed, name, isSubscribed: wanted.isSubscribed, newGuid, newUrl };
       }
       case 'upload':
-        return { op: 'upload', feed, name, episode: wanted.episode, position: number, minute: wanted.minute };
+        return {
+          op: 'upload',
+          feed,
+          name,
+          episode: wanted.episode,
+          position: number,
+          minute: wanted.minute,
+        };
       case 'deletion': {
         const id = [...this.deletions].at(-1);
         return id === undefined ? { op: 'list' } : { op: 'deletion', id };

@@ -44,28 +44,43 @@ class SimulatedUser {
 
   /** Sends the next request of a fixed sequence. */
   async next(): Promise<void> {
-    const steps = [this.subscribe, this.upload, this.readEpisodes, this.update, this.readSubscriptions, this.delete];
+    const steps = [
+      this.subscribe,
+      this.upload,
+      this.readEpisodes,
+      this.update,
+      this.readSubscriptions,
+      this.delete,
+    ];
     const next = this.podcast ? steps[this.step++ % steps.length] : this.subscribe;
     if (!(await next!.call(this))) await delay(pauseMs);
   }
 
   /** Checks every acknowledged write. A deletion whose job a fault interrupted is sent again after half a minute. */
   async confirm(): Promise<void> {
-    const { body: list } = await this.whole<{ subscriptions: { feed_url: string; is_subscribed: boolean }[] }>(
-      '/subscriptions?per_page=1000',
-    );
+    const { body: list } = await this.whole<{
+      subscriptions: { feed_url: string; is_subscribed: boolean }[];
+    }>('/subscriptions?per_page=1000');
     const known = new Map(list.subscriptions.map((row) => [row.feed_url, row.is_subscribed]));
     const missing = [...this.feeds].filter((feed) => !known.has(feed));
     assert.deepEqual(missing, [], 'acknowledged feeds that are missing');
     if (this.isSubscribed !== undefined)
       assert.equal(known.get(this.feed(0)), this.isSubscribed, 'the acknowledged state');
-    const { body: page } = await this.whole<{ episodes: { playback_position: { value: number } }[] }>('/episodes');
+    const { body: page } = await this.whole<{
+      episodes: { playback_position: { value: number } }[];
+    }>('/episodes');
     const position = page.episodes[0]?.playback_position.value ?? 0;
-    assert(position >= this.position, `position ${position} is older than the acknowledged ${this.position}`);
+    assert(
+      position >= this.position,
+      `position ${position} is older than the acknowledged ${this.position}`,
+    );
     for (const id of this.deletions)
-      await eventually(async () => assert.equal((await this.whole(`/deletions/${id}`)).body['status'], 'SUCCESS'), {
-        timeout: 60_000,
-      });
+      await eventually(
+        async () => assert.equal((await this.whole(`/deletions/${id}`)).body['status'], 'SUCCESS'),
+        {
+          timeout: 60_000,
+        },
+      );
   }
 
   private async subscribe(): Promise<boolean> {
@@ -103,7 +118,9 @@ class SimulatedUser {
 
   private async update(): Promise<boolean> {
     const isSubscribed = this.step % 4 < 2;
-    const answer = await this.send('PATCH', `/subscriptions/${this.podcast}`, { is_subscribed: isSubscribed });
+    const answer = await this.send('PATCH', `/subscriptions/${this.podcast}`, {
+      is_subscribed: isSubscribed,
+    });
     // A refused one may have taken effect all the same.
     this.isSubscribed = answer?.status === 200 ? isSubscribed : undefined;
     return answer?.status === 200;
@@ -122,7 +139,10 @@ class SimulatedUser {
   }
 
   private async readSubscriptions(): Promise<boolean> {
-    const answer = await this.send<{ subscriptions: { feed_url: string }[] }>('GET', '/subscriptions');
+    const answer = await this.send<{ subscriptions: { feed_url: string }[] }>(
+      'GET',
+      '/subscriptions',
+    );
     if (answer?.status === 200) this.areMine(answer.body.subscriptions.map((row) => row.feed_url));
     return answer?.status === 200;
   }
@@ -154,8 +174,17 @@ class SimulatedUser {
   private async send<Body = Record<string, unknown>>(method: string, path: string, body?: unknown) {
     const started = performance.now();
     const answer = await this.device.send<Body>(method, path, { body }).catch(() => undefined);
-    const [tookMs, retryAfter] = [performance.now() - started, answer?.headers.get('retry-after') ?? null];
-    this.record({ what: `${method} ${path}`, status: answer?.status ?? 0, started, tookMs, retryAfter });
+    const [tookMs, retryAfter] = [
+      performance.now() - started,
+      answer?.headers.get('retry-after') ?? null,
+    ];
+    this.record({
+      what: `${method} ${path}`,
+      status: answer?.status ?? 0,
+      started,
+      tookMs,
+      retryAfter,
+    });
     return answer;
   }
 }
@@ -170,7 +199,9 @@ export class Traffic {
   private stopped = false;
 
   constructor(devices: readonly Device[]) {
-    this.users = devices.map((device) => new SimulatedUser(device, (exchange) => this.exchanges.push(exchange)));
+    this.users = devices.map(
+      (device) => new SimulatedUser(device, (exchange) => this.exchanges.push(exchange)),
+    );
     this.loops = this.users.map(async (user) => {
       while (!this.stopped) await user.next();
     });
@@ -188,8 +219,11 @@ export class Traffic {
 
   /** Requests that took longer than their contract's deadline and {@link slackMs}. */
   get late(): Exchange[] {
-    const contractOf = (what: string) => (what.startsWith('PATCH') ? updateSubscription : listEpisodes);
-    return this.exchanges.filter(({ what, tookMs }) => tookMs >= contractOf(what).deadlineMs + slackMs);
+    const contractOf = (what: string) =>
+      what.startsWith('PATCH') ? updateSubscription : listEpisodes;
+    return this.exchanges.filter(
+      ({ what, tookMs }) => tookMs >= contractOf(what).deadlineMs + slackMs,
+    );
   }
 
   get longestMs(): number {
@@ -200,9 +234,12 @@ export class Traffic {
   async goOn(count = 60, timeout = 20_000): Promise<void> {
     const answered = () => this.exchanges.length - this.failed.length;
     const enough = answered() + count;
-    await eventually(() => assert(answered() >= enough, `${answered()} of ${enough} requests were answered`), {
-      timeout,
-    });
+    await eventually(
+      () => assert(answered() >= enough, `${answered()} of ${enough} requests were answered`),
+      {
+        timeout,
+      },
+    );
   }
 
   /** Stops without checking anything: for users whose gateway is gone. */

@@ -25,7 +25,13 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ ...common, op: fc.constantFrom('subscribe', 'delete') }) },
   { weight: 3, arbitrary: fc.record({ ...common, op: fc.constant('upload'), ...uploaded }) },
   { weight: 2, arbitrary: fc.record({ ...common, op: fc.constant('update'), ...update }) },
-  { weight: 1, arbitrary: fc.record({ ...common, op: fc.constantFrom('read', 'list', 'episodes', 'deletion') }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      ...common,
+      op: fc.constantFrom('read', 'list', 'episodes', 'deletion'),
+    }),
+  },
 );
 
 const at = (fault: fc.Arbitrary<Fault>) => fc.record({ group: fc.nat(5), fault });
@@ -36,7 +42,10 @@ const cut = fc.oneof(
   }),
   fc.record({ fault: fc.constant('cut Redis'), of: fc.constantFrom('redis', 'queueRedis') }),
 );
-const jobs = fc.record({ fault: fc.constant('jobs'), become: fc.constantFrom('lost', 'doubled', 'late') });
+const jobs = fc.record({
+  fault: fc.constant('jobs'),
+  become: fc.constantFrom('lost', 'doubled', 'late'),
+});
 const faultyJobs = fc.oneof(
   { weight: 5, arbitrary: jobs },
   { weight: 1, arbitrary: fc.record({ fault: fc.constant('queue emptied') }) },
@@ -46,12 +55,21 @@ const killedWorker = fc.record({
   app: fc.constant('worker'),
   at: fc.constantFrom('requested', 'claimed', 'midway', 'finished'),
 });
-const killedService = fc.record({ fault: fc.constant('kill'), app: fc.constantFrom('subscription', 'episode') });
-const crash = fc.oneof({ weight: 3, arbitrary: killedWorker }, { weight: 1, arbitrary: killedService });
+const killedService = fc.record({
+  fault: fc.constant('kill'),
+  app: fc.constantFrom('subscription', 'episode'),
+});
+const crash = fc.oneof(
+  { weight: 3, arbitrary: killedWorker },
+  { weight: 1, arbitrary: killedService },
+);
 
 /** Walks with at least one fault of connections and one of jobs each, and with one killed process where asked for. */
 export const walks = ({ kills }: { kills: boolean }): fc.Arbitrary<Walk> =>
   fc.record({
-    groups: fc.array(fc.array(step, { minLength: 1, maxLength: 3 }), { minLength: 2, maxLength: 6 }),
+    groups: fc.array(fc.array(step, { minLength: 1, maxLength: 3 }), {
+      minLength: 2,
+      maxLength: 6,
+    }),
     faults: fc.tuple(at(cut), at(faultyJobs), ...(kills ? [at(crash)] : [])),
   });

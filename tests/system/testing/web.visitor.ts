@@ -3,7 +3,11 @@ export class WebVisitor {
   private readonly cookies = new Map<string, string>();
 
   /** Opens a page and follows redirects until one ends, or leads to a URL that starts with `until`. */
-  async open(url: string, until: string, form?: Record<string, string>): Promise<{ url: string; html: string }> {
+  async open(
+    url: string,
+    until: string,
+    form?: Record<string, string>,
+  ): Promise<{ url: string; html: string }> {
     let [target, body] = [url, form && new URLSearchParams(form)];
     for (let hops = 0; hops < 10; hops++) {
       const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
@@ -26,7 +30,9 @@ export class WebVisitor {
   submit(page: { url: string; html: string }, until: string, fields: Record<string, string> = {}) {
     const action = /<form[^>]*\baction="([^"]+)"/.exec(page.html)?.[1];
     if (action === undefined) throw new Error(`no form at ${page.url}: ${page.html.slice(0, 500)}`);
-    const hidden = [...page.html.matchAll(/<input[^>]*type="hidden"[^>]*name="([^"]+)"[^>]*value="([^"]*)"/g)];
+    const hidden = [
+      ...page.html.matchAll(/<input[^>]*type="hidden"[^>]*name="([^"]+)"[^>]*value="([^"]*)"/g),
+    ];
     const kept = Object.fromEntries(hidden.map(([, name = '', value = '']) => [name, value]));
     return this.open(new URL(action, page.url).href, until, { ...kept, ...fields });
   }

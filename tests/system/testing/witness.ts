@@ -62,17 +62,26 @@ export class Witness {
 
   private async tables(): Promise<boolean | undefined> {
     const found = await this.owner
-      .query<{ deleted: boolean; episodes: number; syncIds: number; status: string | null }>(snapshot, [this.user.id])
+      .query<{ deleted: boolean; episodes: number; syncIds: number; status: string | null }>(
+        snapshot,
+        [this.user.id],
+      )
       .then(({ rows }) => rows[0])
       .catch(() => undefined);
     if (!found) return undefined;
-    const parts = [found.deleted, this.allOrNothing(found.episodes), found.syncIds === 0, found.status === 'SUCCESS'];
+    const parts = [
+      found.deleted,
+      this.allOrNothing(found.episodes),
+      found.syncIds === 0,
+      found.status === 'SUCCESS',
+    ];
     if (new Set(parts).size > 1) throw new Error(`half deleted: ${JSON.stringify(found)}`);
     return found.deleted;
   }
 
   private allOrNothing(episodes: number): boolean {
-    if (episodes !== 0 && episodes !== this.episodes) throw new Error(`${episodes} of ${this.episodes} episodes`);
+    if (episodes !== 0 && episodes !== this.episodes)
+      throw new Error(`${episodes} of ${this.episodes} episodes`);
     return episodes === 0;
   }
 

@@ -3,11 +3,14 @@ import { describe, expect, it } from 'vitest';
 import { serveConsole } from './console.files.js';
 
 describe('a console that is not built', () => {
-  it.each(['/console/', '/console/import', '/console/assets/index.js'])('is said to be missing: %s', async (url) => {
-    const server = fastify();
-    await serveConsole(server, '/nowhere');
-    const { statusCode, headers, body } = await server.inject({ url });
-    expect([statusCode, headers['cache-control']]).toEqual([503, 'no-store']);
-    expect(body).toContain('npm run build');
-  });
+  it.each(['/console/', '/console/import', '/console/assets/index.js'])(
+    'is said to be missing: %s',
+    async (url) => {
+      const server = fastify();
+      await serveConsole(server, '/nowhere');
+      const { statusCode, headers, body } = await server.inject({ url });
+      expect([statusCode, headers['cache-control']]).toEqual([503, 'no-store']);
+      expect(body).toContain('npm run build');
+    },
+  );
 });

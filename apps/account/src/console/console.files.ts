@@ -13,7 +13,10 @@ const hashed = /^\/console\/assets\/[^/]+$/;
 const page = /^\/console\/[a-z]{0,20}$/;
 
 /** Returns headers of the console, which allow only own script files; undefined for other paths. */
-export function consoleHeaders({ url }: FastifyRequest, api: string | undefined): Record<string, string> | undefined {
+export function consoleHeaders(
+  { url }: FastifyRequest,
+  api: string | undefined,
+): Record<string, string> | undefined {
   if (!url.startsWith(root)) return undefined;
   const connect = api === undefined ? "'self'" : `'self' ${new URL(api).origin}`;
   return {
@@ -31,7 +34,10 @@ export function consoleHeaders({ url }: FastifyRequest, api: string | undefined)
  *
  * @param folder of the build; without it, a response explains the missing build.
  */
-export async function serveConsole(fastify: FastifyInstance, folder = consoleFolder ?? ''): Promise<void> {
+export async function serveConsole(
+  fastify: FastifyInstance,
+  folder = consoleFolder ?? '',
+): Promise<void> {
   fastify.get('/console', (_request, reply) => reply.redirect(root, 308));
   if (!existsSync(`${folder}/index.html`)) {
     fastify.get(`${root}*`, (_request, reply) => sayMissing(reply));

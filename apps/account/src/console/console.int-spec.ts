@@ -44,14 +44,20 @@ async function freeOrigin(): Promise<string> {
 async function somebody(issuer: string | null = null) {
   const [id, session, cookie] = [randomUUID(), randomUUID(), randomBytes(32).toString('base64url')];
   const subject = issuer && id;
-  const account = 'INSERT INTO account.accounts (id, name, issuer, subject) VALUES ($1, $2, $3, $4)';
+  const account =
+    'INSERT INTO account.accounts (id, name, issuer, subject) VALUES ($1, $2, $3, $4)';
   await database.query(account, [id, `p-${id.slice(0, 8)}`, issuer, subject]);
   await database.query(
     `INSERT INTO account.sessions (hash, id, account_id, expires_at, address, user_agent)
      VALUES ($1, $2, $3, now() + interval '1 hour', '192.0.2.1', 'a browser')`,
     [createHash('sha256').update(cookie).digest(), session, id],
   );
-  return { id, name: `p-${id.slice(0, 8)}`, session, headers: { cookie: `account-session=${cookie}` } };
+  return {
+    id,
+    name: `p-${id.slice(0, 8)}`,
+    session,
+    headers: { cookie: `account-session=${cookie}` },
+  };
 }
 
 const ours = { 'sec-fetch-site': 'same-origin' };
@@ -82,7 +88,10 @@ describe('a token of the console', () => {
     const { exp = 0, iat = 0 } = decodeJwt(token);
     expect(exp - iat).toBe(600);
     const answer = await read(token);
-    expect([answer.status, answer.headers.get('access-control-allow-origin')]).toEqual([200, origin]);
+    expect([answer.status, answer.headers.get('access-control-allow-origin')]).toEqual([
+      200,
+      origin,
+    ]);
   });
 
   it('is good for who signs in by another provider, too', async () => {
@@ -102,10 +111,17 @@ describe('a token of the console', () => {
     let by = headers;
     if (path !== '/sign-out') {
       const other = await somebody();
-      await database.query('UPDATE account.sessions SET account_id = $1 WHERE id = $2', [id, other.session]);
+      await database.query('UPDATE account.sessions SET account_id = $1 WHERE id = $2', [
+        id,
+        other.session,
+      ]);
       by = other.headers;
     }
-    const ended = await fetch(origin + path, { method: 'POST', headers: { ...by, ...ours }, redirect: 'manual' });
+    const ended = await fetch(origin + path, {
+      method: 'POST',
+      headers: { ...by, ...ours },
+      redirect: 'manual',
+    });
     expect(ended.status).toBe(303);
     await eventually(async () => expect((await read(token)).status).toBe(401));
     expect((await ask({ ...headers, ...ours })).status).toBe(401);
@@ -127,20 +143,29 @@ describe('no token', () => {
 
   it('is given to who is not signed in, and nobody is led away', async () => {
     const answer = await ask(ours);
-    expect([answer.status, await answer.json()]).toEqual([401, { code: '401', message: 'Nobody is signed in' }]);
+    expect([answer.status, await answer.json()]).toEqual([
+      401,
+      { code: '401', message: 'Nobody is signed in' },
+    ]);
   });
 
   it.each([
     ['/token', { grant_type: 'refresh_token', refresh_token: 'a-token-that-is-none' }],
     ['/device/auth', { scope: 'read:subscriptions' }],
-  ])('is given to who names itself as the console does, by the way of apps: %s', async (path, form) => {
-    const body = new URLSearchParams({ client_id: 'podcast-sync-console', ...(form as Record<string, string>) });
-    const answer = await fetch(origin + path, { method: 'POST', body });
-    expect(answer.status).toBe(400);
-    expect(await answer.json()).toMatchObject({
-      error_description: expect.stringContaining('not allowed for this client') as string,
-    });
-  });
+  ])(
+    'is given to who names itself as the console does, by the way of apps: %s',
+    async (path, form) => {
+      const body = new URLSearchParams({
+        client_id: 'podcast-sync-console',
+        ...(form as Record<string, string>),
+      });
+      const answer = await fetch(origin + path, { method: 'POST', body });
+      expect(answer.status).toBe(400);
+      expect(await answer.json()).toMatchObject({
+        error_description: expect.stringContaining('not allowed for this client') as string,
+      });
+    },
+  );
 
   it('is given to who is disabled', async () => {
     const { id, headers } = await somebody();
@@ -150,9 +175,14 @@ describe('no token', () => {
 
   it('is given by GET, and none where there are too many', async () => {
     const { headers } = await somebody();
-    expect((await fetch(`${origin}/console/token`, { headers })).headers.get('content-type')).not.toMatch(/json/);
+    expect(
+      (await fetch(`${origin}/console/token`, { headers })).headers.get('content-type'),
+    ).not.toMatch(/json/);
     const statuses = await Promise.all(
-      Array.from({ length: most + 1 }, async () => (await ask({ ...headers, ...ours }, party)).status),
+      Array.from(
+        { length: most + 1 },
+        async () => (await ask({ ...headers, ...ours }, party)).status,
+      ),
     );
     expect(statuses).toContain(429);
   });
@@ -182,8 +212,10 @@ describe('the files of the console', () => {
     expect(headers.get('cross-origin-opener-policy')).toBe('same-origin');
   });
 
-  it.each(['/console/nothing.js', '/console/assets/nothing.js', '/console/..%2f..%2fpackage.json', '/console/a/b'])(
-    'are no others: %s',
-    async (path) => expect((await fetch(origin + path)).status).toBe(404),
-  );
+  it.each([
+    '/console/nothing.js',
+    '/console/assets/nothing.js',
+    '/console/..%2f..%2fpackage.json',
+    '/console/a/b',
+  ])('are no others: %s', async (path) => expect((await fetch(origin + path)).status).toBe(404));
 });

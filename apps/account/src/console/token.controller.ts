@@ -40,7 +40,11 @@ export class TokenController {
   }
 }
 
-function refused(reply: FastifyReply, status: number, message: string): { code: string; message: string } {
+function refused(
+  reply: FastifyReply,
+  status: number,
+  message: string,
+): { code: string; message: string } {
   void reply.code(status);
   return { code: String(status), message };
 }

@@ -55,9 +55,10 @@ describe('an app password', () => {
   it('tells on which day it was last used, with one write a day', async () => {
     const { secret, credential } = await make();
     const version = async () => {
-      const found = await world.owner.query('SELECT xmin::text FROM account.credentials WHERE id = $1', [
-        credential.id,
-      ]);
+      const found = await world.owner.query(
+        'SELECT xmin::text FROM account.credentials WHERE id = $1',
+        [credential.id],
+      );
       return found.rows as unknown[];
     };
     await appPasswords.check(hashOf(secret));
@@ -74,10 +75,14 @@ describe('an app password', () => {
       await make({ expiresAt: new Date(Date.now() + 3_600_000) }),
       await make(),
     ];
-    expect(await appPasswords.check(hashOf(expired.secret))).toMatchObject({ expiresAt: expect.any(String) });
+    expect(await appPasswords.check(hashOf(expired.secret))).toMatchObject({
+      expiresAt: expect.any(String),
+    });
     expect(await appPasswords.revoke(accountId, revoked.credential.id)).toBe(true);
     expect(await appPasswords.check(hashOf(revoked.secret))).toBeNull();
-    await world.owner.query(`UPDATE account.credentials SET expires_at = now() WHERE id = $1`, [expired.credential.id]);
+    await world.owner.query(`UPDATE account.credentials SET expires_at = now() WHERE id = $1`, [
+      expired.credential.id,
+    ]);
     expect(await appPasswords.check(hashOf(expired.secret))).toBeNull();
     await world.app.get(Accounts).disable(accountId);
     expect(await appPasswords.check(hashOf(disabled.secret))).toBeNull();

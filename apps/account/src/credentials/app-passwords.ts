@@ -55,11 +55,15 @@ export class AppPasswords {
    * @returns the app password and its secret, which cannot be shown again.
    * @throws Refusal `label`, `scopes`, `expiry`, `too_many`.
    */
-  async make(accountId: string, wanted: NewAppPassword): Promise<{ secret: string; credential: AppPassword }> {
+  async make(
+    accountId: string,
+    wanted: NewAppPassword,
+  ): Promise<{ secret: string; credential: AppPassword }> {
     const label = labelOf(wanted.label);
     if (label === '' || label !== wanted.label.trim()) throw new Refusal('label');
     const scopes = knownScopes.filter((scope) => wanted.scopes.includes(scope));
-    if (scopes.length === 0 || scopes.length < new Set(wanted.scopes).size) throw new Refusal('scopes');
+    if (scopes.length === 0 || scopes.length < new Set(wanted.scopes).size)
+      throw new Refusal('scopes');
     if (wanted.expiresAt && !(wanted.expiresAt.getTime() > Date.now())) throw new Refusal('expiry');
     return this.credentials.manager.transaction(async (manager) => {
       await lockFree(manager, accountId);
@@ -96,7 +100,8 @@ export class AppPasswords {
       'DELETE FROM account.credentials WHERE hash = $1 OR id = $2 RETURNING id',
       [hash === undefined ? null : Buffer.from(hash, 'base64url'), credentialId ?? null],
     );
-    if (gone.length > 0) await this.revocations.give(gone.map(({ id }) => ({ kind: 'credential', id })));
+    if (gone.length > 0)
+      await this.revocations.give(gone.map(({ id }) => ({ kind: 'credential', id })));
     return gone.length > 0;
   }
 
@@ -147,11 +152,16 @@ export async function used(manager: EntityManager, found: Checked): Promise<Cred
 /** Locks the account and checks its number of app passwords. @throws Refusal `too_many`. */
 export async function lockFree(manager: EntityManager, accountId: string): Promise<void> {
   await manager.query('SELECT 1 FROM account.accounts WHERE id = $1 FOR UPDATE', [accountId]);
-  if ((await manager.countBy(CredentialEntity, { accountId })) >= mostAppPasswords) throw new Refusal('too_many');
+  if ((await manager.countBy(CredentialEntity, { accountId })) >= mostAppPasswords)
+    throw new Refusal('too_many');
 }
 
 /** Inserts an app password within a transaction, without checking the limit. */
-export async function issue(manager: EntityManager, accountId: string, { label, scopes, expiresAt }: NewAppPassword) {
+export async function issue(
+  manager: EntityManager,
+  accountId: string,
+  { label, scopes, expiresAt }: NewAppPassword,
+) {
   const { secret, hash } = makeAppPassword();
   const id = randomUUID();
   await manager.insert(CredentialEntity, {
@@ -165,6 +175,13 @@ export async function issue(manager: EntityManager, accountId: string, { label, 
   return { secret, credential: shown(await manager.findOneByOrFail(CredentialEntity, { id })) };
 }
 
-function shown({ id, label, scopes, createdAt, lastUsedOn, expiresAt }: CredentialEntity): AppPassword {
+function shown({
+  id,
+  label,
+  scopes,
+  createdAt,
+  lastUsedOn,
+  expiresAt,
+}: CredentialEntity): AppPassword {
   return { id, label, scopes, createdAt, lastUsedOn, expiresAt };
 }

@@ -36,15 +36,23 @@ function asking(address = `10.1.${(network += 1)}.1`) {
   return {
     poll,
     login,
-    request: { pollHash: sha256(poll), loginHash: sha256(login), userAgent: 'AntennaPod/3', address, server },
+    request: {
+      pollHash: sha256(poll),
+      loginHash: sha256(login),
+      userAgent: 'AntennaPod/3',
+      address,
+      server,
+    },
   };
 }
 async function begun(address?: string) {
   const asked = asking(address);
   return { ...asked, urls: await flows.begin(asked.request) };
 }
-const hashOf = (answer: LoginAnswer | undefined) => appPasswordHash(answer?.appPassword ?? '') as string;
-const check = (answer: LoginAnswer | undefined) => world.app.get(AppPasswords).check(hashOf(answer));
+const hashOf = (answer: LoginAnswer | undefined) =>
+  appPasswordHash(answer?.appPassword ?? '') as string;
+const check = (answer: LoginAnswer | undefined) =>
+  world.app.get(AppPasswords).check(hashOf(answer));
 /** Backdates the responses of all flows. */
 const age = (interval: string) =>
   world.owner.query(
@@ -60,7 +68,10 @@ describe('a login flow', () => {
       endpoint: 'https://accounts.example/login/v2/poll',
     });
     expect(await flows.poll(poll)).toBeUndefined();
-    expect(await flows.find(login)).toMatchObject({ label: 'AntennaPod/3', createdAt: expect.any(Date) });
+    expect(await flows.find(login)).toMatchObject({
+      label: 'AntennaPod/3',
+      createdAt: expect.any(Date),
+    });
     expect(await flows.allow(login, accountId)).toBe(true);
     const answer = await flows.poll(poll);
     expect(answer).toMatchObject({ server: 'https://sync.example/gpodder', loginName: name });
@@ -68,7 +79,9 @@ describe('a login flow', () => {
       userId: accountId,
       scopes: expect.arrayContaining(['write:subscriptions']),
     });
-    expect(await world.app.get(AppPasswords).list(accountId)).toMatchObject([{ label: 'AntennaPod/3' }]);
+    expect(await world.app.get(AppPasswords).list(accountId)).toMatchObject([
+      { label: 'AntennaPod/3' },
+    ]);
   });
 
   it('keeps hashes of its tokens only', async () => {
@@ -104,22 +117,32 @@ describe('a login flow', () => {
     await flows.allow(login, accountId);
     const answers = await Promise.all(Array.from({ length: 20 }, () => flows.poll(poll)));
     const valid = (await Promise.all(answers.map(check))).filter(Boolean);
-    expect([valid.length, (await world.app.get(AppPasswords).list(accountId)).length]).toEqual([1, 1]);
+    expect([valid.length, (await world.app.get(AppPasswords).list(accountId)).length]).toEqual([
+      1, 1,
+    ]);
   });
 
   it('is allowed by one person, and by nobody after it was denied', async () => {
     const other = await world.app.get(Accounts).create({ name: `o-${randomUUID()}` });
     const { login } = await begun();
-    const allowed = await Promise.all([flows.allow(login, accountId), flows.allow(login, other.id)]);
+    const allowed = await Promise.all([
+      flows.allow(login, accountId),
+      flows.allow(login, other.id),
+    ]);
     expect(allowed.filter(Boolean)).toHaveLength(1);
     const denied = await begun();
     expect(await flows.deny(denied.login)).toBe(true);
-    expect([await flows.allow(denied.login, accountId), await flows.find(denied.login)]).toEqual([false, undefined]);
+    expect([await flows.allow(denied.login, accountId), await flows.find(denied.login)]).toEqual([
+      false,
+      undefined,
+    ]);
     expect(await flows.poll(denied.poll)).toBeUndefined();
   });
 
   it('has an answer only for an account that has a name and is not disabled', async () => {
-    const { id } = await world.app.get(Accounts).ofProvider('https://id.example', randomUUID(), randomUUID());
+    const { id } = await world.app
+      .get(Accounts)
+      .ofProvider('https://id.example', randomUUID(), randomUUID());
     const { poll, login } = await begun();
     expect(await outcomeOf(flows.allow(login, id))).toBe('name_needed');
     await flows.allow(login, accountId);
@@ -135,8 +158,12 @@ describe('a login flow', () => {
 
   it('is one of ten of a network at most, also when they come at the same time', async () => {
     const begin = async (address: string) => (await begun(address)).urls;
-    const outcomes = await Promise.all(Array.from({ length: 15 }, (_, n) => begin(`2001:db8:7:7::${n}`)));
-    const refused = outcomes.flatMap((outcome) => ('retryAfter' in outcome ? [outcome.retryAfter] : []));
+    const outcomes = await Promise.all(
+      Array.from({ length: 15 }, (_, n) => begin(`2001:db8:7:7::${n}`)),
+    );
+    const refused = outcomes.flatMap((outcome) =>
+      'retryAfter' in outcome ? [outcome.retryAfter] : [],
+    );
     expect(refused).toHaveLength(5);
     expect(Math.max(...refused)).toBeLessThanOrEqual(20 * 60);
     expect(await begin('2001:db8:7:8::1')).toHaveProperty('login');
@@ -157,23 +184,28 @@ describe('a login flow', () => {
   it('is over after 20 minutes, and swept away', async () => {
     const { poll, login } = await begun();
     await age('20 minutes');
-    expect([await flows.find(login), await flows.allow(login, accountId), await flows.poll(poll)]).toEqual([
-      undefined,
-      false,
-      undefined,
-    ]);
+    expect([
+      await flows.find(login),
+      await flows.allow(login, accountId),
+      await flows.poll(poll),
+    ]).toEqual([undefined, false, undefined]);
     await world.app.get(Sweep).sweep();
-    const { rows } = await world.owner.query('SELECT count(*)::int FROM account.logins WHERE expires_at <= now()');
+    const { rows } = await world.owner.query(
+      'SELECT count(*)::int FROM account.logins WHERE expires_at <= now()',
+    );
     expect(rows).toEqual([{ count: 0 }]);
   });
 
-  it.each(['', 'x', "'; --", 'ä'.repeat(64), 'x'.repeat(257)])('is not found by %j', async (text) => {
-    expect([await flows.find(text), await flows.deny(text), await flows.poll(text)]).toEqual([
-      undefined,
-      false,
-      undefined,
-    ]);
-  });
+  it.each(['', 'x', "'; --", 'ä'.repeat(64), 'x'.repeat(257)])(
+    'is not found by %j',
+    async (text) => {
+      expect([await flows.find(text), await flows.deny(text), await flows.poll(text)]).toEqual([
+        undefined,
+        false,
+        undefined,
+      ]);
+    },
+  );
 });
 
 describe('in a real account app', () => {
@@ -202,13 +234,20 @@ describe('in a real account app', () => {
     const allow = 'UPDATE account.logins SET account_id = $1 WHERE poll_hash = $2';
     await owner.query(allow, [accountId, Buffer.from(asked.request.pollHash, 'base64url')]);
     const first = await asForm(asked.poll);
-    expect([first.status, await first.json()]).toEqual([200, expect.objectContaining({ loginName: name })]);
+    expect([first.status, await first.json()]).toEqual([
+      200,
+      expect.objectContaining({ loginName: name }),
+    ]);
     const second = await poll(JSON.stringify({ token: asked.poll }), 'application/json');
     const hash = hashOf((await second.json()) as LoginAnswer);
-    expect(await client.call(checkCredential, { hash }, send)).toMatchObject({ credential: { userId: accountId } });
+    expect(await client.call(checkCredential, { hash }, send)).toMatchObject({
+      credential: { userId: accountId },
+    });
     expect(await client.call(revokeCredential, { hash }, send)).toEqual({ revoked: true });
     expect(await client.call(checkCredential, { hash }, send)).toEqual({ credential: null });
-    await expect(client.call(revokeCredential, {}, send)).rejects.toMatchObject({ code: 'invalid' });
+    await expect(client.call(revokeCredential, {}, send)).rejects.toMatchObject({
+      code: 'invalid',
+    });
   });
 
   it.each([

@@ -62,7 +62,9 @@ export class LoginFlows {
    */
   async begin(request: RequestOf<typeof beginLogin>): Promise<ReplyOf<typeof beginLogin>> {
     const { address, userAgent, server } = request;
-    const [pollHash, loginHash] = [request.pollHash, request.loginHash].map((hash) => Buffer.from(hash, 'base64url'));
+    const [pollHash, loginHash] = [request.pollHash, request.loginHash].map((hash) =>
+      Buffer.from(hash, 'base64url'),
+    );
     const retryAfter = await this.logins.manager.transaction(async (manager) => {
       await manager.query('SELECT pg_advisory_xact_lock($1)', [beginLock]);
       const [open] = await rowsOf<{ network: number; ends: number; all: number; known: boolean }>(
@@ -97,7 +99,11 @@ export class LoginFlows {
         `SELECT user_agent AS "userAgent", address, created_at AS "createdAt" FROM account.logins WHERE ${condition}`,
     );
     if (!found) return undefined;
-    return { label: labelFor(found.userAgent), address: found.address, createdAt: new Date(found.createdAt) };
+    return {
+      label: labelFor(found.userAgent),
+      address: found.address,
+      createdAt: new Date(found.createdAt),
+    };
   }
 
   /**
@@ -140,7 +146,10 @@ export class LoginFlows {
       const flow = await allowedFlow(manager, hash);
       if (!flow) return undefined;
       if (flow.credentialId) await manager.delete(CredentialEntity, { id: flow.credentialId });
-      const made = await issue(manager, flow.accountId, { label: labelFor(flow.userAgent), scopes });
+      const made = await issue(manager, flow.accountId, {
+        label: labelFor(flow.userAgent),
+        scopes,
+      });
       // Repeated polls keep the time of the first response, so they do not extend the flow.
       await manager.query(
         `UPDATE account.logins SET credential_id = $2, answered_at = coalesce(answered_at, now()),
@@ -151,11 +160,15 @@ export class LoginFlows {
     });
     if (!answer) return undefined;
     const { flow, secret } = answer;
-    if (flow.credentialId) await this.revocations.give([{ kind: 'credential', id: flow.credentialId }]);
+    if (flow.credentialId)
+      await this.revocations.give([{ kind: 'credential', id: flow.credentialId }]);
     return { server: flow.server, loginName: flow.name, appPassword: secret };
   }
 
-  private async waiting<Row>(loginToken: string, statement: (condition: string) => string): Promise<Row[]> {
+  private async waiting<Row>(
+    loginToken: string,
+    statement: (condition: string) => string,
+  ): Promise<Row[]> {
     const hash = hashOfToken(loginToken);
     if (!hash) return [];
     const condition = 'login_hash = $1 AND account_id IS NULL AND expires_at > now()';
@@ -172,7 +185,10 @@ interface AllowedFlow {
 }
 
 /** Returns an approved flow and locks it against other polls until the transaction ends. */
-async function allowedFlow(manager: EntityManager, pollHash: Buffer): Promise<AllowedFlow | undefined> {
+async function allowedFlow(
+  manager: EntityManager,
+  pollHash: Buffer,
+): Promise<AllowedFlow | undefined> {
   const [flow] = await rowsOf<AllowedFlow>(
     manager,
     `SELECT l.account_id AS "accountId", a.name, l.user_agent AS "userAgent", l.server, l.credential_id AS "credentialId"

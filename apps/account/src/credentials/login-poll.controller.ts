@@ -21,7 +21,10 @@ export class LoginPollController {
   @Post()
   @HttpCode(200)
   @Header('cache-control', 'no-store')
-  async poll(@Body() entered: unknown, @Res({ passthrough: true }) reply: FastifyReply): Promise<LoginAnswer | object> {
+  async poll(
+    @Body() entered: unknown,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<LoginAnswer | object> {
     const { data } = body.safeParse(entered);
     const answer = data && (await this.flows.poll(data.token));
     if (answer) return answer;

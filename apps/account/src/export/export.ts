@@ -2,7 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
-import { listDeletions, listEpisodes, type ListRequest, listSubscriptions, type ReplyOf } from '#contracts';
+import {
+  listDeletions,
+  listEpisodes,
+  type ListRequest,
+  listSubscriptions,
+  type ReplyOf,
+} from '#contracts';
 import { StreamClient } from '#transport';
 import { DataSource } from 'typeorm';
 import { AppPasswords } from '../credentials/app-passwords.js';
@@ -84,7 +90,10 @@ export class Export implements OnModuleDestroy {
       const first = await pieces.next();
       const options = { objectMode: false, highWaterMark: 65_536 };
       const document = Readable.from(following(first.value as string, pieces), options);
-      const timer = setTimeout(() => document.destroy(new Error('fetching it took too long')), longestMs);
+      const timer = setTimeout(
+        () => document.destroy(new Error('fetching it took too long')),
+        longestMs,
+      );
       document.once('close', () => {
         clearTimeout(timer);
         this.running.delete(accountId);
@@ -136,11 +145,8 @@ export class Export implements OnModuleDestroy {
         position,
         ...(total !== undefined && { total }),
       };
-      const page: ReplyOf<typeof listSubscriptions> | ReplyOf<typeof listEpisodes> = await this.client.call(
-        contract,
-        request,
-        { requestId: randomUUID() },
-      );
+      const page: ReplyOf<typeof listSubscriptions> | ReplyOf<typeof listEpisodes> =
+        await this.client.call(contract, request, { requestId: randomUUID() });
       if (page.unchanged) return;
       yield page.items.toString().slice(1, -1);
       if (!page.more || page.lastId === undefined) return;
@@ -151,7 +157,11 @@ export class Export implements OnModuleDestroy {
 
   private async *deletions(userId: string) {
     for (let after = 0, more = true; more;) {
-      const page = await this.client.call(listDeletions, { userId, after, perPage }, { requestId: randomUUID() });
+      const page = await this.client.call(
+        listDeletions,
+        { userId, after, perPage },
+        { requestId: randomUUID() },
+      );
       yield JSON.stringify(page.deletions).slice(1, -1);
       ({ more } = page);
       after = page.deletions.at(-1)?.deletion_id ?? after;
@@ -161,7 +171,9 @@ export class Export implements OnModuleDestroy {
 
 function inSnakeCase(item: object): Record<string, unknown> {
   const named = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-  return Object.fromEntries(Object.entries(item).map(([name, value]) => [named(name), value as unknown]));
+  return Object.fromEntries(
+    Object.entries(item).map(([name, value]) => [named(name), value as unknown]),
+  );
 }
 
 async function* following(first: string, others: AsyncIterable<string>): AsyncGenerator<string> {

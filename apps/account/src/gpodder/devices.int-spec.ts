@@ -20,11 +20,13 @@ beforeEach(async () => {
   userId = (await world.app.get(Accounts).create({ name: `ann-${randomUUID()}` })).id;
 });
 
-const list = async (of: string) => (await devices.list(of)).map(({ id, caption, type }) => ({ id, caption, type }));
+const list = async (of: string) =>
+  (await devices.list(of)).map(({ id, caption, type }) => ({ id, caption, type }));
 const version = async () => {
-  const { rows } = await world.owner.query('SELECT id, xmin::text FROM account.devices WHERE account_id = $1', [
-    userId,
-  ]);
+  const { rows } = await world.owner.query(
+    'SELECT id, xmin::text FROM account.devices WHERE account_id = $1',
+    [userId],
+  );
   return rows as unknown[];
 };
 const age = (id: string, by: string) =>
@@ -35,7 +37,10 @@ const age = (id: string, by: string) =>
 
 describe('devices', () => {
   it('are known once they are named, in the order of their ids, and of one user alone', async () => {
-    await devices.save(userId, [{ id: 'phone' }, { id: 'Laptop.1', caption: 'My laptop', type: 'laptop' }]);
+    await devices.save(userId, [
+      { id: 'phone' },
+      { id: 'Laptop.1', caption: 'My laptop', type: 'laptop' },
+    ]);
     expect(await list(userId)).toEqual([
       { id: 'Laptop.1', caption: 'My laptop', type: 'laptop' },
       { id: 'phone', caption: '', type: 'other' },
@@ -52,7 +57,11 @@ describe('devices', () => {
   });
 
   it('that are named twice in a message are as the later word says', async () => {
-    await devices.save(userId, [{ id: 'a', caption: 'one', type: 'mobile' }, { id: 'a', caption: 'two' }, { id: 'a' }]);
+    await devices.save(userId, [
+      { id: 'a', caption: 'one', type: 'mobile' },
+      { id: 'a', caption: 'two' },
+      { id: 'a' },
+    ]);
     expect(await list(userId)).toEqual([{ id: 'a', caption: 'two', type: 'mobile' }]);
   });
 
@@ -91,17 +100,26 @@ describe('devices', () => {
     const first = Array.from({ length: 100 }, (_, index) => ({ id: `d${index}`, caption: 'mine' }));
     await devices.save(userId, first);
     const change = { userId, remove: [], set: { a: 1 } };
-    for (const id of ['d7', 'd8']) await world.app.get(Settings).change({ ...change, scope: { of: 'device', id } });
+    for (const id of ['d7', 'd8'])
+      await world.app.get(Settings).change({ ...change, scope: { of: 'device', id } });
     await age('d7', '1 hour');
     await devices.save(userId, [{ id: 'new', caption: 'mine' }]);
     const ids = (await list(userId)).map(({ id }) => id);
     expect([ids.length, ids.includes('d7'), ids.includes('new')]).toEqual([100, false, true]);
-    const { rows } = await world.owner.query('SELECT subject FROM account.settings WHERE account_id = $1', [userId]);
+    const { rows } = await world.owner.query(
+      'SELECT subject FROM account.settings WHERE account_id = $1',
+      [userId],
+    );
     expect(rows).toEqual([{ subject: 'd8' }]);
   });
 
   it('that have neither a caption nor settings go before those that have, however long these are unused', async () => {
-    const change = { userId, scope: { of: 'device' as const, id: 'set' }, remove: [], set: { a: 1 } };
+    const change = {
+      userId,
+      scope: { of: 'device' as const, id: 'set' },
+      remove: [],
+      set: { a: 1 },
+    };
     await devices.save(userId, [{ id: 'described', caption: 'My phone' }, { id: 'set' }]);
     await world.app.get(Settings).change(change);
     for (const id of ['described', 'set']) await age(id, '300 days');
@@ -117,11 +135,16 @@ describe('devices', () => {
   });
 
   it('are not kept beside 100 that have a caption, until they have one, too', async () => {
-    const described = Array.from({ length: 100 }, (_, index) => ({ id: `d${index}`, caption: 'mine' }));
+    const described = Array.from({ length: 100 }, (_, index) => ({
+      id: `d${index}`,
+      caption: 'mine',
+    }));
     await devices.save(userId, described);
     await age('d7', '1 hour');
     await devices.save(userId, [{ id: 'new' }]);
-    expect((await list(userId)).map(({ id }) => id)).toEqual(described.map(({ id }) => id).toSorted());
+    expect((await list(userId)).map(({ id }) => id)).toEqual(
+      described.map(({ id }) => id).toSorted(),
+    );
     await devices.save(userId, [{ id: 'new', caption: 'My phone' }]);
     const ids = (await list(userId)).map(({ id }) => id);
     expect([ids.length, ids.includes('d7'), ids.includes('new')]).toEqual([100, false, true]);
@@ -139,8 +162,13 @@ describe('devices', () => {
 
   it('are forgotten with their settings, until they are named again', async () => {
     await devices.save(userId, [{ id: 'phone', caption: 'My phone' }, { id: 'tv' }]);
-    await world.app.get(Settings).change({ userId, scope: { of: 'device', id: 'phone' }, set: { a: 1 }, remove: [] });
-    expect([await devices.forget(userId, 'phone'), await devices.forget(userId, 'phone')]).toEqual([true, false]);
+    await world.app
+      .get(Settings)
+      .change({ userId, scope: { of: 'device', id: 'phone' }, set: { a: 1 }, remove: [] });
+    expect([await devices.forget(userId, 'phone'), await devices.forget(userId, 'phone')]).toEqual([
+      true,
+      false,
+    ]);
     expect(await list(userId)).toMatchObject([{ id: 'tv' }]);
     await devices.save(userId, [{ id: 'phone' }]);
     expect(await list(userId)).toMatchObject([{ id: 'phone', caption: '' }, { id: 'tv' }]);

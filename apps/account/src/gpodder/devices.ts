@@ -1,12 +1,20 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
-import { Failure, type ReplyOf, type RequestOf, type listDevices, type saveDevices } from '#contracts';
+import {
+  Failure,
+  type ReplyOf,
+  type RequestOf,
+  type listDevices,
+  type saveDevices,
+} from '#contracts';
 import { DataSource } from 'typeorm';
 import { rowsOf } from '../people/statement.rows.js';
 import { Writes } from './writes.js';
 
 /** Device with the time of its last use, precise to the day. */
-export type Device = ReplyOf<typeof listDevices>['devices'][number] & { readonly lastUsedAt: string };
+export type Device = ReplyOf<typeof listDevices>['devices'][number] & {
+  readonly lastUsedAt: string;
+};
 /** Fields of a device that a client sends. */
 export type SaidOfDevice = RequestOf<typeof saveDevices>['devices'][number];
 

@@ -49,7 +49,9 @@ export class GpodderController {
   }
 
   @Handle(changeSettings)
-  async changeSettings(request: RequestOf<typeof changeSettings>): Promise<ReplyOf<typeof changeSettings>> {
+  async changeSettings(
+    request: RequestOf<typeof changeSettings>,
+  ): Promise<ReplyOf<typeof changeSettings>> {
     return { settings: await this.settings.change(request) };
   }
 

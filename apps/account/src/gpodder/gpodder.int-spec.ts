@@ -36,13 +36,19 @@ describe('the account app answers by messages', () => {
       `INSERT INTO account.credentials (id, account_id, hash, label, scopes) VALUES ($1, $2, $3, 'x', '{read:subscriptions}')`,
       [credentialId, userId, Buffer.from(hash, 'base64url')],
     );
-    const check = (id: string) => client.call(checkSession, { sessionId: id, credentialId }, send());
+    const check = (id: string) =>
+      client.call(checkSession, { sessionId: id, credentialId }, send());
     const credential = { credentialId, userId, name, scopes: ['read:subscriptions'] };
     for (const id of [sessionId, sessionId, ended]) expect(await check(id)).toEqual({ credential });
     const request = send();
     for (let time = 0; time < 2; time++)
-      expect(await client.call(endSession, { sessionId: ended, credentialId }, request)).toEqual({});
-    expect([await check(ended), await check(sessionId)]).toEqual([{ credential: null }, { credential }]);
+      expect(await client.call(endSession, { sessionId: ended, credentialId }, request)).toEqual(
+        {},
+      );
+    expect([await check(ended), await check(sessionId)]).toEqual([
+      { credential: null },
+      { credential },
+    ]);
     await client.call(revokeCredential, { hash }, send());
     expect(await check(sessionId)).toEqual({ credential: null });
   });
@@ -52,7 +58,13 @@ describe('the account app answers by messages', () => {
     const change = (set: Record<string, null>) =>
       client.call(changeSettings, { userId, scope, set, remove: [] }, send());
     await expect(change({ a: null })).rejects.toThrow(new Failure('not_found'));
-    expect(await client.call(saveDevices, { userId, devices: [{ id: 'phone', type: 'mobile' }] }, send())).toEqual({});
+    expect(
+      await client.call(
+        saveDevices,
+        { userId, devices: [{ id: 'phone', type: 'mobile' }] },
+        send(),
+      ),
+    ).toEqual({});
     expect(await client.call(listDevices, { userId }, send())).toEqual({
       devices: [{ id: 'phone', caption: '', type: 'mobile' }],
     });
@@ -63,7 +75,9 @@ describe('the account app answers by messages', () => {
   });
 
   it('whose a name is, in any letter case', async () => {
-    expect(await client.call(findAccount, { name: name.toUpperCase() }, send())).toEqual({ userId });
+    expect(await client.call(findAccount, { name: name.toUpperCase() }, send())).toEqual({
+      userId,
+    });
     for (const unknown of [`${name}x`, '', "'; --", '\0'])
       expect(await client.call(findAccount, { name: unknown }, send())).toEqual({ userId: null });
   });

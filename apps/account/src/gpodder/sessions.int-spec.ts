@@ -25,7 +25,9 @@ beforeEach(async () => {
 
 const scopes = ['read:subscriptions', 'write:subscriptions'];
 async function appPassword(): Promise<string> {
-  const { credential } = await world.app.get(AppPasswords).make(accountId, { label: 'AntennaPod', scopes });
+  const { credential } = await world.app
+    .get(AppPasswords)
+    .make(accountId, { label: 'AntennaPod', scopes });
   return credential.id;
 }
 const check = (id: string, credential = credentialId) => sessions.check(id, credential);
@@ -61,14 +63,19 @@ describe('a session of the gpodder API', () => {
 
   it('counts as a use of its app password', async () => {
     await check(randomUUID());
-    expect(await world.app.get(AppPasswords).list(accountId)).toMatchObject([{ lastUsedOn: expect.any(String) }]);
+    expect(await world.app.get(AppPasswords).list(accountId)).toMatchObject([
+      { lastUsedOn: expect.any(String) },
+    ]);
   });
 
   it('writes its last use down once a day', async () => {
     const id = randomUUID();
     await check(id);
     const version = async () => {
-      const { rows } = await world.owner.query('SELECT xmin::text FROM account.gpodder_sessions WHERE id = $1', [id]);
+      const { rows } = await world.owner.query(
+        'SELECT xmin::text FROM account.gpodder_sessions WHERE id = $1',
+        [id],
+      );
       return rows as unknown[];
     };
     await age(id, '23 hours');
@@ -88,7 +95,11 @@ describe('a session of the gpodder API', () => {
     const [unused, used] = [randomUUID(), randomUUID()];
     await Promise.all([check(unused), check(used)]);
     await Promise.all([age(unused, '366 days'), age(used, '364 days')]);
-    expect([await check(unused), (await check(used))?.userId, await check(unused)]).toEqual([null, accountId, null]);
+    expect([await check(unused), (await check(used))?.userId, await check(unused)]).toEqual([
+      null,
+      accountId,
+      null,
+    ]);
   });
 
   it('ends for good, also where its cookie never came back before; whoever remembers it hears of it', async () => {

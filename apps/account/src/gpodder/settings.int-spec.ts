@@ -38,7 +38,10 @@ const kept = async () => {
 describe('settings', () => {
   it('are all of the scope after the change, which sets before it removes', async () => {
     expect(await change(account, { a: 1, b: null })).toEqual({ a: 1, b: null });
-    expect(await change(account, { c: [{ d: 0.1 }], a: 2 }, ['a', 'z'])).toEqual({ b: null, c: [{ d: 0.1 }] });
+    expect(await change(account, { c: [{ d: 0.1 }], a: 2 }, ['a', 'z'])).toEqual({
+      b: null,
+      c: [{ d: 0.1 }],
+    });
     expect(await read(account)).toEqual({ b: null, c: [{ d: 0.1 }] });
   });
 
@@ -56,13 +59,21 @@ describe('settings', () => {
     const others = { userId: randomUUID(), set: {}, remove: [] };
     expect(
       await Promise.all(
-        [account, { of: 'episode' as const, id }].map((scope) => settings.change({ ...others, scope })),
+        [account, { of: 'episode' as const, id }].map((scope) =>
+          settings.change({ ...others, scope }),
+        ),
       ),
     ).toEqual([{}, {}]);
   });
 
   it('come back as they were sent, whatever JSON they are', async () => {
-    const odd = { '': '', '\0': '\0\uD800', 'ä"': [[], {}, 1e300, -0.5, true, null], 2: 'two', constructor: 'x' };
+    const odd = {
+      '': '',
+      '\0': '\0\uD800',
+      'ä"': [[], {}, 1e300, -0.5, true, null],
+      2: 'two',
+      constructor: 'x',
+    };
     await change(account, odd);
     expect(await read(account)).toEqual(odd);
   });
@@ -100,7 +111,9 @@ describe('settings', () => {
   it('of a user have 4 MiB, however many changes come at the same time', async () => {
     const long = 'x'.repeat(settingLimits.scopeBytes - 100);
     const scopes = Array.from({ length: 80 }, () => ({ of: 'podcast' as const, id: randomUUID() }));
-    const outcomes = await Promise.all(scopes.map((scope) => outcomeOf(patiently(() => change(scope, { a: long })))));
+    const outcomes = await Promise.all(
+      scopes.map((scope) => outcomeOf(patiently(() => change(scope, { a: long })))),
+    );
     expect(new Set(outcomes)).toEqual(new Set(['none', 'invalid']));
     const { bytes, rows } = await kept();
     expect(bytes).toBeLessThanOrEqual(settingLimits.userBytes);

@@ -18,7 +18,10 @@ describe('a change of settings', () => {
   });
 
   it('takes names of an object’s own members for keys like others', () => {
-    expect(outcome({}, { constructor: 1, toString: null }, [])).toEqual({ constructor: 1, toString: null });
+    expect(outcome({}, { constructor: 1, toString: null }, [])).toEqual({
+      constructor: 1,
+      toString: null,
+    });
   });
 
   const text = (length: number) => 'x'.repeat(length);

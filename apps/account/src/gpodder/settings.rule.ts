@@ -12,9 +12,12 @@ export function changed(
   set: Values,
   remove: readonly string[],
 ): { settings: Values; text: string; bytes: number } {
-  if (Object.keys(set).some((key) => [...key].length > settingLimits.key)) throw new Failure('invalid');
+  if (Object.keys(set).some((key) => [...key].length > settingLimits.key))
+    throw new Failure('invalid');
   const removed = new Set(remove);
-  const settings = Object.fromEntries(Object.entries({ ...current, ...set }).filter(([key]) => !removed.has(key)));
+  const settings = Object.fromEntries(
+    Object.entries({ ...current, ...set }).filter(([key]) => !removed.has(key)),
+  );
   const keys = Object.keys(settings).length;
   const text = JSON.stringify(settings);
   const length = Buffer.byteLength(text);

@@ -62,7 +62,11 @@ const store = `
   ON CONFLICT (account_id, scope, subject) DO UPDATE SET settings = excluded.settings, bytes = excluded.bytes`;
 
 /** @param counted true to compute the total. @throws Failure `not_found` for a missing device. */
-async function standingOf(manager: EntityManager, key: string[], counted: boolean): Promise<Standing> {
+async function standingOf(
+  manager: EntityManager,
+  key: string[],
+  counted: boolean,
+): Promise<Standing> {
   const [standing] = await rowsOf<Standing>(
     manager,
     `SELECT $2 <> 'device' OR EXISTS (SELECT FROM account.devices WHERE account_id = $1 AND id = $3) AS there,

@@ -20,7 +20,10 @@ export class Writes {
    *
    * @throws Failure `unavailable` if it is queued for too long.
    */
-  async run<Result>(of: string, write: (manager: EntityManager) => Promise<Result>): Promise<Result> {
+  async run<Result>(
+    of: string,
+    write: (manager: EntityManager) => Promise<Result>,
+  ): Promise<Result> {
     return this.queue.run(of, countdown(defaultDeadlineMs), () => this.source.transaction(write));
   }
 
@@ -29,7 +32,10 @@ export class Writes {
    *
    * @throws Failure `unauthorized` if the account is disabled or erased.
    */
-  async ofAccount<Result>(accountId: string, write: (manager: EntityManager) => Promise<Result>): Promise<Result> {
+  async ofAccount<Result>(
+    accountId: string,
+    write: (manager: EntityManager) => Promise<Result>,
+  ): Promise<Result> {
     return this.run(accountId, async (manager) => {
       const held = await rowsOf(
         manager,

@@ -51,10 +51,16 @@ const errorOf = async (call: Promise<unknown>) => {
 describe('a browser', () => {
   it('signs in by code and PKCE from nothing but the URL of the API', async () => {
     const [signIn, accountId] = [app(), await world.account()];
-    expect([await signIn.isSignedIn(), await errorOf(signIn.token())]).toEqual([false, 'unauthorized']);
+    expect([await signIn.isSignedIn(), await errorOf(signIn.token())]).toEqual([
+      false,
+      'unauthorized',
+    ]);
     await allow(signIn, accountId);
     const claims = decodeJwt(await signIn.token());
-    expect([claims.sub, claims['scope']]).toEqual([accountId, 'read:subscriptions write:subscriptions']);
+    expect([claims.sub, claims['scope']]).toEqual([
+      accountId,
+      'read:subscriptions write:subscriptions',
+    ]);
   });
 
   it('that comes back with another state, or a second time, is refused and stays signed out', async () => {
@@ -74,7 +80,9 @@ describe('a browser', () => {
     const signIn = app();
     const browser = world.browser(await world.account());
     const page = await browser.ask(new URL(await signIn.begin(redirectUri)));
-    expect(await errorOf(signIn.finish((await browser.decide(page, 'deny')).href))).toBe('access_denied');
+    expect(await errorOf(signIn.finish((await browser.decide(page, 'deny')).href))).toBe(
+      'access_denied',
+    );
   });
 
   it('of this machine signs a program in that listens for it', async () => {
@@ -89,7 +97,10 @@ it('a device signs in by the code that it shows', async () => {
   // Devices poll every five seconds. Here the user allows the app before the first poll.
   const atOnce: typeof fetch = async (...args) => {
     const answer = await fetch(...args);
-    return new Response((await answer.text()).replace('"device_code"', '"interval":0.1,"device_code"'), answer);
+    return new Response(
+      (await answer.text()).replace('"device_code"', '"interval":0.1,"device_code"'),
+      answer,
+    );
   };
   const [signIn, accountId] = [app({ fetch: atOnce }), await world.account()];
   await signIn.device(
@@ -102,7 +113,10 @@ it('a device signs in by the code that it shows', async () => {
 it('an app that the server forgot registers again', async () => {
   const [signIn, accountId] = [app(), await world.account()];
   const clientOf = (url: string) => new URL(url).searchParams.get('client_id') ?? '';
-  const [first, second] = [clientOf(await signIn.begin(redirectUri)), clientOf(await signIn.begin(redirectUri))];
+  const [first, second] = [
+    clientOf(await signIn.begin(redirectUri)),
+    clientOf(await signIn.begin(redirectUri)),
+  ];
   expect(first).toBe(second);
   await world.owner.query('DELETE FROM account.clients WHERE id = $1', [first]);
   expect(clientOf(await signIn.begin(redirectUri))).not.toBe(first);
@@ -114,13 +128,17 @@ describe('a token', () => {
     const path = join(folder, 'tokens.json');
     let now = Date.now();
     // Separate clients stand for processes: they only share the file.
-    const processes = Array.from({ length: 3 }, () => app({ store: fileStore(path), clock: () => now }));
+    const processes = Array.from({ length: 3 }, () =>
+      app({ store: fileStore(path), clock: () => now }),
+    );
     const [first] = processes as [SignIn];
     await allow(first, await world.account());
     const before = await first.token();
     for (let turn = 0; turn < 3; turn++) {
       now += 600_000;
-      const tokens = await Promise.all([...processes, ...processes].map((signIn) => signIn.token()));
+      const tokens = await Promise.all(
+        [...processes, ...processes].map((signIn) => signIn.token()),
+      );
       expect(new Set(tokens).size).toBe(1);
       expect(tokens[0]).not.toBe(before);
     }

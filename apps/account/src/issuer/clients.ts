@@ -85,7 +85,10 @@ export class Clients implements Adapter {
 
   async namesOf(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
     const known = await this.clients.findBy(ids.map((id) => ({ id })));
-    const all = [...firstParty, ...known.map(({ payload }) => payload as unknown as ClientMetadata)];
+    const all = [
+      ...firstParty,
+      ...known.map(({ payload }) => payload as unknown as ClientMetadata),
+    ];
     return new Map(all.map((client) => [client.client_id, client.client_name ?? client.client_id]));
   }
 

@@ -42,7 +42,14 @@ export class Devices {
     if (!waiting) return undefined;
     const { params, row } = waiting;
     const shown = await this.approvals.describe(params);
-    return shown && { ...shown, id: plain(userCode), startedAt: row.createdAt, address: row.address ?? '' };
+    return (
+      shown && {
+        ...shown,
+        id: plain(userCode),
+        startedAt: row.createdAt,
+        address: row.address ?? '',
+      }
+    );
   }
 
   /** Allows the request of a code. @returns false if no request is pending. */
@@ -59,10 +66,15 @@ export class Devices {
 
   /** Denies the request, like {@link allow}. */
   deny(userCode: string): Promise<boolean> {
-    return this.decide(userCode, { error: 'access_denied', errorDescription: 'the person said no' });
+    return this.decide(userCode, {
+      error: 'access_denied',
+      errorDescription: 'the person said no',
+    });
   }
 
-  private async waiting(userCode: string): Promise<{ row: OidcEntity; params: RequestParams } | undefined> {
+  private async waiting(
+    userCode: string,
+  ): Promise<{ row: OidcEntity; params: RequestParams } | undefined> {
     const row = await this.rows.findOneBy({
       model: 'DeviceCode',
       userCode: hashOf(plain(userCode)),
@@ -79,7 +91,12 @@ export class Devices {
        WHERE model = 'DeviceCode' AND user_code = $1 AND expires_at > now()
          AND account_id IS NULL AND NOT payload ? 'error'
        RETURNING id`,
-      [hashOf(plain(userCode)), JSON.stringify(result), result.accountId ?? null, result.grantId ?? null],
+      [
+        hashOf(plain(userCode)),
+        JSON.stringify(result),
+        result.accountId ?? null,
+        result.grantId ?? null,
+      ],
     );
     return decided.length > 0;
   }

@@ -76,7 +76,10 @@ export class Grants {
     // This deletion waits for writers of the grant. The last statement sees their rows.
     await this.rows.delete({ model: 'Grant', grantId });
     await this.revocations.revoke([{ kind: 'grant', id: grantId }]).catch((error: unknown) => {
-      this.log.warn({ err: error }, 'an app was signed out, and its access token lives on: Redis is away');
+      this.log.warn(
+        { err: error },
+        'an app was signed out, and its access token lives on: Redis is away',
+      );
     });
     // These rows are useless without their grant. If this statement fails, the sweep deletes them.
     await this.rows.delete({ grantId });

@@ -28,7 +28,10 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-const deviceGrant = { grant_types: ['urn:ietf:params:oauth:grant-type:device_code'], redirect_uris: [] };
+const deviceGrant = {
+  grant_types: ['urn:ietf:params:oauth:grant-type:device_code'],
+  redirect_uris: [],
+};
 
 /** Sends an authorization request with changed parameters. */
 async function tampered(change: (parameters: URLSearchParams) => void): Promise<Response> {
@@ -37,8 +40,17 @@ async function tampered(change: (parameters: URLSearchParams) => void): Promise<
   return world.browser().go(url);
 }
 
-function post(path: string, form: Record<string, string> | [string, string][], headers: Record<string, string> = {}) {
-  return fetch(`${world.url}${path}`, { method: 'POST', body: new URLSearchParams(form), headers, redirect: 'manual' });
+function post(
+  path: string,
+  form: Record<string, string> | [string, string][],
+  headers: Record<string, string> = {},
+) {
+  return fetch(`${world.url}${path}`, {
+    method: 'POST',
+    body: new URLSearchParams(form),
+    headers,
+    redirect: 'manual',
+  });
 }
 
 async function errorIn(answer: Response): Promise<[number, string]> {
@@ -66,37 +78,75 @@ describe('GET /auth never sends anybody to where the app did not register', () =
   });
 
   it('two at once: the app is told at the only place that it registered', async () => {
-    const answer = await tampered((parameters) => parameters.append('redirect_uri', 'https://evil.example'));
-    expect(answer.headers.get('location')).toMatch(/^com\.example\.app:\/callback\?error=invalid_request&/);
+    const answer = await tampered((parameters) =>
+      parameters.append('redirect_uri', 'https://evil.example'),
+    );
+    expect(answer.headers.get('location')).toMatch(
+      /^com\.example\.app:\/callback\?error=invalid_request&/,
+    );
   });
 });
 
 describe('GET /auth refuses', () => {
   const refused: [string, (parameters: URLSearchParams) => void, string][] = [
-    ['a request without PKCE', (parameters) => parameters.delete('code_challenge'), 'invalid_request'],
-    ['PKCE in plain', (parameters) => parameters.set('code_challenge_method', 'plain'), 'invalid_request'],
-    ['PKCE without a method', (parameters) => parameters.delete('code_challenge_method'), 'invalid_request'],
-    ['the implicit flow', (parameters) => parameters.set('response_type', 'token'), 'unsupported_response_type'],
-    ['the hybrid flow', (parameters) => parameters.set('response_type', 'code id_token'), 'unsupported_response_type'],
+    [
+      'a request without PKCE',
+      (parameters) => parameters.delete('code_challenge'),
+      'invalid_request',
+    ],
+    [
+      'PKCE in plain',
+      (parameters) => parameters.set('code_challenge_method', 'plain'),
+      'invalid_request',
+    ],
+    [
+      'PKCE without a method',
+      (parameters) => parameters.delete('code_challenge_method'),
+      'invalid_request',
+    ],
+    [
+      'the implicit flow',
+      (parameters) => parameters.set('response_type', 'token'),
+      'unsupported_response_type',
+    ],
+    [
+      'the hybrid flow',
+      (parameters) => parameters.set('response_type', 'code id_token'),
+      'unsupported_response_type',
+    ],
     [
       'an answer by a form of ours',
       (parameters) => parameters.set('response_mode', 'form_post'),
       'unsupported_response_mode|unauthorized_client|invalid_request',
     ],
-    ['an API that is not ours', (parameters) => parameters.set('resource', 'https://evil.example'), 'invalid_target'],
-    ['a request in a token', (parameters) => parameters.set('request', 'e30.e30.'), 'request_not_supported'],
+    [
+      'an API that is not ours',
+      (parameters) => parameters.set('resource', 'https://evil.example'),
+      'invalid_target',
+    ],
+    [
+      'a request in a token',
+      (parameters) => parameters.set('request', 'e30.e30.'),
+      'request_not_supported',
+    ],
     [
       'a request elsewhere',
       (parameters) => parameters.set('request_uri', 'https://evil.example/r'),
       'request_uri_not_supported',
     ],
-    ['a prompt that contradicts itself', (parameters) => parameters.set('prompt', 'none login'), 'invalid_request'],
+    [
+      'a prompt that contradicts itself',
+      (parameters) => parameters.set('prompt', 'none login'),
+      'invalid_request',
+    ],
   ];
   it.each(refused)('%s', async (_name, change, error) => {
     const answer = await tampered(change);
     const target = new URL(answer.headers.get('location') ?? world.url);
     const text = target.href.startsWith(redirectUri)
-      ? (target.searchParams.get('error') ?? new URLSearchParams(target.hash.slice(1)).get('error') ?? '')
+      ? (target.searchParams.get('error') ??
+        new URLSearchParams(target.hash.slice(1)).get('error') ??
+        '')
       : await answer.text();
     expect(text).toMatch(new RegExp(error));
     expect(target.href).not.toContain('/interaction/');
@@ -109,7 +159,9 @@ describe('GET /auth refuses', () => {
   });
 
   it('what is written into a page as if it were markup', async () => {
-    const answer = await tampered((parameters) => parameters.set('client_id', '<script>alert(1)</script>'));
+    const answer = await tampered((parameters) =>
+      parameters.set('client_id', '<script>alert(1)</script>'),
+    );
     expect(await answer.text()).not.toContain('<script>');
   });
 });
@@ -124,7 +176,9 @@ describe('POST /token refuses', () => {
   it('a code of another app', async () => {
     const { answer, checks } = await allowedApp(world, { app });
     const other = await registeredApp(world);
-    expect(await errorOf(client.authorizationCodeGrant(other, answer, checks))).toBe('invalid_grant');
+    expect(await errorOf(client.authorizationCodeGrant(other, answer, checks))).toBe(
+      'invalid_grant',
+    );
   });
 
   it('a code with another redirect URI than it was made for', async () => {
@@ -142,12 +196,22 @@ describe('POST /token refuses', () => {
   it('a code without its verifier', async () => {
     const { answer } = await allowedApp(world, { app });
     const code = answer.searchParams.get('code') ?? '';
-    const form = { grant_type: 'authorization_code', client_id: clientId, code, redirect_uri: redirectUri };
+    const form = {
+      grant_type: 'authorization_code',
+      client_id: clientId,
+      code,
+      redirect_uri: redirectUri,
+    };
     expect(await errorIn(await post('/token', form))).toEqual([400, 'invalid_grant']);
   });
 
   const others: [string, Record<string, string>, number, string][] = [
-    ['passwords', { grant_type: 'password', username: 'a', password: 'b' }, 400, 'unsupported_grant_type'],
+    [
+      'passwords',
+      { grant_type: 'password', username: 'a', password: 'b' },
+      400,
+      'unsupported_grant_type',
+    ],
     ['apps by themselves', { grant_type: 'client_credentials' }, 400, 'unsupported_grant_type'],
     ['no grant at all', {}, 400, 'invalid_request'],
     [
@@ -164,7 +228,10 @@ describe('POST /token refuses', () => {
     ],
   ];
   it.each(others)('%s', async (_name, form, status, error) => {
-    expect(await errorIn(await post('/token', { client_id: clientId, ...form }))).toEqual([status, error]);
+    expect(await errorIn(await post('/token', { client_id: clientId, ...form }))).toEqual([
+      status,
+      error,
+    ]);
   });
 
   it('an app that proves itself by a token of its own making', async () => {
@@ -183,17 +250,23 @@ describe('POST /token refuses', () => {
 
   it('a refresh token that asks for more than it was given', async () => {
     const { app: other, refreshToken } = await signIn(world);
-    expect(await errorOf(client.refreshTokenGrant(other, refreshToken, { resource: 'https://other.example' }))).toBe(
-      'invalid_target',
-    );
-    expect(await errorOf(client.refreshTokenGrant(other, refreshToken, { scope: `${wholeScope} admin` }))).toBe(
-      'invalid_scope',
-    );
+    expect(
+      await errorOf(
+        client.refreshTokenGrant(other, refreshToken, { resource: 'https://other.example' }),
+      ),
+    ).toBe('invalid_target');
+    expect(
+      await errorOf(
+        client.refreshTokenGrant(other, refreshToken, { scope: `${wholeScope} admin` }),
+      ),
+    ).toBe('invalid_scope');
     await client.refreshTokenGrant(other, refreshToken);
   });
 
   it('bodies that are too large, are no form, or say a thing twice', async () => {
-    expect((await post('/token', { client_id: clientId, grant_type: 'x'.repeat(100_000) })).status).toBe(400);
+    expect(
+      (await post('/token', { client_id: clientId, grant_type: 'x'.repeat(100_000) })).status,
+    ).toBe(400);
     const json = { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } };
     expect((await fetch(`${world.url}/token`, json)).status).toBe(400);
     const twice: [string, string][] = [
@@ -222,11 +295,27 @@ describe('POST /reg', () => {
     });
 
   const wrong: [string, unknown, string][] = [
-    ['a redirect by http to another machine', { redirect_uris: ['http://evil.example/'] }, 'invalid_redirect_uri'],
-    ['a private scheme without a dot', { redirect_uris: ['myapp:/callback'] }, 'invalid_redirect_uri'],
+    [
+      'a redirect by http to another machine',
+      { redirect_uris: ['http://evil.example/'] },
+      'invalid_redirect_uri',
+    ],
+    [
+      'a private scheme without a dot',
+      { redirect_uris: ['myapp:/callback'] },
+      'invalid_redirect_uri',
+    ],
     ['a script as a redirect', { redirect_uris: ['javascript:alert(1)'] }, 'invalid_redirect_uri'],
-    ['a redirect with a fragment', { redirect_uris: ['https://app.example/#a'] }, 'invalid_redirect_uri'],
-    ['a redirect with a password', { redirect_uris: ['https://a:b@app.example/'] }, 'invalid_redirect_uri'],
+    [
+      'a redirect with a fragment',
+      { redirect_uris: ['https://app.example/#a'] },
+      'invalid_redirect_uri',
+    ],
+    [
+      'a redirect with a password',
+      { redirect_uris: ['https://a:b@app.example/'] },
+      'invalid_redirect_uri',
+    ],
     [
       'six redirects',
       { redirect_uris: Array.from({ length: 6 }, (_, i) => `https://app.example/${i}`) },
@@ -238,7 +327,11 @@ describe('POST /reg', () => {
       { redirect_uris: [redirectUri], token_endpoint_auth_method: 'client_secret_basic' },
       'invalid_client_metadata',
     ],
-    ['the implicit grant', { redirect_uris: [redirectUri], grant_types: ['implicit'] }, 'invalid_client_metadata'],
+    [
+      'the implicit grant',
+      { redirect_uris: [redirectUri], grant_types: ['implicit'] },
+      'invalid_client_metadata',
+    ],
     ['what is no JSON', '{', 'invalid_client_metadata'],
     ['a list', [], 'invalid_client_metadata'],
     [
@@ -264,7 +357,13 @@ describe('POST /reg', () => {
     });
     expect(answer.status).toBe(201);
     const kept = (await answer.json()) as Record<string, unknown>;
-    for (const name of ['logo_uri', 'client_uri', 'jwks_uri', 'sector_identifier_uri', 'client_secret'])
+    for (const name of [
+      'logo_uri',
+      'client_uri',
+      'jwks_uri',
+      'sector_identifier_uri',
+      'client_secret',
+    ])
       expect(kept[name]).toBeUndefined();
     expect(kept['client_id']).not.toBe('podcast-sync-cli');
     expect(kept['client_name']).toBe('A ppa');
@@ -283,8 +382,18 @@ describe('POST /device/auth refuses', () => {
   const wrong: [string, Record<string, string>, number, string][] = [
     ['an app that is not known', { client_id: 'unknown' }, 401, 'invalid_client'],
     ['no app', {}, 400, 'invalid_request'],
-    ['an API that is not ours', { client_id: 'device', resource: 'https://evil.example' }, 400, 'invalid_target'],
-    ['a form that is too large', { client_id: 'device', scope: 'x'.repeat(100_000) }, 400, 'invalid_request'],
+    [
+      'an API that is not ours',
+      { client_id: 'device', resource: 'https://evil.example' },
+      400,
+      'invalid_target',
+    ],
+    [
+      'a form that is too large',
+      { client_id: 'device', scope: 'x'.repeat(100_000) },
+      400,
+      'invalid_request',
+    ],
   ];
   it.each(wrong)('%s', async (_name, form, status, error) => {
     const known = form['client_id'] === 'device' ? { ...form, client_id: deviceId } : form;
@@ -292,7 +401,10 @@ describe('POST /device/auth refuses', () => {
   });
 
   it('an app that has not registered for it', async () => {
-    expect(await errorIn(await post('/device/auth', { client_id: clientId }))).toEqual([400, 'invalid_request']);
+    expect(await errorIn(await post('/device/auth', { client_id: clientId }))).toEqual([
+      400,
+      'invalid_request',
+    ]);
   });
 
   it('scopes that there are not, which are granted to nobody', async () => {
@@ -332,8 +444,14 @@ describe('POST /token/revocation', () => {
 
   it('refuses an app that is not known, and a request without a token', async () => {
     const unknown = { client_id: 'unknown', token: 'x' };
-    expect(await errorIn(await post('/token/revocation', unknown))).toEqual([401, 'invalid_client']);
-    expect(await errorIn(await post('/token/revocation', { client_id: clientId }))).toEqual([400, 'invalid_request']);
+    expect(await errorIn(await post('/token/revocation', unknown))).toEqual([
+      401,
+      'invalid_client',
+    ]);
+    expect(await errorIn(await post('/token/revocation', { client_id: clientId }))).toEqual([
+      400,
+      'invalid_request',
+    ]);
   });
 });
 
@@ -364,7 +482,9 @@ describe('GET /auth/:uid, where a browser goes on', () => {
     'answers %s as what it is: nothing that waits',
     async (path) => {
       const answer = await fetch(world.url + path, { redirect: 'manual' });
-      expect([answer.status >= 400 && answer.status < 500, answer.headers.get('location')]).toEqual([true, null]);
+      expect([answer.status >= 400 && answer.status < 500, answer.headers.get('location')]).toEqual(
+        [true, null],
+      );
     },
   );
 });
@@ -372,8 +492,14 @@ describe('GET /auth/:uid, where a browser goes on', () => {
 it.each(['/jwks', '/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'])(
   '%s is the same for everybody, has nothing secret, and can only be read',
   async (path) => {
-    const plain = (await (await fetch(world.url + path)).json()) as { keys?: Record<string, unknown>[] };
-    const headers = { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'gopher', host: 'evil.example' };
+    const plain = (await (await fetch(world.url + path)).json()) as {
+      keys?: Record<string, unknown>[];
+    };
+    const headers = {
+      'x-forwarded-host': 'evil.example',
+      'x-forwarded-proto': 'gopher',
+      host: 'evil.example',
+    };
     const odd = await fetch(`${world.url}${path}?${'a=b&'.repeat(500)}`, { headers });
     expect(await odd.json()).toEqual(plain);
     for (const key of plain.keys ?? []) expect(key).not.toHaveProperty('d');
@@ -388,8 +514,14 @@ describe('control characters are refused, wherever they are', () => {
     ['in an id of a client', () => fetch(`${world.url}/auth?client_id=%00`)],
     ['in a state', () => tampered((parameters) => parameters.set('state', 'a\0b'))],
     ['in a name', () => tampered((parameters) => parameters.set('a\0b', 'c'))],
-    ['in a form', () => post('/token', { grant_type: 'refresh_token', refresh_token: 'x', client_id: 'a\0' })],
-    ['in a form of a device', () => post('/device/auth', { client_id: clientId, scope: 'openid\0' })],
+    [
+      'in a form',
+      () => post('/token', { grant_type: 'refresh_token', refresh_token: 'x', client_id: 'a\0' }),
+    ],
+    [
+      'in a form of a device',
+      () => post('/device/auth', { client_id: clientId, scope: 'openid\0' }),
+    ],
     [
       'in JSON',
       () =>
@@ -415,7 +547,9 @@ it.each([
   const headers = { origin: 'https://web.example', 'access-control-request-method': method };
   const preflight = await fetch(world.url + path, { method: 'OPTIONS', headers });
   expect(preflight.status).toBe(204);
-  expect(preflight.headers.get('access-control-allow-origin')).toMatch(/^(\*|https:\/\/web\.example)$/);
+  expect(preflight.headers.get('access-control-allow-origin')).toMatch(
+    /^(\*|https:\/\/web\.example)$/,
+  );
 });
 
 it('what is turned off is not there', async () => {

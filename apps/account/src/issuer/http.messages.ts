@@ -10,12 +10,17 @@ export function allowAnyOrigin(response: ServerResponse): void {
 }
 
 export function sendJson(response: ServerResponse, status: number, body: unknown): void {
-  const headers = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' };
+  const headers = {
+    'content-type': 'application/json; charset=utf-8',
+    'cache-control': 'no-store',
+  };
   response.writeHead(status, headers).end(JSON.stringify(body));
 }
 
 export function sendPage(response: ServerResponse, status: number, page: string): void {
-  response.writeHead(status, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' }).end(page);
+  response
+    .writeHead(status, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' })
+    .end(page);
 }
 
 /** Reads a body as text; undefined if it exceeds `limit` bytes or the connection fails. */

@@ -53,7 +53,11 @@ export class Interactions {
   }
 
   /** Allows the request. @returns the redirect URL; undefined if no request is pending. */
-  async allow(request: IncomingMessage, response: ServerResponse, by: Approver): Promise<string | undefined> {
+  async allow(
+    request: IncomingMessage,
+    response: ServerResponse,
+    by: Approver,
+  ): Promise<string | undefined> {
     const interaction = await this.interaction(request, response);
     const granted = interaction && (await this.approvals.grant(interaction.params, by));
     if (!granted) return undefined;
@@ -66,7 +70,10 @@ export class Interactions {
 
   /** Denies the request, like {@link allow}. */
   deny(request: IncomingMessage, response: ServerResponse): Promise<string | undefined> {
-    return this.finish(request, response, { error: 'access_denied', error_description: 'the person said no' });
+    return this.finish(request, response, {
+      error: 'access_denied',
+      error_description: 'the person said no',
+    });
   }
 
   private interaction(request: IncomingMessage, response: ServerResponse) {

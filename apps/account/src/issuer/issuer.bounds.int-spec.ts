@@ -12,7 +12,10 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-const deviceGrant = { grant_types: ['urn:ietf:params:oauth:grant-type:device_code'], redirect_uris: [] };
+const deviceGrant = {
+  grant_types: ['urn:ietf:params:oauth:grant-type:device_code'],
+  redirect_uris: [],
+};
 
 describe('requests of one address beyond the limit', () => {
   let limited: IssuerWorld;
@@ -24,8 +27,16 @@ describe('requests of one address beyond the limit', () => {
 
   // Requests alternate between two replicas, which share their counts.
   const kinds: [string, number, string[]][] = [
-    ['for tokens and to revoke them', 60, ['POST /token', 'POST /token/revocation', 'POST /token', 'POST /token']],
-    ['to be let in, by browser or device', 60, ['GET /auth', 'POST /device/auth', 'GET /auth', 'POST /device/auth']],
+    [
+      'for tokens and to revoke them',
+      60,
+      ['POST /token', 'POST /token/revocation', 'POST /token', 'POST /token'],
+    ],
+    [
+      'to be let in, by browser or device',
+      60,
+      ['GET /auth', 'POST /device/auth', 'GET /auth', 'POST /device/auth'],
+    ],
     ['to register', 3_600, ['POST /reg', 'POST /reg', 'POST /reg', 'POST /reg']],
   ];
   it.each(kinds)('%s: 429 with the time to wait', async (_, seconds, requests) => {
@@ -44,11 +55,20 @@ describe('requests of one address beyond the limit', () => {
 it('of thirty requests of an address that come at the same time ten wait, and those of another one all', async () => {
   await world.owner.query('DELETE FROM account.oidc; DELETE FROM account.clients');
   const app = await registeredApp(world, deviceGrant);
-  const body = new URLSearchParams({ client_id: app.clientMetadata().client_id, scope: 'read:subscriptions' });
-  const addresses = Array.from({ length: 40 }, (_, place) => (place % 4 === 0 ? '192.0.2.8' : '192.0.2.7'));
+  const body = new URLSearchParams({
+    client_id: app.clientMetadata().client_id,
+    scope: 'read:subscriptions',
+  });
+  const addresses = Array.from({ length: 40 }, (_, place) =>
+    place % 4 === 0 ? '192.0.2.8' : '192.0.2.7',
+  );
   const answers = await Promise.all(
     addresses.map((address) =>
-      fetch(`${world.url}/device/auth`, { method: 'POST', body, headers: { [fromAddress]: address } }),
+      fetch(`${world.url}/device/auth`, {
+        method: 'POST',
+        body,
+        headers: { [fromAddress]: address },
+      }),
     ),
   );
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
@@ -68,21 +88,36 @@ describe('addresses of one IPv6 /64 count as one', () => {
   it('of requests that wait for a person: an 11th takes the place of the oldest one', async () => {
     await world.owner.query('DELETE FROM account.oidc; DELETE FROM account.clients');
     const app = await registeredApp(world, deviceGrant);
-    const body = new URLSearchParams({ client_id: app.clientMetadata().client_id, scope: 'read:subscriptions' });
-    for (const place of places) await fetch(`${world.url}/device/auth`, { method: 'POST', body, headers: from(place) });
+    const body = new URLSearchParams({
+      client_id: app.clientMetadata().client_id,
+      scope: 'read:subscriptions',
+    });
+    for (const place of places)
+      await fetch(`${world.url}/device/auth`, { method: 'POST', body, headers: from(place) });
     const { rows } = await world.owner.query<{ address: string }>(
       'SELECT address FROM account.oidc ORDER BY created_at',
     );
-    expect(rows.map(({ address }) => address)).toEqual(places.slice(1).map((place) => from(place)[fromAddress]));
+    expect(rows.map(({ address }) => address)).toEqual(
+      places.slice(1).map((place) => from(place)[fromAddress]),
+    );
   });
 
   it('of registrations', async () => {
     const answers: number[] = [];
     const json = { 'content-type': 'application/json' };
-    const body = JSON.stringify({ redirect_uris: ['com.example.app:/callback'], token_endpoint_auth_method: 'none' });
+    const body = JSON.stringify({
+      redirect_uris: ['com.example.app:/callback'],
+      token_endpoint_auth_method: 'none',
+    });
     for (const place of places)
       answers.push(
-        (await fetch(`${world.url}/reg`, { method: 'POST', body, headers: { ...json, ...from(place) } })).status,
+        (
+          await fetch(`${world.url}/reg`, {
+            method: 'POST',
+            body,
+            headers: { ...json, ...from(place) },
+          })
+        ).status,
       );
     expect(answers).toEqual(places.map((place) => (place < 10 ? 201 : 503)));
   });
@@ -93,7 +128,8 @@ it('a request that was decided counts no more, and makes no other one go', async
   const app = await registeredApp(world);
   const first = world.browser(await world.account());
   const page = await first.go((await authorization(app)).url);
-  for (let count = 0; count < 9; count += 1) await world.browser().go((await authorization(app)).url);
+  for (let count = 0; count < 9; count += 1)
+    await world.browser().go((await authorization(app)).url);
   await first.go(new URL(page.headers.get('location') ?? '', world.url), { method: 'POST' });
   const { rows } = await world.owner.query(
     `SELECT count(*)::integer AS kept, count(network)::integer AS waiting FROM account.oidc WHERE model = 'Interaction'`,
@@ -142,12 +178,17 @@ describe('what has expired', () => {
 
   it('apps that nobody allowed anything go after a day, the others stay', async () => {
     await world.owner.query('DELETE FROM account.clients');
-    const [, used, young] = [await registeredApp(world), await registeredApp(world), await registeredApp(world)];
+    const [, used, young] = [
+      await registeredApp(world),
+      await registeredApp(world),
+      await registeredApp(world),
+    ];
     const id = (app: client.Configuration) => app.clientMetadata().client_id;
     await world.owner.query('UPDATE account.clients SET used_at = now() WHERE id = $1', [id(used)]);
-    await world.owner.query(`UPDATE account.clients SET created_at = now() - interval '25 hours' WHERE id <> $1`, [
-      id(young),
-    ]);
+    await world.owner.query(
+      `UPDATE account.clients SET created_at = now() - interval '25 hours' WHERE id <> $1`,
+      [id(young)],
+    );
     await world.get(Sweep).sweep();
     const { rows } = await world.owner.query<{ id: string }>('SELECT id FROM account.clients');
     expect(new Set(rows.map((row) => row.id))).toEqual(new Set([id(used), id(young)]));
@@ -157,10 +198,12 @@ describe('what has expired', () => {
     await world.owner.query('DELETE FROM account.oidc; DELETE FROM account.clients');
     const { accountId, app } = await signIn(world);
     const young = await signIn(world);
-    const ids = async () => (await world.owner.query<{ id: string }>('SELECT id FROM account.clients')).rows;
-    await world.owner.query(`UPDATE account.clients SET used_at = now() - interval '25 hours' WHERE id = $1`, [
-      app.clientMetadata().client_id,
-    ]);
+    const ids = async () =>
+      (await world.owner.query<{ id: string }>('SELECT id FROM account.clients')).rows;
+    await world.owner.query(
+      `UPDATE account.clients SET used_at = now() - interval '25 hours' WHERE id = $1`,
+      [app.clientMetadata().client_id],
+    );
     await world.get(Sweep).sweep();
     expect(await ids()).toHaveLength(2);
     await world.get(SignOut).everywhere(accountId);
@@ -176,9 +219,13 @@ describe('a grant', () => {
     const [one, other] = [await signIn(world), await signIn(world)];
     await client.refreshTokenGrant(one.app, one.refreshToken);
     await world.get(SignOut).everywhere(one.accountId);
-    expect(await errorOf(client.refreshTokenGrant(one.app, one.refreshToken))).toBe('invalid_grant');
+    expect(await errorOf(client.refreshTokenGrant(one.app, one.refreshToken))).toBe(
+      'invalid_grant',
+    );
     await world.get(Sweep).sweep();
-    const { rows } = await world.owner.query('SELECT DISTINCT account_id FROM account.oidc WHERE grant_id IS NOT NULL');
+    const { rows } = await world.owner.query(
+      'SELECT DISTINCT account_id FROM account.oidc WHERE grant_id IS NOT NULL',
+    );
     expect(rows).toEqual([{ account_id: other.accountId }]);
     await client.refreshTokenGrant(other.app, other.refreshToken);
   });
@@ -193,10 +240,13 @@ describe('a grant', () => {
       return Number(rows[0]?.count);
     };
     let last = refreshToken;
-    const refresh = async () => (last = (await client.refreshTokenGrant(app, last)).refresh_token ?? '');
+    const refresh = async () =>
+      (last = (await client.refreshTokenGrant(app, last)).refresh_token ?? '');
     for (let times = 0; times < 60; times += 1) await refresh();
     expect(await count()).toBe(61);
-    await world.owner.query(`UPDATE account.oidc SET consumed_at = consumed_at - interval '61 seconds'`);
+    await world.owner.query(
+      `UPDATE account.oidc SET consumed_at = consumed_at - interval '61 seconds'`,
+    );
     await refresh();
     expect(await count()).toBe(50);
     await refresh();

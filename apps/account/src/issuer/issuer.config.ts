@@ -21,9 +21,13 @@ export const issuerConfig = z.object({
     .string()
     .default('podcast-sync')
     .describe('The `aud` of access tokens: one of `AUTH_AUDIENCE` of the API.'),
-  MAX_TOKEN_REQUESTS: integer.default(300).describe('Requests for tokens by one address in a minute.'),
+  MAX_TOKEN_REQUESTS: integer
+    .default(300)
+    .describe('Requests for tokens by one address in a minute.'),
   MAX_AUTHORIZE_REQUESTS: integer
     .default(60)
     .describe('Requests of apps to be let in, by one address in a minute: browsers and devices.'),
-  MAX_REGISTRATIONS: integer.default(60).describe('Apps that register from one address in an hour.'),
+  MAX_REGISTRATIONS: integer
+    .default(60)
+    .describe('Apps that register from one address in an hour.'),
 });

@@ -1,7 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import { scopes as apiScopes } from '#contracts';
 import type { AccountConfig } from '../account.config.js';
-import { type Adapter, type Configuration, errors, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider';
+import {
+  type Adapter,
+  type Configuration,
+  errors,
+  interactionPolicy,
+  type KoaContextWithOIDC,
+} from 'oidc-provider';
 import { firstParty } from './clients.js';
 import { requestAddress } from './request.origin.js';
 import type { SigningKey } from './signing.keys.js';
@@ -41,8 +47,11 @@ export interface IssuerParts {
 }
 
 /** Returns the cookie names, which differ from those of apps on other ports of the host. */
-export function cookieNames({ PUBLIC_URL }: AccountConfig): Record<'session' | 'request' | 'resume', string> {
-  const name = (what: string) => `${PUBLIC_URL.startsWith('https:') ? '__Secure-' : ''}podcast_sync_${what}`;
+export function cookieNames({
+  PUBLIC_URL,
+}: AccountConfig): Record<'session' | 'request' | 'resume', string> {
+  const name = (what: string) =>
+    `${PUBLIC_URL.startsWith('https:') ? '__Secure-' : ''}podcast_sync_${what}`;
   return { session: name('issuer'), request: name('request'), resume: name('resume') };
 }
 
@@ -53,26 +62,51 @@ function features(config: AccountConfig): Configuration['features'] {
     pushedAuthorizationRequests: { enabled: false },
     rpInitiatedLogout: { enabled: false },
     userinfo: { enabled: false },
-    revocation: { enabled: true, allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId },
+    revocation: {
+      enabled: true,
+      allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId,
+    },
     deviceFlow: { enabled: true, deviceInfo: () => ({ address: requestAddress() }) },
     registration: { enabled: true, issueRegistrationAccessToken: false },
     resourceIndicators: {
       enabled: true,
-      defaultResource: (_ctx, _client, oneOf) => (oneOf ? (oneOf[0] as string) : (config.API_URLS?.[0] ?? anyApi)),
+      defaultResource: (_ctx, _client, oneOf) =>
+        oneOf ? (oneOf[0] as string) : (config.API_URLS?.[0] ?? anyApi),
       useGrantedResource: () => true,
       getResourceServerInfo: (_ctx, resource) => apiResource(config, resource),
     },
   };
 }
 
+/** Seconds, for each kind of object of oidc-provider. */
+const ttl = {
+  AccessToken: lifetimes.accessToken,
+  AuthorizationCode: lifetimes.code,
+  DeviceCode: lifetimes.request,
+  Interaction: lifetimes.request,
+  IdToken: lifetimes.accessToken,
+  RefreshToken: lifetimes.refreshToken,
+  Grant: lifetimes.grant,
+  Session: minute,
+};
+
 /** Creates the configuration of oidc-provider. docs/design/adr/0021 explains the settings. */
-export function issuerConfiguration({ config, key, adapter, isActive, errorPage }: IssuerParts): Configuration {
+export function issuerConfiguration({
+  config,
+  key,
+  adapter,
+  isActive,
+  errorPage,
+}: IssuerParts): Configuration {
   const isSecure = config.PUBLIC_URL.startsWith('https:');
   const cookie = { httpOnly: true, sameSite: 'lax', secure: isSecure, overwrite: true } as const;
   const names = cookieNames(config);
   return {
     adapter: (model: string) => adapter(model),
-    clients: firstParty.map((client) => ({ ...client, grant_types: [...(client.grant_types ?? [])] })),
+    clients: firstParty.map((client) => ({
+      ...client,
+      grant_types: [...(client.grant_types ?? [])],
+    })),
     jwks: { keys: [key] as never },
     // The issuer's session ends with the request, since the account session identifies the user.
     cookies: {
@@ -94,21 +128,13 @@ export function issuerConfiguration({ config, key, adapter, isActive, errorPage 
     },
     enabledJWA: { idTokenSigningAlgValues: ['EdDSA'] },
     pkce: { required: () => true },
-    ttl: {
-      AccessToken: lifetimes.accessToken,
-      AuthorizationCode: lifetimes.code,
-      DeviceCode: lifetimes.request,
-      Interaction: lifetimes.request,
-      IdToken: lifetimes.accessToken,
-      RefreshToken: lifetimes.refreshToken,
-      Grant: lifetimes.grant,
-      Session: minute,
-    },
+    ttl,
     issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
     rotateRefreshToken: () => true,
     expiresWithSession: () => false,
     revokeGrantPolicy: () => true,
-    extraTokenClaims: (_ctx, token) => ('grantId' in token && token.grantId ? { gid: token.grantId } : undefined),
+    extraTokenClaims: (_ctx, token) =>
+      'grantId' in token && token.grantId ? { gid: token.grantId } : undefined,
     // A token without this claim would allow everything.
     formats: { customizers: { jwt: (_ctx, _token, parts) => void (parts.payload.scope ??= '') } },
     findAccount: async (_ctx, sub) => {
@@ -116,8 +142,12 @@ export function issuerConfiguration({ config, key, adapter, isActive, errorPage 
       return { accountId: sub, claims: () => ({ sub }) };
     },
     clientBasedCORS: (_ctx, origin, client) =>
-      client.redirectUris?.some((uri) => URL.canParse(uri) && new URL(uri).origin === origin) ?? false,
-    interactions: { policy: interactionPolicy.base(), url: (_ctx, { uid }) => `/interaction/${uid}` },
+      client.redirectUris?.some((uri) => URL.canParse(uri) && new URL(uri).origin === origin) ??
+      false,
+    interactions: {
+      policy: interactionPolicy.base(),
+      url: (_ctx, { uid }) => `/interaction/${uid}`,
+    },
     renderError: (ctx, out) => renderError(ctx, out, errorPage),
   };
 }

@@ -22,7 +22,10 @@ beforeAll(async () => {
     API_URLS: apiUrl,
     PORT: '0',
   };
-  processes = await Promise.all([AppProcess.start('account', environment), AppProcess.start('account', environment)]);
+  processes = await Promise.all([
+    AppProcess.start('account', environment),
+    AppProcess.start('account', environment),
+  ]);
 });
 afterAll(async () => {
   await Promise.all(processes.map((process) => process.kill()));
@@ -41,11 +44,14 @@ async function whileHeld(
   try {
     const { rows } = await holder.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
     await holder.query('BEGIN');
-    await holder.query(`SELECT FROM account.oidc WHERE model = 'Grant' AND grant_id = $1 FOR UPDATE`, [
-      grantOf(tokens.access_token),
-    ]);
+    await holder.query(
+      `SELECT FROM account.oidc WHERE model = 'Grant' AND grant_id = $1 FOR UPDATE`,
+      [grantOf(tokens.access_token)],
+    );
     await run((count) =>
-      eventually(async () => expect(await countBlockedBy(world.owner, rows[0]?.pid ?? 0)).toBe(count)),
+      eventually(async () =>
+        expect(await countBlockedBy(world.owner, rows[0]?.pid ?? 0)).toBe(count),
+      ),
     );
   } finally {
     await holder.end();
@@ -71,7 +77,9 @@ it('a process that is killed in the midst of a refresh signs nobody out: the oth
   const [signedIn, neighbour] = [await signIn(world), await signIn(world)];
   let lost: unknown;
   await whileHeld(signedIn, async (waiting) => {
-    const answer = refresh(killed, signedIn, signedIn.refreshToken).catch((error: unknown) => error);
+    const answer = refresh(killed, signedIn, signedIn.refreshToken).catch(
+      (error: unknown) => error,
+    );
     await waiting(1);
     await killed.kill();
     lost = await answer;
@@ -93,7 +101,9 @@ const ends: [string, (accountId: string) => Promise<unknown>][] = [
     async (accountId) => {
       const worker = new pg.Client({ connectionString: world.database.ownerUrl });
       await worker.connect();
-      await worker.query('SELECT account.erase_user($1, 1000)', [accountId]).finally(() => worker.end());
+      await worker
+        .query('SELECT account.erase_user($1, 1000)', [accountId])
+        .finally(() => worker.end());
     },
   ],
 ];
@@ -121,9 +131,13 @@ it.each(ends)('%s leaves nothing behind of a refresh that is under way', async (
   const newest = await refreshed;
   await ended;
   await world.get(Sweep).sweep();
-  const { rows } = await world.owner.query('SELECT model FROM account.oidc WHERE account_id = $1', [accountId]);
+  const { rows } = await world.owner.query('SELECT model FROM account.oidc WHERE account_id = $1', [
+    accountId,
+  ]);
   expect(rows).toEqual([]);
-  expect(await errorOf(client.refreshTokenGrant(app, newest || refreshToken))).toBe('invalid_grant');
+  expect(await errorOf(client.refreshTokenGrant(app, newest || refreshToken))).toBe(
+    'invalid_grant',
+  );
 });
 
 it('a user whose data is to be erased, whoever asked for it, gets no tokens any more', async () => {

@@ -1,7 +1,14 @@
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
 import * as client from 'openid-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { authorization, errorOf, insecure, registeredApp, signIn, wholeScope } from '../../testing/app.client.js';
+import {
+  authorization,
+  errorOf,
+  insecure,
+  registeredApp,
+  signIn,
+  wholeScope,
+} from '../../testing/app.client.js';
 import { apiUrl, IssuerWorld } from '../../testing/issuer.world.js';
 import { Grants } from './grants.js';
 
@@ -33,7 +40,9 @@ describe('an app that registered, by code and PKCE', () => {
   });
 
   it('gets a refresh token without asking for offline access', async () => {
-    const { app, refreshToken } = await signIn(world, { parameters: { scope: 'read:subscriptions' } });
+    const { app, refreshToken } = await signIn(world, {
+      parameters: { scope: 'read:subscriptions' },
+    });
     const refreshed = await client.refreshTokenGrant(app, refreshToken);
     expect(decodeJwt(refreshed.access_token)['scope']).toBe('read:subscriptions');
   });
@@ -60,8 +69,13 @@ describe('an app that registered, by code and PKCE', () => {
 
   it('refreshes, and gets a token with less where it asks for less', async () => {
     const { app, refreshToken, accountId } = await signIn(world);
-    const refreshed = await client.refreshTokenGrant(app, refreshToken, { scope: 'read:subscriptions' });
-    expect(decodeJwt(refreshed.access_token)).toMatchObject({ sub: accountId, scope: 'read:subscriptions' });
+    const refreshed = await client.refreshTokenGrant(app, refreshToken, {
+      scope: 'read:subscriptions',
+    });
+    expect(decodeJwt(refreshed.access_token)).toMatchObject({
+      sub: accountId,
+      scope: 'read:subscriptions',
+    });
     expect(refreshed.refresh_token).not.toBe(refreshToken);
   });
 
@@ -110,16 +124,30 @@ describe('the page of consent', () => {
 
   it('is told that the person has to sign in anew where the app wants that', async () => {
     const browser = world.browser(await world.account());
-    const page = await browser.ask((await authorization(await registeredApp(world), { prompt: 'login' })).url);
-    const shown = (await (await browser.go(page)).json()) as { signInAfter: string; startedAt: string };
+    const page = await browser.ask(
+      (await authorization(await registeredApp(world), { prompt: 'login' })).url,
+    );
+    const shown = (await (await browser.go(page)).json()) as {
+      signInAfter: string;
+      startedAt: string;
+    };
     expect(shown.signInAfter).toBe(shown.startedAt);
   });
 });
 
 describe('a device', () => {
   const commandLine = async () => {
-    const cli = await client.discovery(new URL(world.url), 'podcast-sync-cli', undefined, client.None(), insecure);
-    return { cli, device: await client.initiateDeviceAuthorization(cli, { scope: 'read:subscriptions' }) };
+    const cli = await client.discovery(
+      new URL(world.url),
+      'podcast-sync-cli',
+      undefined,
+      client.None(),
+      insecure,
+    );
+    return {
+      cli,
+      device: await client.initiateDeviceAuthorization(cli, { scope: 'read:subscriptions' }),
+    };
   };
 
   it('is let in by the code that it shows', async () => {
@@ -127,10 +155,15 @@ describe('a device', () => {
       grant_types: ['urn:ietf:params:oauth:grant-type:device_code'],
       redirect_uris: [],
     });
-    const device = await client.initiateDeviceAuthorization(app, { scope: wholeScope, resource: apiUrl });
+    const device = await client.initiateDeviceAuthorization(app, {
+      scope: wholeScope,
+      resource: apiUrl,
+    });
     const accountId = await world.account();
     const page = device.verification_uri_complete ?? '';
-    expect(await (await world.browser(accountId).go(page)).json()).toMatchObject({ client: { name: 'An app' } });
+    expect(await (await world.browser(accountId).go(page)).json()).toMatchObject({
+      client: { name: 'An app' },
+    });
     await world.browser(accountId).go(page.toLowerCase(), { method: 'POST' });
     const tokens = await client.pollDeviceAuthorizationGrant(app, device);
     expect(decodeJwt(tokens.access_token)['sub']).toBe(accountId);
@@ -142,7 +175,10 @@ describe('a device', () => {
     const accountId = await world.account();
     await world.browser(accountId).go(device.verification_uri_complete ?? '', { method: 'POST' });
     const tokens = await client.pollDeviceAuthorizationGrant(cli, device);
-    expect(decodeJwt(tokens.access_token)).toMatchObject({ sub: accountId, scope: 'read:subscriptions' });
+    expect(decodeJwt(tokens.access_token)).toMatchObject({
+      sub: accountId,
+      scope: 'read:subscriptions',
+    });
   });
 
   it('is told no, once and for all', async () => {
@@ -160,7 +196,9 @@ describe('an app that is signed out', () => {
     const { app, refreshToken, tokens } = await signIn(world);
     await client.tokenRevocation(app, refreshToken);
     expect(await errorOf(client.refreshTokenGrant(app, refreshToken))).toBe('invalid_grant');
-    expect(await world.revoked()).toContain(`grant:${String(decodeJwt(tokens.access_token)['gid'])}`);
+    expect(await world.revoked()).toContain(
+      `grant:${String(decodeJwt(tokens.access_token)['gid'])}`,
+    );
   });
 
   it('by the person, and nobody else, has its grant ended, and others of the same person go on', async () => {
@@ -180,14 +218,18 @@ describe('an app that is signed out', () => {
 
   it('with its account, where that is disabled', async () => {
     const { app, refreshToken, accountId } = await signIn(world);
-    await world.owner.query('UPDATE account.accounts SET disabled_at = now() WHERE id = $1', [accountId]);
+    await world.owner.query('UPDATE account.accounts SET disabled_at = now() WHERE id = $1', [
+      accountId,
+    ]);
     expect(await errorOf(client.refreshTokenGrant(app, refreshToken))).toBe('invalid_grant');
   });
 });
 
 it('keeps nothing by which somebody who reads the tables could ask for a token', async () => {
   const { tokens, refreshToken } = await signIn(world);
-  const { rows } = await world.owner.query<{ line: string }>('SELECT o::text AS line FROM account.oidc o');
+  const { rows } = await world.owner.query<{ line: string }>(
+    'SELECT o::text AS line FROM account.oidc o',
+  );
   const all = rows.map(({ line }) => line).join('\n');
   expect(all).not.toContain(refreshToken);
   expect(all).not.toContain(tokens.access_token);
@@ -196,7 +238,9 @@ it('keeps nothing by which somebody who reads the tables could ask for a token',
 
 it('says where everything is, to any origin, by both ways to ask', async () => {
   for (const path of ['openid-configuration', 'oauth-authorization-server']) {
-    const answer = await fetch(`${world.url}/.well-known/${path}`, { headers: { origin: 'https://web.example' } });
+    const answer = await fetch(`${world.url}/.well-known/${path}`, {
+      headers: { origin: 'https://web.example' },
+    });
     expect(answer.headers.get('access-control-allow-origin')).toMatch(/\*|https:\/\/web\.example/);
     expect(await answer.json()).toMatchObject({
       issuer: world.url,

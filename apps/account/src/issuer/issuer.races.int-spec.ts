@@ -1,7 +1,13 @@
 import { decodeJwt } from 'jose';
 import * as client from 'openid-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { allowedApp, errorOf, registeredApp, signIn, type SignedIn } from '../../testing/app.client.js';
+import {
+  allowedApp,
+  errorOf,
+  registeredApp,
+  signIn,
+  type SignedIn,
+} from '../../testing/app.client.js';
 import { IssuerWorld } from '../../testing/issuer.world.js';
 import { Grants } from './grants.js';
 
@@ -24,7 +30,10 @@ async function livingTokens({ tokens }: SignedIn): Promise<number> {
 
 /** Moves the time of all uses into the past. */
 async function ago(seconds: number): Promise<void> {
-  await world.owner.query('UPDATE account.oidc SET consumed_at = consumed_at - make_interval(secs => $1)', [seconds]);
+  await world.owner.query(
+    'UPDATE account.oidc SET consumed_at = consumed_at - make_interval(secs => $1)',
+    [seconds],
+  );
 }
 
 describe('a refresh token', () => {
@@ -50,8 +59,12 @@ describe('a refresh token', () => {
     const thief = await client.refreshTokenGrant(app, refreshToken);
     await ago(61);
     expect(await errorOf(client.refreshTokenGrant(app, refreshToken))).toBe('invalid_grant');
-    expect(await errorOf(client.refreshTokenGrant(app, thief.refresh_token ?? ''))).toBe('invalid_grant');
-    expect(await world.revoked()).toContain(`grant:${String(decodeJwt(tokens.access_token)['gid'])}`);
+    expect(await errorOf(client.refreshTokenGrant(app, thief.refresh_token ?? ''))).toBe(
+      'invalid_grant',
+    );
+    expect(await world.revoked()).toContain(
+      `grant:${String(decodeJwt(tokens.access_token)['gid'])}`,
+    );
     expect(await livingTokens(signedIn)).toBe(0);
   });
 
@@ -62,8 +75,12 @@ describe('a refresh token', () => {
     const owner = await client.refreshTokenGrant(app, refreshToken);
     const next = await client.refreshTokenGrant(app, owner.refresh_token ?? '');
     await ago(61);
-    expect(await errorOf(client.refreshTokenGrant(app, thief.refresh_token ?? ''))).toBe('invalid_grant');
-    expect(await errorOf(client.refreshTokenGrant(app, next.refresh_token ?? ''))).toBe('invalid_grant');
+    expect(await errorOf(client.refreshTokenGrant(app, thief.refresh_token ?? ''))).toBe(
+      'invalid_grant',
+    );
+    expect(await errorOf(client.refreshTokenGrant(app, next.refresh_token ?? ''))).toBe(
+      'invalid_grant',
+    );
     expect(await livingTokens(signedIn)).toBe(0);
   });
 
@@ -99,13 +116,19 @@ describe('a grant that is ended while 100 requests refresh', () => {
   it('has no token left, whoever comes first', async () => {
     const signedIn = await signIn(world);
     const { app, accountId, refreshToken, tokens } = signedIn;
-    const refreshes = many.map(() => client.refreshTokenGrant(app, refreshToken).catch(() => undefined));
-    const ended = world.get(Grants).endGrant(accountId, String(decodeJwt(tokens.access_token)['gid']));
+    const refreshes = many.map(() =>
+      client.refreshTokenGrant(app, refreshToken).catch(() => undefined),
+    );
+    const ended = world
+      .get(Grants)
+      .endGrant(accountId, String(decodeJwt(tokens.access_token)['gid']));
     const answers = await Promise.all(refreshes);
     expect(await ended).toBe(true);
     expect(await livingTokens(signedIn)).toBe(0);
     for (const answer of answers.slice(0, 5).filter((one) => one !== undefined))
-      expect(await errorOf(client.refreshTokenGrant(app, answer.refresh_token ?? ''))).toBe('invalid_grant');
+      expect(await errorOf(client.refreshTokenGrant(app, answer.refresh_token ?? ''))).toBe(
+        'invalid_grant',
+      );
   });
 
   it('by 100 requests at once ends once', async () => {
@@ -118,18 +141,24 @@ describe('a grant that is ended while 100 requests refresh', () => {
 describe('a code', () => {
   it('that is sent 100 times at once gives tokens at most once, and none of them lives on', async () => {
     const { app, answer, checks } = await allowedApp(world);
-    const tries = many.map(() => client.authorizationCodeGrant(app, answer, checks).catch(() => undefined));
+    const tries = many.map(() =>
+      client.authorizationCodeGrant(app, answer, checks).catch(() => undefined),
+    );
     const won = (await Promise.all(tries)).filter((one) => one !== undefined);
     expect(won.length).toBeLessThanOrEqual(1);
     for (const tokens of won)
-      expect(await errorOf(client.refreshTokenGrant(app, tokens.refresh_token ?? ''))).toBe('invalid_grant');
+      expect(await errorOf(client.refreshTokenGrant(app, tokens.refresh_token ?? ''))).toBe(
+        'invalid_grant',
+      );
   });
 
   it('that comes a second time ends what the first one got', async () => {
     const { app, answer, checks } = await allowedApp(world);
     const tokens = await client.authorizationCodeGrant(app, answer, checks);
     expect(await errorOf(client.authorizationCodeGrant(app, answer, checks))).toBe('invalid_grant');
-    expect(await errorOf(client.refreshTokenGrant(app, tokens.refresh_token ?? ''))).toBe('invalid_grant');
+    expect(await errorOf(client.refreshTokenGrant(app, tokens.refresh_token ?? ''))).toBe(
+      'invalid_grant',
+    );
   });
 });
 
@@ -142,7 +171,9 @@ it('lets a device in once, however many people allow it at once', async () => {
   const accounts = await Promise.all(many.slice(0, 20).map(() => world.account()));
   const answers = await Promise.all(
     accounts.map(async (id) =>
-      (await world.browser(id).go(device.verification_uri_complete ?? '', { method: 'POST' })).json(),
+      (
+        await world.browser(id).go(device.verification_uri_complete ?? '', { method: 'POST' })
+      ).json(),
     ),
   );
   const winner = answers.indexOf(true);

@@ -32,7 +32,9 @@ export class IssuerStore {
   }
 
   isActive(id: string): Promise<boolean> {
-    return whileAvailable(this.database.availability, () => this.accounts.existsBy({ id, disabledAt: IsNull() }));
+    return whileAvailable(this.database.availability, () =>
+      this.accounts.existsBy({ id, disabledAt: IsNull() }),
+    );
   }
 }
 

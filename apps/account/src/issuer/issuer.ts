@@ -17,7 +17,12 @@ import {
   sendPage,
   withDefaultScope,
 } from './http.messages.js';
-import { cookieNames, ERROR_PAGE, issuerConfiguration, type IssuerParts } from './issuer.configuration.js';
+import {
+  cookieNames,
+  ERROR_PAGE,
+  issuerConfiguration,
+  type IssuerParts,
+} from './issuer.configuration.js';
 import { IssuerLimits, type IssuerRequest } from './issuer.limits.js';
 import { IssuerStore } from './issuer.store.js';
 import { registrationOf } from './registration.rule.js';
@@ -117,18 +122,29 @@ export class Issuer implements OnApplicationShutdown {
   /** Returns the handler of a request to the issuer; undefined for other paths and methods. */
   listener(request: IssuerCall): RequestListener | undefined {
     const path = request.url.split('?', 1)[0] as string;
-    const route = Object.hasOwn(routes, path) ? routes[path] : /^\/auth\/[\w-]{1,64}$/.test(path) ? resume : undefined;
+    const route = Object.hasOwn(routes, path)
+      ? routes[path]
+      : /^\/auth\/[\w-]{1,64}$/.test(path)
+        ? resume
+        : undefined;
     if (!route?.methods.includes(request.method)) return undefined;
     const origin = { address: request.ip };
     return (raw, response) =>
-      void inRequestOf(origin, () => this.answer(path, route, raw, response)).catch((error: unknown) => {
-        this.log.error({ err: error, requestId: request.id, path }, 'the issuer failed');
-        if (response.headersSent) response.destroy();
-        else sendJson(response, 500, { error: 'server_error' });
-      });
+      void inRequestOf(origin, () => this.answer(path, route, raw, response)).catch(
+        (error: unknown) => {
+          this.log.error({ err: error, requestId: request.id, path }, 'the issuer failed');
+          if (response.headersSent) response.destroy();
+          else sendJson(response, 500, { error: 'server_error' });
+        },
+      );
   }
 
-  private async answer(path: string, route: Route, raw: IncomingMessage, response: ServerResponse): Promise<void> {
+  private async answer(
+    path: string,
+    route: Route,
+    raw: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
     const isPreflight = raw.method === 'OPTIONS';
     if (openToAll.has(path)) allowAnyOrigin(response);
     if (path === '/jwks' && !isPreflight) return sendJson(response, 200, this.keys.keySet);
@@ -138,7 +154,8 @@ export class Issuer implements OnApplicationShutdown {
       if (refusal) return this.refuse(path, raw, response, refusal);
     }
     this.cleanse(raw);
-    if (hasControlsInForm(raw.url?.split(/\?(.*)/s, 2)[1] ?? '')) return this.refuse(path, raw, response, malformed);
+    if (hasControlsInForm(raw.url?.split(/\?(.*)/s, 2)[1] ?? ''))
+      return this.refuse(path, raw, response, malformed);
     if (path === '/auth') withDefaultScope(raw);
     if (path === '/reg') {
       const sent = jsonOf(await readText(raw, registrationBytes));
@@ -149,7 +166,8 @@ export class Issuer implements OnApplicationShutdown {
       Object.assign(raw, { body: registration });
     } else if (raw.headers['content-type']?.startsWith('application/x-www-form-urlencoded')) {
       const body = await readText(raw, formBytes);
-      if (body === undefined || hasControlsInForm(body)) return this.refuse(path, raw, response, malformed);
+      if (body === undefined || hasControlsInForm(body))
+        return this.refuse(path, raw, response, malformed);
       Object.assign(raw, { body });
     }
     await this.current.callback()(raw, response);
@@ -170,7 +188,12 @@ export class Issuer implements OnApplicationShutdown {
     }
   }
 
-  private refuse(path: string, raw: IncomingMessage, response: ServerResponse, refusal: Refusal): void {
+  private refuse(
+    path: string,
+    raw: IncomingMessage,
+    response: ServerResponse,
+    refusal: Refusal,
+  ): void {
     const { status, retryAfter, ...error } = refusal;
     if (retryAfter !== undefined) response.setHeader('retry-after', String(retryAfter));
     if (path.startsWith('/auth')) return sendPage(response, status, this.errorPage(raw, error));
@@ -202,14 +225,18 @@ export class Issuer implements OnApplicationShutdown {
     provider.use(async (ctx, next) => {
       await next();
       // The response to a preflight has no body.
-      if (ctx.path.startsWith('/.well-known/') && ctx.body) Object.assign(ctx.body as object, announced);
+      if (ctx.path.startsWith('/.well-known/') && ctx.body)
+        Object.assign(ctx.body as object, announced);
     });
     // `cleanse` sets the headers that this setting trusts.
     provider.proxy = true;
-    const count = (ctx: KoaContextWithOIDC, outcome: string) => this.countTokens(grantTypeOf(ctx), outcome);
+    const count = (ctx: KoaContextWithOIDC, outcome: string) =>
+      this.countTokens(grantTypeOf(ctx), outcome);
     provider.on('grant.success', (ctx) => count(ctx, 'issued'));
     provider.on('grant.error', (ctx, { error }) => count(ctx, error));
-    provider.on('server_error', (_ctx: unknown, error: Error) => this.log.error({ err: error }, 'the issuer failed'));
+    provider.on('server_error', (_ctx: unknown, error: Error) =>
+      this.log.error({ err: error }, 'the issuer failed'),
+    );
     return provider;
   }
 }
@@ -223,5 +250,7 @@ const grantTypes: Readonly<Record<string, string>> = {
 /** Returns the grant type of a token request as a metric label; `other` for an invalid one. */
 function grantTypeOf({ oidc }: KoaContextWithOIDC): string {
   const named = oidc?.params?.['grant_type'];
-  return (typeof named === 'string' && Object.hasOwn(grantTypes, named) && grantTypes[named]) || 'other';
+  return (
+    (typeof named === 'string' && Object.hasOwn(grantTypes, named) && grantTypes[named]) || 'other'
+  );
 }

@@ -70,7 +70,11 @@ export class OidcAdapter implements Adapter {
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(secs => $9))
        ON CONFLICT (model, id) DO UPDATE SET payload = excluded.payload, account_id = excluded.account_id,
          grant_id = excluded.grant_id, network = NULL, expires_at = excluded.expires_at`,
-      [...this.columns(id, payload), ...(isOpen ? [requestAddress(), requestNetwork()] : [null, null]), expiresIn],
+      [
+        ...this.columns(id, payload),
+        ...(isOpen ? [requestAddress(), requestNetwork()] : [null, null]),
+        expiresIn,
+      ],
     );
     if (isNew) await this.replaceOldest();
   }
@@ -84,7 +88,8 @@ export class OidcAdapter implements Adapter {
     if (!row) return undefined;
     const found: AdapterPayload = { ...row.payload, jti: id };
     // Refresh tokens extended the grant.
-    if (this.model === 'Grant' && row.expiresAt) found.exp = Math.floor(Date.parse(row.expiresAt) / 1_000);
+    if (this.model === 'Grant' && row.expiresAt)
+      found.exp = Math.floor(Date.parse(row.expiresAt) / 1_000);
     if (row.used && !(row.recent && reusable.has(this.model)))
       found.consumed = Math.floor(Date.parse(row.used) / 1_000);
     return found;
@@ -119,7 +124,10 @@ export class OidcAdapter implements Adapter {
 
   async destroy(id: string): Promise<void> {
     if (this.model === 'Grant') return this.endGrant(id);
-    await this.query('DELETE FROM account.oidc WHERE model = $1 AND id = $2', [this.model, hashOf(id)]);
+    await this.query('DELETE FROM account.oidc WHERE model = $1 AND id = $2', [
+      this.model,
+      hashOf(id),
+    ]);
   }
 
   /** Does nothing: oidc-provider also destroys the grant, which deletes all its rows. */
@@ -146,7 +154,13 @@ export class OidcAdapter implements Adapter {
        INSERT INTO account.oidc (model, id, payload, account_id, grant_id, user_code, expires_at)
        SELECT $1, $2, $3, $4::uuid, $5, $6::bytea, now() + make_interval(secs => $7) FROM living
        RETURNING id`,
-      [...this.columns(id, payload), expiresIn, hashOf(payload.grantId ?? ''), reuseWindow, keptPerGrant - 1],
+      [
+        ...this.columns(id, payload),
+        expiresIn,
+        hashOf(payload.grantId ?? ''),
+        reuseWindow,
+        keptPerGrant - 1,
+      ],
     );
     if (!added) throw new errors.InvalidGrant('the grant has ended');
   }
@@ -183,7 +197,14 @@ export class OidcAdapter implements Adapter {
   private columns(id: string, { jti: _jti, userCode, ...kept }: AdapterPayload): unknown[] {
     const grantId = this.model === 'Grant' ? id : (kept.grantId ?? null);
     const payload = JSON.stringify(kept);
-    return [this.model, hashOf(id), payload, kept.accountId ?? null, grantId, userCode ? hashOf(userCode) : null];
+    return [
+      this.model,
+      hashOf(id),
+      payload,
+      kept.accountId ?? null,
+      grantId,
+      userCode ? hashOf(userCode) : null,
+    ];
   }
 
   private endGrant(grantId: string): Promise<void> {

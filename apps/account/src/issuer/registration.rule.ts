@@ -15,7 +15,8 @@ const redirectUri = z
   .refine((uri) => {
     if (!URL.canParse(uri)) return false;
     const url = new URL(uri);
-    if (url.hash !== '' || uri.includes('#') || url.username !== '' || url.password !== '') return false;
+    if (url.hash !== '' || uri.includes('#') || url.username !== '' || url.password !== '')
+      return false;
     if (url.protocol === 'https:') return !loopbacks.has(url.hostname);
     return url.protocol === 'http:' ? loopbacks.has(url.hostname) : url.protocol.includes('.');
   }, 'redirect_uris have to be https, http on the loopback interface, or of a private scheme with a dot');
@@ -26,7 +27,10 @@ const grants = ['authorization_code', 'refresh_token', deviceGrant] as const;
 const metadata = z.object({
   client_name: z.string().max(1_000).default('').transform(labelOf),
   redirect_uris: z.array(redirectUri).max(mostRedirects).default([]),
-  grant_types: z.array(z.enum(grants)).max(grants.length).default(['authorization_code', 'refresh_token']),
+  grant_types: z
+    .array(z.enum(grants))
+    .max(grants.length)
+    .default(['authorization_code', 'refresh_token']),
   token_endpoint_auth_method: z.literal('none').default('none'),
   scope: z.string().max(longestUri).optional(),
 });
@@ -60,7 +64,10 @@ export function registrationOf(body: unknown): Registration | RegistrationError 
   const { client_name, redirect_uris } = data;
   const hasCodes = data.grant_types.includes('authorization_code');
   if (hasCodes && redirect_uris.length === 0)
-    return { error: 'invalid_redirect_uri', error_description: 'redirect_uris: at least one is needed' };
+    return {
+      error: 'invalid_redirect_uri',
+      error_description: 'redirect_uris: at least one is needed',
+    };
   const isWeb = redirect_uris.length > 0 && redirect_uris.every((uri) => uri.startsWith('https:'));
   return {
     client_name: client_name || 'an app without a name',

@@ -79,7 +79,8 @@ export class SigningKeys {
   }
 
   private read(): { key: SigningKey; set: JSONWebKeySet } {
-    const json = (name: string): unknown => JSON.parse(readFileSync(join(this.directory, name), 'utf8'));
+    const json = (name: string): unknown =>
+      JSON.parse(readFileSync(join(this.directory, name), 'utf8'));
     const key = json('signing-key.json') as SigningKey;
     const { keys } = json('jwks.json') as JSONWebKeySet;
     return { key, set: { keys: keys.map(publicPart) } };

@@ -8,7 +8,10 @@ export function unavailable(description: string): Error {
 }
 
 /** Runs statements. @throws {@link unavailable} if Postgres is unavailable or overloaded. */
-export async function whileAvailable<Result>(availability: Availability, run: () => Promise<Result>): Promise<Result> {
+export async function whileAvailable<Result>(
+  availability: Availability,
+  run: () => Promise<Result>,
+): Promise<Result> {
   try {
     return await run();
   } catch (error) {

@@ -16,7 +16,9 @@ const weekMinutes = 7 * 24 * 60;
 
 /** Runs a command and prints its result. @throws CommandFailed, ConfigurationError. */
 export async function runAccounts(command: AccountsCommand, io: ProgramIo): Promise<void> {
-  io.stdout.write(await withSurroundings((surroundings) => carryOut(command, surroundings), io.env));
+  io.stdout.write(
+    await withSurroundings((surroundings) => carryOut(command, surroundings), io.env),
+  );
 }
 
 async function carryOut(command: AccountsCommand, surroundings: Surroundings): Promise<string> {
@@ -81,7 +83,9 @@ async function everybody({ accounts }: Surroundings): Promise<Account[]> {
     const page = await accounts.list(all.at(-1));
     all.push(...page);
     if (page.length === 0)
-      return all.sort((a, b) => ((a.name ?? '').toLowerCase() < (b.name ?? '').toLowerCase() ? -1 : 1));
+      return all.sort((a, b) =>
+        (a.name ?? '').toLowerCase() < (b.name ?? '').toLowerCase() ? -1 : 1,
+      );
   }
 }
 

@@ -13,15 +13,21 @@ beforeAll(async () => {
 });
 afterAll(() => owner.end());
 
-const accounts = (...args: string[]) => callProgram(podcastSync, ['accounts', ...args], stack.variables('account'));
+const accounts = (...args: string[]) =>
+  callProgram(podcastSync, ['accounts', ...args], stack.variables('account'));
 
 it('accounts erase: nothing of the account is left, and its name is free again', async () => {
   const name = `ann-${freshUser()}`;
   await accounts('create', name);
   await accounts('reset', name);
-  const { rows } = await owner.query<{ id: string }>('SELECT id FROM account.accounts WHERE name = $1', [name]);
+  const { rows } = await owner.query<{ id: string }>(
+    'SELECT id FROM account.accounts WHERE name = $1',
+    [name],
+  );
   const id = rows[0]?.id ?? '';
-  expect((await accounts('erase', name)).stdout).toContain(`everything of the user ${id} is erased`);
+  expect((await accounts('erase', name)).stdout).toContain(
+    `everything of the user ${id} is erased`,
+  );
   const left = `SELECT id FROM account.accounts WHERE id = $1
      UNION ALL SELECT account_id FROM account.links WHERE account_id = $1`;
   await eventually(async () => expect((await owner.query(left, [id])).rows).toEqual([]));

@@ -39,7 +39,8 @@ const environment = (url: string) => ({
   PUBLIC_URL: 'https://accounts.example',
 });
 
-const runProgram = (...args: string[]) => startProgram('podcast-sync', ['accounts', ...args], environment(world.url));
+const runProgram = (...args: string[]) =>
+  startProgram('podcast-sync', ['accounts', ...args], environment(world.url));
 /** Runs a command within the test process, which saves the start of the program. */
 const call = (args: string[], url = world.url) => callProgram(podcastSync, args, environment(url));
 const accounts = (...args: string[]) => call(['accounts', ...args]);
@@ -52,13 +53,19 @@ describe('accounts create', () => {
     const { code, stdout } = await runProgram('create', name);
     expect([code, stdout]).toEqual([0, expect.stringMatching(link)]);
     expect(await find()).toMatchObject({ name, hasPassword: false });
-    expect(await world.app.get(Links).look(secretOf(stdout))).toMatchObject({ kind: 'reset', name });
+    expect(await world.app.get(Links).look(secretOf(stdout))).toMatchObject({
+      kind: 'reset',
+      name,
+    });
   });
 
   it('refuses a name that is taken in any letter case, and one that can not be', async () => {
     await accounts('create', name);
     const { code, stderr } = await accounts('create', name.toUpperCase());
-    expect([code, stderr]).toEqual([1, 'accounts: there is an account of this name, or one that has its data\n']);
+    expect([code, stderr]).toEqual([
+      1,
+      'accounts: there is an account of this name, or one that has its data\n',
+    ]);
     expect((await accounts('create', 'an n')).stderr).toContain('a name has 1 to 64');
   });
 });
@@ -68,7 +75,10 @@ describe('accounts', () => {
     await accounts('create', name);
     const [invitation, reset] = [await accounts('invite'), await accounts('reset', name)];
     const links = world.app.get(Links);
-    expect(await links.look(secretOf(invitation.stdout))).toMatchObject({ kind: 'invite', name: null });
+    expect(await links.look(secretOf(invitation.stdout))).toMatchObject({
+      kind: 'invite',
+      name: null,
+    });
     expect(await links.look(secretOf(reset.stdout))).toMatchObject({ kind: 'reset', name });
   });
 
@@ -79,7 +89,10 @@ describe('accounts', () => {
       await empty.app
         .get(Registration)
         .byLink(secretOf(stdout), { name, password: 'an unusual sentence' }, '192.0.2.1');
-      expect(await call(['accounts', 'first-link'], empty.url)).toMatchObject({ code: 0, stdout: '' });
+      expect(await call(['accounts', 'first-link'], empty.url)).toMatchObject({
+        code: 0,
+        stdout: '',
+      });
     } finally {
       await empty.close();
     }
@@ -92,9 +105,12 @@ describe('accounts', () => {
     const { session } = await world.app.get(SignIn).forAccount(id, browser);
     expect(await accounts('disable', name)).toMatchObject({ code: 0, stderr: '' });
     expect(await world.app.get(Sessions).find(session.cookie)).toBeUndefined();
-    expect(await world.revoked()).toEqual(expect.arrayContaining([`user:${id}`, `session:${session.id}`]));
+    expect(await world.revoked()).toEqual(
+      expect.arrayContaining([`user:${id}`, `session:${session.id}`]),
+    );
     const refused = async () =>
-      (await world.owner.query('SELECT refused FROM sync.user_clock WHERE user_id = $1', [id])).rows as unknown[];
+      (await world.owner.query('SELECT refused FROM sync.user_clock WHERE user_id = $1', [id]))
+        .rows as unknown[];
     expect(await refused()).toEqual([{ refused: 1 }]);
     await accounts('enable', name);
     expect([await refused(), (await find())?.disabled]).toEqual([[{ refused: null }], false]);
@@ -104,7 +120,9 @@ describe('accounts', () => {
     await accounts('create', name);
     const { stdout } = await accounts('list');
     const [heading = '', ...lines] = stdout.trimEnd().split('\n');
-    expect(lines.find((line) => line.startsWith(name))?.indexOf('no password')).toBe(heading.indexOf('STATE'));
+    expect(lines.find((line) => line.startsWith(name))?.indexOf('no password')).toBe(
+      heading.indexOf('STATE'),
+    );
     const all = JSON.parse((await accounts('list', '--json')).stdout) as unknown[];
     expect(all).toContainEqual(expect.objectContaining({ name, disabled: false }));
   });
@@ -116,13 +134,16 @@ describe('accounts', () => {
     expect(await find()).toMatchObject({ disabled: false });
   });
 
-  it.each(['reset', 'disable', 'enable', 'erase'])('%s: says where there is no such account', async (verb) => {
-    expect(await accounts(verb, name)).toEqual({
-      code: 1,
-      stdout: '',
-      stderr: `accounts: there is no account ${name}\n`,
-    });
-  });
+  it.each(['reset', 'disable', 'enable', 'erase'])(
+    '%s: says where there is no such account',
+    async (verb) => {
+      expect(await accounts(verb, name)).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: `accounts: there is no account ${name}\n`,
+      });
+    },
+  );
 
   it('says so with exit code 1 when Postgres can not be reached, and shows no password', async () => {
     const { code, stderr } = await call(['accounts', 'list'], 'postgres://u:secret@127.0.0.1:1/d');
@@ -132,12 +153,22 @@ describe('accounts', () => {
 
   it('names the variable with exit code 78 when it can not be used', async () => {
     const { code, stderr } = await call(['accounts', 'list'], 'mysql://x');
-    expect([code, stderr]).toEqual([78, expect.stringContaining('DATABASE_URL: must be a URL like')]);
+    expect([code, stderr]).toEqual([
+      78,
+      expect.stringContaining('DATABASE_URL: must be a URL like'),
+    ]);
   });
 
   it('works on the system of --data', async () => {
-    const { stdout } = await callProgram(podcastSync, ['accounts', 'create', name, '--data', data], {});
-    expect([stdout, await find()]).toEqual([expect.stringMatching(link), expect.objectContaining({ name })]);
+    const { stdout } = await callProgram(
+      podcastSync,
+      ['accounts', 'create', name, '--data', data],
+      {},
+    );
+    expect([stdout, await find()]).toEqual([
+      expect.stringMatching(link),
+      expect.objectContaining({ name }),
+    ]);
   });
 });
 
@@ -148,7 +179,9 @@ describe('podcast-sync app-password', () => {
     const { id } = await world.app.get(Accounts).create({ name });
     const { code, stdout, stderr } = await appPassword(name.toUpperCase());
     expect([code, stdout, stderr]).toEqual([0, expect.stringMatching(/^pst_[\w-]{28}\n$/), '']);
-    expect(await world.app.get(AppPasswords).check(appPasswordHash(stdout.trim()) as string)).toEqual({
+    expect(
+      await world.app.get(AppPasswords).check(appPasswordHash(stdout.trim()) as string),
+    ).toEqual({
       credentialId: expect.any(String),
       userId: id,
       name,
@@ -172,7 +205,9 @@ describe('podcast-sync app-password', () => {
     };
     expect(await refused()).toBe(`app-password: there is no account ${name}\n`);
     const { id } = await world.app.get(Accounts).create({ name });
-    expect(await refused('--label', 'x'.repeat(65))).toContain('the label has more than 64 characters');
+    expect(await refused('--label', 'x'.repeat(65))).toContain(
+      'the label has more than 64 characters',
+    );
     await world.app.get(Accounts).disable(id);
     expect(await refused()).toContain('is disabled');
     expect(await world.app.get(AppPasswords).list(id)).toEqual([]);
@@ -180,8 +215,10 @@ describe('podcast-sync app-password', () => {
 });
 
 describe('podcast-sync token', () => {
-  const token = (...args: string[]) => callProgram(podcastSync, ['token', ...args, '--data', data], {});
-  const check = (printed: string) => world.app.get(AppPasswords).check(appPasswordHash(printed.trim()) as string);
+  const token = (...args: string[]) =>
+    callProgram(podcastSync, ['token', ...args, '--data', data], {});
+  const check = (printed: string) =>
+    world.app.get(AppPasswords).check(appPasswordHash(printed.trim()) as string);
 
   it('prints an app password and nothing else, of an account that it makes', async () => {
     const { code, stdout } = await token(name);
@@ -192,7 +229,13 @@ describe('podcast-sync token', () => {
 
   it('is of the account that is there, with the scope and the lifetime that are asked for', async () => {
     const { id } = await world.app.get(Accounts).create({ name });
-    const { stdout } = await token(name.toUpperCase(), '--scope', 'read:subscriptions', '--expires', '12h');
+    const { stdout } = await token(
+      name.toUpperCase(),
+      '--scope',
+      'read:subscriptions',
+      '--expires',
+      '12h',
+    );
     const checked = await check(stdout);
     expect(checked).toMatchObject({ userId: id, scopes: ['read:subscriptions'] });
     const hours = (Date.parse(checked?.expiresAt ?? '') - Date.now()) / 3_600_000;

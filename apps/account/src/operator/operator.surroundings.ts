@@ -1,6 +1,12 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { AccountEntity, createDataSource, CredentialEntity, databaseConfig, LinkEntity } from '#database';
+import {
+  AccountEntity,
+  createDataSource,
+  CredentialEntity,
+  databaseConfig,
+  LinkEntity,
+} from '#database';
 import { RevocationWriter } from '#identity';
 import { connectRedis, redisConfig } from '#redis';
 import { createLog, loadConfig } from '#runtime';
@@ -53,11 +59,18 @@ export async function withSurroundings<Result>(
   const redis = connectRedis(config, { commandTimeout: 2_000 });
   redis.on('error', () => {});
   const client = new StreamClient({ connect: () => connectRedis(config), log });
-  const source = createDataSource({ url: config.DATABASE_URL, poolSize: 2, applicationName: 'accounts' });
+  const source = createDataSource({
+    url: config.DATABASE_URL,
+    poolSize: 2,
+    applicationName: 'accounts',
+  });
   try {
     await source.initialize();
     // RevocationNotice drops revocations while Redis is unavailable, so wait for Redis.
-    const connected = Promise.all([client.connect(), redis.status === 'ready' || once(redis, 'ready')]);
+    const connected = Promise.all([
+      client.connect(),
+      redis.status === 'ready' || once(redis, 'ready'),
+    ]);
     await Promise.race([connected, delay(connectMs, undefined, { ref: false })]);
     const notice = new RevocationNotice(new RevocationWriter(redis), log);
     const signOut = new SignOut(source, notice);

@@ -21,7 +21,10 @@ it('makes an app password that is shown once, and revokes it', async () => {
   expect(await page.content()).not.toContain(secret);
   await page.getByRole('button', { name: 'Revoke A script <b>of mine</b>' }).click();
   await page.getByText('No app password yet.').waitFor();
-  const { rows } = await world.database.query('SELECT id FROM account.credentials WHERE account_id = $1', [id]);
+  const { rows } = await world.database.query(
+    'SELECT id FROM account.credentials WHERE account_id = $1',
+    [id],
+  );
   expect(rows).toEqual([]);
 });
 
@@ -41,7 +44,10 @@ it('shows devices where apps have named some, and forgets one', async () => {
   await page.getByRole('button', { name: 'Forget tv' }).click();
   await page.getByText('Saved.').waitFor();
   await heading.waitFor({ state: 'detached' });
-  const { rows } = await world.database.query('SELECT id FROM account.devices WHERE account_id = $1', [id]);
+  const { rows } = await world.database.query(
+    'SELECT id FROM account.devices WHERE account_id = $1',
+    [id],
+  );
   expect(rows).toEqual([]);
 });
 

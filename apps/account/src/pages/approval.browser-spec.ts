@@ -15,7 +15,10 @@ afterAll(() => world.close());
 async function appOnThisMachine() {
   const server = createServer((_request, response) => response.end('back in the app'));
   await once(server.listen(0, '127.0.0.1'), 'listening');
-  return { server, redirectUri: `http://127.0.0.1:${(server.address() as AddressInfo).port}/callback` };
+  return {
+    server,
+    redirectUri: `http://127.0.0.1:${(server.address() as AddressInfo).port}/callback`,
+  };
 }
 
 describe('an app in a browser', () => {
@@ -30,9 +33,16 @@ describe('an app in a browser', () => {
       await page.getByRole('button', { name: 'Allow' }).click();
       await page.waitForURL(`${redirectUri}?*`);
       const code = new URL(page.url()).searchParams.get('code') ?? '';
-      const grant = { grant_type: 'authorization_code', client_id: clientId, redirect_uri: redirectUri };
+      const grant = {
+        grant_type: 'authorization_code',
+        client_id: clientId,
+        redirect_uri: redirectUri,
+      };
       const tokens = await world.token({ ...grant, code, code_verifier: verifier });
-      expect(tokens).toMatchObject({ token_type: 'Bearer', scope: expect.stringContaining('write:subscriptions') });
+      expect(tokens).toMatchObject({
+        token_type: 'Bearer',
+        scope: expect.stringContaining('write:subscriptions'),
+      });
 
       await page.goto('/');
       await page.getByRole('button', { name: 'Remove Podcatcher' }).click();
@@ -52,7 +62,9 @@ describe('an app in a browser', () => {
     const { server, redirectUri } = await appOnThisMachine();
     try {
       const { page } = await world.person();
-      await page.goto(world.authorization(await world.app('Podcatcher', redirectUri), redirectUri).path);
+      await page.goto(
+        world.authorization(await world.app('Podcatcher', redirectUri), redirectUri).path,
+      );
       await page.getByRole('button', { name: 'Deny' }).click();
       await page.waitForURL(`${redirectUri}?*`);
       expect(new URL(page.url()).searchParams.get('error')).toBe('access_denied');
@@ -64,7 +76,9 @@ describe('an app in a browser', () => {
   it('of a private scheme is reached by the link of a page, as forms may lead nowhere else', async () => {
     const redirectUri = 'com.example.podcatcher:/callback';
     const { page } = await world.person();
-    await page.goto(world.authorization(await world.app('Podcatcher', redirectUri), redirectUri).path);
+    await page.goto(
+      world.authorization(await world.app('Podcatcher', redirectUri), redirectUri).path,
+    );
     await page.getByText('an app on this device').waitFor();
     const [answer] = await Promise.all([
       page.waitForResponse((response) => response.request().method() === 'POST'),
@@ -79,7 +93,9 @@ describe('an app in a browser', () => {
     try {
       const { page, name } = await world.person();
       await page.getByRole('button', { name: 'Sign out' }).click();
-      await page.goto(world.authorization(await world.app('Podcatcher', redirectUri), redirectUri).path);
+      await page.goto(
+        world.authorization(await world.app('Podcatcher', redirectUri), redirectUri).path,
+      );
       await page.getByLabel('Name').fill(name);
       await page.getByLabel('Password').fill(password);
       await page.getByRole('button', { name: 'Sign in' }).click();
@@ -128,7 +144,10 @@ describe('a device', () => {
 
 describe('an app of the login flow', () => {
   const poll = (token: string) =>
-    fetch(`${world.origin}/login/v2/poll`, { method: 'POST', body: new URLSearchParams({ token }) });
+    fetch(`${world.origin}/login/v2/poll`, {
+      method: 'POST',
+      body: new URLSearchParams({ token }),
+    });
 
   it('gets an app password once its person allowed it', async () => {
     const { page, name } = await world.person();

@@ -8,7 +8,13 @@ import { type Form, FormOf, QueryOf } from './form.js';
 import { PageResponder } from './page.responder.js';
 import { demandRecent, ForPerson, PageController, type Person, PersonOf } from './person.guard.js';
 import { scopes } from '#contracts';
-import { type Approval, allowedPage, approvalPage, deniedPage, deviceCodePage } from './views/approval.view.js';
+import {
+  type Approval,
+  allowedPage,
+  approvalPage,
+  deniedPage,
+  deviceCodePage,
+} from './views/approval.view.js';
 import { forwardPage } from './views/failure.view.js';
 
 type Asked = Omit<Approval, 'name' | 'ownAddress'>;
@@ -88,11 +94,15 @@ export class ApprovalController {
     const asked = await this.devices.find(code, request.ip);
     if (!asked) return refuse('unknown');
     if (form['decision'] === undefined) {
-      return this.ask(reply, person, { ...this.asked(asked, '/device'), userCode: shownCode(asked.id) });
+      return this.ask(reply, person, {
+        ...this.asked(asked, '/device'),
+        userCode: shownCode(asked.id),
+      });
     }
     const by = { accountId: person.account.id, authenticatedAt: person.session.authenticatedAt };
     const isAllowed = form['decision'] === 'allow';
-    if (!(isAllowed ? await this.devices.allow(code, by) : await this.devices.deny(code))) return refuse('unknown');
+    if (!(isAllowed ? await this.devices.allow(code, by) : await this.devices.deny(code)))
+      return refuse('unknown');
     this.done(reply, isAllowed, asked.client.name);
   }
 
@@ -125,16 +135,28 @@ export class ApprovalController {
     const isAllowed = form['decision'] === 'allow';
     if (isAllowed) demandRecent(person, request.url);
     if (isAllowed && person.account.name === null) {
-      return this.pages.redirect(reply, `/name?${new URLSearchParams({ next: request.url }).toString()}`);
+      return this.pages.redirect(
+        reply,
+        `/name?${new URLSearchParams({ next: request.url }).toString()}`,
+      );
     }
-    const isDone = isAllowed ? await this.flows.allow(token, person.account.id) : await this.flows.deny(token);
+    const isDone = isAllowed
+      ? await this.flows.allow(token, person.account.id)
+      : await this.flows.deny(token);
     if (!isDone) throw new Refusal('link');
     this.done(reply, isAllowed, flow.label);
   }
 
   private asked(request: AppRequest, action: string): Asked {
     const { client, scopes: wanted, startedAt, address, redirectHost } = request;
-    return { action, app: client.name, scopes: wanted, startedAt, address, goesTo: goesTo(redirectHost) };
+    return {
+      action,
+      app: client.name,
+      scopes: wanted,
+      startedAt,
+      address,
+      goesTo: goesTo(redirectHost),
+    };
   }
 
   private ask(reply: FastifyReply, { account }: Person, asked: Asked): void {
@@ -143,7 +165,9 @@ export class ApprovalController {
   }
 
   private done(reply: FastifyReply, isAllowed: boolean, app: string): void {
-    this.pages.show(reply, (visit) => (isAllowed ? allowedPage(visit, { app }) : deniedPage(visit)));
+    this.pages.show(reply, (visit) =>
+      isAllowed ? allowedPage(visit, { app }) : deniedPage(visit),
+    );
   }
 }
 

@@ -12,7 +12,12 @@ export class Cookies {
   private readonly session: string;
   private readonly browser: string;
   private readonly provider: string;
-  private readonly attributes: { path: string; httpOnly: boolean; sameSite: 'lax'; secure: boolean };
+  private readonly attributes: {
+    path: string;
+    httpOnly: boolean;
+    sameSite: 'lax';
+    secure: boolean;
+  };
 
   constructor(publicUrl: string) {
     const secure = publicUrl.startsWith('https:');
@@ -33,7 +38,10 @@ export class Cookies {
   }
 
   signIn(reply: FastifyReply, { session, device }: SignedIn): void {
-    void reply.setCookie(this.session, session.cookie, { ...this.attributes, expires: session.expiresAt });
+    void reply.setCookie(this.session, session.cookie, {
+      ...this.attributes,
+      expires: session.expiresAt,
+    });
     void reply.setCookie(this.browser, device, { ...this.attributes, maxAge: rememberedSeconds });
   }
 

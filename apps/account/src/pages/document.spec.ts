@@ -10,12 +10,15 @@ it('escapes a value in a text and in an attribute', () => {
   const html = documentOf(visit, forwardPage(visit, value, value));
   expect(html).not.toContain('<script');
   expect(html).not.toContain('"1"');
-  expect(html.match(/&lt;script>alert\(&quot;1&quot;\)&lt;\/script> &amp; 'so on'/g)).toHaveLength(3);
+  expect(html.match(/&lt;script>alert\(&quot;1&quot;\)&lt;\/script> &amp; 'so on'/g)).toHaveLength(
+    3,
+  );
 });
 
 it('has the same elements and attributes for every value', () => {
   const shapeOf = (detail: string) =>
-    documentOf(visit, failurePage(visit, 'badRequest', { detail, requestId: detail })).split(/[<"]/).length;
+    documentOf(visit, failurePage(visit, 'badRequest', { detail, requestId: detail })).split(/[<"]/)
+      .length;
   const characters = fc.constantFrom('<', '>', '"', "'", '&', ';', 'a', 'ü', '\0');
   fc.assert(
     fc.property(fc.array(characters), (value) => {

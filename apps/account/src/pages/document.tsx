@@ -28,7 +28,11 @@ export interface Visit {
 }
 
 /** Returns the reader with the language of an `Accept-Language` header. */
-export function visitOf(acceptLanguage: string | undefined, isSignedIn = false, now = new Date()): Visit {
+export function visitOf(
+  acceptLanguage: string | undefined,
+  isSignedIn = false,
+  now = new Date(),
+): Visit {
   const language = languageOf(acceptLanguage);
   return { language, texts: textsOf[language], now, isSignedIn };
 }
@@ -55,7 +59,9 @@ function Document({ visit: { language, texts, isSignedIn }, page }: { visit: Vis
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
-        {page.forwardTo !== undefined && <meta http-equiv="refresh" content={`0; url=${page.forwardTo}`} />}
+        {page.forwardTo !== undefined && (
+          <meta http-equiv="refresh" content={`0; url=${page.forwardTo}`} />
+        )}
         <title>{`${page.isRefused ? `${texts.problem}: ` : ''}${title} · ${texts.product}`}</title>
         {siteAssets && <link rel="icon" href={siteAssets.icon} />}
         {siteAssets && <link rel="stylesheet" href={siteAssets.style} />}

@@ -23,11 +23,17 @@ export class ErasureController {
 
   @Post('erase')
   @ForPerson({ recently: true })
-  async erase(@PersonOf() person: Person, @FormOf() form: Form, @Res() reply: FastifyReply): Promise<void> {
+  async erase(
+    @PersonOf() person: Person,
+    @FormOf() form: Form,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
     const { erase } = visitFor(reply).texts;
     const name = nameOf(person);
     if ((form['name'] ?? '').trim().toLowerCase() !== name.toLowerCase()) {
-      return this.pages.show(reply, (visit) => erasePage(visit, { name, problem: erase.wrongName }));
+      return this.pages.show(reply, (visit) =>
+        erasePage(visit, { name, problem: erase.wrongName }),
+      );
     }
     await this.erasure.request(person.account.id);
     this.pages.cookies.signOut(reply);

@@ -10,7 +10,12 @@ import { Refusal } from '../people/refusal.js';
 import { documentOf, visitOf } from './document.js';
 import { sendPage, visitFor } from './page.responder.js';
 import { CrossSiteForm, SignInNeeded } from './person.guard.js';
-import { type FailureDetails, type FailureKind, failurePage, failures } from './views/failure.view.js';
+import {
+  type FailureDetails,
+  type FailureKind,
+  failurePage,
+  failures,
+} from './views/failure.view.js';
 import { linkGonePage, registrationClosedPage } from './views/registration.view.js';
 
 type PageFailure = FailureDetails & { kind: FailureKind };
@@ -40,11 +45,15 @@ function failureOf(error: unknown): PageFailure {
     return { kind: ofRefusals[error.code] ?? 'badRequest', retryAfterSeconds: error.retryAfter };
   if (error instanceof RateLimited) return { kind: 'tooMany', retryAfterSeconds: error.retryAfter };
   if (error instanceof CrossSiteForm) return { kind: 'crossSite' };
-  if (error instanceof Failure) return { kind: error.code === 'unavailable' ? 'unavailable' : 'internal' };
+  if (error instanceof Failure)
+    return { kind: error.code === 'unavailable' ? 'unavailable' : 'internal' };
   const fromHttp = error instanceof HttpException ? error.getStatus() : undefined;
   const { statusCode = fromHttp } = error as { statusCode?: number };
-  if (statusCode !== undefined && statusCode < 500) return { kind: ofStatuses[statusCode] ?? 'badRequest' };
-  return faultKind(error) === 'lasting' ? { kind: 'internal' } : { kind: 'unavailable', unavailable: 'database' };
+  if (statusCode !== undefined && statusCode < 500)
+    return { kind: ofStatuses[statusCode] ?? 'badRequest' };
+  return faultKind(error) === 'lasting'
+    ? { kind: 'internal' }
+    : { kind: 'unavailable', unavailable: 'database' };
 }
 
 /** Sends a failure: a page to browsers, JSON to other clients. */
@@ -54,18 +63,29 @@ export function sendFailure(reply: FastifyReply, failure: PageFailure): FastifyR
   if (failure.retryAfterSeconds !== undefined || status === 503)
     void reply.header('retry-after', String(failure.retryAfterSeconds ?? 3));
   if (!/\btext\/html\b/.test(request.headers.accept ?? '')) {
-    const answer: ErrorAnswer = { status, message: failurePage(visitFor(reply), failure.kind).title };
+    const answer: ErrorAnswer = {
+      status,
+      message: failurePage(visitFor(reply), failure.kind).title,
+    };
     return send(reply, answer);
   }
   const visit = visitFor(reply);
-  return sendPage(reply, visit, failurePage(visit, failure.kind, { ...failure, requestId: request.id }));
+  return sendPage(
+    reply,
+    visit,
+    failurePage(visit, failure.kind, { ...failure, requestId: request.id }),
+  );
 }
 
 /** Formats errors of requests that no page handles. */
 export const pageErrors: ErrorFormat = {
   answerTo(error) {
     const { kind, retryAfterSeconds: seconds } = failureOf(error);
-    return { status: failures[kind], message: kind, ...(seconds && { headers: { 'retry-after': String(seconds) } }) };
+    return {
+      status: failures[kind],
+      message: kind,
+      ...(seconds && { headers: { 'retry-after': String(seconds) } }),
+    };
   },
   send(reply, answer) {
     const { status, headers = {} } = answer;
@@ -73,7 +93,10 @@ export const pageErrors: ErrorFormat = {
     if (status === 421) return send(reply, answer);
     const kind = ofStatuses[status] ?? (status < 500 ? 'badRequest' : 'internal');
     const seconds = headers['retry-after'];
-    return sendFailure(reply.headers(headers), { kind, ...(seconds && { retryAfterSeconds: Number(seconds) }) });
+    return sendFailure(reply.headers(headers), {
+      kind,
+      ...(seconds && { retryAfterSeconds: Number(seconds) }),
+    });
   },
   wrongMethod: { status: 405, message: 'Method not allowed' },
   badPath: httpAnswers[404],
@@ -92,11 +115,13 @@ export class PageFailureFilter implements ExceptionFilter {
       return void reply.code(303).header('cache-control', 'no-store').header('location', to).send();
     }
     if (error instanceof Refusal && error.code === 'link') return this.page(reply, linkGonePage);
-    if (error instanceof Refusal && error.code === 'registration') return this.page(reply, registrationClosedPage);
+    if (error instanceof Refusal && error.code === 'registration')
+      return this.page(reply, registrationClosedPage);
     const failure = failureOf(error);
     const log = this.log.child({ requestId: reply.request.id });
     if (failure.kind === 'internal') log.error({ err: error }, 'page failed: internal error');
-    if (failure.kind === 'unavailable') log.debug({ err: error }, 'page unavailable: a server is disconnected');
+    if (failure.kind === 'unavailable')
+      log.debug({ err: error }, 'page unavailable: a server is disconnected');
     void sendFailure(reply, failure);
   }
 
@@ -112,8 +137,12 @@ export function issuerErrorPage(
   { error, error_description = '' }: { error: string; error_description?: string | undefined },
 ): string {
   const visit = visitOf(request.headers['accept-language']);
-  const page = failurePage(visit, error === 'temporarily_unavailable' ? 'unavailable' : 'badRequest', {
-    detail: `${error}: ${error_description}`.slice(0, 500),
-  });
+  const page = failurePage(
+    visit,
+    error === 'temporarily_unavailable' ? 'unavailable' : 'badRequest',
+    {
+      detail: `${error}: ${error_description}`.slice(0, 500),
+    },
+  );
   return documentOf(visit, page);
 }

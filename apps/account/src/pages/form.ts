@@ -7,8 +7,12 @@ export type Form = Readonly<Record<string, string | undefined>>;
 /** @throws BadRequestException for control characters. Postgres rejects NUL. */
 function textsOf(values: unknown): Form {
   if (typeof values !== 'object' || values === null) return {};
-  const texts = Object.entries(values).filter(([, value]) => typeof value === 'string') as [string, string][];
-  if (texts.some(([, text]) => /\p{Cc}/u.test(text))) throw new BadRequestException('control characters');
+  const texts = Object.entries(values).filter(([, value]) => typeof value === 'string') as [
+    string,
+    string,
+  ][];
+  if (texts.some(([, text]) => /\p{Cc}/u.test(text)))
+    throw new BadRequestException('control characters');
   return Object.fromEntries(texts);
 }
 

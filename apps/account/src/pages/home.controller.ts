@@ -86,7 +86,9 @@ export class HomeController {
     if (!/\btext\/html\b/.test(headers.accept ?? '')) return reply.send(serverLinks(this.config));
     if (!person) throw new SignInNeeded('/');
     const overview = await this.overview.of(person);
-    return this.pages.show(reply, (visit) => accountPage(visit, { ...overview, done: query['done'] !== undefined }));
+    return this.pages.show(reply, (visit) =>
+      accountPage(visit, { ...overview, done: query['done'] !== undefined }),
+    );
   }
 
   @Get('robots.txt')
@@ -97,28 +99,44 @@ export class HomeController {
 
   @Post('apps/end')
   @ForPerson({ next: '/' })
-  async endApp(@PersonOf() { account }: Person, @FormOf() form: Form, @Res() reply: FastifyReply): Promise<void> {
+  async endApp(
+    @PersonOf() { account }: Person,
+    @FormOf() form: Form,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
     await this.access.grants.endGrant(account.id, (form['id'] ?? '').slice(0, 100));
     this.pages.redirect(reply, '/?done');
   }
 
   @Post('app-passwords/revoke')
   @ForPerson({ next: '/' })
-  async revoke(@PersonOf() { account }: Person, @FormOf() form: Form, @Res() reply: FastifyReply): Promise<void> {
+  async revoke(
+    @PersonOf() { account }: Person,
+    @FormOf() form: Form,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
     await this.access.appPasswords.revoke(account.id, form['id'] ?? '');
     this.pages.redirect(reply, '/?done');
   }
 
   @Post('devices/forget')
   @ForPerson({ next: '/' })
-  async forget(@PersonOf() { account }: Person, @FormOf() form: Form, @Res() reply: FastifyReply): Promise<void> {
+  async forget(
+    @PersonOf() { account }: Person,
+    @FormOf() form: Form,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
     await this.access.devices.forget(account.id, form['id'] ?? '');
     this.pages.redirect(reply, '/?done');
   }
 
   @Post('sessions/end')
   @ForPerson({ next: '/' })
-  async endSession(@PersonOf() { account }: Person, @FormOf() form: Form, @Res() reply: FastifyReply): Promise<void> {
+  async endSession(
+    @PersonOf() { account }: Person,
+    @FormOf() form: Form,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
     await this.access.sessions.end(account.id, form['id'] ?? '');
     this.pages.redirect(reply, '/?done');
   }

@@ -16,9 +16,15 @@ import { registerPage, resetPage, verifiedPage, verifyPage } from './views/regis
 
 type Problems = Partial<Record<'name' | 'password', string>>;
 
-function pageOf(visit: Visit, link: Link, action: string, of: { name?: string; problems?: Problems } = {}): Page {
+function pageOf(
+  visit: Visit,
+  link: Link,
+  action: string,
+  of: { name?: string; problems?: Problems } = {},
+): Page {
   if (link.kind === 'verify') return verifyPage(visit, { action, email: link.email ?? '' });
-  if (link.kind === 'reset') return resetPage(visit, { action, name: link.name ?? '', problem: of.problems?.password });
+  if (link.kind === 'reset')
+    return resetPage(visit, { action, name: link.name ?? '', problem: of.problems?.password });
   return registerPage(visit, { action, kind: link.kind, ...of });
 }
 
@@ -79,7 +85,10 @@ export class LinkController {
     }
     if (link.kind === 'verify') return this.pages.show(reply, verifiedPage);
     if (accountId === undefined) return this.pages.redirect(reply, '/sign-in?notice=password');
-    this.pages.cookies.signIn(reply, await this.signIn.forAccount(accountId, this.pages.cookies.read(request)));
+    this.pages.cookies.signIn(
+      reply,
+      await this.signIn.forAccount(accountId, this.pages.cookies.read(request)),
+    );
     this.pages.redirect(reply, '/');
   }
 

@@ -5,7 +5,11 @@ const maxLength = 2_000;
  * any value that a browser could interpret as another site.
  */
 export function nextPath(claimed: string | undefined): string | undefined {
-  if (claimed === undefined || claimed.length > maxLength || !/^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/.test(claimed))
+  if (
+    claimed === undefined ||
+    claimed.length > maxLength ||
+    !/^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/.test(claimed)
+  )
     return undefined;
   const base = 'http://ours.invalid';
   if (!URL.canParse(claimed, base)) return undefined;

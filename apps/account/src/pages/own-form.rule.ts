@@ -10,5 +10,8 @@ export function isOwnForm(headers: IncomingHttpHeaders, origin: string): boolean
   const site = headers['sec-fetch-site'];
   if (site !== undefined) return site === 'same-origin' || site === 'none';
   if (headers.origin === undefined) return true;
-  return headers.origin === origin || [`http://${headers.host}`, `https://${headers.host}`].includes(headers.origin);
+  return (
+    headers.origin === origin ||
+    [`http://${headers.host}`, `https://${headers.host}`].includes(headers.origin)
+  );
 }

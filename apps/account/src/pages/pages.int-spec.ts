@@ -16,8 +16,17 @@ afterAll(() => fixture.close());
 
 const get = (path: string, headers: Record<string, string> = html) =>
   fetch(base + path, { headers, redirect: 'manual' });
-const post = (path: string, headers: Record<string, string>, body = new URLSearchParams({ name: 'a' })) =>
-  fetch(base + path, { method: 'POST', headers: { ...html, ...headers }, body, redirect: 'manual' });
+const post = (
+  path: string,
+  headers: Record<string, string>,
+  body = new URLSearchParams({ name: 'a' }),
+) =>
+  fetch(base + path, {
+    method: 'POST',
+    headers: { ...html, ...headers },
+    body,
+    redirect: 'manual',
+  });
 
 it('says of itself what a page may do, and is kept nowhere', async () => {
   const { headers } = await get('/sign-in');
@@ -29,11 +38,14 @@ it('says of itself what a page may do, and is kept nowhere', async () => {
 });
 
 it('has no script and no style within', async () => {
-  expect(await (await get('/sign-in')).text()).not.toMatch(/<script|<style|\sstyle=|\son[a-z]+=|javascript:/i);
+  expect(await (await get('/sign-in')).text()).not.toMatch(
+    /<script|<style|\sstyle=|\son[a-z]+=|javascript:/i,
+  );
 });
 
 it('is styled by a file that is kept for a year under the name of its content', async () => {
-  const [, path = ''] = /<link rel="stylesheet" href="([^"]+)"/.exec(await (await get('/sign-in')).text()) ?? [];
+  const [, path = ''] =
+    /<link rel="stylesheet" href="([^"]+)"/.exec(await (await get('/sign-in')).text()) ?? [];
   const style = await get(path, {});
   expect(style.headers.get('content-type')).toBe('text/css; charset=utf-8');
   expect(style.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
@@ -70,11 +82,16 @@ describe('a form', () => {
 });
 
 describe('a field', () => {
-  it.each(['\0', 'a\tb', 'a\nb', '\u0085'])('with the control character %j is refused', async (name) => {
-    const body = new URLSearchParams({ name, password: 'an unusual sentence' });
-    expect((await post('/sign-in', { origin: base }, body)).status).toBe(400);
-    expect((await get(`/sign-in?${new URLSearchParams({ next: `/${name}` }).toString()}`)).status).toBe(400);
-  });
+  it.each(['\0', 'a\tb', 'a\nb', '\u0085'])(
+    'with the control character %j is refused',
+    async (name) => {
+      const body = new URLSearchParams({ name, password: 'an unusual sentence' });
+      expect((await post('/sign-in', { origin: base }, body)).status).toBe(400);
+      expect(
+        (await get(`/sign-in?${new URLSearchParams({ next: `/${name}` }).toString()}`)).status,
+      ).toBe(400);
+    },
+  );
 });
 
 describe('an error', () => {

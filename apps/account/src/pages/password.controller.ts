@@ -29,17 +29,28 @@ export class PasswordController {
 
   @Post('password')
   @ForPerson()
-  async change(@PersonOf() person: Person, @FormOf() form: Form, @Res() reply: FastifyReply): Promise<void> {
+  async change(
+    @PersonOf() person: Person,
+    @FormOf() form: Form,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
     const { account, session } = person;
     try {
-      await this.accounts.changePassword(account.id, form['current'] ?? '', form['password'] ?? '', session.id);
+      await this.accounts.changePassword(
+        account.id,
+        form['current'] ?? '',
+        form['password'] ?? '',
+        session.id,
+      );
     } catch (error) {
       const { texts } = visitFor(reply);
       const problems =
         error instanceof Refusal && error.code === 'credentials'
           ? { current: texts.passwordProblem.wrong }
           : problemsOf(texts, error);
-      return this.pages.show(reply, (visit) => changePasswordPage(visit, { name: account.name ?? '', problems }));
+      return this.pages.show(reply, (visit) =>
+        changePasswordPage(visit, { name: account.name ?? '', problems }),
+      );
     }
     this.pages.redirect(reply, '/?done');
   }
@@ -48,22 +59,32 @@ export class PasswordController {
   @ForPerson({ recently: true })
   email(@PersonOf() { account: { email } }: Person, @Res() reply: FastifyReply): void {
     if (!this.emails.areOn) throw new Refusal('unavailable');
-    this.pages.show(reply, (visit) => changeEmailPage(visit, { email: email ?? '', canRemove: email !== null }));
+    this.pages.show(reply, (visit) =>
+      changeEmailPage(visit, { email: email ?? '', canRemove: email !== null }),
+    );
   }
 
   @Post('email')
   @ForPerson({ recently: true })
-  async propose(@PersonOf() { account }: Person, @FormOf() form: Form, @Res() reply: FastifyReply): Promise<void> {
+  async propose(
+    @PersonOf() { account }: Person,
+    @FormOf() form: Form,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
     const email = (form['email'] ?? '').trim();
     const { texts, language } = visitFor(reply);
     try {
       await this.emails.propose(account.id, email, language);
     } catch (error) {
       const problem = problemsOf(texts, error).email;
-      return this.pages.show(reply, (visit) => changeEmailPage(visit, { email: email.slice(0, 254), problem }));
+      return this.pages.show(reply, (visit) =>
+        changeEmailPage(visit, { email: email.slice(0, 254), problem }),
+      );
     }
     const { sentTitle, sentText } = texts.changeEmail;
-    this.pages.show(reply, () => messagePage(sentTitle, sentText(email), { href: '/', text: texts.account }));
+    this.pages.show(reply, () =>
+      messagePage(sentTitle, sentText(email), { href: '/', text: texts.account }),
+    );
   }
 
   @Post('email/remove')
@@ -75,7 +96,11 @@ export class PasswordController {
 
   @Get('name')
   @ForPerson()
-  nameForm(@PersonOf() { account }: Person, @QueryOf() query: Form, @Res() reply: FastifyReply): void {
+  nameForm(
+    @PersonOf() { account }: Person,
+    @QueryOf() query: Form,
+    @Res() reply: FastifyReply,
+  ): void {
     const next = nextPath(query['next']);
     if (account.name !== null) return this.pages.redirect(reply, next ?? '/');
     this.pages.show(reply, (visit) => chooseNamePage(visit, { next }));
@@ -83,14 +108,20 @@ export class PasswordController {
 
   @Post('name')
   @ForPerson()
-  async choose(@PersonOf() { account }: Person, @FormOf() form: Form, @Res() reply: FastifyReply): Promise<void> {
+  async choose(
+    @PersonOf() { account }: Person,
+    @FormOf() form: Form,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
     const next = nextPath(form['next']);
     const name = (form['name'] ?? '').trim();
     try {
       if (account.name === null) await this.accounts.rename(account.id, name);
     } catch (error) {
       const problem = problemsOf(visitFor(reply).texts, error).name;
-      return this.pages.show(reply, (visit) => chooseNamePage(visit, { next, name: name.slice(0, 64), problem }));
+      return this.pages.show(reply, (visit) =>
+        chooseNamePage(visit, { next, name: name.slice(0, 64), problem }),
+      );
     }
     this.pages.redirect(reply, next ?? '/?done');
   }

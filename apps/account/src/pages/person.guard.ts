@@ -55,7 +55,8 @@ export function demandRecent(person: Person, next: string, after?: Date): void {
 
 /** Injects the signed-in user; always set on a route {@link ForPerson}. */
 export const PersonOf = createParamDecorator(
-  (_: unknown, context: ExecutionContext) => context.switchToHttp().getRequest<FastifyRequest>().person,
+  (_: unknown, context: ExecutionContext) =>
+    context.switchToHttp().getRequest<FastifyRequest>().person,
 );
 
 /** Reports that a sign-in is required. `next` is the path that opens afterwards. */
@@ -85,7 +86,8 @@ class PersonGuard implements CanActivate {
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const request = context.switchToHttp().getRequest<FastifyRequest>();
     const isRead = request.method === 'GET' || request.method === 'HEAD';
-    if (!isRead && !isOwnForm(request.headers, this.config.PUBLIC_URL)) throw new CrossSiteForm('not our form');
+    if (!isRead && !isOwnForm(request.headers, this.config.PUBLIC_URL))
+      throw new CrossSiteForm('not our form');
     const person = await this.find(request);
     if (person) request.person = person;
     const need = this.reflector.get<Need | undefined>(needKey, context.getHandler());

@@ -24,7 +24,9 @@ async function person(): Promise<{ page: Page; name: string }> {
 }
 
 async function passProvider(page: Page, name: string): Promise<void> {
-  await page.getByRole('button', { name: `Continue with ${new URL(provider.origin).host}` }).click();
+  await page
+    .getByRole('button', { name: `Continue with ${new URL(provider.origin).host}` })
+    .click();
   await page.getByLabel('Name').fill(name);
   await page.getByLabel('Password').fill(password);
   await page.getByRole('button', { name: 'Sign in' }).click();
@@ -44,9 +46,10 @@ it('takes a person to the provider and back, where they choose a name once', asy
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('heading', { name: `Hello, ${chosen}` }).waitFor();
   expect(new URL(page.url()).origin).toBe(world.origin);
-  const { rows } = await world.database.query('SELECT issuer, password FROM account.accounts WHERE name = $1', [
-    chosen,
-  ]);
+  const { rows } = await world.database.query(
+    'SELECT issuer, password FROM account.accounts WHERE name = $1',
+    [chosen],
+  );
   expect(rows).toEqual([{ issuer: provider.origin, password: null }]);
 
   await page.getByRole('button', { name: 'Sign out' }).click();

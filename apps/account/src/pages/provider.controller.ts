@@ -33,8 +33,14 @@ export class ProviderController {
     if (this.party.host === undefined) throw new NotFoundException();
     const ticket = this.pages.cookies.arrive(request, reply);
     const { account, next } = await this.party.arrive(request.url.split('?')[1] ?? '', ticket);
-    this.pages.cookies.signIn(reply, await this.signIn.forAccount(account.id, this.pages.cookies.read(request)));
+    this.pages.cookies.signIn(
+      reply,
+      await this.signIn.forAccount(account.id, this.pages.cookies.read(request)),
+    );
     const to = nextPath(next) ?? '/';
-    this.pages.redirect(reply, account.name === null ? `/name?${new URLSearchParams({ next: to }).toString()}` : to);
+    this.pages.redirect(
+      reply,
+      account.name === null ? `/name?${new URLSearchParams({ next: to }).toString()}` : to,
+    );
   }
 }

@@ -24,7 +24,11 @@ export class RecoveryController {
   }
 
   @Post('forgot')
-  async send(@FormOf() form: Form, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+  async send(
+    @FormOf() form: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
     await this.emails.sendReset((form['name'] ?? '').trim(), request.ip, visitFor(reply).language);
     this.pages.show(reply, forgotSentPage);
   }
@@ -35,7 +39,11 @@ export class RecoveryController {
   }
 
   @Post('recover')
-  async recover(@FormOf() form: Form, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+  async recover(
+    @FormOf() form: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
     const name = (form['name'] ?? '').trim();
     const entered = { name, code: form['recovery'] ?? '', password: form['password'] ?? '' };
     try {

@@ -26,7 +26,10 @@ function problems({
 }
 
 /** Returns the texts of a refusal by field. @throws the given error, if it concerns no field. */
-export function problemsOf(texts: Texts, error: unknown): Partial<Record<FieldProblem['field'], string>> {
+export function problemsOf(
+  texts: Texts,
+  error: unknown,
+): Partial<Record<FieldProblem['field'], string>> {
   const problem = error instanceof Refusal ? problems(texts)[error.code] : undefined;
   if (!problem) throw error;
   return { [problem.field]: problem.text };

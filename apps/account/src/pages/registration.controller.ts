@@ -32,7 +32,11 @@ export class RegistrationController {
   }
 
   @Post('register')
-  async make(@FormOf() form: Form, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+  async make(
+    @FormOf() form: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
     if (!this.registration.isOpen) throw new Refusal('registration');
     const next = nextPath(form['next']);
     const entered = enteredIn(form);
@@ -43,11 +47,16 @@ export class RegistrationController {
       const problems = problemsOf(visitFor(reply).texts, error);
       return this.show(reply, { next, name: entered.name.slice(0, 64), problems });
     }
-    this.pages.cookies.signIn(reply, await this.signIn.forAccount(account.id, this.pages.cookies.read(request)));
+    this.pages.cookies.signIn(
+      reply,
+      await this.signIn.forAccount(account.id, this.pages.cookies.read(request)),
+    );
     this.pages.redirect(reply, next ?? '/');
   }
 
   private show(reply: FastifyReply, of: Omit<RegistrationForm, 'action' | 'kind'>): void {
-    this.pages.show(reply, (visit) => registerPage(visit, { action: '/register', kind: 'open', ...of }));
+    this.pages.show(reply, (visit) =>
+      registerPage(visit, { action: '/register', kind: 'open', ...of }),
+    );
   }
 }

@@ -45,7 +45,11 @@ export class SecurityController {
 
   @Post('totp')
   @ForPerson({ recently: true })
-  async confirm(@PersonOf() { account }: Person, @FormOf() form: Form, @Res() reply: FastifyReply): Promise<void> {
+  async confirm(
+    @PersonOf() { account }: Person,
+    @FormOf() form: Form,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
     if (account.hasTotp) return this.pages.redirect(reply, '/?done');
     try {
       await this.totp.confirm(account.id, form['code'] ?? '');
@@ -94,7 +98,11 @@ export class SecurityController {
 
   @Post('app-passwords')
   @ForPerson({ recently: true })
-  async make(@PersonOf() { account }: Person, @FormOf() form: Form, @Res() reply: FastifyReply): Promise<void> {
+  async make(
+    @PersonOf() { account }: Person,
+    @FormOf() form: Form,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
     const days = expiries[form['expires'] ?? ''];
     const wanted = {
       label: (form['label'] ?? '').trim(),
@@ -103,7 +111,12 @@ export class SecurityController {
     };
     try {
       const { secret } = await this.appPasswords.make(account.id, wanted);
-      const shown = { label: wanted.label, name: account.name, secret, server: this.config.API_URLS?.[0] };
+      const shown = {
+        label: wanted.label,
+        name: account.name,
+        secret,
+        server: this.config.API_URLS?.[0],
+      };
       this.pages.show(reply, (visit) => shownAppPasswordPage(visit, shown));
     } catch (error) {
       const problem = problemsOf(visitFor(reply).texts, error).label;

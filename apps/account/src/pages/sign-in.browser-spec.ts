@@ -122,7 +122,9 @@ it('ends another browser from the list of sessions', async () => {
 /** Starts another site, whose page submits a form to this one. */
 async function strangersSite(action: string): Promise<{ server: Server; url: string }> {
   const text = `<form method="post" action="${action}"><input name="name" value="x"></form><script>document.forms[0].submit()</script>`;
-  const server = createServer((_request, response) => response.setHeader('content-type', 'text/html').end(text));
+  const server = createServer((_request, response) =>
+    response.setHeader('content-type', 'text/html').end(text),
+  );
   await once(server.listen(0, '127.0.0.1'), 'listening');
   return { server, url: `http://localhost:${(server.address() as AddressInfo).port}/` };
 }
@@ -131,7 +133,10 @@ it('refuses a form that another site sends', async () => {
   const { page } = await world.person({ javaScriptEnabled: true });
   const { server, url } = await strangersSite(`${world.origin}/sign-out`);
   try {
-    const [answer] = await Promise.all([page.waitForResponse(`${world.origin}/sign-out`), page.goto(url)]);
+    const [answer] = await Promise.all([
+      page.waitForResponse(`${world.origin}/sign-out`),
+      page.goto(url),
+    ]);
     expect(answer.status()).toBe(403);
     await page.getByText('The form was sent from another site.').waitFor();
   } finally {

@@ -11,7 +11,10 @@ import { PageResponder } from './page.responder.js';
 import { PageController, type Person, PersonOf } from './person.guard.js';
 import { codePage, type SignInNotice, signInPage } from './views/sign-in.view.js';
 
-const notices: Readonly<Record<string, SignInNotice | undefined>> = { out: 'signedOut', password: 'newPassword' };
+const notices: Readonly<Record<string, SignInNotice | undefined>> = {
+  out: 'signedOut',
+  password: 'newPassword',
+};
 
 /** Pages for sign-in in one or two steps, and for sign-out. */
 @PageController()
@@ -25,7 +28,11 @@ export class SignInController {
   ) {}
 
   @Get('sign-in')
-  form(@QueryOf() query: Form, @PersonOf() person: Person | undefined, @Res() reply: FastifyReply): void {
+  form(
+    @QueryOf() query: Form,
+    @PersonOf() person: Person | undefined,
+    @Res() reply: FastifyReply,
+  ): void {
     const next = nextPath(query['next']);
     if (person && next === undefined) return this.pages.redirect(reply, '/');
     this.show(reply, {
@@ -36,12 +43,20 @@ export class SignInController {
   }
 
   @Post('sign-in')
-  async enter(@FormOf() form: Form, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+  async enter(
+    @FormOf() form: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
     const next = nextPath(form['next']);
     if (this.party.host !== undefined) return this.show(reply, { next });
     const entered = { name: (form['name'] ?? '').trim(), password: form['password'] ?? '' };
     try {
-      this.proceed(reply, await this.signIn.signIn(entered, this.pages.cookies.read(request)), next);
+      this.proceed(
+        reply,
+        await this.signIn.signIn(entered, this.pages.cookies.read(request)),
+        next,
+      );
     } catch (error) {
       if (!(error instanceof Refusal && error.code === 'credentials')) throw error;
       this.show(reply, { next, name: entered.name.slice(0, 64), isRefused: true });
@@ -49,12 +64,20 @@ export class SignInController {
   }
 
   @Post('sign-in/code')
-  code(@FormOf() form: Form, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+  code(
+    @FormOf() form: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
     return this.second('code', form, request, reply);
   }
 
   @Post('sign-in/recovery')
-  recovery(@FormOf() form: Form, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+  recovery(
+    @FormOf() form: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
     return this.second('recovery', form, request, reply);
   }
 
@@ -66,7 +89,12 @@ export class SignInController {
     this.pages.redirect(reply, '/sign-in?notice=out');
   }
 
-  private async second(kind: 'code' | 'recovery', form: Form, request: FastifyRequest, reply: FastifyReply) {
+  private async second(
+    kind: 'code' | 'recovery',
+    form: Form,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ) {
     const next = nextPath(form['next']);
     const ticket = form['ticket'] ?? '';
     const browser = this.pages.cookies.read(request);
@@ -78,14 +106,19 @@ export class SignInController {
       this.proceed(reply, signedIn, next);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      if (error.code === 'ticket' || error.code === 'credentials') this.show(reply, { next, notice: 'tooLate' });
+      if (error.code === 'ticket' || error.code === 'credentials')
+        this.show(reply, { next, notice: 'tooLate' });
       else if (error.code === 'code')
         this.pages.show(reply, (visit) => codePage(visit, { ticket, next, refused: kind }));
       else throw error;
     }
   }
 
-  private proceed(reply: FastifyReply, outcome: SignedIn | NeedsCode, next: string | undefined): void {
+  private proceed(
+    reply: FastifyReply,
+    outcome: SignedIn | NeedsCode,
+    next: string | undefined,
+  ): void {
     if ('needs' in outcome) {
       const { ticket } = outcome;
       return this.pages.show(reply, (visit) => codePage(visit, { ticket, next }));
@@ -96,7 +129,11 @@ export class SignInController {
 
   private show(reply: FastifyReply, of: Parameters<typeof signInPage>[1]): void {
     this.pages.show(reply, (visit) =>
-      signInPage(visit, { canRegister: this.registration.isOpen, provider: this.party.host, ...of }),
+      signInPage(visit, {
+        canRegister: this.registration.isOpen,
+        provider: this.party.host,
+        ...of,
+      }),
     );
   }
 }

@@ -2,7 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { AccountEntity } from '#database';
-import { type DeepPartial, type EntityManager, MoreThan, QueryFailedError, Raw, type Repository } from 'typeorm';
+import {
+  type DeepPartial,
+  type EntityManager,
+  MoreThan,
+  QueryFailedError,
+  Raw,
+  type Repository,
+} from 'typeorm';
 import { Limits } from './limits.js';
 import { passwordProblem } from './password.rule.js';
 import { Passwords } from './passwords.js';
@@ -45,7 +52,9 @@ export function checkName(name: string): void {
 
 /** Returns the condition that finds an account by name, ignoring letter case. */
 export const byName = (name: string) => ({
-  name: Raw((column) => `lower(${column}) = lower(:name)`, { name: namePattern.test(name) ? name : '' }),
+  name: Raw((column) => `lower(${column}) = lower(:name)`, {
+    name: namePattern.test(name) ? name : '',
+  }),
 });
 
 /** Reads and changes accounts. */
@@ -84,7 +93,10 @@ export class Accounts {
   }
 
   /** Creates an account. @throws Refusal `name`, `name_taken`; `erased` for an erased user's id. */
-  async create(account: NewAccount, manager: EntityManager = this.accounts.manager): Promise<Account> {
+  async create(
+    account: NewAccount,
+    manager: EntityManager = this.accounts.manager,
+  ): Promise<Account> {
     if (account.name !== null) checkName(account.name);
     const { id = randomUUID(), ...rest } = account;
     return manager.transaction(async (within) => {
@@ -127,14 +139,20 @@ export class Accounts {
    *
    * @throws Refusal `credentials` if `current` is wrong, `limited`, `password_…`, `busy`.
    */
-  async changePassword(id: string, current: string, password: string, session: string): Promise<void> {
+  async changePassword(
+    id: string,
+    current: string,
+    password: string,
+    session: string,
+  ): Promise<void> {
     const account = await this.accounts.findOneByOrFail({ id });
     const name = account.name ?? '';
     const problem = passwordProblem(password, name);
     if (problem) throw new Refusal(problem);
     await this.limits.count('password', id);
     const key = `account ${id}`;
-    if (!(await this.passwords.verify(account.password, current, 'known', key))) throw new Refusal('credentials');
+    if (!(await this.passwords.verify(account.password, current, 'known', key)))
+      throw new Refusal('credentials');
     const made = await this.passwords.hash(password, 'known', name, key);
     const ended = await this.accounts.manager.transaction(async (manager) => {
       const changed = await rowsOf(
@@ -152,13 +170,18 @@ export class Accounts {
 
   /** Disables an account and signs it out; keeps its data. @returns true if the account exists. */
   async disable(id: string): Promise<boolean> {
-    const ended = await this.accounts.manager.transaction(async (manager): Promise<Ended | undefined> => {
-      if (!(await manager.existsBy(AccountEntity, { id }))) return undefined;
-      // Lock order: the user's clock before the account, as in an erasure. This prevents deadlocks.
-      await refused(manager, id, 1);
-      await manager.query('UPDATE account.accounts SET disabled_at = coalesce(disabled_at, now()) WHERE id = $1', [id]);
-      return this.signOut.within(manager, id);
-    });
+    const ended = await this.accounts.manager.transaction(
+      async (manager): Promise<Ended | undefined> => {
+        if (!(await manager.existsBy(AccountEntity, { id }))) return undefined;
+        // Lock order: the user's clock before the account, as in an erasure. This prevents deadlocks.
+        await refused(manager, id, 1);
+        await manager.query(
+          'UPDATE account.accounts SET disabled_at = coalesce(disabled_at, now()) WHERE id = $1',
+          [id],
+        );
+        return this.signOut.within(manager, id);
+      },
+    );
     if (ended) await this.signOut.announce(ended);
     return ended !== undefined;
   }

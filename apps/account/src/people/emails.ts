@@ -74,12 +74,17 @@ export class Emails {
       const account = await this.accounts.findOneBy({ ...byName(name), ...known });
       if (!account?.email || !(await this.mayBeSent(account.id))) return undefined;
       const link = await this.linkFor('reset', { accountId: account.id });
-      return link && { to: account.email, ...mailTexts[language].reset(account.name ?? '', link.url) };
+      return (
+        link && { to: account.email, ...mailTexts[language].reset(account.name ?? '', link.url) }
+      );
     });
   }
 
   /** Returns `undefined` if the account was disabled or erased while the mail was queued. */
-  private async linkFor(kind: LinkKind, of: Parameters<Links['make']>[1]): Promise<NewLink | undefined> {
+  private async linkFor(
+    kind: LinkKind,
+    of: Parameters<Links['make']>[1],
+  ): Promise<NewLink | undefined> {
     try {
       return await this.links.make(kind, of);
     } catch (error) {

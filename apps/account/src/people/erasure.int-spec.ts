@@ -25,7 +25,10 @@ beforeAll(async () => {
 afterAll(() => world.close());
 beforeEach(async () => {
   name = `ann-${randomUUID().slice(0, 8)}`;
-  ({ id } = await accounts.create({ name, password: await world.app.get(Passwords).hash(password, 'known') }));
+  ({ id } = await accounts.create({
+    name,
+    password: await world.app.get(Passwords).hash(password, 'known'),
+  }));
 });
 
 /** Records an erasure as the deletion worker does, without deleting rows. */
@@ -34,16 +37,21 @@ const erase = (user = id) => world.owner.query('SELECT deletion.record_erasure($
 it('a person whose data is to be erased can not sign in any more, and is signed in nowhere', async () => {
   const signIn = world.app.get(SignIn);
   const { session } = await signIn.forAccount(id, browser);
-  const app = await world.app.get(AppPasswords).make(id, { label: 'An app', scopes: ['read:subscriptions'] });
-  const { rows } = await world.owner.query<{ hash: Buffer }>('SELECT hash FROM account.credentials WHERE id = $1', [
-    app.credential.id,
-  ]);
+  const app = await world.app
+    .get(AppPasswords)
+    .make(id, { label: 'An app', scopes: ['read:subscriptions'] });
+  const { rows } = await world.owner.query<{ hash: Buffer }>(
+    'SELECT hash FROM account.credentials WHERE id = $1',
+    [app.credential.id],
+  );
   const hash = rows[0]?.hash.toString('base64url') ?? '';
   expect(await world.app.get(AppPasswords).check(hash)).not.toBeNull();
   await erase();
   expect(await world.app.get(Sessions).find(session.cookie)).toBeUndefined();
   expect(await world.app.get(AppPasswords).check(hash)).toBeNull();
-  await expect(signIn.signIn({ name, password }, browser)).rejects.toMatchObject({ code: 'credentials' });
+  await expect(signIn.signIn({ name, password }, browser)).rejects.toMatchObject({
+    code: 'credentials',
+  });
   await expect(signIn.forAccount(id, browser)).rejects.toMatchObject({ code: 'credentials' });
 });
 
@@ -55,7 +63,9 @@ it('nobody admits them again: not the operator, not a new account, not a provide
   const other = randomUUID();
   await erase(other);
   await expect(accounts.create({ name: `${name}-2`, id: other })).rejects.toMatchObject(refusal);
-  await expect(accounts.ofProvider('https://id.example', other, other)).rejects.toMatchObject(refusal);
+  await expect(accounts.ofProvider('https://id.example', other, other)).rejects.toMatchObject(
+    refusal,
+  );
   expect(await accounts.find(other)).toBeUndefined();
 });
 
@@ -66,7 +76,9 @@ it('an account that is made while its user is erased is refused, or not made', a
   await watcher.connect();
   await world.transaction(async (manager) => {
     await accounts.create({ name: `${name}-2`, id: user }, manager);
-    const [{ pid = 0 } = {}] = (await manager.query('SELECT pg_backend_pid() AS pid')) as { pid?: number }[];
+    const [{ pid = 0 } = {}] = (await manager.query('SELECT pg_backend_pid() AS pid')) as {
+      pid?: number;
+    }[];
     erased = erase(user);
     await eventually(async () => expect(await countBlockedBy(watcher, pid)).toBe(1));
   });
@@ -76,9 +88,14 @@ it('an account that is made while its user is erased is refused, or not made', a
 });
 
 it('disabling and erasing somebody at once ends, in whatever order', async () => {
-  await Promise.all(Array.from({ length: 20 }, (_, count) => (count % 2 ? erase() : accounts.disable(id))));
+  await Promise.all(
+    Array.from({ length: 20 }, (_, count) => (count % 2 ? erase() : accounts.disable(id))),
+  );
   expect(await accounts.find(id)).toMatchObject({ disabled: true });
-  const { rows } = await world.owner.query('SELECT refused FROM sync.user_clock WHERE user_id = $1', [id]);
+  const { rows } = await world.owner.query(
+    'SELECT refused FROM sync.user_clock WHERE user_id = $1',
+    [id],
+  );
   expect(rows).toEqual([{ refused: 2 }]);
 });
 

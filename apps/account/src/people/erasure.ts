@@ -18,7 +18,11 @@ export class Erasure {
    * @throws Failure `unavailable` if the deletion worker is unreachable; nothing has changed then.
    */
   async request(accountId: string): Promise<ReplyOf<typeof eraseUser>> {
-    const reply = await this.client.call(eraseUser, { userId: accountId }, { requestId: randomUUID() });
+    const reply = await this.client.call(
+      eraseUser,
+      { userId: accountId },
+      { requestId: randomUUID() },
+    );
     await this.signOut.everywhere(accountId);
     return reply;
   }

@@ -46,7 +46,12 @@ export class Limits {
       const inMemoryBlockOnConsumed = limit.points + 1;
       return [
         policy,
-        new RateLimiterRedis({ storeClient: redis, insuranceLimiter, inMemoryBlockOnConsumed, ...options }),
+        new RateLimiterRedis({
+          storeClient: redis,
+          insuranceLimiter,
+          inMemoryBlockOnConsumed,
+          ...options,
+        }),
       ];
     });
     this.limiters = Object.fromEntries(limiters) as Record<Policy, RateLimiterRedis>;

@@ -41,8 +41,10 @@ const secretOf = ({ url }: NewLink) => url.slice(url.lastIndexOf('/') + 1);
 let address = 0;
 const from = () => `10.0.0.${(address += 1)}`;
 const newBrowser = () => ({ address: from(), userAgent: '' });
-const signIn = (entered: { name: string; password: string }) => world.app.get(SignIn).signIn(entered, newBrowser());
-const expire = () => world.owner.query(`UPDATE account.links SET expires_at = now() - interval '1 second'`);
+const signIn = (entered: { name: string; password: string }) =>
+  world.app.get(SignIn).signIn(entered, newBrowser());
+const expire = () =>
+  world.owner.query(`UPDATE account.links SET expires_at = now() - interval '1 second'`);
 
 describe('a link', () => {
   it('is kept as a hash only', async () => {
@@ -54,23 +56,32 @@ describe('a link', () => {
 
   it('is not spent by looking', async () => {
     const secret = secretOf(await links.make('invite'));
-    for (let looks = 0; looks < 3; looks += 1) expect(await links.look(secret)).toMatchObject({ kind: 'invite' });
+    for (let looks = 0; looks < 3; looks += 1)
+      expect(await links.look(secret)).toMatchObject({ kind: 'invite' });
   });
 
   it('works once, for whoever comes first of a hundred', async () => {
     const secret = secretOf(await links.make('invite'));
     const takes = await Promise.all(
-      Array.from({ length: 100 }, () => world.transaction((manager) => links.take(manager, secret, 'invite'))),
+      Array.from({ length: 100 }, () =>
+        world.transaction((manager) => links.take(manager, secret, 'invite')),
+      ),
     );
     expect(takes.filter((taken) => taken !== undefined)).toHaveLength(1);
   });
 
   it('of one kind is none of another', async () => {
     const { id } = await accounts.create({ name });
-    const secret = secretOf(await links.make('verify', { accountId: id, email: 'ann@example.com' }));
+    const secret = secretOf(
+      await links.make('verify', { accountId: id, email: 'ann@example.com' }),
+    );
     expect(await outcomeOf(reset.byLink(secret, password, from()))).toBe('link');
     expect(await outcomeOf(registration.byLink(secret, { name, password }, from()))).toBe('link');
-    expect(await links.look(secret)).toMatchObject({ kind: 'verify', email: 'ann@example.com', name });
+    expect(await links.look(secret)).toMatchObject({
+      kind: 'verify',
+      email: 'ann@example.com',
+      name,
+    });
   });
 
   it('works no more when its time is up', async () => {
@@ -83,8 +94,11 @@ describe('a link', () => {
   it('is one of five of an account at most; the oldest go', async () => {
     const { id } = await accounts.create({ name });
     const made: string[] = [];
-    for (let count = 0; count < 6; count += 1) made.push(secretOf(await links.make('reset', { accountId: id })));
-    const found = await Promise.all(made.map(async (secret) => (await links.look(secret)) !== undefined));
+    for (let count = 0; count < 6; count += 1)
+      made.push(secretOf(await links.make('reset', { accountId: id })));
+    const found = await Promise.all(
+      made.map(async (secret) => (await links.look(secret)) !== undefined),
+    );
     expect(found).toEqual([false, true, true, true, true, true]);
   });
 });
@@ -92,7 +106,10 @@ describe('a link', () => {
 describe('links of an account', () => {
   let id: string;
   beforeEach(async () => {
-    ({ id } = await accounts.create({ name, password: await world.app.get(Passwords).hash(password, 'known') }));
+    ({ id } = await accounts.create({
+      name,
+      password: await world.app.get(Passwords).hash(password, 'known'),
+    }));
   });
   const outOf = async () =>
     Promise.all(
@@ -128,7 +145,9 @@ describe('links of an account', () => {
 
   it('are not made when it is disabled or gone', async () => {
     await accounts.disable(id);
-    expect(await outcomeOf(links.make('verify', { accountId: id, email: 'a@b.example' }))).toBe('link');
+    expect(await outcomeOf(links.make('verify', { accountId: id, email: 'a@b.example' }))).toBe(
+      'link',
+    );
     expect(await outcomeOf(links.make('reset', { accountId: randomUUID() }))).toBe('link');
   });
 
@@ -137,7 +156,9 @@ describe('links of an account', () => {
       secretOf(await links.make('reset', { accountId: id })),
       secretOf(await links.make('reset', { accountId: id })),
     ];
-    const outcomes = secrets.map((secret, n) => outcomeOf(reset.byLink(secret, `another sentence ${n}`, from())));
+    const outcomes = secrets.map((secret, n) =>
+      outcomeOf(reset.byLink(secret, `another sentence ${n}`, from())),
+    );
     expect((await Promise.all(outcomes)).sort()).toEqual(['link', 'none']);
   });
 });
@@ -147,7 +168,9 @@ describe('passwords by links', () => {
     const at = from();
     for (let count = 0; count < 12; count += 1) {
       const secret = secretOf(await links.make('invite'));
-      expect(await outcomeOf(registration.byLink(secret, { name: `${name}-${count}`, password }, at))).toBe('none');
+      expect(
+        await outcomeOf(registration.byLink(secret, { name: `${name}-${count}`, password }, at)),
+      ).toBe('none');
     }
     const secret = secretOf(await links.make('invite'));
     const again = () => outcomeOf(registration.byLink(secret, { name: `${name}-0`, password }, at));
@@ -161,19 +184,23 @@ describe('an invitation', () => {
     const secret = secretOf(await links.make('invite'));
     await registration.byLink(secret, { name, password }, from());
     expect(await signIn({ name, password })).toHaveProperty('session');
-    expect(await outcomeOf(registration.byLink(secret, { name: `${name}2`, password }, from()))).toBe('link');
+    expect(
+      await outcomeOf(registration.byLink(secret, { name: `${name}2`, password }, from())),
+    ).toBe('link');
   });
 
   it('is not spent on a name that is taken or a password that is no good', async () => {
     await accounts.create({ name });
     const secret = secretOf(await links.make('invite'));
-    expect(await outcomeOf(registration.byLink(secret, { name: name.toUpperCase(), password }, from()))).toBe(
-      'name_taken',
+    expect(
+      await outcomeOf(registration.byLink(secret, { name: name.toUpperCase(), password }, from())),
+    ).toBe('name_taken');
+    expect(
+      await outcomeOf(registration.byLink(secret, { name: `${name}2`, password: 'short' }, from())),
+    ).toBe('password_short');
+    expect(await outcomeOf(registration.byLink(secret, { name: 'an n', password }, from()))).toBe(
+      'name',
     );
-    expect(await outcomeOf(registration.byLink(secret, { name: `${name}2`, password: 'short' }, from()))).toBe(
-      'password_short',
-    );
-    expect(await outcomeOf(registration.byLink(secret, { name: 'an n', password }, from()))).toBe('name');
     expect(await links.look(secret)).toBeDefined();
   });
 });
@@ -181,8 +208,11 @@ describe('an invitation', () => {
 describe('REGISTRATION', () => {
   const outcomes = async ({ app }: PeopleWorld) => {
     const secret = secretOf(await app.get(Links).make('invite'));
-    const alone = (n: number) => app.get(Registration).open({ name: `${name}-${n}`, password }, '2001:db8::1');
-    const made = [await outcomeOf(app.get(Registration).byLink(secret, { name, password }, from()))];
+    const alone = (n: number) =>
+      app.get(Registration).open({ name: `${name}-${n}`, password }, '2001:db8::1');
+    const made = [
+      await outcomeOf(app.get(Registration).byLink(secret, { name, password }, from())),
+    ];
     for (let n = 0; n < 11; n += 1) made.push(await outcomeOf(alone(n)));
     return made;
   };
@@ -192,7 +222,11 @@ describe('REGISTRATION', () => {
     expect(await outcomes(world)).toEqual(['none', ...times(11, 'registration')]));
 
   it.each([
-    ['open: by oneself, too, ten accounts a day from one network', 'open', ['none', ...times(10, 'none'), 'limited']],
+    [
+      'open: by oneself, too, ten accounts a day from one network',
+      'open',
+      ['none', ...times(10, 'none'), 'limited'],
+    ],
     ['closed: by nobody', 'closed', times(12, 'registration')],
   ] as const)('%s', async (_, setting, expected) => {
     const other = await openPeople({ REGISTRATION: setting });
@@ -214,9 +248,13 @@ describe('the first account', () => {
         Array.from({ length: 10 }, async () => secretOf((await service.firstLink()) as NewLink)),
       );
       const made = await Promise.allSettled(
-        secrets.map((secret, n) => service.byLink(secret, { name: `${name}-${n}`, password }, from())),
+        secrets.map((secret, n) =>
+          service.byLink(secret, { name: `${name}-${n}`, password }, from()),
+        ),
       );
-      const [first, ...others] = made.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+      const [first, ...others] = made.flatMap((outcome) =>
+        outcome.status === 'fulfilled' ? [outcome.value] : [],
+      );
       expect(others).toEqual([]);
       expect(first).toBeDefined();
       expect(await service.firstLink()).toBeUndefined();
@@ -244,7 +282,9 @@ describe('a new password', () => {
     expect(await outcomeOf(reset.byLink(other, 'a third sentence', from()))).toBe('link');
     expect(await outcomeOf(signIn({ name, password }))).toBe('credentials');
     expect(await signIn({ name, password: 'another sentence' })).toHaveProperty('session');
-    expect(await world.revoked()).toEqual(expect.arrayContaining([`user:${accountId}`, `session:${session.id}`]));
+    expect(await world.revoked()).toEqual(
+      expect.arrayContaining([`user:${accountId}`, `session:${session.id}`]),
+    );
   });
 
   it('by a recovery code, each of ten once, however many come with it at the same time', async () => {
@@ -264,10 +304,18 @@ describe('a new password', () => {
   it('by a recovery code: is refused alike for a wrong code, an unknown name and a disabled account', async () => {
     const [code = ''] = await world.app.get(RecoveryCodes).make(accountId);
     const by = (as: string, typed: string) =>
-      outcomeOf(reset.byRecoveryCode({ name: as, code: typed, password: 'another sentence' }, newBrowser()));
-    const outcomes = [await by(name, '0000-0000-0000-0000'), await by('nobody', code), await by(name, 'x')];
+      outcomeOf(
+        reset.byRecoveryCode({ name: as, code: typed, password: 'another sentence' }, newBrowser()),
+      );
+    const outcomes = [
+      await by(name, '0000-0000-0000-0000'),
+      await by('nobody', code),
+      await by(name, 'x'),
+    ];
     await accounts.disable(accountId);
-    expect([...outcomes, await by(name, code)]).toEqual(Array.from({ length: 4 }, () => 'credentials'));
+    expect([...outcomes, await by(name, code)]).toEqual(
+      Array.from({ length: 4 }, () => 'credentials'),
+    );
   });
 
   it('is chosen by who knows the old one: twenty wrong ones end in a limit', async () => {
@@ -275,7 +323,14 @@ describe('a new password', () => {
     const outcomes: string[] = [];
     for (let count = 0; count < 20; count += 1)
       outcomes.push(
-        await outcomeOf(accounts.changePassword(accountId, 'a wrong sentence', 'another sentence', mine.session.id)),
+        await outcomeOf(
+          accounts.changePassword(
+            accountId,
+            'a wrong sentence',
+            'another sentence',
+            mine.session.id,
+          ),
+        ),
       );
     expect(outcomes.slice(0, 10)).toEqual(Array.from({ length: 10 }, () => 'credentials'));
     expect(new Set(outcomes.slice(10))).toEqual(new Set(['limited']));
@@ -284,14 +339,18 @@ describe('a new password', () => {
   it('of one account is hashed one at a time: the others find room', async () => {
     const passwords = world.app.get(Passwords);
     const changes = Array.from({ length: 20 }, () =>
-      outcomeOf(accounts.changePassword(accountId, 'a wrong sentence', 'another sentence', randomUUID())),
+      outcomeOf(
+        accounts.changePassword(accountId, 'a wrong sentence', 'another sentence', randomUUID()),
+      ),
     );
     const waiting = new Set<number>();
     const watch = setInterval(() => waiting.add(passwords.waiting), 1);
     const outcomes = await Promise.all(changes);
     clearInterval(watch);
     expect(Math.max(0, ...waiting)).toBe(0);
-    expect(outcomes.filter((outcome) => outcome === 'credentials').length).toBeGreaterThanOrEqual(1);
+    expect(outcomes.filter((outcome) => outcome === 'credentials').length).toBeGreaterThanOrEqual(
+      1,
+    );
     expect(outcomes.filter((outcome) => outcome === 'none')).toEqual([]);
     expect(outcomes).toContain('limited');
   });
@@ -299,7 +358,11 @@ describe('a new password', () => {
   it('ends the secret of a second factor that waits for its first code', async () => {
     const totp = world.app.get(Totp);
     await totp.begin(accountId);
-    await reset.byLink(secretOf(await links.make('reset', { accountId })), 'another sentence', from());
+    await reset.byLink(
+      secretOf(await links.make('reset', { accountId })),
+      'another sentence',
+      from(),
+    );
     expect(await totp.pending(accountId)).toBeUndefined();
   });
 

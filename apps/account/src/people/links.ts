@@ -27,7 +27,12 @@ export interface NewLink {
 
 const day = 24 * 60;
 /** Lifetimes in minutes. The operator passes a longer one for the `reset` of a new account. */
-const minutes: Record<LinkKind, number> = { first: 7 * day, invite: 7 * day, reset: 60, verify: day };
+const minutes: Record<LinkKind, number> = {
+  first: 7 * day,
+  invite: 7 * day,
+  reset: 60,
+  verify: day,
+};
 
 /** Maximum number of links per kind, with and without an account; the oldest are deleted. */
 const mostOfAccount = 5;
@@ -60,7 +65,8 @@ export class Links {
     const { accountId = null, name = null, email = null } = of;
     const expiresAt = await this.links.manager.transaction(async (manager) => {
       // The lock blocks disabling until the commit, so a later deletion of links sees this one.
-      if (accountId !== null && !(await heldEnabled(manager, accountId, 'SHARE'))) throw new Refusal('link');
+      if (accountId !== null && !(await heldEnabled(manager, accountId, 'SHARE')))
+        throw new Refusal('link');
       const [made] = await rowsOf<{ expiresAt: string }>(
         manager,
         `INSERT INTO account.links (hash, kind, account_id, name, email, expires_at)
@@ -97,7 +103,11 @@ export class Links {
    * Spends a link in the transaction that uses its right. Returns `undefined` if it is spent,
    * expired or unknown, or its account is disabled.
    */
-  async take(manager: EntityManager, secret: string, kind: LinkKind): Promise<Omit<Link, 'expiresAt'> | undefined> {
+  async take(
+    manager: EntityManager,
+    secret: string,
+    kind: LinkKind,
+  ): Promise<Omit<Link, 'expiresAt'> | undefined> {
     const hash = hashOfSecret(secret);
     if (!hash) return undefined;
     const [of] = await rowsOf<{ id: string | null }>(
@@ -106,7 +116,8 @@ export class Links {
       [hash, kind],
     );
     // Lock order: the account before its links, as in sign-out. This prevents deadlocks.
-    if (!of || (of.id !== null && !(await heldEnabled(manager, of.id, 'NO KEY UPDATE')))) return undefined;
+    if (!of || (of.id !== null && !(await heldEnabled(manager, of.id, 'NO KEY UPDATE'))))
+      return undefined;
     const [taken] = await rowsOf<Omit<Link, 'expiresAt'>>(
       manager,
       `DELETE FROM account.links WHERE hash = $1 AND kind = $2 AND expires_at > now()
@@ -118,7 +129,11 @@ export class Links {
 }
 
 /** Locks an account until the transaction ends. @returns true if it exists and is not disabled. */
-async function heldEnabled(manager: EntityManager, id: string, lock: 'SHARE' | 'NO KEY UPDATE'): Promise<boolean> {
+async function heldEnabled(
+  manager: EntityManager,
+  id: string,
+  lock: 'SHARE' | 'NO KEY UPDATE',
+): Promise<boolean> {
   const held = await rowsOf(
     manager,
     `SELECT 1 FROM account.accounts WHERE id = $1 AND disabled_at IS NULL FOR ${lock}`,

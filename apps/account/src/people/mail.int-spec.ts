@@ -36,7 +36,10 @@ beforeAll(async () => {
   server.on('error', () => {});
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.server.address() as AddressInfo;
-  world = await openPeople({ SMTP_URL: `smtp://127.0.0.1:${port}`, MAIL_FROM: 'Podcasts <podcasts@example.com>' });
+  world = await openPeople({
+    SMTP_URL: `smtp://127.0.0.1:${port}`,
+    MAIL_FROM: 'Podcasts <podcasts@example.com>',
+  });
   emails = world.app.get(Emails);
 });
 afterAll(async () => {
@@ -79,7 +82,9 @@ describe('a mail address', () => {
   });
 
   it('is refused where it is none, before a mail is sent', async () => {
-    expect(await outcomeOf(emails.propose(accountId, 'ann@example.com\r\nBcc: x@example.com', 'en'))).toBe('email');
+    expect(
+      await outcomeOf(emails.propose(accountId, 'ann@example.com\r\nBcc: x@example.com', 'en')),
+    ).toBe('email');
   });
 
   it('gets five mails an hour at most by one account', async () => {
@@ -98,7 +103,9 @@ describe('a forgotten password', () => {
       return mail;
     });
     expect(text).toContain('Auto-Submitted: auto-generated');
-    expect(await world.app.get(PasswordReset).byLink(secret, 'another sentence', '192.0.2.1')).toMatchObject({
+    expect(
+      await world.app.get(PasswordReset).byLink(secret, 'another sentence', '192.0.2.1'),
+    ).toMatchObject({
       accountId,
     });
   });
@@ -109,7 +116,10 @@ describe('a forgotten password', () => {
     const before = mails.length;
     const other = `o-${randomUUID()}`;
     const { id } = await world.app.get(Accounts).create({ name: other });
-    await world.owner.query('UPDATE account.accounts SET email = $2 WHERE id = $1', [id, `${other}@example.com`]);
+    await world.owner.query('UPDATE account.accounts SET email = $2 WHERE id = $1', [
+      id,
+      `${other}@example.com`,
+    ]);
     for (const one of ['nobody', name, other])
       expect(await outcomeOf(emails.sendReset(one, address(), 'en'))).toBe('none');
     // This mail was sent last, so earlier ones would have arrived too.
@@ -121,7 +131,8 @@ describe('a forgotten password', () => {
 
   it('is asked for 20 times a day from one network at most', async () => {
     const from = address();
-    for (let count = 0; count < 20; count += 1) await emails.sendReset(`nobody-${count}`, from, 'en');
+    for (let count = 0; count < 20; count += 1)
+      await emails.sendReset(`nobody-${count}`, from, 'en');
     expect(await outcomeOf(emails.sendReset('nobody', from, 'en'))).toBe('limited');
   });
 });
@@ -143,7 +154,9 @@ describe('without a mail server', () => {
     const away = await openPeople({ SMTP_URL: `smtp://127.0.0.1:${port === 1 ? 2 : 1}` });
     try {
       const { id } = await away.app.get(Accounts).create({ name: 'ann' });
-      expect(await outcomeOf(away.app.get(Emails).propose(id, 'ann@example.com', 'en'))).toBe('none');
+      expect(await outcomeOf(away.app.get(Emails).propose(id, 'ann@example.com', 'en'))).toBe(
+        'none',
+      );
     } finally {
       await away.close();
     }

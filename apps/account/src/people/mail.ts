@@ -16,7 +16,8 @@ const patienceMs = 10_000;
 /** Maximum number of mails in progress; further ones are dropped with a warning. */
 const mostAtOnce = 50;
 
-const addressPattern = /^[^\s@"<>(),:;[\]\\]{1,64}@(?=[^@]{1,255}$)[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}$/u;
+const addressPattern =
+  /^[^\s@"<>(),:;[\]\\]{1,64}@(?=[^@]{1,255}$)[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}$/u;
 
 /** Returns true for one plain address, without syntax that mail servers interpret differently. */
 export function isMailAddress(text: string): boolean {
@@ -34,7 +35,8 @@ export class Mail implements OnApplicationShutdown {
     @Inject(PEOPLE) config: Pick<PeopleConfig, 'SMTP_URL' | 'MAIL_FROM' | 'PUBLIC_URL'>,
     @Inject(LOG) private readonly log: Log,
   ) {
-    this.from = config.MAIL_FROM ?? `Podcast Sync <podcast-sync@${new URL(config.PUBLIC_URL).hostname}>`;
+    this.from =
+      config.MAIL_FROM ?? `Podcast Sync <podcast-sync@${new URL(config.PUBLIC_URL).hostname}>`;
     if (config.SMTP_URL === undefined) return;
     this.transport = createTransport({
       url: config.SMTP_URL,
@@ -62,7 +64,9 @@ export class Mail implements OnApplicationShutdown {
       this.log.warn({ isOn: this.isOn, sending: this.sending.size }, 'a mail is not sent');
       return;
     }
-    const sent: Promise<void> = this.send(this.transport, make).finally(() => this.sending.delete(sent));
+    const sent: Promise<void> = this.send(this.transport, make).finally(() =>
+      this.sending.delete(sent),
+    );
     this.sending.add(sent);
   }
 
@@ -71,14 +75,25 @@ export class Mail implements OnApplicationShutdown {
     this.transport?.close();
   }
 
-  private async send(transport: Transporter, make: () => Promise<Message | undefined>): Promise<void> {
+  private async send(
+    transport: Transporter,
+    make: () => Promise<Message | undefined>,
+  ): Promise<void> {
     try {
       const message = await make();
       // The header prevents automatic replies.
       if (message)
-        await transport.sendMail({ from: this.from, ...message, headers: { 'Auto-Submitted': 'auto-generated' } });
+        await transport.sendMail({
+          from: this.from,
+          ...message,
+          headers: { 'Auto-Submitted': 'auto-generated' },
+        });
     } catch (error) {
-      const { code, responseCode, name } = error as { code?: string; responseCode?: number; name?: string };
+      const { code, responseCode, name } = error as {
+        code?: string;
+        responseCode?: number;
+        name?: string;
+      };
       this.log.error({ code, responseCode, name }, 'a mail could not be sent');
     }
   }

@@ -33,11 +33,17 @@ export class ResetEnding {
    * @param spend uses up a link or code and returns its account id.
    * @throws Refusal `link` if the account is disabled or missing.
    */
-  async change(password: string, spend: (manager: EntityManager) => Promise<string>): Promise<Reset> {
+  async change(
+    password: string,
+    spend: (manager: EntityManager) => Promise<string>,
+  ): Promise<Reset> {
     const { name, ended } = await this.accounts.manager.transaction(
       async (manager): Promise<{ name: string | null; ended: Ended }> => {
         const accountId = await spend(manager);
-        const account = await manager.findOneBy(AccountEntity, { id: accountId, disabledAt: IsNull() });
+        const account = await manager.findOneBy(AccountEntity, {
+          id: accountId,
+          disabledAt: IsNull(),
+        });
         if (!account) throw new Refusal('link');
         await manager.update(AccountEntity, { id: accountId }, { password });
         return { name: account.name, ended: await this.signOut.within(manager, accountId) };
@@ -84,7 +90,10 @@ export class PasswordReset {
    *
    * @throws Refusal `credentials`, `limited`, `password_…`, `busy`.
    */
-  async byRecoveryCode(entered: { name: string; code: string; password: string }, browser: Browser): Promise<Reset> {
+  async byRecoveryCode(
+    entered: { name: string; code: string; password: string },
+    browser: Browser,
+  ): Promise<Reset> {
     const { name, code, password } = entered;
     const { device, standing } = this.guard.of(name, browser);
     const succeeded = await this.guard.limits.begin({ name, address: browser.address, device });
@@ -93,7 +102,8 @@ export class PasswordReset {
     const reset = await this.ending.change(made, async (manager) => {
       const account = await this.accounts.findOneBy({ ...byName(name), disabledAt: IsNull() });
       const nobody = '00000000-0000-0000-0000-000000000000';
-      if (!(await this.ending.codes.use(manager, account?.id ?? nobody, code))) throw new Refusal('credentials');
+      if (!(await this.ending.codes.use(manager, account?.id ?? nobody, code)))
+        throw new Refusal('credentials');
       return (account as AccountEntity).id;
     });
     await succeeded();

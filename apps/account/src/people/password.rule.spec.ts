@@ -34,7 +34,10 @@ describe('a password', () => {
   });
 
   it('needs no capitals, digits or signs: what is long and random is good', () => {
-    const letters = fc.array(fc.constantFrom(...'abcdefghijkmnopqrstuvwxyz'), { minLength: 20, maxLength: 60 });
+    const letters = fc.array(fc.constantFrom(...'abcdefghijkmnopqrstuvwxyz'), {
+      minLength: 20,
+      maxLength: 60,
+    });
     fc.assert(
       fc.property(letters, (all) => {
         fc.pre(new Set(all).size > 10);

@@ -36,6 +36,7 @@ const rows = [
 
 /** Returns true for repetitions of 1 to 4 characters and sequences of alphabet or keyboard. */
 function isPattern(text: string): boolean {
-  for (let length = 1; length <= 4; length += 1) if (repeats(text, text.slice(0, length))) return true;
+  for (let length = 1; length <= 4; length += 1)
+    if (repeats(text, text.slice(0, length))) return true;
   return rows.some((row) => [row, [...row].reverse().join('')].some((walk) => repeats(text, walk)));
 }

@@ -6,7 +6,10 @@ const password = 'purple tractor 7';
 
 it('hashes by argon2id at the cost that OWASP advises, with a salt of its own', async () => {
   const passwords = new Passwords();
-  const [one, two] = await Promise.all([passwords.hash(password, 'known'), passwords.hash(password, 'known')]);
+  const [one, two] = await Promise.all([
+    passwords.hash(password, 'known'),
+    passwords.hash(password, 'known'),
+  ]);
   expect(one).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
   expect(two).not.toBe(one);
   expect(await passwords.verify(one, password, 'stranger')).toBe(true);
@@ -15,10 +18,10 @@ it('hashes by argon2id at the cost that OWASP advises, with a salt of its own', 
 
 it('has nobody in without a hash', async () => {
   const passwords = new Passwords();
-  expect([await passwords.verify(null, password, 'known'), await passwords.verify(undefined, '', 'known')]).toEqual([
-    false,
-    false,
-  ]);
+  expect([
+    await passwords.verify(null, password, 'known'),
+    await passwords.verify(undefined, '', 'known'),
+  ]).toEqual([false, false]);
 });
 
 it.each(['near', 'stranger'] as const)(
@@ -58,7 +61,9 @@ it('lets those of a network from which somebody signed in go before strangers', 
 it('computes one hash of a key at a time, and refuses a second one at once', async () => {
   const passwords = new Passwords();
   const one = passwords.hash(password, 'known', '', 'a key');
-  await expect(passwords.verify(null, password, 'known', 'a key')).rejects.toMatchObject({ code: 'busy' });
+  await expect(passwords.verify(null, password, 'known', 'a key')).rejects.toMatchObject({
+    code: 'busy',
+  });
   const others = Promise.all([
     passwords.verify(null, password, 'known', 'another key'),
     passwords.hash(password, 'known'),

@@ -56,7 +56,12 @@ export class Passwords {
    *
    * @throws Refusal `busy`, also for a second call with the same key.
    */
-  async verify(phc: string | null | undefined, password: string, standing: Standing, key?: string): Promise<boolean> {
+  async verify(
+    phc: string | null | undefined,
+    password: string,
+    standing: Standing,
+    key?: string,
+  ): Promise<boolean> {
     // No stored password is this long, so skipping the hash reveals nothing about the account.
     if (Buffer.byteLength(password) > mostPasswordBytes) return false;
     const matches = await this.alone(key, () =>
@@ -65,7 +70,10 @@ export class Passwords {
     return matches && phc != null;
   }
 
-  private async alone<Result>(key: string | undefined, run: () => Promise<Result>): Promise<Result> {
+  private async alone<Result>(
+    key: string | undefined,
+    run: () => Promise<Result>,
+  ): Promise<Result> {
     if (key === undefined) return run();
     if (this.keys.has(key)) throw new Refusal('busy', 2);
     this.keys.add(key);
@@ -89,7 +97,10 @@ export class Passwords {
 
   private mayRun(standing: Standing): boolean {
     const { known, near, stranger } = this.running;
-    return known + near + stranger < mostRunning && (standing === 'known' || near + stranger < mostRunning - 1);
+    return (
+      known + near + stranger < mostRunning &&
+      (standing === 'known' || near + stranger < mostRunning - 1)
+    );
   }
 
   /** Resolves when a slot is free and counted as running. */

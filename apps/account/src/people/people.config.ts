@@ -5,18 +5,29 @@ export const peopleConfig = z.object({
   REGISTRATION: z
     .enum(['invite', 'open', 'closed'])
     .default('invite')
-    .describe('Who may make an account: who has an invitation, everybody, or nobody; the operator always can.'),
+    .describe(
+      'Who may make an account: who has an invitation, everybody, or nobody; the operator always can.',
+    ),
   SECRETS_KEY: z
     .string()
-    .regex(/^[^\s,]{32,1000}(,[^\s,]{32,1000}){0,4}$/, 'must have at least 32 characters without commas and spaces')
+    .regex(
+      /^[^\s,]{32,1000}(,[^\s,]{32,1000}){0,4}$/,
+      'must have at least 32 characters without commas and spaces',
+    )
     .describe(
       'Seals what is kept of second factors and signs cookies; at least 32 random characters. `new,old` replaces a key: the first one seals, each one opens.',
     ),
   SMTP_URL: z
     .url({ protocol: /^smtps?$/ })
     .optional()
-    .describe('Mail server for links to reset a password and to prove an address; without it no mail is sent.'),
-  MAIL_FROM: z.string().max(320).optional().describe('Sender of mails, such as `Podcasts <podcasts@example.com>`.'),
+    .describe(
+      'Mail server for links to reset a password and to prove an address; without it no mail is sent.',
+    ),
+  MAIL_FROM: z
+    .string()
+    .max(320)
+    .optional()
+    .describe('Sender of mails, such as `Podcasts <podcasts@example.com>`.'),
 });
 
 /** Configuration that the classes of `people` use. */

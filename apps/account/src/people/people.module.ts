@@ -49,14 +49,21 @@ const people = [
 ];
 
 @Module({
-  imports: [TypeOrmModule.forFeature([AccountEntity, LinkEntity, RecoveryCodeEntity, SessionEntity])],
+  imports: [
+    TypeOrmModule.forFeature([AccountEntity, LinkEntity, RecoveryCodeEntity, SessionEntity]),
+  ],
   providers: [
     { provide: PEOPLE, useExisting: CONFIG },
-    { provide: Seal, inject: [CONFIG], useFactory: (config: AccountConfig) => new Seal(config.SECRETS_KEY) },
+    {
+      provide: Seal,
+      inject: [CONFIG],
+      useFactory: (config: AccountConfig) => new Seal(config.SECRETS_KEY),
+    },
     {
       provide: RevocationWriter,
       inject: [REDIS],
-      useFactory: (redis: ConstructorParameters<typeof RevocationWriter>[0]) => new RevocationWriter(redis),
+      useFactory: (redis: ConstructorParameters<typeof RevocationWriter>[0]) =>
+        new RevocationWriter(redis),
     },
     RegistrationGate,
     ResetEnding,

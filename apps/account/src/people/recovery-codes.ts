@@ -13,7 +13,12 @@ const codeCount = 10;
 
 /** Returns the hash of a typed code, ignoring case, spaces, dashes and look-alikes. */
 export function hashOfCode(typed: string): Buffer | undefined {
-  const code = typed.slice(0, 64).toLowerCase().replaceAll(/[\s-]/g, '').replaceAll('o', '0').replaceAll(/[il]/g, '1');
+  const code = typed
+    .slice(0, 64)
+    .toLowerCase()
+    .replaceAll(/[\s-]/g, '')
+    .replaceAll('o', '0')
+    .replaceAll(/[il]/g, '1');
   return /^[0-9a-hjkmnp-tv-z]{16}$/.test(code) ? hashOf(code) : undefined;
 }
 
@@ -24,7 +29,9 @@ function newCode(): string {
 /** Single-use codes of 80 random bits for a lost password or second factor. */
 @Injectable()
 export class RecoveryCodes {
-  constructor(@InjectRepository(RecoveryCodeEntity) private readonly codes: Repository<RecoveryCodeEntity>) {}
+  constructor(
+    @InjectRepository(RecoveryCodeEntity) private readonly codes: Repository<RecoveryCodeEntity>,
+  ) {}
 
   /** Replaces the codes of an account. @returns ten codes, to be shown once. */
   async make(accountId: string): Promise<string[]> {

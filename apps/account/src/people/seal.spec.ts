@@ -2,7 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Seal } from './seal.js';
 
-const [old, young] = ['an old secret of 32 characters..'.replaceAll(' ', '-'), 'a-young-secret-of-32-characters.'];
+const [old, young] = [
+  'an old secret of 32 characters..'.replaceAll(' ', '-'),
+  'a-young-secret-of-32-characters.',
+];
 const seal = new Seal(old);
 
 describe('a sealed value', () => {

@@ -45,7 +45,8 @@ export class Seal {
   private keysFor(purpose: string): Buffer[] {
     let keys = this.keys.get(purpose);
     if (!keys) {
-      const derive = (secret: string) => Buffer.from(hkdfSync('sha256', secret, '', `podcast-sync ${purpose}`, 32));
+      const derive = (secret: string) =>
+        Buffer.from(hkdfSync('sha256', secret, '', `podcast-sync ${purpose}`, 32));
       keys = this.secrets.split(',').map(derive);
       this.keys.set(purpose, keys);
     }

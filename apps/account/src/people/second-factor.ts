@@ -28,13 +28,19 @@ export class SecondFactor {
 
   /** Returns a sealed proof that the password of an account was correct. */
   ticketFor(account: AccountEntity): string {
-    const ticket = { account: account.id, password: fingerprint(account), until: Date.now() + ticketMs };
+    const ticket = {
+      account: account.id,
+      password: fingerprint(account),
+      until: Date.now() + ticketMs,
+    };
     return this.sealing.seal(purpose, JSON.stringify(ticket)).toString('base64url');
   }
 
   /** Returns a ticket's account. @throws Refusal `ticket` if expired or the password changed. */
   async accountOf(ticket: string): Promise<AccountEntity> {
-    const opened = /^[\w-]{1,1000}$/.test(ticket) && this.sealing.open(purpose, Buffer.from(ticket, 'base64url'));
+    const opened =
+      /^[\w-]{1,1000}$/.test(ticket) &&
+      this.sealing.open(purpose, Buffer.from(ticket, 'base64url'));
     const claims = opened ? ticketSchema.parse(JSON.parse(opened)) : undefined;
     if (!claims || claims.until < Date.now()) throw new Refusal('ticket');
     const account = await this.accounts.findOneBy({ id: claims.account, disabledAt: IsNull() });

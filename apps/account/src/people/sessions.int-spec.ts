@@ -53,7 +53,8 @@ describe('a session', () => {
     const { id, cookie } = await begin();
     await age(id, '2 hours', '2 hours');
     const version = async () =>
-      (await world.owner.query('SELECT xmin::text FROM account.sessions WHERE id = $1', [id])).rows as unknown[];
+      (await world.owner.query('SELECT xmin::text FROM account.sessions WHERE id = $1', [id]))
+        .rows as unknown[];
     const before = await version();
     await sessions.find(cookie);
     const touched = await version();
@@ -93,7 +94,10 @@ describe('a session', () => {
     const [gone, kept] = [await begin(), await begin()];
     await age(gone.id, '366 days', '0');
     await world.app.get(Sweep).sweep();
-    const { rows } = await world.owner.query('SELECT id FROM account.sessions WHERE account_id = $1', [accountId]);
+    const { rows } = await world.owner.query(
+      'SELECT id FROM account.sessions WHERE account_id = $1',
+      [accountId],
+    );
     expect(rows).toEqual([{ id: kept.id }]);
   });
 

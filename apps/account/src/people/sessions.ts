@@ -62,7 +62,12 @@ export class Sessions {
    * @param password PHC string that was verified; the account must still have it.
    * @throws Refusal `credentials` if the account is disabled or its password has changed.
    */
-  async begin(accountId: string, visitor: Visitor, cookie = '', password?: string | null): Promise<NewSession> {
+  async begin(
+    accountId: string,
+    visitor: Visitor,
+    cookie = '',
+    password?: string | null,
+  ): Promise<NewSession> {
     const [secret, before] = [newSecret(), hashOfSecret(cookie)];
     const { address, userAgent } = {
       address: visitor.address.slice(0, 64),
@@ -123,9 +128,10 @@ export class Sessions {
   async endByCookie(cookie: string): Promise<string | undefined> {
     const hash = hashOfSecret(cookie);
     if (!hash) return undefined;
-    const [ended] = await this.rows<{ id: string }>('DELETE FROM account.sessions WHERE hash = $1 RETURNING id', [
-      hash,
-    ]);
+    const [ended] = await this.rows<{ id: string }>(
+      'DELETE FROM account.sessions WHERE hash = $1 RETURNING id',
+      [hash],
+    );
     if (ended) await this.revocations.give([{ kind: 'session', id: ended.id }]);
     return ended?.id;
   }
@@ -149,7 +155,11 @@ export class Sessions {
  * Locks the account against disabling and password changes until the transaction ends. Both sign
  * out sessions committed before them. @throws Refusal `credentials` after either of them.
  */
-async function hold(manager: EntityManager, accountId: string, password: string | null): Promise<void> {
+async function hold(
+  manager: EntityManager,
+  accountId: string,
+  password: string | null,
+): Promise<void> {
   const held = await rowsOf(
     manager,
     `SELECT 1 FROM account.accounts WHERE id = $1 AND disabled_at IS NULL AND ($2::text IS NULL OR password = $2)
@@ -165,7 +175,11 @@ interface Begun extends Visitor {
 }
 
 /** Moves the session of an old cookie to a new one. */
-async function renew(manager: EntityManager, before: Buffer, { hash, accountId, address, userAgent }: Begun) {
+async function renew(
+  manager: EntityManager,
+  before: Buffer,
+  { hash, accountId, address, userAgent }: Begun,
+) {
   const [renewed] = await rowsOf<{ id: string; expiresAt: string }>(
     manager,
     `UPDATE account.sessions SET hash = $2, authenticated_at = now(), last_used_at = now(), address = $4,

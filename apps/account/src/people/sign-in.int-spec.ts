@@ -22,11 +22,18 @@ let browser: Browser;
 
 /** Counter that gives each browser its own address, so that tests do not share rate limits. */
 let address = 0;
-const newBrowser = (): Browser => ({ address: `10.0.${(address += 1) >> 8}.${address & 255}`, userAgent: 'Firefox' });
+const newBrowser = (): Browser => ({
+  address: `10.0.${(address += 1) >> 8}.${address & 255}`,
+  userAgent: 'Firefox',
+});
 
 beforeAll(async () => {
   world = await openPeople();
-  [accounts, signIn, sessions] = [world.app.get(Accounts), world.app.get(SignIn), world.app.get(Sessions)];
+  [accounts, signIn, sessions] = [
+    world.app.get(Accounts),
+    world.app.get(SignIn),
+    world.app.get(Sessions),
+  ];
 });
 afterAll(() => world.close());
 beforeEach(async () => {
@@ -39,12 +46,17 @@ beforeEach(async () => {
 async function signedIn(from = browser, as = { name, password }): Promise<SignedIn> {
   return (await signIn.signIn(as, from)) as SignedIn;
 }
-const wrong = (from: Browser, as = name) => outcomeOf(signIn.signIn({ name: as, password: 'a wrong sentence' }, from));
+const wrong = (from: Browser, as = name) =>
+  outcomeOf(signIn.signIn({ name: as, password: 'a wrong sentence' }, from));
 
 describe('sign-in', () => {
   it('gives a session whose cookie is kept as a hash only', async () => {
     const { session } = await signedIn();
-    expect(await sessions.find(session.cookie)).toMatchObject({ id: session.id, accountId, userAgent: 'Firefox' });
+    expect(await sessions.find(session.cookie)).toMatchObject({
+      id: session.id,
+      accountId,
+      userAgent: 'Firefox',
+    });
     const { rows } = await world.owner.query('SELECT s::text AS row FROM account.sessions s');
     expect(JSON.stringify(rows)).not.toContain(session.cookie);
   });
@@ -71,7 +83,9 @@ describe('sign-in', () => {
       { name: none.name as string, password: '' },
       { name, password: 'x'.repeat(1_001) },
     ];
-    const refusals = await Promise.all(tries.map((as) => outcomeOf(signIn.signIn(as, newBrowser()))));
+    const refusals = await Promise.all(
+      tries.map((as) => outcomeOf(signIn.signIn(as, newBrowser()))),
+    );
     expect(refusals).toEqual(tries.map(() => 'credentials'));
   });
 
@@ -103,11 +117,16 @@ describe('a second factor', () => {
     ({ secret } = begun);
     await world.app.get(Totp).confirm(accountId, codeAt(0));
   });
-  const codeAt = (step: number) => new TOTP({ secret }).generate({ timestamp: Date.now() + step * 30_000 });
-  const ticket = async () => ((await signIn.signIn({ name, password }, browser)) as NeedsCode).ticket;
+  const codeAt = (step: number) =>
+    new TOTP({ secret }).generate({ timestamp: Date.now() + step * 30_000 });
+  const ticket = async () =>
+    ((await signIn.signIn({ name, password }, browser)) as NeedsCode).ticket;
 
   it('is asked for after the password, and lets nobody in before', async () => {
-    expect(await signIn.signIn({ name, password }, browser)).toEqual({ needs: 'totp', ticket: expect.any(String) });
+    expect(await signIn.signIn({ name, password }, browser)).toEqual({
+      needs: 'totp',
+      ticket: expect.any(String),
+    });
     const { session } = await signIn.withCode(await ticket(), codeAt(1), browser);
     expect(session.accountId).toBe(accountId);
   });
@@ -117,7 +136,9 @@ describe('a second factor', () => {
     const code = codeAt(1);
     const known = await world.app.get(SignIn).forAccount(accountId, browser);
     const from = { ...browser, device: known.device };
-    const outcomes = await Promise.all(tickets.map((one) => outcomeOf(signIn.withCode(one, code, from))));
+    const outcomes = await Promise.all(
+      tickets.map((one) => outcomeOf(signIn.withCode(one, code, from))),
+    );
     expect(outcomes.sort()).toEqual([...Array.from({ length: 7 }, () => 'code'), 'none']);
   });
 
@@ -127,7 +148,10 @@ describe('a second factor', () => {
   });
 
   it('is kept sealed', async () => {
-    const { rows } = await world.owner.query('SELECT totp_secret FROM account.accounts WHERE id = $1', [accountId]);
+    const { rows } = await world.owner.query(
+      'SELECT totp_secret FROM account.accounts WHERE id = $1',
+      [accountId],
+    );
     const kept = (rows as { totp_secret: Buffer }[])[0]?.totp_secret as Buffer;
     expect(kept.toString('latin1')).not.toContain(secret);
   });
@@ -135,14 +159,20 @@ describe('a second factor', () => {
   it('is counted: ten wrong codes of an account, and none is looked at for a while', async () => {
     for (let count = 0; count < 10; count += 1)
       expect(await outcomeOf(signIn.withCode(await ticket(), '000000', newBrowser()))).toBe('code');
-    expect(await outcomeOf(signIn.withCode(await ticket(), codeAt(0), newBrowser()))).toBe('limited');
+    expect(await outcomeOf(signIn.withCode(await ticket(), codeAt(0), newBrowser()))).toBe(
+      'limited',
+    );
   });
 
   it('can be replaced by a recovery code, once, which ends all other sessions', async () => {
     const before = await signIn.forAccount(accountId, browser);
     const [code = ''] = await world.app.get(RecoveryCodes).make(accountId);
     const [one, two] = [await ticket(), await ticket()];
-    const { session } = await signIn.withRecoveryCode(one, code.toUpperCase().replaceAll('-', ' '), browser);
+    const { session } = await signIn.withRecoveryCode(
+      one,
+      code.toUpperCase().replaceAll('-', ' '),
+      browser,
+    );
     expect(await sessions.find(session.cookie)).toBeDefined();
     expect(await sessions.find(before.session.cookie)).toBeUndefined();
     expect(await outcomeOf(signIn.withRecoveryCode(two, code, browser))).toBe('code');
@@ -152,7 +182,9 @@ describe('a second factor', () => {
   it('takes no ticket that was not given, is for another purpose, or of a password that was changed since', async () => {
     const mine = await ticket();
     const { device } = await signIn.forAccount(accountId, browser);
-    await world.owner.query(`UPDATE account.accounts SET password = 'another' WHERE id = $1`, [accountId]);
+    await world.owner.query(`UPDATE account.accounts SET password = 'another' WHERE id = $1`, [
+      accountId,
+    ]);
     const refusals = await Promise.all(
       ['', 'x', device, mine].map((one) => outcomeOf(signIn.withCode(one, codeAt(0), browser))),
     );
@@ -183,21 +215,29 @@ describe('the limits of sign-in', () => {
     const known = await signedIn(browser);
     const strangers = newBrowser();
     for (let count = 0; count < 15; count += 1) await wrong(strangers);
-    await Promise.all(Array.from({ length: 100 }, (_, count) => wrong(strangers, `nobody-${count}`)));
+    await Promise.all(
+      Array.from({ length: 100 }, (_, count) => wrong(strangers, `nobody-${count}`)),
+    );
     expect(await outcomeOf(signIn.signIn({ name, password }, strangers))).toBe('limited');
     expect(await outcomeOf(signIn.signIn({ name, password }, newBrowser()))).toBe('none');
-    expect(await outcomeOf(signIn.signIn({ name, password }, { ...strangers, device: known.device }))).toBe('none');
+    expect(
+      await outcomeOf(signIn.signIn({ name, password }, { ...strangers, device: known.device })),
+    ).toBe('none');
   });
 
   it('do not take a known browser of one person for that of another', async () => {
-    const other = await signIn.forAccount((await accounts.create({ name: `o-${randomUUID()}` })).id, newBrowser());
+    const other = await signIn.forAccount(
+      (await accounts.create({ name: `o-${randomUUID()}` })).id,
+      newBrowser(),
+    );
     for (let count = 0; count < 10; count += 1) await wrong({ ...browser, device: other.device });
     expect(await wrong({ ...browser, device: other.device })).toBe('limited');
     expect(await wrong(browser)).toBe('limited');
   });
 
   it('count a network of IPv6 as one', async () => {
-    for (let count = 0; count < 10; count += 1) await wrong({ ...browser, address: `2001:db8:1:2::${count}` });
+    for (let count = 0; count < 10; count += 1)
+      await wrong({ ...browser, address: `2001:db8:1:2::${count}` });
     expect(await wrong({ ...browser, address: '2001:db8:1:2:ffff::1' })).toBe('limited');
   });
 
@@ -211,7 +251,9 @@ describe('the limits of sign-in', () => {
       expect(await service.signIn({ name, password }, browser)).toHaveProperty('session');
       const outcomes: string[] = [];
       for (let count = 0; count < 11; count += 1)
-        outcomes.push(await outcomeOf(service.signIn({ name, password: 'a wrong sentence' }, browser)));
+        outcomes.push(
+          await outcomeOf(service.signIn({ name, password: 'a wrong sentence' }, browser)),
+        );
       expect(outcomes).toEqual([...Array.from({ length: 10 }, () => 'credentials'), 'limited']);
     } finally {
       await alone.close();

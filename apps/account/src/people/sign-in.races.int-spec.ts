@@ -41,7 +41,9 @@ async function during(change: string, run: () => Promise<unknown>): Promise<stri
     await other.query(`UPDATE account.accounts SET ${change} WHERE id = $1`, [id]);
     await other.query('DELETE FROM account.sessions WHERE account_id = $1', [id]);
     const outcome = outcomeOf(run());
-    await eventually(async () => expect(await countBlockedBy(world.owner, rows[0]?.pid ?? 0)).toBe(1));
+    await eventually(async () =>
+      expect(await countBlockedBy(world.owner, rows[0]?.pid ?? 0)).toBe(1),
+    );
     await other.query('COMMIT');
     return await outcome;
   } finally {
@@ -52,7 +54,11 @@ async function during(change: string, run: () => Promise<unknown>): Promise<stri
 it.each([
   ['with a password that is changed', `password = 'another'`, withPassword],
   ['with a password, of an account that is disabled', 'disabled_at = now()', withPassword],
-  ['by other means, of an account that is disabled', 'disabled_at = now()', () => signIn.forAccount(id, browser)],
+  [
+    'by other means, of an account that is disabled',
+    'disabled_at = now()',
+    () => signIn.forAccount(id, browser),
+  ],
 ])('a sign-in %s meanwhile begins no session', async (_, change, run) => {
   expect(await during(change, run)).toBe('credentials');
   expect(await world.app.get(Sessions).list(id)).toEqual([]);
@@ -60,6 +66,8 @@ it.each([
 
 it('a session that goes on does not outlive a change of the password meanwhile', async () => {
   const { session } = await signIn.forAccount(id, browser);
-  expect(await during(`password = 'another'`, () => withPassword(session.cookie))).toBe('credentials');
+  expect(await during(`password = 'another'`, () => withPassword(session.cookie))).toBe(
+    'credentials',
+  );
   expect(await world.app.get(Sessions).list(id)).toEqual([]);
 });

@@ -34,7 +34,9 @@ it('a wrong password takes the same time for known, unknown and disabled names a
       const name = kinds[(at + count) % kinds.length] as string;
       const browser = { address: `10.${count >> 8}.${count & 255}.${at}`, userAgent: '' };
       const begun = performance.now();
-      await expect(signIn.signIn({ name, password: 'a wrong sentence' }, browser)).rejects.toMatchObject({
+      await expect(
+        signIn.signIn({ name, password: 'a wrong sentence' }, browser),
+      ).rejects.toMatchObject({
         code: 'credentials',
       });
       // The first rounds warm up code and connections.

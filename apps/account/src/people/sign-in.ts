@@ -42,7 +42,13 @@ export type SignInOutcome = 'signed_in' | 'needs_code' | 'refused' | 'limited' |
  */
 @Injectable()
 export class SignIn {
-  readonly outcomes: Record<SignInOutcome, number> = { signed_in: 0, needs_code: 0, refused: 0, limited: 0, busy: 0 };
+  readonly outcomes: Record<SignInOutcome, number> = {
+    signed_in: 0,
+    needs_code: 0,
+    refused: 0,
+    limited: 0,
+    busy: 0,
+  };
 
   constructor(
     @InjectRepository(AccountEntity) private readonly accounts: Repository<AccountEntity>,
@@ -68,7 +74,8 @@ export class SignIn {
       const isRight = await this.passwords.verify(account?.password, password, standing);
       if (!account || !isRight || account.disabledAt) throw new Refusal('credentials');
       await succeeded();
-      if (account.totpConfirmedAt) return { needs: 'totp', ticket: this.secondFactor.ticketFor(account) };
+      if (account.totpConfirmedAt)
+        return { needs: 'totp', ticket: this.secondFactor.ticketFor(account) };
       return this.begin(account, browser, account.password);
     });
   }
@@ -79,7 +86,9 @@ export class SignIn {
    * @throws Refusal `code`, `ticket`, `limited`; `credentials` after a concurrent password change.
    */
   withCode(ticket: string, code: string, browser: Browser): Promise<SignedIn> {
-    return this.second(ticket, browser, (account) => this.secondFactor.totp.check(account.id, code));
+    return this.second(ticket, browser, (account) =>
+      this.secondFactor.totp.check(account.id, code),
+    );
   }
 
   /**
@@ -102,7 +111,11 @@ export class SignIn {
     return this.begin(account, browser);
   }
 
-  private async second(ticket: string, browser: Browser, check: (account: AccountEntity) => Promise<void>) {
+  private async second(
+    ticket: string,
+    browser: Browser,
+    check: (account: AccountEntity) => Promise<void>,
+  ) {
     return this.counted(async () => {
       const account = await this.secondFactor.accountOf(ticket);
       const { device } = this.guard.of(account.name ?? '', browser);
@@ -114,20 +127,27 @@ export class SignIn {
   }
 
   /** @param password PHC string that was verified, for sign-ins with a password. */
-  private async begin({ id, name }: AccountEntity, browser: Browser, password?: string | null): Promise<SignedIn> {
+  private async begin(
+    { id, name }: AccountEntity,
+    browser: Browser,
+    password?: string | null,
+  ): Promise<SignedIn> {
     const session = await this.sessions.begin(id, browser, browser.session, password);
     this.guard.browsers.remember(browser.address);
     return { session, device: this.guard.browsers.cookieFor(name ?? '', browser.device) };
   }
 
-  private async counted<Result extends SignedIn | NeedsCode>(run: () => Promise<Result>): Promise<Result> {
+  private async counted<Result extends SignedIn | NeedsCode>(
+    run: () => Promise<Result>,
+  ): Promise<Result> {
     try {
       const result = await run();
       this.outcomes['needs' in result ? 'needs_code' : 'signed_in'] += 1;
       return result;
     } catch (error) {
       if (error instanceof Refusal)
-        this.outcomes[error.code === 'limited' || error.code === 'busy' ? error.code : 'refused'] += 1;
+        this.outcomes[error.code === 'limited' || error.code === 'busy' ? error.code : 'refused'] +=
+          1;
       throw error;
     }
   }

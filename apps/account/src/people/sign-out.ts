@@ -25,7 +25,9 @@ export class SignOut {
 
   /** Ends all grants, and all sessions except `exceptSession`. App passwords stay valid. */
   async everywhere(accountId: string, exceptSession?: string): Promise<void> {
-    const ended = await this.source.transaction((manager) => this.within(manager, accountId, exceptSession));
+    const ended = await this.source.transaction((manager) =>
+      this.within(manager, accountId, exceptSession),
+    );
     await this.announce(ended);
   }
 
@@ -54,8 +56,15 @@ export class SignOut {
        RETURNING grant_id AS "grant"`,
       [accountId],
     );
-    await manager.query(`DELETE FROM account.links WHERE account_id = $1 AND kind IN ('reset', 'verify')`, [accountId]);
-    return { accountId, sessions: sessions.map(({ id }) => id), grants: grants.map(({ grant }) => grant) };
+    await manager.query(
+      `DELETE FROM account.links WHERE account_id = $1 AND kind IN ('reset', 'verify')`,
+      [accountId],
+    );
+    return {
+      accountId,
+      sessions: sessions.map(({ id }) => id),
+      grants: grants.map(({ grant }) => grant),
+    };
   }
 
   /** Makes gateways refuse the tokens of ended sessions and grants. */

@@ -31,12 +31,14 @@ describe('a label', () => {
 });
 
 describe('a mail address', () => {
-  it.each(['ann@example.com', 'ann.o+podcasts@mail.example.co.uk', 'änn@example.com', 'a@xn--bcher-kva.example'])(
-    '%s is one',
-    (text) => {
-      expect(isMailAddress(text)).toBe(true);
-    },
-  );
+  it.each([
+    'ann@example.com',
+    'ann.o+podcasts@mail.example.co.uk',
+    'änn@example.com',
+    'a@xn--bcher-kva.example',
+  ])('%s is one', (text) => {
+    expect(isMailAddress(text)).toBe(true);
+  });
 
   it.each([
     '',
@@ -62,9 +64,12 @@ describe('a recovery code', () => {
     expect(hashOfCode('oi23-4567-89ab-cdef')).toEqual(hash);
   });
 
-  it.each(['', '0123-4567-89ab-cde', '0123-4567-89ab-cdef-0', 'u123-4567-89ab-cdef'])('%j is none', (typed) => {
-    expect(hashOfCode(typed)).toBeUndefined();
-  });
+  it.each(['', '0123-4567-89ab-cde', '0123-4567-89ab-cdef-0', 'u123-4567-89ab-cdef'])(
+    '%j is none',
+    (typed) => {
+      expect(hashOfCode(typed)).toBeUndefined();
+    },
+  );
 });
 
 describe('a known browser', () => {

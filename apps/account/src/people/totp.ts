@@ -61,20 +61,37 @@ export class Totp {
 
   /** Accepts a code at sign-in. @throws Refusal `code` if it is wrong or used, or TOTP is off. */
   async check(accountId: string, code: string): Promise<void> {
-    await this.accept(accountId, code, 'totp_confirmed_at = totp_confirmed_at', 'totp_confirmed_at IS NOT NULL');
+    await this.accept(
+      accountId,
+      code,
+      'totp_confirmed_at = totp_confirmed_at',
+      'totp_confirmed_at IS NOT NULL',
+    );
   }
 
   async remove(accountId: string): Promise<void> {
-    await this.accounts.update({ id: accountId }, { totpSecret: null, totpConfirmedAt: null, totpStep: null });
+    await this.accounts.update(
+      { id: accountId },
+      { totpSecret: null, totpConfirmedAt: null, totpStep: null },
+    );
   }
 
-  private async accept(accountId: string, code: string, change: string, condition: string): Promise<void> {
+  private async accept(
+    accountId: string,
+    code: string,
+    change: string,
+    condition: string,
+  ): Promise<void> {
     const account = await this.accounts.findOneBy({ id: accountId });
     const secret = account && this.open(account);
     const digits = code.replaceAll(' ', '').slice(0, 7);
     if (!secret || !/^\d{6}$/.test(digits)) throw new Refusal('code');
     const now = Date.now();
-    const delta = new TOTP({ secret, period: periodSeconds }).validate({ token: digits, timestamp: now, window: 1 });
+    const delta = new TOTP({ secret, period: periodSeconds }).validate({
+      token: digits,
+      timestamp: now,
+      window: 1,
+    });
     if (delta === null) throw new Refusal('code');
     const step = Math.floor(now / 1_000 / periodSeconds) + delta;
     const counted = await rowsOf(
@@ -95,7 +112,12 @@ export class Totp {
     const { name } = await this.accounts.findOneByOrFail({ id: accountId });
     const { host } = new URL(this.config.PUBLIC_URL);
     const label = name ?? accountId;
-    const uri = new TOTP({ issuer: `Podcast Sync (${host})`, label, secret, period: periodSeconds }).toString();
+    const uri = new TOTP({
+      issuer: `Podcast Sync (${host})`,
+      label,
+      secret,
+      period: periodSeconds,
+    }).toString();
     return { secret: secret.base32, uri };
   }
 }

@@ -9,7 +9,14 @@ export const relyingPartyConfig = z.object({
     .describe(
       'An OpenID Connect provider by which people sign in; passwords and registration are off then. Its redirect URI is `PUBLIC_URL` and `/sign-in/provider/callback`.',
     ),
-  SIGN_IN_CLIENT_ID: z.string().default('podcast-sync').describe('The client that this app is there.'),
-  SIGN_IN_CLIENT_SECRET: z.string().min(1).optional().describe('Its secret. Not set: a public client.'),
+  SIGN_IN_CLIENT_ID: z
+    .string()
+    .default('podcast-sync')
+    .describe('The client that this app is there.'),
+  SIGN_IN_CLIENT_SECRET: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Its secret. Not set: a public client.'),
   ...identityConfig.shape,
 });

@@ -15,14 +15,24 @@ let party: RelyingParty;
 const own = 'urn:podcast-sync:tests';
 beforeAll(async () => {
   world = await IssuerWorld.open();
-  const client = await registeredApp(world, { redirect_uris: [`${here}/sign-in/provider/callback`] });
-  party = partyOf({ SIGN_IN_ISSUER: world.url, SIGN_IN_CLIENT_ID: client.clientMetadata().client_id });
+  const client = await registeredApp(world, {
+    redirect_uris: [`${here}/sign-in/provider/callback`],
+  });
+  party = partyOf({
+    SIGN_IN_ISSUER: world.url,
+    SIGN_IN_CLIENT_ID: client.clientMetadata().client_id,
+  });
 });
 afterAll(() => world.close());
 
 function partyOf(settings: Partial<AccountConfig>): RelyingParty {
   const app = world.replicas[0]?.app;
-  const config = { ...app?.get<AccountConfig>(CONFIG), PUBLIC_URL: here, AUTH_OWN_ISSUER: own, ...settings };
+  const config = {
+    ...app?.get<AccountConfig>(CONFIG),
+    PUBLIC_URL: here,
+    AUTH_OWN_ISSUER: own,
+    ...settings,
+  };
   return new RelyingParty(
     config as unknown as AccountConfig,
     world.replicas[0]?.app.get(LOG) as never,
@@ -54,7 +64,9 @@ describe('a person whom another provider signs in', () => {
 
   it('is refused where the browser is not the one that left', async () => {
     const [one, other] = [await visit(), await visit()];
-    await expect(party.arrive(one.query, other.ticket)).rejects.toMatchObject({ code: 'credentials' });
+    await expect(party.arrive(one.query, other.ticket)).rejects.toMatchObject({
+      code: 'credentials',
+    });
     await expect(party.arrive(one.query, undefined)).rejects.toMatchObject({ code: 'credentials' });
     await expect(party.arrive(one.query, `${one.ticket.slice(0, -2)}AA`)).rejects.toMatchObject({
       code: 'credentials',
@@ -71,16 +83,22 @@ describe('a person whom another provider signs in', () => {
     const { query, ticket } = await visit();
     const state = new URLSearchParams(query).get('state') ?? '';
     const made = new URLSearchParams({ code: 'made-up', state, iss: 'https://evil.example' });
-    await expect(party.arrive(made.toString(), ticket)).rejects.toMatchObject({ code: 'credentials' });
+    await expect(party.arrive(made.toString(), ticket)).rejects.toMatchObject({
+      code: 'credentials',
+    });
   });
 
   it('is refused where the account is disabled', async () => {
     const first = await visit();
     const { account } = await party.arrive(first.query, first.ticket);
-    await world.owner.query('UPDATE account.accounts SET disabled_at = now() WHERE id = $1', [account.id]);
+    await world.owner.query('UPDATE account.accounts SET disabled_at = now() WHERE id = $1', [
+      account.id,
+    ]);
     const { url, ticket } = await party.depart(undefined);
     const back = await world.browser(first.subject).allow(url);
-    await expect(party.arrive(back.search.slice(1), ticket)).rejects.toMatchObject({ code: 'credentials' });
+    await expect(party.arrive(back.search.slice(1), ticket)).rejects.toMatchObject({
+      code: 'credentials',
+    });
   });
 
   it('is told so where the provider does not answer', async () => {

@@ -63,9 +63,16 @@ export class RelyingParty {
   /** Starts a sign-in. @throws Refusal `unavailable` if the provider does not respond. */
   async depart(next: string | undefined): Promise<Departure> {
     const provider = await this.provider();
-    const [state, nonce, verifier] = [client.randomState(), client.randomNonce(), client.randomPKCECodeVerifier()];
+    const [state, nonce, verifier] = [
+      client.randomState(),
+      client.randomNonce(),
+      client.randomPKCECodeVerifier(),
+    ];
     const until = Date.now() + visitSeconds * 1_000;
-    const ticket = this.sealing.seal(purpose, JSON.stringify({ state, nonce, verifier, next, until }));
+    const ticket = this.sealing.seal(
+      purpose,
+      JSON.stringify({ state, nonce, verifier, next, until }),
+    );
     const url = client.buildAuthorizationUrl(provider, {
       redirect_uri: this.callback,
       scope: 'openid',
@@ -89,16 +96,28 @@ export class RelyingParty {
     if (until < Date.now()) throw new Refusal('credentials');
     const provider = await this.provider();
     const url = new URL(`${this.callback}?${query}`);
-    const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, maxAge: recentSeconds };
+    const checks = {
+      expectedState: state,
+      expectedNonce: nonce,
+      pkceCodeVerifier: verifier,
+      maxAge: recentSeconds,
+    };
     const tokens = await client
       .authorizationCodeGrant(provider, url, { ...checks, idTokenExpected: true })
       .catch((error: unknown) => {
-        this.log.info({ reason: (error as { code?: string }).code }, 'a sign-in by the provider failed');
+        this.log.info(
+          { reason: (error as { code?: string }).code },
+          'a sign-in by the provider failed',
+        );
         throw new Refusal('credentials');
       });
     const { iss, sub } = tokens.claims() as client.IDToken;
     const issuer = issuerAliases(this.config.AUTH_ISSUER_ALIASES).get(iss) ?? iss;
-    const account = await this.accounts.ofProvider(issuer, sub, userId(issuer, sub, this.config.AUTH_OWN_ISSUER));
+    const account = await this.accounts.ofProvider(
+      issuer,
+      sub,
+      userId(issuer, sub, this.config.AUTH_OWN_ISSUER),
+    );
     if (account.disabled) throw new Refusal('credentials');
     return { account, next };
   }
@@ -122,7 +141,13 @@ export class RelyingParty {
     const proof = SIGN_IN_CLIENT_SECRET === undefined ? client.None() : undefined;
     const execute = issuer.protocol === 'http:' ? [client.allowInsecureRequests] : [];
     const options = { execute, timeout: answerSeconds };
-    this.discovered ??= client.discovery(issuer, SIGN_IN_CLIENT_ID, SIGN_IN_CLIENT_SECRET, proof, options);
+    this.discovered ??= client.discovery(
+      issuer,
+      SIGN_IN_CLIENT_ID,
+      SIGN_IN_CLIENT_SECRET,
+      proof,
+      options,
+    );
     try {
       return await this.discovered;
     } catch (error) {

@@ -19,8 +19,10 @@ export const copyUsers: CommandDefinition<CopyOptions> = {
       .option('--all', 'everybody')
       .option('--replace', 'replaces an earlier state of a user in the target', false),
   read: ({ users, all, replace }: { users?: string; all?: true; replace: boolean }) => {
-    if ((users === undefined) === (all === undefined)) throw new UsageError('who? --users or --all');
+    if ((users === undefined) === (all === undefined))
+      throw new UsageError('who? --users or --all');
     return { replace, ...(users !== undefined && { users }) };
   },
-  run: async (options, { io }) => (await import('../../../dump/src/copy.users.js')).copyUsers(options, io),
+  run: async (options, { io }) =>
+    (await import('../../../dump/src/copy.users.js')).copyUsers(options, io),
 };

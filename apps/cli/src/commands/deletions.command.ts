@@ -48,7 +48,10 @@ const fail: CommandDefinition<DeletionsCommand> = {
   declare: (command) =>
     void command
       .argument('<ID>', 'of the deletion', deletionId)
-      .option('--as <NAME>', 'the operator whom the record names (default: the user of this machine)'),
+      .option(
+        '--as <NAME>',
+        'the operator whom the record names (default: the user of this machine)',
+      ),
   read: ({ as }: { as?: string }, [id]) => ({ verb: 'fail', deletionId: Number(id), operator: as }),
 };
 

@@ -13,19 +13,26 @@ export const dump: CommandDefinition<DumpOptions> = {
   data: { files: { DATABASE_URL: 'dump-database-url' } },
   declare: (command) =>
     void command
-      .option('--users <FILE>', 'whom: a line {"issuer":"…","subject":"…"} or {"id":"…"} for each (default: everybody)')
+      .option(
+        '--users <FILE>',
+        'whom: a line {"issuer":"…","subject":"…"} or {"id":"…"} for each (default: everybody)',
+      )
       .addOption(
         new Option('--shard <I/N>', 'of N parts of all users the one with number I, from 1')
           .argParser(shardOf)
           .default({ index: 0, of: 1 }, '1/1')
           .conflicts('users'),
       )
-      .option('--out <FILE>', 'a new file for its owner alone, compressed as .gz (default: the standard output)'),
+      .option(
+        '--out <FILE>',
+        'a new file for its owner alone, compressed as .gz (default: the standard output)',
+      ),
   run: async (options, { io }) => (await import('../../../dump/src/dump.js')).dump(options, io),
 };
 
 function shardOf(text: string): Shard {
   const [, number, of] = (/^(\d{1,6})\/(\d{1,6})$/.exec(text) ?? []).map(Number);
-  if (!number || !of || number > of) throw new InvalidArgumentError('It is I/N, with I from 1 to N.');
+  if (!number || !of || number > of)
+    throw new InvalidArgumentError('It is I/N, with I from 1 to N.');
   return { index: number - 1, of };
 }

@@ -25,12 +25,20 @@ export const erase: CommandDefinition<EraseCommand> = {
         'those in a file, a line each: {"issuer","subject"} or {"id"} (docs/reference/data.md)',
       ),
   read: async ({ issuer, subject, user: id, users: file }: Typed) => {
-    const ways = [id !== undefined, file !== undefined, issuer !== undefined || subject !== undefined];
-    if (ways.filter(Boolean).length !== 1) throw new UsageError('who? --issuer with --subject, --user or --users');
+    const ways = [
+      id !== undefined,
+      file !== undefined,
+      issuer !== undefined || subject !== undefined,
+    ];
+    if (ways.filter(Boolean).length !== 1)
+      throw new UsageError('who? --issuer with --subject, --user or --users');
     if (file !== undefined) return { file };
     const { dataUserSchema } = await import('#contracts');
     const user = dataUserSchema.safeParse(id === undefined ? { issuer, subject } : { id }).data;
-    if (!user) throw new UsageError(id === undefined ? '--issuer and --subject go together' : '--user takes a UUID');
+    if (!user)
+      throw new UsageError(
+        id === undefined ? '--issuer and --subject go together' : '--user takes a UUID',
+      );
     return { user };
   },
   run: async (command, { io }) =>

@@ -2,7 +2,10 @@ import { type CommandDefinition, UsageError } from '../command.js';
 import { webUrl } from '../operands.js';
 import type { ImportOptions } from '../../../gpodder/src/import/import.options.js';
 
-type Typed = Omit<ImportOptions, 'login'> & { readonly login?: string; readonly insecure?: boolean };
+type Typed = Omit<ImportOptions, 'login'> & {
+  readonly login?: string;
+  readonly insecure?: boolean;
+};
 
 /** `podcast-sync import` */
 export const importCommand: CommandDefinition<ImportOptions> = {
@@ -31,9 +34,13 @@ export const importCommand: CommandDefinition<ImportOptions> = {
       ),
   read: ({ from, user, login = user, passwordFile, progress, insecure }: Typed) => {
     if (from.username !== '' || from.password !== '')
-      throw new UsageError('everybody could see a password in --from: it is asked for, or read by --password-file');
+      throw new UsageError(
+        'everybody could see a password in --from: it is asked for, or read by --password-file',
+      );
     if (from.protocol === 'http:' && !insecure)
-      throw new UsageError('--from has no https: everybody on the way could read the password (--insecure takes it)');
+      throw new UsageError(
+        '--from has no https: everybody on the way could read the password (--insecure takes it)',
+      );
     const pathname = from.pathname.endsWith('/') ? from.pathname : `${from.pathname}/`;
     return {
       from: Object.assign(new URL(from), { search: '', hash: '', pathname }),

@@ -5,7 +5,8 @@ const list: CommandDefinition = {
   summary: 'shows the keys that sign access tokens',
   examples: ['keys list'],
   data: {},
-  run: async (_, { io, data }) => (await import('../../../standalone/src/keys.js')).listKeys(data, io),
+  run: async (_, { io, data }) =>
+    (await import('../../../standalone/src/keys.js')).listKeys(data, io),
 };
 
 const rotate: CommandDefinition<{ now: boolean }> = {
@@ -13,7 +14,8 @@ const rotate: CommandDefinition<{ now: boolean }> = {
   summary: 'signs with a new key; tokens of the old key stay good until they expire',
   examples: ['keys rotate', 'keys rotate --now'],
   data: {},
-  declare: (command) => void command.option('--now', 'end the tokens of the old key immediately, as after a leak'),
+  declare: (command) =>
+    void command.option('--now', 'end the tokens of the old key immediately, as after a leak'),
   read: ({ now = false }: { now?: boolean }) => ({ now }),
   run: async (rotation, { io, data }) =>
     (await import('../../../standalone/src/keys.js')).rotateKeys(data, rotation, io),

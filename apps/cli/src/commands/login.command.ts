@@ -9,9 +9,15 @@ export const login: CommandDefinition<{ api: URL; scope: string }> = {
   declare: (command) =>
     void command
       .option('--api <URL>', 'where the API is', webUrl, new URL('http://127.0.0.1:3000'))
-      .option('--scope <SCOPES>', 'what the token allows', 'read:subscriptions write:subscriptions'),
+      .option(
+        '--scope <SCOPES>',
+        'what the token allows',
+        'read:subscriptions write:subscriptions',
+      ),
   run: async (options, { io }) => {
     const { logIn } = await import('../../../login/src/login.js');
-    io.stdout.write(`${await logIn({ ...options, say: (line) => void io.stderr.write(`${line}\n`) })}\n`);
+    io.stdout.write(
+      `${await logIn({ ...options, say: (line) => void io.stderr.write(`${line}\n`) })}\n`,
+    );
   },
 };

@@ -11,12 +11,22 @@ export const secrets: CommandDefinition<{ directory: string; rotation: Rotation 
   declare: (command) =>
     void command
       .argument('<DIRECTORY>', 'where the folders are')
-      .option('--rotate', 'sign tokens with a new key; the old one proves its tokens until they have expired')
-      .addOption(new Option('--rotate-now', 'the same, and end the tokens of the old key').conflicts('rotate')),
+      .option(
+        '--rotate',
+        'sign tokens with a new key; the old one proves its tokens until they have expired',
+      )
+      .addOption(
+        new Option('--rotate-now', 'the same, and end the tokens of the old key').conflicts(
+          'rotate',
+        ),
+      ),
   read: ({ rotate, rotateNow }: { rotate?: boolean; rotateNow?: boolean }, [directory = '']) => ({
     directory,
     rotation: rotateNow ? 'now' : rotate ? 'gently' : undefined,
   }),
   run: async ({ directory, rotation }) =>
-    (await import('../../../standalone/src/container.secrets.js')).makeContainerSecrets(directory, rotation),
+    (await import('../../../standalone/src/container.secrets.js')).makeContainerSecrets(
+      directory,
+      rotation,
+    ),
 };

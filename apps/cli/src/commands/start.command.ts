@@ -18,8 +18,17 @@ SMTP_URL and MAIL_FROM for mail, REGISTRATION (invite, open or closed; default i
     void command
       .option('--replicas <N>', 'processes of each service', whole(1, 32), 1)
       .option('--port <P>', 'where it listens (0: any free port)', port, 3000)
-      .option('--host <H>', 'the address: this machine only, or 0.0.0.0 for the network, too', notEmpty, '127.0.0.1')
-      .option('--public-url <URL>', 'the origin under which others reach it, where a proxy is in front of it', origin),
+      .option(
+        '--host <H>',
+        'the address: this machine only, or 0.0.0.0 for the network, too',
+        notEmpty,
+        '127.0.0.1',
+      )
+      .option(
+        '--public-url <URL>',
+        'the origin under which others reach it, where a proxy is in front of it',
+        origin,
+      ),
   run: async (options, { io, data }) =>
     (await import('../../../standalone/src/start.js')).start({ ...options, data }, io.env),
 };

@@ -13,7 +13,10 @@ export const token: CommandDefinition<TokenOptions> = {
   declare: (command) =>
     void command
       .argument('<USER>', 'the name of the user')
-      .option('--scope <SCOPES>', 'what it allows (default: "read:subscriptions write:subscriptions")')
+      .option(
+        '--scope <SCOPES>',
+        'what it allows (default: "read:subscriptions write:subscriptions")',
+      )
       .option('--expires <TIME>', 'how long it lives, such as 12h (default: 30d)', lifetime),
   read: (options, [user = '']) => ({ user, ...options }),
   run: async (options, { io }) =>

@@ -81,6 +81,7 @@ function put(episode: Episode): void {
   else {
     fresh.delete(id);
     fresh.set(id, episode);
-    if (total.value !== undefined && total.value < fresh.size + listed.size) total.value = fresh.size + listed.size;
+    if (total.value !== undefined && total.value < fresh.size + listed.size)
+      total.value = fresh.size + listed.size;
   }
 }

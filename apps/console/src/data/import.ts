@@ -27,7 +27,10 @@ export const present = signal<Import | undefined>();
 let stopping: AbortController | undefined;
 
 // Leaving the page discards unsent feeds, so the browser asks for confirmation.
-addEventListener('beforeunload', (event) => present.value?.state === 'running' && event.preventDefault());
+addEventListener(
+  'beforeunload',
+  (event) => present.value?.state === 'running' && event.preventDefault(),
+);
 
 /** Subscribes to the feeds in batches. Each batch waits for the network without limit. */
 export async function run(): Promise<void> {
@@ -45,7 +48,12 @@ export async function run(): Promise<void> {
     verdicts = [...verdicts, ...judged];
     present.value = { feeds, skipped, verdicts, state: 'running' };
   }
-  present.value = { feeds, skipped, verdicts, state: verdicts.length < feeds.length ? 'stopped' : 'finished' };
+  present.value = {
+    feeds,
+    skipped,
+    verdicts,
+    state: verdicts.length < feeds.length ? 'stopped' : 'finished',
+  };
   void subscriptionPulls.hint();
 }
 
@@ -55,7 +63,10 @@ export function stop(): void {
 }
 
 /** Sends a batch. @returns undefined if the import stopped before the response. */
-async function send(part: readonly OpmlFeed[], stopped: AbortSignal): Promise<Verdict[] | undefined> {
+async function send(
+  part: readonly OpmlFeed[],
+  stopped: AbortSignal,
+): Promise<Verdict[] | undefined> {
   const entries = part.map(({ feedUrl }) => ({ feed_url: feedUrl }));
   const idempotencyKey = newKey();
   try {

@@ -21,7 +21,10 @@ export function follow(pulls: Pulls): void {
 export function beginLive(): void {
   setInterval(hear, pollMs, undefined);
   addEventListener('online', () => hear());
-  document.addEventListener('visibilitychange', () => document.visibilityState === 'visible' && hear());
+  document.addEventListener(
+    'visibilitychange',
+    () => document.visibilityState === 'visible' && hear(),
+  );
   const name = `podcast-sync-changes-${user.value?.id}`;
   const windows = new BroadcastChannel(name);
   windows.addEventListener('message', ({ data }) => hear(String(data)));

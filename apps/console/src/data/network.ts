@@ -23,7 +23,10 @@ const waitMs = [2_000, 4_000, 8_000, 15_000];
 
 /** Returns true if a request can be retried: no connection, or no valid response of the server. */
 export function isPassing(error: unknown): boolean {
-  return error instanceof ApiError && (error.isPassing || (error.code === 'unexpected' && error.status !== 501));
+  return (
+    error instanceof ApiError &&
+    (error.isPassing || (error.code === 'unexpected' && error.status !== 501))
+  );
 }
 
 /** Retries transient errors without limit. @throws other errors, or the reason of the signal. */

@@ -7,7 +7,9 @@ const body = (outlines: string) => `<opml><body>${outlines}</body></opml>`;
 describe('readFeeds', () => {
   it('has each feed once, with its title', async () =>
     expect(
-      await read(body('<outline text="A" xmlUrl="a"/><outline xmlurl="b"/><outline text="A" xmlUrl="a"/>')),
+      await read(
+        body('<outline text="A" xmlUrl="a"/><outline xmlurl="b"/><outline text="A" xmlUrl="a"/>'),
+      ),
     ).toEqual({
       feeds: [
         { feedUrl: 'a', title: 'A' },
@@ -17,17 +19,31 @@ describe('readFeeds', () => {
     }));
 
   it('counts what is left out', async () =>
-    expect(await read(body('<outline text="g"/><outline xmlUrl="a"/>'))).toMatchObject({ skipped: 1 }));
+    expect(await read(body('<outline text="g"/><outline xmlUrl="a"/>'))).toMatchObject({
+      skipped: 1,
+    }));
 
   it('yields between the slices of a large file', async () => {
-    const outlines = Array.from({ length: 20_000 }, (_, n) => `<outline xmlUrl="https://a.example/${n}"/>`);
-    expect(await read(body(outlines.join('')))).toMatchObject({ feeds: { length: 20_000 }, skipped: 0 });
+    const outlines = Array.from(
+      { length: 20_000 },
+      (_, n) => `<outline xmlUrl="https://a.example/${n}"/>`,
+    );
+    expect(await read(body(outlines.join('')))).toMatchObject({
+      feeds: { length: 20_000 },
+      skipped: 0,
+    });
   });
 
   it.each([
     ['no OPML', '<rss/>', 'invalidFile'],
     ['a list without podcasts', body('<outline text="g"/>'), 'noFeeds'],
     ['more than 10 MB', ' '.repeat(10_000_001), 'tooLarge'],
-    ['folders that are nested too deep', body(`${'<outline>'.repeat(100)}${'</outline>'.repeat(100)}`), 'tooLarge'],
-  ])('says what is wrong with %s', async (_, text, problem) => expect(await read(text)).toBe(problem));
+    [
+      'folders that are nested too deep',
+      body(`${'<outline>'.repeat(100)}${'</outline>'.repeat(100)}`),
+      'tooLarge',
+    ],
+  ])('says what is wrong with %s', async (_, text, problem) =>
+    expect(await read(text)).toBe(problem),
+  );
 });

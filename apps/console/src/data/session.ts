@@ -49,24 +49,31 @@ let api: Api | undefined;
 
 /** Returns a valid token. Concurrent callers share one request. */
 function token({ refused }: { refused?: string } = {}): string | Promise<string> {
-  if (current && current.token !== refused && performance.now() < current.until) return current.token;
+  if (current && current.token !== refused && performance.now() < current.until)
+    return current.token;
   asked ??= ask().finally(() => (asked = undefined));
   return asked;
 }
 
 async function ask(): Promise<string> {
-  const answer = await fetch('/console/token', { method: 'POST', signal: AbortSignal.timeout(answerMs) }).catch(
-    (cause: unknown) => {
-      throw new ApiError('network', 'The account app was not reached', { cause });
-    },
-  );
+  const answer = await fetch('/console/token', {
+    method: 'POST',
+    signal: AbortSignal.timeout(answerMs),
+  }).catch((cause: unknown) => {
+    throw new ApiError('network', 'The account app was not reached', { cause });
+  });
   if (answer.status === 401) {
     if (user.value) isSignedOut.value = true;
     else location.replace(signInPath());
   }
   hasNoApi.value = answer.status === 501;
   if (!answer.ok) throw ApiError.of(answer);
-  const { access_token, expires_in, api: baseUrl, user: whose } = (await answer.json()) as TokenAnswer;
+  const {
+    access_token,
+    expires_in,
+    api: baseUrl,
+    user: whose,
+  } = (await answer.json()) as TokenAnswer;
   if (user.value && user.value.id !== whose.id) {
     // Another user signed in, in another window. The reload discards the previous user's data.
     location.reload();
@@ -74,6 +81,10 @@ async function ask(): Promise<string> {
   }
   user.value = whose;
   isSignedOut.value = false;
-  current = { token: access_token, until: performance.now() + expires_in * 1_000 - earlyMs, baseUrl };
+  current = {
+    token: access_token,
+    until: performance.now() + expires_in * 1_000 - earlyMs,
+    baseUrl,
+  };
   return access_token;
 }

@@ -78,7 +78,13 @@ export const subscriptionPulls = new Pulls(async (since) => {
 
 /** Applies rows of the API. Their order does not matter, as each contains the current state. */
 function apply(subscriptions: readonly Subscription[], into: Map<string, Row>): void {
-  for (const { guid, new_guid, feed_url: feedUrl, is_subscribed: isSubscribed, deleted } of subscriptions) {
+  for (const {
+    guid,
+    new_guid,
+    feed_url: feedUrl,
+    is_subscribed: isSubscribed,
+    deleted,
+  } of subscriptions) {
     const key = new_guid ?? guid;
     if (key !== guid) drop(guid);
     if (deleted) drop(key);
@@ -99,7 +105,9 @@ function drop(guid: string): void {
 
 /** Subscribes to a feed. @param feedUrl as typed. */
 export function add(feedUrl: string): Promise<Outcome> {
-  return during({ kind: 'add', feedUrl }, async (api, timestamp) => subscribed(api, feedUrl, undefined, timestamp));
+  return during({ kind: 'add', feedUrl }, async (api, timestamp) =>
+    subscribed(api, feedUrl, undefined, timestamp),
+  );
 }
 
 /** Subscribes again, or unsubscribes. */
@@ -107,7 +115,10 @@ export function setSubscribed({ guid, feedUrl }: Row, isSubscribed: boolean): Pr
   const kind = isSubscribed ? 'subscribe' : 'unsubscribe';
   return during({ kind, guid, feedUrl }, async (api, timestamp) => {
     if (isSubscribed) return subscribed(api, feedUrl, guid, timestamp);
-    const { is_subscribed = false } = await api.updateSubscription(guid, { is_subscribed: false, ...timestamp });
+    const { is_subscribed = false } = await api.updateSubscription(guid, {
+      is_subscribed: false,
+      ...timestamp,
+    });
     // A later change of another client wins, and the response contains the resulting state.
     apply([{ guid, feed_url: feedUrl, is_subscribed }], fresh);
     return is_subscribed ? 'superseded' : 'done';
@@ -139,7 +150,12 @@ export function remove({ guid, feedUrl }: Row): Promise<Outcome> {
   });
 }
 
-async function subscribed(api: Api, feedUrl: string, guid: string | undefined, timestamp: object): Promise<Outcome> {
+async function subscribed(
+  api: Api,
+  feedUrl: string,
+  guid: string | undefined,
+  timestamp: object,
+): Promise<Outcome> {
   const entry = { feed_url: feedUrl, ...(guid !== undefined && { guid }), ...timestamp };
   const { success, failure } = await api.addSubscriptions([entry]);
   if (failure[0]) return failure[0].code;

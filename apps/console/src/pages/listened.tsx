@@ -1,7 +1,14 @@
 import { useSignal } from '@preact/signals';
 import { useCallback, useEffect } from 'preact/hooks';
 import { Row } from '#ui';
-import { type Episode, episodePulls, episodes, isComplete, loadOlder, total } from '../data/episodes.js';
+import {
+  type Episode,
+  episodePulls,
+  episodes,
+  isComplete,
+  loadOlder,
+  total,
+} from '../data/episodes.js';
 import { feedOf, subscriptionPulls } from '../data/subscriptions.js';
 import { locale, texts } from '../texts/texts.js';
 import { feedHost } from '../ui/feed.js';
@@ -27,7 +34,11 @@ export function Listened() {
     <Page title={t.title} lead={t.lead}>
       <section class="card list">
         <p class="quiet small count" role="status">
-          {all === undefined ? (failed.value ? '' : texts.loading) : t.count(isComplete.value ? items.length : all)}
+          {all === undefined
+            ? failed.value
+              ? ''
+              : texts.loading
+            : t.count(isComplete.value ? items.length : all)}
         </p>
         {failed.value && <Failure onRetry={begin} />}
         {isComplete.value && items.length === 0 ? (
@@ -52,7 +63,15 @@ export function Listened() {
 }
 
 function EpisodeRow({ episode }: { episode: Episode }) {
-  const { title, duration, playback_position, played_status, favorite_status, new_status, podcast_guid } = episode;
+  const {
+    title,
+    duration,
+    playback_position,
+    played_status,
+    favorite_status,
+    new_status,
+    podcast_guid,
+  } = episode;
   const position = playback_position?.value ?? 0;
   const isPlayed = played_status?.value === true;
   const feed = feedOf(podcast_guid);
@@ -85,7 +104,9 @@ function EpisodeRow({ episode }: { episode: Episode }) {
               />
             )}
             <span class="quiet">
-              {duration === undefined ? t.at(clock(position)) : t.of(clock(position), clock(duration))}
+              {duration === undefined
+                ? t.at(clock(position))
+                : t.of(clock(position), clock(duration))}
             </span>
           </span>
         )}
@@ -115,5 +136,7 @@ function clock(seconds: number): string {
   const whole = Math.floor(seconds);
   const [hours, minutes] = [Math.floor(whole / 3_600), Math.floor(whole / 60) % 60];
   const two = (part: number) => String(part).padStart(2, '0');
-  return hours > 0 ? `${hours}:${two(minutes)}:${two(whole % 60)}` : `${minutes}:${two(whole % 60)}`;
+  return hours > 0
+    ? `${hours}:${two(minutes)}:${two(whole % 60)}`
+    : `${minutes}:${two(whole % 60)}`;
 }

@@ -1,7 +1,14 @@
 import { useSignal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { Field } from '#ui';
-import { move, type Outcome, pending, remove, type Row, setSubscribed } from '../data/subscriptions.js';
+import {
+  move,
+  type Outcome,
+  pending,
+  remove,
+  type Row,
+  setSubscribed,
+} from '../data/subscriptions.js';
 import { texts } from '../texts/texts.js';
 import { feedHost, feedName, feedUrlOf } from '../ui/feed.js';
 import { say } from '../ui/notice.js';
@@ -9,7 +16,15 @@ import { say } from '../ui/notice.js';
 const { subscriptions: t } = texts;
 
 /** Renders the dialog of a subscription. An action closes it; a notice shows the result. */
-export function ManageDialog({ row, opening, onClose }: { row: Row; opening: unknown; onClose: () => void }) {
+export function ManageDialog({
+  row,
+  opening,
+  onClose,
+}: {
+  row: Row;
+  opening: unknown;
+  onClose: () => void;
+}) {
   const dialog = useRef<HTMLDialogElement>(null);
   const isBusy = pending.value.some(({ guid }) => guid === row.guid);
   // A layout effect runs before a late close event of an earlier opening.
@@ -20,12 +35,18 @@ export function ManageDialog({ row, opening, onClose }: { row: Row; opening: unk
   const does = (kind: keyof typeof t.done, name: string, what: Promise<Outcome>) => {
     dialog.current?.close();
     void what.then((outcome) =>
-      outcome === 'done' ? say(t.done[kind](name)) : say(`${texts.outcomes[outcome]} (${name.slice(0, 300)})`, true),
+      outcome === 'done'
+        ? say(t.done[kind](name))
+        : say(`${texts.outcomes[outcome]} (${name.slice(0, 300)})`, true),
     );
   };
   const name = feedName(row.feedUrl);
   return (
-    <dialog ref={dialog} aria-labelledby="manage-title" onClose={() => !dialog.current?.open && onClose()}>
+    <dialog
+      ref={dialog}
+      aria-labelledby="manage-title"
+      onClose={() => !dialog.current?.open && onClose()}
+    >
       <div class="dialog-head">
         <h2 id="manage-title">
           <bdi>{feedHost(row.feedUrl)}</bdi>
@@ -41,7 +62,11 @@ export function ManageDialog({ row, opening, onClose }: { row: Row; opening: unk
         class="plain"
         disabled={isBusy}
         onClick={() =>
-          does(row.isSubscribed ? 'unsubscribe' : 'subscribe', name, setSubscribed(row, !row.isSubscribed))
+          does(
+            row.isSubscribed ? 'unsubscribe' : 'subscribe',
+            name,
+            setSubscribed(row, !row.isSubscribed),
+          )
         }
       >
         {row.isSubscribed ? t.unsubscribe : t.subscribe}

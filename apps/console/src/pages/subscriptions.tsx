@@ -2,7 +2,15 @@ import { type Signal, useComputed, useSignal } from '@preact/signals';
 import { useCallback, useEffect } from 'preact/hooks';
 import { Field, Row as ListRow } from '#ui';
 import { isOnline } from '../data/network.js';
-import { add, isComplete, pending, type Row, rows, subscriptionPulls, total } from '../data/subscriptions.js';
+import {
+  add,
+  isComplete,
+  pending,
+  type Row,
+  rows,
+  subscriptionPulls,
+  total,
+} from '../data/subscriptions.js';
 import { texts } from '../texts/texts.js';
 import { feedHost, feedName, feedUrlOf } from '../ui/feed.js';
 import { Failure, Page } from '../ui/page.js';
@@ -36,7 +44,6 @@ export function Subscriptions() {
   useEffect(begin, []);
 
   const isWhole = search.value.trim() === '' && isOn.value;
-  const all = total.value;
   const opening = managed.value;
   const row = rows.value.find(({ guid }) => guid === opening?.guid);
   return (
@@ -50,18 +57,20 @@ export function Subscriptions() {
         <Waiting />
         {failed.value && <Failure onRetry={begin} />}
         {isComplete.value && shown.value.length === 0 ? (
-          <p class="empty">
-            {isWhole ? t.none : search.value.trim() === '' ? t.noneOff : t.noneFound}{' '}
-            {isWhole && <a href="/console/data">{t.importLink}</a>}
-          </p>
+          <NoRows isWhole={isWhole} isSearch={search.value.trim() !== ''} />
         ) : (
           !failed.value && (
             <WindowedList
               label={t.list}
               items={shown.value}
-              expected={isWhole && !isComplete.value ? (all ?? 8) : 0}
+              expected={isWhole && !isComplete.value ? (total.value ?? 8) : 0}
               keyOf={({ guid }) => guid}
-              row={(each) => <SubscriptionRow row={each} onManage={() => (managed.value = { guid: each.guid })} />}
+              row={(each) => (
+                <SubscriptionRow
+                  row={each}
+                  onManage={() => (managed.value = { guid: each.guid })}
+                />
+              )}
             />
           )
         )}
@@ -75,6 +84,15 @@ export function Subscriptions() {
         />
       )}
     </Page>
+  );
+}
+
+function NoRows({ isWhole, isSearch }: { isWhole: boolean; isSearch: boolean }) {
+  return (
+    <p class="empty">
+      {isWhole ? t.none : isSearch ? t.noneFound : t.noneOff}{' '}
+      {isWhole && <a href="/console/data">{t.importLink}</a>}
+    </p>
   );
 }
 
@@ -118,7 +136,11 @@ function SubscriptionRow({ row, onManage }: { row: Row; onManage: () => void }) 
       tag={now && <span class="tag">{stateOf(now.kind)}</span>}
       lines={[row.feedUrl]}
     >
-      <button class="plain slight" aria-label={t.manageNamed(name.slice(0, 200))} onClick={onManage}>
+      <button
+        class="plain slight"
+        aria-label={t.manageNamed(name.slice(0, 200))}
+        onClick={onManage}
+      >
         {t.manage}
       </button>
     </ListRow>

@@ -110,7 +110,8 @@ export const de: Texts = {
     importing: 'Wird importiert',
     stop: 'Anhalten',
     stopped: (n, all) => `Nach ${count(n)} von ${count(all)} angehalten.`,
-    finished: (n, failed) => `${podcasts(n)} importiert${failed > 0 ? `, ${count(failed)} nicht` : ''}.`,
+    finished: (n, failed) =>
+      `${podcasts(n)} importiert${failed > 0 ? `, ${count(failed)} nicht` : ''}.`,
     verdicts: 'Ergebnis für jeden Eintrag',
     imported: 'Importiert',
     another: 'Noch eine Datei importieren',
@@ -119,14 +120,16 @@ export const de: Texts = {
     exportSubmit: 'OPML herunterladen',
     exported: 'Die Liste wurde heruntergeladen.',
     allTitle: 'Alles exportieren',
-    allText: 'Alles, was über dich gespeichert ist, in einer Datei (JSON). Vielleicht musst du dich neu anmelden.',
+    allText:
+      'Alles, was über dich gespeichert ist, in einer Datei (JSON). Vielleicht musst du dich neu anmelden.',
     allSubmit: 'Alles herunterladen',
     eraseTitle: 'Alles löschen',
     eraseText:
       'Dein Konto und alles, was über dich gespeichert ist, für immer. Auf der nächsten Seite wirst du noch einmal gefragt.',
     eraseLink: 'Konto löschen …',
     accessTitle: 'Apps und Geräte',
-    accessText: 'Welche Apps, App-Passwörter, Geräte und Browser Zugang haben, steht auf der Seite deines Kontos.',
+    accessText:
+      'Welche Apps, App-Passwörter, Geräte und Browser Zugang haben, steht auf der Seite deines Kontos.',
     accessLink: 'Dein Konto öffnen',
   },
 };

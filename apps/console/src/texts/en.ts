@@ -13,7 +13,8 @@ export const en = {
   notFound: 'There is no such page.',
   failed: 'This did not work. The server may have a problem.',
   noApi: 'This server does not say where its API is: its operator has to set API_URLS.',
-  offline: 'There is no connection to the server. What you do here is kept, and sent once it is back.',
+  offline:
+    'There is no connection to the server. What you do here is kept, and sent once it is back.',
   signedOut: 'You are signed out.',
   signInAgain: 'Sign in again',
   subscriptions: {
@@ -92,7 +93,8 @@ export const en = {
   data: {
     title: 'Import and export',
     importTitle: 'Import podcasts',
-    importText: 'From a list that another app has exported (OPML). The file is read here, in your browser.',
+    importText:
+      'From a list that another app has exported (OPML). The file is read here, in your browser.',
     file: 'OPML file',
     invalidFile: 'This is no OPML file, or it is damaged.',
     noFeeds: 'The file has no podcasts in it.',
@@ -107,7 +109,8 @@ export const en = {
     importing: 'Importing',
     stop: 'Stop',
     stopped: (n: number, all: number) => `Stopped after ${count(n)} of ${count(all)}.`,
-    finished: (n: number, failed: number) => `${podcasts(n)} imported${failed > 0 ? `, ${count(failed)} not` : ''}.`,
+    finished: (n: number, failed: number) =>
+      `${podcasts(n)} imported${failed > 0 ? `, ${count(failed)} not` : ''}.`,
     verdicts: 'Result of each entry',
     imported: 'Imported',
     another: 'Import another file',
@@ -119,10 +122,12 @@ export const en = {
     allText: 'All that is kept of you, as one file (JSON). You may be asked to sign in again.',
     allSubmit: 'Download everything',
     eraseTitle: 'Erase everything',
-    eraseText: 'Your account and all that is kept of you, for ever. You are asked once more, on the next page.',
+    eraseText:
+      'Your account and all that is kept of you, for ever. You are asked once more, on the next page.',
     eraseLink: 'Erase account …',
     accessTitle: 'Apps and devices',
-    accessText: 'Which apps, app passwords, devices and browsers have access is on the page of your account.',
+    accessText:
+      'Which apps, app passwords, devices and browsers have access is on the page of your account.',
     accessLink: 'Open your account',
   },
 };

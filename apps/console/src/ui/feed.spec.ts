@@ -6,12 +6,19 @@ describe('the name of a feed', () => {
   it.each([
     ['https://podnews.net/rss', 'podnews.net/rss', 'podnews.net'],
     ['https://www.example.org/', 'example.org', 'example.org'],
-    ['http://ann:secret@example.org:8080/feed?a=b', 'example.org:8080/feed?a=b', 'example.org:8080'],
+    [
+      'http://ann:secret@example.org:8080/feed?a=b',
+      'example.org:8080/feed?a=b',
+      'example.org:8080',
+    ],
     ['https://example.org', 'example.org', 'example.org'],
     ['what is none', 'what is none', 'what is none'],
-  ])('is its host and path, without what is always the same and without a password: %s', (url, name, host) => {
-    expect([feedName(url), feedHost(url)]).toEqual([name, host]);
-  });
+  ])(
+    'is its host and path, without what is always the same and without a password: %s',
+    (url, name, host) => {
+      expect([feedName(url), feedHost(url)]).toEqual([name, host]);
+    },
+  );
 
   it('is of its host alone, whatever stands behind that', () => {
     fc.assert(

@@ -2,7 +2,8 @@ import { faultInHttpUrl } from '#client';
 
 /** Returns the display name of a feed: host and path of its URL. The server stores no titles. */
 export function feedName(feedUrl: string): string {
-  const [, host = feedUrl, path = ''] = /^https?:\/\/(?:[^/@?#]*@)?(?:www\.)?([^/?#]+)([^]*)$/i.exec(feedUrl) ?? [];
+  const [, host = feedUrl, path = ''] =
+    /^https?:\/\/(?:[^/@?#]*@)?(?:www\.)?([^/?#]+)([^]*)$/i.exec(feedUrl) ?? [];
   return path.length > 1 ? `${host}${path.replace(/\/$/, '')}` : host;
 }
 

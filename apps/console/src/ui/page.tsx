@@ -6,7 +6,15 @@ import { texts } from '../texts/texts.js';
 let wasShown = false;
 
 /** Renders a page. After navigation its heading gets the focus, for screen readers. */
-export function Page({ title, lead, children }: { title: string; lead?: string; children: ComponentChildren }) {
+export function Page({
+  title,
+  lead,
+  children,
+}: {
+  title: string;
+  lead?: string;
+  children: ComponentChildren;
+}) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${title} · ${texts.product}`;

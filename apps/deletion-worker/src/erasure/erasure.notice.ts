@@ -13,7 +13,9 @@ export class ErasureNotice implements OnApplicationShutdown {
     private readonly log: Log,
   ) {
     this.writer = new RevocationWriter(redis);
-    redis.on('error', (error: Error) => log.debug({ err: error }, 'revocations: Redis connection error'));
+    redis.on('error', (error: Error) =>
+      log.debug({ err: error }, 'revocations: Redis connection error'),
+    );
   }
 
   /**

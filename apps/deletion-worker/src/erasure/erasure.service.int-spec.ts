@@ -12,17 +12,14 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 const request = async (userId: string) => (await world.erasures.request({ userId }, call())).status;
-const process = (userId: string, stopping = () => false) => world.erasures.process({ userId }, stopping);
+const process = (userId: string, stopping = () => false) =>
+  world.erasures.process({ userId }, stopping);
 const record = async (userId: string) =>
-  (await world.owner.query('SELECT * FROM deletion.erasures WHERE user_id = $1', [userId])).rows[0] as Record<
-    string,
-    unknown
-  >;
+  (await world.owner.query('SELECT * FROM deletion.erasures WHERE user_id = $1', [userId]))
+    .rows[0] as Record<string, unknown>;
 const clock = async (userId: string) =>
-  (await world.owner.query('SELECT * FROM sync.user_clock WHERE user_id = $1', [userId])).rows[0] as Record<
-    string,
-    unknown
-  >;
+  (await world.owner.query('SELECT * FROM sync.user_clock WHERE user_id = $1', [userId]))
+    .rows[0] as Record<string, unknown>;
 
 /** A deletion that no relay has claimed. */
 const unsent = expect.stringContaining('PENDING,"2025-01-01 00:00:00+00",0,') as string;
@@ -59,10 +56,15 @@ describe('a user who is erased', () => {
   });
 
   it('loses no rows of other users', async () => {
-    const [user, other] = [await ErasedUser.store(world.owner), await ErasedUser.store(world.owner)];
+    const [user, other] = [
+      await ErasedUser.store(world.owner),
+      await ErasedUser.store(world.owner),
+    ];
     await request(user.id);
     // The relay has numbered the PENDING records of both.
-    await eventually(async () => expect((await other.traces())['deletion.deletions']).not.toContainEqual(unsent));
+    await eventually(async () =>
+      expect((await other.traces())['deletion.deletions']).not.toContainEqual(unsent),
+    );
     const before = await other.traces();
     await process(user.id);
     expect(await other.traces()).toEqual(before);
@@ -79,7 +81,9 @@ describe('a user who is erased', () => {
 describe('a request for an erasure', () => {
   it('has no effect when repeated, and returns SUCCESS after the end', async () => {
     const user = await ErasedUser.store(world.owner);
-    expect(await Promise.all(Array.from({ length: 20 }, () => request(user.id)))).toEqual(Array(20).fill('PENDING'));
+    expect(await Promise.all(Array.from({ length: 20 }, () => request(user.id)))).toEqual(
+      Array(20).fill('PENDING'),
+    );
     const { requested } = await record(user.id);
     expect(await process(user.id)).toBe(true);
     expect(await request(user.id)).toBe('SUCCESS');
@@ -94,13 +98,17 @@ describe('a request for an erasure', () => {
     await expect(world.service.read({ userId: user.id, deletionId: 1 })).rejects.toMatchObject({
       code: 'unauthorized',
     });
-    await expect(world.request(user.id, randomUUID())).rejects.toMatchObject({ code: 'unauthorized' });
+    await expect(world.request(user.id, randomUUID())).rejects.toMatchObject({
+      code: 'unauthorized',
+    });
   });
 
   it('starts again after FAILURE', async () => {
     const user = await ErasedUser.store(world.owner);
     await request(user.id);
-    await world.owner.query(`SELECT deletion.end_erasure($1, 'FAILURE', 'why', 0::smallint)`, [user.id]);
+    await world.owner.query(`SELECT deletion.end_erasure($1, 'FAILURE', 'why', 0::smallint)`, [
+      user.id,
+    ]);
     expect(await process(user.id)).toBe(false);
     expect(await clock(user.id)).toMatchObject({ refused: 2 });
     expect(await request(user.id)).toBe('PENDING');
@@ -118,7 +126,11 @@ describe('an erasure', () => {
   });
 
   it('can stop after any step and leaves the rest to another worker', async () => {
-    const user = await ErasedUser.store(world.owner, { subscriptions: 300, names: 8, episodes: 4_500 });
+    const user = await ErasedUser.store(world.owner, {
+      subscriptions: 300,
+      names: 8,
+      episodes: 4_500,
+    });
     await request(user.id);
     // Each attempt starts again and runs one more step than the last one.
     for (let steps = 0, isDone = false; !isDone; steps += 1)
@@ -139,7 +151,9 @@ describe('an erasure', () => {
 
   it('costs the same number of pages per row for a user with eight times the rows', async () => {
     const [some, many] = [await pagesOfRow(60), await pagesOfRow(480)];
-    console.log(`pages for each row: ${some.toFixed(1)} of 60 subscriptions, ${many.toFixed(1)} of 480`);
+    console.log(
+      `pages for each row: ${some.toFixed(1)} of 60 subscriptions, ${many.toFixed(1)} of 480`,
+    );
     expect(many).toBeLessThan(2 * some);
   }, 120_000);
 });
@@ -152,7 +166,11 @@ function after(steps: number): () => boolean {
 
 /** Measures the pages per row for a user with a number of subscriptions and ten names of each kind. */
 async function pagesOfRow(subscriptions: number): Promise<number> {
-  const user = await ErasedUser.store(world.owner, { subscriptions, names: 10, episodes: subscriptions });
+  const user = await ErasedUser.store(world.owner, {
+    subscriptions,
+    names: 10,
+    episodes: subscriptions,
+  });
   // With names, a pointer for every other subscription, and episodes in three tables.
   const rows = subscriptions * 40;
   const pages = async () => {

@@ -37,7 +37,10 @@ export class ErasureService {
     context: Pick<CallContext, 'correlationId' | 'remainingMs'>,
   ): Promise<ReplyOf<typeof eraseUser>> {
     const { correlationId } = context;
-    const origin = { ...traceHeaders(), ...(correlationId !== undefined && { requestId: correlationId }) };
+    const origin = {
+      ...traceHeaders(),
+      ...(correlationId !== undefined && { requestId: correlationId }),
+    };
     const status = await recordErasure(this.database, userId, origin, () => context.remainingMs());
     this.relay.wake();
     await this.notice.send(userId);
@@ -51,11 +54,16 @@ export class ErasureService {
    * @returns true if the erasure ended here; false without a record or for a final one.
    * @throws Failure `unavailable` when stopping.
    */
-  async process({ userId }: Pick<ErasureJob, 'userId'>, isStopping: () => boolean): Promise<boolean> {
+  async process(
+    { userId }: Pick<ErasureJob, 'userId'>,
+    isStopping: () => boolean,
+  ): Promise<boolean> {
     // An operator's command has no connection to Redis, and Redis can have been unavailable.
     await this.notice.send(userId);
     // Credentials go first.
-    const account = await this.repeat(isStopping, (transaction) => eraseAccountStep(transaction, userId, rowsOfStep));
+    const account = await this.repeat(isStopping, (transaction) =>
+      eraseAccountStep(transaction, userId, rowsOfStep),
+    );
     if (!account) return false;
     for (const phase of phases) {
       let from = phase.first;
@@ -66,7 +74,9 @@ export class ErasureService {
       });
       if (!isDone) return false;
     }
-    const age = await this.inStep((transaction) => endErasure(transaction, this.database, userId, rowsOfStep));
+    const age = await this.inStep((transaction) =>
+      endErasure(transaction, this.database, userId, rowsOfStep),
+    );
     if (age === undefined) return false;
     countErasure('success', age);
     return true;

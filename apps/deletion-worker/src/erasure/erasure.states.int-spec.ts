@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type DatabaseWorld, openDatabase } from '../../../../libs/database/testing/database.world.js';
+import {
+  type DatabaseWorld,
+  openDatabase,
+} from '../../../../libs/database/testing/database.world.js';
 
 // Privileges of the worker's role on records of erasures: docs/design/erasure.md, "Invariants".
 

@@ -54,7 +54,10 @@ export const phases: readonly Phase[] = [
 ];
 
 /** Deletes rows of the account app. $1 user, $2 limit. */
-const eraseAccount = statement('deletion.erase_account', 'SELECT account.erase_user($1, $2) AS rows');
+const eraseAccount = statement(
+  'deletion.erase_account',
+  'SELECT account.erase_user($1, $2) AS rows',
+);
 /** Deletes the counters. $1 user. */
 const eraseTotals = statement(
   'deletion.erase_totals',
@@ -62,19 +65,31 @@ const eraseTotals = statement(
    DELETE FROM subscription.totals t WHERE t.user_id = $1`,
 );
 /** $1 user, $2 origin of the request. */
-const record = statement('deletion.record_erasure', 'SELECT deletion.record_erasure($1, $2) AS status');
+const record = statement(
+  'deletion.record_erasure',
+  'SELECT deletion.record_erasure($1, $2) AS status',
+);
 /** $1 user. */
-const claim = statement('deletion.claim_erasure', 'SELECT status, age FROM deletion.claim_erasure($1)');
+const claim = statement(
+  'deletion.claim_erasure',
+  'SELECT status, age FROM deletion.claim_erasure($1)',
+);
 const count = statement('deletion.count_erased', 'SELECT deletion.count_erased($1, $2)');
 /** $1 user, $2 final state, $3 cause, $4 kinds of events. */
-const end = statement('deletion.end_erasure', 'SELECT deletion.end_erasure($1, $2, $3, $4) AS ended');
+const end = statement(
+  'deletion.end_erasure',
+  'SELECT deletion.end_erasure($1, $2, $3, $4) AS ended',
+);
 const read = statement(
   'deletion.read_erasure',
   'SELECT status, removed, cause FROM deletion.erasures e WHERE e.user_id = $1',
 );
 
 const dueColumns = 'user_id AS "userId", NULL AS "deletionId", send, fresh AS "isNew", origin';
-const take = statement('deletion.take_erasures', `SELECT ${dueColumns} FROM deletion.take_erasures($1, $2)`);
+const take = statement(
+  'deletion.take_erasures',
+  `SELECT ${dueColumns} FROM deletion.take_erasures($1, $2)`,
+);
 const takeAgain = statement(
   'deletion.take_erasures_again',
   `SELECT ${dueColumns} FROM deletion.take_erasures_again($1, $2)`,
@@ -101,14 +116,20 @@ export function recordErasure(
   remainingMs: () => number,
 ): Promise<DeletionStatus> {
   return database.inTransaction(remainingMs, async (transaction) => {
-    const [recorded] = await transaction.query<{ status: DeletionStatus }>(record, [userId, JSON.stringify(origin)]);
+    const [recorded] = await transaction.query<{ status: DeletionStatus }>(record, [
+      userId,
+      JSON.stringify(origin),
+    ]);
     await transaction.commit();
     return (recorded as { status: DeletionStatus }).status;
   });
 }
 
 /** Reads the progress of an erasure, undefined without a record. */
-export async function readErasure(database: Database, userId: string): Promise<ErasureRecord | undefined> {
+export async function readErasure(
+  database: Database,
+  userId: string,
+): Promise<ErasureRecord | undefined> {
   const [found] = await database.read<ErasureRecord>(read, [userId]);
   return found;
 }
@@ -129,8 +150,18 @@ async function runClaimed<Row extends object>(
 }
 
 /** Deletes up to `limit` rows of a phase and commits. @returns undefined for a final record. */
-export async function eraseStep(transaction: PgTransaction, userId: string, of: Phase, from: string, limit: number) {
-  const step = await runClaimed<StepResult>(transaction, userId, of.statement, [userId, from, limit]);
+export async function eraseStep(
+  transaction: PgTransaction,
+  userId: string,
+  of: Phase,
+  from: string,
+  limit: number,
+) {
+  const step = await runClaimed<StepResult>(transaction, userId, of.statement, [
+    userId,
+    from,
+    limit,
+  ]);
   if (step) await transaction.commit([count, [userId, step.row.rows]]);
   return step?.row;
 }
@@ -141,7 +172,10 @@ export async function eraseAccountStep(
   userId: string,
   limit: number,
 ): Promise<number | undefined> {
-  const step = await runClaimed<{ rows: number }>(transaction, userId, eraseAccount, [userId, limit]);
+  const step = await runClaimed<{ rows: number }>(transaction, userId, eraseAccount, [
+    userId,
+    limit,
+  ]);
   if (step) await transaction.commit([count, [userId, step.row.rows]]);
   return step?.row.rows;
 }
@@ -156,7 +190,8 @@ export async function endErasure(
   // Again: a request of the account app can have been running during the first deletion.
   const last = await runClaimed(transaction, userId, eraseAccount, [userId, limit]);
   const kinds = database.announced(['erased']);
-  if (last) await transaction.commit([eraseTotals, [userId]], [end, [userId, 'SUCCESS', null, kinds]]);
+  if (last)
+    await transaction.commit([eraseTotals, [userId]], [end, [userId, 'SUCCESS', null, kinds]]);
   return last?.age;
 }
 
@@ -165,18 +200,32 @@ export async function endErasure(
  *
  * @returns true if it was PENDING.
  */
-export async function failErasure(database: Database, userId: string, cause: string): Promise<boolean> {
+export async function failErasure(
+  database: Database,
+  userId: string,
+  cause: string,
+): Promise<boolean> {
   const [ended] = await database.change<{ ended: boolean }>(end, [userId, 'FAILURE', cause, 0]);
   return ended?.ended ?? false;
 }
 
 /** Claims due records, as `claimDueDeletions`. */
-export function claimDueErasures(database: Database, limit: number, resendAfterMs: number): Promise<DueRecord[]> {
+export function claimDueErasures(
+  database: Database,
+  limit: number,
+  resendAfterMs: number,
+): Promise<DueRecord[]> {
   return database.change<DueRecord>(take, [limit, resendAfterMs]);
 }
 
 /** Numbers new jobs for lost ones, as `renumberLostDeletions`. */
-export async function renumberLostErasures(database: Database, lost: readonly DueRecord[]): Promise<DueRecord[]> {
+export async function renumberLostErasures(
+  database: Database,
+  lost: readonly DueRecord[],
+): Promise<DueRecord[]> {
   if (lost.length === 0) return [];
-  return database.change<DueRecord>(takeAgain, [lost.map((row) => row.userId), lost.map((row) => row.send)]);
+  return database.change<DueRecord>(takeAgain, [
+    lost.map((row) => row.userId),
+    lost.map((row) => row.send),
+  ]);
 }

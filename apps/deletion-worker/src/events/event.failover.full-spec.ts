@@ -4,7 +4,10 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { connectRedis, redisConfig } from '#redis';
 import { createLog } from '#runtime';
 import { eventually, freshUser } from '#testing';
-import { type DatabaseWorld, openDatabase } from '../../../../libs/database/testing/database.world.js';
+import {
+  type DatabaseWorld,
+  openDatabase,
+} from '../../../../libs/database/testing/database.world.js';
 import { RedisGroup } from '../../../../libs/transport/testing/redis.group.js';
 import { eventsIn } from '../../testing/event.follower.js';
 import { EventPublisher } from './event.publisher.js';
@@ -34,7 +37,12 @@ afterAll(async () => {
 /** Writes as a new user. @returns the user. */
 async function write(): Promise<string> {
   const userId = freshUser();
-  const one = { userId, requestId: randomUUID(), changes: ['episodes'] as const, smallAnswer: true };
+  const one = {
+    userId,
+    requestId: randomUUID(),
+    changes: ['episodes'] as const,
+    smallAnswer: true,
+  };
   await world.database.write({ ...one, remainingMs: () => 5_000 }, async () => 'done');
   return userId;
 }

@@ -4,7 +4,13 @@ import { type EventKind, eventKinds } from '#contracts';
 import { eventually, freshUser } from '#testing';
 import { EventFollower, note } from '../../testing/event.follower.js';
 import { type EventWorld, openEvents } from '../../testing/event.world.js';
-import { beforeCommit, HastyRelay, UnnumberedRelay, withoutKinds, withoutLock } from '../../testing/broken.relays.js';
+import {
+  beforeCommit,
+  HastyRelay,
+  UnnumberedRelay,
+  withoutKinds,
+  withoutLock,
+} from '../../testing/broken.relays.js';
 import { EventRelay } from './event.relay.js';
 
 /** Number of faults in a run. */
@@ -26,7 +32,9 @@ const faults: Record<string, () => Promise<unknown>> = {
   },
   'Redis closes all connections': async () => {
     const redis = new Redis(world.server.url);
-    await redis.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes').finally(() => redis.disconnect());
+    await redis
+      .call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+      .finally(() => redis.disconnect());
   },
   'Postgres closes all connections': () =>
     world.owner.query(

@@ -1,4 +1,8 @@
-import { type BeforeApplicationShutdown, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import {
+  type BeforeApplicationShutdown,
+  Injectable,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
 import { Database } from '#database';
 import { withTimeLimit } from '#runtime';
 import { Counter, Gauge, register } from 'prom-client';
@@ -30,7 +34,8 @@ export class EventGauge implements OnApplicationBootstrap, BeforeApplicationShut
       if (lag === undefined) gauge.remove();
       else gauge.set(lag);
     };
-    const help = 'Age of the oldest unpublished change; 0 without one. Every replica reports the same value.';
+    const help =
+      'Age of the oldest unpublished change; 0 without one. Every replica reports the same value.';
     const gauge = new Gauge({ name, help, collect });
   }
 

@@ -47,7 +47,9 @@ export class EventPublisher implements OnApplicationShutdown {
     redis.once('ready', () => void warnOfEviction(redis, log, 'the events'));
     warnOfDenial(redis, log, 'the events');
     for (const connection of [redis, hints])
-      connection.on('error', (error: Error) => log.debug({ err: error }, 'events: Redis connection error'));
+      connection.on('error', (error: Error) =>
+        log.debug({ err: error }, 'events: Redis connection error'),
+      );
   }
 
   /**
@@ -87,7 +89,8 @@ export class EventPublisher implements OnApplicationShutdown {
     const error = written?.[0];
     if (!error) {
       const [local = 0] = resultOf<number[]>(written);
-      if (local < 1) throw new Error(`Redis did not write the events to disk within ${writtenLimitMs} ms`);
+      if (local < 1)
+        throw new Error(`Redis did not write the events to disk within ${writtenLimitMs} ms`);
     } else if (!cannotConfirmDisk.test(error.message)) throw error;
     else if (!this.warned) {
       this.warned = true;

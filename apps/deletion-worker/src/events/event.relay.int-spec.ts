@@ -79,7 +79,9 @@ describe('an event', () => {
     await world.write(freshUser(), 'episodes');
     await announce();
     const events = await world.events();
-    await eventually(() => expect(heard.map((message) => JSON.parse(message) as unknown)).toEqual([events]));
+    await eventually(() =>
+      expect(heard.map((message) => JSON.parse(message) as unknown)).toEqual([events]),
+    );
     listener.disconnect();
   });
 });
@@ -150,8 +152,14 @@ it('a Redis that cannot confirm its disk is accepted and logged once', async () 
   const server = await startRedisServer();
   const lines: string[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(line) });
-  const connect = () => connectRedis(redisConfig.parse({ REDIS_URL: server.url }), { enableOfflineQueue: true });
-  const publisher = new EventPublisher(connect(), connect(), { maxEntries: 1_000, replicas: 0 }, log);
+  const connect = () =>
+    connectRedis(redisConfig.parse({ REDIS_URL: server.url }), { enableOfflineQueue: true });
+  const publisher = new EventPublisher(
+    connect(),
+    connect(),
+    { maxEntries: 1_000, replicas: 0 },
+    log,
+  );
   for (const number of [1, 2]) await publisher.publish({ number, events: [] });
   expect(await publisher.publish({ number: 1, events: [] })).toBe(2);
   expect(lines.filter((line) => line.includes('can be lost in a crash'))).toHaveLength(1);

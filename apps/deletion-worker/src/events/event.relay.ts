@@ -1,5 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type BeforeApplicationShutdown, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import {
+  type BeforeApplicationShutdown,
+  Injectable,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
 import { countdown, type Database } from '#database';
 import { Condition, type Log } from '#runtime';
 import { failedBatches, publishedEvents } from './event.metrics.js';
@@ -76,14 +80,17 @@ export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShut
   /** Publishes a batch of rows. @returns the number of events. */
   async publishBatch(): Promise<number> {
     let fault: unknown;
-    const count = await this.database.inTransaction(countdown(batchLimitMs), async (transaction) => {
-      const batch = await takeBatch(transaction, this.batchSize, this.rejectedBy);
-      if (!batch) return 0;
-      // Separate from errors of Postgres, which decide its availability.
-      await this.send(batch).catch((error: unknown) => (fault = error));
-      if (fault === undefined) await transaction.commit();
-      return batch.events.length;
-    });
+    const count = await this.database.inTransaction(
+      countdown(batchLimitMs),
+      async (transaction) => {
+        const batch = await takeBatch(transaction, this.batchSize, this.rejectedBy);
+        if (!batch) return 0;
+        // Separate from errors of Postgres, which decide its availability.
+        await this.send(batch).catch((error: unknown) => (fault = error));
+        if (fault === undefined) await transaction.commit();
+        return batch.events.length;
+      },
+    );
     if (fault !== undefined) throw fault;
     return count;
   }

@@ -26,7 +26,11 @@ const lag = statement(
  *
  * @returns undefined for an empty outbox, or while another relay has a batch.
  */
-export async function takeBatch(transaction: PgTransaction, limit: number, above: number): Promise<Batch | undefined> {
+export async function takeBatch(
+  transaction: PgTransaction,
+  limit: number,
+  above: number,
+): Promise<Batch | undefined> {
   type Row = { batch: number; user: string; stamp: string; kinds: number };
   const rows = await transaction.query<Row>(take, [limit, above]);
   const [first] = rows;

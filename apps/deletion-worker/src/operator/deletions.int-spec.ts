@@ -27,7 +27,11 @@ describe('deletions list', () => {
   it('shows pending records as an aligned table, oldest first', async () => {
     // The only start of the built program.
     const environment = { DATABASE_URL: world.urls.deletion };
-    const { code, stdout } = await startProgram('podcast-sync', ['deletions', 'list', '--pending'], environment);
+    const { code, stdout } = await startProgram(
+      'podcast-sync',
+      ['deletions', 'list', '--pending'],
+      environment,
+    );
     expect(code).toBe(0);
     const [heading, ...lines] = stdout.trimEnd().split('\n');
     const row = lines.at(-1) ?? '';
@@ -65,8 +69,12 @@ describe('deletions retry', () => {
     expect([code, stdout]).toEqual([0, `Deletion ${deletionId} will be sent again now.\n`]);
     world.relay.wake();
     await eventually(async () => expect(await sends()).toBe(2));
-    expect(await (await world.queue.getJob(`deletion-${deletionId}-1`))?.getState()).toBe('waiting');
-    expect(await (await world.queue.getJob(`deletion-${deletionId}-2`))?.getState()).toBe('waiting');
+    expect(await (await world.queue.getJob(`deletion-${deletionId}-1`))?.getState()).toBe(
+      'waiting',
+    );
+    expect(await (await world.queue.getJob(`deletion-${deletionId}-2`))?.getState()).toBe(
+      'waiting',
+    );
   });
 
   it('has the same effect when repeated', async () => {
@@ -82,9 +90,15 @@ describe('deletions fail', () => {
   it('ends a record in FAILURE without changes and names the operator', async () => {
     const { subscriptions, ...others } = await user.everything();
     // Except for the reference to the deletion.
-    const before = { ...others, subscriptions: subscriptions.map((row) => ({ ...row, deletion_id: null })) };
+    const before = {
+      ...others,
+      subscriptions: subscriptions.map((row) => ({ ...row, deletion_id: null })),
+    };
     const { code, stdout } = await deletions(['fail', String(deletionId)]);
-    expect([code, stdout]).toEqual([0, `Deletion ${deletionId} ended in FAILURE; nothing was deleted.\n`]);
+    expect([code, stdout]).toEqual([
+      0,
+      `Deletion ${deletionId} ended in FAILURE; nothing was deleted.\n`,
+    ]);
     expect(await user.record(deletionId)).toMatchObject({
       status: 'FAILURE',
       cause: expect.stringMatching(/^ended by the operator ./) as string,
@@ -113,7 +127,9 @@ describe('a command that fails', () => {
   it('exits with 2 and names the help for invalid arguments', async () => {
     const { code, stdout, stderr } = await deletions(['remove', '1']);
     expect([code, stdout]).toEqual([2, '']);
-    expect(stderr).toBe("deletions: unknown command 'remove'\nSee: podcast-sync deletions --help\n");
+    expect(stderr).toBe(
+      "deletions: unknown command 'remove'\nSee: podcast-sync deletions --help\n",
+    );
   });
 
   it('exits with 78 and names an invalid variable', async () => {

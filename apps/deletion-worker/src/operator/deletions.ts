@@ -7,17 +7,31 @@ import { tableOf } from './operator.text.js';
 
 /** A command of an operator about deletion records. */
 export type DeletionsCommand =
-  | { readonly verb: 'list'; readonly status: 'PENDING' | 'FAILURE'; readonly limit: number; readonly json: boolean }
+  | {
+      readonly verb: 'list';
+      readonly status: 'PENDING' | 'FAILURE';
+      readonly limit: number;
+      readonly json: boolean;
+    }
   | { readonly verb: 'retry'; readonly deletionId: number }
   | { readonly verb: 'fail'; readonly deletionId: number; readonly operator: string | undefined };
 
 /** Lists deletions, retries one or ends it. @throws Error with a message for the operator. */
 export async function runDeletions(command: DeletionsCommand, io: ProgramIo): Promise<void> {
   const config = loadConfig(databaseConfig, io.env);
-  const dataSource = createDataSource({ url: config.DATABASE_URL, poolSize: 1, applicationName: 'deletions' });
+  const dataSource = createDataSource({
+    url: config.DATABASE_URL,
+    poolSize: 1,
+    applicationName: 'deletions',
+  });
   try {
     await dataSource.initialize();
-    const database = new Database(dataSource, config.DATABASE_PREPARED === 'on', undefined, config.EVENTS === 'on');
+    const database = new Database(
+      dataSource,
+      config.DATABASE_PREPARED === 'on',
+      undefined,
+      config.EVENTS === 'on',
+    );
     io.stdout.write(await run(database, command));
   } catch (error) {
     throw explained(error);
@@ -54,7 +68,9 @@ async function notPending(database: Database, deletionId: number): Promise<Comma
   const found = await findDeletion(database, deletionId);
   if (!found) return new CommandFailed(`there is no deletion ${deletionId}`);
   const cause = found.cause ? `: ${found.cause}` : '';
-  return new CommandFailed(`deletion ${deletionId} ended in ${found.status} at ${String(found.finished)}${cause}`);
+  return new CommandFailed(
+    `deletion ${deletionId} ended in ${found.status} at ${String(found.finished)}${cause}`,
+  );
 }
 
 /** Returns the name of the current account, or its number in containers without a name. */
@@ -72,7 +88,8 @@ const lockTimeouts = /^(55P03|57014)$/;
 /** Returns an error with a message for the operator. */
 function explained(error: unknown): Error {
   if (error instanceof CommandFailed) return error;
-  const cause = (error instanceof Failure ? error.cause : error) as { code?: string; message?: string } | undefined;
+  const cause = (error instanceof Failure ? error.cause : error) as
+    { code?: string; message?: string } | undefined;
   const why = lockTimeouts.test(cause?.code ?? '')
     ? 'the deletion is in progress; try again in a minute'
     : `Postgres failed (${cause?.message || cause?.code || String(error)}); check that the system is running`;

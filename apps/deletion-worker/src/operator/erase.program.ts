@@ -26,7 +26,11 @@ export type EraseCommand = { readonly user: DataUser } | { readonly file: string
  */
 export async function runErase(command: EraseCommand, io: ProgramIo): Promise<number> {
   const loaded = loadConfig(config, io.env);
-  const dataSource = createDataSource({ url: loaded.DATABASE_URL, poolSize: 1, applicationName: 'erase' });
+  const dataSource = createDataSource({
+    url: loaded.DATABASE_URL,
+    poolSize: 1,
+    applicationName: 'erase',
+  });
   try {
     await dataSource.initialize();
     const database = new Database(dataSource, loaded.DATABASE_PREPARED === 'on');
@@ -53,7 +57,11 @@ async function* usersOf(command: EraseCommand, identity: Config): AsyncGenerator
 }
 
 /** Reports the progress of an erasure until its end. @returns true for SUCCESS. */
-async function waitForEnd(database: Database, { id, name }: NamedUser, io: ProgramIo): Promise<boolean> {
+async function waitForEnd(
+  database: Database,
+  { id, name }: NamedUser,
+  io: ProgramIo,
+): Promise<boolean> {
   const label = 'id' in name ? id : `${id} (${name.subject})`;
   for (let reported = 0; ; await setTimeout(pollMs)) {
     const record = await readErasure(database, id);
@@ -62,13 +70,15 @@ async function waitForEnd(database: Database, { id, name }: NamedUser, io: Progr
       io.stderr.write(`erase: ${label} ended in FAILURE: ${record.cause ?? ''}\n`);
       return false;
     }
-    if (record && record.removed > reported) io.stderr.write(`erase: ${label}: ${record.removed} rows deleted\n`);
+    if (record && record.removed > reported)
+      io.stderr.write(`erase: ${label}: ${record.removed} rows deleted\n`);
     reported = record?.removed ?? reported;
   }
 }
 
 function explanationOf(error: unknown): string {
-  if (error instanceof UnknownUserLine) return `${error.message}; the users before it will be erased`;
+  if (error instanceof UnknownUserLine)
+    return `${error.message}; the users before it will be erased`;
   const { message, code, cause } = error as Error & { code?: string; cause?: Error };
   return `erasure failed (${cause?.message || message || code}); check that the system is running`;
 }

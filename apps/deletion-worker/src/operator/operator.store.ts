@@ -39,7 +39,10 @@ const findPending = statement(
   `SELECT ${columns} FROM deletion.deletions d WHERE d.id = $1 AND d.status = 'PENDING'`,
 );
 
-const find = statement('deletion.find_by_id', `SELECT ${columns} FROM deletion.deletions d WHERE d.id = $1`);
+const find = statement(
+  'deletion.find_by_id',
+  `SELECT ${columns} FROM deletion.deletions d WHERE d.id = $1`,
+);
 
 /** Lists pending records, oldest first, or failed ones, latest first. */
 export function listDeletions(
@@ -62,11 +65,17 @@ export async function endByOperator(
   outcome: DeletionOutcome,
 ): Promise<boolean> {
   const [found] = await database.read<ListedDeletion>(findPending, [deletionId]);
-  return found !== undefined && (await endInTransaction(database, found.userId, found.id, outcome)) !== undefined;
+  return (
+    found !== undefined &&
+    (await endInTransaction(database, found.userId, found.id, outcome)) !== undefined
+  );
 }
 
 /** Reads a record by id with a scan of all records, for an error message. */
-export async function findDeletion(database: Database, deletionId: number): Promise<ListedDeletion | undefined> {
+export async function findDeletion(
+  database: Database,
+  deletionId: number,
+): Promise<ListedDeletion | undefined> {
   const [found] = await database.read<ListedDeletion>(find, [deletionId]);
   return found;
 }

@@ -1,16 +1,42 @@
 import { alignedTable } from '#runtime';
 import type { ListedDeletion } from './operator.store.js';
 
-const headings = ['ID', 'REQUESTED', 'SENT', 'JOBS', 'ATTEMPTS', 'USER', 'SUBSCRIPTION', 'CAUSE'] as const;
+const headings = [
+  'ID',
+  'REQUESTED',
+  'SENT',
+  'JOBS',
+  'ATTEMPTS',
+  'USER',
+  'SUBSCRIPTION',
+  'CAUSE',
+] as const;
 
 /** Formats records as an aligned table, one per line. */
 export function tableOf(records: readonly ListedDeletion[]): string {
   return alignedTable([headings, ...records.map(cells)]);
 }
 
-function cells({ id, requested, sentAt, send, attempts, userId, subscriptionId, cause }: ListedDeletion): string[] {
+function cells({
+  id,
+  requested,
+  sentAt,
+  send,
+  attempts,
+  userId,
+  subscriptionId,
+  cause,
+}: ListedDeletion): string[] {
   const numbers = [send, attempts].map(String);
   // The message of a fault can have several lines, a record has one.
   const oneLine = (cause ?? '').replace(/\s+/g, ' ');
-  return [String(id), requested, sentAt ?? '-', ...numbers, userId, String(subscriptionId), oneLine];
+  return [
+    String(id),
+    requested,
+    sentAt ?? '-',
+    ...numbers,
+    userId,
+    String(subscriptionId),
+    oneLine,
+  ];
 }

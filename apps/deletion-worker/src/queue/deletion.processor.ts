@@ -1,5 +1,10 @@
 import { setTimeout } from 'node:timers/promises';
-import { type BeforeApplicationShutdown, Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
 import { type DeletionJob, deletionQueue, type ErasureJob } from '#contracts';
 import { Database, faultKind, rootCauseOf } from '#database';
 import { Condition, inSpan, type Log, traceOf } from '#runtime';
@@ -43,7 +48,8 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
     // The connection reconnects automatically. The records wait.
     const redis = new Condition<'connected' | 'disconnected'>('connected');
     this.worker.on('error', (error) => {
-      if (redis.becomes('disconnected')) this.log.warn({ err: error }, 'deletion queue: Redis disconnected');
+      if (redis.becomes('disconnected'))
+        this.log.warn({ err: error }, 'deletion queue: Redis disconnected');
     });
     this.worker.on('active', () => redis.becomes('connected'));
     this.worker.on('stalled', () => stalledJobs.inc());
@@ -65,7 +71,10 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
   }
 
   private run(job: Job<DeletionJob | ErasureJob>): Promise<void> {
-    const attempt = job.name === deletionQueue.erasureName ? this.attemptErasure(job.data) : this.attempt(job.data);
+    const attempt =
+      job.name === deletionQueue.erasureName
+        ? this.attemptErasure(job.data)
+        : this.attempt(job.data);
     const run = attempt.finally(() => this.running.delete(run));
     this.running.add(run);
     return run;
@@ -82,18 +91,26 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
       const outcome = await this.deletions.process({ userId, deletionId });
       attempts.inc({ result: 'done' });
       if (outcome?.status === 'FAILURE')
-        this.log.info({ deletionId, requestId, cause: outcome.cause }, 'deletion ended in FAILURE: a later write won');
+        this.log.info(
+          { deletionId, requestId, cause: outcome.cause },
+          'deletion ended in FAILURE: a later write won',
+        );
     } catch (error) {
       await this.handleFault({ userId, deletionId }, error, requestId);
     }
   }
 
   /** Handles a failed attempt. @throws the error, so that BullMQ retries, or UnrecoverableError. */
-  private async handleFault({ userId, deletionId }: DeletionJob, error: unknown, requestId?: string): Promise<never> {
+  private async handleFault(
+    { userId, deletionId }: DeletionJob,
+    error: unknown,
+    requestId?: string,
+  ): Promise<never> {
     const kind = faultKind(error);
     attempts.inc({ result: kind });
     // A final record has no attempts to count. With 0 it stays unchanged.
-    const counted = kind === 'passing' ? ((await addAttempt(this.database, userId, deletionId)) ?? 0) : 0;
+    const counted =
+      kind === 'passing' ? ((await addAttempt(this.database, userId, deletionId)) ?? 0) : 0;
     const step = stepAfterFault(kind, counted, rootCauseOf(error));
     if (step === 'leave') throw error;
     const age = await endInTransaction(this.database, userId, deletionId, step);
@@ -113,7 +130,8 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
   /** Erases a user. The queue and then the relay retry transient faults without limit. */
   private async erase(userId: string, requestId?: string): Promise<void> {
     try {
-      if (await this.erasures.process({ userId }, () => this.isStopping)) this.log.info({ requestId }, 'user erased');
+      if (await this.erasures.process({ userId }, () => this.isStopping))
+        this.log.info({ requestId }, 'user erased');
     } catch (error) {
       if (faultKind(error) !== 'lasting') throw error;
       const cause = rootCauseOf(error);

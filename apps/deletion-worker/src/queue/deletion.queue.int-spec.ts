@@ -49,18 +49,25 @@ async function startWorker(): Promise<void> {
 }
 
 const ends = (deletionId: number, status: string) =>
-  eventually(async () => expect(await user.record(deletionId)).toMatchObject({ status }), { timeout: 10_000 });
-const jobOf = (deletionId: number, send: number) => world.queue.getJob(`deletion-${deletionId}-${send}`);
+  eventually(async () => expect(await user.record(deletionId)).toMatchObject({ status }), {
+    timeout: 10_000,
+  });
+const jobOf = (deletionId: number, send: number) =>
+  world.queue.getJob(`deletion-${deletionId}-${send}`);
 /** Waits until the record is sent and its job exists. The relay writes the record first. */
 const wasSent = (deletionId: number, send: number) =>
   eventually(async () => {
-    expect(await user.record(deletionId)).toMatchObject({ send, sent_at: expect.any(Date) as Date });
+    expect(await user.record(deletionId)).toMatchObject({
+      send,
+      sent_at: expect.any(Date) as Date,
+    });
     expect(await jobOf(deletionId, send)).toBeDefined();
   });
 const longAgo = (deletionId: number) =>
-  world.owner.query("UPDATE deletion.deletions SET sent_at = now() - interval '31 seconds' WHERE id = $1", [
-    deletionId,
-  ]);
+  world.owner.query(
+    "UPDATE deletion.deletions SET sent_at = now() - interval '31 seconds' WHERE id = $1",
+    [deletionId],
+  );
 
 describe('the relay', () => {
   it('sends a request immediately', async () => {
@@ -83,7 +90,9 @@ describe('the relay', () => {
     for (const relay of relays) await relay.beforeApplicationShutdown();
     const jobs = await world.queue.getJobs();
     const sent = jobs.map((job) => (job.data as { deletionId: number }).deletionId);
-    expect(deletionIds.map((id) => sent.filter((one) => one === id).length)).toEqual(deletionIds.map(() => 1));
+    expect(deletionIds.map((id) => sent.filter((one) => one === id).length)).toEqual(
+      deletionIds.map(() => 1),
+    );
   });
 
   it('skips a record that another relay locks, and sends the others', async () => {
@@ -138,7 +147,9 @@ describe('the relay', () => {
     await world.owner.query('UPDATE deletion.deletions SET send = 1 WHERE id = $1', [deletionId]);
     await longAgo(deletionId);
     await startWorker();
-    await eventually(async () => expect(await (await jobOf(deletionId, 1))?.getState()).toBe('failed'));
+    await eventually(async () =>
+      expect(await (await jobOf(deletionId, 1))?.getState()).toBe('failed'),
+    );
     expect(await user.record(deletionId)).toMatchObject({ status: 'PENDING' });
     relay.wake();
     await ends(deletionId, 'SUCCESS');
@@ -173,7 +184,11 @@ describe('the relay', () => {
     const deletionId = await world.request(user.id, guid);
     relay.wake();
     await relay.beforeApplicationShutdown();
-    expect(await user.record(deletionId)).toMatchObject({ status: 'PENDING', send: 0, sent_at: null });
+    expect(await user.record(deletionId)).toMatchObject({
+      status: 'PENDING',
+      send: 0,
+      sent_at: null,
+    });
     await redis.start();
     const later = world.anotherRelay();
     await eventually(async () => {
@@ -193,7 +208,9 @@ describe('the worker', () => {
     await startWorker();
     await ends(deletionId, 'SUCCESS');
     await eventually(async () => {
-      const states = await Promise.all(['a', 'b', 'c'].map((jobId) => world.queue.getJobState(jobId)));
+      const states = await Promise.all(
+        ['a', 'b', 'c'].map((jobId) => world.queue.getJobState(jobId)),
+      );
       expect(states).toEqual(['completed', 'completed', 'completed']);
     });
     const { subscriptions, clock } = await user.everything();
@@ -206,7 +223,9 @@ describe('the worker', () => {
     const deletionId = await unsent();
     relay.wake();
     await wasSent(deletionId, 1);
-    const client = connectRedis(redisConfig.parse({ REDIS_URL: redis.url }), { enableOfflineQueue: true });
+    const client = connectRedis(redisConfig.parse({ REDIS_URL: redis.url }), {
+      enableOfflineQueue: true,
+    });
     await client.flushall();
     client.disconnect();
     await longAgo(deletionId);
@@ -229,7 +248,9 @@ describe('a fault of the cascade', () => {
       CREATE TRIGGER fault BEFORE DELETE ON episode.episodes FOR EACH ROW EXECUTE FUNCTION public.fault()`);
   }
 
-  afterEach(() => world.owner.query('DROP SEQUENCE public.faults; DROP FUNCTION public.fault() CASCADE'));
+  afterEach(() =>
+    world.owner.query('DROP SEQUENCE public.faults; DROP FUNCTION public.fault() CASCADE'),
+  );
 
   const conflict = "RAISE EXCEPTION 'conflict' USING ERRCODE = 'serialization_failure'";
 
@@ -258,7 +279,9 @@ describe('a fault of the cascade', () => {
       cause: expect.stringContaining('conflict') as string,
     });
     expect({ ...(await user.everything()), clock: 0 }).toEqual({ ...before, clock: 0 });
-    await eventually(async () => expect(await world.queue.getJobState(`fault-${deletionId}`)).toBe('failed'));
+    await eventually(async () =>
+      expect(await world.queue.getJobState(`fault-${deletionId}`)).toBe('failed'),
+    );
   });
 
   it('ends in FAILURE immediately if it is permanent', async () => {

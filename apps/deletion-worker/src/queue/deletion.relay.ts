@@ -1,11 +1,20 @@
-import { type BeforeApplicationShutdown, Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
 import { deletionQueue } from '#contracts';
 import { Database } from '#database';
 import { Condition, type Log, withTimeLimit } from '#runtime';
 import { context, ROOT_CONTEXT } from '@opentelemetry/api';
 import { Queue } from 'bullmq';
 import { claimDueErasures, renumberLostErasures } from '../erasure/erasure.store.js';
-import { type DueRecord, renumberLostDeletions, claimDueDeletions } from '../records/deletion.store.js';
+import {
+  type DueRecord,
+  renumberLostDeletions,
+  claimDueDeletions,
+} from '../records/deletion.store.js';
 
 /** Interval of polls in milliseconds. */
 const pollMs = 2_000;
@@ -17,7 +26,13 @@ const batchSize = 100;
 const redisLimitMs = 5_000;
 
 /** States of a job that has not ended. */
-const openStates: ReadonlySet<string> = new Set(['waiting', 'prioritized', 'delayed', 'active', 'waiting-children']);
+const openStates: ReadonlySet<string> = new Set([
+  'waiting',
+  'prioritized',
+  'delayed',
+  'active',
+  'waiting-children',
+]);
 
 /** Injection token of the log. */
 export const LOG = Symbol('log');
@@ -58,7 +73,9 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
   wake(): void {
     this.pollAgain = true;
     // A poll serves many requests, so its spans do not belong to the trace of the caller.
-    this.polling ??= context.with(ROOT_CONTEXT, () => this.poll()).finally(() => (this.polling = undefined));
+    this.polling ??= context
+      .with(ROOT_CONTEXT, () => this.poll())
+      .finally(() => (this.polling = undefined));
   }
 
   private async poll(): Promise<void> {
@@ -89,7 +106,9 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
 
   private async send(claimed: readonly DueRecord[]): Promise<void> {
     const sent = claimed.filter((row) => !row.isNew);
-    const states = await withRedisLimit(Promise.all(sent.map((row) => this.queue.getJobState(jobId(row)))));
+    const states = await withRedisLimit(
+      Promise.all(sent.map((row) => this.queue.getJobState(jobId(row)))),
+    );
     const lost = sent.filter((_, index) => !openStates.has(states[index] ?? ''));
     const isErasure = (row: DueRecord) => row.deletionId === null;
     const due = [
@@ -109,8 +128,16 @@ function jobOf(row: DueRecord) {
   const { userId, deletionId, origin } = row;
   const more = origin ? { origin } : {};
   if (deletionId === null)
-    return { name: deletionQueue.erasureName, data: { userId, ...more }, opts: { jobId: jobId(row), priority: 1 } };
-  return { name: deletionQueue.name, data: { userId, deletionId, ...more }, opts: { jobId: jobId(row) } };
+    return {
+      name: deletionQueue.erasureName,
+      data: { userId, ...more },
+      opts: { jobId: jobId(row), priority: 1 },
+    };
+  return {
+    name: deletionQueue.name,
+    data: { userId, deletionId, ...more },
+    opts: { jobId: jobId(row) },
+  };
 }
 
 /** Returns the id of a job. BullMQ rejects ids of digits only and ids with a colon. */
@@ -120,5 +147,9 @@ function jobId({ userId, deletionId, send }: DueRecord): string {
 
 /** Rejects after a time limit: a queue that was never connected would wait permanently. */
 function withRedisLimit<Answer>(answer: Promise<Answer>): Promise<Answer> {
-  return withTimeLimit(answer, redisLimitMs, () => new Error(`Redis did not answer within ${redisLimitMs} ms`));
+  return withTimeLimit(
+    answer,
+    redisLimitMs,
+    () => new Error(`Redis did not answer within ${redisLimitMs} ms`),
+  );
 }

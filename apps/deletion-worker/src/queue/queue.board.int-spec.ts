@@ -17,7 +17,11 @@ let jobId: string;
 
 beforeAll(async () => {
   world = await openWorker();
-  const job = await world.queue.add(deletionQueue.name, { userId: randomUUID(), deletionId: 1 }, { jobId: 'seen' });
+  const job = await world.queue.add(
+    deletionQueue.name,
+    { userId: randomUUID(), deletionId: 1 },
+    { jobId: 'seen' },
+  );
   jobId = String(job.id);
 });
 afterAll(async () => {
@@ -45,7 +49,9 @@ describe("the queue's board", () => {
   });
 
   it('rejects short passwords', () => {
-    expect(() => loadConfig(queueBoardConfig, { QUEUE_BOARD_PASSWORD: 'short' })).toThrow('at least 16 characters');
+    expect(() => loadConfig(queueBoardConfig, { QUEUE_BOARD_PASSWORD: 'short' })).toThrow(
+      'at least 16 characters',
+    );
   });
 
   it.each([
@@ -58,7 +64,13 @@ describe("the queue's board", () => {
     ['what is no Base64', 'Basic ***'],
   ])('tells nothing to %s', async (_, authorization) => {
     const ask = await open({ QUEUE_BOARD_PASSWORD: password });
-    for (const path of ['/queues', '/queues/', '/queues/api/queues', '/queues/static/favicon.ico', '/queues/none']) {
+    for (const path of [
+      '/queues',
+      '/queues/',
+      '/queues/api/queues',
+      '/queues/static/favicon.ico',
+      '/queues/none',
+    ]) {
       const response = await ask(path, { authorization });
       expect([response.status, await response.text()]).toEqual([401, 'not authorized\n']);
       expect(response.headers.get('www-authenticate')).toMatch(/^Basic /);
@@ -68,7 +80,10 @@ describe("the queue's board", () => {
   it('shows page, styles and jobs with the password', async () => {
     const ask = await open({ QUEUE_BOARD_PASSWORD: password });
     const page = await ask('/queues');
-    expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+    expect([page.status, page.headers.get('content-type')]).toEqual([
+      200,
+      'text/html; charset=utf-8',
+    ]);
     const script = /src="([^"]+\.js)"/.exec(await page.text())?.[1] ?? '';
     expect((await ask(script.startsWith('/') ? script : `/queues/${script}`)).status).toBe(200);
     const list = await ask(`/queues/api/queues?activeQueue=${deletionQueue.name}&status=waiting`);
@@ -78,15 +93,25 @@ describe("the queue's board", () => {
   it('accepts the password as a bearer token', async () => {
     const token = randomUUID();
     const ask = await open({ QUEUE_BOARD_PASSWORD: token });
-    expect((await ask('/queues/api/queues', { authorization: `Bearer ${token}` })).status).toBe(200);
+    expect((await ask('/queues/api/queues', { authorization: `Bearer ${token}` })).status).toBe(
+      200,
+    );
   });
 
   it('is read-only by default', async () => {
     const ask = await open({ QUEUE_BOARD_PASSWORD: password });
-    const changes = [`${jobs}/pause`, `${jobs}/${jobId}/clean`, `${jobs}/${jobId}/retry`, `${jobs}/empty`];
+    const changes = [
+      `${jobs}/pause`,
+      `${jobs}/${jobId}/clean`,
+      `${jobs}/${jobId}/retry`,
+      `${jobs}/empty`,
+    ];
     for (const path of changes) expect((await ask(path, { method: 'PUT' })).status).toBe(405);
     await ask('/queues/api/queues/pause', { method: 'PUT' });
-    expect([await world.queue.isPaused(), await world.queue.getJobState(jobId)]).toEqual([false, 'waiting']);
+    expect([await world.queue.isPaused(), await world.queue.getJobState(jobId)]).toEqual([
+      false,
+      'waiting',
+    ]);
   });
 
   it('allows changes if it is writable', async () => {
@@ -99,6 +124,7 @@ describe("the queue's board", () => {
 
   it('handles no other paths', async () => {
     const ask = await open({ QUEUE_BOARD_PASSWORD: password });
-    for (const path of ['/', '/metrics', '/queuesx']) expect(await (await ask(path)).text()).toBe('no such path');
+    for (const path of ['/', '/metrics', '/queuesx'])
+      expect(await (await ask(path)).text()).toBe('no such path');
   });
 });

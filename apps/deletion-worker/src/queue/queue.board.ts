@@ -12,11 +12,15 @@ export const queueBoardConfig = z.object({
     .string()
     .min(16, 'has at least 16 characters')
     .optional()
-    .describe('Opens a page about the queue at `/queues` on `OPS_PORT`, for those who know it. Not set: none.'),
+    .describe(
+      'Opens a page about the queue at `/queues` on `OPS_PORT`, for those who know it. Not set: none.',
+    ),
   QUEUE_BOARD_WRITABLE: z
     .stringbool()
     .default(false)
-    .describe('Lets that page retry, remove and add jobs and pause the queue; else it only shows them.'),
+    .describe(
+      'Lets that page retry, remove and add jobs and pause the queue; else it only shows them.',
+    ),
 });
 type QueueBoardConfig = z.output<typeof queueBoardConfig>;
 
@@ -26,23 +30,33 @@ type QueueBoardConfig = z.output<typeof queueBoardConfig>;
  *
  * @returns undefined without a password.
  */
-export async function queueBoard(queue: Queue, config: QueueBoardConfig): Promise<OpsRoutes | undefined> {
+export async function queueBoard(
+  queue: Queue,
+  config: QueueBoardConfig,
+): Promise<OpsRoutes | undefined> {
   const { QUEUE_BOARD_PASSWORD: password, QUEUE_BOARD_WRITABLE: writable } = config;
   if (password === undefined) return undefined;
-  const [{ fastify }, { createBullBoard }, { BullMQAdapter }, { FastifyAdapter }] = await Promise.all([
-    import('fastify'),
-    import('@bull-board/api'),
-    import('@bull-board/api/bullMQAdapter'),
-    import('@bull-board/fastify'),
-  ]);
+  const [{ fastify }, { createBullBoard }, { BullMQAdapter }, { FastifyAdapter }] =
+    await Promise.all([
+      import('fastify'),
+      import('@bull-board/api'),
+      import('@bull-board/api/bullMQAdapter'),
+      import('@bull-board/fastify'),
+    ]);
   const server = fastify();
   server.addHook('onRequest', async (request, reply) => {
     if (isPassword(request.headers.authorization, password)) return;
-    await reply.code(401).header('www-authenticate', 'Basic realm="queues", charset="UTF-8"').send('not authorized\n');
+    await reply
+      .code(401)
+      .header('www-authenticate', 'Basic realm="queues", charset="UTF-8"')
+      .send('not authorized\n');
   });
   const serverAdapter = new FastifyAdapter();
   serverAdapter.setBasePath(boardPath);
-  createBullBoard({ queues: [new BullMQAdapter(queue, { readOnlyMode: !writable })], serverAdapter });
+  createBullBoard({
+    queues: [new BullMQAdapter(queue, { readOnlyMode: !writable })],
+    serverAdapter,
+  });
   await server.register(serverAdapter.registerPlugin(), { prefix: boardPath });
   await server.ready();
   return (request, response) => {
@@ -55,7 +69,8 @@ export async function queueBoard(queue: Queue, config: QueueBoardConfig): Promis
 
 /** Compares digests: they have equal lengths, and the duration reveals nothing about the password. */
 function isPassword(authorization: string | undefined, password: string): boolean {
-  const [, scheme = '', credential = ''] = /^(basic|bearer) +(\S+)$/i.exec(authorization ?? '') ?? [];
+  const [, scheme = '', credential = ''] =
+    /^(basic|bearer) +(\S+)$/i.exec(authorization ?? '') ?? [];
   // Basic contains `name:password`. The name is ignored.
   const decoded = () => Buffer.from(credential, 'base64').toString();
   const given = scheme.toLowerCase() === 'basic' ? decoded().replace(/^[^:]*:/, '') : credential;

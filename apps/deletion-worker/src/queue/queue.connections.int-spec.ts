@@ -12,10 +12,15 @@ it('a rejected password is logged once as an error, without the password', async
   const { host } = new URL(inject('servers').redisUrl);
   const config = redisConfig.parse({ REDIS_URL: `redis://:not-the-password@${host}` });
   const logged: Record<string, unknown>[] = [];
-  const lines = pino({ level: 'debug' }, { write: (line: string) => void logged.push(JSON.parse(line)) });
+  const lines = pino(
+    { level: 'debug' },
+    { write: (line: string) => void logged.push(JSON.parse(line)) },
+  );
   const connections = new QueueConnections((overrides) => connectRedis(config, overrides), lines);
   // Each connection attempt is a line at debug level.
-  await eventually(() => expect(logged.filter(({ level }) => level === 20).length).toBeGreaterThan(6));
+  await eventually(() =>
+    expect(logged.filter(({ level }) => level === 20).length).toBeGreaterThan(6),
+  );
   const errors = logged.filter(({ level }) => level === 50);
   expect(errors).toHaveLength(1);
   expect(errors[0]).toMatchObject({ reason: expect.stringContaining('WRONGPASS') as string });

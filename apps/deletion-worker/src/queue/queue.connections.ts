@@ -26,10 +26,15 @@ export class QueueConnections implements OnApplicationShutdown {
       // Longer than a blocking command of the worker, which takes up to 10 s.
       socketTimeout: 15_000,
     });
-    this.producer.once('ready', () => void warnOfEviction(this.producer, log, 'the deletion queue'));
+    this.producer.once(
+      'ready',
+      () => void warnOfEviction(this.producer, log, 'the deletion queue'),
+    );
     warnOfDenial(this.producer, log, 'the deletion queue');
     for (const connection of [this.producer, this.worker]) {
-      connection.on('error', (error: Error) => log.debug({ err: error }, 'deletion queue: Redis connection error'));
+      connection.on('error', (error: Error) =>
+        log.debug({ err: error }, 'deletion queue: Redis connection error'),
+      );
     }
   }
 

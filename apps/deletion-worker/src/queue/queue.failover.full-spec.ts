@@ -20,9 +20,13 @@ const failoverMs = 60_000;
 /** The module of the worker, with a queue on separate servers. */
 async function openWorker(redis: Record<string, string>) {
   const world = await openDatabase('deletion');
-  const queueRedis = Object.fromEntries(Object.entries(redis).map(([name, value]) => [`QUEUE_${name}`, value]));
+  const queueRedis = Object.fromEntries(
+    Object.entries(redis).map(([name, value]) => [`QUEUE_${name}`, value]),
+  );
   const config = deletionWorkerConfig.parse({ DATABASE_URL: world.urls.deletion, ...queueRedis });
-  @Module({ imports: [DatabaseModule.forRoot(world.database), DeletionModule.forRoot(config, log)] })
+  @Module({
+    imports: [DatabaseModule.forRoot(world.database), DeletionModule.forRoot(config, log)],
+  })
   class WorkerModule {}
   const app = await NestFactory.createApplicationContext(WorkerModule, { logger: false });
   return {
@@ -44,13 +48,18 @@ describe('when a master of the queue is killed', { timeout: 150_000 }, () => {
       try {
         await eventually(() => worker.queue.pause(), { timeout: 10_000 });
         const records = await Promise.all(Array.from({ length: 20 }, () => requestOne(worker)));
-        await eventually(async () => expect(await worker.queue.getWaitingCount()).toBe(records.length));
+        await eventually(async () =>
+          expect(await worker.queue.getWaitingCount()).toBe(records.length),
+        );
         const killed = performance.now();
         await group.killMasterOf('{bull}');
         await eventually(() => worker.queue.resume(), { timeout: failoverMs });
         const statuses = () => Promise.all(records.map(({ user, id }) => user.record(id)));
         await eventually(
-          async () => expect(new Set((await statuses()).map(({ status }) => status))).toEqual(new Set(['SUCCESS'])),
+          async () =>
+            expect(new Set((await statuses()).map(({ status }) => status))).toEqual(
+              new Set(['SUCCESS']),
+            ),
           { timeout: failoverMs, interval: 250 },
         );
         console.log(`all finished ${Math.round(performance.now() - killed)} ms after the kill`);

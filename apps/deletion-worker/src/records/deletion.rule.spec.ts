@@ -18,8 +18,13 @@ describe('a failed attempt', () => {
   const cases = (['away', 'passing', 'lasting'] as FaultKind[]).flatMap((kind) =>
     Array.from({ length: maxAttempts + 2 }, (_, attempts) => ({ kind, attempts })),
   );
-  it.each(cases)('with a fault of kind $kind is decided by the count $attempts', ({ kind, attempts }) => {
-    const ends = kind === 'lasting' || (kind === 'passing' && attempts >= maxAttempts);
-    expect(stepAfterFault(kind, attempts, 'why')).toEqual(ends ? { status: 'FAILURE', cause: 'why' } : 'leave');
-  });
+  it.each(cases)(
+    'with a fault of kind $kind is decided by the count $attempts',
+    ({ kind, attempts }) => {
+      const ends = kind === 'lasting' || (kind === 'passing' && attempts >= maxAttempts);
+      expect(stepAfterFault(kind, attempts, 'why')).toEqual(
+        ends ? { status: 'FAILURE', cause: 'why' } : 'leave',
+      );
+    },
+  );
 });

@@ -3,7 +3,8 @@ import type { FaultKind } from '#database';
 
 /** Final state of a deletion. The cause of a FAILURE is for operators; clients do not see it. */
 export type DeletionOutcome =
-  { readonly status: 'SUCCESS'; readonly cause?: undefined } | { readonly status: 'FAILURE'; readonly cause: string };
+  | { readonly status: 'SUCCESS'; readonly cause?: undefined }
+  | { readonly status: 'FAILURE'; readonly cause: string };
 
 /** Next step for a record: `leave` it unchanged, run the cascade (SUCCESS), or end it in FAILURE. */
 export type Step = 'leave' | DeletionOutcome;
@@ -27,7 +28,13 @@ export const superseded: DeletionOutcome = {
  * @param isCurrent true if the row of the subscription still names the deletion: it is live, not
  *   merged and not added again since the request (deletion.store.ts).
  */
-export function stepFor({ status, isCurrent }: { status: DeletionStatus; isCurrent: boolean }): Step {
+export function stepFor({
+  status,
+  isCurrent,
+}: {
+  status: DeletionStatus;
+  isCurrent: boolean;
+}): Step {
   if (status !== 'PENDING') return 'leave';
   return isCurrent ? { status: 'SUCCESS' } : overtaken;
 }

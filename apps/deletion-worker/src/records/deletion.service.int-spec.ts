@@ -78,7 +78,9 @@ describe('DELETE', () => {
 
 describe('DELETE with a timestamp', () => {
   const requestAt = (timestamp: string, of = guid) =>
-    world.service.request({ userId: user.id, guid: of, timestamp }, call()).then(({ deletionId }) => deletionId);
+    world.service
+      .request({ userId: user.id, guid: of, timestamp }, call())
+      .then(({ deletionId }) => deletionId);
   const row = async () => (await user.everything()).subscriptions[0] as Record<string, unknown>;
   const soon = () => new Date(Date.now() + 60_000).toISOString();
 
@@ -131,7 +133,9 @@ describe('DELETE with a timestamp', () => {
 
   it('counts as the time of arrival if it is more than 5 minutes ahead', async () => {
     await requestAt('2999-01-01T00:00:00Z');
-    expect(new Date(String((await row())['is_subscribed_at'])).getTime()).toBeLessThanOrEqual(Date.now() + 1_000);
+    expect(new Date(String((await row())['is_subscribed_at'])).getTime()).toBeLessThanOrEqual(
+      Date.now() + 1_000,
+    );
   });
 
   it('of a tombstone is not_found and keeps the later time', async () => {
@@ -143,16 +147,20 @@ describe('DELETE with a timestamp', () => {
     expect(new Date(String((await row())['is_subscribed_at']))).toEqual(new Date(time));
   });
 
-  it('is rejected if it is no time', () => expect(requestAt('yesterday')).rejects.toMatchObject({ code: 'invalid' }));
+  it('is rejected if it is no time', () =>
+    expect(requestAt('yesterday')).rejects.toMatchObject({ code: 'invalid' }));
 
-  it.each(['FAILURE', 'SUCCESS'] as const)('leaves no reference on the row after %s', async (end) => {
-    const deletionId = await request();
-    expect((await row())['deletion_id']).toBe(deletionId);
-    if (end === 'FAILURE') await user.addAgain(subscriptionId);
-    await run(deletionId);
-    expect(await status(deletionId)).toBe(end);
-    expect((await row())['deletion_id']).toBeNull();
-  });
+  it.each(['FAILURE', 'SUCCESS'] as const)(
+    'leaves no reference on the row after %s',
+    async (end) => {
+      const deletionId = await request();
+      expect((await row())['deletion_id']).toBe(deletionId);
+      if (end === 'FAILURE') await user.addAgain(subscriptionId);
+      await run(deletionId);
+      expect(await status(deletionId)).toBe(end);
+      expect((await row())['deletion_id']).toBeNull();
+    },
+  );
 });
 
 describe('the cascade', () => {
@@ -165,7 +173,11 @@ describe('the cascade', () => {
     expect([episodes, syncIds]).toEqual([null, null]);
     expect(clock > before).toBe(true);
     const [tombstone] = subscriptions;
-    expect(tombstone).toMatchObject({ is_subscribed: false, feed_url: 'https://podcast.example/feed', guid });
+    expect(tombstone).toMatchObject({
+      is_subscribed: false,
+      feed_url: 'https://podcast.example/feed',
+      guid,
+    });
     // `flipped` is what removes the feed from the lists of gpodder clients.
     const stamps = ['deleted', 'subscription_changed', 'flipped', 'changed'].map(
       (name) => new Date(String(tombstone?.[name])),

@@ -79,7 +79,10 @@ export class DeletionService {
       reads: [find, [userId, guid]],
     };
     const { correlationId } = context;
-    const origin = { ...traceHeaders(), ...(correlationId !== undefined && { requestId: correlationId }) };
+    const origin = {
+      ...traceHeaders(),
+      ...(correlationId !== undefined && { requestId: correlationId }),
+    };
     const outcomes: [outcome: DeletionOutcome, age: number][] = [];
     const reply = await this.database.write(write, async (transaction) => {
       if (transaction.repeated) return this.answerAgain(transaction, request);
@@ -125,7 +128,10 @@ export class DeletionService {
    * Returns the deletion of a repeated request whose stored answer is gone. A new record would be
    * rolled back.
    */
-  private async answerAgain(transaction: Transaction, { userId, guid }: RequestOf<typeof requestDeletion>) {
+  private async answerAgain(
+    transaction: Transaction,
+    { userId, guid }: RequestOf<typeof requestDeletion>,
+  ) {
     const deletionId = await findRequestedDeletion(transaction, userId, guid);
     if (deletionId === undefined) throw new Failure('not_found');
     return { deletionId };

@@ -48,30 +48,48 @@ async function recordIn(status: DeletionStatus): Promise<string> {
 }
 
 async function stored(id: string): Promise<Record<string, unknown>> {
-  const { rows } = await owner.query('SELECT * FROM deletion.deletions WHERE user_id = $1 AND id = $2', [userId, id]);
+  const { rows } = await owner.query(
+    'SELECT * FROM deletion.deletions WHERE user_id = $1 AND id = $2',
+    [userId, id],
+  );
   return rows[0] as Record<string, unknown>;
 }
 
 /** Calls of every function that changes a record. */
 const changes: Record<string, (id: string) => [sql: string, values: unknown[]]> = {
-  'end_pending in SUCCESS': (id) => ["deletion.end_pending($1, $2, 'SUCCESS', NULL, 0::smallint)", [userId, id]],
-  'end_pending in FAILURE': (id) => ["deletion.end_pending($1, $2, 'FAILURE', 'another', 0::smallint)", [userId, id]],
-  'end_pending in PENDING': (id) => ["deletion.end_pending($1, $2, 'PENDING', NULL, 0::smallint)", [userId, id]],
+  'end_pending in SUCCESS': (id) => [
+    "deletion.end_pending($1, $2, 'SUCCESS', NULL, 0::smallint)",
+    [userId, id],
+  ],
+  'end_pending in FAILURE': (id) => [
+    "deletion.end_pending($1, $2, 'FAILURE', 'another', 0::smallint)",
+    [userId, id],
+  ],
+  'end_pending in PENDING': (id) => [
+    "deletion.end_pending($1, $2, 'PENDING', NULL, 0::smallint)",
+    [userId, id],
+  ],
   count_attempt: (id) => ['deletion.count_attempt($1, $2)', [userId, id]],
   claim: (id) => ['deletion.claim($1, $2)', [userId, id]],
   make_due: (id) => ['deletion.make_due($1)', [id]],
   take: () => ['deletion.take(1000, -1000000)', []],
-  take_again: (id) => ['deletion.take_again(ARRAY[$1::uuid], ARRAY[$2::bigint], ARRAY[0])', [userId, id]],
+  take_again: (id) => [
+    'deletion.take_again(ARRAY[$1::uuid], ARRAY[$2::bigint], ARRAY[0])',
+    [userId, id],
+  ],
 };
 const call = ([sql, values]: [string, unknown[]]) => worker.query(`SELECT * FROM ${sql}`, values);
 
 describe('the table of deletions', () => {
-  it.each(['SUCCESS', 'FAILURE'] as const)('allows one transition from PENDING to %s', async (status) => {
-    const id = await begin();
-    expect((await end(id, status)).rows).toEqual([{ age: expect.any(Number) as number }]);
-    expect(await stored(id)).toMatchObject({ status, finished: expect.any(Date) as Date });
-    expect((await end(id, status)).rows).toEqual([]);
-  });
+  it.each(['SUCCESS', 'FAILURE'] as const)(
+    'allows one transition from PENDING to %s',
+    async (status) => {
+      const id = await begin();
+      expect((await end(id, status)).rows).toEqual([{ age: expect.any(Number) as number }]);
+      expect(await stored(id)).toMatchObject({ status, finished: expect.any(Date) as Date });
+      expect((await end(id, status)).rows).toEqual([]);
+    },
+  );
 
   it('rejects PENDING as a final state', async () => {
     await expect(end(await begin(), 'PENDING')).rejects.toThrow('deletions_finished_when_final');
@@ -97,7 +115,17 @@ describe('the table of deletions', () => {
     expect(rows.map(({ name }) => name).toSorted()).toEqual([...called].toSorted());
   });
 
-  const columns = ['status', 'attempts', 'send', 'sent_at', 'cause', 'finished', 'requested', 'subscription_id', 'id'];
+  const columns = [
+    'status',
+    'attempts',
+    'send',
+    'sent_at',
+    'cause',
+    'finished',
+    'requested',
+    'subscription_id',
+    'id',
+  ];
   it.each(columns)('does not allow the worker to update %s or to lock rows', async (column) => {
     await begin();
     const where = `WHERE user_id = '${userId}'`;
@@ -108,14 +136,22 @@ describe('the table of deletions', () => {
       await expect(worker.query(sql)).rejects.toMatchObject({ code: '42501' });
   });
 
-  it.each([...deletionStatuses, 'DONE'])('does not allow the worker to insert a record in %s', async (status) => {
-    const started = worker.query(
-      'INSERT INTO deletion.deletions (user_id, subscription_id, requested, status) VALUES ($1, 1, now(), $2)',
-      [userId, status],
-    );
-    await expect(started).rejects.toMatchObject({ code: '42501' });
-    expect(await stored(await begin())).toMatchObject({ status: 'PENDING', finished: null, cause: null, send: 0 });
-  });
+  it.each([...deletionStatuses, 'DONE'])(
+    'does not allow the worker to insert a record in %s',
+    async (status) => {
+      const started = worker.query(
+        'INSERT INTO deletion.deletions (user_id, subscription_id, requested, status) VALUES ($1, 1, now(), $2)',
+        [userId, status],
+      );
+      await expect(started).rejects.toMatchObject({ code: '42501' });
+      expect(await stored(await begin())).toMatchObject({
+        status: 'PENDING',
+        finished: null,
+        cause: null,
+        send: 0,
+      });
+    },
+  );
 
   it('does not allow the worker to choose an id', async () => {
     const chosen = worker.query(
@@ -126,7 +162,9 @@ describe('the table of deletions', () => {
   });
 
   const change = (id: string, assignments: string) =>
-    owner.query(`UPDATE deletion.deletions SET ${assignments} WHERE user_id = '${userId}' AND id = ${id}`);
+    owner.query(
+      `UPDATE deletion.deletions SET ${assignments} WHERE user_id = '${userId}' AND id = ${id}`,
+    );
 
   it.each(["'DONE'", "'pending'", "''", 'NULL'])('rejects the state %s', async (value) => {
     const id = await begin();
@@ -140,7 +178,9 @@ describe('the table of deletions', () => {
     ['SUCCESS with a cause', "status = 'SUCCESS', finished = now(), cause = 'why'"],
     ['FAILURE without a cause', "status = 'FAILURE', finished = now()"],
   ])('rejects %s', async (_, assignments) => {
-    await expect(change(await begin(), assignments)).rejects.toThrow(/violates check constraint "deletions_/);
+    await expect(change(await begin(), assignments)).rejects.toThrow(
+      /violates check constraint "deletions_/,
+    );
   });
 
   it('allows one PENDING record and any number of final ones for a subscription', async () => {

@@ -82,7 +82,10 @@ export const mark = statement(
  * $3 final state, $4 cause, $5 kinds of events. Only functions of the database are allowed to update
  * or lock records.
  */
-export const end = statement('deletion.end', 'SELECT age FROM deletion.end_pending($1, $2, $3, $4, $5)');
+export const end = statement(
+  'deletion.end',
+  'SELECT age FROM deletion.end_pending($1, $2, $3, $4, $5)',
+);
 
 /** $1 user, $2 deletion. */
 export const read = statement(
@@ -101,7 +104,10 @@ const list = statement(
    ORDER BY found.id`,
 );
 
-const countAttempt = statement('deletion.count_attempt', 'SELECT attempts FROM deletion.count_attempt($1, $2)');
+const countAttempt = statement(
+  'deletion.count_attempt',
+  'SELECT attempts FROM deletion.count_attempt($1, $2)',
+);
 
 /** $1 user: blocks all other writes of the user. */
 export const lockClock = statement(
@@ -168,7 +174,10 @@ const dueColumns = 'user_id AS "userId", id AS "deletionId", send, fresh AS "isN
 const take = statement('deletion.take', `SELECT ${dueColumns} FROM deletion.take($1, $2)`);
 
 /** Numbers new jobs for lost ones. A locked record has a running job, so the statement skips it. */
-const takeAgain = statement('deletion.take_again', `SELECT ${dueColumns} FROM deletion.take_again($1, $2, $3)`);
+const takeAgain = statement(
+  'deletion.take_again',
+  `SELECT ${dueColumns} FROM deletion.take_again($1, $2, $3)`,
+);
 
 /** Inserts a PENDING record. @returns its id. */
 export async function insertDeletion(
@@ -203,7 +212,10 @@ export function endOf(
   deletionId: number,
   ending: DeletionOutcome,
 ): [Statement, unknown[]] {
-  return [end, [userId, deletionId, ending.status, ending.cause, database.announced(['deletions'])]];
+  return [
+    end,
+    [userId, deletionId, ending.status, ending.cause, database.announced(['deletions'])],
+  ];
 }
 
 /** Returns the statement that deletes a subscription with its episodes. */
@@ -223,13 +235,22 @@ export async function endInTransaction(
   deletionId: number,
   ending: DeletionOutcome,
 ): Promise<number | undefined> {
-  const [record] = await database.change<{ age: number }>(...endOf(database, userId, deletionId, ending));
+  const [record] = await database.change<{ age: number }>(
+    ...endOf(database, userId, deletionId, ending),
+  );
   return record?.age;
 }
 
 /** Reads the state of a record, if it exists. @throws Failure `unauthorized` for a refused user. */
-export async function readStatus(database: Database, userId: string, id: number): Promise<DeletionStatus | undefined> {
-  const [record] = await database.read<{ status: DeletionStatus | null; refused: number | null }>(read, [userId, id]);
+export async function readStatus(
+  database: Database,
+  userId: string,
+  id: number,
+): Promise<DeletionStatus | undefined> {
+  const [record] = await database.read<{ status: DeletionStatus | null; refused: number | null }>(
+    read,
+    [userId, id],
+  );
   return unlessRefused(record).status ?? undefined;
 }
 
@@ -238,7 +259,13 @@ export async function readPage(
   database: Database,
   { userId, after, perPage }: RequestOf<typeof listDeletions>,
 ): Promise<ReplyOf<typeof listDeletions>> {
-  type Row = { refused: number | null; id: number | null; status: DeletionStatus; requested: string; finished: string };
+  type Row = {
+    refused: number | null;
+    id: number | null;
+    status: DeletionStatus;
+    requested: string;
+    finished: string;
+  };
   const rows = await database.read<Row>(list, [userId, after, perPage + 1]);
   unlessRefused(rows[0]);
   const found = rows.filter((row) => row.id !== null).slice(0, perPage);
@@ -252,7 +279,11 @@ export async function readPage(
 }
 
 /** Counts a failed attempt. @returns the number of attempts, undefined if the deletion is final. */
-export async function addAttempt(database: Database, userId: string, deletionId: number): Promise<number | undefined> {
+export async function addAttempt(
+  database: Database,
+  userId: string,
+  deletionId: number,
+): Promise<number | undefined> {
   const [record] = await database.change<{ attempts: number }>(countAttempt, [userId, deletionId]);
   return record?.attempts;
 }
@@ -269,13 +300,24 @@ export async function claimDeletion(
 }
 
 /** Claims due records. It commits immediately, so requests and cascades never wait for a relay. */
-export function claimDueDeletions(database: Database, limit: number, resendAfterMs: number): Promise<DueRecord[]> {
+export function claimDueDeletions(
+  database: Database,
+  limit: number,
+  resendAfterMs: number,
+): Promise<DueRecord[]> {
   return database.change<DueRecord>(take, [limit, resendAfterMs]);
 }
 
 /** Numbers new jobs for records whose last job is lost. @returns the records that are still PENDING. */
-export async function renumberLostDeletions(database: Database, lost: readonly DueRecord[]): Promise<DueRecord[]> {
+export async function renumberLostDeletions(
+  database: Database,
+  lost: readonly DueRecord[],
+): Promise<DueRecord[]> {
   if (lost.length === 0) return [];
-  const columns = [lost.map((row) => row.userId), lost.map((row) => row.deletionId), lost.map((row) => row.send)];
+  const columns = [
+    lost.map((row) => row.userId),
+    lost.map((row) => row.deletionId),
+    lost.map((row) => row.send),
+  ];
   return database.change<DueRecord>(takeAgain, columns);
 }

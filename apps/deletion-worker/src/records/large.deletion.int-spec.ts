@@ -35,7 +35,8 @@ it(`a deletion of ${size} episodes is atomic for readers and blocks no other use
   const done = new AbortController();
   const states = new Set<string>();
   const watch = async () => {
-    while (!done.signal.aborted) states.add(JSON.stringify((await watcher.query(seen, [user.id])).rows[0]));
+    while (!done.signal.aborted)
+      states.add(JSON.stringify((await watcher.query(seen, [user.id])).rows[0]));
   };
   let slowest = 0;
   const write = async () => {
@@ -54,7 +55,9 @@ it(`a deletion of ${size} episodes is atomic for readers and blocks no other use
   states.add(JSON.stringify((await world.owner.query(seen, [user.id])).rows[0]));
   done.abort();
   await beside;
-  console.log(`${size} episodes: ${took.toFixed()} ms, slowest write of another user ${slowest.toFixed()} ms`);
+  console.log(
+    `${size} episodes: ${took.toFixed()} ms, slowest write of another user ${slowest.toFixed()} ms`,
+  );
 
   expect([...states].map((state) => JSON.parse(state) as unknown)).toEqual([
     { episodes: size, deleted: false, status: 'PENDING' },

@@ -1,4 +1,8 @@
-import { type BeforeApplicationShutdown, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import {
+  type BeforeApplicationShutdown,
+  Injectable,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
 import { Database, statement } from '#database';
 import { withTimeLimit } from '#runtime';
 import { Gauge, register } from 'prom-client';
@@ -16,7 +20,8 @@ interface Pending {
 }
 
 /** SQL for the seconds since a time. */
-const since = (time: string) => `coalesce(greatest(extract(epoch FROM now() - ${time}), 0), 0)::float8`;
+const since = (time: string) =>
+  `coalesce(greatest(extract(epoch FROM now() - ${time}), 0), 0)::float8`;
 /** SQL for the number, the oldest and the first due one of a table's pending records. */
 const pendingIn = (table: string) => `(
      SELECT count(*)::int AS pending, min(requested) AS oldest,

@@ -40,10 +40,10 @@ describe('tombstones', () => {
     const pointer = await user.subscribe(randomUUID());
     await user.merge(pointer, ids[0] as number);
     for (const id of [...ids, pointer]) {
-      await world.owner.query(`INSERT INTO subscription.former_guids VALUES ($1, $2, now(), gen_random_uuid())`, [
-        user.id,
-        id,
-      ]);
+      await world.owner.query(
+        `INSERT INTO subscription.former_guids VALUES ($1, $2, now(), gen_random_uuid())`,
+        [user.id, id],
+      );
       await world.owner.query(`INSERT INTO subscription.feed_urls VALUES ($1, sha256($2), $3)`, [
         user.id,
         Buffer.from(String(id)),
@@ -108,7 +108,8 @@ describe('final records', () => {
       ended.push(await deleteSubscription(guid));
     }
     for (const gone of ended.slice(0, 2)) expect(await user.record(gone)).toBeUndefined();
-    for (const kept of ended.slice(2)) expect(await user.record(kept)).toMatchObject({ status: 'SUCCESS' });
+    for (const kept of ended.slice(2))
+      expect(await user.record(kept)).toMatchObject({ status: 'SUCCESS' });
     expect(await user.record(pending)).toMatchObject({ status: 'PENDING' });
   });
 
@@ -119,7 +120,10 @@ describe('final records', () => {
       await request(guid);
       await user.addAgain(id);
     }
-    const { rows } = await world.owner.query('SELECT status FROM deletion.deletions WHERE user_id = $1', [user.id]);
+    const { rows } = await world.owner.query(
+      'SELECT status FROM deletion.deletions WHERE user_id = $1',
+      [user.id],
+    );
     // Earlier final records, the last final one and the PENDING one.
     expect(rows.length).toBeLessThanOrEqual(5 + 2);
   });
@@ -137,7 +141,10 @@ describe('a DELETE whose stored answer is gone', () => {
     await world.service.process({ userId: user.id, deletionId });
     await forget();
     expect(await request(guid, requestId)).toBe(deletionId);
-    const { rows } = await world.owner.query('SELECT id::int FROM deletion.deletions WHERE user_id = $1', [user.id]);
+    const { rows } = await world.owner.query(
+      'SELECT id::int FROM deletion.deletions WHERE user_id = $1',
+      [user.id],
+    );
     expect(rows).toEqual([{ id: deletionId }]);
   });
 

@@ -7,7 +7,8 @@ const maxRemovedRows = 100;
 /** SQL for the number of a user's rows beyond $2, limited to {@link maxRemovedRows}. */
 const beyond = (rows: string) =>
   `SELECT greatest(count(*) - $2, 0) FROM (SELECT FROM ${rows} LIMIT $2 + ${maxRemovedRows}) n`;
-const tombstones = 'subscription.subscriptions WHERE user_id = $1 AND merged_into IS NULL AND deleted IS NOT NULL';
+const tombstones =
+  'subscription.subscriptions WHERE user_id = $1 AND merged_into IS NULL AND deleted IS NOT NULL';
 const finalRecords = `deletion.deletions WHERE user_id = $1 AND status <> 'PENDING'`;
 
 /**
@@ -53,7 +54,10 @@ export const deleteOldestRecords = statement(
 );
 
 /** Returns the statements that delete a user's rows beyond the quotas. */
-export function beyondQuotas(userId: string, quotas: DeletionQuotas): Record<'tombstones' | 'records', Bound> {
+export function beyondQuotas(
+  userId: string,
+  quotas: DeletionQuotas,
+): Record<'tombstones' | 'records', Bound> {
   return {
     tombstones: [deleteOldestTombstones, [userId, quotas.QUOTA_TOMBSTONES]],
     records: [deleteOldestRecords, [userId, quotas.QUOTA_DELETION_RECORDS]],

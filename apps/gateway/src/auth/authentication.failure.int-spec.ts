@@ -54,7 +54,9 @@ const ask = ({ url }: Pick<ServedApp, 'url'>, authorization?: string, method = '
   });
 
 /** Returns a rejected credential for each reason. */
-async function refusedCredentials(keySetFile: string): Promise<Record<FailureReason, string | undefined>> {
+async function refusedCredentials(
+  keySetFile: string,
+): Promise<Record<FailureReason, string | undefined>> {
   const [key, stranger] = [await newKey('ours'), await newKey('strange')];
   writeFileSync(keySetFile, JSON.stringify(keySet(key)));
   const bearer = async (claims: JWTPayload, header = {}, by = key) =>
@@ -94,7 +96,10 @@ it('every refusal is the same 401 outside; the reason is in the log and a metric
   const answers = new Set<string>();
   for (const [reason, authorization] of Object.entries(credentials)) {
     const answer = await ask(at, authorization);
-    expect([answer.status, await answer.json()]).toEqual([401, { code: '401', message: 'User not authorized' }]);
+    expect([answer.status, await answer.json()]).toEqual([
+      401,
+      { code: '401', message: 'User not authorized' },
+    ]);
     expect(answer.headers.get('www-authenticate')).toBe(
       `Bearer ${metadata}${wrong[reason] ?? ', error="invalid_token"'}`,
     );
@@ -115,7 +120,9 @@ it('every refusal is the same 401 outside; the reason is in the log and a metric
         .sort(),
     ).toEqual(reasons),
   );
-  const claims = Object.values(credentials).flatMap((authorization) => authorization?.split('.')[1] ?? []);
+  const claims = Object.values(credentials).flatMap(
+    (authorization) => authorization?.split('.')[1] ?? [],
+  );
   for (const secret of [...claims, 'pst_']) expect(log).not.toContain(secret);
 });
 
@@ -125,7 +132,12 @@ it('an app password is a credential with scopes of its own, and ends at once whe
   const replicas = [await gateway(file), await gateway(file)];
   const { secret, hash } = makeAppPassword();
   const [credentialId, userId] = [randomUUID(), randomUUID()];
-  accounts.book.credentials.set(hash, { credentialId, userId, name: 'ann', scopes: ['read:subscriptions'] });
+  accounts.book.credentials.set(hash, {
+    credentialId,
+    userId,
+    name: 'ann',
+    scopes: ['read:subscriptions'],
+  });
   const statuses = async (method = 'GET') =>
     Promise.all(replicas.map(async (at) => (await ask(at, `Bearer ${secret}`, method)).status));
   expect(await statuses()).toEqual([404, 404]);

@@ -9,7 +9,17 @@ import { AuthenticationFailure } from '#http';
 import { eventually } from '#testing';
 import type { Redis } from 'ioredis';
 import type { JWK, JWTPayload } from 'jose';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it, vi } from 'vitest';
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  inject,
+  it,
+  vi,
+} from 'vitest';
 import { KeyProvider, keySet, newKey, sign, type SigningKey } from '../../testing/key.provider.js';
 import { gatewayConfig } from '../gateway.config.js';
 import { Authenticator, type Credentials } from './authenticator.js';
@@ -36,7 +46,10 @@ function writeKeys(name: string, ...keys: JWK[]): string {
   return file;
 }
 
-function authenticator(variables: Record<string, string>, credentials: Credentials = {}): Authenticator {
+function authenticator(
+  variables: Record<string, string>,
+  credentials: Credentials = {},
+): Authenticator {
   const config = gatewayConfig.parse({ AUTH_AUDIENCE: 'podcast-sync', ...variables });
   return new Authenticator(config, createLog('test', 'silent'), credentials);
 }
@@ -47,7 +60,8 @@ beforeEach(() => {
   auth = authenticator({ AUTH_ISSUER: `${first},${second}`, AUTH_JWKS_FILE: files });
 });
 
-const read = (token: string, by = auth) => by.authenticate(`Bearer ${token}`, 'read:subscriptions', '192.0.2.1');
+const read = (token: string, by = auth) =>
+  by.authenticate(`Bearer ${token}`, 'read:subscriptions', '192.0.2.1');
 const token = (claims: JWTPayload = {}, header = {}, key = one) =>
   sign(key as SigningKey, { iss: first, ...claims }, header);
 /** Returns the reason of a rejection. */
@@ -120,7 +134,10 @@ describe('an audience', () => {
     'may be any of several: %j',
     async (aud) => {
       const variables = { AUTH_ISSUER: first, AUTH_JWKS_FILE: join(directory, 'one') };
-      const lists = authenticator({ ...variables, AUTH_AUDIENCE: 'podcast-sync, https://sync.example' });
+      const lists = authenticator({
+        ...variables,
+        AUTH_AUDIENCE: 'podcast-sync, https://sync.example',
+      });
       expect((await read(await token({ aud }), lists)).userId).toMatch(/^[\da-f-]{36}$/);
     },
   );
@@ -137,21 +154,27 @@ describe('a token that is revoked', () => {
     revocations = new Revocations(config, createLog('test', 'silent'));
     await Promise.all([eventually(() => connection.ping()), revocations.opened()]);
     writer = new RevocationWriter(connection);
-    following = authenticator({ AUTH_ISSUER: first, AUTH_JWKS_FILE: join(directory, 'one') }, { revocations });
+    following = authenticator(
+      { AUTH_ISSUER: first, AUTH_JWKS_FILE: join(directory, 'one') },
+      { revocations },
+    );
   });
   afterEach(async () => {
     connection.disconnect();
     await revocations.close();
   });
 
-  it.each(['grant', 'session'] as const)('with its %s is refused, though it was verified before', async (kind) => {
-    const [gid, other] = [randomUUID(), await token({ gid: randomUUID() })];
-    const revoked = await token({ gid });
-    await Promise.all([read(revoked, following), read(other, following)]);
-    await writer.revoke([{ kind, id: gid }]);
-    await eventually(async () => expect(await reason(read(revoked, following))).toBe('revoked'));
-    await read(other, following);
-  });
+  it.each(['grant', 'session'] as const)(
+    'with its %s is refused, though it was verified before',
+    async (kind) => {
+      const [gid, other] = [randomUUID(), await token({ gid: randomUUID() })];
+      const revoked = await token({ gid });
+      await Promise.all([read(revoked, following), read(other, following)]);
+      await writer.revoke([{ kind, id: gid }]);
+      await eventually(async () => expect(await reason(read(revoked, following))).toBe('revoked'));
+      await read(other, following);
+    },
+  );
 
   it('with its user is refused, and one that is issued afterwards is not', async () => {
     const [sub, now] = [randomUUID(), Math.floor(Date.now() / 1_000)];
@@ -191,9 +214,13 @@ describe('every refusal has its reason', () => {
   });
 
   it('missing and malformed', async () => {
-    expect(await reason(auth.authenticate(undefined, 'read:subscriptions', '192.0.2.1'))).toBe('missing');
+    expect(await reason(auth.authenticate(undefined, 'read:subscriptions', '192.0.2.1'))).toBe(
+      'missing',
+    );
     for (const sent of ['', 'Bearer', 'Basic YTpi', 'Bearer a b', 'Bearer abc', 'Bearer a.b.c'])
-      expect(await reason(auth.authenticate(sent, 'read:subscriptions', '192.0.2.1'))).toBe('malformed');
+      expect(await reason(auth.authenticate(sent, 'read:subscriptions', '192.0.2.1'))).toBe(
+        'malformed',
+      );
   });
 
   it('signature: a changed letter', async () => {
@@ -281,6 +308,8 @@ describe('a key set in a file', () => {
   it('with a private key stops the start', () => {
     const file = join(directory, 'private');
     writeFileSync(file, JSON.stringify({ keys: [one] }));
-    expect(() => authenticator({ AUTH_ISSUER: first, AUTH_JWKS_FILE: file })).toThrow(/private key/);
+    expect(() => authenticator({ AUTH_ISSUER: first, AUTH_JWKS_FILE: file })).toThrow(
+      /private key/,
+    );
   });
 });

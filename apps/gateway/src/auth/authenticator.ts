@@ -99,7 +99,9 @@ export class Authenticator {
     private readonly credentials: Credentials = {},
   ) {
     this.aliases = issuerAliases(config.AUTH_ISSUER_ALIASES);
-    this.issuers = new Map(trustedIssuers(config).map((issuer) => [issuer.issuer, keysOf(issuer, config, log)]));
+    this.issuers = new Map(
+      trustedIssuers(config).map((issuer) => [issuer.issuer, keysOf(issuer, config, log)]),
+    );
   }
 
   /** Returns the union of the key sets in files, for publication; `undefined` for none. */
@@ -115,12 +117,19 @@ export class Authenticator {
    * @throws AuthenticationFailure; RateLimited for too many wrong app passwords of the address;
    *   Failure `unavailable` without the provider's keys or the account service.
    */
-  async authenticate(authorization: string | undefined, scope: Scope, address: string): Promise<Caller> {
+  async authenticate(
+    authorization: string | undefined,
+    scope: Scope,
+    address: string,
+  ): Promise<Caller> {
     if (authorization === undefined) throw new AuthenticationFailure('missing');
     const token = /^bearer +([\w.~+/-]+=*)$/i.exec(authorization)?.[1];
     if (token === undefined) throw new AuthenticationFailure('malformed');
-    const caller = await (token.startsWith(appPasswordPrefix) ? this.holderOf(token, address) : this.callerOf(token));
-    if (caller.scopes && !caller.scopes.has(scope)) throw new AuthenticationFailure('scope', {}, scope);
+    const caller = await (token.startsWith(appPasswordPrefix)
+      ? this.holderOf(token, address)
+      : this.callerOf(token));
+    if (caller.scopes && !caller.scopes.has(scope))
+      throw new AuthenticationFailure('scope', {}, scope);
     return caller;
   }
 
@@ -168,7 +177,8 @@ export class Authenticator {
     const { sub, exp, iat, gid, scope, scp } = await this.payload(token, issuer, keys);
     // In UTF-8 all lone surrogates are the same bytes. Subjects that differ only in one would be
     // the same user.
-    if (typeof sub !== 'string' || sub === '' || !sub.isWellFormed()) throw new AuthenticationFailure('claims');
+    if (typeof sub !== 'string' || sub === '' || !sub.isWellFormed())
+      throw new AuthenticationFailure('claims');
     return {
       userId: userId(this.aliases.get(issuer) ?? issuer, sub, this.config.AUTH_OWN_ISSUER),
       scopes: scopesOf([scope, scp]),
@@ -221,10 +231,15 @@ const reasons: Readonly<Record<string, FailureReason>> = {
   ERR_JWT_EXPIRED: 'expired',
   ERR_JWT_CLAIM_VALIDATION_FAILED: 'claims',
 };
-const claimReasons: Readonly<Record<string, FailureReason>> = { aud: 'audience', iss: 'issuer', nbf: 'not_yet_valid' };
+const claimReasons: Readonly<Record<string, FailureReason>> = {
+  aud: 'audience',
+  iss: 'issuer',
+  nbf: 'not_yet_valid',
+};
 
 function reasonOf(error: unknown): FailureReason {
-  if (error instanceof errors.JWTClaimValidationFailed) return claimReasons[error.claim] ?? 'claims';
+  if (error instanceof errors.JWTClaimValidationFailed)
+    return claimReasons[error.claim] ?? 'claims';
   // Other errors come from unusable keys, such as an RSA key that is too short.
   return error instanceof errors.JOSEError ? (reasons[error.code] ?? 'malformed') : 'key';
 }

@@ -53,7 +53,8 @@ export class FileKeys implements IssuerKeys {
       this.read();
     } catch (error) {
       const trouble = (error as Error).message;
-      if (trouble !== this.seen) this.log.error({ err: error, file: this.file }, 'the key set stays as it was');
+      if (trouble !== this.seen)
+        this.log.error({ err: error, file: this.file }, 'the key set stays as it was');
       this.seen = trouble;
     }
   }
@@ -76,7 +77,8 @@ export class FileKeys implements IssuerKeys {
 
 /** Rejects keys that can sign, because the key set is published. */
 function refuseSecrets({ keys }: JSONWebKeySet): void {
-  if (keys.some((key) => 'd' in key || key.kty === 'oct')) throw new Error('the key set holds a private key');
+  if (keys.some((key) => 'd' in key || key.kty === 'oct'))
+    throw new Error('the key set holds a private key');
 }
 
 /** Rejects the development keys that `npm start` creates, which are insecure in production. */

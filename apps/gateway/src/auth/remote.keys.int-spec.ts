@@ -17,7 +17,8 @@ afterEach(() => provider.stop());
 
 const remote = (pace: { maxAge: number; coolDown: number }) =>
   new RemoteKeys(provider.url, async () => `${provider.url}/jwks`, log, pace);
-const verify = async (keys: RemoteKeys, token: string) => (await jwtVerify(token, keys.find)).payload.sub;
+const verify = async (keys: RemoteKeys, token: string) =>
+  (await jwtVerify(token, keys.find)).payload.sub;
 
 describe('keys that a provider publishes', () => {
   it('are fetched once, however many ask at once', async () => {
@@ -45,15 +46,22 @@ describe('keys that a provider publishes', () => {
     provider.keys = [key];
     const keys = remote({ maxAge: never, coolDown: never });
     for (let count = 0; count < 50; count++)
-      await expect(verify(keys, await sign(stranger, {}))).rejects.toThrow(errors.JWKSNoMatchingKey);
+      await expect(verify(keys, await sign(stranger, {}))).rejects.toThrow(
+        errors.JWKSNoMatchingKey,
+      );
     expect(provider.asked).toBe(1);
   });
 
   it('are not asked for within the cool-down of a fetch that failed either', async () => {
     provider.status = 500;
-    const [keys, token] = [remote({ maxAge: never, coolDown: never }), await sign(await newKey('a'), {})];
+    const [keys, token] = [
+      remote({ maxAge: never, coolDown: never }),
+      await sign(await newKey('a'), {}),
+    ];
     for (let count = 0; count < 50; count++)
-      await expect(verify(keys, token)).rejects.toMatchObject({ code: 'unavailable' } satisfies Partial<Failure>);
+      await expect(verify(keys, token)).rejects.toMatchObject({
+        code: 'unavailable',
+      } satisfies Partial<Failure>);
     expect(provider.asked).toBe(1);
   });
 
@@ -89,6 +97,8 @@ describe('discovery', () => {
 
   it('refuses a document of another issuer', async () => {
     provider.impostor = 'https://id.example';
-    await expect(discoverKeySet(provider.url)).rejects.toThrow('names the issuer https://id.example');
+    await expect(discoverKeySet(provider.url)).rejects.toThrow(
+      'names the issuer https://id.example',
+    );
   });
 });

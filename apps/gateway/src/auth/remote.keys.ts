@@ -94,7 +94,8 @@ export async function discoverKeySet(issuer: string): Promise<string> {
   const document = await fetchJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
   const { issuer: named, jwks_uri: url } = document as { issuer?: unknown; jwks_uri?: unknown };
   if (named !== issuer) throw new Error(`the discovery document names the issuer ${String(named)}`);
-  if (typeof url !== 'string' || !URL.canParse(url)) throw new Error('the discovery document names no key set');
+  if (typeof url !== 'string' || !URL.canParse(url))
+    throw new Error('the discovery document names no key set');
   const { protocol } = new URL(url);
   // Over http, an attacker on the network could replace the keys.
   if (protocol !== 'https:' && !(protocol === 'http:' && issuer.startsWith('http:')))

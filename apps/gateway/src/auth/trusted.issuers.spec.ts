@@ -6,7 +6,9 @@ const [first, second] = ['https://id.example', 'urn:other'];
 describe('trustedIssuers', () => {
   it('gives a bare value to the first issuer', () => {
     const issuers = { AUTH_ISSUER: [first], AUTH_JWKS_URL: 'https://id.example/keys?of=us' };
-    expect(trustedIssuers(issuers)).toEqual([{ issuer: first, keys: { url: 'https://id.example/keys?of=us' } }]);
+    expect(trustedIssuers(issuers)).toEqual([
+      { issuer: first, keys: { url: 'https://id.example/keys?of=us' } },
+    ]);
   });
 
   it('gives each issuer its own keys, by URL, by file or by discovery', () => {

@@ -20,7 +20,8 @@ export function trustedIssuers(config: IssuerVariables): TrustedIssuer[] {
   const urls = byIssuer('AUTH_JWKS_URL', config.AUTH_JWKS_URL, issuers);
   const files = byIssuer('AUTH_JWKS_FILE', config.AUTH_JWKS_FILE, issuers);
   for (const url of urls.values())
-    if (!webAddress.test(url) || !URL.canParse(url)) throw new Error(`AUTH_JWKS_URL: ${url} is no http(s) URL`);
+    if (!webAddress.test(url) || !URL.canParse(url))
+      throw new Error(`AUTH_JWKS_URL: ${url} is no http(s) URL`);
   return issuers.map((issuer) => {
     const [url, file] = [urls.get(issuer), files.get(issuer)];
     if (url !== undefined && file !== undefined)
@@ -28,13 +29,19 @@ export function trustedIssuers(config: IssuerVariables): TrustedIssuer[] {
     if (url !== undefined) return { issuer, keys: { url } };
     if (file !== undefined) return { issuer, keys: { file } };
     if (!webAddress.test(issuer) || !URL.canParse(issuer))
-      throw new Error(`AUTH_ISSUER: the keys of ${issuer} can't be discovered; set AUTH_JWKS_URL or AUTH_JWKS_FILE`);
+      throw new Error(
+        `AUTH_ISSUER: the keys of ${issuer} can't be discovered; set AUTH_JWKS_URL or AUTH_JWKS_FILE`,
+      );
     return { issuer, keys: 'discovery' };
   });
 }
 
 /** Parses `value` as that of the first issuer, and `issuer=value` for any issuer. */
-function byIssuer(variable: string, list: string | undefined, issuers: readonly string[]): Map<string, string> {
+function byIssuer(
+  variable: string,
+  list: string | undefined,
+  issuers: readonly string[],
+): Map<string, string> {
   const values = new Map<string, string>();
   for (const part of list?.split(',').map((value) => value.trim()) ?? []) {
     const named = issuers.find((issuer) => part.startsWith(`${issuer}=`));
@@ -42,7 +49,8 @@ function byIssuer(variable: string, list: string | undefined, issuers: readonly 
     if (named === undefined && /^(urn:|https?:\/\/)[^?]*=/.test(part))
       throw new Error(`${variable}: AUTH_ISSUER does not name the issuer of ${part}`);
     const issuer = named ?? (issuers[0] as string);
-    if (value === '' || values.has(issuer)) throw new Error(`${variable}: ${issuer} needs exactly one value`);
+    if (value === '' || values.has(issuer))
+      throw new Error(`${variable}: ${issuer} needs exactly one value`);
     values.set(issuer, value);
   }
   return values;

@@ -2,7 +2,17 @@ import type { ServerResponse } from 'node:http';
 import type { Caller } from '../auth/authenticator.js';
 
 /** Reasons for the end of a stream. */
-export const endings = ['client', 'expired', 'revoked', 'replaced', 'age', 'drain', 'slow', 'lost', 'failed'] as const;
+export const endings = [
+  'client',
+  'expired',
+  'revoked',
+  'replaced',
+  'age',
+  'drain',
+  'slow',
+  'lost',
+  'failed',
+] as const;
 export type Ending = (typeof endings)[number];
 
 /** Timing of a stream in milliseconds, by `performance.now()`, and its buffer limit. */

@@ -41,7 +41,10 @@ export interface Ear {
  * - A stream ends with its credential: at its expiry, and within 250 ms of a received revocation.
  */
 export class ChangeStreams {
-  readonly ended = Object.fromEntries(endings.map((ending) => [ending, 0])) as Record<Ending, number>;
+  readonly ended = Object.fromEntries(endings.map((ending) => [ending, 0])) as Record<
+    Ending,
+    number
+  >;
   private readonly users = new Map<string, Set<ChangeStream>>();
   private count = 0;
   private draining = false;
@@ -81,7 +84,8 @@ export class ChangeStreams {
     try {
       await this.ear.listen(caller.userId);
       const stamp = await readClock();
-      if (end.reached || !this.isOpen(stream)) throw unavailable('the stream ended before it began');
+      if (end.reached || !this.isOpen(stream))
+        throw unavailable('the stream ended before it began');
       stream.begin(answer(), stamp, performance.now());
     } catch (error) {
       this.end(stream, 'failed');
@@ -119,7 +123,8 @@ export class ChangeStreams {
     const now = performance.now();
     const lastsMs = this.bounds.lastsMs * (0.9 + Math.random() / 10);
     const expiresMs = (caller.expires ?? Infinity) - Date.now();
-    const [ends, why] = expiresMs < lastsMs ? ([expiresMs, 'expired'] as const) : ([lastsMs, 'age'] as const);
+    const [ends, why] =
+      expiresMs < lastsMs ? ([expiresMs, 'expired'] as const) : ([lastsMs, 'age'] as const);
     const stream = new ChangeStream(caller, this.bounds, now + ends, why);
     const streams = this.users.get(caller.userId) ?? new Set();
     this.users.set(caller.userId, streams.add(stream));
@@ -178,7 +183,8 @@ export class ChangeStreams {
         // Checks with each heartbeat too, because the keys that verified a token may have been
         // removed.
         const isAlive = stream.turn(now);
-        if ((isAlive || isNews) && !this.authenticator.holds(stream.caller)) this.end(stream, 'revoked');
+        if ((isAlive || isNews) && !this.authenticator.holds(stream.caller))
+          this.end(stream, 'revoked');
         else if (isAlive && stream.isStuck) this.end(stream, 'slow');
       }
     }

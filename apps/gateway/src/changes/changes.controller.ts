@@ -33,11 +33,17 @@ export class ChangesController {
     if (!caller) throw new Failure('unauthorized');
     // Token checks tolerate some clock difference. The stream of an expired one would end
     // immediately.
-    if (caller.expires !== undefined && caller.expires <= Date.now()) throw new AuthenticationFailure('expired');
+    if (caller.expires !== undefined && caller.expires <= Date.now())
+      throw new AuthenticationFailure('expired');
     if (request.method === 'HEAD') return void begin(request, reply).end();
     const { userId } = caller;
     const readClock = async () => {
-      const list = { userId, since: never, perPage: 1, position: { from: 'page', page: 1 } } as const;
+      const list = {
+        userId,
+        since: never,
+        perPage: 1,
+        position: { from: 'page', page: 1 },
+      } as const;
       return (await this.services.call(listSubscriptions, request, list)).clock;
     };
     await this.streams.follow(caller, end, readClock, () => begin(request, reply));

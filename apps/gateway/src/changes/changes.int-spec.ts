@@ -19,7 +19,8 @@ const headers = ({ token }: Device) => ({ authorization: `Bearer ${token}` });
 const ask = (device: Device, init: RequestInit = {}) =>
   fetch(`${context.url}/changes`, { headers: headers(device), ...init });
 /** Returns the number of gateways that subscribe to a user. */
-const listeners = async ({ user }: Device) => (await context.redis.pubsub('NUMSUB', `clock:${user}`))[1];
+const listeners = async ({ user }: Device) =>
+  (await context.redis.pubsub('NUMSUB', `clock:${user}`))[1];
 
 describe('a stream', () => {
   it('begins with headers that keep it from being kept, and the clock', async () => {
@@ -89,7 +90,10 @@ describe('a stream ends in order', () => {
   it('when what it was asked for with is revoked, and nobody else does', async () => {
     await context.serve();
     const device = await context.device();
-    const [stream, other] = [await context.follow(device), await context.follow(await context.device())];
+    const [stream, other] = [
+      await context.follow(device),
+      await context.follow(await context.device()),
+    ];
     await new RevocationWriter(context.redis).revoke([{ kind: 'user', id: device.user }]);
     await stream.ends();
     expect(other.end).toBe('open');
@@ -114,7 +118,8 @@ describe('a stream ends in order', () => {
     const begunMs = performance.now() - asked;
     await stream.ends();
     const labels = 'method="GET",route="/changes",status="200"';
-    const seconds = () => context.metric(`podcast_sync_http_request_duration_seconds_sum{${labels}}`);
+    const seconds = () =>
+      context.metric(`podcast_sync_http_request_duration_seconds_sum{${labels}}`);
     await eventually(async () => expect(await seconds()).toBeGreaterThan(0));
     expect((await seconds()) * 1_000).toBeLessThan(begunMs);
   });
@@ -126,7 +131,10 @@ describe('a stream ends in order', () => {
     const url = `${context.url}/changes`;
     const stopped = context.stop();
     const answer = await fetch(url, { headers: headers(device) });
-    expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, expect.stringMatching(/^[1-5]$/)]);
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([
+      503,
+      expect.stringMatching(/^[1-5]$/),
+    ]);
     for (const stream of streams) await stream.ends();
     await stopped;
   });
@@ -167,7 +175,10 @@ describe('places', () => {
     await context.follow(await context.device());
     const third = await context.device();
     const answer = await ask(third);
-    expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, expect.stringMatching(/^[1-5]$/)]);
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([
+      503,
+      expect.stringMatching(/^[1-5]$/),
+    ]);
     first.leave();
     await eventually(() => context.follow(third));
   });
@@ -184,7 +195,9 @@ describe('places', () => {
     const reading = await context.follow(device);
     const socket = connect(Number(context.facts['port']), '127.0.0.1');
     socket.on('error', () => {}).pause();
-    socket.write(`GET /changes HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${device.token}\r\n\r\n`);
+    socket.write(
+      `GET /changes HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${device.token}\r\n\r\n`,
+    );
     const open = () => context.metric('podcast_sync_streams');
     await eventually(async () => expect(await open()).toBe(2));
     // Far longer than real stamps, to fill the socket buffers of both ends.

@@ -30,13 +30,25 @@ export class EpisodeController {
     @Body({ schema: uploadSchema }) { episodes }: z.output<typeof uploadSchema>,
   ) {
     const body = sentBatch(request, episodes, this.config.MAX_EPISODE_ENTRIES);
-    return this.services.call(uploadEpisodes, request, { userId, body, maxBytes: this.config.MAX_ANSWER_BYTES });
+    return this.services.call(uploadEpisodes, request, {
+      userId,
+      body,
+      maxBytes: this.config.MAX_ANSWER_BYTES,
+    });
   }
 
   @Get()
   @ListParameters()
-  @Operation('Lists episodes whose state changed since a timestamp', { status: 200, schema: episodePageSchema }, [])
-  list(@UserId() userId: string, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+  @Operation(
+    'Lists episodes whose state changed since a timestamp',
+    { status: 200, schema: episodePageSchema },
+    [],
+  )
+  list(
+    @UserId() userId: string,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
     return this.lists.answer(listEpisodes, userId, request, reply);
   }
 }

@@ -25,7 +25,10 @@ export function challenge(
 }
 
 /** Returns the metadata of the API (RFC 9728, 2). */
-export function resourceMetadata(request: FastifyRequest, config: GatewayConfig): Record<string, unknown> {
+export function resourceMetadata(
+  request: FastifyRequest,
+  config: GatewayConfig,
+): Record<string, unknown> {
   const isUrl = (issuer: string) => /^https?:\/\//.test(issuer) && URL.canParse(issuer);
   const servers = config.AUTH_SERVERS ?? config.AUTH_ISSUER.filter(isUrl);
   return {

@@ -37,13 +37,17 @@ describe('httpAnswers', () => {
     [429, 'Too many requests'],
     [431, 'Request header is too large'],
     [503, 'Service unavailable'],
-  ])('answers %d with %s', (status, message) => expect(httpAnswers[status]).toMatchObject({ status, message }));
+  ])('answers %d with %s', (status, message) =>
+    expect(httpAnswers[status]).toMatchObject({ status, message }),
+  );
 });
 
 /** Returns the answer to a thrown error. */
 async function answerTo(error: unknown) {
   const fastify = Fastify();
-  fastify.get('/', (_, reply) => send(reply, answerFor(error, createLog('test', 'silent'), failureAnswers)));
+  fastify.get('/', (_, reply) =>
+    send(reply, answerFor(error, createLog('test', 'silent'), failureAnswers)),
+  );
   const { statusCode: status, headers, body } = await fastify.inject('/');
   return { status, headers, body };
 }
@@ -51,18 +55,30 @@ async function answerTo(error: unknown) {
 describe('an error answer', () => {
   it.each([
     ['a fault of ours', new TypeError("can't read 'secret' of undefined")],
-    ['an error of a library', Object.assign(new Error('connect ECONNREFUSED 10.0.0.7'), { code: 'ECONNREFUSED' })],
-    ['a library that calls it an error of the server', Object.assign(new Error('secret'), { statusCode: 500 })],
+    [
+      'an error of a library',
+      Object.assign(new Error('connect ECONNREFUSED 10.0.0.7'), { code: 'ECONNREFUSED' }),
+    ],
+    [
+      'a library that calls it an error of the server',
+      Object.assign(new Error('secret'), { statusCode: 500 }),
+    ],
     ['no error at all', 'secret'],
   ])('is 500 to %s, without its text or stack', async (_, error) => {
     const { status, body } = await answerTo(error);
     expect([status, body]).toEqual([500, '{"code":"500","message":"Internal error"}']);
   });
 
-  it.each([400, 406, 415, 422])('is 405 to what a library calls a fault of the client: %d', async (statusCode) => {
-    const { status, body } = await answerTo(Object.assign(new Error('secret'), { statusCode }));
-    expect([status, body]).toEqual([405, '{"code":"405","message":"Input could not be validated"}']);
-  });
+  it.each([400, 406, 415, 422])(
+    'is 405 to what a library calls a fault of the client: %d',
+    async (statusCode) => {
+      const { status, body } = await answerTo(Object.assign(new Error('secret'), { statusCode }));
+      expect([status, body]).toEqual([
+        405,
+        '{"code":"405","message":"Input could not be validated"}',
+      ]);
+    },
+  );
 
   it('of 503 has a random Retry-After of 1 to 5 seconds, so that no herd returns at once', async () => {
     const waits = new Set<unknown>();

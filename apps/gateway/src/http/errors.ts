@@ -18,7 +18,9 @@ export function errorFormat(config: GatewayConfig): ErrorFormat {
     answerTo(error, request, log) {
       const answer = answerFor(error, log, failureAnswers);
       // Services also reject disabled and erased users, with valid credentials.
-      return answer.status === 401 ? { ...answer, headers: challenge(request, config, error) } : answer;
+      return answer.status === 401
+        ? { ...answer, headers: challenge(request, config, error) }
+        : answer;
     },
     send,
     wrongMethod: failureAnswers.invalid,

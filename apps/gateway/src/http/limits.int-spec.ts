@@ -45,7 +45,11 @@ function gateway(
 }
 
 /** Requests a path that every gateway answers without a service, after the credential check. */
-async function ask({ url }: ServedApp, user?: string, headers: Record<string, string> = {}): Promise<Response> {
+async function ask(
+  { url }: ServedApp,
+  user?: string,
+  headers: Record<string, string> = {},
+): Promise<Response> {
   const credential: Record<string, string> =
     user === undefined ? {} : { authorization: `Bearer ${await issuer.issue(user)}` };
   return fetch(`${url}/nothing`, { headers: { ...credential, ...headers } });
@@ -54,7 +58,11 @@ async function ask({ url }: ServedApp, user?: string, headers: Record<string, st
 /**
  * Sends a request in small pieces, each before the connection times out. Returns the whole answer.
  */
-async function slowly(at: ServedApp, first: string, drop: string): Promise<{ text: string; tookMs: number }> {
+async function slowly(
+  at: ServedApp,
+  first: string,
+  drop: string,
+): Promise<{ text: string; tookMs: number }> {
   const start = performance.now();
   const socket = connect(Number(at.facts['port']), '127.0.0.1');
   socket.on('error', () => {});
@@ -68,7 +76,9 @@ async function slowly(at: ServedApp, first: string, drop: string): Promise<{ tex
 
 function expectTimedOut(text: string): void {
   expect(text).toMatch(/^HTTP\/1\.1 408 /);
-  expect(JSON.parse(text.split('\r\n\r\n')[1] ?? '')).toEqual(errorBody(httpAnswers[408] as ErrorAnswer));
+  expect(JSON.parse(text.split('\r\n\r\n')[1] ?? '')).toEqual(
+    errorBody(httpAnswers[408] as ErrorAnswer),
+  );
 }
 
 describe('a limit of requests', () => {
@@ -79,7 +89,10 @@ describe('a limit of requests', () => {
   });
 
   it('for each user is counted by all gateways together, and tells what is left', async () => {
-    const both = [await gateway({ RATE_LIMIT_PER_USER: '4/60' }), await gateway({ RATE_LIMIT_PER_USER: '4/60' })];
+    const both = [
+      await gateway({ RATE_LIMIT_PER_USER: '4/60' }),
+      await gateway({ RATE_LIMIT_PER_USER: '4/60' }),
+    ];
     const [ann, bob] = [freshUser(), freshUser()];
     const left = [];
     for (const at of [...both, ...both]) {
@@ -90,7 +103,10 @@ describe('a limit of requests', () => {
     expect(left).toEqual(['3', '2', '1', '0']);
     for (const at of both) {
       const refused = await ask(at, ann);
-      expect([refused.status, await refused.json()]).toEqual([429, { code: '429', message: 'Too many requests' }]);
+      expect([refused.status, await refused.json()]).toEqual([
+        429,
+        { code: '429', message: 'Too many requests' },
+      ]);
       const wait = Number(refused.headers.get('retry-after'));
       expect(wait).toBeGreaterThan(0);
       expect(wait).toBeLessThanOrEqual(60);
@@ -105,7 +121,8 @@ describe('a limit of requests', () => {
     const open = await gateway({ RATE_LIMIT_PER_ADDRESS: '2/60', TRUSTED_PROXIES: '127.0.0.1/32' });
     const from = (address: string) => ask(open, undefined, { 'x-forwarded-for': address });
     const statuses = [];
-    for (const last of ['1', '2', '2', '2', '1']) statuses.push((await from(`2001:db8:0:${last}::1`)).status);
+    for (const last of ['1', '2', '2', '2', '1'])
+      statuses.push((await from(`2001:db8:0:${last}::1`)).status);
     expect(statuses).toEqual([401, 401, 401, 429, 401]);
     expect((await from('2001:db8:0:2:ffff::9')).status).toBe(429);
 
@@ -127,8 +144,11 @@ describe('a limit of requests', () => {
     } finally {
       redis.resume();
     }
-    expect(await at.metrics('podcast_sync_rate_limit_total{policy="user",outcome="unchecked"}')).toHaveLength(1);
-    const isCounted = async () => expect((await ask(at, freshUser())).headers.has('ratelimit')).toBe(true);
+    expect(
+      await at.metrics('podcast_sync_rate_limit_total{policy="user",outcome="unchecked"}'),
+    ).toHaveLength(1);
+    const isCounted = async () =>
+      expect((await ask(at, freshUser())).headers.has('ratelimit')).toBe(true);
     await eventually(isCounted);
     await redis.stop();
     for (let count = 0; count < 3; count++) expect((await ask(at, freshUser())).status).toBe(404);
@@ -172,7 +192,9 @@ describe('a client that never comes to an end', () => {
   });
 
   it('keeps nobody else from being served', async () => {
-    const slow = Array.from({ length: 200 }, () => slowly(impatient, 'GET / HTTP/1.1\r\n', 'X: y\r\n'));
+    const slow = Array.from({ length: 200 }, () =>
+      slowly(impatient, 'GET / HTTP/1.1\r\n', 'X: y\r\n'),
+    );
     expect((await ask(impatient)).status).toBe(401);
     for (const { text } of await Promise.all(slow)) expectTimedOut(text);
   });
@@ -191,7 +213,10 @@ it('connections beyond the limit are closed', async () => {
 it('a head beyond the limit is 431', async () => {
   const at = await gateway({ MAX_HEADER_BYTES: '4096' });
   const answer = await ask(at, undefined, { 'x-large': 'x'.repeat(5_000) });
-  expect([answer.status, await answer.json()]).toEqual([431, { code: '431', message: 'Request header is too large' }]);
+  expect([answer.status, await answer.json()]).toEqual([
+    431,
+    { code: '431', message: 'Request header is too large' },
+  ]);
 });
 
 it('requests whose connections were lost hold none of the places of their user', async () => {
@@ -205,7 +230,8 @@ it('requests whose connections were lost hold none of the places of their user',
       socket.write(line.repeat(requests), () => socket.destroy());
     });
   // Together more than the maximum of 212 requests of one user.
-  for (const requests of [1, 10, 11, 100]) await Promise.all(Array.from({ length: 30 }, () => lost(requests)));
+  for (const requests of [1, 10, 11, 100])
+    await Promise.all(Array.from({ length: 30 }, () => lost(requests)));
   await eventually(async () => expect((await ask(at, 'ann')).status).toBe(404));
   expect(await at.metrics('podcast_sync_held_bytes')).toEqual(['podcast_sync_held_bytes 0']);
 });

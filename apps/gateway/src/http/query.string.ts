@@ -22,7 +22,9 @@ export class QueryString {
 
   /** Returns the query of a link: new values of some known parameters, the others as sent. */
   with(values: Readonly<Record<string, string>>): string {
-    const kept = [...this.known].filter(([name]) => !(name in values)).flatMap(([, parts]) => parts);
+    const kept = [...this.known]
+      .filter(([name]) => !(name in values))
+      .flatMap(([, parts]) => parts);
     return `?${[...this.others, ...kept, new URLSearchParams(values).toString()].join('&')}`;
   }
 

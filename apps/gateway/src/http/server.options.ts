@@ -16,7 +16,8 @@ declare module 'fastify' {
 }
 
 /** Read-only paths that need no credential. */
-const open = /^\/($|openapi\.json$|docs(\/.*)?$|\.well-known\/(jwks\.json|oauth-protected-resource)$)/;
+const open =
+  /^\/($|openapi\.json$|docs(\/.*)?$|\.well-known\/(jwks\.json|oauth-protected-resource)$)/;
 
 /** CORS options of the API (docs/reference/interface.md). */
 const cors = {
@@ -44,7 +45,11 @@ interface Gates {
 }
 
 /** Returns the options of the gateway's HTTP app. */
-export function serverOptions(config: GatewayConfig, { authenticator, limits, limiter }: Gates, log: Log): HttpOptions {
+export function serverOptions(
+  config: GatewayConfig,
+  { authenticator, limits, limiter }: Gates,
+  log: Log,
+): HttpOptions {
   return {
     config,
     log,
@@ -55,7 +60,11 @@ export function serverOptions(config: GatewayConfig, { authenticator, limits, li
       if (isOpen(request.method, pathOf(request))) return undefined;
       const reads = request.method === 'GET' || request.method === 'HEAD';
       const scope = reads ? 'read:subscriptions' : 'write:subscriptions';
-      request.caller = await authenticator.authenticate(request.headers.authorization, scope, request.ip);
+      request.caller = await authenticator.authenticate(
+        request.headers.authorization,
+        scope,
+        request.ip,
+      );
       return request.caller.userId;
     },
     headers: (request) => {

@@ -6,7 +6,12 @@ const body = Buffer.from('{"subscriptions":[]}');
 function identity(parts: { method?: string; url?: string; key?: string; body?: Buffer } = {}) {
   const headers = parts.key === undefined ? {} : { 'idempotency-key': parts.key };
   const bodyHash = parts.body && hashOfBody(headers, parts.body);
-  return writeIdentity({ method: parts.method ?? 'POST', url: parts.url ?? '/subscriptions', headers, bodyHash });
+  return writeIdentity({
+    method: parts.method ?? 'POST',
+    url: parts.url ?? '/subscriptions',
+    headers,
+    bodyHash,
+  });
 }
 
 describe('the identity of a write', () => {
@@ -28,16 +33,22 @@ describe('the identity of a write', () => {
       { ...first, body: undefined },
     ].map(identity);
     for (const each of others) expect(each.requestId).toBe(identity(first).requestId);
-    expect(new Set([...others, identity(first)].map(({ fingerprint }) => fingerprint)).size).toBe(6);
+    expect(new Set([...others, identity(first)].map(({ fingerprint }) => fingerprint)).size).toBe(
+      6,
+    );
   });
 
   it('is the same below /v1 and at /, and with an empty body and none', () => {
-    expect(identity({ key: 'a', url: '/v1/subscriptions', body })).toEqual(identity({ key: 'a', body }));
+    expect(identity({ key: 'a', url: '/v1/subscriptions', body })).toEqual(
+      identity({ key: 'a', body }),
+    );
     expect(identity({ key: 'a', body: Buffer.alloc(0) })).toEqual(identity({ key: 'a' }));
   });
 
   it('without a key is random, and stands for nothing', () => {
-    expect(identity({ body })).toEqual({ requestId: expect.stringMatching(/^[0-9a-f-]{36}$/) as string });
+    expect(identity({ body })).toEqual({
+      requestId: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
+    });
     expect(identity({ body }).requestId).not.toBe(identity({ body }).requestId);
   });
 
@@ -50,9 +61,18 @@ describe('the identity of a write', () => {
 
   it('of several writes of one request is another for each part, never that of a key, and stands for the same', () => {
     const of = (key: string, part?: string) =>
-      writeIdentity({ method: 'POST', url: '/subscriptions/opml', headers: { 'idempotency-key': key } }, part);
+      writeIdentity(
+        { method: 'POST', url: '/subscriptions/opml', headers: { 'idempotency-key': key } },
+        part,
+      );
     expect(of('a', '250+250')).toEqual(of('a', '250+250'));
-    const all = [of('a'), of('a', '250+250'), of('a', '500+250'), of('b', '250+250'), of('a250+250')];
+    const all = [
+      of('a'),
+      of('a', '250+250'),
+      of('a', '500+250'),
+      of('b', '250+250'),
+      of('a250+250'),
+    ];
     expect(new Set(all.map(({ requestId }) => requestId)).size).toBe(5);
     expect(new Set(all.map(({ fingerprint }) => fingerprint)).size).toBe(1);
   });

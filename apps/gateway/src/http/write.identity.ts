@@ -24,7 +24,10 @@ type Request = Pick<FastifyRequest, 'method' | 'url' | 'headers' | 'bodyHash'>;
  *   key of another request is detected before anything changes.
  * @throws Failure `invalid` for an invalid key.
  */
-export function writeIdentity({ method, url, headers, bodyHash }: Request, part?: string): WriteIdentity {
+export function writeIdentity(
+  { method, url, headers, bodyHash }: Request,
+  part?: string,
+): WriteIdentity {
   const key = headers['idempotency-key'];
   if (key === undefined) return { requestId: randomUUID() };
   if (typeof key !== 'string' || !keyForm.test(key)) throw new Failure('invalid');

@@ -2,7 +2,12 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Cursor, type CursorScope, decodeCursor, encodeCursor } from './cursor.js';
 
-const cursor: Cursor = { direction: 'after', boundary: 42, syncTimestamp: '2026-02-02T12:00:00.123Z', total: 99 };
+const cursor: Cursor = {
+  direction: 'after',
+  boundary: 42,
+  syncTimestamp: '2026-02-02T12:00:00.123Z',
+  total: 99,
+};
 const scope: CursorScope = {
   userId: 'aaaaaaaa-aaaa-4aaa-aaaa-aaaaaaaaaaaa',
   list: 'episodes',
@@ -18,7 +23,9 @@ describe('a cursor', () => {
         .date({ min: new Date(0), max: new Date('9999-01-01'), noInvalidDate: true })
         .map((date) => date.toISOString()),
       total: fc.maxSafeNat(),
-      range: fc.option(fc.record({ first: fc.maxSafeNat(), last: fc.maxSafeNat() }), { nil: undefined }),
+      range: fc.option(fc.record({ first: fc.maxSafeNat(), last: fc.maxSafeNat() }), {
+        nil: undefined,
+      }),
     });
     fc.assert(
       fc.property(any, (made) => {
@@ -43,16 +50,27 @@ describe('a cursor', () => {
   it('counts as not sent when any character of it was altered', () => {
     const text = encodeCursor(cursor, scope);
     fc.assert(
-      fc.property(fc.nat(text.length - 1), fc.string({ minLength: 1, maxLength: 1 }), (index, character) => {
-        fc.pre(text[index] !== character);
-        const altered = text.slice(0, index) + character + text.slice(index + 1);
-        expect(decodeCursor(altered, scope)).toBeUndefined();
-      }),
+      fc.property(
+        fc.nat(text.length - 1),
+        fc.string({ minLength: 1, maxLength: 1 }),
+        (index, character) => {
+          fc.pre(text[index] !== character);
+          const altered = text.slice(0, index) + character + text.slice(index + 1);
+          expect(decodeCursor(altered, scope)).toBeUndefined();
+        },
+      ),
     );
   });
 
   it('counts as not sent when it is anything else', () => {
-    for (const text of ['', '.', 'x', 'x.y.z', `${encodeCursor(cursor, scope)}.`, ` ${encodeCursor(cursor, scope)}`])
+    for (const text of [
+      '',
+      '.',
+      'x',
+      'x.y.z',
+      `${encodeCursor(cursor, scope)}.`,
+      ` ${encodeCursor(cursor, scope)}`,
+    ])
       expect(decodeCursor(text, scope)).toBeUndefined();
     fc.assert(fc.property(fc.string(), (text) => decodeCursor(text, scope) === undefined));
   });

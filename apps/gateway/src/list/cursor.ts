@@ -40,7 +40,13 @@ export interface CursorScope {
  */
 export function encodeCursor(cursor: Cursor, scope: CursorScope): string {
   const { direction, boundary, syncTimestamp, total, range } = cursor;
-  const parts = [direction, boundary, Date.parse(syncTimestamp), total, ...(range ? [range.first, range.last] : [])];
+  const parts = [
+    direction,
+    boundary,
+    Date.parse(syncTimestamp),
+    total,
+    ...(range ? [range.first, range.last] : []),
+  ];
   const payload = Buffer.from(JSON.stringify(parts)).toString('base64url');
   return `${payload}.${check(payload, scope)}`;
 }
@@ -53,7 +59,13 @@ export function decodeCursor(text: string, scope: CursorScope): Cursor | undefin
   if (!parsed.success) return undefined;
   const [direction, boundary, syncTimestamp, total, first, last] = parsed.data;
   const range = first !== undefined && last !== undefined ? { first, last } : undefined;
-  return { direction, boundary, syncTimestamp: new Date(syncTimestamp).toISOString(), total, ...(range && { range }) };
+  return {
+    direction,
+    boundary,
+    syncTimestamp: new Date(syncTimestamp).toISOString(),
+    total,
+    ...(range && { range }),
+  };
 }
 
 function json(text: string): unknown {
@@ -65,5 +77,8 @@ function json(text: string): unknown {
 }
 
 function check(payload: string, { userId, list, since }: CursorScope): string {
-  return hash('sha256', JSON.stringify([payload, userId, list, since ?? '']), 'base64url').slice(0, 22);
+  return hash('sha256', JSON.stringify([payload, userId, list, since ?? '']), 'base64url').slice(
+    0,
+    22,
+  );
 }

@@ -31,7 +31,9 @@ describe('listETag', () => {
   it('is made of the version of the representation, too: a release that raises it changes this tag', () => {
     const version = 1;
     const parts = JSON.stringify([version, identity.userId, identity.url, identity.effective]);
-    expect(tag).toBe(`W/"${Date.parse(clock).toString(36)}-${hash('sha256', parts, 'base64url').slice(0, 22)}"`);
+    expect(tag).toBe(
+      `W/"${Date.parse(clock).toString(36)}-${hash('sha256', parts, 'base64url').slice(0, 22)}"`,
+    );
   });
 });
 
@@ -45,7 +47,8 @@ describe('knownClock', () => {
 
   it('reads the latest clock of several copies, whatever their order', () => {
     const older = listETag('2026-02-02T12:00:00.122Z', identity);
-    for (const sent of [`${older}, ${tag}`, `${tag}, ${older}`]) expect(knownClock(sent, identity)).toBe(clock);
+    for (const sent of [`${older}, ${tag}`, `${tag}, ${older}`])
+      expect(knownClock(sent, identity)).toBe(clock);
   });
 
   it('reads the clock of a user who never wrote', () => {
@@ -53,9 +56,12 @@ describe('knownClock', () => {
     expect(knownClock(listETag(epoch, identity), identity)).toBe(epoch);
   });
 
-  it.each([undefined, '', '*', 'W/"x-y"', tag.slice(0, -2), tag.replaceAll('"', '')])('reads none from %s', (sent) => {
-    expect(knownClock(sent, identity)).toBeUndefined();
-  });
+  it.each([undefined, '', '*', 'W/"x-y"', tag.slice(0, -2), tag.replaceAll('"', '')])(
+    'reads none from %s',
+    (sent) => {
+      expect(knownClock(sent, identity)).toBeUndefined();
+    },
+  );
 
   it('reads none from the copy of another list', () => {
     expect(

@@ -24,7 +24,10 @@ export function listETag(clock: string, identity: ListIdentity): string {
  * Returns the user's clock from a matching ETag in `If-None-Match` (RFC 9110, 13.1.2); `undefined`
  * for none. Of several it is the latest, because earlier ones cannot be current.
  */
-export function knownClock(ifNoneMatch: string | undefined, identity: ListIdentity): string | undefined {
+export function knownClock(
+  ifNoneMatch: string | undefined,
+  identity: ListIdentity,
+): string | undefined {
   if (ifNoneMatch === undefined) return undefined;
   const expected = fingerprint(identity);
   const clocks = [...ifNoneMatch.matchAll(/"([\da-z]{1,9})-([\w-]+)"/g)]
@@ -34,5 +37,9 @@ export function knownClock(ifNoneMatch: string | undefined, identity: ListIdenti
 }
 
 function fingerprint({ userId, url, effective }: ListIdentity): string {
-  return hash('sha256', JSON.stringify([representation, userId, url, effective]), 'base64url').slice(0, 22);
+  return hash(
+    'sha256',
+    JSON.stringify([representation, userId, url, effective]),
+    'base64url',
+  ).slice(0, 22);
 }

@@ -3,7 +3,11 @@ import { describe, expect, it } from 'vitest';
 import { type Cursor, encodeCursor } from './cursor.js';
 import { readListQuery } from './list.query.js';
 
-const scope = { userId: 'aaaaaaaa-aaaa-4aaa-aaaa-aaaaaaaaaaaa', list: 'episodes', maxPerPage: 1_000 };
+const scope = {
+  userId: 'aaaaaaaa-aaaa-4aaa-aaaa-aaaaaaaaaaaa',
+  list: 'episodes',
+  maxPerPage: 1_000,
+};
 const read = (query: string) => readListQuery(new URLSearchParams(query), scope);
 const none = { since: undefined, page: 1, perPage: 50, cursor: undefined, ignored: [] };
 
@@ -31,13 +35,22 @@ describe('readListQuery', () => {
     ['2026-01-01T02:00:00%2B02:00', '2026-01-01T00:00:00.000Z'],
     ['2026-01-01T02:00:00+02:00', '2026-01-01T00:00:00.000Z'],
     ['2025-12-31t23:00:00-01:00', '2026-01-01T00:00:00.000Z'],
-  ])('cuts since to milliseconds, with any offset and a + that arrived as a space: %s', (since, used) => {
-    expect(read(`since=${since}`)).toEqual({ ...none, since: used });
-  });
+  ])(
+    'cuts since to milliseconds, with any offset and a + that arrived as a space: %s',
+    (since, used) => {
+      expect(read(`since=${since}`)).toEqual({ ...none, since: used });
+    },
+  );
 
-  it.each(['yesterday', '', '2026-01-01', '2026-01-01T00:00:00', '1767225600', '2026-02-30T00:00:00Z'])(
-    'counts an unusable since as not sent and names it: "%s"',
-    (since) => expect(read(`since=${since}`)).toEqual({ ...none, ignored: ['since'] }),
+  it.each([
+    'yesterday',
+    '',
+    '2026-01-01',
+    '2026-01-01T00:00:00',
+    '1767225600',
+    '2026-02-30T00:00:00Z',
+  ])('counts an unusable since as not sent and names it: "%s"', (since) =>
+    expect(read(`since=${since}`)).toEqual({ ...none, ignored: ['since'] }),
   );
 
   it.each(['0', '-1', '1.5', '', 'x', '1e3', '%201', '+1'])(
@@ -48,9 +61,12 @@ describe('readListQuery', () => {
     },
   );
 
-  it.each(['9007199254740992', '9'.repeat(400)])('counts a page that no number can hold as not sent: %s', (value) => {
-    expect(read(`page=${value}`)).toEqual({ ...none, ignored: ['page'] });
-  });
+  it.each(['9007199254740992', '9'.repeat(400)])(
+    'counts a page that no number can hold as not sent: %s',
+    (value) => {
+      expect(read(`page=${value}`)).toEqual({ ...none, ignored: ['page'] });
+    },
+  );
 
   it.each(['1001', '9007199254740991', '99999999999999999999'])(
     'clamps per_page above the limit and names it: %s',
@@ -64,19 +80,39 @@ describe('readListQuery', () => {
   });
 
   it('never gives more rows than the limit, also by default', () => {
-    expect(readListQuery(new URLSearchParams(''), { ...scope, maxPerPage: 20 })).toEqual({ ...none, perPage: 20 });
+    expect(readListQuery(new URLSearchParams(''), { ...scope, maxPerPage: 20 })).toEqual({
+      ...none,
+      perPage: 20,
+    });
   });
 
   it('uses a cursor of this list with this since, and names any other', () => {
-    const cursor: Cursor = { direction: 'after', boundary: 42, syncTimestamp: '2026-02-02T12:00:00.123Z', total: 9 };
+    const cursor: Cursor = {
+      direction: 'after',
+      boundary: 42,
+      syncTimestamp: '2026-02-02T12:00:00.123Z',
+      total: 9,
+    };
     const text = encodeCursor(cursor, { ...scope, since: '2026-01-01T00:00:00.000Z' });
-    expect(read(`since=2026-01-01T00:00:00Z&page=2&cursor=${text}`)).toMatchObject({ cursor, page: 2, ignored: [] });
+    expect(read(`since=2026-01-01T00:00:00Z&page=2&cursor=${text}`)).toMatchObject({
+      cursor,
+      page: 2,
+      ignored: [],
+    });
     expect(read(`page=2&cursor=${text}`)).toEqual({ ...none, page: 2, ignored: ['cursor'] });
-    expect(read('since=x&page=0&per_page=-&cursor=y').ignored).toEqual(['since', 'page', 'per_page', 'cursor']);
+    expect(read('since=x&page=0&per_page=-&cursor=y').ignored).toEqual([
+      'since',
+      'page',
+      'per_page',
+      'cursor',
+    ]);
   });
 
   it('makes no error of any query', () => {
-    const parameter = fc.tuple(fc.constantFrom('since', 'page', 'per_page', 'cursor', 'x'), fc.string());
+    const parameter = fc.tuple(
+      fc.constantFrom('since', 'page', 'per_page', 'cursor', 'x'),
+      fc.string(),
+    );
     fc.assert(
       fc.property(fc.array(parameter), (parameters) => {
         const { page, perPage } = readListQuery(new URLSearchParams(parameters), scope);

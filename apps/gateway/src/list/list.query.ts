@@ -21,7 +21,10 @@ export function readListQuery(
   scope: { userId: string; list: string; maxPerPage: number },
 ): ListQuery {
   const ignored: string[] = [];
-  const read = <Value>(name: string, parse: (text: string) => Value | undefined): Value | undefined => {
+  const read = <Value>(
+    name: string,
+    parse: (text: string) => Value | undefined,
+  ): Value | undefined => {
     const values = parameters.getAll(name);
     if (values.length === 0) return undefined;
     const value = values.length === 1 ? parse(values[0] as string) : undefined;
@@ -35,7 +38,9 @@ export function readListQuery(
   const page = read('page', positiveInteger) ?? 1;
   const asked = read('per_page', clampedInteger) ?? Math.min(defaultPerPage, scope.maxPerPage);
   if (asked > scope.maxPerPage) ignored.push('per_page');
-  const cursor = read('cursor', (text) => decodeCursor(text, { userId: scope.userId, list: scope.list, since }));
+  const cursor = read('cursor', (text) =>
+    decodeCursor(text, { userId: scope.userId, list: scope.list, since }),
+  );
   return { since, page, perPage: Math.min(asked, scope.maxPerPage), cursor, ignored };
 }
 

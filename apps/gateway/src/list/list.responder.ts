@@ -32,9 +32,17 @@ export class ListResponder {
     const array = arrays[contract.pattern as keyof typeof arrays];
     const url = this.urlOf(request);
     const sent = new QueryString(url.search, listParameters);
-    const query = readListQuery(sent, { userId, list: array, maxPerPage: this.config.MAX_PER_PAGE });
+    const query = readListQuery(sent, {
+      userId,
+      list: array,
+      maxPerPage: this.config.MAX_PER_PAGE,
+    });
     const { since, page, perPage, cursor, ignored } = query;
-    const identity: ListIdentity = { userId, url: url.href, effective: [since, page, perPage, cursor] };
+    const identity: ListIdentity = {
+      userId,
+      url: url.href,
+      effective: [since, page, perPage, cursor],
+    };
     const payload: ListRequest = {
       userId,
       ...requested(query),
@@ -51,10 +59,21 @@ export class ListResponder {
       vary: [reply.getHeader('vary') ?? [], 'Authorization, Accept-Encoding'].flat().join(', '),
       ...(ignored.length > 0 && { 'ignored-parameters': ignored.join(', ') }),
     });
-    if (found.unchanged || request.headers['if-none-match']?.trim() === '*') return void reply.code(304);
+    if (found.unchanged || request.headers['if-none-match']?.trim() === '*')
+      return void reply.code(304);
     const { total, items, firstId, lastId, more } = found;
     const range = cursor ? cursor.range : found.span;
-    const links = neighbours({ page, perPage, cursor, total, range, syncTimestamp, firstId, lastId, more });
+    const links = neighbours({
+      page,
+      perPage,
+      cursor,
+      total,
+      range,
+      syncTimestamp,
+      firstId,
+      lastId,
+      more,
+    });
     const link = (to: Neighbour) => {
       const start = encodeCursor(to.cursor, { userId, list: array, since });
       return `${url.origin}${url.pathname}${sent.with({ page: String(to.page), cursor: start })}`;

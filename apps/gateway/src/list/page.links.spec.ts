@@ -12,7 +12,11 @@ const syncTimestamp = '2026-02-02T12:00:00.000Z';
  */
 function readPage(all: readonly number[], page: number, cursor?: Cursor, since = false) {
   const backward = cursor?.direction === 'before';
-  const range = cursor ? cursor.range : since && all.length > 0 ? { first: all[0]!, last: all.at(-1)! } : undefined;
+  const range = cursor
+    ? cursor.range
+    : since && all.length > 0
+      ? { first: all[0]!, last: all.at(-1)! }
+      : undefined;
   const ids = all.filter((id) => !range || (id >= range.first && id <= range.last));
   const ahead = !cursor
     ? ids.slice((page - 1) * perPage)
@@ -33,7 +37,11 @@ type Page = ReturnType<typeof readPage>;
 /** Follows one kind of link to its end; `ids` can change between the pages. */
 function walk(first: Page, link: 'next' | 'previous', ids: () => readonly number[]): Page[] {
   const pages = [first];
-  for (let neighbour: Neighbour | undefined = first[link]; neighbour; neighbour = pages.at(-1)?.[link]) {
+  for (
+    let neighbour: Neighbour | undefined = first[link];
+    neighbour;
+    neighbour = pages.at(-1)?.[link]
+  ) {
     pages.push(readPage(ids(), neighbour.page, neighbour.cursor));
     if (pages.length > 100) throw new Error('the walk has no end');
   }
@@ -96,7 +104,9 @@ describe('a walk by links', () => {
       fc.property(someIds, (ids) => {
         const forward = walk(readPage(ids, 1), 'next', () => ids);
         expect(forward[0]).not.toHaveProperty('previous');
-        expect(walk(forward.at(-1) as Page, 'previous', () => ids).at(-1)).not.toHaveProperty('previous');
+        expect(walk(forward.at(-1) as Page, 'previous', () => ids).at(-1)).not.toHaveProperty(
+          'previous',
+        );
       }),
     );
   });
@@ -116,22 +126,28 @@ describe('a walk by links', () => {
   it('loses no row that was there all the time, whatever comes and goes meanwhile', () => {
     const change = fc.record({ add: fc.integer({ min: 1, max: 2_000 }), remove: fc.nat(19) });
     fc.assert(
-      fc.property(someIds, fc.array(change, { maxLength: 30 }), fc.boolean(), (ids, changes, since) => {
-        let there = ids;
-        const left = [...changes];
-        const kept = new Set(ids);
-        const step = () => {
-          const { add, remove } = left.shift() ?? {};
-          const removed = there[remove ?? -1];
-          if (removed !== undefined) kept.delete(removed);
-          there = there.filter((id) => id !== removed);
-          if (add !== undefined && !there.includes(add)) there = [...there, add].sort((a, b) => a - b);
-          return there;
-        };
-        const seen = rowsOf(walk(readPage(ids, 1, undefined, since), 'next', step));
-        expect([...kept].filter((id) => !seen.includes(id))).toEqual([]);
-        expect(new Set(seen).size).toBe(seen.length);
-      }),
+      fc.property(
+        someIds,
+        fc.array(change, { maxLength: 30 }),
+        fc.boolean(),
+        (ids, changes, since) => {
+          let there = ids;
+          const left = [...changes];
+          const kept = new Set(ids);
+          const step = () => {
+            const { add, remove } = left.shift() ?? {};
+            const removed = there[remove ?? -1];
+            if (removed !== undefined) kept.delete(removed);
+            there = there.filter((id) => id !== removed);
+            if (add !== undefined && !there.includes(add))
+              there = [...there, add].sort((a, b) => a - b);
+            return there;
+          };
+          const seen = rowsOf(walk(readPage(ids, 1, undefined, since), 'next', step));
+          expect([...kept].filter((id) => !seen.includes(id))).toEqual([]);
+          expect(new Set(seen).size).toBe(seen.length);
+        },
+      ),
     );
   });
 
@@ -139,7 +155,10 @@ describe('a walk by links', () => {
     const { next } = readPage([2, 4, 6, 8], 1, undefined, true);
     const later = [1, 2, 4, 6, 7, 8, 9];
     const second = readPage(later, 2, next?.cursor);
-    expect(second).toMatchObject({ rows: [7, 8], previous: { cursor: { range: { first: 2, last: 8 } } } });
+    expect(second).toMatchObject({
+      rows: [7, 8],
+      previous: { cursor: { range: { first: 2, last: 8 } } },
+    });
     expect(second).not.toHaveProperty('next');
     expect(readPage(later, 1, second.previous?.cursor).rows).toEqual([2, 4, 6]);
   });

@@ -33,11 +33,18 @@ const end = Number.MAX_SAFE_INTEGER;
 export function neighbours(facts: PageFacts): { next?: Neighbour; previous?: Neighbour } {
   const { page, cursor, total, range, syncTimestamp, more } = facts;
   const walk = { syncTimestamp, total, ...(range && { range }) };
-  const firstId = facts.firstId ?? (cursor ? cursor.boundary + (cursor.direction === 'after' ? 1 : 0) : end);
+  const firstId =
+    facts.firstId ?? (cursor ? cursor.boundary + (cursor.direction === 'after' ? 1 : 0) : end);
   const lastId = facts.lastId ?? (cursor ? Math.max(cursor.boundary - 1, 0) : 0);
-  const after = { page: page + 1, cursor: { direction: 'after' as const, boundary: lastId, ...walk } };
+  const after = {
+    page: page + 1,
+    cursor: { direction: 'after' as const, boundary: lastId, ...walk },
+  };
   const before = {
-    page: facts.firstId === undefined && !cursor ? Math.ceil(total / facts.perPage) : Math.max(page - 1, 1),
+    page:
+      facts.firstId === undefined && !cursor
+        ? Math.ceil(total / facts.perPage)
+        : Math.max(page - 1, 1),
     cursor: { direction: 'before' as const, boundary: firstId, ...walk },
   };
   if (cursor?.direction === 'before') return { next: after, ...(more && { previous: before }) };

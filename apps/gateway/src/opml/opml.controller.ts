@@ -26,7 +26,10 @@ export class OpmlController {
   @HttpCode(200)
   @Repeatable()
   @ApiConsumes(...xmlTypes)
-  @ApiBody({ description: 'An OPML document: of 5,000 feeds and 2 MiB at most.', schema: { type: 'string' } })
+  @ApiBody({
+    description: 'An OPML document: of 5,000 feeds and 2 MiB at most.',
+    schema: { type: 'string' },
+  })
   @Operation('Adds subscriptions from OPML', { status: 200, schema: importedSchema }, [405])
   import(@Req() request: FastifyRequest, @Body() body: unknown) {
     if (!Buffer.isBuffer(body)) throw new Failure('invalid');

@@ -9,7 +9,10 @@ let service: AppProcess;
 let gateway: AppProcess;
 beforeAll(async () => {
   stack = await AppStack.open();
-  [service, gateway] = (await stack.start(['subscription', 'gateway'], { OPS_PORT: '0' })) as [AppProcess, AppProcess];
+  [service, gateway] = (await stack.start(['subscription', 'gateway'], { OPS_PORT: '0' })) as [
+    AppProcess,
+    AppProcess,
+  ];
 });
 afterAll(() => stack?.close());
 
@@ -17,12 +20,17 @@ afterAll(() => stack?.close());
 function unread({ facts }: AppProcess, { token }: Device): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const headers = { authorization: `Bearer ${token}` };
-    get(`http://127.0.0.1:${String(facts['port'])}/subscriptions.opml`, { headers }, resolve).once('error', reject);
+    get(`http://127.0.0.1:${String(facts['port'])}/subscriptions.opml`, { headers }, resolve).once(
+      'error',
+      reject,
+    );
   });
 }
 
 async function heldBytes(): Promise<number> {
-  const metrics = await (await fetch(`http://127.0.0.1:${String(gateway.facts['opsPort'])}/metrics`)).text();
+  const metrics = await (
+    await fetch(`http://127.0.0.1:${String(gateway.facts['opsPort'])}/metrics`)
+  ).text();
   return Number(/^podcast_sync_held_bytes (\S+)/m.exec(metrics)?.[1]);
 }
 
@@ -36,7 +44,9 @@ it('an export waits for its client with a page held, and is cut off before its e
   const long = Array.from({ length: 10_000 }, (_, n) => `${feed(n)}?${'x'.repeat(600)}`);
   for (let n = 0; n < long.length; n += 1_000) {
     const subscriptions = long.slice(n, n + 1_000).map((url) => ({ feed_url: url }));
-    expect((await device.send('POST', '/subscriptions', { body: { subscriptions } })).status).toBe(200);
+    expect((await device.send('POST', '/subscriptions', { body: { subscriptions } })).status).toBe(
+      200,
+    );
   }
   const answer = await unread(gateway, device);
   expect(answer.statusCode).toBe(200);

@@ -19,17 +19,25 @@ describe('an export', () => {
   it('has its type and name; a short one has a length and is compressed, and HEAD has no body', async () => {
     const device = await stack.device(gateway);
     await send(device, writeOpml(feeds(20)));
-    const answer = await ask(device, 'GET', '/subscriptions.opml', { headers: { 'accept-encoding': 'gzip' } });
+    const answer = await ask(device, 'GET', '/subscriptions.opml', {
+      headers: { 'accept-encoding': 'gzip' },
+    });
     expect(Object.fromEntries(answer.headers)).toMatchObject({
       'content-type': 'text/x-opml; charset=utf-8',
       'content-disposition': 'attachment; filename="subscriptions.opml"',
       'content-encoding': 'gzip',
       'cache-control': 'no-store',
     });
-    const plain = await ask(device, 'GET', '/subscriptions.opml', { headers: { 'accept-encoding': 'identity' } });
+    const plain = await ask(device, 'GET', '/subscriptions.opml', {
+      headers: { 'accept-encoding': 'identity' },
+    });
     expect(plain.text).toBe(answer.text);
     const head = await ask(device, 'HEAD', '/subscriptions.opml');
-    expect([head.status, head.text, head.headers.get('content-type')]).toEqual([200, '', 'text/x-opml; charset=utf-8']);
+    expect([head.status, head.text, head.headers.get('content-type')]).toEqual([
+      200,
+      '',
+      'text/x-opml; charset=utf-8',
+    ]);
   });
 
   it('leaves out what is unsubscribed, and has what merged once', async () => {
@@ -46,10 +54,17 @@ describe('an export', () => {
     for (let n = 0; n < count; n += 5_000)
       expect((await send(device, writeOpml(feeds(count).slice(n, n + 5_000)))).status).toBe(200);
     const start = performance.now();
-    const answer = await ask(device, 'GET', '/subscriptions.opml', { headers: { 'accept-encoding': 'gzip' } });
-    console.log(`${count} feeds exported in ${Math.round(performance.now() - start)} ms, ${answer.text.length} bytes`);
+    const answer = await ask(device, 'GET', '/subscriptions.opml', {
+      headers: { 'accept-encoding': 'gzip' },
+    });
+    console.log(
+      `${count} feeds exported in ${Math.round(performance.now() - start)} ms, ${answer.text.length} bytes`,
+    );
     expect(await urlsOf(answer.text)).toEqual(feeds(count));
-    expect(['content-length', 'content-encoding'].map((name) => answer.headers.get(name))).toEqual([null, null]);
+    expect(['content-length', 'content-encoding'].map((name) => answer.headers.get(name))).toEqual([
+      null,
+      null,
+    ]);
     const head = await ask(device, 'HEAD', '/subscriptions.opml');
     expect([head.status, head.text]).toEqual([200, '']);
   }, 60_000);

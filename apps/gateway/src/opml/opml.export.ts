@@ -32,7 +32,8 @@ export class OpmlExport {
       if (isWhole) return void describe(reply).send(start);
     }
     request.hold?.(2 * start.length);
-    if (request.method !== 'HEAD') return void describe(reply).send(Readable.from(after(start, pieces), once));
+    if (request.method !== 'HEAD')
+      return void describe(reply).send(Readable.from(after(start, pieces), once));
     await pieces.return();
     describe(reply).send(Readable.from([]));
   }
@@ -43,7 +44,12 @@ export class OpmlExport {
     let piece = opmlStart;
     for (let page: ReplyOf<typeof listFeeds> | undefined; !page || page.next;) {
       const further = page?.next;
-      page = await this.services.call(listFeeds, request, { ...question, further }, { answerBytes: pageBytes });
+      page = await this.services.call(
+        listFeeds,
+        request,
+        { ...question, further },
+        { answerBytes: pageBytes },
+      );
       const held = page.add.reduce((sum, url) => sum + 2 * url.length, 0);
       request.hold?.(held);
       for (const url of page.add) {
@@ -62,7 +68,10 @@ export class OpmlExport {
 /** Buffers one chunk at a time. */
 const once = { highWaterMark: 1 };
 
-async function* after(start: string, rest: AsyncGenerator<string, void>): AsyncGenerator<string, void> {
+async function* after(
+  start: string,
+  rest: AsyncGenerator<string, void>,
+): AsyncGenerator<string, void> {
   yield start;
   yield* rest;
 }

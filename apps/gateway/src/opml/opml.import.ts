@@ -56,7 +56,14 @@ export class OpmlImport {
       // The name includes the size, because a gateway with another batch size makes other writes.
       const part = first === 0 ? undefined : `${first}+${entries.length}`;
       const options = { part, budgetMs: until - performance.now() };
-      answers.push(await this.services.call(subscribe, request, { userId, body: { subscriptions: entries } }, options));
+      answers.push(
+        await this.services.call(
+          subscribe,
+          request,
+          { userId, body: { subscriptions: entries } },
+          options,
+        ),
+      );
     }
     return joined(answers, skipped);
   }
@@ -66,7 +73,8 @@ export class OpmlImport {
 async function opmlOf(document: Buffer): Promise<Opml> {
   try {
     const opml = await readOpml(document, parsingSlot, { maxFeeds });
-    if (opml.feeds.length === 0 && opml.skipped > 0) throw new OpmlError('no outline has a feed URL');
+    if (opml.feeds.length === 0 && opml.skipped > 0)
+      throw new OpmlError('no outline has a feed URL');
     return opml;
   } catch (cause) {
     if (cause instanceof OpmlLimitError) throw new TooLarge(cause.message);
@@ -79,7 +87,10 @@ const mostEntries = 250;
 
 /** Returns the approximate maximum size of the answer for these URLs, in bytes. */
 function answerBytes(urls: readonly string[]): number {
-  return urls.reduce((sum, url) => sum + Buffer.byteLength(JSON.stringify(url)) + subscribedBytes, 0);
+  return urls.reduce(
+    (sum, url) => sum + Buffer.byteLength(JSON.stringify(url)) + subscribedBytes,
+    0,
+  );
 }
 
 /** Merges the verdicts of all writes into one answer, with the number of skipped entries. */

@@ -29,7 +29,9 @@ describe('what is imported', () => {
     expect(answer.status).toBe(200);
     const { success, failure } = answer.verdicts();
     expect(failure).toMatchObject([{ feed_url: 'nonsense', code: 'invalid_url' }]);
-    expect(success.map(({ feed_url: url }) => url)).toEqual(sent.filter((url) => url !== 'nonsense'));
+    expect(success.map(({ feed_url: url }) => url)).toEqual(
+      sent.filter((url) => url !== 'nonsense'),
+    );
     expect(new Set(success.map(({ subscription_changed: stamp }) => stamp)).size).toBe(20);
     const { text } = await ask(device, 'GET', '/v1/subscriptions.opml');
     expect(await urlsOf(text)).toEqual(feeds(4_998));
@@ -49,13 +51,15 @@ describe('what is imported', () => {
     expect((await send(device, text)).verdicts()).toEqual({ success: [], failure: [], skipped: 0 });
   });
 
-  it.each(['text/x-opml', 'application/opml+xml; charset=UTF-8', 'text/xml; charset=utf-16', 'application/xml'])(
-    'may be said to be %s',
-    async (type) => {
-      const device = await stack.device(gateway);
-      expect((await send(device, writeOpml([feed(1)]), { 'content-type': type })).status).toBe(200);
-    },
-  );
+  it.each([
+    'text/x-opml',
+    'application/opml+xml; charset=UTF-8',
+    'text/xml; charset=utf-16',
+    'application/xml',
+  ])('may be said to be %s', async (type) => {
+    const device = await stack.device(gateway);
+    expect((await send(device, writeOpml([feed(1)]), { 'content-type': type })).status).toBe(200);
+  });
 });
 
 const invalid = { status: 405, message: 'Input could not be validated' };
@@ -141,8 +145,9 @@ describe('a key', () => {
     const body = writeOpml(feeds(1_500));
     const first = await send(device, body, { 'idempotency-key': 'k1' });
     expect(first.status).toBe(200);
-    const [{ guid }] = (await device.send<{ subscriptions: [{ guid: string }] }>('GET', '/subscriptions')).body
-      .subscriptions;
+    const [{ guid }] = (
+      await device.send<{ subscriptions: [{ guid: string }] }>('GET', '/subscriptions')
+    ).body.subscriptions;
     await device.send('PATCH', `/subscriptions/${guid}`, { body: { is_subscribed: false } });
     const again = await send(device, body, { 'idempotency-key': 'k1' });
     expect([again.status, again.text]).toEqual([200, first.text]);
@@ -152,9 +157,13 @@ describe('a key', () => {
   it('with another document is 405, and so is that of another operation', async () => {
     const device = await stack.device(gateway);
     await send(device, writeOpml([]), { 'idempotency-key': 'k1' });
-    expect((await send(device, writeOpml([feed(1)]), { 'idempotency-key': 'k1' })).status).toBe(405);
+    expect((await send(device, writeOpml([feed(1)]), { 'idempotency-key': 'k1' })).status).toBe(
+      405,
+    );
     const entries = { subscriptions: [{ feed_url: feed(2) }] };
-    expect((await device.send('POST', '/subscriptions', { body: entries, key: 'k1' })).status).toBe(405);
+    expect((await device.send('POST', '/subscriptions', { body: entries, key: 'k1' })).status).toBe(
+      405,
+    );
     await expectNothingApplied(device);
   });
 });
@@ -162,7 +171,11 @@ describe('a key', () => {
 describe('an import of which a later write fails', () => {
   it('is 503 with what was before applied, and sent again with its key it is whole', async () => {
     const device = await stack.device(gateway);
-    const sent = [...feeds(1_500), 'https://feeds.example/unwilling.xml', ...feeds(2_500).slice(1_500)];
+    const sent = [
+      ...feeds(1_500),
+      'https://feeds.example/unwilling.xml',
+      ...feeds(2_500).slice(1_500),
+    ];
     const database = new pg.Client({ connectionString: stack.postgres.url });
     await database.connect();
     await database.query(

@@ -1,4 +1,16 @@
-import { Body, Controller, Delete, Get, HttpCode, Inject, Param, Patch, Post, Req, Res } from '@nestjs/common';
+import {
+  Body,
+  Controller,
+  Delete,
+  Get,
+  HttpCode,
+  Inject,
+  Param,
+  Patch,
+  Post,
+  Req,
+  Res,
+} from '@nestjs/common';
 import { ApiQuery, ApiTags } from '@nestjs/swagger';
 import {
   getSubscription,
@@ -51,14 +63,26 @@ export class SubscriptionController {
 
   @Get()
   @ListParameters()
-  @Operation('Lists subscriptions changed since a timestamp', { status: 200, schema: subscriptionPageSchema }, [])
-  list(@UserId() userId: string, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+  @Operation(
+    'Lists subscriptions changed since a timestamp',
+    { status: 200, schema: subscriptionPageSchema },
+    [],
+  )
+  list(
+    @UserId() userId: string,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
     return this.lists.answer(listSubscriptions, userId, request, reply);
   }
 
   @Get(':guid')
   @Operation('Reads one subscription', { status: 200, schema: subscriptionSchema }, [404, 405, 410])
-  get(@UserId() userId: string, @Req() request: FastifyRequest, @Param('guid', { schema: guidSchema }) guid: string) {
+  get(
+    @UserId() userId: string,
+    @Req() request: FastifyRequest,
+    @Param('guid', { schema: guidSchema }) guid: string,
+  ) {
     return this.services.call(getSubscription, request, { userId, guid });
   }
 
@@ -91,7 +115,11 @@ export class SubscriptionController {
     description: 'When, by the clock of the client, the listener deleted it.',
     schema: { type: 'string', format: 'date-time' },
   })
-  @Operation('Requests deletion of one subscription', { status: 202, schema: deletionAcceptedSchema }, [404, 405])
+  @Operation(
+    'Requests deletion of one subscription',
+    { status: 202, schema: deletionAcceptedSchema },
+    [404, 405],
+  )
   async delete(
     @UserId() userId: string,
     @Req() request: FastifyRequest,
@@ -99,6 +127,9 @@ export class SubscriptionController {
   ) {
     const deletion = { userId, guid, timestamp: deletionTime(request.url) };
     const { deletionId } = await this.services.call(requestDeletion, request, deletion);
-    return { deletion_id: deletionId, message: 'Deletion request was received and will be processed' };
+    return {
+      deletion_id: deletionId,
+      message: 'Deletion request was received and will be processed',
+    };
   }
 }

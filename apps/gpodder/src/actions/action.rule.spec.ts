@@ -4,14 +4,21 @@ import { uploadActions } from '#contracts';
 import { type ActionEntry, readAction } from './action.rule.js';
 
 const at = '2024-03-01T12:00:05.000000Z';
-const named = { podcast: 'https://a.example/f', episode: 'https://a.example/1.mp3', timestamp: '2024-03-01T12:00:05' };
+const named = {
+  podcast: 'https://a.example/f',
+  episode: 'https://a.example/1.mp3',
+  timestamp: '2024-03-01T12:00:05',
+};
 const meant = (action: object) => {
   const { statuses, duration } = readAction({ ...named, ...action }).entry as ActionEntry;
   const values = Object.entries(statuses).map(([name, status]) => [name, status?.value]);
   return { ...Object.fromEntries(values), ...(duration === undefined ? {} : { duration }) };
 };
 
-const [played, position] = [{ playedStatus: true, newStatus: false, playbackPosition: 0 }, { newStatus: false }];
+const [played, position] = [
+  { playedStatus: true, newStatus: false, playbackPosition: 0 },
+  { newStatus: false },
+];
 
 describe('an action says', () => {
   it.each([
@@ -20,8 +27,16 @@ describe('an action says', () => {
       { action: 'play', started: 0, position: 60, total: 600 },
       { ...position, playbackPosition: 60, duration: 600 },
     ],
-    ['AntennaPod: played', { action: 'play', started: 600, position: 600, total: 600 }, { ...played, duration: 600 }],
-    ['AntennaPod: nothing known', { action: 'play', started: -1, position: -1, total: -1 }, position],
+    [
+      'AntennaPod: played',
+      { action: 'play', started: 600, position: 600, total: 600 },
+      { ...played, duration: 600 },
+    ],
+    [
+      'AntennaPod: nothing known',
+      { action: 'play', started: -1, position: -1, total: -1 },
+      position,
+    ],
     ['AntennaPod: marked as unplayed', { action: 'new' }, { newStatus: true, playedStatus: false }],
     ['AntennaPod: downloaded', { action: 'download' }, { downloadStatus: true }],
     ['AntennaPod: deleted', { action: 'delete' }, { downloadStatus: false }],
@@ -30,16 +45,32 @@ describe('an action says', () => {
       { action: 'play', started: 0, position: 60, total: 1 },
       { ...position, playbackPosition: 60 },
     ],
-    ['Kasts: played, of unknown length', { action: 'play', started: 1, position: 1, total: 1 }, played],
-    ['Kasts: beyond the end', { action: 'play', started: 0, position: 601, total: 600 }, { ...played, duration: 600 }],
+    [
+      'Kasts: played, of unknown length',
+      { action: 'play', started: 1, position: 1, total: 1 },
+      played,
+    ],
+    [
+      'Kasts: beyond the end',
+      { action: 'play', started: 0, position: 601, total: 600 },
+      { ...played, duration: 600 },
+    ],
     [
       'nobody: far beyond the end',
       { action: 'play', position: 1_200, total: 600 },
       { ...position, playbackPosition: 1_200 },
     ],
-    ['nobody: beyond two seconds', { action: 'play', position: 60, total: 2 }, { ...position, playbackPosition: 60 }],
+    [
+      'nobody: beyond two seconds',
+      { action: 'play', position: 60, total: 2 },
+      { ...position, playbackPosition: 60 },
+    ],
     ['gPodder: begun', { action: 'play' }, position],
-    ['gPodder: without a length', { action: 'play', position: 60 }, { ...position, playbackPosition: 60 }],
+    [
+      'gPodder: without a length',
+      { action: 'play', position: 60 },
+      { ...position, playbackPosition: 60 },
+    ],
     [
       'Cardo: in upper case',
       { action: 'PLAY', started: 0, position: 60, total: 600 },
@@ -55,7 +86,11 @@ describe('an action says', () => {
       { action: 'play', position: 0, total: 600 },
       { ...position, playbackPosition: 0, duration: 600 },
     ],
-    ['nobody: a length of 0', { action: 'play', position: 0, total: 0 }, { ...position, playbackPosition: 0 }],
+    [
+      'nobody: a length of 0',
+      { action: 'play', position: 0, total: 0 },
+      { ...position, playbackPosition: 0 },
+    ],
     [
       'old gPodder: hours and minutes',
       { action: 'play', position: '00:01:00', total: '600' },
@@ -68,7 +103,9 @@ describe('an action says', () => {
       newStatus: { value: true, at },
       playedStatus: { value: false, at },
     });
-    expect(readAction({ ...named, action: 'new', timestamp: null }).entry?.statuses.newStatus).toEqual({ value: true });
+    expect(
+      readAction({ ...named, action: 'new', timestamp: null }).entry?.statuses.newStatus,
+    ).toEqual({ value: true });
   });
 });
 

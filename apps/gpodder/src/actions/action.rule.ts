@@ -44,8 +44,12 @@ export function isUsable(action: ReadAction): action is UsableAction {
 
 /** Parses one element of an upload (docs/reference/gpodder.md, "Actions in"). */
 export function readAction(sent: unknown): ReadAction {
-  if (typeof sent !== 'object' || sent === null || Array.isArray(sent)) return { skipped: 'no_object' };
-  const { podcast, episode, action, guid, device, timestamp, ...times } = sent as Record<string, unknown>;
+  if (typeof sent !== 'object' || sent === null || Array.isArray(sent))
+    return { skipped: 'no_object' };
+  const { podcast, episode, action, guid, device, timestamp, ...times } = sent as Record<
+    string,
+    unknown
+  >;
   if (typeof podcast !== 'string' || typeof episode !== 'string' || typeof action !== 'string')
     return { skipped: 'missing_key' };
   const statuses = statusesOf(action, times);
@@ -53,9 +57,16 @@ export function readAction(sent: unknown): ReadAction {
   const feedUrl = repairFeedUrl(podcast);
   const enclosureUrl = repairEnclosureUrl(episode);
   const episodeGuid = readGuid(guid);
-  const read = { podcast, episode, feedUrl, enclosureUrl, device: isDeviceId(device) ? device : undefined };
+  const read = {
+    podcast,
+    episode,
+    feedUrl,
+    enclosureUrl,
+    device: isDeviceId(device) ? device : undefined,
+  };
   if (feedUrl === undefined) return { ...read, skipped: 'unusable_podcast' };
-  if (enclosureUrl === undefined && episodeGuid === undefined) return { ...read, skipped: 'unusable_episode' };
+  if (enclosureUrl === undefined && episodeGuid === undefined)
+    return { ...read, skipped: 'unusable_episode' };
   const { duration, ...values } = statuses;
   const at = readTime(timestamp);
   return {
@@ -79,7 +90,10 @@ interface Meant {
   duration?: number;
 }
 
-function statusesOf(action: string, { position, total }: Record<string, unknown>): Meant | undefined {
+function statusesOf(
+  action: string,
+  { position, total }: Record<string, unknown>,
+): Meant | undefined {
   switch (action.length <= 16 ? action.trim().toLowerCase() : '') {
     case 'play':
       return playOf(readSeconds(position), readSeconds(total));
@@ -113,6 +127,9 @@ function isCredible(total: number | undefined, position: number): boolean {
 }
 
 function atTime(values: Omit<Meant, 'duration'>, at: string | undefined): Statuses {
-  const acted = Object.entries(values).map(([name, value]) => [name, at === undefined ? { value } : { value, at }]);
+  const acted = Object.entries(values).map(([name, value]) => [
+    name,
+    at === undefined ? { value } : { value, at },
+  ]);
   return Object.fromEntries(acted) as Statuses;
 }

@@ -25,9 +25,13 @@ describe('a time', () => {
     ['milliseconds', 1_709_294_405_000, noon],
     ['digits', '1709294405', noon],
     ['digits of milliseconds', '1709294405000', noon],
-  ])('as %s write it', (_, sent, read) => expect(parseTime(readTime(sent) as string)?.instant).toBe(read));
+  ])('as %s write it', (_, sent, read) =>
+    expect(parseTime(readTime(sent) as string)?.instant).toBe(read),
+  );
 
-  it.each([undefined, null, ''])('is none where %j is sent', (sent) => expect(readTime(sent)).toBeUndefined());
+  it.each([undefined, null, ''])('is none where %j is sent', (sent) =>
+    expect(readTime(sent)).toBeUndefined(),
+  );
 
   it.each([
     'yesterday',
@@ -60,7 +64,11 @@ describe('a time', () => {
   });
 
   it('is kept to the millisecond in each form', () => {
-    const dates = fc.date({ min: new Date(0), max: new Date('9999-12-30T00:00:00Z'), noInvalidDate: true });
+    const dates = fc.date({
+      min: new Date(0),
+      max: new Date('9999-12-30T00:00:00Z'),
+      noInvalidDate: true,
+    });
     fc.assert(
       fc.property(
         dates,
@@ -116,7 +124,9 @@ describe('a number of seconds', () => {
     fc.assert(
       fc.property(fc.anything(), (sent) => {
         const read = readSeconds(sent);
-        expect(read === undefined || (Number.isInteger(read) && Object.is(Math.abs(read), read))).toBe(true);
+        expect(
+          read === undefined || (Number.isInteger(read) && Object.is(Math.abs(read), read)),
+        ).toBe(true);
       }),
     );
   });

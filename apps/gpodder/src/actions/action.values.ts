@@ -3,7 +3,8 @@ import { parseTime, textLimits } from '#contracts';
 // Parsers of action values, whose forms vary by client (docs/reference/gpodder.md, "Actions in").
 
 /** A date and time in any form of a client; without `Z` or an offset it is UTC. */
-const dateTime = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d)(:\d\d)?([.,]\d{1,30})? ?([Zz]|[+-]\d\d(?::?\d\d)?)?$/;
+const dateTime =
+  /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d)(:\d\d)?([.,]\d{1,30})? ?([Zz]|[+-]\d\d(?::?\d\d)?)?$/;
 const digits = /^\d{1,17}(?:\.\d{1,30})?$/;
 /** Numbers from here are milliseconds; in seconds this would be the year 5138. */
 const firstMilliseconds = 1e11;
@@ -30,12 +31,15 @@ function timeIn(sent: unknown): string | undefined {
   const match = dateTime.exec(text);
   if (!match) return undefined;
   const [, date, minute, second = ':00', fraction = '', zone = 'Z'] = match;
-  return parseTime(`${date}T${minute}${second}${fraction.replace(',', '.')}${withColon(zone)}`)?.instant;
+  return parseTime(`${date}T${minute}${second}${fraction.replace(',', '.')}${withColon(zone)}`)
+    ?.instant;
 }
 
 function timeOf(sent: number): string | undefined {
   const milliseconds = Math.floor(sent >= firstMilliseconds ? sent : sent * 1_000);
-  return milliseconds >= 0 && milliseconds <= lastMilliseconds ? new Date(milliseconds).toISOString() : undefined;
+  return milliseconds >= 0 && milliseconds <= lastMilliseconds
+    ? new Date(milliseconds).toISOString()
+    : undefined;
 }
 
 /** Normalizes `+01` and `+0100` to `+01:00`. */
@@ -63,7 +67,9 @@ function secondsIn(sent: string): number | undefined {
   const text = sent.trim();
   if (decimal.test(text)) return Number(text);
   const [, hours = '0', minutes, seconds] = clockForm.exec(text) ?? [];
-  return minutes === undefined ? undefined : Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds);
+  return minutes === undefined
+    ? undefined
+    : Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds);
 }
 
 /** Returns an episode's guid in the feed; `undefined` for a missing or generated one. */
@@ -72,6 +78,7 @@ export function readGuid(sent: unknown): string | undefined {
   const guid = sent.trim();
   // Kasts generates one for episodes without a guid, and some clients send the string null.
   if (guid === '' || guid === 'null' || guid.startsWith('hash:')) return undefined;
-  const isUsable = Buffer.byteLength(guid) <= textLimits.episodeGuid && !/[\0\p{Surrogate}]/u.test(guid);
+  const isUsable =
+    Buffer.byteLength(guid) <= textLimits.episodeGuid && !/[\0\p{Surrogate}]/u.test(guid);
   return isUsable ? guid : undefined;
 }

@@ -31,8 +31,10 @@ const play = (number: number, more: object = {}) => ({
   ...more,
 });
 const shown = (number: number, more: object = {}) => play(number, { started: 60, ...more });
-const upload = (person: Person, actions: unknown, path = episodes) => person.ask(path, { body: actions });
-const download = async (person: Person, query = '', path = episodes) => listed(await person.ask(path + query));
+const upload = (person: Person, actions: unknown, path = episodes) =>
+  person.ask(path, { body: actions });
+const download = async (person: Person, query = '', path = episodes) =>
+  listed(await person.ask(path + query));
 
 describe('an upload', () => {
   it('is answered with a time stamp and URLs, and reaches the next download, by both versions', async () => {
@@ -53,13 +55,19 @@ describe('an upload', () => {
   it('of what the newest download told has its time stamp, where the session is the same', async () => {
     const ann = await (await world.person()).logIn();
     const { timestamp } = listed(await ann.askByCookie(episodes));
-    expect((await ann.askByCookie(episodes, { body: [play(1)] })).json()).toEqual({ timestamp, update_urls: [] });
+    expect((await ann.askByCookie(episodes, { body: [play(1)] })).json()).toEqual({
+      timestamp,
+      update_urls: [],
+    });
   });
 
   it('makes a podcast known without subscribing it, and a device', async () => {
     const ann = await world.person();
     await upload(ann, [play(1, { device: 'phone' }), play(2, { device: 'no device!' })]);
-    expect((await ann.ask('/api/2/subscriptions/{u}/phone.json')).json()).toMatchObject({ add: [], remove: [] });
+    expect((await ann.ask('/api/2/subscriptions/{u}/phone.json')).json()).toMatchObject({
+      add: [],
+      remove: [],
+    });
     const devices = (await ann.ask('/api/2/devices/{u}.json')).json<{ id: string }[]>();
     expect(devices.map(({ id }) => id)).toEqual(['phone']);
   });
@@ -84,7 +92,10 @@ describe('an upload', () => {
     const [stored, decoded] = ['https://a.example/caf%C3%A9', 'https://a.example/café'];
     await ann.ask('/api/2/subscriptions/{u}/phone.json', { body: { add: [stored], remove: [] } });
     const actions = Array.from({ length: 300 }, (_, number) => play(number, { podcast: decoded }));
-    expect((await upload(ann, actions)).json()).toEqual({ timestamp: 1, update_urls: [[decoded, stored]] });
+    expect((await upload(ann, actions)).json()).toEqual({
+      timestamp: 1,
+      update_urls: [[decoded, stored]],
+    });
     const podcasts = (await download(ann)).actions.map(({ podcast }) => podcast);
     expect(podcasts).toEqual(Array<string>(300).fill(stored));
   });
@@ -93,13 +104,20 @@ describe('an upload', () => {
     const ann = await world.person();
     const many = Array.from({ length: 600 }, (_, number) => [
       play(number, { podcast: `https://${number % 7}.example/feed` }),
-      play(number, { podcast: `https://${number % 7}.example/feed`, position: 70, timestamp: '2024-03-01T12:00:06' }),
+      play(number, {
+        podcast: `https://${number % 7}.example/feed`,
+        position: 70,
+        timestamp: '2024-03-01T12:00:06',
+      }),
     ]).flat();
     await upload(ann, many);
     const first = await download(ann);
     expect(first.actions.map(({ position }) => position)).toEqual(Array<number>(600).fill(70));
     await upload(ann, many);
-    expect(await download(ann, `?since=${first.timestamp}`)).toEqual({ actions: [], timestamp: first.timestamp });
+    expect(await download(ann, `?since=${first.timestamp}`)).toEqual({
+      actions: [],
+      timestamp: first.timestamp,
+    });
   });
 
   it.each(['', '{}', '"x"', '[', 'null', '[1,]'])('that is no array is 400: %j', async (body) => {
@@ -117,16 +135,29 @@ describe('an upload', () => {
     const ann = await world.person();
     const refused = () => world.counted('podcast_sync_skipped_entries_total{reason="refused"}');
     const before = await refused();
-    await upload(ann, [play(0, { guid: 'named', episode: '' }), ...Array.from({ length: 10 }, (_, n) => play(n + 1))]);
-    const statement = "UPDATE episode.episodes SET enclosure_url = $2 WHERE user_id = $1 AND episode_guid = ''";
+    await upload(ann, [
+      play(0, { guid: 'named', episode: '' }),
+      ...Array.from({ length: 10 }, (_, n) => play(n + 1)),
+    ]);
+    const statement =
+      "UPDATE episode.episodes SET enclosure_url = $2 WHERE user_id = $1 AND episode_guid = ''";
     await world.owner.query(statement, [ann.userId, medium(1)]);
     const later = { position: 70, timestamp: '2024-03-01T12:00:06' };
-    const answer = await upload(ann, [play(20), play(1, { guid: 'named', ...later }), play(21), play(1, later)]);
+    const answer = await upload(ann, [
+      play(20),
+      play(1, { guid: 'named', ...later }),
+      play(21),
+      play(1, later),
+    ]);
     expect(answer.status).toBe(200);
     expect((await refused()) - before).toBe(1);
     const { actions } = await download(ann);
-    expect(actions.filter(({ position }) => position === 70)).toEqual([shown(1, { ...later, started: 70 })]);
-    expect(actions.map(({ episode }) => episode)).toEqual(expect.arrayContaining([medium(20), medium(21)]));
+    expect(actions.filter(({ position }) => position === 70)).toEqual([
+      shown(1, { ...later, started: 70 }),
+    ]);
+    expect(actions.map(({ episode }) => episode)).toEqual(
+      expect.arrayContaining([medium(20), medium(21)]),
+    );
   });
 });
 
@@ -137,7 +168,9 @@ describe('a download', () => {
     const { timestamp } = await download(ann);
     await upload(ann, [play(1, { position: 90, timestamp: '2024-03-01T12:00:06' })]);
     const { actions, timestamp: next } = await download(ann, `?since=${timestamp}`);
-    expect(actions).toEqual([shown(1, { started: 90, position: 90, timestamp: '2024-03-01T12:00:06' })]);
+    expect(actions).toEqual([
+      shown(1, { started: 90, position: 90, timestamp: '2024-03-01T12:00:06' }),
+    ]);
     for (const since of [next, next + 1])
       expect(await download(ann, `?since=${since}`)).toEqual({ actions: [], timestamp: next });
   });
@@ -146,15 +179,28 @@ describe('a download', () => {
     const ann = await world.person();
     await upload(ann, [play(1), play(2, { podcast: 'https://b.example/feed' })]);
     for (const podcast of ['https://b.example/feed', 'feed://b.example/feed'])
-      expect((await download(ann, `?podcast=${encodeURIComponent(podcast)}`)).actions).toMatchObject([
-        { episode: medium(2) },
-      ]);
-    for (const podcast of ['https://c.example/feed', 'x', '', '%00', 'https://c.example/%00', '%ff', 'content:7'])
-      expect(await download(ann, `?podcast=${podcast}`)).toEqual({ actions: [], timestamp: expect.any(Number) });
+      expect(
+        (await download(ann, `?podcast=${encodeURIComponent(podcast)}`)).actions,
+      ).toMatchObject([{ episode: medium(2) }]);
+    for (const podcast of [
+      'https://c.example/feed',
+      'x',
+      '',
+      '%00',
+      'https://c.example/%00',
+      '%ff',
+      'content:7',
+    ])
+      expect(await download(ann, `?podcast=${podcast}`)).toEqual({
+        actions: [],
+        timestamp: expect.any(Number),
+      });
     // A URL that matches the podcast after decoding.
     await upload(ann, [play(3, { podcast: 'https://d.example/a%20b' })]);
     const decoded = encodeURIComponent('https://d.example/a%2520b');
-    expect((await download(ann, `?podcast=${decoded}`)).actions).toMatchObject([{ episode: medium(3) }]);
+    expect((await download(ann, `?podcast=${decoded}`)).actions).toMatchObject([
+      { episode: medium(3) },
+    ]);
   });
 
   it('aggregated has one action of each episode, and with a device those of all', async () => {
@@ -188,7 +234,9 @@ describe('a download', () => {
     ] as const) {
       const answer = await ann.ask(episodes, { headers: { 'accept-encoding': coding }, replica });
       expect(answer.headers.get('content-encoding')).toBe(sent);
-      const numbers = listed(answer).actions.map(({ episode }) => Number.parseInt(String(episode).slice(18), 10));
+      const numbers = listed(answer).actions.map(({ episode }) =>
+        Number.parseInt(String(episode).slice(18), 10),
+      );
       expect(numbers.toSorted((one, other) => one - other)).toEqual(
         Array.from({ length: 2_500 }, (_, number) => number),
       );
@@ -197,16 +245,29 @@ describe('a download', () => {
 });
 
 describe('on the paths of Nextcloud', () => {
-  it.each(['/episode_action/create', '/episodes/create'])('%s takes actions, also below a folder', async (path) => {
-    const ann = await world.person();
-    expect((await upload(ann, [play(1, { action: 'PLAY' })], nextcloud + path)).json()).toEqual({
-      timestamp: 1,
-      update_urls: [],
-    });
-    await upload(ann, [play(2, { action: 'DOWNLOAD' }), play(3, { action: 'NEW' })], `/cloud/of/us${nextcloud}${path}`);
-    expect((await download(ann, '', `${nextcloud}/episode_action`)).actions).toEqual([shown(1, { action: 'PLAY' })]);
-    expect((await download(ann)).actions.map(({ action }) => action)).toEqual(['play', 'download', 'new']);
-  });
+  it.each(['/episode_action/create', '/episodes/create'])(
+    '%s takes actions, also below a folder',
+    async (path) => {
+      const ann = await world.person();
+      expect((await upload(ann, [play(1, { action: 'PLAY' })], nextcloud + path)).json()).toEqual({
+        timestamp: 1,
+        update_urls: [],
+      });
+      await upload(
+        ann,
+        [play(2, { action: 'DOWNLOAD' }), play(3, { action: 'NEW' })],
+        `/cloud/of/us${nextcloud}${path}`,
+      );
+      expect((await download(ann, '', `${nextcloud}/episode_action`)).actions).toEqual([
+        shown(1, { action: 'PLAY' }),
+      ]);
+      expect((await download(ann)).actions.map(({ action }) => action)).toEqual([
+        'play',
+        'download',
+        'new',
+      ]);
+    },
+  );
 });
 
 async function paused(
@@ -279,7 +340,10 @@ describe('an answer in pages', () => {
     };
     const long = 'x'.repeat(3_900);
     const large = Array.from({ length: 150 }, (_, number) => {
-      const episode = { episode: `https://a.example/${number}/${long}`, guid: `${number} ${long.slice(2_000)}` };
+      const episode = {
+        episode: `https://a.example/${number}/${long}`,
+        guid: `${number} ${long.slice(2_000)}`,
+      };
       return [play(number, episode), play(number, { ...episode, action: 'download' })];
     }).flat();
     const small = Array.from({ length: 100 }, (_, number) => play(number));

@@ -70,11 +70,16 @@ export class Downloads {
     request.hold?.(text.length);
     if (!first.next) return void reply.send(`{"actions":[${text}],"timestamp":${first.timestamp}}`);
     const end = request.end ?? new RequestEnd();
-    await this.services.run(this.streams, request, { budgetMs: listActions.deadlineMs }, async () => {
-      if (end.reached) return;
-      this.stream(request, reply, this.texts(request, question, first, showing));
-      await new Promise<void>((resolve) => void end.onReached(resolve));
-    });
+    await this.services.run(
+      this.streams,
+      request,
+      { budgetMs: listActions.deadlineMs },
+      async () => {
+        if (end.reached) return;
+        this.stream(request, reply, this.texts(request, question, first, showing));
+        await new Promise<void>((resolve) => void end.onReached(resolve));
+      },
+    );
   }
 
   /** Returns the podcast's current URL; an empty one, which matches none, if it is unknown. */
@@ -112,7 +117,11 @@ export class Downloads {
     yield `${begin === ',' ? '' : begin}],"timestamp":${first.timestamp}}`;
   }
 
-  private stream(request: FastifyRequest, reply: FastifyReply, texts: AsyncGenerator<string>): void {
+  private stream(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    texts: AsyncGenerator<string>,
+  ): void {
     const plain = Readable.from(texts, { highWaterMark: 1 });
     // With this header the HTTP adapter does not compress; its level is for small answers.
     const isAsked = acceptsGzip(request.headers['accept-encoding'] as string | undefined);

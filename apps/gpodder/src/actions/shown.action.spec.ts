@@ -19,17 +19,25 @@ const episode = (statuses: ActedStatuses, more: Partial<ActedEpisode> = {}): Act
   statuses,
   ...more,
 });
-const position = (value: number, minute: number) => ({ playbackPosition: { value, at: at(minute) } });
+const position = (value: number, minute: number) => ({
+  playbackPosition: { value, at: at(minute) },
+});
 const played = (value: boolean, minute: number) => ({ playedStatus: { value, at: at(minute) } });
 const isNew = (value: boolean, minute: number) => ({ newStatus: { value, at: at(minute) } });
-const download = (value: boolean, minute: number) => ({ downloadStatus: { value, at: at(minute) } });
+const download = (value: boolean, minute: number) => ({
+  downloadStatus: { value, at: at(minute) },
+});
 
 /** Returns the action, minute and numbers of each resulting action. */
 const shown = (statuses: ActedStatuses, duration?: number) =>
   actionsOf(episode(statuses, duration === undefined ? {} : { duration }), 'all').map(
     ({ action, timestamp, started, position: reached, total }) => {
       expect(reached).toBe(started);
-      return [action, Number(timestamp.slice(14, 16)), ...(reached === undefined ? [] : [reached, total])];
+      return [
+        action,
+        Number(timestamp.slice(14, 16)),
+        ...(reached === undefined ? [] : [reached, total]),
+      ];
     },
   );
 
@@ -59,20 +67,50 @@ describe('listening is shown', () => {
       600,
       [['play', 2, 60, 600]],
     ],
-    ['by its position', { ...position(60.9, 1), ...isNew(false, 1) }, 600.5, [['play', 1, 60, 600]]],
-    ['by its position, an hour before an unknown end', position(60, 1), undefined, [['play', 1, 60, 3_660]]],
-    ['by its position, an hour before an end that can not be right', position(60, 1), 60.9, [['play', 1, 60, 3_660]]],
+    [
+      'by its position',
+      { ...position(60.9, 1), ...isNew(false, 1) },
+      600.5,
+      [['play', 1, 60, 600]],
+    ],
+    [
+      'by its position, an hour before an unknown end',
+      position(60, 1),
+      undefined,
+      [['play', 1, 60, 3_660]],
+    ],
+    [
+      'by its position, an hour before an end that can not be right',
+      position(60, 1),
+      60.9,
+      [['play', 1, 60, 3_660]],
+    ],
     [
       'by its position, at the same time as new',
       { ...position(60, 1), ...isNew(true, 1) },
       600,
       [['play', 1, 60, 600]],
     ],
-    ['as new, where that is newer', { ...position(60, 1), ...isNew(true, 2), ...played(false, 2) }, 600, [['new', 2]]],
-    ['as new, with the newest time', { ...position(0, 3), ...isNew(true, 2), ...played(false, 1) }, 600, [['new', 3]]],
+    [
+      'as new, where that is newer',
+      { ...position(60, 1), ...isNew(true, 2), ...played(false, 2) },
+      600,
+      [['new', 2]],
+    ],
+    [
+      'as new, with the newest time',
+      { ...position(0, 3), ...isNew(true, 2), ...played(false, 1) },
+      600,
+      [['new', 3]],
+    ],
     ['as new, and never by the position 0', position(0.9, 1), 600, [['new', 1]]],
     ['as new, where it is not played any more', played(false, 1), undefined, [['new', 1]]],
-    ['not at all, where nobody listened', { ...isNew(false, 1), favoriteStatus: { value: true, at: at(1) } }, 600, []],
+    [
+      'not at all, where nobody listened',
+      { ...isNew(false, 1), favoriteStatus: { value: true, at: at(1) } },
+      600,
+      [],
+    ],
     ['within 32 bits', position(1e300, 1), undefined, [['play', 1, 2_147_480_047, 2_147_483_647]]],
   ])('%s', (_, statuses, duration, actions) => expect(shown(statuses, duration)).toEqual(actions));
 });
@@ -89,7 +127,8 @@ it('a download is shown beside it, the older first', () => {
 });
 
 it('aggregated is the listening where there is one, else the download', () => {
-  const actions = (statuses: ActedStatuses) => actionsOf(episode(statuses), 'aggregated').map(({ action }) => action);
+  const actions = (statuses: ActedStatuses) =>
+    actionsOf(episode(statuses), 'aggregated').map(({ action }) => action);
   expect(actions({ ...position(60, 1), ...download(true, 2) })).toEqual(['play']);
   expect(actions({ ...played(false, 1), ...download(true, 2) })).toEqual(['new']);
   expect(actions(download(true, 2))).toEqual(['download']);
@@ -113,7 +152,9 @@ it('an action has the URLs and the guid that the feed gave, and a time without z
       timestamp: shownAt(1),
     },
   ]);
-  expect(actionsOf(episode(download(true, 1), { episodeGuid: '' }), 'all')[0]).not.toHaveProperty('guid');
+  expect(actionsOf(episode(download(true, 1), { episodeGuid: '' }), 'all')[0]).not.toHaveProperty(
+    'guid',
+  );
 });
 
 it('an episode without an enclosure is left out', () => {
@@ -168,17 +209,22 @@ it('what is shown and sent back as it is shows the same again', () => {
 
 it('numbers are whole, above 0 and with a play alone, and a play never ends before where it is', () => {
   fc.assert(
-    fc.property(statuses, lengths, fc.constantFrom('all', 'aggregated', 'nextcloud'), (standing, duration, showing) => {
-      const actions = actionsOf(episode(standing, { duration }), showing);
-      expect(actions.length).toBeLessThanOrEqual(showing === 'all' ? 2 : 1);
-      for (const { action, started, position: reached, total } of actions) {
-        const numbers = [started, reached, total];
-        const isPlay = action.toLowerCase() === 'play';
-        const isRight = (number: unknown) =>
-          isPlay ? Number.isInteger(number) && Number(number) > 0 : number === undefined;
-        expect(numbers.every(isRight)).toBe(true);
-        expect(total ?? 0).toBeGreaterThanOrEqual(reached ?? 0);
-      }
-    }),
+    fc.property(
+      statuses,
+      lengths,
+      fc.constantFrom('all', 'aggregated', 'nextcloud'),
+      (standing, duration, showing) => {
+        const actions = actionsOf(episode(standing, { duration }), showing);
+        expect(actions.length).toBeLessThanOrEqual(showing === 'all' ? 2 : 1);
+        for (const { action, started, position: reached, total } of actions) {
+          const numbers = [started, reached, total];
+          const isPlay = action.toLowerCase() === 'play';
+          const isRight = (number: unknown) =>
+            isPlay ? Number.isInteger(number) && Number(number) > 0 : number === undefined;
+          expect(numbers.every(isRight)).toBe(true);
+          expect(total ?? 0).toBeGreaterThanOrEqual(reached ?? 0);
+        }
+      },
+    ),
   );
 });

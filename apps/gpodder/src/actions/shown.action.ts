@@ -34,11 +34,17 @@ export function actionsOf(episode: ActedEpisode, showing: Showing): ShownAction[
   if (showing === 'nextcloud')
     return shown(listening?.action === 'play' ? { ...listening, action: 'PLAY' } : undefined);
   if (showing === 'aggregated') return shown(listening ?? download);
-  const isDownloadFirst = listening !== undefined && download !== undefined && download.at < listening.at;
-  return isDownloadFirst ? [...shown(download), ...shown(listening)] : [...shown(listening), ...shown(download)];
+  const isDownloadFirst =
+    listening !== undefined && download !== undefined && download.at < listening.at;
+  return isDownloadFirst
+    ? [...shown(download), ...shown(listening)]
+    : [...shown(listening), ...shown(download)];
 }
 
-function actionOf({ feedUrl, enclosureUrl, episodeGuid }: ActedEpisode, { at, ...shown }: Shown): ShownAction {
+function actionOf(
+  { feedUrl, enclosureUrl, episodeGuid }: ActedEpisode,
+  { at, ...shown }: Shown,
+): ShownAction {
   const guid = episodeGuid === '' ? {} : { guid: episodeGuid };
   return { podcast: feedUrl, episode: enclosureUrl, ...guid, ...shown, timestamp: at.slice(0, 19) };
 }
@@ -51,8 +57,12 @@ interface Standing<Value> {
 
 const epoch = '1970-01-01T00:00:00.000000Z';
 
-function standing<Value>(status: { value: Value; at?: string | undefined } | undefined): Standing<Value> | undefined {
-  return status && { value: status.value, at: (status.at && parseTime(status.at)?.instant) ?? epoch };
+function standing<Value>(
+  status: { value: Value; at?: string | undefined } | undefined,
+): Standing<Value> | undefined {
+  return (
+    status && { value: status.value, at: (status.at && parseTime(status.at)?.instant) ?? epoch }
+  );
 }
 
 function listeningOf({ statuses, duration }: ActedEpisode): Shown | undefined {

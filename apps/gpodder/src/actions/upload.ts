@@ -42,18 +42,26 @@ export class Uploads {
     if (!Array.isArray(sent)) throw new Failure('invalid');
     limitEntries(sent.length, this.config.MAX_ENTRIES);
     const { userId, session } = callerOf(request);
-    const writer = new ActionWriter((contract, payload) => this.services.call(contract, request, payload), {
-      userId,
-      sessionId: session?.sessionId,
-    });
+    const writer = new ActionWriter(
+      (contract, payload) => this.services.call(contract, request, payload),
+      {
+        userId,
+        sessionId: session?.sessionId,
+      },
+    );
     for (let from = 0; from < sent.length; from += mostActions) {
       if (request.end?.reached) throw unavailable('the caller went away');
-      const actions = sent.slice(from, from + mostActions).flatMap((action) => writer.read(action) ?? []);
+      const actions = sent
+        .slice(from, from + mostActions)
+        .flatMap((action) => writer.read(action) ?? []);
       if (actions.length > 0) await writer.write(actions);
       // Lets other requests run, also without a call to wait for.
       else await nextTick();
     }
-    const [timestamp] = await Promise.all([writer.ask(), this.devices.use(request, writer.devices)]);
+    const [timestamp] = await Promise.all([
+      writer.ask(),
+      this.devices.use(request, writer.devices),
+    ]);
     this.report(request, writer);
     return { timestamp, update_urls: writer.updates.pairs };
   }

@@ -5,7 +5,11 @@ import { isAlike, repairEnclosureUrl, repairFeedUrl, UrlUpdates } from './url.re
 
 describe('the URL of a feed', () => {
   it.each([
-    ['stays as it was sent', 'HTTPS://User:pw@Example.com/Feed?a=%20b#c', 'HTTPS://User:pw@Example.com/Feed?a=%20b#c'],
+    [
+      'stays as it was sent',
+      'HTTPS://User:pw@Example.com/Feed?a=%20b#c',
+      'HTTPS://User:pw@Example.com/Feed?a=%20b#c',
+    ],
     ['loses white space around it', ' \thttps://a.example/f\r\n', 'https://a.example/f'],
     [
       'has %20 for white space in it',
@@ -15,7 +19,11 @@ describe('the URL of a feed', () => {
     ['gets http where a host has none', 'a.example/f', 'http://a.example/f'],
     ['gets http where a host has a port', 'a.example:8080/f', 'http://a.example:8080/f'],
     ['gets http where a host is beyond ASCII', 'müller.example/f', 'http://müller.example/f'],
-    ['gets http where a host is of another script', 'उदाहरण.परीक्षा:8080', 'http://उदाहरण.परीक्षा:8080'],
+    [
+      'gets http where a host is of another script',
+      'उदाहरण.परीक्षा:8080',
+      'http://उदाहरण.परीक्षा:8080',
+    ],
     ['gets http where there is a host alone', 'a.example', 'http://a.example'],
     ['gets http before a query', 'a.example?feed=rss', 'http://a.example?feed=rss'],
     ['of feed: is that of http', 'feed://a.example/f', 'http://a.example/f'],
@@ -59,7 +67,17 @@ describe('the URL of a feed', () => {
       fc.webUrl({ withQueryParameters: true, withFragments: true }),
       fc
         .tuple(
-          fc.constantFrom('', ' ', 'feed:', 'itpc://', 'pcast:', 'itms://', 'feed:feed:', 'https:/', '//'),
+          fc.constantFrom(
+            '',
+            ' ',
+            'feed:',
+            'itpc://',
+            'pcast:',
+            'itms://',
+            'feed:feed:',
+            'https:/',
+            '//',
+          ),
           fc.webUrl().map((url) => url.replace('https://', '')),
           fc.string({ unit: fc.constantFrom(' ', '%', '\t', 'é', '\0', '/'), maxLength: 4 }),
         )

@@ -77,6 +77,7 @@ function sentIn(authorization: string): Sent | undefined {
   const [, scheme = '', text = ''] = /^(basic|bearer) +([\w.~+/=-]+) *$/i.exec(authorization) ?? [];
   if (scheme.toLowerCase() === 'bearer') return { secret: text };
   // Names and app passwords are ASCII, in any encoding of the client.
-  const [, name, secret] = /^([^:]*):(.*)$/s.exec(Buffer.from(text, 'base64').toString('latin1')) ?? [];
+  const [, name, secret] =
+    /^([^:]*):(.*)$/s.exec(Buffer.from(text, 'base64').toString('latin1')) ?? [];
   return name === undefined || secret === undefined ? undefined : { name, secret };
 }

@@ -19,7 +19,10 @@ export class LoginController {
   @Post('logout.json')
   @HttpCode(200)
   @OnlyReads()
-  async logout(@By() { session }: Caller, @Res({ passthrough: true }) reply: FastifyReply): Promise<void> {
+  async logout(
+    @By() { session }: Caller,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<void> {
     if (session) await this.sessions.end(session);
     void reply.removeHeader('set-cookie').header('set-cookie', expiredCookie);
   }

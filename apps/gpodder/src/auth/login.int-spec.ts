@@ -16,22 +16,27 @@ const logout = '/api/2/auth/{u}/logout.json';
 const devices = '/api/2/devices/{u}.json';
 
 describe('a request without a usable credential', () => {
-  it.each(['/api/2/devices/ann.json', '/nothing', '/api/2/subscriptions/ann/phone.json', '/suggestions/9.json'])(
-    'is answered with 401, Basic and no cookie: %s',
-    async (path) => {
-      const answer = await world.ask(path);
-      expect([answer.status, answer.headers.get('www-authenticate'), cookieOf(answer)]).toEqual([
-        401,
-        'Basic realm="Podcast Sync"',
-        '',
-      ]);
-      expect(answer.json()).toEqual({ code: '401', message: 'User not authorized' });
-    },
-  );
+  it.each([
+    '/api/2/devices/ann.json',
+    '/nothing',
+    '/api/2/subscriptions/ann/phone.json',
+    '/suggestions/9.json',
+  ])('is answered with 401, Basic and no cookie: %s', async (path) => {
+    const answer = await world.ask(path);
+    expect([answer.status, answer.headers.get('www-authenticate'), cookieOf(answer)]).toEqual([
+      401,
+      'Basic realm="Podcast Sync"',
+      '',
+    ]);
+    expect(answer.json()).toEqual({ code: '401', message: 'User not authorized' });
+  });
 
   it.each([
     ['a password that is no app password', (p: Person) => `Basic ${btoa(`${p.name}:secret`)}`],
-    ['an app password of nobody', (p: Person) => `Basic ${btoa(`${p.name}:pst_AAAAAAAAAAAAAAAAAAAAAAAAAAAA`)}`],
+    [
+      'an app password of nobody',
+      (p: Person) => `Basic ${btoa(`${p.name}:pst_AAAAAAAAAAAAAAAAAAAAAAAAAAAA`)}`,
+    ],
     ['the name of somebody else', (p: Person) => `Basic ${btoa(`bob:${p.secret}`)}`],
     ['no colon', (p: Person) => `Basic ${btoa(p.secret)}`],
     ['another scheme', (p: Person) => `Digest ${p.secret}`],
@@ -82,7 +87,9 @@ describe('Basic', () => {
   it('as a bearer is the same', async () => {
     await person();
     const headers = { authorization: `Bearer ${ann.secret}` };
-    expect((await world.ask('/index.php/apps/gpoddersync/subscriptions', { headers })).status).toBe(200);
+    expect((await world.ask('/index.php/apps/gpoddersync/subscriptions', { headers })).status).toBe(
+      200,
+    );
   });
 
   it('that may only read is 403 for a write, and not 401; logging in is none', async () => {
@@ -97,7 +104,8 @@ describe('Basic', () => {
     await person();
     const wrong = { authorization: `Basic ${btoa(`${ann.name}:wrong`)}` };
     const statuses = [];
-    for (let count = 0; count < 61; count++) statuses.push((await ann.ask(devices, { headers: wrong })).status);
+    for (let count = 0; count < 61; count++)
+      statuses.push((await ann.ask(devices, { headers: wrong })).status);
     expect(statuses).toEqual([...Array<number>(60).fill(401), 429]);
     expect((await ann.ask(devices)).status).toBe(200);
     const other = { authorization: `Basic ${btoa(`bob:wrong`)}` };
@@ -120,17 +128,20 @@ describe('a page of another site', () => {
   it('may read with a header of its own, and never with what the browser remembers', async () => {
     await person();
     const { headers } = await ann.ask(devices, { headers: { origin: 'https://web.example' } });
-    expect([headers.get('access-control-allow-origin'), headers.get('access-control-allow-credentials')]).toEqual([
-      '*',
-      null,
-    ]);
+    expect([
+      headers.get('access-control-allow-origin'),
+      headers.get('access-control-allow-credentials'),
+    ]).toEqual(['*', null]);
   });
 });
 
 describe('login', () => {
   it('answers with 200, an empty body and a cookie for all paths', async () => {
     await person();
-    const answer = await ann.ask(login, { method: 'POST', headers: { 'content-type': 'plain/text' } });
+    const answer = await ann.ask(login, {
+      method: 'POST',
+      headers: { 'content-type': 'plain/text' },
+    });
     expect([answer.status, answer.text]).toEqual([200, '']);
     expect(answer.headers.get('set-cookie')).toMatch(
       /^sessionid=[\w-]{64}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=31536000$/,
@@ -150,8 +161,12 @@ describe('login', () => {
 
   it('with the cookie of somebody else is 400', async () => {
     await (await person()).logIn();
-    expect((await ann.askByCookie('/api/2/auth/bob/login.json', { method: 'POST' })).status).toBe(400);
-    expect((await ann.askByCookie('/api/2/auth/bob/logout.json', { method: 'POST' })).status).toBe(400);
+    expect((await ann.askByCookie('/api/2/auth/bob/login.json', { method: 'POST' })).status).toBe(
+      400,
+    );
+    expect((await ann.askByCookie('/api/2/auth/bob/logout.json', { method: 'POST' })).status).toBe(
+      400,
+    );
   });
 });
 
@@ -177,23 +192,32 @@ describe('a session', () => {
 
   it('ends with logout, at every replica and for good', async () => {
     await (await person()).logIn();
-    for (const replica of [0, 1]) expect((await ann.askByCookie(devices, { replica })).status).toBe(200);
-    const answer = await ann.askByCookie(logout, { method: 'POST', headers: { 'content-type': 'application/json' } });
+    for (const replica of [0, 1])
+      expect((await ann.askByCookie(devices, { replica })).status).toBe(200);
+    const answer = await ann.askByCookie(logout, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+    });
     expect([answer.status, answer.text]).toEqual([200, '']);
     expect(answer.headers.get('set-cookie')).toMatch(/^sessionid=; .*Max-Age=0/);
     expect((await ann.askByCookie(devices)).status).toBe(401);
-    await eventually(async () => expect((await ann.askByCookie(devices, { replica: 1 })).status).toBe(401));
+    await eventually(async () =>
+      expect((await ann.askByCookie(devices, { replica: 1 })).status).toBe(401),
+    );
   });
 
   it('is counted once it is made, and each time that it is refused', async () => {
-    const counted = (outcome: string) => world.counted(`podcast_sync_gpodder_sessions_total{outcome="${outcome}"}`);
+    const counted = (outcome: string) =>
+      world.counted(`podcast_sync_gpodder_sessions_total{outcome="${outcome}"}`);
     const before = [await counted('made'), await counted('refused')] as const;
     await (await person()).logIn();
     await ann.askByCookie(logout, { method: 'POST' });
     expect((await ann.askByCookie(devices)).status).toBe(401);
     expect((await ann.ask(devices, { headers: { cookie: ann.cookie } })).status).toBe(200);
     // The last answer starts another session.
-    expect([(await counted('made')) - before[0], (await counted('refused')) - before[1]]).toEqual([2, 2]);
+    expect([(await counted('made')) - before[0], (await counted('refused')) - before[1]]).toEqual([
+      2, 2,
+    ]);
   });
 
   it('need not be there for logout', async () => {
@@ -208,9 +232,14 @@ describe('a session', () => {
     await (await person()).logIn();
     const back = { method: 'DELETE', headers: { 'ocs-apirequest': 'true' } };
     const answer = await by()('/ocs/v2.php/core/apppassword', back);
-    expect([answer.status, answer.headers.get('set-cookie')]).toEqual([200, expect.stringMatching(/Max-Age=0/)]);
+    expect([answer.status, answer.headers.get('set-cookie')]).toEqual([
+      200,
+      expect.stringMatching(/Max-Age=0/),
+    ]);
     for (const replica of [0, 1]) {
-      await eventually(async () => expect((await ann.askByCookie(devices, { replica })).status).toBe(401));
+      await eventually(async () =>
+        expect((await ann.askByCookie(devices, { replica })).status).toBe(401),
+      );
       await eventually(async () => expect((await ann.ask(devices, { replica })).status).toBe(401));
     }
   });

@@ -13,7 +13,9 @@ describe('the cookie of a session', () => {
     expect(read?.credentialId).toBe(credentialId);
     expect(read).toEqual(readSession(`sessionid=${one}`, key));
     expect(readSession(`sessionid=${other}`, key)?.sessionId).not.toBe(read?.sessionId);
-    expect(Buffer.from(one, 'base64url').toString('hex')).not.toContain(read?.sessionId.replaceAll('-', ''));
+    expect(Buffer.from(one, 'base64url').toString('hex')).not.toContain(
+      read?.sessionId.replaceAll('-', ''),
+    );
   });
 
   it.each([
@@ -48,7 +50,9 @@ describe('the cookie of a session', () => {
   });
 
   it('is for all paths and no script, and for TLS alone where there is TLS', () => {
-    expect(sessionCookie('x', false)).toBe('sessionid=x; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000');
+    expect(sessionCookie('x', false)).toBe(
+      'sessionid=x; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000',
+    );
     expect(sessionCookie('x', true)).toMatch(/; Secure$/);
   });
 });

@@ -19,13 +19,19 @@ export interface SignedSession {
 
 /** Returns a new cookie value for an app password. */
 export function makeSession(credentialId: string, key: string): string {
-  const signed = Buffer.concat([randomBytes(part), Buffer.from(credentialId.replaceAll('-', ''), 'hex')]);
+  const signed = Buffer.concat([
+    randomBytes(part),
+    Buffer.from(credentialId.replaceAll('-', ''), 'hex'),
+  ]);
   return Buffer.concat([signed, signatureOf(signed, key)]).toString('base64url');
 }
 
 /** Returns the validly signed session of a `Cookie` header (RFC 6265, 4.2), if any. */
 export function readSession(header: string | undefined, key: string): SignedSession | undefined {
-  const value = header === undefined ? undefined : /(?:^|;) *sessionid="?([\w-]{64})"?(?:;|$)/.exec(header)?.[1];
+  const value =
+    header === undefined
+      ? undefined
+      : /(?:^|;) *sessionid="?([\w-]{64})"?(?:;|$)/.exec(header)?.[1];
   if (value === undefined) return undefined;
   const bytes = Buffer.from(value, 'base64url');
   const signed = bytes.subarray(0, 2 * part);

@@ -32,11 +32,12 @@ describe('the sessions of one app password', () => {
     book.wait = new Promise((resolve) => (answer = resolve));
     const own = signed(6);
     const four = own.slice(0, 4).map((session) => sessions.check(session));
-    const refused = await Promise.allSettled(own.slice(4).map((session) => sessions.check(session)));
-    expect(refused.map((one) => one.status === 'rejected' && (one.reason as Failure).code)).toEqual([
-      'unavailable',
-      'unavailable',
-    ]);
+    const refused = await Promise.allSettled(
+      own.slice(4).map((session) => sessions.check(session)),
+    );
+    expect(refused.map((one) => one.status === 'rejected' && (one.reason as Failure).code)).toEqual(
+      ['unavailable', 'unavailable'],
+    );
     const other = signed(1).map((session) => sessions.check(session));
     await eventually(() => expect(book.asked).toHaveLength(5));
     answer();

@@ -62,7 +62,10 @@ export class Sessions {
     this.pending += 1;
     this.pendingOf.set(credentialId, ofOne + 1);
     try {
-      return (await this.client.call(checkSession, session, { requestId: randomUUID() })).credential ?? undefined;
+      return (
+        (await this.client.call(checkSession, session, { requestId: randomUUID() })).credential ??
+        undefined
+      );
     } finally {
       this.pending -= 1;
       const left = (this.pendingOf.get(credentialId) ?? 1) - 1;

@@ -2,8 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { describedDevice, isDeviceId } from './device.rule.js';
 
 describe('the id of a device', () => {
-  it.each(['a', 'my-phone_1.x', 'Gerät', 'x'.repeat(64)])('can be %s', (id) => expect(isDeviceId(id)).toBe(true));
-  it.each(['', 'a b', 'a/b', 'x'.repeat(65), 7, null])('can not be %j', (id) => expect(isDeviceId(id)).toBe(false));
+  it.each(['a', 'my-phone_1.x', 'Gerät', 'x'.repeat(64)])('can be %s', (id) =>
+    expect(isDeviceId(id)).toBe(true),
+  );
+  it.each(['', 'a b', 'a/b', 'x'.repeat(65), 7, null])('can not be %j', (id) =>
+    expect(isDeviceId(id)).toBe(false),
+  );
 });
 
 describe('what is said of a device', () => {
@@ -18,8 +22,12 @@ describe('what is said of a device', () => {
     expect(describedDevice({ caption: '😀'.repeat(101) })).toEqual({ caption: '😀'.repeat(100) });
   });
 
-  it.each([{ caption: '' }, { caption: ' ' }, { caption: 1 }, { caption: null }, { type: 'x' }, { type: null }])(
-    'is refused: %j',
-    (said) => expect(() => describedDevice(said)).toThrow('invalid'),
-  );
+  it.each([
+    { caption: '' },
+    { caption: ' ' },
+    { caption: 1 },
+    { caption: null },
+    { type: 'x' },
+    { type: null },
+  ])('is refused: %j', (said) => expect(() => describedDevice(said)).toThrow('invalid'));
 });

@@ -21,7 +21,10 @@ export function deviceIdOf(text: string): string {
 }
 
 /** Returns the sent properties of a device. @throws Failure `invalid` for invalid ones. */
-export function describedDevice({ caption, type }: Record<string, unknown>): { caption?: string; type?: DeviceType } {
+export function describedDevice({ caption, type }: Record<string, unknown>): {
+  caption?: string;
+  type?: DeviceType;
+} {
   return {
     ...(caption !== undefined && { caption: captionOf(caption) }),
     ...(type !== undefined && { type: typeOf(type) }),
@@ -30,7 +33,9 @@ export function describedDevice({ caption, type }: Record<string, unknown>): { c
 
 function captionOf(caption: unknown): string {
   if (typeof caption !== 'string') throw new Failure('invalid');
-  const kept = [...caption.replace(/[\p{Cc}\p{Surrogate}]/gu, ' ').trim()].slice(0, captionLength).join('');
+  const kept = [...caption.replace(/[\p{Cc}\p{Surrogate}]/gu, ' ').trim()]
+    .slice(0, captionLength)
+    .join('');
   if (kept === '') throw new Failure('invalid');
   return kept;
 }

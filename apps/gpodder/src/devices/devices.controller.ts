@@ -31,7 +31,10 @@ export class DevicesController {
     @Param('device') device: string,
     @Body() body?: Buffer,
   ): Promise<void> {
-    const described = { id: deviceIdOf(device), ...describedDevice(await objectOf(body, mostEntries)) };
+    const described = {
+      id: deviceIdOf(device),
+      ...describedDevice(await objectOf(body, mostEntries)),
+    };
     await this.services.call(saveDevices, request, { userId, devices: [described] });
   }
 

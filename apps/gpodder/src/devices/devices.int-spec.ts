@@ -11,17 +11,24 @@ beforeEach(async () => {
   ann = await world.person();
 });
 
-const list = async () => (await ann.ask('/api/2/devices/{u}.json')).json<Record<string, unknown>[]>();
+const list = async () =>
+  (await ann.ask('/api/2/devices/{u}.json')).json<Record<string, unknown>[]>();
 const describeDevice = (id: string, body: unknown, method = 'POST') =>
   ann.ask(`/api/2/devices/{u}/${id}.json`, { body, method });
 
 describe('devices', () => {
   it('are described piece by piece, and shown with all four fields', async () => {
-    const answer = await describeDevice('Phone.1', { caption: 'My phone', type: 'mobile', other: 1 });
+    const answer = await describeDevice('Phone.1', {
+      caption: 'My phone',
+      type: 'mobile',
+      other: 1,
+    });
     expect([answer.status, answer.text]).toEqual([200, '']);
     await describeDevice('Phone.1', { caption: 'Her phone' }, 'PUT');
     await describeDevice('laptop', {});
-    await ann.ask('/api/2/subscriptions/{u}/laptop.json', { body: { add: ['https://a.example/feed'], remove: [] } });
+    await ann.ask('/api/2/subscriptions/{u}/laptop.json', {
+      body: { add: ['https://a.example/feed'], remove: [] },
+    });
     expect(await list()).toEqual([
       { id: 'Phone.1', caption: 'Her phone', type: 'mobile', subscriptions: 1 },
       { id: 'laptop', caption: '', type: 'other', subscriptions: 1 },
@@ -51,7 +58,9 @@ describe('devices', () => {
 
   it('have ids of letters of any script, and captions of a hundred characters', async () => {
     await describeDevice(encodeURIComponent('Gerät-β'), { caption: '😀'.repeat(101) });
-    expect(await list()).toEqual([{ id: 'Gerät-β', caption: '😀'.repeat(100), type: 'other', subscriptions: 0 }]);
+    expect(await list()).toEqual([
+      { id: 'Gerät-β', caption: '😀'.repeat(100), type: 'other', subscriptions: 0 },
+    ]);
   });
 
   it('are known once they are named in a path, but for a list of the simple API', async () => {
@@ -77,7 +86,9 @@ describe('devices', () => {
     await describeDevice('b', {});
     const truth = { synchronized: [['a', 'b']], 'not-synchronized': [] };
     expect((await ann.ask(path)).json()).toEqual(truth);
-    const changed = await ann.ask(path, { body: { synchronize: [['a', 'zzz']], 'stop-synchronize': ['b'] } });
+    const changed = await ann.ask(path, {
+      body: { synchronize: [['a', 'zzz']], 'stop-synchronize': ['b'] },
+    });
     expect([changed.status, changed.json()]).toEqual([200, truth]);
     expect((await ann.ask(path, { body: [] })).status).toBe(400);
   });

@@ -31,10 +31,15 @@ export class KnownDevices {
   async use(request: FastifyRequest, ids: Iterable<string>): Promise<void> {
     const { userId, scopes } = callerOf(request);
     if (!scopes.includes('write:subscriptions')) return;
-    const fresh = [...new Set(ids)].filter((id) => !this.saved.has(keyOf(userId, id))).slice(0, mostSaved);
+    const fresh = [...new Set(ids)]
+      .filter((id) => !this.saved.has(keyOf(userId, id)))
+      .slice(0, mostSaved);
     if (fresh.length === 0) return;
     try {
-      await this.services.call(saveDevices, request, { userId, devices: fresh.map((id) => ({ id })) });
+      await this.services.call(saveDevices, request, {
+        userId,
+        devices: fresh.map((id) => ({ id })),
+      });
       for (const id of fresh) this.saved.set(keyOf(userId, id), true);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;

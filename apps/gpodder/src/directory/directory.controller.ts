@@ -24,20 +24,32 @@ export class DirectoryController {
 
   @Get(['toplist.:format', 'toplist/:number.:format', 'gpodder-examples.:format'])
   @Open()
-  async toplist(@Req() request: FastifyRequest, @Res() reply: FastifyReply, @Param('format') format: string) {
+  async toplist(
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+    @Param('format') format: string,
+  ) {
     const { type, body } = showFeeds(formatOf(format), [], [], queryOf(request).get('jsonp'));
     await reply.type(type).send(body);
   }
 
   @Get('search.:format')
   @Open()
-  async search(@Req() request: FastifyRequest, @Res() reply: FastifyReply, @Param('format') format: string) {
+  async search(
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+    @Param('format') format: string,
+  ) {
     if (!queryOf(request).get('q')) throw new Failure('invalid');
     await this.toplist(request, reply, format);
   }
 
   @Get('suggestions/:number.:format')
-  async suggestions(@Req() request: FastifyRequest, @Res() reply: FastifyReply, @Param('format') format: string) {
+  async suggestions(
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+    @Param('format') format: string,
+  ) {
     await this.toplist(request, reply, format);
   }
 

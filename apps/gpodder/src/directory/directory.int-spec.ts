@@ -44,9 +44,12 @@ describe('what needs no login', () => {
     expect((await world.ask(path)).status).toBe(status);
   });
 
-  it.each(['/api/2/podcasts/create', '/upload'])('is not there to be written, either: %s', async (path) => {
-    expect((await world.ask(path, { body: { a: 1 } })).status).toBe(404);
-  });
+  it.each(['/api/2/podcasts/create', '/upload'])(
+    'is not there to be written, either: %s',
+    async (path) => {
+      expect((await world.ask(path, { body: { a: 1 } })).status).toBe(404);
+    },
+  );
 
   it('is the configuration of clients, by the public URL', async () => {
     const baseurl = 'https://sync.example/gpodder/';
@@ -67,8 +70,9 @@ describe('what needs a login', () => {
     expect((await ann.ask(path)).text).toBe(text);
   });
 
-  it.each(['/api/2/chapters/{u}.json', '/api/2/lists/{u}/list/x.json'])('is not there: %s', async (path) =>
-    expect((await ann.ask(path)).status).toBe(404),
+  it.each(['/api/2/chapters/{u}.json', '/api/2/lists/{u}/list/x.json'])(
+    'is not there: %s',
+    async (path) => expect((await ann.ask(path)).status).toBe(404),
   );
 
   it.each([
@@ -103,9 +107,15 @@ describe('the login flow of Nextcloud', () => {
   it.each(['/index.php/login/v2', '/cloud/index.php/login/v2'])(
     'begins at %s, and goes on with accounts',
     async (path) => {
-      const answer = await world.ask(path, { method: 'POST', headers: { 'user-agent': 'AntennaPod/3' } });
+      const answer = await world.ask(path, {
+        method: 'POST',
+        headers: { 'user-agent': 'AntennaPod/3' },
+      });
       expect(answer.status).toBe(200);
-      const { poll, login } = answer.json<{ poll: { token: string; endpoint: string }; login: string }>();
+      const { poll, login } = answer.json<{
+        poll: { token: string; endpoint: string };
+        login: string;
+      }>();
       expect(poll.token).toMatch(/^[\w-]{43}$/);
       expect(poll.endpoint).toBe('http://127.0.0.1:3002/login/v2/poll');
       expect(login).toMatch(/^http:\/\/127\.0\.0\.1:3002\/login\/v2\/.*[\w-]{43}$/);
@@ -115,7 +125,8 @@ describe('the login flow of Nextcloud', () => {
 
   it('is refused with the time to wait where ten of a network wait already', async () => {
     const answers = [];
-    for (let n = 0; n < 11; n += 1) answers.push(await world.ask('/index.php/login/v2', { method: 'POST' }));
+    for (let n = 0; n < 11; n += 1)
+      answers.push(await world.ask('/index.php/login/v2', { method: 'POST' }));
     const { status, headers } = answers.at(-1) as Answer;
     expect(status).toBe(429);
     const seconds = Number(headers.get('retry-after'));

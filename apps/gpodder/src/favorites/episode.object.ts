@@ -1,7 +1,13 @@
 import type { ActedEpisode } from '#contracts';
 
 /** Returns an episode in the format of gpodder.net. Clients require all fields. */
-export function episodeObject({ title, enclosureUrl, feedUrl, episodeUrl, publishDate }: ActedEpisode) {
+export function episodeObject({
+  title,
+  enclosureUrl,
+  feedUrl,
+  episodeUrl,
+  publishDate,
+}: ActedEpisode) {
   const isKnown = !publishDate.startsWith('1970-01-01T00:00:00');
   return {
     title: title || enclosureUrl,

@@ -30,7 +30,10 @@ export class UpdatesController {
     const since = sinceOf(query);
     // Called first, so that its timestamp is the lower of both.
     const { add, remove, timestamp } = await this.feeds.peekSince(request, since);
-    const [episodes] = await Promise.all([this.changed(request, since), this.devices.use(request, [id])]);
+    const [episodes] = await Promise.all([
+      this.changed(request, since),
+      this.devices.use(request, [id]),
+    ]);
     const withActions = query.get('include_actions')?.toLowerCase() === 'true';
     return {
       add: add.map(podcastObject),
@@ -44,7 +47,12 @@ export class UpdatesController {
 
   private async changed(request: FastifyRequest, since: number): Promise<ActedEpisode[]> {
     const caller = callerOf(request);
-    const question = { userId: caller.userId, reader: readerOf(caller, since), readOnly: true, perPage };
+    const question = {
+      userId: caller.userId,
+      reader: readerOf(caller, since),
+      readOnly: true,
+      perPage,
+    };
     const changed: ActedEpisode[] = [];
     for (let page = await this.services.call(listActions, request, question); ;) {
       request.hold?.(JSON.stringify(page.episodes).length);
@@ -58,5 +66,9 @@ export class UpdatesController {
 /** Returns an episode with its relevant action, which is also its status (default `new`). */
 function updateOf(episode: ActedEpisode, withAction: boolean): object {
   const [action] = actionsOf(episode, 'aggregated');
-  return { ...episodeObject(episode), status: action?.action ?? 'new', ...(withAction && action && { action }) };
+  return {
+    ...episodeObject(episode),
+    status: action?.action ?? 'new',
+    ...(withAction && action && { action }),
+  };
 }

@@ -28,7 +28,8 @@ const play = {
   position: 10,
   total: 100,
 };
-const updates = async (query: string) => (await ann.ask(`/api/2/updates/{u}/phone.json?${query}`)).json<Updates>();
+const updates = async (query: string) =>
+  (await ann.ask(`/api/2/updates/{u}/phone.json?${query}`)).json<Updates>();
 
 describe('updates', () => {
   it('have podcasts and episodes that changed since, with their actions where these are asked for', async () => {

@@ -1,4 +1,11 @@
-import { answerFor, type ErrorAnswer, type ErrorFormat, type FailureAnswers, httpAnswers, send } from '#http';
+import {
+  answerFor,
+  type ErrorAnswer,
+  type ErrorFormat,
+  type FailureAnswers,
+  httpAnswers,
+  send,
+} from '#http';
 
 /** Status and message of every failure of a call. Clients read only the status. */
 export const failureAnswers: FailureAnswers = {
@@ -27,9 +34,11 @@ export class Refused extends Error {
 
 /** Format of the app's error answers. */
 export const errorFormat: ErrorFormat = {
-  answerTo: (error, _request, log) => (error instanceof Refused ? error.answer : answerFor(error, log, failureAnswers)),
+  answerTo: (error, _request, log) =>
+    error instanceof Refused ? error.answer : answerFor(error, log, failureAnswers),
   // A 401 starts no session.
-  send: (reply, answer) => send(answer.status === 401 ? reply.removeHeader('set-cookie') : reply, answer),
+  send: (reply, answer) =>
+    send(answer.status === 401 ? reply.removeHeader('set-cookie') : reply, answer),
   wrongMethod: { status: 405, message: 'Method not allowed' },
   badPath: httpAnswers[404],
 };

@@ -40,9 +40,13 @@ export function parsed(body: Buffer, mostEntries: number): unknown {
 }
 
 /** Parses a JSON object with {@link jsonOf}. @throws Failure `invalid`; TooLarge */
-export async function objectOf(body: Buffer | undefined, mostEntries: number): Promise<Record<string, unknown>> {
+export async function objectOf(
+  body: Buffer | undefined,
+  mostEntries: number,
+): Promise<Record<string, unknown>> {
   const value = await jsonOf(body, mostEntries);
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Failure('invalid');
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new Failure('invalid');
   return value as Record<string, unknown>;
 }
 

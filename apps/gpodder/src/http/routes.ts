@@ -19,5 +19,7 @@ export const OnlyReads = () => applyDecorators(RouteConfig({ access: 'read' sati
 /** Returns the access that a request needs: none, or that of a scope. */
 export function accessOf({ method, routeOptions }: FastifyRequest): 'open' | 'read' | 'write' {
   const access = (routeOptions.config as { access?: Access } | undefined)?.access;
-  return access ?? (method === 'GET' || method === 'HEAD' || method === 'OPTIONS' ? 'read' : 'write');
+  return (
+    access ?? (method === 'GET' || method === 'HEAD' || method === 'OPTIONS' ? 'read' : 'write')
+  );
 }

@@ -15,7 +15,12 @@ const headers = {
 };
 
 /** CORS as on gpodder.net: pages can read with `Authorization`, but no stored credentials. */
-const cors = { origin: '*', methods: ['GET', 'HEAD'], allowedHeaders: ['Authorization'], maxAge: 600 };
+const cors = {
+  origin: '*',
+  methods: ['GET', 'HEAD'],
+  allowedHeaders: ['Authorization'],
+  maxAge: 600,
+};
 
 const safeMethods = ['GET', 'HEAD', 'OPTIONS'];
 
@@ -29,7 +34,11 @@ interface Gates {
 }
 
 /** Returns the options of the app's HTTP server. */
-export function serverOptions(config: GpodderConfig, { authenticator, limits, limiter }: Gates, log: Log): HttpOptions {
+export function serverOptions(
+  config: GpodderConfig,
+  { authenticator, limits, limiter }: Gates,
+  log: Log,
+): HttpOptions {
   const countSession = gpodderSessionMetrics();
   return {
     config,
@@ -53,7 +62,8 @@ export function serverOptions(config: GpodderConfig, { authenticator, limits, li
       refusePages(request, new URL(linkBase(request, config)).origin);
       const { by, params } = request;
       if (!by) return;
-      if (!isNamed(by, (params as { user?: string } | undefined)?.user)) throw new Refused(failureAnswers.invalid);
+      if (!isNamed(by, (params as { user?: string } | undefined)?.user))
+        throw new Refused(failureAnswers.invalid);
       if (!by.scopes.includes(`${accessOf(request)}:subscriptions`)) throw new Refused(forbidden);
     },
     // Some clients send a whole body before they read an answer.
@@ -66,8 +76,12 @@ export function serverOptions(config: GpodderConfig, { authenticator, limits, li
 }
 
 /** Rejects requests from pages of other sites, because browsers may have stored an app password. */
-function refusePages({ method, headers: { origin, 'sec-fetch-site': site } }: FastifyRequest, own: string): void {
+function refusePages(
+  { method, headers: { origin, 'sec-fetch-site': site } }: FastifyRequest,
+  own: string,
+): void {
   if (safeMethods.includes(method)) return;
   const isForeign = origin !== undefined && origin !== own;
-  if (isForeign || (site !== undefined && site !== 'same-origin' && site !== 'none')) throw new Refused(forbidden);
+  if (isForeign || (site !== undefined && site !== 'same-origin' && site !== 'none'))
+    throw new Refused(forbidden);
 }

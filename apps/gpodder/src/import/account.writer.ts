@@ -1,8 +1,22 @@
-import { chunkLimits, findAccount, mostActions, type ReplyOf, type RequestOf, type Rpc, subscribe } from '#contracts';
+import {
+  chunkLimits,
+  findAccount,
+  mostActions,
+  type ReplyOf,
+  type RequestOf,
+  type Rpc,
+  subscribe,
+} from '#contracts';
 import { callUntilAvailable, type StreamClient } from '#transport';
 import { z } from 'zod';
 import { ActionWriter } from '../actions/action.writer.js';
-import { type ActionEntry, isUsable, type ReadAction, readAction, type UsableAction } from '../actions/action.rule.js';
+import {
+  type ActionEntry,
+  isUsable,
+  type ReadAction,
+  readAction,
+  type UsableAction,
+} from '../actions/action.rule.js';
 import { repairEnclosureUrl, repairFeedUrl } from '../actions/url.repair.js';
 import type { SkippedEntries } from './skipped.entries.js';
 
@@ -48,7 +62,9 @@ export class AccountWriter {
     for (let from = 0; from < feeds.length; from += chunkLimits.entries) {
       const part = feeds.slice(from, from + chunkLimits.entries);
       const subscriptions = part.map((feed_url) => ({ feed_url, timestamp: longAgo }));
-      const { failure } = (await this.call(subscribe, { userId: this.userId, body: { subscriptions } })).parse();
+      const { failure } = (
+        await this.call(subscribe, { userId: this.userId, body: { subscriptions } })
+      ).parse();
       // The stored state is newer, which is no refusal.
       const refused = failure.filter(({ code }) => code !== 'superseded');
       this.written.subscriptions += part.length - refused.length;
@@ -74,7 +90,9 @@ export class AccountWriter {
   }
 
   private writer(): ActionWriter {
-    return new ActionWriter((contract, payload) => this.call(contract, payload), { userId: this.userId });
+    return new ActionWriter((contract, payload) => this.call(contract, payload), {
+      userId: this.userId,
+    });
   }
 
   private async write(writer: ActionWriter, actions: readonly UsableAction[]): Promise<void> {
@@ -103,10 +121,16 @@ export class AccountWriter {
 
   private favoriteOf(favorite: unknown): UsableAction | undefined {
     const { data } = favoriteSchema.safeParse(favorite);
-    const [feedUrl, enclosureUrl] = data ? [repairFeedUrl(data.podcast_url), repairEnclosureUrl(data.url)] : [];
+    const [feedUrl, enclosureUrl] = data
+      ? [repairFeedUrl(data.podcast_url), repairEnclosureUrl(data.url)]
+      : [];
     if (!data || feedUrl === undefined || enclosureUrl === undefined) {
       const what = feedUrl === undefined ? 'podcast' : 'episode';
-      this.skipped.add('favourite', favorite, data ? `it has no usable address of its ${what}` : 'it names no episode');
+      this.skipped.add(
+        'favourite',
+        favorite,
+        data ? `it has no usable address of its ${what}` : 'it names no episode',
+      );
       return undefined;
     }
     const statuses = { favoriteStatus: { value: true, at: longAgo } };
@@ -121,6 +145,12 @@ export class AccountWriter {
 /** Gives an undated action the oldest time, so that a repeated import changes nothing. */
 function dated(action: UsableAction | undefined): UsableAction | undefined {
   if (!action) return undefined;
-  const statuses = Object.entries(action.entry.statuses).map(([name, status]) => [name, { at: longAgo, ...status }]);
-  return { ...action, entry: { ...action.entry, statuses: Object.fromEntries(statuses) as ActionEntry['statuses'] } };
+  const statuses = Object.entries(action.entry.statuses).map(([name, status]) => [
+    name,
+    { at: longAgo, ...status },
+  ]);
+  return {
+    ...action,
+    entry: { ...action.entry, statuses: Object.fromEntries(statuses) as ActionEntry['statuses'] },
+  };
 }

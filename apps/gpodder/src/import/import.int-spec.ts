@@ -20,12 +20,33 @@ afterAll(async () => {
 
 const here = () => `http://127.0.0.1:${String(world.gpodder[0]?.facts['port'])}`;
 
-async function run(from: string, to: Person, login: string, password: string, progress = join(folder, randomUUID())) {
+async function run(
+  from: string,
+  to: Person,
+  login: string,
+  password: string,
+  progress = join(folder, randomUUID()),
+) {
   const file = join(folder, randomUUID());
   writeFileSync(file, `${password}\n`, { mode: 0o600 });
-  const names = ['--from', from, '--user', to.name, '--login', login, '--password-file', file, '--progress', progress];
+  const names = [
+    '--from',
+    from,
+    '--user',
+    to.name,
+    '--login',
+    login,
+    '--password-file',
+    file,
+    '--progress',
+    progress,
+  ];
   const env = { REDIS_URL: world.stack.redis.url };
-  const { code, stdout, stderr } = await startProgram('podcast-sync', ['import', ...names, '--insecure'], env);
+  const { code, stdout, stderr } = await startProgram(
+    'podcast-sync',
+    ['import', ...names, '--insecure'],
+    env,
+  );
   const output = stdout + stderr;
   expect(output).not.toContain(password);
   return { code, output, progress };
@@ -36,7 +57,8 @@ interface Listed {
   actions: { episode: string; action: string }[];
   timestamp: number;
 }
-const listed = async (person: Person, query = '') => (await person.ask(episodes + query)).json<Listed>();
+const listed = async (person: Person, query = '') =>
+  (await person.ask(episodes + query)).json<Listed>();
 const subscribed = async (person: Person) =>
   (await person.ask('/subscriptions/{u}.txt')).text.trim().split('\n').toSorted();
 const feed = (number: number) => `https://${number}.example/feed`;
@@ -55,20 +77,29 @@ const play = (number: number, more: object = {}) => ({
 describe('an account of another server of the gpodder API', () => {
   it('is here, with subscriptions, actions and favourites, however often it is imported', async () => {
     const [there, ann] = [await world.person(), await world.person()];
-    await there.ask('/api/2/subscriptions/{u}/phone.json', { body: { add: [feed(0), feed(1)], remove: [] } });
-    await there.ask(episodes, { body: Array.from({ length: 600 }, (_, number) => play(number, { device: 'phone' })) });
+    await there.ask('/api/2/subscriptions/{u}/phone.json', {
+      body: { add: [feed(0), feed(1)], remove: [] },
+    });
+    await there.ask(episodes, {
+      body: Array.from({ length: 600 }, (_, number) => play(number, { device: 'phone' })),
+    });
     const favorite = `?podcast=${encodeURIComponent(feed(1))}&episode=${encodeURIComponent('https://a.example/1.mp3')}`;
-    await there.ask(`/api/2/settings/{u}/episode.json${favorite}`, { body: { set: { is_favorite: true } } });
+    await there.ask(`/api/2/settings/{u}/episode.json${favorite}`, {
+      body: { set: { is_favorite: true } },
+    });
     const first = await run(here(), ann, there.name, there.secret);
     expect([first.code, first.output]).toEqual([
       0,
       expect.stringContaining('2 subscriptions, 600 actions, 1 favourites'),
     ]);
     expect(await subscribed(ann)).toEqual([feed(0), feed(1)]);
-    const names = ({ actions }: Listed) => actions.map((action) => JSON.stringify(action)).toSorted();
+    const names = ({ actions }: Listed) =>
+      actions.map((action) => JSON.stringify(action)).toSorted();
     const after = await listed(ann);
     expect(names(after)).toEqual(names(await listed(there)));
-    expect((await ann.ask('/api/2/favorites/{u}.json')).json()).toMatchObject([{ url: 'https://a.example/1.mp3' }]);
+    expect((await ann.ask('/api/2/favorites/{u}.json')).json()).toMatchObject([
+      { url: 'https://a.example/1.mp3' },
+    ]);
     const feeds = '/api/2/subscriptions/{u}/phone.json?since=';
     const { timestamp } = (await ann.ask(`${feeds}0`)).json<{ timestamp: number }>();
     expect((await run(here(), ann, there.name, there.secret)).code).toBe(0);
@@ -101,7 +132,12 @@ describe('an account of another server of the gpodder API', () => {
 
   it('is imported for nobody where nobody has the name', async () => {
     const there = await world.person();
-    const { code, output } = await run(here(), { name: 'nobody' } as Person, there.name, there.secret);
+    const { code, output } = await run(
+      here(),
+      { name: 'nobody' } as Person,
+      there.name,
+      there.secret,
+    );
     expect([code, output]).toEqual([1, expect.stringContaining('nobody is called nobody')]);
   });
 });
@@ -115,19 +151,29 @@ async function serving(
   return [`http://127.0.0.1:${(server.address() as { port: number }).port}`, server];
 }
 const subscriptions = '/cloud/index.php/apps/gpoddersync/subscriptions?since=0';
-const actions = (since: number) => `/cloud/index.php/apps/gpoddersync/episode_action?since=${since}`;
+const actions = (since: number) =>
+  `/cloud/index.php/apps/gpoddersync/episode_action?since=${since}`;
 
 it('of a server that speaks something else nothing is imported', async () => {
   const [from, server] = await serving((_request, response) => void response.writeHead(404).end());
   const { code, output } = await run(from, await world.person(), 'ann', 'secret!');
   server.close();
-  expect([code, output]).toEqual([1, expect.stringContaining('neither the gpodder API nor gpoddersync is there')]);
+  expect([code, output]).toEqual([
+    1,
+    expect.stringContaining('neither the gpodder API nor gpoddersync is there'),
+  ]);
 });
 
 it('odd values of a gpodder server are skipped one by one, and listed with their reasons', async () => {
   const ann = await world.person();
   const answers: Record<string, string> = {
-    '/api/2/devices/ann.json': JSON.stringify([{ id: 'phone' }, { id: 'tv' }, { id: 'gone' }, { name: 'x' }, null]),
+    '/api/2/devices/ann.json': JSON.stringify([
+      { id: 'phone' },
+      { id: 'tv' },
+      { id: 'gone' },
+      { name: 'x' },
+      null,
+    ]),
     '/api/2/subscriptions/ann/phone.json?since=0': JSON.stringify({
       add: [feed(0), null, 7, { url: feed(1) }, 'nonsense'],
     }),
@@ -145,7 +191,10 @@ it('odd values of a gpodder server are skipped one by one, and listed with their
   });
   const { code, output } = await run(from, ann, 'ann', 'secret!');
   server.close();
-  expect([code, output]).toEqual([0, expect.stringContaining('2 subscriptions, 1 actions, 1 favourites; 11 skipped')]);
+  expect([code, output]).toEqual([
+    0,
+    expect.stringContaining('2 subscriptions, 1 actions, 1 favourites; 11 skipped'),
+  ]);
   for (const line of [
     'skipped device gone: it has no list of subscriptions',
     'skipped device {"name":"x"}: it has no id',
@@ -159,7 +208,9 @@ it('odd values of a gpodder server are skipped one by one, and listed with their
   ])
     expect(output).toContain(`import: ${line}\n`);
   expect(await subscribed(ann)).toEqual([feed(0), feed(1)]);
-  expect((await ann.ask('/api/2/favorites/{u}.json')).json()).toMatchObject([{ url: 'https://a.example/1.mp3' }]);
+  expect((await ann.ask('/api/2/favorites/{u}.json')).json()).toMatchObject([
+    { url: 'https://a.example/1.mp3' },
+  ]);
 });
 
 describe('a Nextcloud', () => {
@@ -171,12 +222,16 @@ describe('a Nextcloud', () => {
       JSON.stringify(play(number, { action: 'PLAY', device: 'x' })),
     );
     const [from, server] = await serving(({ url = '', headers }, response) => {
-      if (headers.authorization !== `Basic ${btoa('ann:secret!')}`) return response.writeHead(401).end();
+      if (headers.authorization !== `Basic ${btoa('ann:secret!')}`)
+        return response.writeHead(401).end();
       asked.push(url);
-      if (url === subscriptions) response.end(JSON.stringify({ add: [feed(0)], remove: [feed(1)], timestamp: 5 }));
+      if (url === subscriptions)
+        response.end(JSON.stringify({ add: [feed(0)], remove: [feed(1)], timestamp: 5 }));
       else if (url === actions(0) && broken) {
         broken = false;
-        response.write(`{"actions":[${many.slice(0, 550).join(',')},{"podcast":`, () => response.destroy());
+        response.write(`{"actions":[${many.slice(0, 550).join(',')},{"podcast":`, () =>
+          response.destroy(),
+        );
       } else if (url === actions(0)) response.end(`{"actions":[${many.join(',')}],"timestamp":7}`);
       else if (url === actions(7)) response.end('{"actions":[],"timestamp":7}');
       else response.writeHead(404).end();
@@ -189,10 +244,17 @@ describe('a Nextcloud', () => {
     expect(note).not.toContain('secret!');
     const second = await run(`${from}/cloud`, ann, 'ann', 'secret!', first.progress);
     server.close();
-    expect([second.code, second.output]).toEqual([0, expect.stringContaining('going on behind 500 actions')]);
+    expect([second.code, second.output]).toEqual([
+      0,
+      expect.stringContaining('going on behind 500 actions'),
+    ]);
     expect(second.output).toContain('100 actions');
     expect(existsSync(first.progress)).toBe(false);
-    expect(asked.filter((url) => url.includes('episode_action'))).toEqual([actions(0), actions(0), actions(7)]);
+    expect(asked.filter((url) => url.includes('episode_action'))).toEqual([
+      actions(0),
+      actions(0),
+      actions(7),
+    ]);
     expect((await listed(ann)).actions).toHaveLength(600);
     expect(await subscribed(ann)).toEqual([feed(0)]);
   });

@@ -34,7 +34,9 @@ export class ImportProgress {
       .update(JSON.stringify([from.href, user, login]))
       .digest('hex');
     const path = progress ?? `import-${identity.slice(0, 12)}.progress`;
-    const found = storedSchema.safeParse(await readFile(path, 'utf8').then(json, () => undefined)).data;
+    const found = storedSchema.safeParse(
+      await readFile(path, 'utf8').then(json, () => undefined),
+    ).data;
     return new ImportProgress(path, identity, found?.import === identity ? found : start);
   }
 
@@ -47,7 +49,9 @@ export class ImportProgress {
   async save(): Promise<void> {
     this.saved = performance.now();
     const temporary = `${this.path}.${process.pid}`;
-    await writeFile(temporary, JSON.stringify({ import: this.identity, ...this.place }), { mode: 0o600 });
+    await writeFile(temporary, JSON.stringify({ import: this.identity, ...this.place }), {
+      mode: 0o600,
+    });
     await rename(temporary, this.path);
   }
 

@@ -16,9 +16,15 @@ import { SkippedEntries } from './skipped.entries.js';
  *
  * @throws Error with a message for people; ConfigurationError.
  */
-export async function importAccount(options: ImportOptions, environment: NodeJS.ProcessEnv): Promise<void> {
+export async function importAccount(
+  options: ImportOptions,
+  environment: NodeJS.ProcessEnv,
+): Promise<void> {
   const config = loadConfig(importConfig, environment);
-  const password = await readPassword(options.passwordFile, `Password of ${options.login} at ${options.from.host}: `);
+  const password = await readPassword(
+    options.passwordFile,
+    `Password of ${options.login} at ${options.from.host}: `,
+  );
   const log = createLog('import', 'error');
   const services = ['subscription', 'episode', 'account'] as const;
   const client = new StreamClient({ services, connect: () => connectRedis(config), log });
@@ -28,12 +34,18 @@ export async function importAccount(options: ImportOptions, environment: NodeJS.
   try {
     await Promise.race([client.connect(), aborted(stopped.signal)]);
     const skipped = new SkippedEntries();
-    const server = await meet(options.from, { login: options.login, password }, stopped.signal, skipped);
+    const server = await meet(
+      options.from,
+      { login: options.login, password },
+      stopped.signal,
+      skipped,
+    );
     const writer = await AccountWriter.of(client, options.user, stopped.signal, skipped);
     const progress = await ImportProgress.open(options);
     const { stderr } = process;
     stderr.write(`import: the other server speaks ${server.protocol}\n`);
-    if (progress.place !== start) stderr.write(`import: going on behind ${count(progress.place.actions)} actions\n`);
+    if (progress.place !== start)
+      stderr.write(`import: going on behind ${count(progress.place.actions)} actions\n`);
     const line = new ProgressLine(stderr, 'import', () => describeWritten(writer));
     try {
       await new Import(server, writer, progress, stopped.signal).run();
@@ -55,7 +67,9 @@ function describeWritten({ written, skipped }: AccountWriter): string {
 }
 
 function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
+  return new Promise((_, reject) =>
+    signal.addEventListener('abort', () => reject(signal.reason as Error)),
+  );
 }
 
 /** One import. Each run repeats subscriptions and favourites, but not the stored actions. */

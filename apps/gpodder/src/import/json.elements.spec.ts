@@ -7,7 +7,10 @@ async function* chunksOf(text: string, size: number): AsyncGenerator<string> {
 }
 
 /** Reads a text in pieces. Returns the elements and the other content of the object. */
-async function read(text: string, size = text.length): Promise<{ elements: unknown[]; rest: unknown }> {
+async function read(
+  text: string,
+  size = text.length,
+): Promise<{ elements: unknown[]; rest: unknown }> {
   const elements: unknown[] = [];
   const all = new JsonElements('actions').of(chunksOf(text, Math.max(size, 1)));
   for (;;) {
@@ -51,7 +54,9 @@ describe('an answer', () => {
     '{"actions":[{"a":1}',
     '{"actions":[1]',
     '{"actions":[1],"timestamp":',
-  ])('that ends half-way is none: %s', async (text) => expect(read(text)).rejects.toThrow(AnswerError));
+  ])('that ends half-way is none: %s', async (text) =>
+    expect(read(text)).rejects.toThrow(AnswerError),
+  );
 
   it.each(['[]', '1', '{}', 'null', '{"actions":{}}', '<html></html>', '{"x":{"actions":[]}}'])(
     'that is something else is none: %s',

@@ -22,7 +22,11 @@ export class JsonElements {
     for await (const chunk of chunks) yield* this.take(chunk);
     if (this.depth !== 0 || this.inString) throw new AnswerError('the answer ends half-way');
     const value = parsed(this.rest);
-    if (typeof value !== 'object' || value === null || !Array.isArray((value as Record<string, unknown>)[this.key]))
+    if (
+      typeof value !== 'object' ||
+      value === null ||
+      !Array.isArray((value as Record<string, unknown>)[this.key])
+    )
       throw new AnswerError(`the answer is no object with an array ${this.key}`);
     return value as Record<string, unknown>;
   }

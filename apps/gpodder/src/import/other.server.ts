@@ -47,7 +47,11 @@ export async function meet(
   stopped: AbortSignal,
   skipped: SkippedEntries,
 ): Promise<OtherServer> {
-  const http = new OtherHttp(from, `Basic ${Buffer.from(`${login}:${password}`).toString('base64')}`, stopped);
+  const http = new OtherHttp(
+    from,
+    `Basic ${Buffer.from(`${login}:${password}`).toString('base64')}`,
+    stopped,
+  );
   const user = encodeURIComponent(login);
   const devices = await http.found(`api/2/devices/${user}.json`, listSchema);
   if (devices) return gpodder(http, user, devices, skipped);
@@ -62,20 +66,30 @@ export async function meet(
   };
 }
 
-function gpodder(http: OtherHttp, user: string, devices: unknown[], skipped: SkippedEntries): OtherServer {
+function gpodder(
+  http: OtherHttp,
+  user: string,
+  devices: unknown[],
+  skipped: SkippedEntries,
+): OtherServer {
   /** On gpodder.net each device has its own list. */
   const feedsOf = async (device: unknown): Promise<unknown[]> => {
     const { data } = deviceSchema.safeParse(device);
     const path = data && `api/2/subscriptions/${user}/${encodeURIComponent(data.id)}.json?since=0`;
     const list = path && (await http.found(path, feedsSchema));
     if (list) return list.add;
-    skipped.add('device', data?.id ?? device, data ? 'it has no list of subscriptions' : 'it has no id');
+    skipped.add(
+      'device',
+      data?.id ?? device,
+      data ? 'it has no list of subscriptions' : 'it has no id',
+    );
     return [];
   };
   return {
     protocol: 'the gpodder API',
     feeds: async () => {
-      if (devices.length === 0) return (await http.found(`subscriptions/${user}.json`, listSchema)) ?? [];
+      if (devices.length === 0)
+        return (await http.found(`subscriptions/${user}.json`, listSchema)) ?? [];
       const feeds: unknown[] = [];
       for (const device of devices) feeds.push(...(await feedsOf(device)));
       return feeds;
@@ -104,11 +118,15 @@ class OtherHttp {
   }
 
   /** Like `get`, but returns `undefined` if the path is missing or has another answer. */
-  async found<Answer extends z.ZodType>(path: string, schema: Answer): Promise<z.output<Answer> | undefined> {
+  async found<Answer extends z.ZodType>(
+    path: string,
+    schema: Answer,
+  ): Promise<z.output<Answer> | undefined> {
     try {
       return await this.get(path, schema);
     } catch (error) {
-      const isOther = error instanceof AnswerError || (error instanceof ServerError && isMissing(error.status));
+      const isOther =
+        error instanceof AnswerError || (error instanceof ServerError && isMissing(error.status));
       if (isOther) return undefined;
       throw error;
     }
@@ -117,7 +135,10 @@ class OtherHttp {
   async *actions(path: string): Actions {
     const end = yield* new JsonElements('actions').of(this.chunks(path));
     const { timestamp } = end;
-    const since = typeof timestamp === 'string' || typeof timestamp === 'number' ? Math.floor(Number(timestamp)) : 0;
+    const since =
+      typeof timestamp === 'string' || typeof timestamp === 'number'
+        ? Math.floor(Number(timestamp))
+        : 0;
     return Number.isSafeInteger(since) ? since : 0;
   }
 
@@ -156,7 +177,9 @@ class OtherHttp {
       const next = new URL(to, url);
       // Another origin must not get the password.
       if (next.origin !== this.from.origin)
-        throw new ServerError(`${url.host} sends us to ${next.origin}; if that is right, say --from ${next.origin}`);
+        throw new ServerError(
+          `${url.host} sends us to ${next.origin}; if that is right, say --from ${next.origin}`,
+        );
       url = next;
     }
     throw new ServerError(`${url.host} sends us round in circles`);
@@ -164,7 +187,8 @@ class OtherHttp {
 }
 
 function refusal(host: string, status: number): ServerError {
-  if (status === 401 || status === 403) return new ServerError(`${host} refuses the name or the password (${status})`);
+  if (status === 401 || status === 403)
+    return new ServerError(`${host} refuses the name or the password (${status})`);
   return new ServerError(`${host} answers ${status}`, status);
 }
 
@@ -173,7 +197,11 @@ function isMissing(status: number | undefined): boolean {
   return status === 400 || status === 404 || status === 405 || status === 501;
 }
 
-function readAs<Answer extends z.ZodType>(schema: Answer, text: string, path: string): z.output<Answer> {
+function readAs<Answer extends z.ZodType>(
+  schema: Answer,
+  text: string,
+  path: string,
+): z.output<Answer> {
   const { success, data } = schema.safeParse(parsed(text));
   if (!success) throw new AnswerError(`${place(path)} answers something else`);
   return data;

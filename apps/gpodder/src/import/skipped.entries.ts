@@ -32,7 +32,10 @@ export class SkippedEntries {
   }
 
   get lines(): string[] {
-    return [...this.listed, ...[...this.others].map(([key, entries]) => `skipped ${count(entries)} × ${key}`)];
+    return [
+      ...this.listed,
+      ...[...this.others].map(([key, entries]) => `skipped ${count(entries)} × ${key}`),
+    ];
   }
 }
 

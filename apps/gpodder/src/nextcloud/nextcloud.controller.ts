@@ -28,10 +28,9 @@ export class NextcloudController {
   @HttpCode(200)
   @Open()
   async beginLogin(@Req() request: FastifyRequest) {
-    const [poll, login] = [randomBytes(32), randomBytes(32)].map((bytes) => bytes.toString('base64url')) as [
-      string,
-      string,
-    ];
+    const [poll, login] = [randomBytes(32), randomBytes(32)].map((bytes) =>
+      bytes.toString('base64url'),
+    ) as [string, string];
     const begun = await this.services.call(beginLogin, request, {
       pollHash: sha256(poll),
       loginHash: sha256(login),

@@ -17,12 +17,19 @@ export class SettingsController {
 
   @Get(path)
   read(@Req() request: FastifyRequest, @Param('scope') scope: string) {
-    return this.settings.change(request, subjectOf(scope, queryOf(request)), { set: {}, remove: [] });
+    return this.settings.change(request, subjectOf(scope, queryOf(request)), {
+      set: {},
+      remove: [],
+    });
   }
 
   @Post(path)
   @HttpCode(200)
-  async change(@Req() request: FastifyRequest, @Param('scope') scope: string, @Body() body?: Buffer) {
+  async change(
+    @Req() request: FastifyRequest,
+    @Param('scope') scope: string,
+    @Body() body?: Buffer,
+  ) {
     const subject = subjectOf(scope, queryOf(request));
     if (body && body.length > mostBytes) throw new Failure('invalid');
     const changes = readSettingChanges(await objectOf(body, mostEntries));

@@ -19,7 +19,10 @@ beforeEach(async () => {
 const feed = 'https://a.example/feed';
 const media = 'https://a.example/one.mp3';
 const inScope = (scope: string, query = '') => `/api/2/settings/{u}/${scope}.json${query}`;
-const episode = inScope('episode', `?podcast=${encodeURIComponent(feed)}&episode=${encodeURIComponent(media)}`);
+const episode = inScope(
+  'episode',
+  `?podcast=${encodeURIComponent(feed)}&episode=${encodeURIComponent(media)}`,
+);
 const podcast = inScope('podcast', `?podcast=${encodeURIComponent(feed)}`);
 const set = async (path: string, body: unknown) => (await ann.ask(path, { body })).json();
 /** Returns the feeds with any data of the person, subscribed or not. */
@@ -32,20 +35,23 @@ describe('settings', () => {
     ['the account', inScope('account')],
     ['a podcast', podcast],
     ['an episode', episode],
-  ])('of %s are answered as a whole after each change: first set, then removed', async (_, path) => {
-    expect(await read(path)).toEqual({});
-    expect(await set(path, { set: { a: null, b: { c: [1, 'x'] }, d: 1 } })).toEqual({
-      a: null,
-      b: { c: [1, 'x'] },
-      d: 1,
-    });
-    expect(await set(path, { set: { e: true, d: 2 }, remove: ['d', 'nothing'] })).toEqual({
-      a: null,
-      b: { c: [1, 'x'] },
-      e: true,
-    });
-    expect(await read(path)).toEqual({ a: null, b: { c: [1, 'x'] }, e: true });
-  });
+  ])(
+    'of %s are answered as a whole after each change: first set, then removed',
+    async (_, path) => {
+      expect(await read(path)).toEqual({});
+      expect(await set(path, { set: { a: null, b: { c: [1, 'x'] }, d: 1 } })).toEqual({
+        a: null,
+        b: { c: [1, 'x'] },
+        d: 1,
+      });
+      expect(await set(path, { set: { e: true, d: 2 }, remove: ['d', 'nothing'] })).toEqual({
+        a: null,
+        b: { c: [1, 'x'] },
+        e: true,
+      });
+      expect(await read(path)).toEqual({ a: null, b: { c: [1, 'x'] }, e: true });
+    },
+  );
 
   it('of a device are there where the device is', async () => {
     const path = inScope('device', '?device=phone');
@@ -70,12 +76,16 @@ describe('settings', () => {
     'of %s are there when the guid of the podcast has changed, and when another turned out to be the same',
     async (_, path) => {
       const other = 'https://b.example/feed';
-      await ann.ask('/api/2/subscriptions/{u}/phone.json', { body: { add: [feed, other], remove: [] } });
+      await ann.ask('/api/2/subscriptions/{u}/phone.json', {
+        body: { add: [feed, other], remove: [] },
+      });
       await set(path, { set: { a: 1 } });
       const device = await world.stack.device(gateway, ann.userId);
       const second = randomUUID();
       const changeGuid = async (guid: string, newGuid: string) => {
-        const { status } = await device.send('PATCH', `/subscriptions/${guid}`, { body: { new_guid: newGuid } });
+        const { status } = await device.send('PATCH', `/subscriptions/${guid}`, {
+          body: { new_guid: newGuid },
+        });
         expect(status).toBe(200);
       };
       await changeGuid(podcastGuid(feed), second);
@@ -103,7 +113,9 @@ describe('settings', () => {
   });
 
   it('are 413 with more than 1,000 values', async () => {
-    const { status } = await ann.ask(inScope('account'), { body: { set: { a: Array<number>(1_000).fill(0) } } });
+    const { status } = await ann.ask(inScope('account'), {
+      body: { set: { a: Array<number>(1_000).fill(0) } },
+    });
     expect(status).toBe(413);
     expect(await read(inScope('account'))).toEqual({});
   });
@@ -111,13 +123,16 @@ describe('settings', () => {
   it.each([
     ['a podcast', podcast],
     ['an episode', episode],
-  ])('of %s that is unknown are none where they are only removed, and nothing is known by it', async (_, path) => {
-    expect(await set(path, { remove: ['a', 'is_favorite'] })).toEqual({});
-    expect(await set(path, { set: { a: 1 }, remove: ['a'] })).toEqual({});
-    expect(await known()).toEqual([]);
-    await set(path, { set: { a: 1 } });
-    expect(await known()).toEqual([feed]);
-  });
+  ])(
+    'of %s that is unknown are none where they are only removed, and nothing is known by it',
+    async (_, path) => {
+      expect(await set(path, { remove: ['a', 'is_favorite'] })).toEqual({});
+      expect(await set(path, { set: { a: 1 }, remove: ['a'] })).toEqual({});
+      expect(await known()).toEqual([]);
+      await set(path, { set: { a: 1 } });
+      expect(await known()).toEqual([feed]);
+    },
+  );
 
   it('beyond a limit leave nothing behind: no podcast and no favourite', async () => {
     const body = { set: { is_favorite: true, other: 'x'.repeat(70_000) } };
@@ -125,13 +140,17 @@ describe('settings', () => {
     expect([await known(), await favorites()]).toEqual([[], []]);
   });
 
-  it('are 404 in another scope', async () => expect((await ann.ask(inScope('server'))).status).toBe(404));
+  it('are 404 in another scope', async () =>
+    expect((await ann.ask(inScope('server'))).status).toBe(404));
 });
 
 describe('a favourite', () => {
   it('is set by the setting is_favorite, shown there and listed, until it is unset', async () => {
     expect(await favorites()).toEqual([]);
-    expect(await set(episode, { set: { is_favorite: true, other: 1 } })).toEqual({ is_favorite: true, other: 1 });
+    expect(await set(episode, { set: { is_favorite: true, other: 1 } })).toEqual({
+      is_favorite: true,
+      other: 1,
+    });
     expect(await favorites()).toEqual([
       {
         title: media,
@@ -145,7 +164,10 @@ describe('a favourite', () => {
       },
     ]);
     expect(await read(episode)).toEqual({ is_favorite: true, other: 1 });
-    expect(await set(episode, { set: { is_favorite: false } })).toEqual({ is_favorite: false, other: 1 });
+    expect(await set(episode, { set: { is_favorite: false } })).toEqual({
+      is_favorite: false,
+      other: 1,
+    });
     expect(await favorites()).toEqual([]);
   });
 

@@ -10,20 +10,27 @@ export interface SettingChanges {
 export const favorite = 'is_favorite';
 
 /** Parses a change of settings. @throws Failure `invalid` for wrong types or too many keys. */
-export function readSettingChanges({ set = {}, remove = [] }: Readonly<Record<string, unknown>>): SettingChanges {
+export function readSettingChanges({
+  set = {},
+  remove = [],
+}: Readonly<Record<string, unknown>>): SettingChanges {
   if (typeof set !== 'object' || set === null || Array.isArray(set)) throw new Failure('invalid');
-  if (!Array.isArray(remove) || remove.some((key) => typeof key !== 'string')) throw new Failure('invalid');
-  if (Object.keys(set).length > settingLimits.keys || remove.length > settingLimits.keys) throw new Failure('invalid');
+  if (!Array.isArray(remove) || remove.some((key) => typeof key !== 'string'))
+    throw new Failure('invalid');
+  if (Object.keys(set).length > settingLimits.keys || remove.length > settingLimits.keys)
+    throw new Failure('invalid');
   return { set: set as Record<string, unknown>, remove: remove as string[] };
 }
 
 /** Checks the limits of any scope, before a feed is created. @throws Failure `invalid` */
 export function limitSettings({ set, remove }: SettingChanges): void {
-  if (Object.keys(set).some((key) => [...key].length > settingLimits.key)) throw new Failure('invalid');
+  if (Object.keys(set).some((key) => [...key].length > settingLimits.key))
+    throw new Failure('invalid');
   const removed = new Set(remove);
   const kept = Object.fromEntries(Object.entries(set).filter(([key]) => !removed.has(key)));
   const bytes = Buffer.byteLength(JSON.stringify(kept));
-  if (Object.keys(kept).length > settingLimits.keys || bytes > settingLimits.scopeBytes) throw new Failure('invalid');
+  if (Object.keys(kept).length > settingLimits.keys || bytes > settingLimits.scopeBytes)
+    throw new Failure('invalid');
 }
 
 /**
@@ -32,7 +39,10 @@ export function limitSettings({ set, remove }: SettingChanges): void {
  * @returns the new favourite status, `undefined` for no change, and the other changes.
  * @throws Failure `invalid` if it is no boolean.
  */
-export function withoutFavorite({ set, remove }: SettingChanges): { favorite: boolean | undefined } & SettingChanges {
+export function withoutFavorite({
+  set,
+  remove,
+}: SettingChanges): { favorite: boolean | undefined } & SettingChanges {
   const { [favorite]: sent, ...others } = set;
   if (sent !== undefined && typeof sent !== 'boolean') throw new Failure('invalid');
   return {

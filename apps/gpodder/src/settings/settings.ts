@@ -1,5 +1,13 @@
 import { Injectable } from '@nestjs/common';
-import { changeSettings, ensureFeed, Failure, type Feed, findFeeds, type RequestOf, setFavorite } from '#contracts';
+import {
+  changeSettings,
+  ensureFeed,
+  Failure,
+  type Feed,
+  findFeeds,
+  type RequestOf,
+  setFavorite,
+} from '#contracts';
 import { Services } from '#http';
 import type { FastifyRequest } from 'fastify';
 import { repairEnclosureUrl, repairFeedUrl } from '../actions/url.repair.js';
@@ -32,7 +40,11 @@ export class Settings {
    * @throws Failure `not_found` for an unknown device; `invalid` above a limit or for an unusable
    *   URL.
    */
-  async change(request: FastifyRequest, subject: Subject, changes: SettingChanges): Promise<Values> {
+  async change(
+    request: FastifyRequest,
+    subject: Subject,
+    changes: SettingChanges,
+  ): Promise<Values> {
     switch (subject.of) {
       case 'account':
         return this.store(request, subject, changes);
@@ -41,7 +53,9 @@ export class Settings {
       case 'podcast': {
         limitSettings(changes);
         const feed = await this.feedOf(request, subject.podcast, hasMore(changes));
-        return feed ? this.store(request, { of: 'podcast', id: feed.firstGuid ?? feed.guid }, changes) : {};
+        return feed
+          ? this.store(request, { of: 'podcast', id: feed.firstGuid ?? feed.guid }, changes)
+          : {};
       }
       case 'episode':
         return this.changeEpisode(request, subject, changes);
@@ -65,7 +79,11 @@ export class Settings {
     const { episode: found } = await this.services.call(setFavorite, request, first);
     if (!found) return {};
     // Before the favourite, so that nothing is applied above a limit of these settings.
-    const settings = await this.store(request, { of: 'episode', id: found.syncId }, { set, remove });
+    const settings = await this.store(
+      request,
+      { of: 'episode', id: found.syncId },
+      { set, remove },
+    );
     const isDone = isAlone || wanted === undefined;
     const { episode: after } = isDone
       ? { episode: found }
@@ -73,18 +91,29 @@ export class Settings {
     return { ...settings, ...(after?.favorite !== undefined && { [favorite]: after.favorite }) };
   }
 
-  private async store(request: FastifyRequest, scope: Scope, { set, remove }: SettingChanges): Promise<Values> {
+  private async store(
+    request: FastifyRequest,
+    scope: Scope,
+    { set, remove }: SettingChanges,
+  ): Promise<Values> {
     const { userId } = callerOf(request);
     const change = { userId, scope, set, remove } as RequestOf<typeof changeSettings>;
     return (await this.services.call(changeSettings, request, change)).settings;
   }
 
   /** @param isMade creates a feed without a subscription if there is none. */
-  private async feedOf(request: FastifyRequest, sent: string, isMade: boolean): Promise<Feed | null> {
+  private async feedOf(
+    request: FastifyRequest,
+    sent: string,
+    isMade: boolean,
+  ): Promise<Feed | null> {
     const { userId } = callerOf(request);
     const feedUrl = usableFeedUrl(sent);
     if (isMade) return (await this.services.call(ensureFeed, request, { userId, feedUrl })).feed;
-    return (await this.services.call(findFeeds, request, { userId, feedUrls: [feedUrl] })).feeds[0] ?? null;
+    return (
+      (await this.services.call(findFeeds, request, { userId, feedUrls: [feedUrl] })).feeds[0] ??
+      null
+    );
   }
 }
 

@@ -7,10 +7,15 @@ const feed = (feedUrl: string) => ({ feedUrl, guid: '9b024349-ccf0-5f69-a609-6b8
 describe('the changes of an upload', () => {
   it('have each feed once, however it was spelled', async () => {
     const { add, remove, unusable } = await readChanges(
-      { add: ['https://a.example/x', ' https://a.example/x', 'content:7'], remove: ['pcast://b.example'] },
+      {
+        add: ['https://a.example/x', ' https://a.example/x', 'content:7'],
+        remove: ['pcast://b.example'],
+      },
       10,
     );
-    expect([...add]).toEqual([['https://a.example/x', ['https://a.example/x', ' https://a.example/x']]]);
+    expect([...add]).toEqual([
+      ['https://a.example/x', ['https://a.example/x', ' https://a.example/x']],
+    ]);
     expect([...remove.keys()]).toEqual(['http://b.example']);
     expect(unusable).toEqual(['content:7']);
   });
@@ -83,12 +88,21 @@ describe('update_urls', () => {
   it('tells what is used for a URL: repaired, moved or nothing, and no change of scheme or slashes alone', async () => {
     const changes = await readChanges(
       {
-        add: ['https://a.example/old', 'http://a.example/same', ' https://a.example/moved too', 'antennapod_local:x'],
+        add: [
+          'https://a.example/old',
+          'http://a.example/same',
+          ' https://a.example/moved too',
+          'antennapod_local:x',
+        ],
         remove: ['itpc://a.example/gone', 'https://a.example/unknown'],
       },
       10,
     );
-    const add = [feed('https://a.example/new'), feed('https://a.example/same/'), feed('https://b.example/')];
+    const add = [
+      feed('https://a.example/new'),
+      feed('https://a.example/same/'),
+      feed('https://b.example/'),
+    ];
     expect(updatesOf(changes, { add, remove: [feed('http://a.example/gone'), null] })).toEqual([
       ['antennapod_local:x', ''],
       ['https://a.example/old', 'https://a.example/new'],

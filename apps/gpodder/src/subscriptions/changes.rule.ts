@@ -28,7 +28,10 @@ export interface FeedChanges {
  *
  * @throws Failure `invalid` for a wrong type, or the same URL in both lists.
  */
-export async function readChanges(body: Readonly<Record<string, unknown>>, mostEntries: number): Promise<FeedChanges> {
+export async function readChanges(
+  body: Readonly<Record<string, unknown>>,
+  mostEntries: number,
+): Promise<FeedChanges> {
   const lists = [listOf(body['add']), listOf(body['remove'])] as const;
   limitEntries(lists[0].length + lists[1].length, mostEntries);
   const [added, removed] = [textsOf(lists[0]), textsOf(lists[1])];
@@ -47,7 +50,10 @@ export async function readChanges(body: Readonly<Record<string, unknown>>, mostE
  * @throws Failure `invalid` if it has entries but no usable one, because an empty list is not
  *   intended.
  */
-export async function readWhole(entries: readonly unknown[], mostEntries: number): Promise<FeedChanges> {
+export async function readWhole(
+  entries: readonly unknown[],
+  mostEntries: number,
+): Promise<FeedChanges> {
   limitEntries(entries.length, mostEntries);
   const { feeds, unusable } = await feedsOf(textsOf(entries), mostFeeds);
   if (feeds.size === 0 && entries.length > 0) throw new Failure('invalid');
@@ -60,7 +66,8 @@ export async function readWhole(entries: readonly unknown[], mostEntries: number
  */
 export function partsOf({ add, remove }: FeedChanges): { add: string[]; remove: string[] }[] {
   const [added, removed] = [[...add.keys()], [...remove.keys()]];
-  if (Math.max(added.length, removed.length) <= perMessage) return [{ add: added, remove: removed }];
+  if (Math.max(added.length, removed.length) <= perMessage)
+    return [{ add: added, remove: removed }];
   return [
     ...cut(removed).map((part) => ({ add: [], remove: part })),
     ...cut(added).map((part) => ({ add: part, remove: [] })),
@@ -69,7 +76,9 @@ export function partsOf({ add, remove }: FeedChanges): { add: string[]; remove: 
 
 function cut(urls: string[]): string[][] {
   const count = Math.ceil(urls.length / perMessage);
-  return Array.from({ length: count }, (_, part) => urls.slice(part * perMessage, (part + 1) * perMessage));
+  return Array.from({ length: count }, (_, part) =>
+    urls.slice(part * perMessage, (part + 1) * perMessage),
+  );
 }
 
 /** Returns the `update_urls` of an upload from the feeds that the service found for its URLs. */

@@ -63,11 +63,18 @@ export class Feeds {
     this.skipped('unusable_feed', changes.unusable.length);
     this.skipped('refused_feed', refused);
     if (refused > 0 || changes.unusable.length > 0)
-      this.log.info({ requestId: request.id, refused, unusable: changes.unusable.length }, 'feeds were skipped');
+      this.log.info(
+        { requestId: request.id, refused, unusable: changes.unusable.length },
+        'feeds were skipped',
+      );
     return { timestamp: found.timestamp, update_urls: updatesOf(changes, found) };
   }
 
-  private async all(request: FastifyRequest, reader?: Question['reader'], readOnly = false): Promise<FeedDelta> {
+  private async all(
+    request: FastifyRequest,
+    reader?: Question['reader'],
+    readOnly = false,
+  ): Promise<FeedDelta> {
     const { userId } = callerOf(request);
     const question: Question = { userId, reader, readOnly };
     const first = await this.services.call(listFeeds, request, question);

@@ -10,7 +10,9 @@ describe('a list of feeds as text', () => {
     ['a\nb\r\nc\rd', ['a', 'b', 'c', 'd']],
     ['\n\n a \n\t\n\r\n', [' a ']],
     ['\n', []],
-  ])('has one in each line that is not blank: %j', async (text, urls) => expect(await read(text)).toEqual(urls));
+  ])('has one in each line that is not blank: %j', async (text, urls) =>
+    expect(await read(text)).toEqual(urls),
+  );
 
   it('is refused with more lines than a list has, also where they are blank', async () => {
     expect(await read(' \n'.repeat(30_000))).toEqual([]);

@@ -47,11 +47,21 @@ export function podcastObject(url: string) {
  * @param callback the `jsonp` of the query.
  * @throws Failure `invalid` for `jsonp` without a valid callback.
  */
-export function showFeeds(format: Format, urls: readonly string[], items: readonly unknown[], callback: string | null) {
+export function showFeeds(
+  format: Format,
+  urls: readonly string[],
+  items: readonly unknown[],
+  callback: string | null,
+) {
   return { type: types[format], body: bodyOf(format, urls, items, callback) } satisfies Shown;
 }
 
-function bodyOf(format: Format, urls: readonly string[], items: readonly unknown[], callback: string | null): string {
+function bodyOf(
+  format: Format,
+  urls: readonly string[],
+  items: readonly unknown[],
+  callback: string | null,
+): string {
   switch (format) {
     case 'json':
       return JSON.stringify(items);
@@ -68,7 +78,9 @@ function bodyOf(format: Format, urls: readonly string[], items: readonly unknown
 }
 
 function podcastElement(url: string): string {
-  const fields = Object.entries(podcastObject(url)).map(([key, value]) => `<${key}>${escaped(String(value))}</${key}>`);
+  const fields = Object.entries(podcastObject(url)).map(
+    ([key, value]) => `<${key}>${escaped(String(value))}</${key}>`,
+  );
   return `<podcast>${fields.join('')}</podcast>`;
 }
 

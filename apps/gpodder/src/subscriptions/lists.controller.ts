@@ -1,4 +1,15 @@
-import { Body, Controller, Get, HttpCode, Inject, Param, Post, Put, Req, Res } from '@nestjs/common';
+import {
+  Body,
+  Controller,
+  Get,
+  HttpCode,
+  Inject,
+  Param,
+  Post,
+  Put,
+  Req,
+  Res,
+} from '@nestjs/common';
 import { Failure, listDevices } from '#contracts';
 import { Services } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -25,9 +36,18 @@ export class ListsController {
   ) {}
 
   @Get('subscriptions/:user.:format(json|jsonp|txt|opml|xml)')
-  async all(@Req() request: FastifyRequest, @Res() reply: FastifyReply, @Param('format') format: Format) {
+  async all(
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+    @Param('format') format: Format,
+  ) {
     const urls = await this.feeds.subscribed(request);
-    const { type, body } = showFeeds(format, urls, urls.map(podcastObject), queryOf(request).get('jsonp'));
+    const { type, body } = showFeeds(
+      format,
+      urls,
+      urls.map(podcastObject),
+      queryOf(request).get('jsonp'),
+    );
     await reply.type(type).send(body);
   }
 

@@ -18,7 +18,10 @@ export class SubscriptionsController {
 
   @Get('api/:version([12])/subscriptions/:user/:device.json')
   async ofDevice(@Req() request: FastifyRequest, @Param('device') device: string) {
-    const [delta] = await Promise.all([this.changedSince(request), this.devices.use(request, [deviceIdOf(device)])]);
+    const [delta] = await Promise.all([
+      this.changedSince(request),
+      this.devices.use(request, [deviceIdOf(device)]),
+    ]);
     return delta;
   }
 
@@ -26,21 +29,36 @@ export class SubscriptionsController {
   async changedSince(@Req() request: FastifyRequest) {
     const since = sinceOf(queryOf(request));
     // HEAD sends no list, so it must not update the client's sync state.
-    return request.method === 'HEAD' ? this.feeds.peekSince(request, since) : this.feeds.changedSince(request, since);
+    return request.method === 'HEAD'
+      ? this.feeds.peekSince(request, since)
+      : this.feeds.changedSince(request, since);
   }
 
   @Post('api/:version([12])/subscriptions/:user/:device.json')
   @HttpCode(200)
-  async changeOnDevice(@Req() request: FastifyRequest, @Param('device') device: string, @Body() body?: Buffer) {
+  async changeOnDevice(
+    @Req() request: FastifyRequest,
+    @Param('device') device: string,
+    @Body() body?: Buffer,
+  ) {
     const id = deviceIdOf(device);
-    const [answer] = await Promise.all([this.change(request, body), this.devices.use(request, [id])]);
+    const [answer] = await Promise.all([
+      this.change(request, body),
+      this.devices.use(request, [id]),
+    ]);
     return answer;
   }
 
-  @Post(['api/:version([12])/subscriptions/:user.json', 'index.php/apps/gpoddersync/subscription_change/create'])
+  @Post([
+    'api/:version([12])/subscriptions/:user.json',
+    'index.php/apps/gpoddersync/subscription_change/create',
+  ])
   @HttpCode(200)
   async change(@Req() request: FastifyRequest, @Body() body?: Buffer) {
-    const changes = await readChanges(await objectOf(body, this.config.MAX_ENTRIES), this.config.MAX_ENTRIES);
+    const changes = await readChanges(
+      await objectOf(body, this.config.MAX_ENTRIES),
+      this.config.MAX_ENTRIES,
+    );
     return this.feeds.change(request, changes);
   }
 }

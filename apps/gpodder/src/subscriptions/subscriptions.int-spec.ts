@@ -21,10 +21,16 @@ interface Changed {
   readonly timestamp: number;
   readonly update_urls: [string, string][];
 }
-const [one, two, three] = ['https://a.example/one', 'https://a.example/two', 'https://a.example/three?x=1&y="<'];
+const [one, two, three] = [
+  'https://a.example/one',
+  'https://a.example/two',
+  'https://a.example/three?x=1&y="<',
+];
 const phone = '/api/2/subscriptions/{u}/phone.json';
-const since = async (second: number, path = phone) => (await ann.ask(`${path}?since=${second}`)).json<Delta>();
-const change = async (body: unknown, path = phone) => (await ann.ask(path, { body })).json<Changed>();
+const since = async (second: number, path = phone) =>
+  (await ann.ask(`${path}?since=${second}`)).json<Delta>();
+const change = async (body: unknown, path = phone) =>
+  (await ann.ask(path, { body })).json<Changed>();
 const sorted = (urls: readonly string[]) => [...urls].sort();
 
 describe('a delta', () => {
@@ -100,18 +106,32 @@ describe('an upload', () => {
   it('changes nothing where nothing changes: no other device is woken', async () => {
     await change({ add: [one], remove: [] });
     const before = await since(0);
-    expect(await change({ add: [one], remove: ['https://a.example/unknown'] })).toMatchObject({ update_urls: [] });
-    expect(await since(before.timestamp)).toEqual({ add: [], remove: [], timestamp: before.timestamp });
+    expect(await change({ add: [one], remove: ['https://a.example/unknown'] })).toMatchObject({
+      update_urls: [],
+    });
+    expect(await since(before.timestamp)).toEqual({
+      add: [],
+      remove: [],
+      timestamp: before.timestamp,
+    });
   });
 
   it.each([
     ['entries', phone, { add: [one, two], remove: [`${one}/x`, `${one}/y`] }],
-    ['entries of a whole list', '/subscriptions/{u}/phone.json', [one, two, `${one}/x`, `${one}/y`]],
+    [
+      'entries of a whole list',
+      '/subscriptions/{u}/phone.json',
+      [one, two, `${one}/x`, `${one}/y`],
+    ],
     ['values', phone, { add: [Array(70).fill(0)] }],
     ['values of a whole list', '/subscriptions/{u}/phone.json', [Array(70).fill(0)]],
   ])('beyond the limit of %s is 413', async (_, path, body) => {
     small ??= await world.start({ MAX_ENTRIES: '3' });
-    const sent = { method: 'POST', body: JSON.stringify(body), headers: { authorization: ann.basic } };
+    const sent = {
+      method: 'POST',
+      body: JSON.stringify(body),
+      headers: { authorization: ann.basic },
+    };
     expect((await fetch(small.url + path.replace('{u}', ann.name), sent)).status).toBe(413);
   });
   let small: ServedApp | undefined;
@@ -124,7 +144,9 @@ it('an upload of more feeds than one message takes is applied in parts, and a wh
   const answer = await change({ add: [...urls, decoded], remove: [encodeURI(decoded)] });
   expect(answer.update_urls).toEqual([[decoded, encodeURI(decoded)]]);
   expect(sorted((await since(0)).add)).toEqual(sorted([...urls, encodeURI(decoded)]));
-  expect((await ann.ask('/subscriptions/{u}/phone.json', { method: 'PUT', body: urls })).status).toBe(413);
+  expect(
+    (await ann.ask('/subscriptions/{u}/phone.json', { method: 'PUT', body: urls })).status,
+  ).toBe(413);
   await change({ add: [], remove: urls });
   expect((await since(0)).add).toEqual([encodeURI(decoded)]);
 }, 120_000);
@@ -142,7 +164,9 @@ describe('a list of the simple API', () => {
     ['jsonp?jsonp=call_1', 'application/json-p', `call_1(${JSON.stringify([three])})`],
   ])('of a device has URLs as %s', async (format, type, body) => {
     const answer = await show(`{u}/phone.${format}`);
-    expect([answer.status, answer.headers.get('content-type')?.split(';')[0], answer.text]).toEqual([200, type, body]);
+    expect([answer.status, answer.headers.get('content-type')?.split(';')[0], answer.text]).toEqual(
+      [200, type, body],
+    );
   });
 
   it('as OPML has its feeds, escaped', async () => {
@@ -166,16 +190,22 @@ describe('a list of the simple API', () => {
       subscribers: 0,
       subscribers_last_week: 0,
     });
-    expect((await show('{u}.xml')).text).toContain('<podcasts><podcast><url>https://a.example/three?x=1&#38;');
+    expect((await show('{u}.xml')).text).toContain(
+      '<podcasts><podcast><url>https://a.example/three?x=1&#38;',
+    );
     expect((await show('{u}.txt')).text).toBe(`${three}\n`);
   });
 
-  it.each(['{u}/phone.xml', '{u}/phone.csv', '{u}/phone.jsonp', '{u}/phone.jsonp?jsonp=a.b', '{u}/my%20phone.txt'])(
-    'is 400 for %s',
-    async (path) => expect((await show(path)).status).toBe(400),
-  );
+  it.each([
+    '{u}/phone.xml',
+    '{u}/phone.csv',
+    '{u}/phone.jsonp',
+    '{u}/phone.jsonp?jsonp=a.b',
+    '{u}/my%20phone.txt',
+  ])('is 400 for %s', async (path) => expect((await show(path)).status).toBe(400));
 
-  it('is 404 for a device that there is not', async () => expect((await show('{u}/nobody.txt')).status).toBe(404));
+  it('is 404 for a device that there is not', async () =>
+    expect((await show('{u}/nobody.txt')).status).toBe(404));
 
   it.each([
     ['json', JSON.stringify([one, { url: two }, 3])],
@@ -198,7 +228,9 @@ describe('a list of the simple API', () => {
     ['txt', '\n\n'],
     ['opml', '<opml version="2.0"><head/><body></body></opml>'],
   ])('is emptied by an empty list as %s, also by POST', async (format, body) => {
-    expect((await ann.ask(`/subscriptions/{u}/phone.${format}`, { method: 'POST', body })).status).toBe(200);
+    expect(
+      (await ann.ask(`/subscriptions/{u}/phone.${format}`, { method: 'POST', body })).status,
+    ).toBe(200);
     expect((await since(0)).add).toEqual([]);
   });
 
@@ -213,12 +245,16 @@ describe('a list of the simple API', () => {
     ['opml', '<html></html>'],
     ['xml', '<podcasts/>'],
   ])('is left alone by what is no list: %s %j is 400', async (format, body) => {
-    expect((await ann.ask(`/subscriptions/{u}/phone.${format}`, { method: 'PUT', body })).status).toBe(400);
+    expect(
+      (await ann.ask(`/subscriptions/{u}/phone.${format}`, { method: 'PUT', body })).status,
+    ).toBe(400);
     expect((await since(0)).add).toEqual([three]);
   });
 
   it('of more than 5,000 outlines is 413', async () => {
     const body = `<opml><body>${'<outline xmlUrl="https://a.example/x"/>'.repeat(5_001)}</body></opml>`;
-    expect((await ann.ask('/subscriptions/{u}/phone.opml', { method: 'PUT', body })).status).toBe(413);
+    expect((await ann.ask('/subscriptions/{u}/phone.opml', { method: 'PUT', body })).status).toBe(
+      413,
+    );
   });
 });

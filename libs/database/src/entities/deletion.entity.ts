@@ -3,7 +3,10 @@ import type { DeletionStatus } from '#contracts';
 
 /** A deletion. The record is authoritative; a job of the queue only names it. */
 @Entity({ schema: 'deletion', name: 'deletions' })
-@Index('deletions_one_pending', ['userId', 'subscriptionId'], { unique: true, where: `status = 'PENDING'` })
+@Index('deletions_one_pending', ['userId', 'subscriptionId'], {
+  unique: true,
+  where: `status = 'PENDING'`,
+})
 @Index('deletions_due', { synchronize: false })
 @Check('deletions_status', `status IN ('PENDING', 'SUCCESS', 'FAILURE')`)
 @Check('deletions_finished_when_final', `(finished IS NULL) = (status = 'PENDING')`)

@@ -1,4 +1,12 @@
-import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import {
+  Column,
+  Entity,
+  Index,
+  JoinColumn,
+  ManyToOne,
+  PrimaryColumn,
+  type Relation,
+} from 'typeorm';
 import { SubscriptionEntity } from './subscription.entity.js';
 
 /** A current or former feed URL by SHA-256: an index entry can't hold a long URL. */
@@ -20,8 +28,16 @@ export class FeedUrlEntity {
 
   @ManyToOne(() => SubscriptionEntity)
   @JoinColumn([
-    { name: 'user_id', referencedColumnName: 'userId', foreignKeyConstraintName: 'feed_urls_subscription_id_fkey' },
-    { name: 'subscription_id', referencedColumnName: 'id', foreignKeyConstraintName: 'feed_urls_subscription_id_fkey' },
+    {
+      name: 'user_id',
+      referencedColumnName: 'userId',
+      foreignKeyConstraintName: 'feed_urls_subscription_id_fkey',
+    },
+    {
+      name: 'subscription_id',
+      referencedColumnName: 'id',
+      foreignKeyConstraintName: 'feed_urls_subscription_id_fkey',
+    },
   ])
   subscription!: Relation<SubscriptionEntity>;
 }

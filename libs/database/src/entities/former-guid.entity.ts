@@ -18,7 +18,11 @@ export class FormerGuidEntity {
 
   @ManyToOne(() => SubscriptionEntity)
   @JoinColumn([
-    { name: 'user_id', referencedColumnName: 'userId', foreignKeyConstraintName: 'former_guids_subscription_id_fkey' },
+    {
+      name: 'user_id',
+      referencedColumnName: 'userId',
+      foreignKeyConstraintName: 'former_guids_subscription_id_fkey',
+    },
     {
       name: 'subscription_id',
       referencedColumnName: 'id',

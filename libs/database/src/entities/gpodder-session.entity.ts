@@ -1,4 +1,12 @@
-import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import {
+  Column,
+  Entity,
+  Index,
+  JoinColumn,
+  ManyToOne,
+  PrimaryColumn,
+  type Relation,
+} from 'typeorm';
 import { CredentialEntity } from './credential.entity.js';
 
 /** A gpodder session. An ended one stays, as its signed cookie would start it again. */
@@ -27,6 +35,9 @@ export class GpodderSessionEntity {
   endedAt!: Date | null;
 
   @ManyToOne(() => CredentialEntity, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'credential_id', foreignKeyConstraintName: 'gpodder_sessions_credential_fkey' })
+  @JoinColumn({
+    name: 'credential_id',
+    foreignKeyConstraintName: 'gpodder_sessions_credential_fkey',
+  })
   credential?: Relation<CredentialEntity>;
 }

@@ -1,4 +1,12 @@
-import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import {
+  Column,
+  Entity,
+  Index,
+  JoinColumn,
+  ManyToOne,
+  PrimaryColumn,
+  type Relation,
+} from 'typeorm';
 import { SubscriptionEntity } from './subscription.entity.js';
 
 /** A current or former guid of a subscription. */
@@ -28,8 +36,16 @@ export class GuidEntity {
 
   @ManyToOne(() => SubscriptionEntity)
   @JoinColumn([
-    { name: 'user_id', referencedColumnName: 'userId', foreignKeyConstraintName: 'guids_subscription_id_fkey' },
-    { name: 'subscription_id', referencedColumnName: 'id', foreignKeyConstraintName: 'guids_subscription_id_fkey' },
+    {
+      name: 'user_id',
+      referencedColumnName: 'userId',
+      foreignKeyConstraintName: 'guids_subscription_id_fkey',
+    },
+    {
+      name: 'subscription_id',
+      referencedColumnName: 'id',
+      foreignKeyConstraintName: 'guids_subscription_id_fkey',
+    },
   ])
   subscription!: Relation<SubscriptionEntity>;
 }

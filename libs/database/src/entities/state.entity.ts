@@ -1,7 +1,9 @@
 import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 import { episodeStatuses, statusNames, wireNames } from '#contracts';
 
-const isWhole = statusNames.map((name) => `(${wireNames[name]} IS NULL) = (${wireNames[name]}_at IS NULL)`);
+const isWhole = statusNames.map(
+  (name) => `(${wireNames[name]} IS NULL) = (${wireNames[name]}_at IS NULL)`,
+);
 
 /**
  * The statuses of an episode ({@link episodeStatuses}): a value and a client's time (`…_at`), or
@@ -34,7 +36,10 @@ export class StateEntity {
 
 for (const name of statusNames) {
   const column = wireNames[name];
-  Column({ name: column, type: episodeStatuses[name].columnType, nullable: true })(StateEntity.prototype, name);
+  Column({ name: column, type: episodeStatuses[name].columnType, nullable: true })(
+    StateEntity.prototype,
+    name,
+  );
   Column({ name: `${column}_at`, type: 'timestamp with time zone', nullable: true })(
     StateEntity.prototype,
     `${name}At`,

@@ -1,4 +1,13 @@
-import { Check, Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import {
+  Check,
+  Column,
+  Entity,
+  Index,
+  JoinColumn,
+  ManyToOne,
+  PrimaryColumn,
+  type Relation,
+} from 'typeorm';
 
 /** The current state of a subscription; a tombstone has `deleted`, a pointer `mergedInto`. */
 @Entity({ schema: 'subscription', name: 'subscriptions' })
@@ -68,8 +77,16 @@ export class SubscriptionEntity {
 
   @ManyToOne(() => SubscriptionEntity)
   @JoinColumn([
-    { name: 'user_id', referencedColumnName: 'userId', foreignKeyConstraintName: 'subscriptions_merged_into_fkey' },
-    { name: 'merged_into', referencedColumnName: 'id', foreignKeyConstraintName: 'subscriptions_merged_into_fkey' },
+    {
+      name: 'user_id',
+      referencedColumnName: 'userId',
+      foreignKeyConstraintName: 'subscriptions_merged_into_fkey',
+    },
+    {
+      name: 'merged_into',
+      referencedColumnName: 'id',
+      foreignKeyConstraintName: 'subscriptions_merged_into_fkey',
+    },
   ])
   survivor!: Relation<SubscriptionEntity> | null;
 }

@@ -64,7 +64,8 @@ const functions = [
     // Ends a record, removes the deletion from the row of its subscription and returns its age in
     // seconds. The age is never below 0, although the user's clock can be ahead of the database's.
     // p_kinds is the event for the outbox.
-    signature: 'deletion.end_pending(p_user uuid, p_id bigint, p_status text, p_cause text, p_kinds smallint)',
+    signature:
+      'deletion.end_pending(p_user uuid, p_id bigint, p_status text, p_cause text, p_kinds smallint)',
     definition: `RETURNS TABLE (age double precision) ${definer} AS $$
       WITH ended AS (
         UPDATE deletion.deletions d SET status = p_status, cause = p_cause, finished = statement_timestamp()

@@ -36,7 +36,9 @@ describe('the migrations', () => {
     const before = await catalog(dataSource);
     await undoAll();
     const rest = await catalog(dataSource);
-    expect(rest.filter((line) => !/^(schema sync|column sync\.migrations)/.test(line)).join('\n')).not.toMatch(
+    expect(
+      rest.filter((line) => !/^(schema sync|column sync\.migrations)/.test(line)).join('\n'),
+    ).not.toMatch(
       /user_clock|request|event|subscription|episode|deletion|podcast_sync|function|trigger/,
     );
     await applyMigrations(runner);

@@ -8,8 +8,10 @@ const ofLargeTables = {
     'the few states of a user are found by states_pkey as well: tests/system/query-plans.int-spec.ts',
   'episode.episodes_date_and_title':
     'the few episodes of a subscription are found by episodes_enclosure as well: tests/system/query-plans.int-spec.ts',
-  'subscription.guids_subscription': 'the few names of a user are found by guids_pkey as well: the same',
-  'subscription.feed_urls_subscription': 'the few URLs of a user are found by feed_urls_pkey as well: the same',
+  'subscription.guids_subscription':
+    'the few names of a user are found by guids_pkey as well: the same',
+  'subscription.feed_urls_subscription':
+    'the few URLs of a user are found by feed_urls_pkey as well: the same',
 };
 
 /** Reads indexes that are not unique and were never scanned. */
@@ -35,15 +37,21 @@ describe.runIf(database)(`after the end-to-end tests${reason}`, () => {
 
   afterAll(() => client.end());
 
-  it('every index that keeps nothing unique has been looked into', { timeout: timeout + 10_000 }, async () => {
-    const started = performance.now();
-    await eventually(
-      async () => {
-        const { rows } = await client.query<{ name: string }>(unused);
-        expect(rows.map(({ name }) => name).filter((name) => !(name in ofLargeTables))).toEqual([]);
-      },
-      { timeout, interval: 500 },
-    );
-    console.log(`all of them after ${((performance.now() - started) / 1_000).toFixed(1)} s`);
-  });
+  it(
+    'every index that keeps nothing unique has been looked into',
+    { timeout: timeout + 10_000 },
+    async () => {
+      const started = performance.now();
+      await eventually(
+        async () => {
+          const { rows } = await client.query<{ name: string }>(unused);
+          expect(rows.map(({ name }) => name).filter((name) => !(name in ofLargeTables))).toEqual(
+            [],
+          );
+        },
+        { timeout, interval: 500 },
+      );
+      console.log(`all of them after ${((performance.now() - started) / 1_000).toFixed(1)} s`);
+    },
+  );
 });

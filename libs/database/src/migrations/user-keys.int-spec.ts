@@ -43,14 +43,22 @@ const indexes = `
   FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace
   WHERE n.nspname = ANY ($1)`;
 
-type Key = { table: string; name: string; kind: 'p' | 'u' | 'x' | 'f'; columns: string[]; referenced: string[] };
+type Key = {
+  table: string;
+  name: string;
+  kind: 'p' | 'u' | 'x' | 'f';
+  columns: string[];
+  referenced: string[];
+};
 type Index = { table: string; name: string; unique: boolean; columns: string[] };
 
 let database: TestDatabase;
 let client: pg.Client;
 
 async function read<Row extends object>(statement: string): Promise<Row[]> {
-  const { rows } = await client.query<Row>(statement, [['sync', 'subscription', 'episode', 'deletion']]);
+  const { rows } = await client.query<Row>(statement, [
+    ['sync', 'subscription', 'episode', 'deletion'],
+  ]);
   return rows;
 }
 
@@ -78,7 +86,9 @@ describe('tables can be distributed by user', () => {
   it('every foreign key has user_id first on both sides: it stays on one node', async () => {
     const foreign = (await read<Key>(keys)).filter(({ kind }) => kind === 'f');
     expect(foreign.map(({ name }) => name)).toContain('guids_subscription_id_fkey');
-    expect(foreign.filter((key) => key.columns[0] !== 'user_id' || key.referenced[0] !== 'user_id')).toEqual([]);
+    expect(
+      foreign.filter((key) => key.columns[0] !== 'user_id' || key.referenced[0] !== 'user_id'),
+    ).toEqual([]);
   });
 
   it('every other index starts with user_id or with the subscription of one user, except those that look for all', async () => {
@@ -93,7 +103,9 @@ describe('tables can be distributed by user', () => {
       SELECT c.oid::regclass::text AS "table", EXISTS (
         SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'user_id' AND a.attnotnull) AS owned
       FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p') AND n.nspname = ANY ($1)`);
-    expect(tables.filter(({ owned }) => !owned).map(({ table }) => table)).toEqual(Object.keys(tablesOfNobody));
+    expect(tables.filter(({ owned }) => !owned).map(({ table }) => table)).toEqual(
+      Object.keys(tablesOfNobody),
+    );
   });
 
   it('no table has a trigger but those of its foreign keys', async () => {
@@ -111,7 +123,9 @@ describe('tables can be distributed by user', () => {
       FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = ANY ($1)`);
     expect(functions.map(({ name }) => name)).toContain('episode.merge_subscriptions');
     const touching = functions.filter(({ body }) => tablesOfUsers(body).length > 0);
-    const others = touching.filter(({ body, first }) => first !== 'p_user uuid' || !isOfOneUser(body, 'p_user'));
+    const others = touching.filter(
+      ({ body, first }) => first !== 'p_user uuid' || !isOfOneUser(body, 'p_user'),
+    );
     expect(others.map(({ name }) => name).toSorted()).toEqual(Object.keys(functionsOfAll));
   });
 });

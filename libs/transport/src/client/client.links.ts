@@ -96,12 +96,18 @@ export class ClientLinks {
     // ioredis does not report when a renewed subscription is in force.
     await this.subscriber.redis
       .subscribe(this.options.channel)
-      .then(() => (this.subscribed = !this.closed.isSet && this.subscriber.isUp), this.subscriber.logFault);
+      .then(
+        () => (this.subscribed = !this.closed.isSet && this.subscriber.isUp),
+        this.subscriber.logFault,
+      );
   }
 
   private async poll(): Promise<void> {
     // The ping detects a lost peer: a subscribed connection sends nothing else.
-    await Promise.all([this.subscriber.redis.ping(), ...[...this.views.values()].map((view) => view.poll())]);
+    await Promise.all([
+      this.subscriber.redis.ping(),
+      ...[...this.views.values()].map((view) => view.poll()),
+    ]);
   }
 
   private lost(): void {

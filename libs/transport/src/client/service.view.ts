@@ -25,7 +25,11 @@ export class ServiceView {
   /** Wait of the oldest unread request at the last poll, in milliseconds. */
   backlogMs = 0;
   private readonly keys: ServiceKeys;
-  private readonly batch = new Batch<Addition>((additions) => this.add(additions), bytesOf, maxBytes);
+  private readonly batch = new Batch<Addition>(
+    (additions) => this.add(additions),
+    bytesOf,
+    maxBytes,
+  );
   private aliveUntil?: number;
   private polling?: Promise<void>;
 

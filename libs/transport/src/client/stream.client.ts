@@ -123,7 +123,11 @@ export class StreamClient extends ClientProxy {
    *
    * @throws Failure only: the handler's, `unavailable`, or `internal` for anything else.
    */
-  async call<C extends Rpc>(contract: C, data: SentOf<C>, options: CallOptions): Promise<ReplyOf<C>> {
+  async call<C extends Rpc>(
+    contract: C,
+    data: SentOf<C>,
+    options: CallOptions,
+  ): Promise<ReplyOf<C>> {
     const { pattern, service } = contract;
     const { requestId, fingerprint, correlationId, budgetMs = contract.deadlineMs } = options;
     const metadata = {
@@ -140,7 +144,9 @@ export class StreamClient extends ClientProxy {
     if ('error' in result) throw failureOf(result.error);
     const reply = contract.reply.safeParse(result.value);
     if (reply.success) return reply.data as ReplyOf<C>;
-    const cause = new Error(`the reply of ${pattern} is not what its contract says`, { cause: reply.error });
+    const cause = new Error(`the reply of ${pattern} is not what its contract says`, {
+      cause: reply.error,
+    });
     throw new Failure('internal', { cause });
   }
 
@@ -182,7 +188,11 @@ export class StreamClient extends ClientProxy {
   }
 
   /** Sends a request and resolves to the result of its call; never rejects. */
-  private answer(view: ServiceView, request: Omit<Request, 'data' | 'reply'>, data: object): Promise<Result> {
+  private answer(
+    view: ServiceView,
+    request: Omit<Request, 'data' | 'reply'>,
+    data: object,
+  ): Promise<Result> {
     const id = (this.lastId += 1).toString(36);
     view.inFlight += 1;
     return new Promise((resolve) => {
@@ -194,7 +204,9 @@ export class StreamClient extends ClientProxy {
       const timer = setTimeout(() => this.settle(id, () => timedOut), request.budgetMs);
       this.pending.set(id, { settle, timer });
       const reply = { channel: this.channel, id };
-      this.transmit(view, { ...request, reply }, data).catch((error: unknown) => this.settle(id, () => ({ error })));
+      this.transmit(view, { ...request, reply }, data).catch((error: unknown) =>
+        this.settle(id, () => ({ error })),
+      );
     });
   }
 
@@ -213,7 +225,11 @@ export class StreamClient extends ClientProxy {
   }
 
   /** Adds a request to its service's stream. @throws Failure `unavailable`. */
-  private async transmit(view: ServiceView, request: Omit<Request, 'data'>, data: object): Promise<void> {
+  private async transmit(
+    view: ServiceView,
+    request: Omit<Request, 'data'>,
+    data: object,
+  ): Promise<void> {
     // A stalled event loop makes the last poll too old to prove that no replica is alive, so it
     // polls again. It does not wait for a running poll, which can hang during a failover.
     if (!view.isKnown || (!view.isAlive && !view.isPolling)) await this.links?.refresh(view);

@@ -4,7 +4,10 @@ import type { ReplyOf, RequestOf, Rpc } from '#contracts';
 import type { CallContext } from './stream.server.js';
 
 /** A method that answers a contract: it takes the payload and optionally the context. */
-type Handler<C extends Rpc> = (request: RequestOf<C>, context: CallContext) => ReplyOf<C> | Promise<ReplyOf<C>>;
+type Handler<C extends Rpc> = (
+  request: RequestOf<C>,
+  context: CallContext,
+) => ReplyOf<C> | Promise<ReplyOf<C>>;
 
 /** Rethrows errors as they are: Nest's filter turns failures and faults into the same error. */
 @Catch()
@@ -20,7 +23,10 @@ class ThrownFilter implements ExceptionFilter {
  * another type does not compile. Its class is a `@Controller()` in the `controllers` of a module.
  */
 export function Handle<C extends Rpc>(contract: C) {
-  const decorate = applyDecorators(MessagePattern(contract.pattern, { contract }), UseFilters(ThrownFilter));
+  const decorate = applyDecorators(
+    MessagePattern(contract.pattern, { contract }),
+    UseFilters(ThrownFilter),
+  );
   return <Method extends Handler<C>>(
     target: object,
     name: string | symbol,

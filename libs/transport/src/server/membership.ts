@@ -28,7 +28,10 @@ export class RedisClock {
   }
 
   /** Calls `ask`, samples Redis' time in milliseconds from its answer and returns the answer. */
-  async learn<Answer>(ask: () => Promise<Answer>, timeIn: (answer: Answer) => number): Promise<Answer> {
+  async learn<Answer>(
+    ask: () => Promise<Answer>,
+    timeIn: (answer: Answer) => number,
+  ): Promise<Answer> {
     const asked = this.monotonic();
     const answer = await ask();
     this.sample(timeIn(answer), asked, this.monotonic());
@@ -73,9 +76,11 @@ export class Membership {
   /** Creates missing stream and group and writes the first heartbeat. */
   async join(): Promise<void> {
     // Also covers a destroyed group; the heartbeat only covers a missing stream.
-    await this.link.redis.xgroup('CREATE', this.keys.requests, group, '0', 'MKSTREAM').catch((error: Error) => {
-      if (!error.message.startsWith('BUSYGROUP')) throw error;
-    });
+    await this.link.redis
+      .xgroup('CREATE', this.keys.requests, group, '0', 'MKSTREAM')
+      .catch((error: Error) => {
+        if (!error.message.startsWith('BUSYGROUP')) throw error;
+      });
     await this.heartbeat();
   }
 
@@ -122,6 +127,11 @@ export class Membership {
   }
 
   async removeDeadConsumers(): Promise<void> {
-    await this.link.redis.rpcRemoveDeadConsumers(this.keys.requests, this.keys.alive, group, forgottenMs);
+    await this.link.redis.rpcRemoveDeadConsumers(
+      this.keys.requests,
+      this.keys.alive,
+      group,
+      forgottenMs,
+    );
   }
 }

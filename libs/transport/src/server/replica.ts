@@ -48,7 +48,11 @@ export class Replica {
   private readonly membership: Membership;
   private readonly takeover: Takeover;
   private readonly logFault: RedisLink['logFault'];
-  private readonly tasks: readonly [heartbeat: RepeatingTask, renewal: RepeatingTask, cleanUp: RepeatingTask];
+  private readonly tasks: readonly [
+    heartbeat: RepeatingTask,
+    renewal: RepeatingTask,
+    cleanUp: RepeatingTask,
+  ];
   /** Running requests whose callers wait. */
   private readonly running = new Map<string, Entry>();
   /** Running requests whose callers have stopped waiting. */
@@ -76,7 +80,13 @@ export class Replica {
     const writer = new RedisLink('writer', connect(), log);
     this.links = [new RedisLink('reader', connect(), log), writer];
     this.replySender = new ReplySender(writer, this.keys.requests, now, options.maxReplyBytes);
-    this.membership = new Membership(writer, this.keys, this.id, timings.heartbeatTtlMs, this.clock);
+    this.membership = new Membership(
+      writer,
+      this.keys,
+      this.id,
+      timings.heartbeatTtlMs,
+      this.clock,
+    );
     this.takeover = new Takeover(writer, log, {
       keys: this.keys,
       replica: this.id,
@@ -116,7 +126,9 @@ export class Replica {
   /** Starts or stops taking requests; other replicas take the rest. */
   async takeRequests(isTaking: boolean): Promise<void> {
     if (this.membership.isServing === isTaking) return;
-    await this.membership.setServing(isTaking, this.options.timings.drainGraceMs).catch(this.logFault);
+    await this.membership
+      .setServing(isTaking, this.options.timings.drainGraceMs)
+      .catch(this.logFault);
     // Not `isTaking`: a later call can have changed it meanwhile.
     this.taking = this.membership.isServing;
     this.updateSignals();
@@ -140,7 +152,8 @@ export class Replica {
     const { drainGraceMs, drainMs } = this.options.timings;
     const [heartbeat, renewal, cleanUp] = this.tasks;
     await heartbeat.stop();
-    const isCountedOn = this.membership.isServing && this.isUp && (await this.membership.withdraw());
+    const isCountedOn =
+      this.membership.isServing && this.isUp && (await this.membership.withdraw());
     if (isCountedOn) await delay(drainGraceMs);
     this.draining.set();
     this.updateSignals();
@@ -158,12 +171,16 @@ export class Replica {
   private async leave(): Promise<void> {
     const canLeave = this.running.size === 0 && this.isUp;
     const pending = canLeave ? await this.membership.leave().catch(() => undefined) : undefined;
-    if (pending !== 0) this.options.log.warn({ pending, running: this.inFlight }, 'left requests to other replicas');
+    if (pending !== 0)
+      this.options.log.warn({ pending, running: this.inFlight }, 'left requests to other replicas');
   }
 
   private async join(): Promise<void> {
     for (;;) {
-      await Promise.race([Promise.all(this.links.map((link) => link.ready())), this.draining.wait()]);
+      await Promise.race([
+        Promise.all(this.links.map((link) => link.ready())),
+        this.draining.wait(),
+      ]);
       if (this.draining.isSet) return;
       try {
         return await this.membership.join();
@@ -204,7 +221,18 @@ export class Replica {
     const capacity = options.maxInFlight - this.inFlight;
     const count = this.membership.isAlone ? capacity : Math.min(capacity, maxTogether);
     const [{ redis }] = this.links;
-    const rows = await redis.xreadgroup('GROUP', group, id, 'COUNT', count, 'BLOCK', blockMs, 'STREAMS', requests, '>');
+    const rows = await redis.xreadgroup(
+      'GROUP',
+      group,
+      id,
+      'COUNT',
+      count,
+      'BLOCK',
+      blockMs,
+      'STREAMS',
+      requests,
+      '>',
+    );
     const streams = rows as [key: string, entries: [id: string, fields: string[]][]][] | null;
     const entries: Entry[] = [];
     for (const [entryId, fields] of streams?.[0]?.[1] ?? []) {

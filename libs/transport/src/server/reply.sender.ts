@@ -50,7 +50,11 @@ export class ReplySender {
     void this.retry(ids, replies, until).then(end);
   }
 
-  private async retry(ids: readonly string[], replies: readonly string[], until: number): Promise<void> {
+  private async retry(
+    ids: readonly string[],
+    replies: readonly string[],
+    until: number,
+  ): Promise<void> {
     while (this.now() < until) {
       await delay(retryMs);
       if (await this.isSent(ids, replies)) return;

@@ -1,11 +1,21 @@
-import { BaseRpcContext, Server, type CustomTransportStrategy, type MessageHandler } from '@nestjs/microservices';
+import {
+  BaseRpcContext,
+  Server,
+  type CustomTransportStrategy,
+  type MessageHandler,
+} from '@nestjs/microservices';
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { type CallMetadata, Failure, type FailureData, type Rpc } from '#contracts';
 import { warnOfCutReplies, warnOfEviction } from '#redis';
 import { encodeResult, type Entry, timeOf } from '../wire/format.js';
 import { Replica } from './replica.js';
-import { defaultMaxReplyBytes, defaultTimings, type ReplicaCounters, type ReplicaTimings } from './replica.options.js';
+import {
+  defaultMaxReplyBytes,
+  defaultTimings,
+  type ReplicaCounters,
+  type ReplicaTimings,
+} from './replica.options.js';
 
 export interface StreamServerOptions {
   /** The service of this replica: the part of its patterns before the first dot. */
@@ -23,7 +33,10 @@ export interface StreamServerOptions {
 }
 
 /** Out-of-band data of a call, the second parameter of a method with `@Handle`. */
-export class CallContext extends BaseRpcContext<[entry: Entry, now: () => number]> implements CallMetadata {
+export class CallContext
+  extends BaseRpcContext<[entry: Entry, now: () => number]>
+  implements CallMetadata
+{
   /** Identifies the caller's request in all its deliveries. */
   get requestId(): string {
     return this.entry.request.metadata.requestId ?? this.entry.id;
@@ -127,7 +140,8 @@ export class StreamServer extends Server implements CustomTransportStrategy {
   /** Registers a handler, as Nest does at the start. @throws Error for one without a contract. */
   override addHandler(...handler: Parameters<Server['addHandler']>): void {
     const [pattern, , , extras] = handler;
-    if (!extras?.['contract']) throw new Error(`the handler of ${pattern} has no contract: use @Handle()`);
+    if (!extras?.['contract'])
+      throw new Error(`the handler of ${pattern} has no contract: use @Handle()`);
     super.addHandler(...handler);
   }
 
@@ -182,11 +196,16 @@ export class StreamServer extends Server implements CustomTransportStrategy {
   /** @throws Error for a reply above the limit. */
   private refuseTooLarge(result: string): void {
     const bytes = Buffer.byteLength(result);
-    if (bytes > this.maxReplyBytes) throw new Error(`the reply has ${bytes} bytes, more than ${this.maxReplyBytes}`);
+    if (bytes > this.maxReplyBytes)
+      throw new Error(`the reply has ${bytes} bytes, more than ${this.maxReplyBytes}`);
   }
 
   /** Runs a handler between Nest's processing hooks, which tracing uses. */
-  private invoke(handler: MessageHandler, payload: unknown, context: CallContext): Promise<unknown> {
+  private invoke(
+    handler: MessageHandler,
+    payload: unknown,
+    context: CallContext,
+  ): Promise<unknown> {
     return new Promise((resolve, reject) => {
       this.runWithProcessingHooks(context, async (end) => {
         await handler(payload, context).then(resolve, reject);

@@ -61,7 +61,9 @@ describe('a replica that takes no requests', () => {
     });
     await isWithdrawn();
     only.server.takeRequests(true);
-    await eventually(async () => expect(await ask(gateway, 'after')).toMatchObject({ end: 'answered' }));
+    await eventually(async () =>
+      expect(await ask(gateway, 'after')).toMatchObject({ end: 'answered' }),
+    );
   });
 
   it('answers what it began before it was told', async () => {
@@ -82,13 +84,23 @@ describe('a replica that takes no requests', () => {
       const lists = await Promise.all(Array.from({ length: 5 }, () => admin().client('LIST')));
       expect(lists.join('')).not.toMatch(/ flags=b /);
     });
-    const request = { pattern: 'episode.probe', data: '{"text":"left"}', budgetMs: 60_000, metadata: {} };
+    const request = {
+      pattern: 'episode.probe',
+      data: '{"text":"left"}',
+      budgetMs: 60_000,
+      metadata: {},
+    };
     const reply = { channel: 'nobody', id: '1' };
     await admin().xadd(requests, '*', ...encodeRequest({ ...request, reply }));
     await admin().xreadgroup('GROUP', group, 'gone', 'COUNT', 1, 'STREAMS', requests, '>');
     // Twice the time after which a request counts as abandoned.
     await eventually(async () => {
-      const rows = (await admin().xpending(requests, group, '-', '+', 1)) as [string, string, number, number][];
+      const rows = (await admin().xpending(requests, group, '-', '+', 1)) as [
+        string,
+        string,
+        number,
+        number,
+      ][];
       expect(rows[0]?.[2]).toBeGreaterThan(2_500);
     });
     expect(only.runs).toEqual([]);

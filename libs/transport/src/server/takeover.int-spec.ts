@@ -28,7 +28,8 @@ async function ghost() {
       });
       const pending = await admin().xpending(requests, group, '-', '+', 100);
       for (let more = 1; more < deliveries; more += 1)
-        for (const [id] of pending as [string][]) await admin().call('XCLAIM', requests, group, 'ghost', '0', id);
+        for (const [id] of pending as [string][])
+          await admin().call('XCLAIM', requests, group, 'ghost', '0', id);
     },
   };
 }
@@ -55,7 +56,8 @@ redis.call('XGROUP', 'SETID', KEYS[1], ARGV[1], id)
 redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, id, 'FORCE')
 return id`;
   const id = String(await admin().eval(add, 1, requests, group, 'ghost', ...fields));
-  for (let more = 1; more < deliveries; more += 1) await admin().call('XCLAIM', requests, group, 'ghost', '0', id);
+  for (let more = 1; more < deliveries; more += 1)
+    await admin().call('XCLAIM', requests, group, 'ghost', '0', id);
   return { id, entry: decodeEntry(id, fields)! };
 }
 
@@ -63,7 +65,9 @@ describe('a request whose replica died', () => {
   it('is taken over long before its deadline, and runs alone', async () => {
     const { take } = await ghost();
     const gateway = await client();
-    const left = ['left1', 'left2'].map((text) => ask(gateway, text, { takesMs: 50, budgetMs: 60_000 }));
+    const left = ['left1', 'left2'].map((text) =>
+      ask(gateway, text, { takesMs: 50, budgetMs: 60_000 }),
+    );
     await take(2);
     const { runs, spans, server } = await replica({ timings });
     const others: Promise<unknown>[] = [];
@@ -80,7 +84,9 @@ describe('a request whose replica died', () => {
     const alone = spans.filter(({ text }) => text.startsWith('left'));
     expect(alone).toHaveLength(2);
     for (const span of alone)
-      expect(spans.filter((other) => other !== span && other.from < span.to && span.from < other.to)).toEqual([]);
+      expect(
+        spans.filter((other) => other !== span && other.from < span.to && span.from < other.to),
+      ).toEqual([]);
   });
 
   it('is dropped unrun when nobody waits for it any more', async () => {
@@ -97,7 +103,11 @@ describe('a request whose replica died', () => {
     const { take } = await ghost();
     const gateway = await client();
     const plain = ask(gateway, 'left', { budgetMs: 60_000 });
-    const secret = gateway.call(confide, { text: 'a-secret' }, { requestId: 'r', budgetMs: 60_000 });
+    const secret = gateway.call(
+      confide,
+      { text: 'a-secret' },
+      { requestId: 'r', budgetMs: 60_000 },
+    );
     await take(2, 3);
     const { runs, server, logged } = await replica({ timings });
     await expect(secret).rejects.toMatchObject({ code: 'unavailable' });
@@ -122,7 +132,9 @@ describe('a request that is long in running', () => {
   it('leaves the stream at its deadline; its replica goes on, and takes over others', async () => {
     const { runs, server } = await replica({ timings });
     const gateway = await client();
-    expect((await ask(gateway, 'hung', { outcome: 'hang', budgetMs: 200 })).end).toBe('unavailable');
+    expect((await ask(gateway, 'hung', { outcome: 'hang', budgetMs: 200 })).end).toBe(
+      'unavailable',
+    );
     await eventually(async () => expect(await admin().xlen(requests)).toBe(0));
     await leave('left', 1);
     await eventually(() => expect(runs).toEqual(['hung', 'left']));
@@ -173,7 +185,8 @@ describe('what was never a request', () => {
   it('keeps no more than 10,000 dead letters of 7 days', async () => {
     const pipeline = admin().pipeline();
     const weekAgo = Date.now() - 7 * 24 * 60 * 60 * 1_000;
-    for (let n = 0; n < 10; n += 1) pipeline.xadd(dead, `${weekAgo - 60_000}-${n}`, 'old', 'letter');
+    for (let n = 0; n < 10; n += 1)
+      pipeline.xadd(dead, `${weekAgo - 60_000}-${n}`, 'old', 'letter');
     for (let n = 0; n < 10_000; n += 1) pipeline.xadd(dead, '*', 'a', 'letter');
     await pipeline.exec();
     await replica();
@@ -215,12 +228,17 @@ describe('the consumers of replicas long gone', () => {
     const outcome = ask(await client(), 'left', { budgetMs: 100 });
     await take(1);
     await outcome;
-    for (const name of ['gone', 'well']) await admin().xgroup('CREATECONSUMER', requests, group, name);
+    for (const name of ['gone', 'well'])
+      await admin().xgroup('CREATECONSUMER', requests, group, name);
     await admin().zrem(alive, 'ghost');
     await admin().zadd(alive, Date.now() + 60_000, 'well');
     const scripted = withScripts(admin());
-    await eventually(async () => expect(await scripted.rpcRemoveDeadConsumers(requests, alive, group, 5)).toBe(1));
-    const names = ((await admin().xinfo('CONSUMERS', requests, group)) as string[][]).map((consumer) => consumer[1]);
+    await eventually(async () =>
+      expect(await scripted.rpcRemoveDeadConsumers(requests, alive, group, 5)).toBe(1),
+    );
+    const names = ((await admin().xinfo('CONSUMERS', requests, group)) as string[][]).map(
+      (consumer) => consumer[1],
+    );
     expect(names).toEqual(['ghost', 'well']);
   });
 });
@@ -230,11 +248,18 @@ describe('the group', () => {
     await replica();
     const gateway = await client();
     await admin().xgroup('DESTROY', requests, group);
-    await eventually(async () => expect((await ask(gateway, 'x', { budgetMs: 500 })).end).toBe('answered'));
+    await eventually(async () =>
+      expect((await ask(gateway, 'x', { budgetMs: 500 })).end).toBe('answered'),
+    );
   });
 
   it('serves a request that was added before', async () => {
-    const request = { pattern: probe.pattern, data: '{"text":"before"}', budgetMs: 5_000, metadata: {} };
+    const request = {
+      pattern: probe.pattern,
+      data: '{"text":"before"}',
+      budgetMs: 5_000,
+      metadata: {},
+    };
     const reply = { channel: 'nobody', id: '1' };
     await admin().xadd(requests, '*', ...encodeRequest({ ...request, reply }));
     const { runs } = await replica();

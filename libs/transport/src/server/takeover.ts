@@ -59,7 +59,13 @@ export class Takeover {
     const { keys, replica, abandonedMs } = this.options;
     this.reserved = undefined;
     for (const pending of await this.abandoned()) {
-      const fields = await this.link.redis.rpcReserve(keys.requests, group, replica, abandonedMs, pending.id);
+      const fields = await this.link.redis.rpcReserve(
+        keys.requests,
+        group,
+        replica,
+        abandonedMs,
+        pending.id,
+      );
       const entry = fields && decodeEntry(pending.id, fields);
       if (entry && (await this.isWorthRunning(entry, pending.deliveries))) {
         this.reserved = entry.id;
@@ -81,7 +87,10 @@ export class Takeover {
     this.reserved = undefined;
     if (!isOurs) return false;
     this.taken += 1;
-    this.log.warn({ entry: entry.id, pattern: entry.request.pattern }, 'took over a request of a dead replica');
+    this.log.warn(
+      { entry: entry.id, pattern: entry.request.pattern },
+      'took over a request of a dead replica',
+    );
     return true;
   }
 
@@ -101,14 +110,34 @@ export class Takeover {
   async deadLetter(entryId: string, reason: string, deliveries: number): Promise<void> {
     const { replica } = this.options;
     const { requests, dead } = this.options.keys;
-    await this.link.redis.rpcDeadLetter(requests, dead, group, replica, entryId, reason, deliveries, givenUp);
+    await this.link.redis.rpcDeadLetter(
+      requests,
+      dead,
+      group,
+      replica,
+      entryId,
+      reason,
+      deliveries,
+      givenUp,
+    );
     this.deadLettered += 1;
-    this.log.error({ entry: entryId, reason, deliveries, stream: dead }, 'request given up: kept as a dead letter');
+    this.log.error(
+      { entry: entryId, reason, deliveries, stream: dead },
+      'request given up: kept as a dead letter',
+    );
   }
 
   private async abandoned(): Promise<Pending[]> {
     const { keys, abandonedMs, isRunning } = this.options;
-    const rows = await this.link.redis.xpending(keys.requests, group, 'IDLE', abandonedMs, '-', '+', pollCount);
+    const rows = await this.link.redis.xpending(
+      keys.requests,
+      group,
+      'IDLE',
+      abandonedMs,
+      '-',
+      '+',
+      pollCount,
+    );
     return (rows as [id: string, replica: string, idleMs: number, deliveries: number][])
       .map(([id, , , deliveries]) => ({ id, deliveries }))
       .filter(({ id }) => !isRunning(id));

@@ -42,7 +42,8 @@ describe('a request on the wire', () => {
 
   it('ends its budget after it was added, whatever second deadline 0.1.0 sent', () => {
     const fields = encodeRequest(request);
-    const of = (until: string) => fields.map((field) => (field === '9999999999999' ? until : field));
+    const of = (until: string) =>
+      fields.map((field) => (field === '9999999999999' ? until : field));
     for (const sent of [fields, of('1700000004900'), of('')])
       expect(decodeEntry('1700000000000-0', sent)).toEqual({
         id: '1700000000000-0',
@@ -52,7 +53,12 @@ describe('a request on the wire', () => {
   });
 
   it('has a payload whose JSON texts are as they were', () => {
-    const payload = { userId: 'ä', none: undefined, most: 1, body: JsonText.from('{ "a": 1e999 }') };
+    const payload = {
+      userId: 'ä',
+      none: undefined,
+      most: 1,
+      body: JsonText.from('{ "a": 1e999 }'),
+    };
     expect(encodePayload(payload)).toBe('{"userId":"ä","most":1,"body":{ "a": 1e999 }}');
     expect(encodePayload({})).toBe('{}');
   });
@@ -68,7 +74,10 @@ describe('a request on the wire', () => {
     ['nowhere to reply to', encodeRequest(request).slice(0, -4)],
     ['a budget of nothing', encodeRequest({ ...request, budgetMs: 0 })],
     ['a budget that is no number', encodeRequest({ ...request, budgetMs: Number.NaN })],
-    ['metadata that is no JSON', encodeRequest(request).map((part) => (part.startsWith('{"req') ? '{' : part))],
+    [
+      'metadata that is no JSON',
+      encodeRequest(request).map((part) => (part.startsWith('{"req') ? '{' : part)),
+    ],
   ])('with %s is none', (_, fields) => {
     expect(decodeEntry('1700000000000-0', fields)).toBeUndefined();
   });
@@ -80,20 +89,32 @@ describe('replies on the wire', () => {
     decodeReplies(Buffer.from(message), (id, result) => found.push([id, result()]));
     return found;
   };
-  const results: Result[] = [{ value: { text: 'a\nb' } }, { value: null }, {}, { error: { code: 'gone' } }];
+  const results: Result[] = [
+    { value: { text: 'a\nb' } },
+    { value: null },
+    {},
+    { error: { code: 'gone' } },
+  ];
 
   it.each(results)('come back: %j', (result) => {
     expect(decode(encodeReply('1z', encodeResult(result)))).toEqual([['1z', result]]);
   });
 
   it('are written as 0.1.0 reads them, and the reverse', () => {
-    const replies = [encodeReply('1', encodeResult({ value: [1] })), encodeReply('2', encodeResult({ error: {} }))];
+    const replies = [
+      encodeReply('1', encodeResult({ value: [1] })),
+      encodeReply('2', encodeResult({ error: {} })),
+    ];
     expect(joinReplies(replies)).toBe('1\n{"value":[1]}\n2\n{"error":{}}');
   });
 
   it('come back in one message', () => {
-    const replies = results.map((result, index) => encodeReply(String(index), encodeResult(result)));
-    expect(decode(joinReplies(replies))).toEqual(results.map((result, index) => [String(index), result]));
+    const replies = results.map((result, index) =>
+      encodeReply(String(index), encodeResult(result)),
+    );
+    expect(decode(joinReplies(replies))).toEqual(
+      results.map((result, index) => [String(index), result]),
+    );
   });
 
   it("are an error of their caller, not a fault of the process, when they can't be read", () => {
@@ -107,7 +128,11 @@ describe('a JSON text in a reply', () => {
     const found: unknown[] = [];
     decodeReplies(Buffer.from(message), (id, result) => {
       const { value } = result() as { value: JsonText | { items: JsonText } };
-      found.push(value instanceof JsonText ? [id, String(value)] : [id, { ...value, items: String(value.items) }]);
+      found.push(
+        value instanceof JsonText
+          ? [id, String(value)]
+          : [id, { ...value, items: String(value.items) }],
+      );
     });
     return found;
   };
@@ -126,13 +151,21 @@ describe('a JSON text in a reply', () => {
     expect(texts(part)).toEqual([['1z', { ...value, items: json }]]);
   });
 
-  it.each(['line\nfeed', 'tab\tand more\t', '\0', 'ä 漢 😀', '\ud800', ''])('holds any string: %j', (title) => {
-    const [[, text]] = texts(encodeReply('1', encodeResult({ value: JsonText.of([{ title }]) }))) as [[string, string]];
-    expect(JSON.parse(text)).toEqual([{ title }]);
-  });
+  it.each(['line\nfeed', 'tab\tand more\t', '\0', 'ä 漢 😀', '\ud800', ''])(
+    'holds any string: %j',
+    (title) => {
+      const [[, text]] = texts(
+        encodeReply('1', encodeResult({ value: JsonText.of([{ title }]) })),
+      ) as [[string, string]];
+      expect(JSON.parse(text)).toEqual([{ title }]);
+    },
+  );
 
   it('is told from its neighbours, several of them and values without one in a message', () => {
-    const results = [{ value: JsonText.from('["ä"]') }, { value: { items: JsonText.from('[2]'), more: true } }];
+    const results = [
+      { value: JsonText.from('["ä"]') },
+      { value: { items: JsonText.from('[2]'), more: true } },
+    ];
     const [first, second] = results.map(encodeResult) as [string, string];
     const encoded = [first, second, '{"value":{"items":[3]}}', first];
     const message = joinReplies(encoded.map((text, index) => encodeReply(String(index), text)));

@@ -89,7 +89,8 @@ export function decodeEntry(id: string, fields: readonly string[]): Entry | unde
   const { pattern, data, channel, id: replyId } = field;
   const budgetMs = Number(field.budget);
   const metadata = parseObject(field.meta);
-  if (!pattern || data === undefined || !(budgetMs > 0) || !metadata || !channel || !replyId) return undefined;
+  if (!pattern || data === undefined || !(budgetMs > 0) || !metadata || !channel || !replyId)
+    return undefined;
   const request = { pattern, data, budgetMs, metadata, reply: { channel, id: replyId } };
   return { id, deadline: timeOf(id) + budgetMs, request };
 }
@@ -135,13 +136,18 @@ export function joinReplies(replies: readonly string[]): string {
 }
 
 /** Calls `onReply` for each reply of a message; the result is parsed on demand. */
-export function decodeReplies(message: Buffer, onReply: (id: string, result: () => Result) => void): void {
+export function decodeReplies(
+  message: Buffer,
+  onReply: (id: string, result: () => Result) => void,
+): void {
   for (let start = 0; start < message.length;) {
     const middle = message.indexOf(lineFeed, start);
     if (middle < 0) return;
     const next = message.indexOf(lineFeed, middle + 1);
     const end = next < 0 ? message.length : next;
-    onReply(message.toString('latin1', start, middle), () => decodeResult(message.subarray(middle + 1, end)));
+    onReply(message.toString('latin1', start, middle), () =>
+      decodeResult(message.subarray(middle + 1, end)),
+    );
     start = end + 1;
   }
 }
@@ -162,7 +168,9 @@ function decodeResult(encoded: Buffer): Result {
 function parseObject(json: string | undefined): Record<string, string> | undefined {
   try {
     const value: unknown = JSON.parse(json ?? '{}');
-    return typeof value === 'object' && value !== null ? (value as Record<string, string>) : undefined;
+    return typeof value === 'object' && value !== null
+      ? (value as Record<string, string>)
+      : undefined;
   } catch {
     return undefined;
   }

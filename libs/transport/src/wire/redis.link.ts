@@ -73,7 +73,8 @@ export class RedisLink {
 
   private onReady(): void {
     this.up.set();
-    if (this.condition.becomes('connected')) this.log.info({ link: this.name }, 'Redis connected again');
+    if (this.condition.becomes('connected'))
+      this.log.info({ link: this.name }, 'Redis connected again');
   }
 
   private onClose(): void {
@@ -101,7 +102,12 @@ export class RedisLink {
 
   private logOutage(): void {
     // A denial also closes the connection, which is not a new outage.
-    if (this.closing || this.condition.state === 'denied' || !this.condition.becomes('disconnected')) return;
+    if (
+      this.closing ||
+      this.condition.state === 'denied' ||
+      !this.condition.becomes('disconnected')
+    )
+      return;
     this.log.warn({ link: this.name, err: this.lastError }, 'Redis disconnected, reconnecting');
   }
 }

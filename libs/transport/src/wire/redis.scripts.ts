@@ -11,15 +11,28 @@ export interface Scripts {
     ttlMs: number,
   ): Promise<[now: number, alive: number]>;
   /** Returns the heartbeat's remaining validity (ms), and the oldest unread request's wait (ms). */
-  rpcPoll(requests: string, alive: string, group: string): Promise<[aliveMs: number, waitedMs: number]>;
+  rpcPoll(
+    requests: string,
+    alive: string,
+    group: string,
+  ): Promise<[aliveMs: number, waitedMs: number]>;
   /**
    * Adds requests, each as the number of its fields and values, then these; deletes requests older
    * than `retentionMs`. Returns their ids, null without a stream. A waiting replica gets all of
    * them in one read.
    */
-  rpcAdd(requests: string, retentionMs: number, ...countsAndFields: (string | number)[]): Promise<(string | null)[]>;
+  rpcAdd(
+    requests: string,
+    retentionMs: number,
+    ...countsAndFields: (string | number)[]
+  ): Promise<(string | null)[]>;
   /** Ends `count` requests and publishes replies: ids, then channel and message per reply. */
-  rpcFinish(requests: string, group: string, count: number, ...idsAndReplies: string[]): Promise<void>;
+  rpcFinish(
+    requests: string,
+    group: string,
+    count: number,
+    ...idsAndReplies: string[]
+  ): Promise<void>;
   /**
    * Assigns an abandoned request to this replica without counting a delivery. Returns its fields,
    * or null if another replica was faster or it is gone.
@@ -53,7 +66,12 @@ export interface Scripts {
   /** Deletes a replica's consumer unless it has pending requests; returns their number. */
   rpcLeave(requests: string, alive: string, group: string, replica: string): Promise<number>;
   /** Deletes consumers that are neither alive nor have pending requests. Returns their number. */
-  rpcRemoveDeadConsumers(requests: string, alive: string, group: string, idleMs: number): Promise<number>;
+  rpcRemoveDeadConsumers(
+    requests: string,
+    alive: string,
+    group: string,
+    idleMs: number,
+  ): Promise<number>;
 }
 
 /** Limits of dead letters (50 MB in total): number, age, bytes each; the payload is cut first. */

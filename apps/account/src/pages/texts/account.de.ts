@@ -11,7 +11,8 @@ export const accountTexts: typeof english = {
     done: 'Gespeichert.',
     apps: 'Apps',
     appsLead: 'Apps mit Zugang zu deinem Konto. Eine entfernte App ist sofort abgemeldet.',
-    noApps: 'Noch keine App. Gib in deiner Podcast-App die Adresse dieses Servers ein, um sie zu verbinden.',
+    noApps:
+      'Noch keine App. Gib in deiner Podcast-App die Adresse dieses Servers ein, um sie zu verbinden.',
     since: 'Verbunden',
     lastUsed: 'Zuletzt benutzt',
     never: 'nie',
@@ -38,7 +39,8 @@ export const accountTexts: typeof english = {
     forget: 'Vergessen',
     forgetNamed: (name) => `${name} vergessen`,
     sessions: 'Angemeldete Browser',
-    sessionsLead: 'Die letzten Anmeldungen. Beende, was du nicht kennst, und ändere dann dein Passwort.',
+    sessionsLead:
+      'Die letzten Anmeldungen. Beende, was du nicht kennst, und ändere dann dein Passwort.',
     thisBrowser: 'dieser Browser',
     signedIn: 'Angemeldet',
     end: 'Beenden',
@@ -56,7 +58,8 @@ export const accountTexts: typeof english = {
     totpSetUp: 'Einrichten',
     totpRemove: 'Ausschalten',
     recovery: 'Wiederherstellungscodes',
-    recoveryNone: 'Keine. Mit ihnen meldest du dich an, wenn Passwort oder Authenticator verloren sind.',
+    recoveryNone:
+      'Keine. Mit ihnen meldest du dich an, wenn Passwort oder Authenticator verloren sind.',
     recoveryLeft: (count) => `Noch ${plural(count, 'Code', 'Codes')}.`,
     recoveryMake: 'Neue Codes',
     email: 'E-Mail',
@@ -69,7 +72,8 @@ export const accountTexts: typeof english = {
     erase: 'Löschen',
     eraseText: 'Löscht dein Konto und alles darin endgültig.',
     eraseLink: 'Konto löschen',
-    provider: (host) => `Du meldest dich über ${host} an. Dort liegen auch Passwort und zweiter Schritt.`,
+    provider: (host) =>
+      `Du meldest dich über ${host} an. Dort liegen auch Passwort und zweiter Schritt.`,
   },
   changePassword: {
     title: 'Passwort ändern',
@@ -138,6 +142,7 @@ export const accountTexts: typeof english = {
     submit: 'Alles löschen',
     keep: 'Konto behalten',
     doneTitle: 'Dein Konto wird gelöscht',
-    doneText: 'Du bist überall abgemeldet. Bis alles Gespeicherte gelöscht ist, dauert es ein paar Minuten.',
+    doneText:
+      'Du bist überall abgemeldet. Bis alles Gespeicherte gelöscht ist, dauert es ein paar Minuten.',
   },
 };

@@ -18,7 +18,8 @@ export const accountTexts = {
     removeNamed: (name: string) => `Remove ${name}`,
     connectDevice: 'Connect a TV, a car or a terminal by its code',
     appPasswords: 'App passwords',
-    appPasswordsLead: 'For apps and scripts that can’t open a sign-in page. You can revoke each one separately.',
+    appPasswordsLead:
+      'For apps and scripts that can’t open a sign-in page. You can revoke each one separately.',
     noAppPasswords: 'No app password yet.',
     newAppPassword: 'New app password',
     revoke: 'Revoke',
@@ -31,11 +32,13 @@ export const accountTexts = {
     mayWrite: 'can read and change',
     mayOnlyWrite: 'can only change',
     devices: 'Devices',
-    devicesLead: 'Named by apps that use an app password. A forgotten device returns when it next syncs.',
+    devicesLead:
+      'Named by apps that use an app password. A forgotten device returns when it next syncs.',
     forget: 'Forget',
     forgetNamed: (name: string) => `Forget ${name}`,
     sessions: 'Signed-in browsers',
-    sessionsLead: 'Recent sign-ins. End those that you do not recognize, then change your password.',
+    sessionsLead:
+      'Recent sign-ins. End those that you do not recognize, then change your password.',
     thisBrowser: 'this browser',
     signedIn: 'Signed in',
     end: 'End',
@@ -66,7 +69,8 @@ export const accountTexts = {
     erase: 'Erase',
     eraseText: 'Permanently deletes your account and everything in it.',
     eraseLink: 'Erase account',
-    provider: (host: string) => `You sign in with ${host}, which also manages your password and second step.`,
+    provider: (host: string) =>
+      `You sign in with ${host}, which also manages your password and second step.`,
   },
   changePassword: {
     title: 'Change password',

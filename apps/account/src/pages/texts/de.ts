@@ -18,13 +18,15 @@ export const de: Texts = {
   nameHint: 'Bis zu 64 Buchstaben, Ziffern, Punkte, Binde- und Unterstriche, ohne Leerzeichen.',
   password: 'Passwort',
   newPassword: 'Neues Passwort',
-  passwordHint: 'Mindestens 12 Zeichen. Ein paar Wörter hintereinander sind leicht zu merken und schwer zu erraten.',
+  passwordHint:
+    'Mindestens 12 Zeichen. Ein paar Wörter hintereinander sind leicht zu merken und schwer zu erraten.',
   emailAddress: 'E-Mail',
   code: 'Code',
 
   signIn: {
     title: 'Anmelden',
-    again: 'Zu deiner Sicherheit: Melde dich noch einmal an. Deine Anmeldung ist einige Minuten her.',
+    again:
+      'Zu deiner Sicherheit: Melde dich noch einmal an. Deine Anmeldung ist einige Minuten her.',
     submit: 'Anmelden',
     forgot: 'Passwort vergessen?',
     register: 'Konto anlegen',
@@ -36,13 +38,15 @@ export const de: Texts = {
     providerText: (host) =>
       `Die Konten dieses Servers sind die von ${host}. Du meldest dich dort an und kommst zurück.`,
     chooseName: 'Namen wählen',
-    chooseNameText: 'Apps, die nach Name und Passwort fragen, kennen dich unter ihm. Er bleibt, wie er ist.',
+    chooseNameText:
+      'Apps, die nach Name und Passwort fragen, kennen dich unter ihm. Er bleibt, wie er ist.',
   },
   secondStep: {
     title: 'Code eingeben',
     lead: 'Dein Konto verlangt einen zweiten Schritt. Öffne deine Authenticator-App und gib die sechs Ziffern ein, die sie zeigt.',
     codeHint: 'Sechs Ziffern; alle 30 Sekunden kommt ein neuer Code.',
-    refused: 'Dieser Code ist falsch oder wurde schon benutzt. Gib den ein, der jetzt angezeigt wird.',
+    refused:
+      'Dieser Code ist falsch oder wurde schon benutzt. Gib den ein, der jetzt angezeigt wird.',
     lost: 'Die App ist weg? Wiederherstellungscode benutzen',
     recoveryTitle: 'Wiederherstellungscode benutzen',
     recoveryLead: 'Er gilt einmal. Alle anderen Browser und alle Apps werden abgemeldet.',
@@ -53,7 +57,8 @@ export const de: Texts = {
     firstTitle: 'Willkommen',
     firstLead: 'Dieser Server ist neu. Leg sein erstes Konto an.',
     inviteTitle: 'Du bist eingeladen',
-    inviteLead: 'Leg dein Konto auf diesem Server an. Deine Abos und Hörpositionen sind dann auf jedem Gerät gleich.',
+    inviteLead:
+      'Leg dein Konto auf diesem Server an. Deine Abos und Hörpositionen sind dann auf jedem Gerät gleich.',
     openTitle: 'Konto anlegen',
     openLead: 'Deine Abos und Hörpositionen sind auf jedem Gerät gleich.',
     submit: 'Konto anlegen',
@@ -80,8 +85,10 @@ export const de: Texts = {
     withoutMail:
       'Dieser Server verschickt keine Mails. Benutze einen Wiederherstellungscode oder bitte seine Administration um einen Link.',
     recovery: 'Wiederherstellungscode benutzen',
-    recoveryLead: 'Ein Wiederherstellungscode ersetzt das Passwort einmal. Alle Browser und Apps werden abgemeldet.',
-    resetLead: (name) => `Wähl ein neues Passwort für ${name}. Alle anderen Browser werden abgemeldet.`,
+    recoveryLead:
+      'Ein Wiederherstellungscode ersetzt das Passwort einmal. Alle Browser und Apps werden abgemeldet.',
+    resetLead: (name) =>
+      `Wähl ein neues Passwort für ${name}. Alle anderen Browser werden abgemeldet.`,
     resetSubmit: 'Passwort setzen',
     refused: 'Name oder Wiederherstellungscode ist falsch.',
   },
@@ -120,7 +127,8 @@ export const de: Texts = {
     deny: 'Ablehnen',
     allow: 'Erlauben',
     allowedTitle: 'Fertig',
-    allowedText: (app) => `„${app}“ ist verbunden. Geh dorthin zurück; diese Seite kannst du schließen.`,
+    allowedText: (app) =>
+      `„${app}“ ist verbunden. Geh dorthin zurück; diese Seite kannst du schließen.`,
     deniedTitle: 'Abgelehnt',
     deniedText: 'Die App hat keinen Zugang bekommen. Du kannst diese Seite schließen.',
   },
@@ -147,15 +155,24 @@ export const de: Texts = {
       'Das hat nicht geklappt',
       'Das Formular kam von einer anderen Seite. Öffne diese Seite direkt und versuch es noch einmal.',
     ],
-    forbidden: ['Kein Zugriff', 'Du darfst das nicht. Melde dich neu an und versuch es noch einmal.'],
+    forbidden: [
+      'Kein Zugriff',
+      'Du darfst das nicht. Melde dich neu an und versuch es noch einmal.',
+    ],
     notFound: ['Seite nicht gefunden', 'Diese Seite gibt es auf diesem Server nicht.'],
     methodNotAllowed: [
       'Das hat nicht geklappt',
       'Diese Seite nimmt eine solche Anfrage nicht an. Geh zurück und versuch es noch einmal.',
     ],
     tooLarge: ['Anfrage zu groß', 'Die Anfrage ist größer, als diese Seite annimmt.'],
-    tooMany: ['Bitte warte', 'Das waren zu viele Versuche. Warte einen Moment und versuch es noch einmal.'],
-    busy: ['Server ausgelastet', 'Der Server hat zu viele Anfragen. Versuch es in ein paar Sekunden noch einmal.'],
+    tooMany: [
+      'Bitte warte',
+      'Das waren zu viele Versuche. Warte einen Moment und versuch es noch einmal.',
+    ],
+    busy: [
+      'Server ausgelastet',
+      'Der Server hat zu viele Anfragen. Versuch es in ein paar Sekunden noch einmal.',
+    ],
     unavailable: [
       'Vorübergehend nicht erreichbar',
       'Ein Teil dieses Servers ist nicht erreichbar. Es geht nichts verloren. Versuch es bald noch einmal.',

@@ -20,7 +20,8 @@ export const en = {
   nameHint: 'Up to 64 letters, digits, dots, hyphens and underscores, without spaces.',
   password: 'Password',
   newPassword: 'New password',
-  passwordHint: 'At least 12 characters. A few words in a row are easy to remember and hard to guess.',
+  passwordHint:
+    'At least 12 characters. A few words in a row are easy to remember and hard to guess.',
   emailAddress: 'E-mail',
   code: 'Code',
 
@@ -35,7 +36,8 @@ export const en = {
     newPassword: 'You have a new password. Sign in with it.',
     refused: 'Name or password is wrong.',
     provider: (host: string) => `Continue with ${host}`,
-    providerText: (host: string) => `Accounts of this server are those of ${host}. You sign in there and come back.`,
+    providerText: (host: string) =>
+      `Accounts of this server are those of ${host}. You sign in there and come back.`,
     chooseName: 'Choose a name',
     chooseNameText: 'Apps that ask for a name and a password know you by it. It stays as it is.',
   },
@@ -79,10 +81,13 @@ export const en = {
     sentTitle: 'Check your inbox',
     sentText:
       'If an account with this name has a confirmed e-mail address, a link is on its way. It works for one hour.',
-    withoutMail: 'This server sends no mail. Use a recovery code, or ask its administrator for a link.',
+    withoutMail:
+      'This server sends no mail. Use a recovery code, or ask its administrator for a link.',
     recovery: 'Use a recovery code',
-    recoveryLead: 'A recovery code replaces the password once. All browsers and apps are signed out.',
-    resetLead: (name: string) => `Choose a new password for ${name}. All other browsers are signed out.`,
+    recoveryLead:
+      'A recovery code replaces the password once. All browsers and apps are signed out.',
+    resetLead: (name: string) =>
+      `Choose a new password for ${name}. All other browsers are signed out.`,
     resetSubmit: 'Set the password',
     refused: 'Name or recovery code is wrong.',
   },
@@ -140,14 +145,20 @@ export const en = {
     app: 'the app',
   },
   failure: {
-    badRequest: failure('This did not work', 'The request is incomplete or invalid. Go back and try again.'),
+    badRequest: failure(
+      'This did not work',
+      'The request is incomplete or invalid. Go back and try again.',
+    ),
     crossSite: failure(
       'This did not work',
       'The form was sent from another site. Open this page directly and try again.',
     ),
     forbidden: failure('Access denied', 'You are not allowed to do this. Sign in again and retry.'),
     notFound: failure('Page not found', 'There is no such page on this server.'),
-    methodNotAllowed: failure('This did not work', 'This page does not accept such a request. Go back and try again.'),
+    methodNotAllowed: failure(
+      'This did not work',
+      'This page does not accept such a request. Go back and try again.',
+    ),
     tooLarge: failure('Request too large', 'The request is larger than this page accepts.'),
     tooMany: failure('Please wait', 'There were too many attempts. Wait a moment and try again.'),
     busy: failure('Server busy', 'The server has too many requests. Try again in a few seconds.'),

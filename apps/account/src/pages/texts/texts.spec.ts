@@ -19,7 +19,9 @@ it.each([
 /** Returns the paths of all texts. */
 function paths(texts: object, prefix = ''): string[] {
   return Object.entries(texts).flatMap(([key, value]) =>
-    typeof value === 'object' && value !== null ? paths(value as object, `${prefix}${key}.`) : [`${prefix}${key}`],
+    typeof value === 'object' && value !== null
+      ? paths(value as object, `${prefix}${key}.`)
+      : [`${prefix}${key}`],
   );
 }
 

@@ -11,7 +11,13 @@ export interface AccountOverview {
   /** Null for users of a provider who have not chosen one. */
   name: string | null;
   done?: boolean;
-  apps: readonly { id: string; name: string; scopes: readonly string[]; since: Date; lastUsedAt: Date }[];
+  apps: readonly {
+    id: string;
+    name: string;
+    scopes: readonly string[];
+    since: Date;
+    lastUsedAt: Date;
+  }[];
   appPasswords: readonly {
     id: string;
     label: string;
@@ -52,7 +58,17 @@ function Rows({ rows, none }: { rows: readonly ComponentChildren[]; none?: strin
   );
 }
 
-function EndButton({ action, id, label, text }: { action: string; id: string; label: string; text: string }) {
+function EndButton({
+  action,
+  id,
+  label,
+  text,
+}: {
+  action: string;
+  id: string;
+  label: string;
+  text: string;
+}) {
   return (
     <form method="post" action={action}>
       <input type="hidden" name="id" value={id} />
@@ -107,7 +123,8 @@ function AppPasswords({ visit, of }: SectionProps) {
   const { home } = visit.texts;
   const rows = of.appPasswords.map(({ id, label, scopes, createdAt, lastUsedOn, expiresAt }) => {
     const isExpired = expiresAt !== null && expiresAt <= visit.now;
-    const life = expiresAt === null ? home.neverExpires : [home.expires, ' ', when(visit, expiresAt)];
+    const life =
+      expiresAt === null ? home.neverExpires : [home.expires, ' ', when(visit, expiresAt)];
     const lines = [
       joined(rightsOf(visit.texts, scopes), !isExpired && life),
       joined(
@@ -116,8 +133,17 @@ function AppPasswords({ visit, of }: SectionProps) {
       ),
     ];
     return (
-      <Row name={label} tag={isExpired && <span class="tag bad">{home.expired}</span>} lines={lines}>
-        <EndButton action="/app-passwords/revoke" id={id} label={home.revokeNamed(label)} text={home.revoke} />
+      <Row
+        name={label}
+        tag={isExpired && <span class="tag bad">{home.expired}</span>}
+        lines={lines}
+      >
+        <EndButton
+          action="/app-passwords/revoke"
+          id={id}
+          label={home.revokeNamed(label)}
+          text={home.revoke}
+        />
       </Row>
     );
   });
@@ -141,7 +167,12 @@ function Devices({ visit, of }: SectionProps) {
     const line = joined(name !== id && id, [home.lastUsed, ' ', when(visit, new Date(lastUsedAt))]);
     return (
       <Row name={name} lines={[line]}>
-        <EndButton action="/devices/forget" id={id} label={home.forgetNamed(name)} text={home.forget} />
+        <EndButton
+          action="/devices/forget"
+          id={id}
+          label={home.forgetNamed(name)}
+          text={home.forget}
+        />
       </Row>
     );
   });
@@ -157,7 +188,11 @@ function Sessions({ visit, of }: SectionProps) {
   const rows = of.sessions.map(({ id, current, createdAt, lastUsedAt, address, userAgent }) => {
     const { browser, system } = browserOf(userAgent);
     const name =
-      browser === undefined ? home.unknownBrowser : system === undefined ? browser : home.browserOn(browser, system);
+      browser === undefined
+        ? home.unknownBrowser
+        : system === undefined
+          ? browser
+          : home.browserOn(browser, system);
     const line = joined(
       address,
       [home.signedIn, ' ', when(visit, createdAt)],
@@ -165,7 +200,9 @@ function Sessions({ visit, of }: SectionProps) {
     );
     return (
       <Row name={name} tag={current && <span class="tag">{home.thisBrowser}</span>} lines={[line]}>
-        {!current && <EndButton action="/sessions/end" id={id} label={home.endNamed(name)} text={home.end} />}
+        {!current && (
+          <EndButton action="/sessions/end" id={id} label={home.endNamed(name)} text={home.end} />
+        )}
       </Row>
     );
   });
@@ -193,7 +230,8 @@ function setting(name: string, line: string, href: string, text: string, look = 
 
 function Security({ visit, of }: SectionProps) {
   const { home } = visit.texts;
-  if (!of.password) return <Card title={home.security} lead={of.provider && home.provider(of.provider)} />;
+  if (!of.password)
+    return <Card title={home.security} lead={of.provider && home.provider(of.provider)} />;
   const { totp, recoveryCodes, email, mail } = of.password;
   const recovery = recoveryCodes === 0 ? home.recoveryNone : home.recoveryLeft(recoveryCodes);
   const rows = [

@@ -49,8 +49,14 @@ export function approvalPage(visit: Visit, of: Approval): Page {
         <Facts
           of={[
             [approve.signedInAs, of.name],
-            of.goesTo !== undefined && [approve.goesTo, of.goesTo === 'device' ? approve.thisDevice : of.goesTo.host],
-            [approve.from, of.address === of.ownAddress ? approve.fromHere(of.address) : of.address],
+            of.goesTo !== undefined && [
+              approve.goesTo,
+              of.goesTo === 'device' ? approve.thisDevice : of.goesTo.host,
+            ],
+            [
+              approve.from,
+              of.address === of.ownAddress ? approve.fromHere(of.address) : of.address,
+            ],
             [approve.asked, when(visit, of.startedAt)],
           ]}
         />

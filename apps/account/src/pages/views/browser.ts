@@ -20,7 +20,11 @@ const systems = [
 ] as const;
 
 /** Returns browser and system of a user agent for the list of sessions. */
-export function browserOf(userAgent: string): { browser: string | undefined; system: string | undefined } {
-  const find = (names: readonly (readonly [string, RegExp])[]) => names.find(([, form]) => form.test(userAgent))?.[0];
+export function browserOf(userAgent: string): {
+  browser: string | undefined;
+  system: string | undefined;
+} {
+  const find = (names: readonly (readonly [string, RegExp])[]) =>
+    names.find(([, form]) => form.test(userAgent))?.[0];
   return { browser: find(browsers), system: find(systems) };
 }

@@ -28,7 +28,11 @@ export interface FailureDetails {
 }
 
 /** Returns the page that states a problem and the next step. */
-export function failurePage({ texts: { failure } }: Visit, kind: FailureKind, of: FailureDetails = {}): Page {
+export function failurePage(
+  { texts: { failure } }: Visit,
+  kind: FailureKind,
+  of: FailureDetails = {},
+): Page {
   const [title, text] = failure[kind];
   const lead = [
     text,

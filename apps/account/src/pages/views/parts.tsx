@@ -10,7 +10,12 @@ interface FieldOf {
 }
 
 /** Renders the field of an account's name. */
-export function NameField({ texts, value, hint, ...field }: FieldOf & { value?: string | undefined; hint?: string }) {
+export function NameField({
+  texts,
+  value,
+  hint,
+  ...field
+}: FieldOf & { value?: string | undefined; hint?: string }) {
   return (
     <Field
       {...field}
@@ -27,7 +32,11 @@ export function NameField({ texts, value, hint, ...field }: FieldOf & { value?: 
 }
 
 /** Renders the field of the current password. */
-export function PasswordField({ id, label, ...field }: Omit<FieldOf, 'texts'> & { id: string; label: string }) {
+export function PasswordField({
+  id,
+  label,
+  ...field
+}: Omit<FieldOf, 'texts'> & { id: string; label: string }) {
   return (
     <Field
       {...field}
@@ -43,7 +52,12 @@ export function PasswordField({ id, label, ...field }: Omit<FieldOf, 'texts'> & 
 }
 
 /** Renders the field of a new password. After a rejection it has the focus. */
-export function NewPasswordField({ texts, label = texts.newPassword, error, autofocus }: FieldOf & { label?: string }) {
+export function NewPasswordField({
+  texts,
+  label = texts.newPassword,
+  error,
+  autofocus,
+}: FieldOf & { label?: string }) {
   return (
     <Field
       id="password"
@@ -81,12 +95,27 @@ export function CodeField({ texts, hint, ...field }: FieldOf & { hint: string })
 /** Renders the field of a recovery code. */
 export function RecoveryCodeField({ texts, ...field }: FieldOf) {
   const label = texts.secondStep.recoveryCode;
-  return <Field {...field} id="recovery" name="recovery" label={label} autocomplete="off" maxLength={64} required />;
+  return (
+    <Field
+      {...field}
+      id="recovery"
+      name="recovery"
+      label={label}
+      autocomplete="off"
+      maxLength={64}
+      required
+    />
+  );
 }
 
 /** Renders the account name for password managers, in a form that only asks for a password. */
 export function HiddenName({ name }: { name: string }) {
-  const attributes = { name: 'username', value: name, autocomplete: 'username', tabIndex: -1 } as const;
+  const attributes = {
+    name: 'username',
+    value: name,
+    autocomplete: 'username',
+    tabIndex: -1,
+  } as const;
   return <input class="hidden" type="text" aria-hidden="true" readonly {...attributes} />;
 }
 
@@ -134,7 +163,9 @@ export function when(visit: Visit, time: Date) {
   const seconds = Math.round((time.getTime() - visit.now.getTime()) / 1_000);
   const [unit, length] = units.find(([, of]) => Math.abs(seconds) >= of) ?? ['second', 1];
   const format = new Intl.RelativeTimeFormat(visit.language, { numeric: 'auto' });
-  return <time dateTime={time.toISOString()}>{format.format(Math.trunc(seconds / length), unit)}</time>;
+  return (
+    <time dateTime={time.toISOString()}>{format.format(Math.trunc(seconds / length), unit)}</time>
+  );
 }
 
 /** Renders a day, such as 2026-11-22. */

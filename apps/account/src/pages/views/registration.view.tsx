@@ -1,5 +1,12 @@
 import type { Page, Visit } from '../document.js';
-import { Hidden, HiddenName, LinkButton, NameField, NewPasswordField, RecoveryCodeField } from './parts.js';
+import {
+  Hidden,
+  HiddenName,
+  LinkButton,
+  NameField,
+  NewPasswordField,
+  RecoveryCodeField,
+} from './parts.js';
 import { Refusal } from './sign-in.view.js';
 
 /** The content of a registration page. */
@@ -20,8 +27,19 @@ export function registerPage({ texts }: Visit, of: Registration): Page {
     <>
       <form method="post" action={of.action}>
         <Hidden values={{ next: of.next }} />
-        <NameField texts={texts} value={of.name} hint={texts.nameHint} error={name} autofocus={!isOnlyPassword} />
-        <NewPasswordField texts={texts} label={texts.password} error={password} autofocus={isOnlyPassword} />
+        <NameField
+          texts={texts}
+          value={of.name}
+          hint={texts.nameHint}
+          error={name}
+          autofocus={!isOnlyPassword}
+        />
+        <NewPasswordField
+          texts={texts}
+          label={texts.password}
+          error={password}
+          autofocus={isOnlyPassword}
+        />
         <button>{register.submit}</button>
       </form>
       {of.kind !== 'first' && (
@@ -36,13 +54,28 @@ export function registerPage({ texts }: Visit, of: Registration): Page {
 }
 
 /** Returns a page with a message and at most one link. */
-export function messagePage(title: string, lead: string, next?: { href: string; text: string }, status = 200): Page {
-  return { title, lead, status, body: next && <LinkButton href={next.href}>{next.text}</LinkButton> };
+export function messagePage(
+  title: string,
+  lead: string,
+  next?: { href: string; text: string },
+  status = 200,
+): Page {
+  return {
+    title,
+    lead,
+    status,
+    body: next && <LinkButton href={next.href}>{next.text}</LinkButton>,
+  };
 }
 
 /** Returns the page of a server without open registration. */
 export function registrationClosedPage({ texts: { register, signIn } }: Visit): Page {
-  return messagePage(register.closedTitle, register.closedText, { href: '/sign-in', text: signIn.title }, 403);
+  return messagePage(
+    register.closedTitle,
+    register.closedText,
+    { href: '/sign-in', text: signIn.title },
+    403,
+  );
 }
 
 /** Returns the page for a link that was used, expired or never existed. */
@@ -94,11 +127,20 @@ export function recoverPage(
   );
   const isRefused = of.isRefused || of.passwordProblem !== undefined;
   const status = of.isRefused ? 403 : undefined;
-  return { title: secondStep.recoveryTitle, lead: secondStep.recoveryLead, isRefused, status, body };
+  return {
+    title: secondStep.recoveryTitle,
+    lead: secondStep.recoveryLead,
+    isRefused,
+    status,
+    body,
+  };
 }
 
 /** Returns the page that sets a new password by a link. */
-export function resetPage({ texts }: Visit, of: { action: string; name: string; problem?: string | undefined }): Page {
+export function resetPage(
+  { texts }: Visit,
+  of: { action: string; name: string; problem?: string | undefined },
+): Page {
   const { forgot } = texts;
   const body = (
     <form method="post" action={of.action}>
@@ -107,11 +149,19 @@ export function resetPage({ texts }: Visit, of: { action: string; name: string; 
       <button>{forgot.resetSubmit}</button>
     </form>
   );
-  return { title: forgot.title, lead: forgot.resetLead(of.name), isRefused: of.problem !== undefined, body };
+  return {
+    title: forgot.title,
+    lead: forgot.resetLead(of.name),
+    isRefused: of.problem !== undefined,
+    body,
+  };
 }
 
 /** Returns the page whose button confirms an address, since mail programs open links. */
-export function verifyPage({ texts: { verify } }: Visit, of: { action: string; email: string }): Page {
+export function verifyPage(
+  { texts: { verify } }: Visit,
+  of: { action: string; email: string },
+): Page {
   const body = (
     <form method="post" action={of.action}>
       <button>{verify.submit}</button>

@@ -1,7 +1,15 @@
 import { Field } from '#ui';
 import { renderSVG } from 'uqr';
 import type { Page, Visit } from '../document.js';
-import { Actions, CodeField, Facts, HiddenName, LinkButton, NewPasswordField, PasswordField } from './parts.js';
+import {
+  Actions,
+  CodeField,
+  Facts,
+  HiddenName,
+  LinkButton,
+  NewPasswordField,
+  PasswordField,
+} from './parts.js';
 
 interface PasswordProblems {
   readonly current?: string | undefined;
@@ -9,13 +17,21 @@ interface PasswordProblems {
 }
 
 /** Returns the page that changes a password. */
-export function changePasswordPage({ texts }: Visit, of: { name: string; problems?: PasswordProblems }): Page {
+export function changePasswordPage(
+  { texts }: Visit,
+  of: { name: string; problems?: PasswordProblems },
+): Page {
   const { title, lead, current: label, submit } = texts.changePassword;
   const { current, password } = of.problems ?? {};
   const body = (
     <form method="post" action="/password">
       <HiddenName name={of.name} />
-      <PasswordField id="current" label={label} error={current} autofocus={password === undefined} />
+      <PasswordField
+        id="current"
+        label={label}
+        error={current}
+        autofocus={password === undefined}
+      />
       <NewPasswordField texts={texts} error={password} />
       <Actions leave={texts.cancel}>
         <button>{submit}</button>
@@ -122,7 +138,10 @@ export function recoveryCodesPage({ texts: { recovery, cancel } }: Visit): Page 
 }
 
 /** Returns the page with new recovery codes, which no later response shows. */
-export function shownRecoveryCodesPage({ texts: { recovery } }: Visit, codes: readonly string[]): Page {
+export function shownRecoveryCodesPage(
+  { texts: { recovery } }: Visit,
+  codes: readonly string[],
+): Page {
   const body = (
     <>
       <ol class="secret codes" aria-label={recovery.list}>
@@ -159,7 +178,10 @@ function Choices({ title, name, options }: Choice) {
 }
 
 /** Returns the page that creates an app password. */
-export function appPasswordPage({ texts }: Visit, of: { label?: string; problem?: string | undefined } = {}): Page {
+export function appPasswordPage(
+  { texts }: Visit,
+  of: { label?: string; problem?: string | undefined } = {},
+): Page {
   const { appPassword, cancel } = texts;
   const body = (
     <form method="post" action="/app-passwords">
@@ -182,7 +204,12 @@ export function appPasswordPage({ texts }: Visit, of: { label?: string; problem?
       </Actions>
     </form>
   );
-  return { title: appPassword.title, lead: appPassword.lead, isRefused: of.problem !== undefined, body };
+  return {
+    title: appPassword.title,
+    lead: appPassword.lead,
+    isRefused: of.problem !== undefined,
+    body,
+  };
 }
 
 /** Returns the page with a new app password, which no later response shows. */
@@ -210,15 +237,31 @@ export function shownAppPasswordPage(
 }
 
 /** Returns the page that erases an account after its name is typed. */
-export function erasePage({ texts: { erase } }: Visit, of: { name: string; problem?: string | undefined }): Page {
+export function erasePage(
+  { texts: { erase } }: Visit,
+  of: { name: string; problem?: string | undefined },
+): Page {
   const label = erase.confirm(of.name);
   const body = (
     <form method="post" action="/erase">
-      <Field id="name" name="name" label={label} error={of.problem} autocomplete="off" maxLength={64} required />
+      <Field
+        id="name"
+        name="name"
+        label={label}
+        error={of.problem}
+        autocomplete="off"
+        maxLength={64}
+        required
+      />
       <Actions leave={erase.keep}>
         <button class="danger">{erase.submit}</button>
       </Actions>
     </form>
   );
-  return { title: erase.title, lead: [erase.lead, erase.exportFirst], isRefused: of.problem !== undefined, body };
+  return {
+    title: erase.title,
+    lead: [erase.lead, erase.exportFirst],
+    isRefused: of.problem !== undefined,
+    body,
+  };
 }

@@ -19,7 +19,8 @@ export interface SignIn {
   provider?: string | undefined;
 }
 
-const query = (next: string | undefined) => (next === undefined ? '' : `?${new URLSearchParams({ next }).toString()}`);
+const query = (next: string | undefined) =>
+  next === undefined ? '' : `?${new URLSearchParams({ next }).toString()}`;
 
 /** Returns the sign-in page: name and password, or a button that leads to the provider. */
 export function signInPage({ texts }: Visit, of: SignIn): Page {
@@ -112,7 +113,13 @@ export function codePage({ texts }: Visit, of: SecondStep): Page {
     </>
   );
   const isRefused = of.refused !== undefined;
-  return { title: secondStep.title, lead: secondStep.lead, isRefused, status: isRefused ? 403 : 200, body };
+  return {
+    title: secondStep.title,
+    lead: secondStep.lead,
+    isRefused,
+    status: isRefused ? 403 : 200,
+    body,
+  };
 }
 
 /** Returns the page on which users from a provider choose a name, which some apps need. */
