@@ -5,7 +5,7 @@ import { baseUrl } from './stack.js';
 import { User } from './user.js';
 
 // list.query, query.string, cursor, page.links and etag of the gateway own the rules, in their unit tests;
-// subscription.list.int-spec.ts and episode.service.int-spec.ts own what a list has.
+// subscription-list.repository.int-spec.ts and episode.service.int-spec.ts own what a list has.
 
 type Page = SubscriptionPage & EpisodePage;
 

@@ -3,7 +3,7 @@ import { expectError } from './http.js';
 import { episode, feed, newGuid } from './samples.js';
 import { User } from './user.js';
 
-// update.rule.spec.ts, subscription.list.int-spec.ts and merge-subscription.int-spec.ts own the rules.
+// update.rules.spec.ts, subscription-list.repository.int-spec.ts and merge-subscription.int-spec.ts own the rules.
 
 const [urlX, urlY] = [feed('x'), feed('y')];
 

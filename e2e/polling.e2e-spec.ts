@@ -5,7 +5,7 @@ import { User } from './user.js';
 
 const full = Boolean(process.env.TEST_FULL);
 
-// A poller of Sync-Timestamp under writers: subscription.list.int-spec.ts and episode.service.int-spec.ts.
+// A poller of Sync-Timestamp under writers: subscription-list.repository.int-spec.ts and episode.service.int-spec.ts.
 
 describe('a walk through all pages loses no row', () => {
   const rows = full ? 250 : 60;

@@ -4,7 +4,7 @@ import type { SubscribeAnswer } from './interface.js';
 import { feed, newGuid } from './samples.js';
 import { User } from './user.js';
 
-// subscribe.rule.spec.ts of the subscription app owns the rules; here is what HTTP shows of them.
+// subscribe.rules.spec.ts of the subscription app owns the rules; here is what HTTP shows of them.
 
 const [urlA, urlB, urlC] = [feed('a'), feed('b'), feed('c')];
 

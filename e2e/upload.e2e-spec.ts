@@ -4,7 +4,7 @@ import type { UploadAnswer } from './interface.js';
 import { episode, feed, newGuid } from './samples.js';
 import { User } from './user.js';
 
-// episode-entry.rule, match.rule, episode.rule and upload.rule of the episode app own the rules.
+// The *.rules.spec.ts of the episode app own the rules.
 
 async function userWithOne(): Promise<{ ann: User; podcast: string }> {
   const ann = await User.fresh();

@@ -5,15 +5,15 @@ import { beginWrite, keepAnswer, readClock, type Statement, sweepRequests } from
 import { readSession, readState, saveReader, saveSession } from '#gpodder-sync';
 import { podcastGuid as derivedGuidOf } from '#contracts';
 import { createDatabase, type TestDatabase } from '#testing';
-import { phases } from '../../apps/deletion-worker/src/erasure/erasure.store.js';
-import * as deletions from '../../apps/deletion-worker/src/records/deletion.store.js';
-import * as deletionQuotas from '../../apps/deletion-worker/src/records/quota.store.js';
-import * as actionList from '../../apps/episode/src/action.list.js';
-import { loadActed } from '../../apps/episode/src/action.load.js';
-import * as episodes from '../../apps/episode/src/episode.store.js';
-import * as feeds from '../../apps/subscription/src/feeds.store.js';
-import * as subscriptionList from '../../apps/subscription/src/subscription.list.js';
-import * as subscriptions from '../../apps/subscription/src/subscription.store.js';
+import { phases } from '../../apps/deletion-worker/src/erasure/erasure.repository.js';
+import * as deletions from '../../apps/deletion-worker/src/records/deletion.repository.js';
+import * as deletionQuotas from '../../apps/deletion-worker/src/records/quota.repository.js';
+import * as actionList from '../../apps/episode/src/action.repository.js';
+import { loadActed } from '../../apps/episode/src/action.sql.js';
+import * as episodes from '../../apps/episode/src/episode.repository.js';
+import * as feeds from '../../apps/subscription/src/feeds.repository.js';
+import * as subscriptionList from '../../apps/subscription/src/subscription-list.repository.js';
+import * as subscriptions from '../../apps/subscription/src/subscription.repository.js';
 import { explain, inFunction, type Plan, planModes } from './testing/plan.js';
 import { seedEpisodes, type SeededUser } from './testing/seeded.episodes.js';
 

@@ -12,11 +12,11 @@ import {
 import { Database, readClock, type Transaction, unlessRefused, type Write } from '#database';
 import { answerList, sessionTimestamp } from '#gpodder-sync';
 import { type CallContext, Handle } from '#transport';
-import { readActions } from './action.list.js';
-import { acted, type EnsuredFeed, ensureFeeds, type FoundByActions } from './action.load.js';
-import { applyActions, judgeAction, movedFeeds } from './action.rule.js';
+import { readActions } from './action.repository.js';
+import { acted, type EnsuredFeed, ensureFeeds, type FoundByActions } from './action.sql.js';
+import { applyActions, judgeAction, movedFeeds } from './action.rules.js';
 import { type EpisodeQuotas, QUOTAS } from './episode.config.js';
-import { saveChanges, toLoaded } from './episode.store.js';
+import { saveChanges, toLoaded } from './episode.repository.js';
 import { KnownEpisodes } from './known-episodes.js';
 import {
   type Applied,
@@ -25,7 +25,7 @@ import {
   meetsTooMany,
   noAnswer,
   type Upload,
-} from './upload.rule.js';
+} from './upload.rules.js';
 
 type Outcome = Applied | FailedEntry;
 

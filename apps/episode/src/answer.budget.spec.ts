@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Failure, type JsonText, type Uploaded } from '#contracts';
-import { metadata, podcast, stored, syncId, world } from '../testing/known.world.js';
+import { metadata, podcast, stored, syncId, world } from '../testing/known.fixture.js';
 import { type Entry, sentEntry } from '../testing/sent.entry.js';
 import { AnswerBudget } from './answer.budget.js';
-import { applyUploads, validateEntry } from './upload.rule.js';
+import { applyUploads, validateEntry } from './upload.rules.js';
 
 /** Texts whose JSON has very different numbers of bytes. */
 const text = fc

@@ -3,14 +3,14 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Episode, episodeSchema, type ListRequest, uploadedSchema } from '#contracts';
 import { contentOf, freshUser } from '#testing';
-import { type Identity, shown as shownEpisode } from './episode.rule.js';
+import { type Identity, shown as shownEpisode } from './episode.rules.js';
 import {
   metadata,
   podcast,
   syncId,
   upload as uploadInMemory,
   world as knownWorld,
-} from '../testing/known.world.js';
+} from '../testing/known.fixture.js';
 import { call } from '../../../libs/transport/testing/handler.call.js';
 import { type Entry, sentBody } from '../testing/sent.entry.js';
 import { openService, type ServiceContext } from '../testing/service.context.js';

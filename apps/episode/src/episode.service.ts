@@ -12,9 +12,9 @@ import { Database } from '#database';
 import { type CallContext, Handle } from '#transport';
 import { AnswerBudget } from './answer.budget.js';
 import { type EpisodeQuotas, QUOTAS } from './episode.config.js';
-import { listChanged, meant, named, saveChanges, toLoaded } from './episode.store.js';
+import { listChanged, meant, named, saveChanges, toLoaded } from './episode.repository.js';
 import { KnownEpisodes } from './known-episodes.js';
-import { applyUploads, validateEntry } from './upload.rule.js';
+import { applyUploads, validateEntry } from './upload.rules.js';
 
 /**
  * Controller of users' episode states: answers the contracts of this service. Invariants:

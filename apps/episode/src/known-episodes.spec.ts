@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { EpisodeRow } from './episode.rule.js';
+import type { EpisodeRow } from './episode.rules.js';
 import {
   elsewhere,
   metadata,
@@ -10,7 +10,7 @@ import {
   syncId,
   upload,
   world,
-} from '../testing/known.world.js';
+} from '../testing/known.fixture.js';
 
 const number = fc.integer({ min: 1, max: 4 });
 const time = fc

@@ -6,8 +6,8 @@ import {
   looksAlike,
   type Metadata,
   type SentMetadata,
-} from './episode.rule.js';
-import { MatchIndex, type Rank } from './match.rule.js';
+} from './episode.rules.js';
+import { MatchIndex, type Rank } from './match.rules.js';
 
 /** A live subscription that an upload names. */
 export interface NamedSubscription {

@@ -5,13 +5,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Status, unknownMetadata } from '#contracts';
 import { freshUser } from '#testing';
 import { description, feed, seconds } from '../testing/generated.episodes.js';
-import { metadata, syncId } from '../testing/known.world.js';
+import { metadata, syncId } from '../testing/known.fixture.js';
 import { bestMatch, matchRank } from '../testing/plain.match.js';
 import { openService, type ServiceContext } from '../testing/service.context.js';
-import { rowColumns, rowTables } from './episode.load.js';
-import { type EpisodeRow, merged, newer } from './episode.rule.js';
-import { type LoadedRow, identityColumns, stateColumns, toRow } from './episode.store.js';
-import { matchKeys } from './match.rule.js';
+import { rowColumns, rowTables } from './episode.sql.js';
+import { type EpisodeRow, merged, newer } from './episode.rules.js';
+import { type LoadedRow, identityColumns, stateColumns, toRow } from './episode.repository.js';
+import { matchKeys } from './match.rules.js';
 
 /** Compares the rules in TypeScript (uploads) and in SQL (merges), singly and in full merges. */
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { guid, metadata, podcast, syncId } from '../testing/known.world.js';
+import { guid, metadata, podcast, syncId } from '../testing/known.fixture.js';
 import { type Entry, sentEntry } from '../testing/sent.entry.js';
-import { validateEntry } from './upload.rule.js';
+import { validateEntry } from './upload.rules.js';
 
 const at = '2026-02-01T12:00:00Z';
 const validate = (entry: Entry | null) => validateEntry(sentEntry(entry));

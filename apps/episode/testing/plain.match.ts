@@ -1,6 +1,6 @@
 import { unknownMetadata } from '#contracts';
-import type { Identity } from '../src/episode.rule.js';
-import type { Rank } from '../src/match.rule.js';
+import type { Identity } from '../src/episode.rules.js';
+import type { Rank } from '../src/match.rules.js';
 
 /** The rule of two episodes being the same as one would say it: what keys in memory and in SQL are held against. */
 export function matchRank(a: Identity, b: Identity): Rank | undefined {

@@ -5,7 +5,7 @@ import { freshUser } from '#testing';
 import { call } from '../../../libs/transport/testing/handler.call.js';
 import { type Entry, sentBody } from '../testing/sent.entry.js';
 import { openService, type ServiceContext } from '../testing/service.context.js';
-import { pageUrls } from './feeds.store.js';
+import { pageUrls } from './feeds.repository.js';
 
 let context: ServiceContext;
 let userId: string;

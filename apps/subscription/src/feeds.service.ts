@@ -12,14 +12,14 @@ import {
 import { Database, readClock, unlessRefused } from '#database';
 import { answerList, answerWrite, sessionTimestamp } from '#gpodder-sync';
 import { type CallContext, Handle } from '#transport';
-import { applyFeeds, findFeed, type MeantFeeds, toFeed } from './feeds.rule.js';
-import * as store from './feeds.store.js';
+import { applyFeeds, findFeed, type MeantFeeds, toFeed } from './feeds.rules.js';
+import * as store from './feeds.repository.js';
 import { KnownSubscriptions } from './known-subscriptions.js';
-import { judgeEntry } from './subscribe.rule.js';
+import { judgeEntry } from './subscribe.rules.js';
 import { type Changes, isNothing } from './subscription.changes.js';
 import { QUOTAS, type SubscriptionQuotas } from './subscription.config.js';
 import { type SubscriptionRow, urlKey } from './subscription.row.js';
-import { type Found, saveChanges } from './subscription.store.js';
+import { type Found, saveChanges } from './subscription.repository.js';
 
 type Rows = readonly (SubscriptionRow | undefined)[];
 type Further = NonNullable<RequestOf<typeof listFeeds>['further']>;

@@ -20,7 +20,7 @@ import { type CallContext, Handle } from '#transport';
 import { KnownSubscriptions } from './known-subscriptions.js';
 import { MergeBudget } from './merge.budget.js';
 import { QUOTAS, type SubscriptionQuotas } from './subscription.config.js';
-import { applyBatch, judgeEntry } from './subscribe.rule.js';
+import { applyBatch, judgeEntry } from './subscribe.rules.js';
 import {
   countStates,
   type Found,
@@ -28,9 +28,9 @@ import {
   named,
   saveChanges,
   toLoaded,
-} from './subscription.store.js';
-import { listChanged } from './subscription.list.js';
-import { applyPatch } from './update.rule.js';
+} from './subscription.repository.js';
+import { listChanged } from './subscription-list.repository.js';
+import { applyPatch } from './update.rules.js';
 
 /**
  * Controller of users' subscriptions: answers the contracts of this service. Invariants:

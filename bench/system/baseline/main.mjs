@@ -3,12 +3,12 @@
 // verify tokens. It uses the services' own statements, so that both never differ.
 import { randomUUID } from 'node:crypto';
 import Fastify from 'fastify';
-import * as deletions from '../../../dist/apps/deletion-worker/src/records/deletion.store.js';
-import * as episodes from '../../../dist/apps/episode/src/episode.store.js';
+import * as deletions from '../../../dist/apps/deletion-worker/src/records/deletion.repository.js';
+import * as episodes from '../../../dist/apps/episode/src/episode.repository.js';
 import { encodeCursor } from '../../../dist/apps/gateway/src/list/cursor.js';
-import * as subscriptionList from '../../../dist/apps/subscription/src/subscription.list.js';
+import * as subscriptionList from '../../../dist/apps/subscription/src/subscription-list.repository.js';
 import { urlKey } from '../../../dist/apps/subscription/src/subscription.row.js';
-import * as subscriptions from '../../../dist/apps/subscription/src/subscription.store.js';
+import * as subscriptions from '../../../dist/apps/subscription/src/subscription.repository.js';
 import { podcastGuid } from '#contracts';
 import { beginWrite, keepAnswer } from '#database';
 import { Transactions } from './transactions.mjs';

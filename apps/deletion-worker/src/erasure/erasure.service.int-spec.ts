@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '#testing';
 import { call } from '../../../../libs/transport/testing/handler.call.js';
 import { ErasedUser } from '../../testing/erased.user.js';
-import { openWorker, type WorkerWorld } from '../../testing/worker.world.js';
+import { openWorker, type WorkerWorld } from '../../testing/worker.fixture.js';
 
 let world: WorkerWorld;
 beforeAll(async () => {

@@ -6,7 +6,13 @@ import { type CallContext, Handle } from '#transport';
 import { DeletionRelay } from '../queue/deletion.relay.js';
 import { countErasure } from '../queue/deletion.metrics.js';
 import { ErasureNotice } from './erasure.notice.js';
-import { endErasure, eraseAccountStep, eraseStep, phases, recordErasure } from './erasure.store.js';
+import {
+  endErasure,
+  eraseAccountStep,
+  eraseStep,
+  phases,
+  recordErasure,
+} from './erasure.repository.js';
 
 /** Maximum number of rows per step, which holds its locks for some ten milliseconds. */
 const rowsOfStep = 2_000;

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type EventKind, eventKinds } from '#contracts';
 import { eventually, freshUser } from '#testing';
 import { EventFollower, note } from '../../testing/event.follower.js';
-import { type EventWorld, openEvents } from '../../testing/event.world.js';
+import { type EventWorld, openEvents } from '../../testing/event.fixture.js';
 import {
   beforeCommit,
   HastyRelay,

@@ -2,7 +2,7 @@ import type { OnApplicationShutdown } from '@nestjs/common';
 import { type ChangeEvent, eventHints, eventStream } from '#contracts';
 import { type connectRedis, warnOfDenial, warnOfEviction } from '#redis';
 import type { Log } from '#runtime';
-import type { Batch } from './event.store.js';
+import type { Batch } from './event.repository.js';
 
 type Redis = ReturnType<typeof connectRedis>;
 

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { eventHints, type EventKind, eventStream } from '#contracts';
 import { connectRedis, redisConfig } from '#redis';
 import { eventually, freshUser, startRedisServer, TcpProxy } from '#testing';
-import { type EventWorld, openEvents } from '../../testing/event.world.js';
+import { type EventWorld, openEvents } from '../../testing/event.fixture.js';
 import { EventPublisher } from './event.publisher.js';
 
 let world: EventWorld;

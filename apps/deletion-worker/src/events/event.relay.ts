@@ -8,7 +8,7 @@ import { countdown, type Database } from '#database';
 import { Condition, type Log } from '#runtime';
 import { failedBatches, publishedEvents } from './event.metrics.js';
 import type { EventPublisher } from './event.publisher.js';
-import { type Batch, takeBatch } from './event.store.js';
+import { type Batch, takeBatch } from './event.repository.js';
 
 /** Minimum interval of batches in milliseconds. */
 const pollMs = 250;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { callProgram, eventually, startProgram } from '#testing';
 import { podcastSync } from '../../../cli/src/podcast-sync.js';
 import { StoredUser } from '../../testing/stored.user.js';
-import { openWorker, type WorkerWorld } from '../../testing/worker.world.js';
+import { openWorker, type WorkerWorld } from '../../testing/worker.fixture.js';
 
 let world: WorkerWorld;
 let user: StoredUser;

@@ -2,7 +2,7 @@ import { userInfo } from 'node:os';
 import { Failure } from '#contracts';
 import { createDataSource, Database, databaseConfig } from '#database';
 import { loadConfig, type ProgramIo } from '#runtime';
-import { endByOperator, findDeletion, listDeletions, makeDue } from './operator.store.js';
+import { endByOperator, findDeletion, listDeletions, makeDue } from './operator.repository.js';
 import { tableOf } from './operator.text.js';
 
 /** A command of an operator about deletion records. */

@@ -4,7 +4,7 @@ import { deletionQueue } from '#contracts';
 import { connectRedis, redisConfig } from '#redis';
 import { eventually, startRedisServer, type TestServer } from '#testing';
 import { StoredUser } from '../../testing/stored.user.js';
-import { openWorker, type WorkerWorld } from '../../testing/worker.world.js';
+import { openWorker, type WorkerWorld } from '../../testing/worker.fixture.js';
 import type { DeletionProcessor } from './deletion.processor.js';
 
 let redis: TestServer;

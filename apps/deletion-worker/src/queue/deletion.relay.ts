@@ -9,12 +9,12 @@ import { Database } from '#database';
 import { Condition, type Log, withTimeLimit } from '#runtime';
 import { context, ROOT_CONTEXT } from '@opentelemetry/api';
 import { Queue } from 'bullmq';
-import { claimDueErasures, renumberLostErasures } from '../erasure/erasure.store.js';
+import { claimDueErasures, renumberLostErasures } from '../erasure/erasure.repository.js';
 import {
   type DueRecord,
   renumberLostDeletions,
   claimDueDeletions,
-} from '../records/deletion.store.js';
+} from '../records/deletion.repository.js';
 
 /** Interval of polls in milliseconds. */
 const pollMs = 2_000;

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { deletionQueue } from '#contracts';
 import { loadConfig } from '#runtime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openWorker, type WorkerWorld } from '../../testing/worker.world.js';
+import { openWorker, type WorkerWorld } from '../../testing/worker.fixture.js';
 import { queueBoard, queueBoardConfig } from './queue.board.js';
 
 const password = 'correct horse battery';

@@ -5,7 +5,7 @@ import { expect, inject, it } from 'vitest';
 import { connectRedis, redisConfig } from '#redis';
 import { eventually, TcpProxy } from '#testing';
 import { StoredUser } from '../../testing/stored.user.js';
-import { log, openWorker } from '../../testing/worker.world.js';
+import { log, openWorker } from '../../testing/worker.fixture.js';
 import { QueueConnections } from './queue.connections.js';
 
 it('a rejected password is logged once as an error, without the password', async () => {

@@ -9,7 +9,7 @@ import { openDatabase } from '../../../../libs/database/testing/database.world.j
 import { call } from '../../../../libs/transport/testing/handler.call.js';
 import { RedisGroup } from '../../../../libs/transport/testing/redis.group.js';
 import { StoredUser } from '../../testing/stored.user.js';
-import { log } from '../../testing/worker.world.js';
+import { log } from '../../testing/worker.fixture.js';
 import { DeletionModule } from '../deletion.module.js';
 import { DeletionService } from '../records/deletion.service.js';
 import { deletionWorkerConfig } from '../deletion-worker.config.js';

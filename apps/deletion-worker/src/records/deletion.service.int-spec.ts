@@ -3,8 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '#testing';
 import { call } from '../../../../libs/transport/testing/handler.call.js';
 import { StoredUser } from '../../testing/stored.user.js';
-import { openWorker, type WorkerWorld } from '../../testing/worker.world.js';
-import { endOf } from './deletion.store.js';
+import { openWorker, type WorkerWorld } from '../../testing/worker.fixture.js';
+import { endOf } from './deletion.repository.js';
 
 let world: WorkerWorld;
 let user: StoredUser;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { StoredUser } from '../../testing/stored.user.js';
-import { openWorker, type WorkerWorld } from '../../testing/worker.world.js';
+import { openWorker, type WorkerWorld } from '../../testing/worker.fixture.js';
 
 const size = process.env.TEST_FULL ? 100_000 : 10_000;
 

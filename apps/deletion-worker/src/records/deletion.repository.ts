@@ -9,7 +9,7 @@ import {
   type Transaction,
   unlessRefused,
 } from '#database';
-import type { DeletionOutcome } from './deletion.rule.js';
+import type { DeletionOutcome } from './deletion.rules.js';
 
 /** A subscription with its PENDING deletion. */
 export interface MatchedSubscription {

@@ -1,6 +1,6 @@
 import type { DeletionStatus } from '#contracts';
 import { type Database, type PgTransaction, type Statement, statement } from '#database';
-import type { DueRecord } from '../records/deletion.store.js';
+import type { DueRecord } from '../records/deletion.repository.js';
 
 /** The deletion of a user's rows in one table, in key order. A step starts where the last one ended. */
 interface Phase {

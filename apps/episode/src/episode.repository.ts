@@ -17,10 +17,10 @@ import {
   statement,
   type Transaction,
 } from '#database';
-import type { Upload } from './upload.rule.js';
+import type { Upload } from './upload.rules.js';
 import type { EpisodeQuotas } from './episode.config.js';
-import { load, loadKnown, shownColumns } from './episode.load.js';
-import { type EpisodeRow, type Metadata, shown } from './episode.rule.js';
+import { load, loadKnown, shownColumns } from './episode.sql.js';
+import { type EpisodeRow, type Metadata, shown } from './episode.rules.js';
 import type { Changes, Loaded } from './known-episodes.js';
 
 export { load, loadKnown };

@@ -1,7 +1,7 @@
 import type { DeletionStatus } from '#contracts';
 import { type Database, statement } from '#database';
-import type { DeletionOutcome } from '../records/deletion.rule.js';
-import { endInTransaction } from '../records/deletion.store.js';
+import type { DeletionOutcome } from '../records/deletion.rules.js';
+import { endInTransaction } from '../records/deletion.repository.js';
 
 /** A deletion record for operators. */
 export interface ListedDeletion {

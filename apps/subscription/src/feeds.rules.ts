@@ -1,7 +1,7 @@
 import type { Feed } from '#contracts';
 import type { KnownSubscriptions } from './known-subscriptions.js';
 import { MergeBudget } from './merge.budget.js';
-import { applyEntry, type JudgedEntry, meaningOf, type UsableEntry } from './subscribe.rule.js';
+import { applyEntry, type JudgedEntry, meaningOf, type UsableEntry } from './subscribe.rules.js';
 import { isLive, type SubscriptionRow } from './subscription.row.js';
 
 /** Entries of a request of the gpodder API, by feed URLs alone. */

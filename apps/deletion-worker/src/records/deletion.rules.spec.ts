@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { maxAttempts, overtaken, stepAfterFault, stepFor } from './deletion.rule.js';
+import { maxAttempts, overtaken, stepAfterFault, stepFor } from './deletion.rules.js';
 import type { FaultKind } from '#database';
 
 describe('the step for a locked record', () => {

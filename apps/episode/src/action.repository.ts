@@ -6,10 +6,10 @@ import {
   type listActions,
 } from '#contracts';
 import { type Bound, clockOfUser, type Database, statement, unlessRefused } from '#database';
-import { subscriptionOf } from './action.load.js';
-import { jsonBytes, rowTables, shownColumns } from './episode.load.js';
-import type { Metadata } from './episode.rule.js';
-import { type StatusFields, statusesOf } from './episode.store.js';
+import { subscriptionOf } from './action.sql.js';
+import { jsonBytes, rowTables, shownColumns } from './episode.sql.js';
+import type { Metadata } from './episode.rules.js';
+import { type StatusFields, statusesOf } from './episode.repository.js';
 
 type Request = RequestOf<typeof listActions>;
 

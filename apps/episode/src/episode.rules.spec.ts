@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Status } from '#contracts';
-import { newer, settle } from './episode.rule.js';
+import { newer, settle } from './episode.rules.js';
 
 const arrived = Date.parse('2026-02-02T12:00:00.500Z');
 const full = (value: Status['value'], at: string): Status => ({ value, at, minuteForm: false });

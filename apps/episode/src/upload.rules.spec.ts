@@ -12,8 +12,8 @@ import {
   syncId,
   upload,
   world,
-} from '../testing/known.world.js';
-import type { EpisodeRow } from './episode.rule.js';
+} from '../testing/known.fixture.js';
+import type { EpisodeRow } from './episode.rules.js';
 
 const status = (value: boolean | number, timestamp: string) => ({ value, timestamp });
 const [ten, eleven] = ['2026-02-01T10:00:00Z', '2026-02-01T11:00:00Z'] as const;

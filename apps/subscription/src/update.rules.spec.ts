@@ -8,10 +8,10 @@ import {
   now,
   world,
   worldWith,
-} from '../testing/known.world.js';
+} from '../testing/known.fixture.js';
 import type { SubscriptionRow } from './subscription.row.js';
 import type { Remaining } from './remaining.quota.js';
-import { applyPatch } from './update.rule.js';
+import { applyPatch } from './update.rules.js';
 
 const [A, B, C, D] = ['a', 'b', 'c', 'd'].map(guid) as [string, string, string, string];
 const [u, v, w] = [

@@ -1,8 +1,8 @@
 import { type Bound, clockOfUser, statement, type Statement } from '#database';
 import { KnownSubscriptions, type Loaded } from './known-subscriptions.js';
-import { judgeEntry, type JudgedEntry, meaningOf, type UsableEntry } from './subscribe.rule.js';
+import { judgeEntry, type JudgedEntry, meaningOf, type UsableEntry } from './subscribe.rules.js';
 import type { SubscriptionQuotas } from './subscription.config.js';
-import { type Found, named, toLoaded } from './subscription.store.js';
+import { type Found, named, toLoaded } from './subscription.repository.js';
 import type { SubscriptionRow } from './subscription.row.js';
 
 /** Maximum number of URLs in one answer; each has at most 4,096 bytes. */

@@ -1,8 +1,8 @@
 import { defaultAnswerBytes } from '#contracts';
 import { AnswerBudget } from '../src/answer.budget.js';
-import type { EpisodeRow, Identity } from '../src/episode.rule.js';
+import type { EpisodeRow, Identity } from '../src/episode.rules.js';
 import { type Changes, KnownEpisodes, type Loaded } from '../src/known-episodes.js';
-import { type Applied, applyUpload, validateEntry } from '../src/upload.rule.js';
+import { type Applied, applyUpload, validateEntry } from '../src/upload.rules.js';
 import { type Entry, sentEntry } from './sent.entry.js';
 
 /** A stamp before every other, and the stamp of the write. */

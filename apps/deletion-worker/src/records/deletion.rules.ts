@@ -26,7 +26,7 @@ export const superseded: DeletionOutcome = {
  * "Deletion"). Privileges, checks and functions of the table enforce the same.
  *
  * @param isCurrent true if the row of the subscription still names the deletion: it is live, not
- *   merged and not added again since the request (deletion.store.ts).
+ *   merged and not added again since the request (deletion.repository.ts).
  */
 export function stepFor({
   status,

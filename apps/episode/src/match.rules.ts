@@ -1,5 +1,5 @@
 import { unknownMetadata } from '#contracts';
-import type { Identity } from './episode.rule.js';
+import type { Identity } from './episode.rules.js';
 
 /** Rank of a match of two episodes of one subscription: 1 is the most certain. */
 export type Rank = 1 | 2 | 3 | 4;

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { unknownMetadata } from '#contracts';
-import { metadata } from '../testing/known.world.js';
+import { metadata } from '../testing/known.fixture.js';
 import { bestMatch, matchRank as plainRank } from '../testing/plain.match.js';
-import type { Identity } from './episode.rule.js';
-import { MatchIndex, matchKeys } from './match.rule.js';
+import type { Identity } from './episode.rules.js';
+import { MatchIndex, matchKeys } from './match.rules.js';
 
 /** Returns the rank from the shared keys of two episodes; it must equal that of the plain rule. */
 function matchRank(a: Identity, b: Identity): number | undefined {

@@ -1,6 +1,6 @@
 import { podcastGuid } from '#contracts';
 import { type Bound, statement } from '#database';
-import type { Upload } from './upload.rule.js';
+import type { Upload } from './upload.rules.js';
 import type { EpisodeQuotas } from './episode.config.js';
 import {
   incomplete,
@@ -10,8 +10,8 @@ import {
   lookUp,
   room,
   sameEnclosure,
-} from './episode.load.js';
-import type { Found } from './episode.store.js';
+} from './episode.sql.js';
+import type { Found } from './episode.repository.js';
 
 /**
  * Returns the SQL of the live subscription that a URL matches (docs/reference/interface.md,

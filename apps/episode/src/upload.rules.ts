@@ -10,7 +10,7 @@ import {
   type Uploaded,
 } from '#contracts';
 import type { AnswerBudget } from './answer.budget.js';
-import { described, type EpisodeRow, merged, settled } from './episode.rule.js';
+import { described, type EpisodeRow, merged, settled } from './episode.rules.js';
 import type { KnownEpisodes, NamedSubscription } from './known-episodes.js';
 
 /** An entry that cannot be applied: the reason, and the identifiers that it was sent with. */

@@ -9,11 +9,11 @@ import {
   now,
   world,
   worldWith,
-} from '../testing/known.world.js';
+} from '../testing/known.fixture.js';
 import type { KnownSubscriptions } from './known-subscriptions.js';
 import { MergeBudget } from './merge.budget.js';
 import type { Remaining } from './remaining.quota.js';
-import { applyBatch, judgeEntry } from './subscribe.rule.js';
+import { applyBatch, judgeEntry } from './subscribe.rules.js';
 
 const [A, B, C] = ['a', 'b', 'c'].map(guid) as [string, string, string];
 const [u, v, w] = [

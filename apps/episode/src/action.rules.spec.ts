@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { podcastGuid } from '#contracts';
-import { type Action, applyActions, judgeAction, movedFeeds } from './action.rule.js';
-import type { Upload } from './upload.rule.js';
+import { type Action, applyActions, judgeAction, movedFeeds } from './action.rules.js';
+import type { Upload } from './upload.rules.js';
 import { KnownEpisodes } from './known-episodes.js';
-import { meetsTooMany } from './upload.rule.js';
-import { now, stored } from '../testing/known.world.js';
+import { meetsTooMany } from './upload.rules.js';
+import { now, stored } from '../testing/known.fixture.js';
 
 const feedUrl = 'https://podcast.example/feed';
 const good: Action = {

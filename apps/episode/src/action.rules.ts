@@ -18,7 +18,7 @@ import {
   type FailedEntry,
   noAnswer,
   type Upload,
-} from './upload.rule.js';
+} from './upload.rules.js';
 
 /** The upload of an action on one episode by a client of the gpodder API. */
 export type Action = RequestOf<typeof uploadActions>['entries'][number];
