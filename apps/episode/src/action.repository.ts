@@ -41,12 +41,15 @@ const page = (name: string, rows: string, before = '') =>
          SELECT s.id, g.guid AS "podcastGuid", g.feed_url AS "feedUrl", ${shownColumns(inFull)},
            ${jsonBytes} + 2 * octet_length(g.feed_url) AS bytes
          FROM ${rowTables}
-         JOIN subscription.current_guids g ON g.user_id = $1 AND g.subscription_id = e.subscription_id
+         JOIN subscription.current_guids g
+           ON g.user_id = $1 AND g.subscription_id = e.subscription_id
          WHERE s.user_id = $1 AND s.id = ids.id OFFSET 0
        ) r WINDOW by_id AS (ORDER BY r.id)
      )
      SELECT head.refused, (SELECT count(*) FROM ids) AS candidates, p.*
-     FROM head LEFT JOIN (SELECT * FROM sized WHERE place <= $4 AND (place = 1 OR size <= ${mostBytes})) p ON true
+     FROM head LEFT JOIN (
+       SELECT * FROM sized WHERE place <= $4 AND (place = 1 OR size <= ${mostBytes})
+     ) p ON true
      ORDER BY p.id`,
   );
 
@@ -68,10 +71,13 @@ export const listAll = page(
 export const listChanged = page(
   'episode.list_acted_changed',
   `(SELECT id FROM matches WHERE (SELECT few FROM counted) AND id > $3 ORDER BY id LIMIT $4 + 1)
-   UNION ALL (SELECT s.id FROM episode.states s WHERE NOT (SELECT few FROM counted) AND ${walked} ${inOrder})`,
+   UNION ALL
+   (SELECT s.id FROM episode.states s
+    WHERE NOT (SELECT few FROM counted) AND ${walked} ${inOrder})`,
   `matches AS MATERIALIZED (
      SELECT s.id FROM episode.states s
-     WHERE (SELECT clock FROM head) > ${sinceSecond} AND s.user_id = $1 AND s.changed > ${sinceSecond}
+     WHERE (SELECT clock FROM head) > ${sinceSecond}
+       AND s.user_id = $1 AND s.changed > ${sinceSecond}
      ORDER BY s.changed LIMIT ${mostSorted + 1}
    ), counted AS MATERIALIZED (SELECT count(*) <= ${mostSorted} AS few FROM matches),`,
 );
@@ -84,7 +90,9 @@ export const listFavorites = page(
 
 /** The rows of one podcast. $5 feed URL, $6 guid derived from it, $7 favourites only. */
 const ofFeed = `${walked} AND (NOT $7::boolean OR s.favorite_status)`;
-const feed = `feed AS MATERIALIZED (SELECT n.subscription_id FROM ${subscriptionOf('$5::text', '$6::uuid')} n)`;
+const feed = `feed AS MATERIALIZED (
+     SELECT n.subscription_id FROM ${subscriptionOf('$5::text', '$6::uuid')} n
+   )`;
 
 export const listOfFeed = page(
   'episode.list_acted_of_feed',
@@ -93,12 +101,14 @@ export const listOfFeed = page(
     ) s WHERE (SELECT few FROM counted) ${inOrder})
    UNION ALL (SELECT s.id FROM episode.states s
     WHERE NOT (SELECT few FROM counted) AND ${ofFeed} AND (
-      SELECT e.subscription_id FROM episode.episodes e WHERE e.user_id = $1 AND e.sync_id = s.sync_id
+      SELECT e.subscription_id FROM episode.episodes e
+      WHERE e.user_id = $1 AND e.sync_id = s.sync_id
     ) = (SELECT subscription_id FROM feed) ${inOrder})`,
   `${feed}, matches AS MATERIALIZED (
      SELECT e.id FROM episode.episodes e
      WHERE e.user_id = $1 AND e.subscription_id = (SELECT subscription_id FROM feed)
-     ORDER BY e.subscription_id, episode.enclosure_key(e.episode_guid = '', e.enclosure_url), e.id + 0
+     ORDER BY e.subscription_id, episode.enclosure_key(e.episode_guid = '', e.enclosure_url),
+       e.id + 0
      LIMIT ${mostSorted + 1}
    ), counted AS MATERIALIZED (SELECT count(*) <= ${mostSorted} AS few FROM matches),`,
 );
@@ -107,7 +117,7 @@ type Row = Metadata &
   StatusFields & { id: number; syncId: string; feedUrl: string; podcastGuid: string };
 type Head = { refused: number | null; candidates: number; id: number | null };
 
-function selected(request: Request, since: number): Bound<Row & Head> {
+function selectPage(request: Request, since: number): Bound<Row & Head> {
   const { userId, feedUrl, favorites = false, perPage, further } = request;
   const values = [userId, since, further?.after ?? 0, perPage];
   if (feedUrl === undefined)
@@ -125,7 +135,7 @@ export async function readActions(
   request: Request,
   since: number,
 ): Promise<Pick<ReplyOf<typeof listActions>, 'episodes'> & { last?: number }> {
-  const [query, values] = selected(request, since);
+  const [query, values] = selectPage(request, since);
   const rows = await database.read<Row & Head>(query, values);
   const head = unlessRefused<Head>(rows[0]);
   if (head.id === null) return { episodes: [] };

@@ -3,7 +3,7 @@ import { podcastGuid } from '#contracts';
 import { type Action, applyActions, judgeAction, movedFeeds } from './action.rules.js';
 import type { Upload } from './upload.rules.js';
 import { KnownEpisodes } from './known-episodes.js';
-import { meetsTooMany } from './upload.rules.js';
+import { hasTooManyCandidates } from './upload.rules.js';
 import { now, stored } from '../testing/known.fixture.js';
 
 const feedUrl = 'https://podcast.example/feed';
@@ -31,7 +31,7 @@ const known = (...episodes: Parameters<typeof stored>[]) =>
   );
 
 describe('judgeAction', () => {
-  it('makes an upload of what the client sent, and of a status without a time one that is later than all', () => {
+  it('converts an action to an upload; a status without a time counts as the latest', () => {
     const statuses = {
       playbackPosition: { value: 7.5, at: '2026-01-01T12:00:07+02:00' },
       newStatus: { value: false },
@@ -56,7 +56,7 @@ describe('judgeAction', () => {
     [{ episodeGuid: '\ud800' }, 'invalid_value'],
     [{ episodeGuid: 'x'.repeat(2_049) }, 'invalid_value'],
     [{ statuses: { playedStatus: { value: true, at: '2026-02-30T00:00:00Z' } } }, 'invalid_value'],
-  ])('refuses what the main API refuses: %j', (differing, code) => {
+  ])('rejects the same values as the main API: %j', (differing, code) => {
     expect(judgeAction({ ...good, ...differing })).toMatchObject({ code });
   });
 });
@@ -68,7 +68,7 @@ describe('applyActions', () => {
     return outcomes.map((outcome) => ('code' in outcome ? outcome.code : null));
   };
 
-  it('applies each to what the earlier ones left, and says of each what became of it', async () => {
+  it('applies actions in order and returns the outcome of each', async () => {
     const episodes = known();
     const at = (minute: number) => `2026-01-01T10:0${minute}:00Z`;
     const position = (value: number, minute: number) => ({
@@ -88,7 +88,7 @@ describe('applyActions', () => {
     ]);
   });
 
-  it('tells a refusal for the sake of what was not read from one for good', async () => {
+  it('distinguishes failures due to unread episodes from permanent ones', async () => {
     const full = new KnownEpisodes(
       {
         reach: 'all',
@@ -104,19 +104,19 @@ describe('applyActions', () => {
     );
     const actions = [good, { ...good, episodeGuid: 'another' }].map(judgeAction) as Upload[];
     const outcomes = await applyActions(full, actions);
-    expect(outcomes.map((outcome) => 'code' in outcome && meetsTooMany(outcome))).toEqual([
+    expect(outcomes.map((outcome) => 'code' in outcome && hasTooManyCandidates(outcome))).toEqual([
       true,
       false,
     ]);
   });
 
-  it('takes a status without a time for one of the arrival, which changes nothing where the value stands', async () => {
-    const standing = {
+  it('counts a status without a time as set at the arrival, if its value differs', async () => {
+    const current = {
       playedStatus: { value: true, at: '2026-01-01T00:00:00.000000Z', minuteForm: false },
     };
     const episodes = known([
       1,
-      { episodeGuid: 'guid', enclosureUrl: good.enclosureUrl, statuses: standing },
+      { episodeGuid: 'guid', enclosureUrl: good.enclosureUrl, statuses: current },
     ]);
     await apply(episodes, { statuses: { playedStatus: { value: true } } });
     expect(episodes.changes().rows).toEqual([]);
@@ -133,7 +133,7 @@ describe('movedFeeds', () => {
     [feedUrl, false],
     ['http://podcast.example/feed//', false],
     ['https://podcast.example/Feed', true],
-  ])('reports what differs in more than scheme and trailing slashes: %s', (sent, isMoved) => {
+  ])('reports URLs that differ in more than scheme and trailing slashes: %s', (sent, isMoved) => {
     expect(movedFeeds([{ feedUrl: sent, currentUrl: feedUrl }])).toEqual(
       isMoved ? [[sent, feedUrl]] : [],
     );

@@ -11,9 +11,9 @@ import {
 } from '#contracts';
 import type { KnownEpisodes } from './known-episodes.js';
 import {
-  type Applied,
+  type AppliedEntry,
   applyUpload,
-  entriesPerTick,
+  entriesPerIteration,
   failedEntry,
   type FailedEntry,
   noAnswer,
@@ -56,10 +56,10 @@ export function judgeAction({
 export async function applyActions(
   known: KnownEpisodes,
   actions: readonly Upload[],
-): Promise<(Applied | FailedEntry)[]> {
-  const outcomes: (Applied | FailedEntry)[] = [];
+): Promise<(AppliedEntry | FailedEntry)[]> {
+  const outcomes: (AppliedEntry | FailedEntry)[] = [];
   for (const [index, action] of actions.entries())
-    if (outcomes.push(applyUpload(known, action, index, noAnswer)) % entriesPerTick === 0)
+    if (outcomes.push(applyUpload(known, action, index, noAnswer)) % entriesPerIteration === 0)
       await setImmediate();
   return outcomes;
 }

@@ -7,11 +7,12 @@ import {
   jsonBytes,
   kept,
   keptEpisodes,
-  lookUp,
+  lookup,
   room,
   sameEnclosure,
+  sameGuid,
 } from './episode.sql.js';
-import type { Found } from './episode.repository.js';
+import type { CandidatesResult } from './episode.repository.js';
 
 /**
  * Returns the SQL of the live subscription that a URL matches (docs/reference/interface.md,
@@ -20,9 +21,12 @@ import type { Found } from './episode.repository.js';
  */
 export const subscriptionOf = (url: string, derivedGuid: string) => `(
        SELECT n.subscription_id, n.current_guid, n.feed_url FROM (
-         SELECT 1 AS place, u.subscription_id, u.current_guid, u.feed_url FROM subscription.named_by_url u
+         SELECT 1 AS place, u.subscription_id, u.current_guid, u.feed_url
+         FROM subscription.named_by_url u
          WHERE u.user_id = $1 AND u.url_sha256 = sync.sha256(${url}) AND u.live
-         UNION ALL SELECT 2, g.subscription_id, g.current_guid, g.feed_url FROM subscription.named_subscriptions g
+         UNION ALL
+         SELECT 2, g.subscription_id, g.current_guid, g.feed_url
+         FROM subscription.named_subscriptions g
          WHERE g.user_id = $1 AND g.guid = ${derivedGuid} AND g.live
        ) n ORDER BY n.place LIMIT 1
      )`;
@@ -34,35 +38,40 @@ export const subscriptionOf = (url: string, derivedGuid: string) => `(
  * guid, and only if that episode has no enclosure_url. No other field of an action identifies an
  * episode.
  */
-export const loadActed = statement(
-  'episode.load_acted',
+export const readActed = statement(
+  'episode.read_acted',
   `WITH feeds AS MATERIALIZED (
-     SELECT f."feedUrl", n.* FROM json_to_recordset($2) AS f ("feedUrl" text, name text, "derivedGuid" uuid)
+     SELECT f."feedUrl", n.*
+     FROM json_to_recordset($2) AS f ("feedUrl" text, name text, "derivedGuid" uuid)
      CROSS JOIN LATERAL ${subscriptionOf('f.name', 'f."derivedGuid"')} n
    ), entries AS MATERIALIZED (
      SELECT s.*, f.subscription_id
-     FROM json_to_recordset($3) AS s (entry integer, "feedUrl" text, "episodeGuid" text, "enclosureUrl" text)
+     FROM json_to_recordset($3) AS s (
+       entry integer, "feedUrl" text, "episodeGuid" text, "enclosureUrl" text
+     )
      JOIN feeds f USING ("feedUrl")
    ), guided AS MATERIALIZED (
      SELECT x.*, f.id, f.bytes, f.lacks FROM entries x LEFT JOIN LATERAL (
-       SELECT e.id, ${jsonBytes} AS bytes, e.enclosure_url = '' AS lacks FROM episode.episodes e
-       WHERE e.user_id = $1 AND e.episode_guid <> ''
-         AND episode.guid_key(e.subscription_id, e.episode_guid) = episode.guid_key(x.subscription_id, x."episodeGuid")
-       LIMIT 1
+       SELECT e.id, ${jsonBytes} AS bytes, e.enclosure_url = '' AS lacks
+       FROM episode.episodes e WHERE e.user_id = $1 AND ${sameGuid} LIMIT 1
      ) f ON true
    ), sought AS MATERIALIZED (
      SELECT g.entry, g.subscription_id, g."enclosureUrl", side.bare
      FROM guided g CROSS JOIN (VALUES (true), (false)) side (bare)
-     WHERE g."enclosureUrl" IS NOT NULL AND (side.bare OR g."episodeGuid" IS NULL) AND (g.id IS NULL OR g.lacks)
+     WHERE g."enclosureUrl" IS NOT NULL AND (side.bare OR g."episodeGuid" IS NULL)
+       AND (g.id IS NULL OR g.lacks)
    ), found AS MATERIALIZED (
-     SELECT entry, 1 AS rank, id, bytes, 0::bigint AS place, false AS last FROM guided WHERE id IS NOT NULL
-     ${lookUp(2, sameEnclosure)}
+     SELECT entry, 1 AS rank, id, bytes, 0::bigint AS place, false AS last
+     FROM guided WHERE id IS NOT NULL
+     ${lookup(2, sameEnclosure)}
    ), ${kept}
    SELECT
-     (SELECT json_agg(json_build_array("feedUrl", json_build_object('id', subscription_id, 'currentGuid', current_guid)))
+     (SELECT json_agg(json_build_array("feedUrl", json_build_object(
+        'id', subscription_id, 'currentGuid', current_guid
+      )))
       FROM feeds) AS subscriptions,
-     (SELECT json_agg(json_build_object('feedUrl', "feedUrl", 'currentUrl', feed_url)) FROM feeds
-      WHERE "feedUrl" <> feed_url) AS renamed,
+     (SELECT json_agg(json_build_object('feedUrl', "feedUrl", 'currentUrl', feed_url))
+      FROM feeds WHERE "feedUrl" <> feed_url) AS renamed,
      ${keptEpisodes},
      ${incomplete},
      (SELECT json_agg(nextval('episode.episode_id')) FROM guided WHERE id IS NULL) AS "newIds",
@@ -70,7 +79,10 @@ export const loadActed = statement(
      ${room('$4', '$5')}`,
 );
 
-export type FoundByActions = Found & { renamed: { feedUrl: string; currentUrl: string }[] | null };
+/** The result of {@link readActed}; `renamed` are feeds by URLs other than the current ones. */
+export type ActedResult = CandidatesResult & {
+  renamed: { feedUrl: string; currentUrl: string }[] | null;
+};
 
 /** A live subscription that a URL matches: a URL that names it, and whether it was created. */
 export interface EnsuredFeed {
@@ -82,7 +94,8 @@ export interface EnsuredFeed {
 /** $1 user, $2 URLs, $3 their derived guids, $4 stamp, $5 quota of live ones, $6 other quotas. */
 export const ensureFeeds = statement(
   'episode.ensure_feeds',
-  'SELECT f.url, f.name, f.made FROM subscription.ensure_feeds($1, $2::text[], $3::uuid[], $4, $5, $6) f',
+  `SELECT f.url, f.name, f.made
+   FROM subscription.ensure_feeds($1, $2::text[], $3::uuid[], $4, $5, $6) f`,
 );
 
 /**
@@ -91,12 +104,12 @@ export const ensureFeeds = statement(
  *
  * @param names the URLs that match some feeds, if not the URLs of the actions.
  */
-export function acted(
+export function selectActed(
   userId: string,
   actions: readonly Upload[],
   quotas: EpisodeQuotas,
   names: ReadonlyMap<string, string> = new Map(),
-): Bound<FoundByActions> {
+): Bound<ActedResult> {
   const feeds = [...new Set(actions.map(({ podcast }) => podcast))].map((feedUrl) => {
     const name = names.get(feedUrl) ?? feedUrl;
     return { feedUrl, name, derivedGuid: podcastGuid(name) };
@@ -108,7 +121,7 @@ export function acted(
     enclosureUrl,
   }));
   return [
-    loadActed,
+    readActed,
     [
       userId,
       JSON.stringify(feeds),

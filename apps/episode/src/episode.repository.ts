@@ -19,29 +19,31 @@ import {
 } from '#database';
 import type { Upload } from './upload.rules.js';
 import type { EpisodeQuotas } from './episode.config.js';
-import { load, loadKnown, shownColumns } from './episode.sql.js';
+import { readCandidates, readNamed, shownColumns } from './episode.sql.js';
 import { type EpisodeRow, type Metadata, shown } from './episode.rules.js';
-import type { Changes, Loaded } from './known-episodes.js';
+import type { Candidates, Changes } from './known-episodes.js';
 
-export { load, loadKnown };
+export { readCandidates, readNamed };
 
 /**
  * $1 user, $2 absorbed ids, $3 their survivors, $4 sync_ids of rows whose episode_guid is about to
  * change. Runs before the other statements, so that no row takes an episode_guid that another one
  * still has.
  */
-const makeWay = statement(
-  'episode.make_way',
+const releaseUniqueKeys = statement(
+  'episode.release_unique_keys',
   `WITH states AS (
      DELETE FROM episode.states WHERE user_id = $1 AND id = ANY ($2::bigint[]) RETURNING sync_id
-   ), gone AS (
-     DELETE FROM episode.episodes WHERE user_id = $1 AND sync_id = ANY (ARRAY(SELECT sync_id FROM states))
+   ), deleted AS (
+     DELETE FROM episode.episodes
+     WHERE user_id = $1 AND sync_id = ANY (ARRAY(SELECT sync_id FROM states))
    ), aliases AS (
      UPDATE episode.sync_ids s SET episode_id = a.survivor
      FROM unnest($2::bigint[], $3::bigint[]) a (absorbed, survivor)
      WHERE s.user_id = $1 AND s.episode_id = a.absorbed
    )
-   UPDATE episode.episodes SET episode_guid = '' WHERE user_id = $1 AND sync_id = ANY ($4::uuid[])`,
+   UPDATE episode.episodes SET episode_guid = ''
+   WHERE user_id = $1 AND sync_id = ANY ($4::uuid[])`,
 );
 
 const describing = metadataNames.map((name) => wireNames[name]);
@@ -71,8 +73,8 @@ const update = (
    WHERE t.user_id = $1 AND t.${key} = ANY ($3::${type}[])`;
 
 /** $1 user, $2 new episodes with their states. */
-const add = statement(
-  'episode.add',
+const insert = statement(
+  'episode.insert',
   `WITH made AS (
      INSERT INTO episode.episodes (user_id, ${identity})
      SELECT $1, ${identity} FROM json_populate_recordset(NULL::episode.episodes, $2)
@@ -82,13 +84,16 @@ const add = statement(
 );
 
 /** $1 user, $2 changed metadata of stored episodes by sync_id, $3 these sync_ids. */
-export const describe = statement(
-  'episode.describe',
+export const updateMetadata = statement(
+  'episode.update_metadata',
   update('episodes', 'sync_id', 'uuid', describing),
 );
 
 /** $1 user, $2 changed states by id, $3 these ids. */
-export const settle = statement('episode.settle', update('states', 'id', 'bigint', changing));
+export const updateStates = statement(
+  'episode.update_states',
+  update('states', 'id', 'bigint', changing),
+);
 
 /** $1 user, $2 further sync_ids and the episodes that they name. */
 const addAliases = statement(
@@ -99,9 +104,10 @@ const addAliases = statement(
 );
 
 /** $1 user, $2 increment of the number of episodes (can be negative), $3 increment of aliases. */
-const count = statement(
-  'episode.count',
-  `INSERT INTO episode.totals AS t (user_id, episodes, sync_ids) VALUES ($1, greatest($2::bigint, 0), $3::bigint)
+const updateTotals = statement(
+  'episode.update_totals',
+  `INSERT INTO episode.totals AS t (user_id, episodes, sync_ids)
+   VALUES ($1, greatest($2::bigint, 0), $3::bigint)
    ON CONFLICT (user_id) DO UPDATE SET episodes = t.episodes + $2, sync_ids = t.sync_ids + $3`,
 );
 
@@ -110,42 +116,44 @@ export const list = listing('episode.list', {
   columns: `s.id, g.guid AS "podcastGuid", ${shownColumns((time) => time)}`,
   matching: 'episode.states s',
   beside: `episode.episodes e
-    LEFT JOIN subscription.current_guids g ON g.user_id = $1 AND g.subscription_id = e.subscription_id
+    LEFT JOIN subscription.current_guids g
+      ON g.user_id = $1 AND g.subscription_id = e.subscription_id
     WHERE e.user_id = $1 AND e.sync_id = s.sync_id`,
   total: 'SELECT t.episodes FROM episode.totals t WHERE t.user_id = $1',
 });
 
 export type StatusFields = Record<StatusName, Status['value'] | null> &
   Record<`${StatusName}At`, string | null>;
-export type LoadedRow = Omit<EpisodeRow, 'statuses'> & StatusFields & { minuteForms: number };
+export type StateRow = Omit<EpisodeRow, 'statuses'> & StatusFields & { minuteForms: number };
 type ListRow = Metadata & StatusFields & { podcastGuid: string; syncId: string };
-export type Found = { [Part in Exclude<keyof Loaded, 'episodes'>]: Loaded[Part] | null } & {
-  episodes: LoadedRow[] | null;
-};
+/** The result of {@link readNamed} and {@link readCandidates}; empty arrays are null. */
+export type CandidatesResult = {
+  [Part in Exclude<keyof Candidates, 'episodes'>]: Candidates[Part] | null;
+} & { episodes: StateRow[] | null };
 
-/** Returns the statement for episodes that entries name; see {@link toLoaded}. */
-export function named(
+/** Returns the statement for episodes that entries name; see {@link toCandidates}. */
+export function selectNamed(
   userId: string,
   uploads: readonly Upload[],
   quotas: EpisodeQuotas,
-): Bound<Found> {
+): Bound<CandidatesResult> {
   const entries = uploads.map(({ podcast, syncId, metadata: { episodeGuid } }) => ({
     podcastGuid: podcast,
     syncId,
     episodeGuid,
   }));
   return [
-    loadKnown,
+    readNamed,
     [userId, JSON.stringify(entries), quotas.QUOTA_EPISODE_STATES, quotas.QUOTA_SYNC_ID_ALIASES],
   ];
 }
 
-/** Returns the statement for all episodes that entries can match; see {@link toLoaded}. */
-export function meant(
+/** Returns the statement for all episodes that entries can match; see {@link toCandidates}. */
+export function selectCandidates(
   userId: string,
   uploads: readonly Upload[],
   quotas: EpisodeQuotas,
-): Bound<Found> {
+): Bound<CandidatesResult> {
   const entries = uploads.map(({ podcast, syncId, metadata }, entry) => ({
     entry,
     podcastGuid: podcast,
@@ -153,18 +161,19 @@ export function meant(
     ...metadata,
   }));
   const most = [quotas.QUOTA_EPISODE_STATES, quotas.QUOTA_SYNC_ID_ALIASES];
-  return [load, [userId, JSON.stringify(entries), uploads.length, ...most]];
+  return [readCandidates, [userId, JSON.stringify(entries), uploads.length, ...most]];
 }
 
-export function toLoaded([found]: readonly Found[]): Loaded {
+/** Converts the result of a statement that reads candidates. */
+export function toCandidates([result]: readonly CandidatesResult[]): Candidates {
   return {
-    subscriptions: found?.subscriptions ?? [],
-    aliases: found?.aliases ?? [],
-    reach: found?.reach ?? 'all',
-    incomplete: found?.incomplete ?? [],
-    episodes: (found?.episodes ?? []).map(toRow),
-    newIds: found?.newIds ?? [],
-    room: found?.room ?? { episodes: 0, aliases: 0 },
+    subscriptions: result?.subscriptions ?? [],
+    aliases: result?.aliases ?? [],
+    reach: result?.reach ?? 'all',
+    incomplete: result?.incomplete ?? [],
+    episodes: (result?.episodes ?? []).map(toRow),
+    newIds: result?.newIds ?? [],
+    room: result?.room ?? { episodes: 0, aliases: 0 },
   };
 }
 
@@ -174,32 +183,34 @@ export async function saveChanges(
   userId: string,
   changes: Changes,
 ): Promise<void> {
-  const { rows, made, described, settled, renamed, aliases, addedAliases, absorbed, removed } =
-    changes;
+  const { rows, absorbed, renamed, aliases } = changes;
   if (absorbed.length > 0 || renamed.length > 0) {
-    const [gone, survivors] = [absorbed.map(({ from }) => from), absorbed.map(({ into }) => into)];
-    await transaction.query(makeWay, [userId, gone, survivors, renamed]);
+    const [from, into] = [absorbed.map((pair) => pair.from), absorbed.map((pair) => pair.into)];
+    await transaction.query(releaseUniqueKeys, [userId, from, into, renamed]);
   }
-  const written = (ids: ReadonlySet<number>) => rows.filter(({ id }) => ids.has(id));
-  if (made.size > 0)
-    transaction.last(add, [userId, `[${written(made).map(columnsText).join(',')}]`]);
-  const last = (
+  const rowsOf = (ids: ReadonlySet<number>) => rows.filter(({ id }) => ids.has(id));
+  const { inserted, changedMetadata, changedStates } = changes;
+  if (inserted.size > 0)
+    transaction.last(insert, [userId, `[${rowsOf(inserted).map(columnsText).join(',')}]`]);
+  const updateRows = (
     query: Statement,
     ids: ReadonlySet<number>,
     key: 'id' | 'syncId',
     columns: (row: EpisodeRow) => object,
   ) => {
     if (ids.size === 0) return;
-    const byKey = new Map(written(ids).map((row) => [row[key], columns(row)]));
+    const byKey = new Map(rowsOf(ids).map((row) => [row[key], columns(row)]));
     transaction.last(query, [userId, JSON.stringify(Object.fromEntries(byKey)), [...byKey.keys()]]);
   };
-  last(describe, described, 'syncId', identityColumns);
-  last(settle, settled, 'id', stateColumns);
+  updateRows(updateMetadata, changedMetadata, 'syncId', identityColumns);
+  updateRows(updateStates, changedStates, 'id', stateColumns);
   if (aliases.length > 0) transaction.last(addAliases, [userId, JSON.stringify(aliases)]);
-  const more = made.size - removed;
-  if (more !== 0 || addedAliases > 0) transaction.last(count, [userId, more, addedAliases]);
+  const [added, addedAliases] = [inserted.size - changes.removed, changes.addedAliases];
+  if (added !== 0 || addedAliases > 0)
+    transaction.last(updateTotals, [userId, added, addedAliases]);
 }
 
+/** Returns one page of changed episodes (GET /episodes). */
 export function listChanged(
   database: Database,
   request: ListRequest,
@@ -237,8 +248,8 @@ export function statusesOf<Register>(
 const instant = (time: string) => `${time.slice(0, 19)}.${time.slice(20).padEnd(6, '0')}Z`;
 const stamp = (time: string) => `${instant(time).slice(0, 23)}Z`;
 
-/** Converts a row that {@link load} has read. */
-export function toRow(loaded: LoadedRow): EpisodeRow {
+/** Converts a row that {@link readNamed} or {@link readCandidates} has read. */
+export function toRow(read: StateRow): EpisodeRow {
   const {
     id,
     subscriptionId,
@@ -249,7 +260,7 @@ export function toRow(loaded: LoadedRow): EpisodeRow {
     episodeUrl,
     duration,
     minuteForms,
-  } = loaded;
+  } = read;
   return {
     id,
     subscriptionId,
@@ -259,9 +270,9 @@ export function toRow(loaded: LoadedRow): EpisodeRow {
     enclosureUrl,
     episodeUrl,
     duration,
-    publishDate: stamp(loaded.publishDate),
-    changed: stamp(loaded.changed),
-    statuses: statusesOf(loaded, (value, at, bit) => ({
+    publishDate: stamp(read.publishDate),
+    changed: stamp(read.changed),
+    statuses: statusesOf(read, (value, at, bit) => ({
       value,
       at: instant(at),
       minuteForm: (minuteForms & bit) !== 0,
@@ -284,7 +295,8 @@ function columnsText({
   statuses,
   ...described
 }: EpisodeRow): string {
-  let text = `{"id":${id},"subscription_id":${subscriptionId},"sync_id":"${syncId}","changed":"${changed}"`;
+  let text = `{"id":${id},"subscription_id":${subscriptionId},"sync_id":"${syncId}"`;
+  text += `,"changed":"${changed}"`;
   for (const [name, start] of describingStarts) text += start + JSON.stringify(described[name]);
   let minuteForms = 0;
   for (const [bit, [name, start, startOfTime]] of statusStarts.entries()) {

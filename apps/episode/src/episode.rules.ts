@@ -45,7 +45,7 @@ export function shown(
  * The status after a sent one was applied. The `change` is `seen` if clients see a difference, and
  * `time` if only the time within the minute that they see differs.
  */
-export type Settled = { status: Status; change: 'none' | 'time' | 'seen' };
+export type StatusChange = { status: Status; change: 'none' | 'time' | 'seen' };
 
 /**
  * Applies a sent status to the current one (docs/reference/interface.md, "States"): a later or
@@ -54,23 +54,25 @@ export type Settled = { status: Status; change: 'none' | 'time' | 'seen' };
  * that arrival. An equal value in the same minute is no change, but its later time is stored: the
  * order of arrival must not matter.
  */
-export function settle(standing: Status | undefined, sent: Status, arrivedMs: number): Settled {
+export function applyStatus(
+  current: Status | undefined,
+  sent: Status,
+  arrivedMs: number,
+): StatusChange {
   const { at, clamped } = countedTime(sent.at, arrivedMs);
   const status = clamped ? { value: sent.value, at, minuteForm: false } : sent;
-  if (!standing) return { status, change: 'seen' };
-  if (clamped && status.value === standing.value) return { status: standing, change: 'none' };
-  if (order(status, standing) < 0) return { status: standing, change: 'none' };
-  if (status.value !== standing.value || minute(status) !== minute(standing))
+  if (!current) return { status, change: 'seen' };
+  if (clamped && status.value === current.value) return { status: current, change: 'none' };
+  if (compare(status, current) < 0) return { status: current, change: 'none' };
+  if (status.value !== current.value || minute(status) !== minute(current))
     return { status, change: 'seen' };
-  return status.at > standing.at
-    ? { status, change: 'time' }
-    : { status: standing, change: 'none' };
+  return status.at > current.at ? { status, change: 'time' } : { status: current, change: 'none' };
 }
 
 /** Returns the newer status, the first if they are equally new. In SQL: `episode.newer`. */
 export function newer(first: Status | undefined, second: Status | undefined): Status | undefined {
   if (!first || !second) return first ?? second;
-  return order(second, first) > 0 ? second : first;
+  return compare(second, first) > 0 ? second : first;
 }
 
 /** Returns the printed form of a time: to the minute, without a zone. */
@@ -78,7 +80,7 @@ function minute(status: Pick<Status, 'at'>): string {
   return status.at.slice(0, 16);
 }
 
-function order(a: Status, b: Status): number {
+function compare(a: Status, b: Status): number {
   const byMinute = a.minuteForm || b.minuteForm;
   const [left, right] = byMinute ? [minute(a), minute(b)] : [a.at, b.at];
   if (left === right) return 0;
@@ -86,7 +88,7 @@ function order(a: Status, b: Status): number {
 }
 
 /** Returns the row with the sent metadata; unsent fields keep their current value. */
-export function described(row: EpisodeRow, sent: SentMetadata): EpisodeRow {
+export function withMetadata(row: EpisodeRow, sent: SentMetadata): EpisodeRow {
   const isSame = metadataNames.every(
     (name) => sent[name] === undefined || sent[name] === row[name],
   );
@@ -94,7 +96,7 @@ export function described(row: EpisodeRow, sent: SentMetadata): EpisodeRow {
 }
 
 /** Returns the row after each sent status was applied to its current one. */
-export function settled(
+export function withStatuses(
   row: EpisodeRow,
   sent: EpisodeRow['statuses'],
   arrivedMs: number,
@@ -104,7 +106,7 @@ export function settled(
   for (const name of statusNames) {
     const status = sent[name];
     if (!status) continue;
-    const outcome = settle(statuses[name], status, arrivedMs);
+    const outcome = applyStatus(statuses[name], status, arrivedMs);
     if (outcome.change === 'none') continue;
     statuses[name] = outcome.status;
     changed = true;

@@ -35,11 +35,11 @@ const any = fc.record({
 });
 
 describe('the rank of two episodes', () => {
-  it('is 1 for the same episode_guid, whatever else differs', () => {
+  it('is 1 for an equal episode_guid, whatever else differs', () => {
     expect(matchRank(one, other(pick('episodeGuid')))).toBe(1);
   });
 
-  it('is none for episode_guids that differ in case alone', () => {
+  it('is none for episode_guids that differ only in case', () => {
     expect(matchRank(one, other({ episodeGuid: one.episodeGuid.toUpperCase() }))).toBeUndefined();
   });
 
@@ -47,7 +47,7 @@ describe('the rank of two episodes', () => {
     ['either', bare, other(pick('enclosureUrl'))],
     ['the other', one, other({ ...pick('enclosureUrl'), episodeGuid: '' })],
     ['neither', bare, other({ ...pick('enclosureUrl'), episodeGuid: '' })],
-  ])('is 2 for the same enclosure_url where %s has no episode_guid', (_, a, b) => {
+  ])('is 2 for an equal enclosure_url if %s has no episode_guid', (_, a, b) => {
     expect(matchRank(a, b)).toBe(2);
   });
 
@@ -57,7 +57,7 @@ describe('the rank of two episodes', () => {
     [['episodeUrl', 'title']],
     [['publishDate', 'episodeUrl', 'title']],
   ] as (keyof Identity)[][][])(
-    'is 3 for two of publish_date, episode_url and title: %j',
+    'is 3 for two equal fields of publish_date, episode_url and title: %j',
     (fields) => {
       expect(matchRank(bare, other(pick(...fields)))).toBe(3);
       expect(matchRank(one, other({ ...pick(...fields), episodeGuid: '' }))).toBe(3);
@@ -65,20 +65,23 @@ describe('the rank of two episodes', () => {
     },
   );
 
-  it.each(['publishDate', 'episodeUrl', 'title'] as const)('is none for %s alone', (field) => {
-    expect(matchRank(bare, other(pick(field)))).toBeUndefined();
-  });
+  it.each(['publishDate', 'episodeUrl', 'title'] as const)(
+    'is none for an equal %s alone',
+    (field) => {
+      expect(matchRank(bare, other(pick(field)))).toBeUndefined();
+    },
+  );
 
   it.each(['publishDate', 'episodeUrl', 'title'] as const)(
-    'is 4 for two episode_guids that differ when enclosure_url and %s agree',
+    'is 4 for different episode_guids with equal enclosure_url and %s',
     (field) => expect(matchRank(one, other(pick('enclosureUrl', field)))).toBe(4),
   );
 
-  it('is none for two episode_guids that differ and only the same enclosure_url', () => {
+  it('is none for different episode_guids with only an equal enclosure_url', () => {
     expect(matchRank(one, other(pick('enclosureUrl')))).toBeUndefined();
   });
 
-  it('takes empty values as agreeing with nothing', () => {
+  it('ignores empty values', () => {
     const untitled = metadata(1, { episodeGuid: '', title: '' });
     expect(
       matchRank(untitled, other({ episodeGuid: '', title: '', ...pick('publishDate') })),
@@ -88,7 +91,7 @@ describe('the rank of two episodes', () => {
     ).toBeUndefined();
   });
 
-  it('takes a publish_date of 1970 as agreeing with nothing', () => {
+  it('ignores a publish_date of 1970', () => {
     const undated = { publishDate: unknownMetadata.publishDate };
     const sought = metadata(1, { ...undated, episodeGuid: '' });
     expect(
@@ -100,7 +103,7 @@ describe('the rank of two episodes', () => {
     ).toBeUndefined();
   });
 
-  it('takes a title or an episode_guid that reads like the unknown date as any other', () => {
+  it('compares a title or episode_guid that reads like the unknown date', () => {
     const same = { title: unknownMetadata.publishDate };
     expect(
       matchRank(
@@ -112,7 +115,7 @@ describe('the rank of two episodes', () => {
     expect(matchRank(metadata(1, guid), other(guid))).toBe(1);
   });
 
-  it('takes URLs that are not known as agreeing with nothing', () => {
+  it('ignores unknown URLs', () => {
     const unknown = { enclosureUrl: '', episodeUrl: '' };
     const [bareOne, bareOther] = [
       metadata(1, { ...unknown, episodeGuid: '' }),
@@ -125,7 +128,7 @@ describe('the rank of two episodes', () => {
     ).toBeUndefined();
   });
 
-  it('is the same from both sides', () => {
+  it('is symmetric', () => {
     fc.assert(
       fc.property(any, any, (a, b) => matchRank(a, b) === matchRank(b, a)),
       { numRuns: 1_000 },
@@ -140,7 +143,7 @@ describe('MatchIndex', () => {
     return index;
   };
 
-  it('finds the surest candidate', () => {
+  it('returns the most certain match', () => {
     const candidates = [other(pick('enclosureUrl', 'title')), other(pick('episodeGuid'))];
     expect(place(candidates.map((row, n) => ({ ...row, id: n }))).find(10, one)).toEqual({
       id: 1,
@@ -148,12 +151,12 @@ describe('MatchIndex', () => {
     });
   });
 
-  it('finds nothing where nothing agrees, and nothing of another subscription', () => {
+  it('returns nothing without a match, and nothing of another subscription', () => {
     const index = place([{ ...other({}), id: 1 }]);
     expect([index.find(10, one), index.find(20, other({}))]).toEqual([undefined, undefined]);
   });
 
-  it('finds what the plain rule finds among all rows, while rows come, go and change', () => {
+  it('agrees with the plain rule while rows are added, removed and changed', () => {
     const step = fc.record({
       id: fc.integer({ min: 1, max: 12 }),
       row: any,

@@ -66,18 +66,18 @@ export function matchKeys(episode: Identity, found: boolean, least: Rank = 4): M
 }
 
 /** An episode that can be matched. */
-export interface Indexed extends Identity {
+export interface IndexedEpisode extends Identity {
   readonly id: number;
   readonly subscriptionId: number;
 }
 
-interface Alike {
+interface RowSet {
   ids: Set<number>;
   /** `undefined` if it must be computed again. */
   lowest: number | undefined;
 }
 /** The rows under one key. A single one, the usual case, is stored as its id. */
-type Bucket = number | Alike;
+type Bucket = number | RowSet;
 
 function lowest(bucket: Bucket | undefined): number | undefined {
   if (bucket === undefined || typeof bucket === 'number') return bucket;
@@ -122,7 +122,7 @@ export class MatchIndex {
     return typeof bucket === 'number' ? [bucket] : [...bucket.ids].sort((a, b) => a - b);
   }
 
-  add(row: Indexed): void {
+  add(row: IndexedEpisode): void {
     for (const key of matchKeys(row, true, this.least)) {
       const [ofKind, number] = [this.ofKind(row.subscriptionId, key.kind), this.numberOf(key)];
       const bucket = ofKind.get(number);
@@ -136,7 +136,7 @@ export class MatchIndex {
     }
   }
 
-  remove(row: Indexed): void {
+  remove(row: IndexedEpisode): void {
     for (const key of matchKeys(row, true, this.least)) {
       const [ofKind, number] = [this.ofKind(row.subscriptionId, key.kind), this.numberOf(key)];
       const bucket = ofKind.get(number);

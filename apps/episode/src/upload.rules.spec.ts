@@ -11,21 +11,21 @@ import {
   stored,
   syncId,
   upload,
-  world,
+  knownEpisodes,
 } from '../testing/known.fixture.js';
 import type { EpisodeRow } from './episode.rules.js';
 
-const status = (value: boolean | number, timestamp: string) => ({ value, timestamp });
+const sentStatus = (value: boolean | number, timestamp: string) => ({ value, timestamp });
 const [ten, eleven] = ['2026-02-01T10:00:00Z', '2026-02-01T11:00:00Z'] as const;
-const stands = (value: boolean | number, at: string) => ({
+const status = (value: boolean | number, at: string) => ({
   value,
   at: at.replace('Z', '.000000Z'),
   minuteForm: false,
 });
 
-describe('an entry without a known sync_id', () => {
-  it('creates an episode under a new sync_id', () => {
-    const known = world();
+describe('an entry without a stored sync_id', () => {
+  it('creates an episode with a new sync_id', () => {
+    const known = knownEpisodes();
     expect(upload(known, metadata(1))).toEqual([100]);
     expect(changedRow(known, 100)).toMatchObject({
       ...metadata(1),
@@ -35,8 +35,8 @@ describe('an entry without a known sync_id', () => {
     expect(changedRow(known, 100)?.syncId).toMatch(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
   });
 
-  it('creates an episode under the sync_id that the client supplies', () => {
-    const known = world();
+  it("creates an episode with the client's sync_id", () => {
+    const known = knownEpisodes();
     expect(upload(known, { ...metadata(1), syncId: syncId(1) })).toEqual([100]);
     expect(changedRow(known, 100)).toMatchObject({ syncId: syncId(1) });
   });
@@ -44,36 +44,39 @@ describe('an entry without a known sync_id', () => {
   it.each([
     ['an episode_guid', { episodeGuid: 'g' }],
     ['an enclosure_url', { enclosureUrl: metadata(1).enclosureUrl }],
-  ])('creates an episode of nothing but %s, the rest of which is unknown', (_, sent) => {
-    const known = world();
+  ])('creates an episode from %s alone; the rest is unknown', (_, sent) => {
+    const known = knownEpisodes();
     expect(upload(known, sent)).toEqual([100]);
     expect(changedRow(known, 100)).toMatchObject({ ...unknownMetadata, ...sent });
   });
 
-  it('is refused where it has neither, even when the rest would find the episode', () => {
-    const known = world([stored(1)]);
+  it('is rejected without both, even if other fields match an episode', () => {
+    const known = knownEpisodes([stored(1)]);
     const [message] = upload(known, {
       ...metadata(1, { episodeGuid: '', enclosureUrl: '' }),
       syncId: syncId(9),
     });
-    expect(message).toBe(
-      'An episode_guid or an enclosure_url is needed where the sync_id is none of an episode you have',
-    );
+    expect(message).toBe('Unknown sync_id: send an episode_guid or an enclosure_url');
     expect(known.changes()).toMatchObject({ rows: [], aliases: [] });
-  });
-
-  it('never finds an episode by what both do not know', () => {
-    const bare = (n: number) => ({ enclosureUrl: metadata(n).enclosureUrl });
-    const named = (n: number) => ({ episodeGuid: metadata(n).episodeGuid });
-    expect(upload(world(), bare(1), bare(2), named(3), named(4))).toEqual([100, 101, 102, 103]);
-    const untitled = { publishDate: unknownMetadata.publishDate, title: 'Same' };
-    expect(upload(world(), { ...bare(1), ...untitled }, { ...bare(2), ...untitled })).toEqual([
-      100, 101,
+    expect(upload(known, { title: 'Title 1' })).toEqual([
+      'A sync_id, an episode_guid or an enclosure_url is missing',
     ]);
   });
 
-  it('is stored without an episode_url where it has none, and gets the one that comes later', () => {
-    const known = world();
+  it('never matches by unknown values', () => {
+    const bare = (n: number) => ({ enclosureUrl: metadata(n).enclosureUrl });
+    const named = (n: number) => ({ episodeGuid: metadata(n).episodeGuid });
+    expect(upload(knownEpisodes(), bare(1), bare(2), named(3), named(4))).toEqual([
+      100, 101, 102, 103,
+    ]);
+    const untitled = { publishDate: unknownMetadata.publishDate, title: 'Same' };
+    expect(
+      upload(knownEpisodes(), { ...bare(1), ...untitled }, { ...bare(2), ...untitled }),
+    ).toEqual([100, 101]);
+  });
+
+  it('is stored without an episode_url, and gets one that is sent later', () => {
+    const known = knownEpisodes();
     const later = { syncId: syncId(1), episodeUrl: metadata(1).episodeUrl };
     expect(upload(known, { ...metadata(1), ...later, episodeUrl: 'unusable' })).toEqual([100]);
     expect(changedRow(known, 100)).toMatchObject({ episodeUrl: '' });
@@ -81,71 +84,71 @@ describe('an entry without a known sync_id', () => {
     expect(changedRow(known, 100)).toMatchObject(metadata(1));
   });
 
-  it('finds the episode that matches surest, of equal ones the lowest row id', () => {
+  it('matches the most certain episode, then the lowest row id', () => {
     const shared = { enclosureUrl: 'https://media.example/shared.mp3', episodeGuid: '' };
     expect(
-      upload(world([stored(3), stored(1, shared), stored(2, shared)]), {
+      upload(knownEpisodes([stored(3), stored(1, shared), stored(2, shared)]), {
         ...metadata(9),
         ...shared,
       }),
     ).toEqual([1]);
   });
 
-  it('replaces the metadata that was stored with what was sent', () => {
-    const known = world([stored(1)]);
+  it('replaces stored metadata with sent metadata', () => {
+    const known = knownEpisodes([stored(1)]);
     const sent = metadata(2, { episodeGuid: 'episode-1' });
     expect(upload(known, sent)).toEqual([1]);
     expect(changedRow(known, 1)).toMatchObject({ ...sent, syncId: syncId(1), changed: now });
   });
 
-  it('never finds an episode of another subscription', () => {
-    expect(upload(world([stored(1, { subscriptionId: 20 })]), metadata(1))).toEqual([100]);
+  it('never matches an episode of another subscription', () => {
+    expect(upload(knownEpisodes([stored(1, { subscriptionId: 20 })]), metadata(1))).toEqual([100]);
   });
 });
 
 describe('an entry with a sync_id', () => {
-  it('needs no other identifiers when the sync_id is known', () => {
-    const known = world([stored(1)]);
-    expect(upload(known, { syncId: syncId(1), playedStatus: status(true, ten) })).toEqual([1]);
+  it('needs no other identifier if the sync_id is stored', () => {
+    const known = knownEpisodes([stored(1)]);
+    expect(upload(known, { syncId: syncId(1), playedStatus: sentStatus(true, ten) })).toEqual([1]);
     expect(changedRow(known, 1)).toMatchObject({
       changed: now,
-      statuses: { playedStatus: stands(true, ten) },
+      statuses: { playedStatus: status(true, ten) },
     });
   });
 
-  it('finds by the sync_id before anything else', () => {
-    const known = world([stored(1), stored(2)]);
+  it('matches by the sync_id before anything else', () => {
+    const known = knownEpisodes([stored(1), stored(2)]);
     expect(upload(known, { syncId: syncId(2), enclosureUrl: metadata(1).enclosureUrl })).toEqual([
       2,
     ]);
   });
 
-  it('finds by a sync_id that is an alias; the stored one stands', () => {
-    const known = world([stored(1)], [[syncId(7), 1]]);
+  it('matches by an alias; the stored sync_id stays', () => {
+    const known = knownEpisodes([stored(1)], [[syncId(7), 1]]);
     expect(upload(known, { syncId: syncId(7), title: 'New' })).toEqual([1]);
     expect(changedRow(known, 1)).toMatchObject({ syncId: syncId(1), title: 'New' });
   });
 
-  it('makes a different sync_id sent for the same episode an alias, which is no change of it', () => {
-    const known = world([stored(1)]);
+  it('makes another sync_id of a matched episode an alias, without a change', () => {
+    const known = knownEpisodes([stored(1)]);
     expect(upload(known, { ...metadata(1), syncId: syncId(7) }, { syncId: syncId(7) })).toEqual([
       1, 1,
     ]);
     expect(known.changes()).toMatchObject({ rows: [], aliases: [[syncId(7), 1]] });
   });
 
-  it("is refused when it names another subscription's episode", () => {
-    const known = world([stored(1, { subscriptionId: 20 })]);
+  it("is rejected if it names another subscription's episode", () => {
+    const known = knownEpisodes([stored(1, { subscriptionId: 20 })]);
     const [message] = upload(known, { ...metadata(1), syncId: syncId(1) });
     expect(message).toBe('This sync_id belongs to an episode of another subscription');
     expect(known.changes().rows).toEqual([]);
   });
 
-  it('merges the episode with the sync_id and another with the episode_guid: the one named by the sync_id lives on', () => {
-    const known = world([
-      stored(1, { statuses: { playedStatus: stands(true, ten), newStatus: stands(true, eleven) } }),
+  it('merges the episode with the episode_guid into the one with the sync_id', () => {
+    const known = knownEpisodes([
+      stored(1, { statuses: { playedStatus: status(true, ten), newStatus: status(true, eleven) } }),
       stored(2, {
-        statuses: { playedStatus: stands(false, eleven), newStatus: stands(false, ten) },
+        statuses: { playedStatus: status(false, eleven), newStatus: status(false, ten) },
         episodeGuid: 'g',
       }),
     ]);
@@ -156,7 +159,7 @@ describe('an entry with a sync_id', () => {
       ...metadata(1, { episodeGuid: 'g' }),
       syncId: syncId(1),
       changed: now,
-      statuses: { playedStatus: stands(false, eleven), newStatus: stands(true, eleven) },
+      statuses: { playedStatus: status(false, eleven), newStatus: status(true, eleven) },
     });
     expect(known.changes()).toMatchObject({
       absorbed: [{ from: 2, into: 1 }],
@@ -166,30 +169,32 @@ describe('an entry with a sync_id', () => {
 });
 
 describe('beyond the quotas', () => {
-  it('no episode is made and no alias kept, and what is there still changes', () => {
-    const known = world([stored(1)], [], [], { episodes: 0, aliases: 0 });
+  it('creates no episode and no alias, but changes existing ones', () => {
+    const known = knownEpisodes([stored(1)], [], [], { episodes: 0, aliases: 0 });
     const [refused, changed] = upload(known, metadata(2), {
       ...metadata(1),
       syncId: syncId(9),
       title: 'New',
     });
-    expect([refused, changed]).toEqual([expect.stringContaining('as many'), 1]);
+    expect([refused, changed]).toEqual([expect.stringContaining('quota'), 1]);
     expect(known.changes()).toMatchObject({ rows: [{ id: 1, title: 'New' }], aliases: [] });
   });
 });
 
 describe('the subscription of an entry', () => {
-  it('is named by any guid it ever had', () => {
-    expect(upload(world([stored(1)]), { ...metadata(1), podcastGuid: formerly })).toEqual([1]);
+  it('is matched by any guid it ever had', () => {
+    expect(upload(knownEpisodes([stored(1)]), { ...metadata(1), podcastGuid: formerly })).toEqual([
+      1,
+    ]);
   });
 
   it('must be a live one of the user', () => {
-    const [message] = upload(world(), { ...metadata(1), podcastGuid: syncId(1) });
+    const [message] = upload(knownEpisodes(), { ...metadata(1), podcastGuid: syncId(1) });
     expect(message).toBe('There is no subscription with this podcast_guid');
   });
 
-  it('keeps equal episodes apart from those of another', () => {
-    const known = world();
+  it('separates equal episodes from those of another subscription', () => {
+    const known = knownEpisodes();
     expect(upload(known, metadata(1), { ...metadata(1), podcastGuid: elsewhere })).toEqual([
       100, 101,
     ]);
@@ -197,8 +202,8 @@ describe('the subscription of an entry', () => {
 });
 
 describe('a batch', () => {
-  it('lets each entry see the earlier ones', () => {
-    const known = world();
+  it('applies each entry to the result of the earlier ones', () => {
+    const known = knownEpisodes();
     const entries = [
       { ...metadata(1), syncId: syncId(1) },
       metadata(1),
@@ -209,8 +214,8 @@ describe('a batch', () => {
     expect(changedRow(known, 100)).toMatchObject({ title: 'Last' });
   });
 
-  it('never sinks by a bad entry', () => {
-    const known = world();
+  it('is applied in spite of an invalid entry', () => {
+    const known = knownEpisodes();
     expect(upload(known, metadata(1), { episodeGuid: 5 }, metadata(2))).toEqual([
       100,
       'episode_guid is not a string',
@@ -218,8 +223,8 @@ describe('a batch', () => {
     ]);
   });
 
-  it('can swap the episode_guids of two episodes through a third, and says which rows must make way', () => {
-    const known = world([stored(1), stored(2)]);
+  it('swaps episode_guids through a third, and returns the rows to rename first', () => {
+    const known = knownEpisodes([stored(1), stored(2)]);
     const swap = [
       { syncId: syncId(1), episodeGuid: 'meanwhile' },
       { syncId: syncId(2), episodeGuid: 'episode-1' },
@@ -233,8 +238,8 @@ describe('a batch', () => {
     expect(known.changes()).toMatchObject({ absorbed: [], renamed: [syncId(1), syncId(2)] });
   });
 
-  it('merges two episodes that swap their episode_guids directly, as the first entry names both', () => {
-    const known = world([stored(1), stored(2)]);
+  it('merges two episodes if it swaps their episode_guids directly', () => {
+    const known = knownEpisodes([stored(1), stored(2)]);
     const swap = [
       { syncId: syncId(1), episodeGuid: 'episode-2' },
       { syncId: syncId(2), episodeGuid: 'episode-1' },
@@ -244,8 +249,8 @@ describe('a batch', () => {
     expect(known.changes().absorbed).toEqual([{ from: 2, into: 1 }]);
   });
 
-  it('follows chains of merges to the one that stands, and takes all aliases along', () => {
-    const known = world([stored(1), stored(2), stored(3)], [[syncId(8), 3]]);
+  it('resolves chains of merges to the survivor, with all aliases', () => {
+    const known = knownEpisodes([stored(1), stored(2), stored(3)], [[syncId(8), 3]]);
     const chain = [
       { syncId: syncId(2), episodeGuid: 'episode-3' },
       { syncId: syncId(1), episodeGuid: 'episode-3' },
@@ -264,59 +269,63 @@ describe('a batch', () => {
   });
 });
 
-describe('an entry that repeats the standing values', () => {
+describe('an entry that repeats the current values', () => {
   const whole = stored(1, {
-    statuses: { playedStatus: stands(true, ten), playbackPosition: stands(5, ten) },
+    statuses: { playedStatus: status(true, ten), playbackPosition: status(5, ten) },
   });
 
-  it('is no change and writes nothing', () => {
-    const known = world([whole]);
+  it('changes and writes nothing', () => {
+    const known = knownEpisodes([whole]);
     const again = {
-      playedStatus: status(true, '2026-02-01T10:00'),
-      playbackPosition: status(5, ten),
+      playedStatus: sentStatus(true, '2026-02-01T10:00'),
+      playbackPosition: sentStatus(5, ten),
     };
     expect(upload(known, { ...metadata(1), ...again, syncId: syncId(1) })).toEqual([1]);
     expect(known.changes()).toEqual(nothing);
   });
 
-  it('gets no new stamp for a clamped time or for another second of the printed minute', () => {
-    const known = world([whole]);
+  it('gets no new stamp for a clamped time or another second of the minute', () => {
+    const known = knownEpisodes([whole]);
     const again = {
-      playedStatus: status(true, '2999-01-01T00:00:00Z'),
-      playbackPosition: status(5, '2026-02-01T10:00:59Z'),
+      playedStatus: sentStatus(true, '2999-01-01T00:00:00Z'),
+      playbackPosition: sentStatus(5, '2026-02-01T10:00:59Z'),
     };
     upload(known, { ...again, syncId: syncId(1) });
     expect(changedRow(known, 1)?.changed ?? earlier).toBe(earlier);
   });
 
-  it('is a change of the one status that differs', () => {
-    const known = world([whole]);
+  it('changes only the status that differs', () => {
+    const known = knownEpisodes([whole]);
     upload(known, {
       syncId: syncId(1),
-      playedStatus: status(true, ten),
-      playbackPosition: status(6, ten),
+      playedStatus: sentStatus(true, ten),
+      playbackPosition: sentStatus(6, ten),
     });
     expect(changedRow(known, 1)).toMatchObject({
       changed: now,
-      statuses: { playbackPosition: stands(6, ten) },
+      statuses: { playbackPosition: status(6, ten) },
     });
   });
 
-  it('is no change either when it comes with an earlier time', () => {
-    const known = world([whole]);
-    upload(known, { syncId: syncId(1), playedStatus: status(false, '2026-02-01T09:00:00Z') });
+  it('changes nothing with an earlier time either', () => {
+    const known = knownEpisodes([whole]);
+    upload(known, { syncId: syncId(1), playedStatus: sentStatus(false, '2026-02-01T09:00:00Z') });
     expect(known.changes().rows).toEqual([]);
   });
 
-  it('gets no new stamp for a batch that ends where it began', () => {
-    const known = world([whole]);
-    const there = { syncId: syncId(1), title: 'Meanwhile', playbackPosition: status(6, ten) };
-    upload(known, there, { syncId: syncId(1), title: 'Title 1', playbackPosition: status(5, ten) });
+  it('gets no new stamp for a batch that restores the initial values', () => {
+    const known = knownEpisodes([whole]);
+    const there = { syncId: syncId(1), title: 'Meanwhile', playbackPosition: sentStatus(6, ten) };
+    upload(known, there, {
+      syncId: syncId(1),
+      title: 'Title 1',
+      playbackPosition: sentStatus(5, ten),
+    });
     expect(changedRow(known, 1)?.changed ?? earlier).toBe(earlier);
   });
 
-  it('does not erase what is known with what is empty or unknown', () => {
-    const known = world([{ ...whole, duration: 90 }]);
+  it('does not replace values with empty or unknown ones', () => {
+    const known = knownEpisodes([{ ...whole, duration: 90 }]);
     const unknown = { ...unknownMetadata, publishDate: '1970-01-01T01:00:00+01:00', duration: 0 };
     upload(known, { ...unknown, syncId: syncId(1) });
     expect(known.changes().rows).toEqual([]);
@@ -324,33 +333,33 @@ describe('an entry that repeats the standing values', () => {
 });
 
 describe('a duration', () => {
-  it('is the last one sent, whatever times come with it', () => {
-    const known = world([stored(1, { statuses: { playedStatus: stands(true, eleven) } })]);
+  it('is the last one sent, regardless of times', () => {
+    const known = knownEpisodes([stored(1, { statuses: { playedStatus: status(true, eleven) } })]);
     const sent = [90.5, 60].map((duration) => ({
       syncId: syncId(1),
       duration,
-      playedStatus: status(false, ten),
+      playedStatus: sentStatus(false, ten),
     }));
     expect(upload(known, ...sent, { syncId: syncId(1) })).toEqual([1, 1, 1]);
     expect(changedRow(known, 1)).toMatchObject({
       duration: 60,
-      statuses: { playedStatus: stands(true, eleven) },
+      statuses: { playedStatus: status(true, eleven) },
     });
   });
 
-  it('that differs is a change that is stamped, and the same one is none', () => {
-    const known = world([stored(1, { duration: 60 }), stored(2, { duration: 60 })]);
+  it('is stamped if it differs', () => {
+    const known = knownEpisodes([stored(1, { duration: 60 }), stored(2, { duration: 60 })]);
     upload(known, { syncId: syncId(1), duration: 61 }, { syncId: syncId(2), duration: 60 });
     expect(known.changes().rows).toMatchObject([{ id: 1, changed: now, duration: 61 }]);
   });
 
-  it('is no key by which episodes are found', () => {
-    const known = world([stored(1, { duration: 60 })]);
+  it('does not identify an episode', () => {
+    const known = knownEpisodes([stored(1, { duration: 60 })]);
     expect(upload(known, { episodeGuid: 'g', duration: 60 })).toEqual([100]);
   });
 });
 
-describe('an entry that brings what its row lacked', () => {
+describe('an entry that completes its row', () => {
   const { enclosureUrl } = metadata(7);
   const named = stored(1, { ...unknownMetadata, episodeGuid: 'g' });
   const bare = (n: number, differing: Partial<EpisodeRow> = {}) =>
@@ -360,42 +369,39 @@ describe('an entry that brings what its row lacked', () => {
   it.each([
     ['by its episode_guid', both],
     ['by its sync_id', { syncId: syncId(1), enclosureUrl }],
-  ])(
-    'an enclosure_url to one found %s: the one without episode_guid that has it is the same',
-    (_, sent) => {
-      const known = world([
-        {
-          ...named,
-          statuses: { playedStatus: stands(true, ten), newStatus: stands(true, eleven) },
-        },
-        bare(2, {
-          title: 'Other',
-          statuses: { playedStatus: stands(false, eleven), newStatus: stands(false, ten) },
-        }),
-      ]);
-      expect(upload(known, sent, { syncId: syncId(2) }, { enclosureUrl })).toEqual([1, 1, 1]);
-      expect(changedRow(known, 1)).toMatchObject({
-        ...both,
-        syncId: syncId(1),
+  ])('with an enclosure_url %s absorbs the row that has it and no guid', (_, sent) => {
+    const known = knownEpisodes([
+      {
+        ...named,
+        statuses: { playedStatus: status(true, ten), newStatus: status(true, eleven) },
+      },
+      bare(2, {
         title: 'Other',
-        changed: now,
-        statuses: { playedStatus: stands(false, eleven), newStatus: stands(true, eleven) },
-      });
-      expect(known.changes()).toMatchObject({
-        absorbed: [{ from: 2, into: 1 }],
-        aliases: [[syncId(2), 1]],
-      });
-    },
-  );
+        statuses: { playedStatus: status(false, eleven), newStatus: status(false, ten) },
+      }),
+    ]);
+    expect(upload(known, sent, { syncId: syncId(2) }, { enclosureUrl })).toEqual([1, 1, 1]);
+    expect(changedRow(known, 1)).toMatchObject({
+      ...both,
+      syncId: syncId(1),
+      title: 'Other',
+      changed: now,
+      statuses: { playedStatus: status(false, eleven), newStatus: status(true, eleven) },
+    });
+    expect(known.changes()).toMatchObject({
+      absorbed: [{ from: 2, into: 1 }],
+      aliases: [[syncId(2), 1]],
+    });
+  });
 
-  it('lives on in the row found first, also where the other one is older', () => {
-    const known = world([bare(1), { ...named, id: 2, syncId: syncId(2) }]);
+  it('keeps the row that it matches first, even if the other is older', () => {
+    const known = knownEpisodes([bare(1), { ...named, id: 2, syncId: syncId(2) }]);
     expect(upload(known, both)).toEqual([2]);
     expect(known.changes().absorbed).toEqual([{ from: 1, into: 2 }]);
   });
 
-  it('is one with all that match by it', () => {
-    const known = world([
+  it('absorbs all matches of its enclosure_url', () => {
+    const known = knownEpisodes([
       named,
       bare(2, { title: 'Two' }),
       bare(3, { title: 'Three', duration: 3 }),
@@ -408,8 +414,8 @@ describe('an entry that brings what its row lacked', () => {
     expect(changedRow(known, 1)).toMatchObject({ title: 'Two', duration: 3 });
   });
 
-  it('is one by its sync_id with the one of its episode_guid and the ones of its enclosure_url', () => {
-    const known = world([named, stored(2), bare(3)]);
+  it('absorbs by sync_id the matches of its episode_guid and enclosure_url', () => {
+    const known = knownEpisodes([named, stored(2), bare(3)]);
     const sent = { syncId: syncId(1), episodeGuid: metadata(2).episodeGuid, enclosureUrl };
     expect(upload(known, sent)).toEqual([1]);
     expect(changedRow(known, 1)).toMatchObject({ ...metadata(2), enclosureUrl });
@@ -419,8 +425,8 @@ describe('an entry that brings what its row lacked', () => {
     });
   });
 
-  it('finds the same one among what earlier entries of its batch made', () => {
-    const known = world();
+  it('matches episodes that earlier entries of the batch created', () => {
+    const known = knownEpisodes();
     const entries = [
       { episodeGuid: 'g', syncId: syncId(1) },
       { enclosureUrl },
@@ -428,36 +434,40 @@ describe('an entry that brings what its row lacked', () => {
     ];
     expect(upload(known, ...entries)).toEqual([100, 100, 100]);
     expect(known.changes().rows).toMatchObject([both]);
-    const again = world();
+    const again = knownEpisodes();
     expect(upload(again, { enclosureUrl, syncId: syncId(2) }, { episodeGuid: 'g' }, both)).toEqual([
       101, 101, 101,
     ]);
     expect(Object.fromEntries(again.changes().aliases)).toEqual({ [syncId(2)]: 101 });
   });
 
-  it('is another than one with an episode_guid of its own, and than those of other subscriptions', () => {
-    const known = world([named, stored(2, { enclosureUrl }), bare(3, { subscriptionId: 20 })]);
+  it("absorbs neither a row with its own episode_guid nor another subscription's", () => {
+    const known = knownEpisodes([
+      named,
+      stored(2, { enclosureUrl }),
+      bare(3, { subscriptionId: 20 }),
+    ]);
     expect(upload(known, both)).toEqual([1]);
     expect(known.changes().absorbed).toEqual([]);
   });
 
-  it('is no other where its row had an enclosure_url already', () => {
-    const known = world([stored(1), bare(2)]);
+  it('absorbs nothing if its row already has an enclosure_url', () => {
+    const known = knownEpisodes([stored(1), bare(2)]);
     expect(upload(known, { syncId: syncId(1), enclosureUrl })).toEqual([1]);
     expect(known.changes()).toMatchObject({ absorbed: [], rows: [{ id: 1, enclosureUrl }] });
   });
 });
 
-describe('two episodes that are one', () => {
-  it('have the metadata of the one that lives on, completed by the other', () => {
+describe('two episodes that are merged', () => {
+  it('have the metadata of the survivor, completed by the other', () => {
     const [lacking, other] = [
       { ...unknownMetadata, enclosureUrl: metadata(1).enclosureUrl },
       { ...metadata(2), duration: 9 },
     ];
-    const known = world([stored(1, lacking), stored(2, other)]);
+    const known = knownEpisodes([stored(1, lacking), stored(2, other)]);
     upload(known, { syncId: syncId(1), episodeGuid: metadata(2).episodeGuid });
     expect(changedRow(known, 1)).toMatchObject({ ...other, enclosureUrl: lacking.enclosureUrl });
-    const full = world([stored(1, { duration: 5 }), stored(2, other)]);
+    const full = knownEpisodes([stored(1, { duration: 5 }), stored(2, other)]);
     upload(full, { syncId: syncId(1), episodeGuid: metadata(2).episodeGuid });
     expect(changedRow(full, 1)).toMatchObject({
       ...metadata(1),

@@ -10,7 +10,7 @@ import {
   type Uploaded,
 } from '#contracts';
 import type { AnswerBudget } from './answer.budget.js';
-import { described, type EpisodeRow, merged, settled } from './episode.rules.js';
+import { type EpisodeRow, merged, withMetadata, withStatuses } from './episode.rules.js';
 import type { KnownEpisodes, NamedSubscription } from './known-episodes.js';
 
 /** An entry that cannot be applied: the reason, and the identifiers that it was sent with. */
@@ -51,30 +51,32 @@ export function failedEntry(
   return { ...failed, code, message };
 }
 
-/** An entry that was applied. */
-export interface Applied {
+/** The outcome of an entry that was applied. */
+export interface AppliedEntry {
   id: number;
   subscription: NamedSubscription;
   temporaryId: string | number | undefined;
 }
 
 /** The episode that an entry matches, and others that it identifies with it. */
-interface Meant {
+interface Match {
   row: EpisodeRow;
   same: EpisodeRow[];
 }
 
-const tooLarge = 'The answer has no room for this episode: send fewer entries at once';
-const tooManyAlike = 'Too many episodes are like this one: send fewer entries at once';
+const tooLarge = 'The answer exceeds its size limit: send fewer entries per request';
+const tooManyCandidates = 'Too many episodes can match this entry: send fewer entries per request';
+const quotaReached = 'The quota of episode states is reached: delete a subscription to free some';
 
 /** Returns whether an entry failed due to unread episodes; a smaller batch can succeed. */
-export const meetsTooMany = ({ message }: FailedEntry): boolean => message === tooManyAlike;
+export const hasTooManyCandidates = ({ message }: FailedEntry): boolean =>
+  message === tooManyCandidates;
 
-const noIdentifier =
-  'An episode_guid or an enclosure_url is needed where the sync_id is none of an episode you have';
+const unknownSyncId = 'Unknown sync_id: send an episode_guid or an enclosure_url';
+const noIdentifier = 'A sync_id, an episode_guid or an enclosure_url is missing';
 
 /** Entries per event loop iteration: 250 with texts at their limits would block it for too long. */
-export const entriesPerTick = 25;
+export const entriesPerIteration = 25;
 
 /** The budget of an answer that shows no episode. */
 export const noAnswer = { reserve: () => true };
@@ -86,20 +88,20 @@ export async function applyUploads(
   budget: AnswerBudget,
 ): Promise<JsonText<Uploaded> | undefined> {
   let index = 0;
-  const outcomes: (Applied | FailedEntry)[] = [];
+  const outcomes: (AppliedEntry | FailedEntry)[] = [];
   for (const entry of entries) {
     const outcome = 'sent' in entry ? applyUpload(known, entry, index++, budget) : entry;
-    if (known.isShort) return undefined;
-    if (outcomes.push('message' in outcome ? budget.fit(outcome) : outcome) % entriesPerTick === 0)
+    if (known.isIncomplete) return undefined;
+    if (
+      outcomes.push('message' in outcome ? budget.fit(outcome) : outcome) % entriesPerIteration ===
+      0
+    )
       await setImmediate();
   }
-  const success = outcomes.filter((outcome): outcome is Applied => 'id' in outcome);
+  const success = outcomes.filter((outcome): outcome is AppliedEntry => 'id' in outcome);
   const failure = outcomes.filter((outcome): outcome is FailedEntry => 'message' in outcome);
-  const standing = success.map(({ id, temporaryId }) => ({
-    id: known.standing(id).id,
-    temporaryId,
-  }));
-  return JsonText.from(budget.answer(standing, failure));
+  const survivors = success.map(({ id, temporaryId }) => ({ id: known.byId(id).id, temporaryId }));
+  return JsonText.from(budget.answer(survivors, failure));
 }
 
 /**
@@ -113,7 +115,7 @@ export function applyUpload(
   upload: Upload,
   entry: number,
   budget: Pick<AnswerBudget, 'reserve'>,
-): Applied | FailedEntry {
+): AppliedEntry | FailedEntry {
   const subscription = known.subscription(upload.podcast);
   if (!subscription)
     return failedEntry(
@@ -121,31 +123,31 @@ export function applyUpload(
       'unknown_subscription',
       'There is no subscription with this podcast_guid',
     );
-  const meant = findEpisode(known, upload, entry, subscription.id);
-  if ('message' in meant) return meant;
-  const { row, same } = meant;
-  const next = settled(
-    described(same.reduce(merged, row), upload.metadata),
+  const match = matchEpisode(known, upload, entry, subscription.id);
+  if ('message' in match) return match;
+  const { row, same } = match;
+  const next = withStatuses(
+    withMetadata(same.reduce(merged, row), upload.metadata),
     upload.statuses,
     known.arrivedMs,
   );
   if (!budget.reserve(next, subscription.currentGuid, same))
     return failedEntry(upload, 'limit_reached', tooLarge);
-  known.keep(next, same);
+  known.save(next, same);
   if (upload.syncId !== undefined) known.addAlias(next.id, upload.syncId);
   return { id: next.id, subscription, temporaryId: upload.temporaryId };
 }
 
-/** Finds the episode of an entry by its sync_id, else by its metadata; else drafts a new one. */
-function findEpisode(
+/** Matches the episode of an entry by its sync_id, else by its metadata; else drafts a new one. */
+function matchEpisode(
   known: KnownEpisodes,
   upload: Upload,
   entry: number,
   subscriptionId: number,
-): Meant | FailedEntry {
+): Match | FailedEntry {
   const { syncId, metadata } = upload;
   const named = syncId === undefined ? undefined : known.bySyncId(syncId, entry);
-  if (named === 'unread') return failedEntry(upload, 'limit_reached', tooManyAlike);
+  if (named === 'unread') return failedEntry(upload, 'limit_reached', tooManyCandidates);
   if (named && named.subscriptionId !== subscriptionId)
     return failedEntry(
       upload,
@@ -153,13 +155,12 @@ function findEpisode(
       'This sync_id belongs to an episode of another subscription',
     );
   if (!named && metadata.episodeGuid === undefined && metadata.enclosureUrl === undefined)
-    return failedEntry(upload, 'missing_identifier', noIdentifier);
+    return failedEntry(upload, 'missing_identifier', syncId ? unknownSyncId : noIdentifier);
   const sought = { ...unknownMetadata, ...metadata };
   const found = named ?? known.match(subscriptionId, sought, entry);
   const same = found && found !== 'unread' ? known.sameAs(found, metadata, entry) : [];
   if (found === 'unread' || same === 'unread')
-    return failedEntry(upload, 'limit_reached', tooManyAlike);
-  if (!found && !known.hasRoom)
-    return failedEntry(upload, 'limit_reached', 'You have as many episode states as you may');
+    return failedEntry(upload, 'limit_reached', tooManyCandidates);
+  if (!found && !known.hasRoom) return failedEntry(upload, 'limit_reached', quotaReached);
   return { row: found ?? known.draft(subscriptionId, sought, syncId), same };
 }

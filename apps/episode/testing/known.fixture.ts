@@ -1,25 +1,25 @@
 import { defaultAnswerBytes } from '#contracts';
 import { AnswerBudget } from '../src/answer.budget.js';
 import type { EpisodeRow, Identity } from '../src/episode.rules.js';
-import { type Changes, KnownEpisodes, type Loaded } from '../src/known-episodes.js';
-import { type Applied, applyUpload, validateEntry } from '../src/upload.rules.js';
+import { type Changes, KnownEpisodes, type Candidates } from '../src/known-episodes.js';
+import { type AppliedEntry, applyUpload, validateEntry } from '../src/upload.rules.js';
 import { type Entry, sentEntry } from './sent.entry.js';
 
-/** A stamp before every other, and the stamp of the write. */
+/** The stamp of stored rows, and the later stamp of the write. */
 export const earlier = '2026-01-01T00:00:00.000Z';
 export const now = '2026-02-02T12:00:00.000Z';
 
-/** A guid that is easy to read: every digit the same. */
+/** Returns a guid that repeats one digit. */
 export function guid(digit: string): string {
   return '00000000-0000-4000-8000-000000000000'.replaceAll('0', digit);
 }
 
-/** The guids of two live subscriptions, 10 and 20; the first has a former guid too. */
+/** The guids of two live subscriptions, 10 and 20; the first also has a former guid. */
 export const podcast = guid('a');
 export const formerly = guid('b');
 export const elsewhere = guid('c');
 
-/** What describes the episode of a number: nothing of it agrees with another number's. */
+/** Returns the metadata of the episode with a number; all fields differ from other numbers'. */
 export function metadata(n: number, differing: Partial<Identity> = {}): Identity {
   return {
     episodeGuid: `episode-${n}`,
@@ -31,7 +31,7 @@ export function metadata(n: number, differing: Partial<Identity> = {}): Identity
   };
 }
 
-/** The stored episode of a number, in the first subscription, with the sync_id of that number. */
+/** Returns the stored episode with a number, of the first subscription. */
 export function stored(n: number, differing: Partial<EpisodeRow> = {}): EpisodeRow {
   const place = {
     id: n,
@@ -48,13 +48,13 @@ export function syncId(n: number): string {
   return `5c000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 }
 
-/** What an upload reads when these episodes are stored. */
-export function world(
+/** Returns the episodes as an upload reads them. */
+export function knownEpisodes(
   episodes: EpisodeRow[] = [],
-  aliases: Loaded['aliases'] = [],
-  incomplete: Loaded['incomplete'] = [],
-  room: Loaded['room'] = { episodes: 1_000, aliases: 1_000 },
-  reach: Loaded['reach'] = 'all',
+  aliases: Candidates['aliases'] = [],
+  incomplete: Candidates['incomplete'] = [],
+  room: Candidates['room'] = { episodes: 1_000, aliases: 1_000 },
+  reach: Candidates['reach'] = 'all',
 ): KnownEpisodes {
   return new KnownEpisodes(
     {
@@ -75,7 +75,7 @@ export function world(
   );
 }
 
-/** The row id that each entry ended at, or why it was refused. */
+/** Applies entries; returns the row id of each, or the message of its failure. */
 export function upload(known: KnownEpisodes, ...entries: Entry[]): (number | string)[] {
   const judged = entries.map((entry) =>
     validateEntry(sentEntry({ podcastGuid: podcast, ...entry })),
@@ -87,16 +87,16 @@ export function upload(known: KnownEpisodes, ...entries: Entry[]): (number | str
   return outcomes.map((outcome) => ('message' in outcome ? outcome.message : idOf(known, outcome)));
 }
 
-function idOf(known: KnownEpisodes, { id }: Applied): number {
-  return known.standing(id).id;
+function idOf(known: KnownEpisodes, { id }: AppliedEntry): number {
+  return known.byId(id).id;
 }
 
-/** What an upload changes that changes nothing. */
+/** The changes of an upload without any. */
 export const nothing: Changes = {
   rows: [],
-  made: new Set(),
-  described: new Set(),
-  settled: new Set(),
+  inserted: new Set(),
+  changedMetadata: new Set(),
+  changedStates: new Set(),
   renamed: [],
   aliases: [],
   addedAliases: 0,
@@ -104,7 +104,7 @@ export const nothing: Changes = {
   removed: 0,
 };
 
-/** A row as the upload leaves it; `undefined` when nothing of it is written. */
+/** Returns a row as the upload writes it; `undefined` if it does not. */
 export function changedRow(known: KnownEpisodes, id: number): EpisodeRow | undefined {
   return known.changes().rows.find((row) => row.id === id);
 }

@@ -120,12 +120,12 @@ app.post('/episodes', (request) => {
     podcastGuid: entry.podcast_guid,
     episodeGuid: entry.episode_guid,
   }));
-  const reads = [episodes.loadKnown, [userId, JSON.stringify(sought), ...episodeQuotas]];
+  const reads = [episodes.readNamed, [userId, JSON.stringify(sought), ...episodeQuotas]];
   return write(userId, reads, (rows, stamp) => {
     const stored = new Map(rows[0].episodes.map((row) => [row.syncId, row]));
     const saved = entries.map((entry) => episodeRow(stored.get(entry.sync_id), entry, stamp));
     const byId = Object.fromEntries(saved.map((row) => [row.id, row]));
-    const save = [[episodes.settle, [userId, JSON.stringify(byId), Object.keys(byId)]]];
+    const save = [[episodes.updateStates, [userId, JSON.stringify(byId), Object.keys(byId)]]];
     return {
       reply: { success: saved.map((row, n) => episodeAnswer(row, entries[n])), failure: [] },
       save,
