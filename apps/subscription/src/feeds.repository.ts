@@ -1,8 +1,8 @@
 import { type Bound, clockOfUser, statement, type Statement } from '#database';
-import { KnownSubscriptions, type Loaded } from './known-subscriptions.js';
-import { judgeEntry, type JudgedEntry, meaningOf, type UsableEntry } from './subscribe.rules.js';
+import { KnownSubscriptions, type Snapshot } from './known-subscriptions.js';
+import { judgeEntry, type JudgedEntry, matchEntry, type UsableEntry } from './subscribe.rules.js';
 import type { SubscriptionQuotas } from './subscription.config.js';
-import { type Found, named, toLoaded } from './subscription.repository.js';
+import { selectNamed, type SnapshotRow, toSnapshot } from './subscription.repository.js';
 import type { SubscriptionRow } from './subscription.row.js';
 
 /** Maximum number of URLs in one answer; each has at most 4,096 bytes. */
@@ -17,12 +17,13 @@ const withUrls = `
    FROM ${clockOfUser} c LEFT JOIN p ON true LEFT JOIN LATERAL (
      SELECT p.feed_url AS url, ''::bytea AS key WHERE p.id > $2 AND (p.is_subscribed OR EXISTS (
        SELECT FROM subscription.feed_urls n
-       WHERE n.user_id = $1 AND n.url_sha256 = sync.sha256(p.feed_url) AND n.subscription_id = p.id
+       WHERE n.user_id = $1 AND n.url_sha256 = sync.sha256(p.feed_url)
+         AND n.subscription_id = p.id
      ))
      UNION ALL
      (SELECT f.url, f.url_sha256 FROM subscription.feed_urls f
-     WHERE NOT p.is_subscribed AND f.user_id = $1 AND f.subscription_id = p.id AND f.url <> p.feed_url
-       AND (p.id > $2 OR f.url_sha256 > $5)
+     WHERE NOT p.is_subscribed AND f.user_id = $1 AND f.subscription_id = p.id
+       AND f.url <> p.feed_url AND (p.id > $2 OR f.url_sha256 > $5)
      ORDER BY f.url_sha256 LIMIT $3)
    ) u ON true
    ORDER BY p.id, u.key LIMIT $3`;
@@ -36,7 +37,8 @@ export const flipped = statement(
   // A flip is always a change, too. Only ids are sorted among all matches.
   `WITH p AS MATERIALIZED (
      SELECT s.id, s.is_subscribed, s.feed_url FROM subscription.subscriptions s
-     WHERE s.user_id = $1 AND s.changed > $4 AND s.flipped > $4 AND s.id >= $2 AND (s.id > $2 OR NOT s.is_subscribed) AND s.merged_into IS NULL
+     WHERE s.user_id = $1 AND s.changed > $4 AND s.flipped > $4
+       AND s.id >= $2 AND (s.id > $2 OR NOT s.is_subscribed) AND s.merged_into IS NULL
      ORDER BY s.id LIMIT $3
    )${withUrls}`,
 );
@@ -46,7 +48,10 @@ export const subscribed = statement(
   'subscription.subscribed_feeds',
   `WITH p AS MATERIALIZED (
      SELECT s.id, s.is_subscribed, s.feed_url FROM subscription.subscriptions s
-     WHERE s.user_id = $1 AND s.id >= $2 AND (s.id > $2 OR NOT s.is_subscribed) AND s.merged_into IS NULL AND (s.is_subscribed OR s.flipped > $4)
+     WHERE s.user_id = $1 AND s.id >= $2
+       AND (s.id > $2 OR NOT s.is_subscribed) AND s.merged_into IS NULL AND (
+         s.is_subscribed OR s.flipped > $4
+       )
      ORDER BY s.id LIMIT $3
    )${withUrls}`,
 );
@@ -55,7 +60,8 @@ export const subscribed = statement(
 export const countSubscribed = statement(
   'subscription.count_feeds',
   `SELECT c.refused, (
-     SELECT count(*) FROM subscription.subscriptions s WHERE s.user_id = $1 AND s.is_subscribed AND s.merged_into IS NULL
+     SELECT count(*) FROM subscription.subscriptions s
+     WHERE s.user_id = $1 AND s.is_subscribed AND s.merged_into IS NULL
    )::integer AS subscribed FROM ${clockOfUser} c`,
 );
 
@@ -69,14 +75,14 @@ export const firstGuids = statement(
 );
 
 /** Subscriptions that a full list omits. `<> ALL` could compare each with each. */
-const leftOut =
-  's.user_id = $1 AND s.is_subscribed AND s.merged_into IS NULL AND s.id NOT IN (SELECT unnest($2::bigint[]))';
+const omitted = `s.user_id = $1 AND s.is_subscribed AND s.merged_into IS NULL
+     AND s.id NOT IN (SELECT unnest($2::bigint[]))`;
 
 /** $1 user, $2 subscriptions. Returns a row if any other is subscribed. */
 export const hasOthers = statement(
   'subscription.has_others',
   // Index order, so that no other user's rows are read before the first match.
-  `SELECT s.id FROM subscription.subscriptions s WHERE ${leftOut} ORDER BY s.id LIMIT 1`,
+  `SELECT s.id FROM subscription.subscriptions s WHERE ${omitted} ORDER BY s.id LIMIT 1`,
 );
 
 /** $1 user, $2 subscriptions, $3 the SHA-256 of URLs. Returns a row if any has another URL. */
@@ -84,7 +90,9 @@ export const hasOtherUrls = statement(
   'subscription.has_other_urls',
   `SELECT found.* FROM unnest($2::bigint[]) of (id) CROSS JOIN LATERAL (
      SELECT f.url_sha256 FROM subscription.feed_urls f
-     WHERE f.user_id = $1 AND f.subscription_id = of.id AND f.url_sha256 NOT IN (SELECT unnest($3::bytea[])) LIMIT 1
+     WHERE f.user_id = $1 AND f.subscription_id = of.id
+       AND f.url_sha256 NOT IN (SELECT unnest($3::bytea[]))
+     LIMIT 1
    ) found LIMIT 1`,
 );
 
@@ -95,9 +103,13 @@ export const hasOtherUrls = statement(
  */
 export const unsubscribeOthers = statement(
   'subscription.unsubscribe_others',
-  `UPDATE subscription.subscriptions s SET is_subscribed = false, subscription_changed = $3, flipped = $3, changed = $3,
-     is_subscribed_at = CASE WHEN s.deletion_id IS NULL THEN greatest(s.is_subscribed_at, $4) ELSE s.is_subscribed_at END
-   WHERE ${leftOut}`,
+  `UPDATE subscription.subscriptions s
+   SET is_subscribed = false, subscription_changed = $3, flipped = $3, changed = $3,
+     is_subscribed_at = CASE
+       WHEN s.deletion_id IS NULL THEN greatest(s.is_subscribed_at, $4)
+       ELSE s.is_subscribed_at
+     END
+   WHERE ${omitted}`,
 );
 
 /** $1 user, $2 unmatched URLs. Reads URLs that equal them without percent-encoding. */
@@ -124,11 +136,11 @@ export function namedByUrl(
   urls: readonly string[],
   newRows: number,
   quotas: SubscriptionQuotas,
-): Bound<Found> {
+): Bound<SnapshotRow> {
   const usable = urls
     .map((feedUrl) => judgeEntry({ feedUrl }))
     .filter((entry) => entry.fault === undefined);
-  return named(userId, {
+  return selectNamed(userId, {
     guids: usable.map((entry) => entry.derivedGuid),
     urls: usable.map((entry) => entry.feedUrl),
     newRows,
@@ -136,9 +148,9 @@ export function namedByUrl(
   });
 }
 
-/** The loaded rows, and an entry for each URL, with the stored URL if percent-encoding differs. */
+/** The rows that were read, and an entry per URL: its stored form if only encoding differs. */
 export interface ReadFeeds {
-  loaded: Loaded;
+  snapshot: Snapshot;
   entryOf(url: string): JudgedEntry;
 }
 
@@ -147,21 +159,24 @@ export async function readOn(
   query: Query,
   userId: string,
   urls: readonly string[],
-  { found, bind }: { found: readonly Found[]; bind(urls: readonly string[]): Bound<Found> },
+  {
+    found,
+    bind,
+  }: { found: readonly SnapshotRow[]; bind(urls: readonly string[]): Bound<SnapshotRow> },
 ): Promise<ReadFeeds> {
-  const loaded = toLoaded(found);
+  const snapshot = toSnapshot(found);
   const entries = new Map(urls.map((feedUrl) => [feedUrl, judgeEntry({ feedUrl })]));
-  const read = { loaded, entryOf: (url: string) => entries.get(url) as JudgedEntry };
-  const known = new KnownSubscriptions(loaded, '', 0);
+  const read = { snapshot, entryOf: (url: string) => entries.get(url) as JudgedEntry };
+  const known = new KnownSubscriptions(snapshot, '', 0);
   const isUnknown = (entry: JudgedEntry): entry is UsableEntry =>
-    !entry.fault && !meaningOf(known, entry).row;
+    !entry.fault && !matchEntry(known, entry).row;
   const unknown = [...entries].filter(([, entry]) => isUnknown(entry)).map(([url]) => url);
   if (unknown.length === 0) return read;
   const matched = await query<{ url: string; twin: string }>(twins, [userId, unknown]);
   if (matched.length === 0) return read;
   for (const { url, twin } of matched) entries.set(url, judgeEntry({ feedUrl: twin }));
   const [load, values] = bind([...urls, ...matched.map(({ twin }) => twin)]);
-  return { ...read, loaded: toLoaded(await query<Found>(load, values)) };
+  return { ...read, snapshot: toSnapshot(await query<SnapshotRow>(load, values)) };
 }
 
 /** Returns the first guids of subscriptions by id, for those whose guid has changed. */

@@ -7,8 +7,8 @@ import {
   earlier,
   guid,
   now,
-  world,
-  worldWith,
+  knownSubscriptions,
+  knownWithin,
 } from '../testing/known.fixture.js';
 import type { KnownSubscriptions } from './known-subscriptions.js';
 import { MergeBudget } from './merge.budget.js';
@@ -43,14 +43,14 @@ function post(
 }
 
 describe('judgeEntry', () => {
-  it.each([null, undefined])('counts %s as not sent', (sent) =>
+  it.each([null, undefined])('treats %s as not sent', (sent) =>
     expect(judgeEntry({ feedUrl: u, guid: sent, timestamp: sent })).toEqual({
       feedUrl: u,
       derivedGuid: podcastGuid(u),
     }),
   );
 
-  it.each([5, [], {}, true])('refuses %j as a guid and as a timestamp', (sent) => {
+  it.each([5, [], {}, true])('rejects %j as a guid and as a timestamp', (sent) => {
     expect(judgeEntry({ feedUrl: u, guid: sent })).toMatchObject({
       fault: { code: 'invalid_guid' },
     });
@@ -62,16 +62,16 @@ describe('judgeEntry', () => {
   it.each([
     ['podnews.net/rss', 'No protocol present'],
     ['https://podnews.net/\0', 'The URL contains a NUL character'],
-  ])('says what is wrong with a feed_url and echoes it: %j', (feedUrl, message) => {
+  ])('returns a message for an invalid feed_url: %j', (feedUrl, message) => {
     expect(judgeEntry({ feedUrl })).toEqual({ feedUrl, fault: { code: 'invalid_url', message } });
   });
 
-  it.each(['', 'no uuid', `{${A}}`])('refuses a guid that is no valid UUID string: %j', (sent) => {
+  it.each(['', 'no uuid', `{${A}}`])('rejects a guid other than a UUID string: %j', (sent) => {
     const fault = { code: 'invalid_guid', message: 'The guid is not a valid UUID' };
     expect(judgeEntry({ feedUrl: u, guid: sent })).toEqual({ feedUrl: u, fault });
   });
 
-  it('takes a guid of any version in any case and lowers it', () => {
+  it('accepts a guid of any version and case, and lowers it', () => {
     expect(judgeEntry({ feedUrl: u, guid: 'ABCDEF00-0000-9000-F000-00000000000F' })).toMatchObject({
       guid: 'abcdef00-0000-9000-f000-00000000000f',
     });
@@ -81,18 +81,18 @@ describe('judgeEntry', () => {
     'HTTPS://User@Example.COM:443/%7Efeed/../x?q=ä#f',
     'https://feeds.example',
     'https://x.example/%zz?a+b&&',
-  ])('keeps the URL as it was sent, without the white space around it: %s', (feedUrl) =>
+  ])('keeps the URL as it was sent, except for surrounding white space: %s', (feedUrl) =>
     expect(judgeEntry({ feedUrl: ` \t${feedUrl}\n` })).toMatchObject({ feedUrl }),
   );
 
-  it('echoes a URL that it refuses exactly as it was sent', () => {
+  it('returns an invalid URL exactly as it was sent', () => {
     expect(judgeEntry({ feedUrl: ' Nonsense\0 ☂ ' })).toMatchObject({ feedUrl: ' Nonsense\0 ☂ ' });
   });
 });
 
 describe('a batch', () => {
-  it('keeps the order of the request in each array and always has both', () => {
-    const known = world();
+  it('keeps the order of the request in both arrays', () => {
+    const known = knownSubscriptions();
     expect(post(known)).toEqual({ success: [], failure: [] });
     const answer = post(
       known,
@@ -106,23 +106,23 @@ describe('a batch', () => {
     expect(answer.failure.map((item) => item.feed_url)).toEqual(['x', 'y']);
   });
 
-  it('makes one subscription and two success items of the same feed sent twice', () => {
-    const known = world();
+  it('creates one subscription for a feed that is sent twice', () => {
+    const known = knownSubscriptions();
     const { success } = post(known, { feedUrl: u }, { feedUrl: u });
     expect(success).toHaveLength(2);
     expect(success[0]).toEqual(success[1]);
     expect(known.changes().rows).toHaveLength(1);
   });
 
-  it('shows in every success item the current guid after the whole batch', () => {
-    const { success } = post(world(), { feedUrl: u }, { feedUrl: u, guid: A });
+  it('shows the final guid of the batch in every success item', () => {
+    const { success } = post(knownSubscriptions(), { feedUrl: u }, { feedUrl: u, guid: A });
     expect(success.map((item) => item.guid)).toEqual([A, A]);
   });
 });
 
-describe('an entry with a guid that is known', () => {
-  it('finds its subscription; a URL that is current there moves nothing', () => {
-    const known = world({ id: 1, urls: [u], guids: [A] });
+describe('an entry with a stored guid', () => {
+  it('matches its subscription and keeps a current URL', () => {
+    const known = knownSubscriptions({ id: 1, urls: [u], guids: [A] });
     expect(post(known, { feedUrl: u, guid: A }).success).toEqual([
       { feed_url: u, guid: A, is_subscribed: true, subscription_changed: now },
     ]);
@@ -134,14 +134,14 @@ describe('an entry with a guid that is known', () => {
     });
   });
 
-  it('finds its subscription; a URL that is a former one there moves nothing', () => {
-    const known = world({ id: 1, urls: [u, v], guids: [A] });
+  it('matches its subscription and does not return to a former URL', () => {
+    const known = knownSubscriptions({ id: 1, urls: [u, v], guids: [A] });
     post(known, { feedUrl: v, guid: A });
     expect(changedRow(known, 1)).toMatchObject({ feedUrl: u });
   });
 
-  it('moves its subscription to a URL never seen, the old one stays an alias', () => {
-    const known = world({ id: 1, urls: [u], guids: [A] });
+  it('moves its subscription to a new URL; the old one stays an alias', () => {
+    const known = knownSubscriptions({ id: 1, urls: [u], guids: [A] });
     expect(post(known, { feedUrl: v, guid: A }).success[0]).toMatchObject({ feed_url: v, guid: A });
     expect(changedRow(known, 1)).toMatchObject({
       feedUrl: v,
@@ -151,8 +151,11 @@ describe('an entry with a guid that is known', () => {
     expect([known.byUrl(u)?.id, known.byUrl(v)?.id]).toEqual([1, 1]);
   });
 
-  it('moves its subscription to a URL that is a former one of another, which passes over', () => {
-    const known = world({ id: 1, urls: [u], guids: [A] }, { id: 2, urls: [w, v], guids: [B] });
+  it('moves its subscription to a former URL of another, which loses it', () => {
+    const known = knownSubscriptions(
+      { id: 1, urls: [u], guids: [A] },
+      { id: 2, urls: [w, v], guids: [B] },
+    );
     post(known, { feedUrl: v, guid: A });
     expect(changedRow(known, 1)).toMatchObject({ feedUrl: v });
     expect(known.byUrl(v)?.id).toBe(1);
@@ -160,8 +163,11 @@ describe('an entry with a guid that is known', () => {
     expect(changedRow(known, 2)).toMatchObject({ feedUrl: w, isSubscribed: true, flipped: now });
   });
 
-  it('is feed_url_taken with the guid of the owner where the URL is current at another one with a declared guid', () => {
-    const known = world({ id: 1, urls: [u], guids: [A] }, { id: 2, urls: [v], guids: [B] });
+  it('fails with feed_url_taken if another declared subscription has the URL', () => {
+    const known = knownSubscriptions(
+      { id: 1, urls: [u], guids: [A] },
+      { id: 2, urls: [v], guids: [B] },
+    );
     const message = 'Another subscription has this feed_url';
     expect(post(known, { feedUrl: v, guid: A })).toEqual({
       success: [],
@@ -170,15 +176,18 @@ describe('an entry with a guid that is known', () => {
     expect(known.changes()).toEqual(nothing);
   });
 
-  it('does not swap the URLs of two with declared guids in one batch', () => {
-    const known = world({ id: 1, urls: [u], guids: [A] }, { id: 2, urls: [v], guids: [B] });
+  it('does not swap the URLs of two declared subscriptions in one batch', () => {
+    const known = knownSubscriptions(
+      { id: 1, urls: [u], guids: [A] },
+      { id: 2, urls: [v], guids: [B] },
+    );
     const { failure } = post(known, { feedUrl: v, guid: A }, { feedUrl: u, guid: B });
     expect(failure.map(({ code }) => code)).toEqual(['feed_url_taken', 'feed_url_taken']);
     expect(known.changes()).toEqual(nothing);
   });
 
-  it('merges another one that has the URL as its current one and only ever had derived guids', () => {
-    const known = world(
+  it('merges the subscription with the URL if that only has derived guids', () => {
+    const known = knownSubscriptions(
       { id: 1, urls: [u], guids: [A] },
       { id: 2, urls: [v], guids: [podcastGuid(v)], declared: [] },
     );
@@ -191,9 +200,9 @@ describe('an entry with a guid that is known', () => {
     expect(known.changes().merges).toEqual([{ from: 2, into: 1, hasStates: true, survivor: 1 }]);
   });
 
-  it('merges it also where a client sent the derived guid itself, which declares nothing', () => {
+  it('merges it also if a client sent the derived guid', () => {
     const derived = podcastGuid(v);
-    const known = world(
+    const known = knownSubscriptions(
       { id: 1, urls: [u], guids: [A] },
       { id: 2, urls: [v], guids: [derived], declared: [derived] },
     );
@@ -201,8 +210,8 @@ describe('an entry with a guid that is known', () => {
     expect(known.changes().merges).toHaveLength(1);
   });
 
-  it('merges one that would be found by the derived guid of a URL never seen, and moves', () => {
-    const known = world(
+  it('merges the subscription that the derived guid of a new URL matches', () => {
+    const known = knownSubscriptions(
       { id: 1, urls: [u], guids: [A] },
       { id: 2, urls: [plain(v)], guids: [podcastGuid(v)], declared: [] },
     );
@@ -211,24 +220,27 @@ describe('an entry with a guid that is known', () => {
     expect(changedRow(known, 2)).toMatchObject({ mergedInto: 1 });
   });
 
-  it('moves a URL never seen away from one with a declared guid that has the derived one, and leaves that there', () => {
-    const known = world({ id: 1, urls: [u], guids: [A] }, { id: 2, urls: [plain(v)], guids: [B] });
+  it('takes a new URL, but not its derived guid from a declared subscription', () => {
+    const known = knownSubscriptions(
+      { id: 1, urls: [u], guids: [A] },
+      { id: 2, urls: [plain(v)], guids: [B] },
+    );
     post(known, { feedUrl: v, guid: A });
     expect(changedRow(known, 1)).toMatchObject({ feedUrl: v });
     expect(known.byGuid(podcastGuid(v))?.id).toBe(2);
     expect(known.changes().merges).toEqual([]);
   });
 
-  it('finds its subscription by a former guid and answers with the current one', () => {
-    const known = world({ id: 1, urls: [u], guids: [B, A] });
+  it('matches by a former guid and answers with the current one', () => {
+    const known = knownSubscriptions({ id: 1, urls: [u], guids: [B, A] });
     expect(post(known, { feedUrl: u, guid: A }).success[0]?.guid).toBe(B);
     expect(changedRow(known, 1)).toMatchObject({ guid: B, guidChanged: null });
   });
 });
 
-describe('an entry with a guid that is unknown', () => {
-  it('makes it the current guid of the subscription whose current URL was sent, as PATCH new_guid does', () => {
-    const known = world({ id: 1, urls: [u], guids: [A] });
+describe('an entry with a new guid', () => {
+  it('changes the guid of the subscription whose current URL was sent', () => {
+    const known = knownSubscriptions({ id: 1, urls: [u], guids: [A] });
     expect(post(known, { feedUrl: u, guid: B }).success[0]?.guid).toBe(B);
     expect(changedRow(known, 1)).toMatchObject({ guid: B, guidChanged: now });
     expect(known.changes().formerGuids).toEqual([[1, A]]);
@@ -236,14 +248,14 @@ describe('an entry with a guid that is unknown', () => {
   });
 
   it('becomes an alias of the subscription whose former URL was sent', () => {
-    const known = world({ id: 1, urls: [u, v], guids: [A] });
+    const known = knownSubscriptions({ id: 1, urls: [u, v], guids: [A] });
     expect(post(known, { feedUrl: v, guid: B }).success[0]).toMatchObject({ feed_url: v, guid: A });
     expect(known.byGuid(B)?.id).toBe(1);
     expect(changedRow(known, 1)).toMatchObject({ guid: A, feedUrl: u, guidChanged: null });
   });
 
-  it('creates a subscription with a URL that is unknown too', () => {
-    const known = world();
+  it('creates a subscription if the URL is new as well', () => {
+    const known = knownSubscriptions();
     expect(post(known, { feedUrl: u, guid: A }).success).toEqual([
       { feed_url: u, guid: A, is_subscribed: true, subscription_changed: now },
     ]);
@@ -257,8 +269,8 @@ describe('an entry with a guid that is unknown', () => {
 });
 
 describe('an entry without a guid', () => {
-  it('finds by the exact URL, current or former, and moves nothing', () => {
-    const known = world({ id: 1, urls: [u, v], guids: [A] });
+  it('matches by the exact URL, current or former, and moves nothing', () => {
+    const known = knownSubscriptions({ id: 1, urls: [u, v], guids: [A] });
     expect(post(known, { feedUrl: v }, { feedUrl: u }).success.map((item) => item.guid)).toEqual([
       A,
       A,
@@ -266,52 +278,55 @@ describe('an entry without a guid', () => {
     expect(changedRow(known, 1)).toMatchObject({ feedUrl: u, guid: A });
   });
 
-  it('goes by the URL before the guid derived from it', () => {
-    const known = world(
+  it('matches by the URL before its derived guid', () => {
+    const known = knownSubscriptions(
       { id: 1, urls: [v], guids: [podcastGuid(u)] },
       { id: 2, urls: [w, u], guids: [B] },
     );
     expect(post(known, { feedUrl: u }).success[0]?.guid).toBe(B);
   });
 
-  it('finds by the derived guid; the hit only adds the URL as an alias', () => {
-    const known = world({ id: 1, urls: [v], guids: [A, podcastGuid(u)] });
+  it('matches by the derived guid and adds the URL as an alias', () => {
+    const known = knownSubscriptions({ id: 1, urls: [v], guids: [A, podcastGuid(u)] });
     const sent = u.replace('https', 'http');
     expect(post(known, { feedUrl: sent }).success[0]).toMatchObject({ feed_url: sent, guid: A });
     expect(changedRow(known, 1)).toMatchObject({ feedUrl: v, guid: A, guidChanged: null });
     expect(known.byUrl(sent)?.id).toBe(1);
   });
 
-  it('creates a subscription under the derived guid', () => {
-    const known = world();
+  it('creates a subscription with the derived guid', () => {
+    const known = knownSubscriptions();
     expect(post(known, { feedUrl: u }).success[0]?.guid).toBe(podcastGuid(u));
   });
 });
 
 describe('the guid derived from a URL', () => {
-  it('names the subscription beside the guid that was declared', () => {
-    const known = world();
+  it('matches the subscription in addition to the declared guid', () => {
+    const known = knownSubscriptions();
     post(known, { feedUrl: u, guid: A });
     expect(known.byGuid(podcastGuid(u))?.id).toBe(100);
     expect(post(known, { feedUrl: plain(u) }).success[0]).toMatchObject({ guid: A });
     expect(known.byUrl(plain(u))?.id).toBe(100);
   });
 
-  it('names it for every URL that it gets', () => {
-    const known = world({ id: 1, urls: [u], guids: [A] });
+  it('matches it for every URL of the subscription', () => {
+    const known = knownSubscriptions({ id: 1, urls: [u], guids: [A] });
     post(known, { feedUrl: v, guid: A });
     expect(known.byGuid(podcastGuid(v))?.id).toBe(1);
   });
 
-  it('passes on with its URL', () => {
-    const known = world({ id: 1, urls: [u], guids: [A] }, { id: 2, urls: [w, v], guids: [B] });
+  it('moves with its URL', () => {
+    const known = knownSubscriptions(
+      { id: 1, urls: [u], guids: [A] },
+      { id: 2, urls: [w, v], guids: [B] },
+    );
     post(known, { feedUrl: v, guid: A });
     expect(known.byGuid(podcastGuid(v))?.id).toBe(1);
   });
 
-  it('stays where it is the current guid, and counts as declared there if a client sent it', () => {
+  it('stays if it is the current guid, and counts as declared if a client sent it', () => {
     const derived = podcastGuid(v);
-    const known = world(
+    const known = knownSubscriptions(
       { id: 1, urls: [u], guids: [A] },
       { id: 2, urls: [w, v], guids: [derived] },
     );
@@ -325,8 +340,13 @@ describe('the guid derived from a URL', () => {
     });
   });
 
-  it('is what a declared guid with an unknown URL means, if none was declared before: the guid becomes the current one', () => {
-    const known = world({ id: 1, urls: [plain(u)], guids: [podcastGuid(u)], declared: [] });
+  it('lets a declared guid with a new URL become the current one', () => {
+    const known = knownSubscriptions({
+      id: 1,
+      urls: [plain(u)],
+      guids: [podcastGuid(u)],
+      declared: [],
+    });
     expect(post(known, { feedUrl: u, guid: A }).success[0]).toMatchObject({ feed_url: u, guid: A });
     expect(changedRow(known, 1)).toMatchObject({
       guid: A,
@@ -337,8 +357,8 @@ describe('the guid derived from a URL', () => {
     expect(known.byUrl(u)?.id).toBe(1);
   });
 
-  it('is left out where the user has as many guids as one may, and the entry is applied', () => {
-    const known = worldWith({ guids: 1 });
+  it('is omitted above the quota of guids, and the entry is applied', () => {
+    const known = knownWithin({ guids: 1 });
     expect(post(known, { feedUrl: u, guid: A }).failure).toEqual([]);
     expect(known.byGuid(podcastGuid(u))).toBeUndefined();
     expect(known.quota.isExceeded).toBe(false);
@@ -347,23 +367,23 @@ describe('the guid derived from a URL', () => {
 
 describe('a guid counts as declared', () => {
   const declared = (...entries: Parameters<typeof post>[1][]) => {
-    const known = world();
+    const known = knownSubscriptions();
     post(known, ...entries);
     return changedRow(known, 100)?.declaredGuids;
   };
 
   it.each<[number, string, Parameters<typeof post>[1][]]>([
-    [0, 'not where the server derived it', [{ feedUrl: u }]],
+    [0, 'not if the server derived it', [{ feedUrl: u }]],
     [
       0,
-      'not where a client sent what is derived from the URL',
+      'not if it is derived from the URL, even if a client sent it',
       [{ feedUrl: u, guid: podcastGuid(u) }],
     ],
-    [1, 'where a client sent it', [{ feedUrl: u, guid: A }]],
-    [1, 'where a client sent it later', [{ feedUrl: u }, { feedUrl: u, guid: A }]],
+    [1, 'if a client sent it', [{ feedUrl: u, guid: A }]],
+    [1, 'if a client sent it later', [{ feedUrl: u }, { feedUrl: u, guid: A }]],
     [
       2,
-      'each by itself',
+      'each separately',
       [
         { feedUrl: u, guid: A },
         { feedUrl: u, guid: B },
@@ -372,14 +392,18 @@ describe('a guid counts as declared', () => {
     ],
     [
       1,
-      'where it is derived from a URL that the subscription does not have',
+      'if it is derived from a URL that the subscription does not have',
       [{ feedUrl: u, guid: podcastGuid(v) }],
     ],
-    [0, 'no more once it gets that URL', [{ feedUrl: u, guid: podcastGuid(v) }, { feedUrl: v }]],
+    [
+      0,
+      'no longer once the subscription gets that URL',
+      [{ feedUrl: u, guid: podcastGuid(v) }, { feedUrl: v }],
+    ],
   ])('%i: %s', (count, _, entries) => expect(declared(...entries)).toBe(count));
 
   it('also after a merge', () => {
-    const known = world(
+    const known = knownSubscriptions(
       { id: 1, urls: [u], guids: [A] },
       { id: 2, urls: [v], guids: [podcastGuid(v)], declared: [] },
     );
@@ -389,7 +413,7 @@ describe('a guid counts as declared', () => {
   });
 });
 
-describe('a tombstone never stands in the way of a live one', () => {
+describe('a tombstone never blocks a live subscription', () => {
   const gone: Described = {
     id: 2,
     urls: [v, w],
@@ -399,8 +423,8 @@ describe('a tombstone never stands in the way of a live one', () => {
   };
   const live: Described = { id: 1, urls: [u], guids: [A] };
 
-  it('its current URL passes to the subscription that a guid names, as a move', () => {
-    const known = world(live, gone);
+  it('loses its current URL to the subscription with the guid', () => {
+    const known = knownSubscriptions(live, gone);
     post(known, { feedUrl: v, guid: A });
     expect(changedRow(known, 1)).toMatchObject({ feedUrl: v });
     expect(known.byUrl(v)?.id).toBe(1);
@@ -408,8 +432,8 @@ describe('a tombstone never stands in the way of a live one', () => {
     expect(changedRow(known, 2)).toBeUndefined();
   });
 
-  it('a former guid of it, with a URL that is current at a live one, means that one and becomes its alias', () => {
-    const known = world(live, gone);
+  it('loses a former guid to the live subscription with the URL', () => {
+    const known = knownSubscriptions(live, gone);
     expect(post(known, { feedUrl: u, guid: C }).success).toEqual([
       { feed_url: u, guid: A, is_subscribed: true, subscription_changed: now },
     ]);
@@ -417,16 +441,16 @@ describe('a tombstone never stands in the way of a live one', () => {
     expect(known.byGuid(B)?.id).toBe(2);
   });
 
-  it('its current guid passes likewise, and it is shown as a pointer to the new owner', () => {
-    const known = world(live, gone);
+  it('becomes a pointer to the new owner of its current guid', () => {
+    const known = knownSubscriptions(live, gone);
     post(known, { feedUrl: u, guid: B });
     expect(changedRow(known, 2)).toMatchObject({ mergedInto: 1, mergedAt: now, guid: B });
     expect([known.byGuid(B)?.id, known.byGuid(C)?.id, known.byUrl(v)?.id]).toEqual([1, 1, 1]);
     expect(known.changes().merges).toEqual([{ from: 2, into: 1, hasStates: false, survivor: 1 }]);
   });
 
-  it('an entry without a guid means the live one that has the derived guid, to which the URL passes', () => {
-    const known = world(
+  it('loses its URL to the live subscription with the derived guid', () => {
+    const known = knownSubscriptions(
       { ...gone, urls: [v], guids: [B] },
       { id: 1, urls: [plain(v)], guids: [A] },
     );
@@ -435,26 +459,29 @@ describe('a tombstone never stands in the way of a live one', () => {
     expect(changedRow(known, 2)).toBeUndefined();
   });
 
-  it('a guid of it with a URL never seen means the live one that has the derived guid', () => {
-    const known = world({ id: 1, urls: [plain(u)], guids: [A] }, { ...gone, urls: [v] });
+  it('loses a guid to the live subscription with the derived guid of a new URL', () => {
+    const known = knownSubscriptions(
+      { id: 1, urls: [plain(u)], guids: [A] },
+      { ...gone, urls: [v] },
+    );
     expect(post(known, { feedUrl: u, guid: C }).success[0]).toMatchObject({ guid: A });
     expect(known.byGuid(C)?.id).toBe(1);
   });
 
-  it('else its guid and its URLs bring it back', () => {
+  it('is revived by its guid or URL if no live subscription matches', () => {
     for (const entry of [
       { feedUrl: v },
       { feedUrl: w },
       { feedUrl: 'https://new.example', guid: C },
     ]) {
-      const known = world(live, gone);
+      const known = knownSubscriptions(live, gone);
       post(known, entry);
       expect(changedRow(known, 2)).toMatchObject({ deleted: null, isSubscribed: true });
     }
   });
 
-  it('its URL with a guid that is unknown brings it back under that guid', () => {
-    const known = world(gone);
+  it('is revived by its URL with a new guid, which becomes the current one', () => {
+    const known = knownSubscriptions(gone);
     expect(post(known, { feedUrl: v, guid: A }).success[0]?.guid).toBe(A);
     expect(changedRow(known, 2)).toMatchObject({
       guid: A,
@@ -465,17 +492,17 @@ describe('a tombstone never stands in the way of a live one', () => {
     expect(known.byGuid(B)?.id).toBe(2);
   });
 
-  it('one whose current URL has passed comes back at the URL that was sent, and leaves the other its own', () => {
+  it('that lost its current URL is revived at the sent URL', () => {
     for (const sent of [undefined, B]) {
-      const known = world(live, gone);
+      const known = knownSubscriptions(live, gone);
       post(known, { feedUrl: v, guid: A }, { feedUrl: w, guid: sent });
       expect(changedRow(known, 1)).toMatchObject({ feedUrl: v });
       expect(changedRow(known, 2)).toMatchObject({ feedUrl: w, deleted: null });
     }
   });
 
-  it('a guid of it that is derived from the URL of the live one declares nothing there', () => {
-    const known = world(
+  it("passes on a guid that is derived from the new owner's URL as undeclared", () => {
+    const known = knownSubscriptions(
       { id: 1, urls: [u], guids: [A], declared: [] },
       { ...gone, guids: [B, podcastGuid(u)] },
     );
@@ -484,7 +511,7 @@ describe('a tombstone never stands in the way of a live one', () => {
     expect(changedRow(known, 1)).toMatchObject({ declaredGuids: 0 });
   });
 
-  it('many of them may become pointers in one request', () => {
+  it('can become a pointer together with many others in one request', () => {
     const tombstones = Array.from({ length: 50 }, (_, index): Described => {
       const url = `https://gone.example/${index}`;
       return {
@@ -495,7 +522,7 @@ describe('a tombstone never stands in the way of a live one', () => {
         deleted: earlier,
       };
     });
-    const known = world(live, ...tombstones);
+    const known = knownSubscriptions(live, ...tombstones);
     const { success } = post(
       known,
       ...tombstones.map(({ guids }) => ({ feedUrl: u, guid: guids[0] })),
@@ -505,7 +532,7 @@ describe('a tombstone never stands in the way of a live one', () => {
   });
 });
 
-describe('merges in one POST', () => {
+describe('the merges of one POST', () => {
   const N: Described = { id: 1, urls: [u], guids: [A] };
   const others = Array.from({ length: 10 }, (_, index): Described => {
     const url = `https://other.example/${index}`;
@@ -513,12 +540,13 @@ describe('merges in one POST', () => {
   });
   const entries = others.map(({ urls }) => ({ feedUrl: urls[0], guid: A }));
   const message =
-    'Another subscription is the same podcast, and too much to merge here: merge it by PATCH new_feed_url';
+    'Another subscription is the same podcast, but too large to merge here: ' +
+    'send PATCH with new_feed_url';
   const counted = (states: Record<number, number>) =>
     new MergeBudget(new Map([N, ...others].map(({ id }) => [id, states[id] ?? 0])));
 
-  it('are at most 8 pairs; the rest are limit_reached, nothing applied', () => {
-    const known = world(N, ...others);
+  it('are limited to 8 pairs; further entries fail with limit_reached', () => {
+    const known = knownSubscriptions(N, ...others);
     const { success, failure } = post(known, ...entries);
     expect(success).toHaveLength(8);
     expect(failure).toEqual(
@@ -532,8 +560,8 @@ describe('merges in one POST', () => {
     ]);
   });
 
-  it('have at most 20,000 states together, those of each subscription counted once', () => {
-    const known = world(N, ...others);
+  it('are limited to 20,000 states, each subscription counted once', () => {
+    const known = knownSubscriptions(N, ...others);
     const judged = entries.slice(0, 4).map(judgeEntry);
     const { success, failure } = applyBatch(
       known,
@@ -546,40 +574,40 @@ describe('merges in one POST', () => {
     expect(failure).toEqual([{ feed_url: entries[1]?.feedUrl, code: 'limit_reached', message }]);
   });
 
-  it('are asked for first: which subscriptions are to be counted', () => {
+  it('first collect the subscriptions to count', () => {
     const budget = new MergeBudget();
-    applyBatch(world(N, ...others), entries.slice(0, 2).map(judgeEntry), budget);
-    expect([...budget.asked]).toEqual([10, 1, 11]);
+    applyBatch(knownSubscriptions(N, ...others), entries.slice(0, 2).map(judgeEntry), budget);
+    expect([...budget.uncounted]).toEqual([10, 1, 11]);
   });
 });
 
-describe('timestamp', () => {
+describe('a timestamp', () => {
   const at = (minute: number) => `2026-01-15T00:${String(minute).padStart(2, '0')}:00.000000Z`;
   const sent = (minute: number) => `2026-01-15T01:${String(minute).padStart(2, '0')}:00+01:00`;
-  const standing = (row: Partial<Described> = {}): Described => ({
+  const current = (row: Partial<Described> = {}): Described => ({
     id: 1,
     urls: [u],
     guids: [A],
     subscribedAt: at(10),
     ...row,
   });
-  const message = 'The subscription was unsubscribed or deleted later than that';
+  const message = 'The subscription was unsubscribed or deleted after the timestamp';
 
-  it('is the time of the subscription that it makes', () => {
-    const known = world();
+  it('becomes the time of a new subscription', () => {
+    const known = knownSubscriptions();
     post(known, { feedUrl: u, timestamp: sent(5) });
     expect(changedRow(known, 100)?.subscribedAt).toBe(at(5));
   });
 
-  it('where there is none, the time of the database at the write counts, and not the stamp', () => {
-    const known = world();
+  it('defaults to the time of the database, not to the stamp', () => {
+    const known = knownSubscriptions();
     post(known, { feedUrl: u });
     expect(changedRow(known, 100)?.subscribedAt).toBe(`${now.slice(0, 23)}000Z`);
   });
 
-  it('where there is none, the entry is newer than all that stands, also than a clock that is ahead', () => {
-    const known = world(
-      standing({ isSubscribed: false, subscribedAt: '2026-02-02T00:04:00.000000Z' }),
+  it('is not needed to override a current time that is ahead', () => {
+    const known = knownSubscriptions(
+      current({ isSubscribed: false, subscribedAt: '2026-02-02T00:04:00.000000Z' }),
     );
     expect(post(known, { feedUrl: u }).failure).toEqual([]);
     expect(changedRow(known, 1)).toMatchObject({
@@ -588,8 +616,8 @@ describe('timestamp', () => {
     });
   });
 
-  it('later than what stands subscribes, and stands from then on', () => {
-    const known = world(standing({ isSubscribed: false }));
+  it('that is later subscribes and becomes the current time', () => {
+    const known = knownSubscriptions(current({ isSubscribed: false }));
     expect(post(known, { feedUrl: u, timestamp: sent(11) }).success).toHaveLength(1);
     expect(changedRow(known, 1)).toMatchObject({
       isSubscribed: true,
@@ -598,24 +626,24 @@ describe('timestamp', () => {
     });
   });
 
-  it('earlier than an unsubscribe that stands is superseded, and changes nothing about it', () => {
-    const known = world(standing({ isSubscribed: false }));
+  it('that is earlier than an unsubscription is superseded and changes nothing', () => {
+    const known = knownSubscriptions(current({ isSubscribed: false }));
     expect(post(known, { feedUrl: u, timestamp: sent(9) }).failure).toEqual([
       { feed_url: u, code: 'superseded', message },
     ]);
     expect(known.changes()).toEqual(nothing);
   });
 
-  it('earlier than what stands is a success where it is subscribed anyway, shown as it stands', () => {
-    const known = world(standing());
+  it('that is earlier leaves a subscribed row unchanged, with success', () => {
+    const known = knownSubscriptions(current());
     expect(post(known, { feedUrl: u, timestamp: sent(9) }).success).toEqual([
       { feed_url: u, guid: A, is_subscribed: true, subscription_changed: earlier },
     ]);
     expect(known.changes()).toEqual(nothing);
   });
 
-  it('earlier than what stands moves nothing, and its guid and URL become aliases of the live subscription', () => {
-    const known = world(standing());
+  it('that is earlier moves nothing, but adds the guid and URL as aliases', () => {
+    const known = knownSubscriptions(current());
     post(
       known,
       { feedUrl: v, guid: A, timestamp: sent(9) },
@@ -630,9 +658,9 @@ describe('timestamp', () => {
     expect([known.byUrl(v)?.id, known.byGuid(B)?.id]).toEqual([1, 1]);
   });
 
-  it('earlier than what stands takes no name of another live one, and merges nothing', () => {
+  it('that is earlier takes no name of a live subscription and merges nothing', () => {
     const other: Described = { id: 2, urls: [v, w], guids: [podcastGuid(v)], declared: [] };
-    const known = world(standing(), other);
+    const known = knownSubscriptions(current(), other);
     const { success } = post(
       known,
       { feedUrl: v, guid: A, timestamp: sent(9) },
@@ -642,8 +670,8 @@ describe('timestamp', () => {
     expect(known.changes()).toEqual(nothing);
   });
 
-  it('earlier than the DELETE of a tombstone is superseded, and gives it no names', () => {
-    const known = world(standing({ deleted: earlier }));
+  it('that is earlier than the DELETE of a tombstone is superseded, without names', () => {
+    const known = knownSubscriptions(current({ deleted: earlier }));
     const entries = [{ feedUrl: u }, { feedUrl: v, guid: A }].map((entry) => ({
       ...entry,
       timestamp: sent(9),
@@ -655,8 +683,8 @@ describe('timestamp', () => {
     expect(known.changes()).toEqual(nothing);
   });
 
-  it('not earlier than the DELETE revives a tombstone', () => {
-    const known = world(standing({ deleted: earlier }));
+  it('that is not earlier than the DELETE revives a tombstone', () => {
+    const known = knownSubscriptions(current({ deleted: earlier }));
     post(known, { feedUrl: u, timestamp: sent(10) });
     expect(changedRow(known, 1)).toMatchObject({
       deleted: null,
@@ -665,8 +693,8 @@ describe('timestamp', () => {
     });
   });
 
-  it('earlier than the DELETE of a deletion that is pending is superseded, although it still reads as subscribed', () => {
-    const known = world(standing({ deletionId: 7 }));
+  it('that is earlier than a pending DELETE is superseded', () => {
+    const known = knownSubscriptions(current({ deletionId: 7 }));
     expect(post(known, { feedUrl: u, timestamp: sent(9) }).failure).toEqual([
       { feed_url: u, code: 'superseded', message },
     ]);
@@ -674,7 +702,7 @@ describe('timestamp', () => {
   });
 
   it.each([{ isSubscribed: false }, { deletionId: 7 }])(
-    'earlier than what was unsubscribed or deleted at the same podcast merges nothing and subscribes nothing: %o',
+    'that is earlier than the state of a mergeable row merges nothing: %o',
     (newer) => {
       const old: Described = { id: 1, urls: [u], guids: [A], isSubscribed: false };
       const derived: Described = {
@@ -684,7 +712,7 @@ describe('timestamp', () => {
         subscribedAt: at(10),
         ...newer,
       };
-      const known = world(old, derived);
+      const known = knownSubscriptions(old, derived);
       expect(post(known, { feedUrl: v, guid: A, timestamp: sent(9) }).failure[0]).toMatchObject({
         code: 'superseded',
       });
@@ -695,50 +723,53 @@ describe('timestamp', () => {
   );
 
   it.each([sent(10), sent(11), undefined])(
-    'not earlier than that DELETE cancels it: %s',
+    'that is not earlier than a pending DELETE cancels it: %s',
     (timestamp) => {
-      const known = world(standing({ deletionId: 7 }));
+      const known = knownSubscriptions(current({ deletionId: 7 }));
       post(known, { feedUrl: u, timestamp });
       expect(changedRow(known, 1)).toMatchObject({ deletionId: null, isSubscribed: true });
     },
   );
 
-  it('more than 5 minutes ahead of the arrival of the request counts as that arrival', () => {
-    const known = world(standing({ isSubscribed: false }));
+  it('more than 5 minutes ahead of the arrival counts as the arrival', () => {
+    const known = knownSubscriptions(current({ isSubscribed: false }));
     post(known, { feedUrl: u, timestamp: '2026-02-02T00:05:00.001Z' });
     expect(changedRow(known, 1)?.subscribedAt).toBe('2026-02-02T00:00:00.000000Z');
   });
 
   it.each([sent(9), sent(10), '2027-01-01T00:00:00Z'])(
-    'that is not later, or counts as the arrival, changes nothing of a subscription that is subscribed: %s',
+    'that is not later or clamped leaves a subscribed row unchanged: %s',
     (timestamp) => {
-      const known = world(standing());
+      const known = knownSubscriptions(current());
       expect(post(known, { feedUrl: u, timestamp }).success).toHaveLength(1);
       expect(known.changes()).toEqual(nothing);
     },
   );
 
-  it('before 1970 counts as 1970 for a feed that nobody ever subscribed to', () => {
-    const known = world();
+  it('before 1970 counts as 1970 for a feed without a subscription', () => {
+    const known = knownSubscriptions();
     expect(post(known, { feedUrl: u, timestamp: '1960-01-01T00:00:00Z' }).success).toHaveLength(1);
     expect(changedRow(known, 100)?.subscribedAt).toBe('1970-01-01T00:00:00.000000Z');
   });
 
-  it.each(['', '2026-01-15T00:00'])(
-    'that is no RFC 3339 time is invalid_value: %j',
-    (timestamp) => {
-      const fault = {
-        code: 'invalid_value',
-        message: 'The timestamp is not a date and time (RFC 3339)',
-      };
-      expect(judgeEntry({ feedUrl: u, timestamp })).toEqual({ feedUrl: u, fault });
-    },
-  );
+  it.each(['', '2026-01-15T00:00'])('other than RFC 3339 is invalid_value: %j', (timestamp) => {
+    const fault = {
+      code: 'invalid_value',
+      message: 'The timestamp is not a date and time (RFC 3339)',
+    };
+    expect(judgeEntry({ feedUrl: u, timestamp })).toEqual({ feedUrl: u, fault });
+  });
 });
 
-describe('a subscription that is found', () => {
-  it('is subscribed again, its tombstone cleared, and stamped', () => {
-    const known = world({ id: 1, urls: [u], guids: [A], deleted: earlier, isSubscribed: false });
+describe('a matched subscription', () => {
+  it('is subscribed again, stamped, and no longer a tombstone', () => {
+    const known = knownSubscriptions({
+      id: 1,
+      urls: [u],
+      guids: [A],
+      deleted: earlier,
+      isSubscribed: false,
+    });
     post(known, { feedUrl: u });
     expect(changedRow(known, 1)).toMatchObject({
       isSubscribed: true,
@@ -748,8 +779,8 @@ describe('a subscription that is found', () => {
     });
   });
 
-  it('is seen by later entries as earlier ones left it', () => {
-    const known = world();
+  it('is matched by later entries in its changed state', () => {
+    const known = knownSubscriptions();
     const { success } = post(
       known,
       { feedUrl: u, guid: A },
@@ -762,32 +793,28 @@ describe('a subscription that is found', () => {
     expect(changedRow(known, 100)).toMatchObject({ feedUrl: v, guid: C });
   });
 
-  it('has one former guid for one request: the one that was seen before it', () => {
-    const known = world({ id: 1, urls: [u], guids: [A] });
+  it('has one former guid per request: that before the request', () => {
+    const known = knownSubscriptions({ id: 1, urls: [u], guids: [A] });
     post(known, { feedUrl: u, guid: B }, { feedUrl: u, guid: C });
     expect(known.changes().formerGuids).toEqual([[1, A]]);
   });
 });
 
-describe('what a quota does not allow', () => {
+describe('an exceeded quota', () => {
   const X: Described = { id: 1, urls: [u, w], guids: [A] };
   const gone: Described = { id: 2, urls: [v], guids: [B], deleted: earlier, isSubscribed: false };
 
   it.each<[string, Partial<Remaining>, { feedUrl: string; guid?: string }]>([
     ['a new subscription', { live: 0 }, { feedUrl: 'https://new.example' }],
-    ['a new subscription for want of guids', { guids: 0 }, { feedUrl: 'https://new.example' }],
-    [
-      'a new subscription for want of URLs',
-      { urls: 0 },
-      { feedUrl: 'https://new.example', guid: C },
-    ],
-    ['a tombstone that would come back', { live: 0 }, { feedUrl: v }],
+    ['a new subscription without a guid', { guids: 0 }, { feedUrl: 'https://new.example' }],
+    ['a new subscription without a URL', { urls: 0 }, { feedUrl: 'https://new.example', guid: C }],
+    ['the revival of a tombstone', { live: 0 }, { feedUrl: v }],
     ['a move to a new URL', { urls: 0 }, { feedUrl: 'https://new.example', guid: A }],
     ['a new current guid', { guids: 0 }, { feedUrl: u, guid: C }],
-    ['a change to remember', { guidChanges: 0 }, { feedUrl: u, guid: C }],
-    ['a guid as one more name', { guids: 0 }, { feedUrl: w, guid: C }],
-  ])('is refused and leaves everything as it was: %s', (_, left, entry) => {
-    const known = worldWith(left, X, gone);
+    ['a change of the guid', { guidChanges: 0 }, { feedUrl: u, guid: C }],
+    ['a guid as an alias', { guids: 0 }, { feedUrl: w, guid: C }],
+  ])('rejects %s and changes nothing', (_, left, entry) => {
+    const known = knownWithin(left, X, gone);
     expect(post(known, entry)).toMatchObject({
       success: [],
       failure: [{ feed_url: entry.feedUrl, code: 'limit_reached' }],
@@ -795,8 +822,8 @@ describe('what a quota does not allow', () => {
     expect(known.changes()).toEqual(nothing);
   });
 
-  it('is only what is more than before: what the user has goes on', () => {
-    const known = worldWith(none, X, { id: 2, urls: [v], guids: [B] });
+  it('does not affect existing subscriptions and names', () => {
+    const known = knownWithin(none, X, { id: 2, urls: [v], guids: [B] });
     const entries = [
       { feedUrl: u },
       { feedUrl: w, guid: A },
@@ -807,10 +834,10 @@ describe('what a quota does not allow', () => {
     expect(known.quota.isExceeded).toBe(false);
   });
 
-  it('is judged entry by entry, in the order of the request', () => {
+  it('rejects the later entries of a batch', () => {
     const feeds = ['a', 'b', 'c'].map((name) => ({ feedUrl: `https://${name}.example` }));
     const { success, failure } = post(
-      worldWith({ live: 2 }, X),
+      knownWithin({ live: 2 }, X),
       ...feeds,
       { feedUrl: u },
       feeds[0] as { feedUrl: string },
@@ -825,7 +852,7 @@ describe('what a quota does not allow', () => {
   });
 });
 
-it('keeps every name at exactly one subscription and loses none, whatever batches come', () => {
+it('keeps every name at exactly one subscription for any batches', () => {
   const entry = fc.record(
     {
       feedUrl: fc.constantFrom(u, v, w, 'https://x.example/feed', 'http://u.example/feed'),
@@ -835,7 +862,10 @@ it('keeps every name at exactly one subscription and loses none, whatever batche
   );
   fc.assert(
     fc.property(fc.array(entry, { maxLength: 12 }), (entries) => {
-      const known = world({ id: 1, urls: [u], guids: [A] }, { id: 2, urls: [w, v], guids: [B] });
+      const known = knownSubscriptions(
+        { id: 1, urls: [u], guids: [A] },
+        { id: 2, urls: [w, v], guids: [B] },
+      );
       const { success, failure } = post(known, ...entries);
       expect(success.length + failure.length).toBe(entries.length);
       expect(failure.every(({ code }) => code === 'feed_url_taken')).toBe(true);
@@ -856,7 +886,7 @@ it('keeps every name at exactly one subscription and loses none, whatever batche
       );
       expect([u, w, v].map((url) => known.byUrl(url)?.deleted)).toEqual([null, null, null]);
       const survivors = new Set(
-        known.changes().merges.map(({ survivor }) => known.standing(survivor).id),
+        known.changes().merges.map(({ survivor }) => known.byId(survivor).id),
       );
       expect(known.changes().merges.every(({ from }) => !survivors.has(from))).toBe(true);
     }),

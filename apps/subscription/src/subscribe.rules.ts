@@ -30,7 +30,7 @@ export type JudgedEntry = UsableEntry | { feedUrl: string; fault: Fault };
  * and whether its URL or guid becomes the current one or an alias. `same` is another subscription
  * of the same podcast. `taken` has the URL and is another podcast.
  */
-export interface Meaning {
+export interface EntryMatch {
   row?: SubscriptionRow;
   url?: 'current' | 'alias';
   guid?: 'current' | 'alias';
@@ -40,16 +40,17 @@ export interface Meaning {
 
 const limitReached: Fault = {
   code: 'limit_reached',
-  message: 'You have as many subscriptions, or names of them, as you may',
+  message: 'The quota of subscriptions, or of their guids and URLs, is reached',
 };
-const tooMuchToMerge: Fault = {
+const mergeTooLarge: Fault = {
   code: 'limit_reached',
   message:
-    'Another subscription is the same podcast, and too much to merge here: merge it by PATCH new_feed_url',
+    'Another subscription is the same podcast, but too large to merge here: ' +
+    'send PATCH with new_feed_url',
 };
 const superseded: Fault = {
   code: 'superseded',
-  message: 'The subscription was unsubscribed or deleted later than that',
+  message: 'The subscription was unsubscribed or deleted after the timestamp',
 };
 
 /** An entry as it was sent; `null` counts as not sent. */
@@ -59,7 +60,7 @@ export interface SentEntry {
   timestamp?: unknown;
 }
 
-/** Built once: building a schema costs more than it takes to use it. */
+/** A constant, as building a schema costs more than a use of it. */
 const sentGuid = guidSchema.nullish();
 
 /** Validates one entry (docs/reference/interface.md, "Subscriptions"). */
@@ -98,7 +99,7 @@ export function applyBatch(
     else accepted.push({ feedUrl: entry.feedUrl, id: outcome.id });
   }
   const success = accepted.map(({ feedUrl, id }) => {
-    const { guid, subscriptionChanged } = known.standing(id);
+    const { guid, subscriptionChanged } = known.byId(id);
     return {
       feed_url: feedUrl,
       guid,
@@ -116,7 +117,7 @@ export function applyEntry(
   budget: MergeBudget,
 ): SubscriptionRow | Fault {
   const { feedUrl, guid, derivedGuid, timestamp } = entry;
-  const { row, same, taken, ...names } = meaningOf(known, entry);
+  const { row, same, taken, ...names } = matchEntry(known, entry);
   if (row && known.isSuperseded(row, true, timestamp)) return applySuperseded(known, entry, row);
   // A merge keeps the later time of the two, so a later unsubscription or deletion stays in force.
   if (row && same && !isStillSubscribed(same) && known.isSuperseded(same, true, timestamp))
@@ -140,7 +141,7 @@ export function applyEntry(
     pointers: same || (owner && owner !== row && owner.guid === guid) ? 1 : 0,
   });
   if (!isAllowed) return limitReached;
-  if (same && row && !budget.take(same, row)) return tooMuchToMerge;
+  if (same && row && !budget.take(same, row)) return mergeTooLarge;
   if (!row) return known.create(feedUrl, guid ?? derivedGuid, guid !== undefined, timestamp);
   if (same) known.merge(same, row);
   if (guid !== undefined && names.guid === 'current') known.changeGuid(row, guid);
@@ -159,12 +160,12 @@ function applySuperseded(
   row: SubscriptionRow,
 ): SubscriptionRow | Fault {
   if (!isLive(row)) return superseded;
-  nameFreely(known, entry, row);
+  addFreeNames(known, entry, row);
   return isStillSubscribed(row) ? row : superseded;
 }
 
-/** Adds the names of an entry to a live subscription, if they are free or a tombstone's. */
-function nameFreely(
+/** Adds the guid and URL of an entry to a live subscription, if no other live one has them. */
+function addFreeNames(
   known: KnownSubscriptions,
   { feedUrl, guid }: UsableEntry,
   row: SubscriptionRow,
@@ -179,15 +180,17 @@ function nameFreely(
   if (isFree(known.byUrl(feedUrl)) && known.quota.allows({ urls: 1 })) known.nameUrl(row, feedUrl);
 }
 
-/** Returns the subscription that an entry matches among the loaded ones. */
-export function meaningOf(known: KnownSubscriptions, entry: UsableEntry): Meaning {
-  return entry.guid === undefined ? find(known, entry) : follow(known, entry, entry.guid);
+/** Returns the match of an entry among the subscriptions that were read. */
+export function matchEntry(known: KnownSubscriptions, entry: UsableEntry): EntryMatch {
+  return entry.guid === undefined
+    ? matchByUrl(known, entry)
+    : matchByGuid(known, entry, entry.guid);
 }
 
 /** Matches an entry without a guid by URL, else by the derived guid; never moves a URL. */
-function find(known: KnownSubscriptions, { feedUrl, derivedGuid }: UsableEntry): Meaning {
-  const byUrl: Meaning = { row: known.byUrl(feedUrl) };
-  const byGuid: Meaning = { row: known.byGuid(derivedGuid), url: 'alias' };
+function matchByUrl(known: KnownSubscriptions, { feedUrl, derivedGuid }: UsableEntry): EntryMatch {
+  const byUrl: EntryMatch = { row: known.byUrl(feedUrl) };
+  const byGuid: EntryMatch = { row: known.byGuid(derivedGuid), url: 'alias' };
   // A live subscription takes precedence over a tombstone.
   return (
     [byUrl, byGuid].find(({ row }) => isLive(row)) ?? [byUrl, byGuid].find(({ row }) => row) ?? {}
@@ -195,11 +198,11 @@ function find(known: KnownSubscriptions, { feedUrl, derivedGuid }: UsableEntry):
 }
 
 /** Matches an entry by its guid. It can move the URL, or rename the owner of the URL. */
-function follow(
+function matchByGuid(
   known: KnownSubscriptions,
   { feedUrl, derivedGuid }: UsableEntry,
   guid: string,
-): Meaning {
+): EntryMatch {
   const named = known.byGuid(guid);
   const owner = known.byUrl(feedUrl);
   const isCurrent = isLive(owner) && owner.feedUrl === feedUrl;

@@ -45,7 +45,7 @@ const list = async (since?: string): Promise<Subscription[]> => (await page({ si
 const clock = async (): Promise<string> => (await page()).clock;
 
 describe('the list of subscriptions', () => {
-  it('has all the user has without since, unsubscribed rows included, in the order of their creation', async () => {
+  it('returns all rows without `since`, even unsubscribed ones, in order of creation', async () => {
     const guids = [await add(1), await add(2), await add(3)];
     await update(String(guids[0]), { isSubscribed: false });
     const { items, total } = await page();
@@ -53,7 +53,7 @@ describe('the list of subscriptions', () => {
     expect([items[0]?.is_subscribed, total]).toEqual([false, 3]);
   });
 
-  it('has what changed strictly later than since, in either stamp', async () => {
+  it('returns rows with either stamp strictly after `since`', async () => {
     const [a, b, c] = [await add(1), await add(2), await add(3)];
     const before = await clock();
     expect(await list(before)).toEqual([]);
@@ -65,7 +65,7 @@ describe('the list of subscriptions', () => {
     expect((await list()).map(({ guid }) => guid)).toEqual([a, b, c]);
   });
 
-  it('shows the guid that a row had at since: guids A, then B at t1, then C at t2', async () => {
+  it('shows the guid that a row had at `since`: A, then B at t1, then C at t2', async () => {
     const a = await add(1);
     const t0 = await clock();
     const [b, c] = [randomUUID(), randomUUID()];
@@ -85,11 +85,11 @@ describe('the list of subscriptions', () => {
     expect(await shown(t2)).toEqual([[c, a, t3]]);
   });
 
-  it('shows no guid that has become that of another one: what is shown of that would be undone', async () => {
+  it('shows no former guid that became the guid of another subscription', async () => {
     const [alive, a] = [await add(1), await add(2)];
     const b = randomUUID();
     await update(a, { newGuid: b });
-    await context.bury(userId, b);
+    await context.deleteSubscription(userId, b);
     // A tombstone's guid, sent with the URL of a live subscription, moves to that one.
     await add(1, a);
     await update(alive, { newGuid: a });
@@ -99,7 +99,7 @@ describe('the list of subscriptions', () => {
     ]);
   });
 
-  it('shows no new_guid for a guid that was left and came back', async () => {
+  it('shows no new_guid for a guid that changed and was restored', async () => {
     const a = await add(1);
     const since = await clock();
     await update(a, { newGuid: randomUUID() });
@@ -109,7 +109,7 @@ describe('the list of subscriptions', () => {
     expect((await list(since))[0]).not.toHaveProperty('guid_changed');
   });
 
-  it('is unchanged at the cost of one read for who knows the clock, and a page for who does not', async () => {
+  it('is unchanged for a client with the current clock, at the cost of one read', async () => {
     await add(1);
     const known = await clock();
     const ask = (knownClock: string) =>
@@ -126,7 +126,7 @@ describe('the list of subscriptions', () => {
     expect(await ask(known)).toMatchObject({ unchanged: false, total: 2 });
   });
 
-  it('walks beside boundaries forward and back, with the total it was given', async () => {
+  it('walks forward and back between rows, with the given total', async () => {
     for (let n = 0; n < 5; n++) await add(n);
     const urls = async (options: Partial<ListRequest>) => {
       const { items, firstId, lastId, more, total } = await page({ perPage: 2, ...options });
@@ -144,7 +144,7 @@ describe('the list of subscriptions', () => {
     expect(await urls({ perPage: 5 })).toMatchObject({ more: false });
   });
 
-  it('finds the range of ids of what changed since, and walks within it', async () => {
+  it('returns the span of ids that changed since, and walks within it', async () => {
     await add(0);
     const since = await clock();
     for (let n = 1; n < 6; n++) await add(n);
@@ -164,7 +164,7 @@ describe('the list of subscriptions', () => {
     expect(await page({ since: rest.clock })).not.toHaveProperty('span');
   });
 
-  it('is empty with the true total past the end, however far', async () => {
+  it('is empty with the true total after the last page', async () => {
     await add(1);
     for (const number of [2, Number.MAX_SAFE_INTEGER])
       expect(await page({ position: { from: 'page', page: number } })).toMatchObject({
@@ -174,7 +174,7 @@ describe('the list of subscriptions', () => {
       });
   });
 
-  it('is one snapshot of clock, rows and total while 8 write, and a poller of its clock misses nothing', async () => {
+  it('is one snapshot during writes, and a poller of its clock misses no change', async () => {
     let writing = true;
     const [known, torn] = [new Map<string, string>(), [] as unknown[]];
     const poll = async () => {
@@ -208,8 +208,8 @@ describe('the list of subscriptions', () => {
   });
 });
 
-describe('a subscription that was merged into another', () => {
-  it('stays in the list as a pointer: its own guid, the rest its survivor', async () => {
+describe('a merged subscription', () => {
+  it('stays listed as a pointer with its own guid and the fields of its survivor', async () => {
     const [a, b] = [await add(1), await add(2)];
     const since = await clock();
     const { subscription_changed: subscriptionChanged } = await update(a, { newFeedUrl: feed(2) });
@@ -226,7 +226,7 @@ describe('a subscription that was merged into another', () => {
     expect(await list(since)).toEqual(both);
   });
 
-  it('matches while the merge is later than since', async () => {
+  it('is listed if the merge is after `since`', async () => {
     const [a, b] = [await add(1), await add(2)];
     const { subscription_changed: merged } = await update(a, { newFeedUrl: feed(2) });
     await update(b, { isSubscribed: false });
@@ -234,7 +234,7 @@ describe('a subscription that was merged into another', () => {
     expect((await list()).map(({ guid }) => guid)).toEqual([a, b]);
   });
 
-  it('is left out, also of the total, when its guid is the current one of its survivor', async () => {
+  it('is omitted, also from the total, if its survivor has its guid', async () => {
     const [a, b] = [await add(1), await add(2)];
     const { guid_changed: guidChanged } = await update(a, { newGuid: b });
     expect(await page()).toMatchObject({
@@ -248,7 +248,7 @@ describe('a subscription that was merged into another', () => {
     });
   });
 
-  it('shows the guid it had at since, and the later of the merge and the change of guid of its survivor', async () => {
+  it('shows its guid at `since`, and the later time of merge and guid change', async () => {
     const [a, b] = [await add(1), await add(2)];
     const c = randomUUID();
     const t1 = (await update(b, { newGuid: c })).guid_changed;
@@ -280,10 +280,10 @@ describe('a subscription that was merged into another', () => {
     });
   });
 
-  it('is left out, also of the total, when its guid has become that of another one', async () => {
+  it('is omitted, also from the total, if another subscription took its guid', async () => {
     const [survivor, merged, alive] = [await add(1), await add(2), await add(3)];
     await update(survivor, { newFeedUrl: feed(2) });
-    await context.bury(userId, survivor);
+    await context.deleteSubscription(userId, survivor);
     await add(3, merged);
     await update(alive, { newGuid: merged });
     const { items, total } = await page();
@@ -294,9 +294,9 @@ describe('a subscription that was merged into another', () => {
     expect(total).toBe(2);
   });
 
-  it('of a tombstone shows its survivor and is not deleted', async () => {
+  it('shows its survivor without `deleted` if it was a tombstone', async () => {
     const [a, b] = [await add(1), await add(2)];
-    await context.bury(userId, b);
+    await context.deleteSubscription(userId, b);
     expect((await list()).at(1)).toHaveProperty('deleted');
     await update(a, { newFeedUrl: feed(2) });
     expect((await list()).at(1)).toMatchObject({ guid: b, new_guid: a, is_subscribed: true });

@@ -6,8 +6,8 @@ import {
   earlier,
   guid,
   now,
-  world,
-  worldWith,
+  knownSubscriptions,
+  knownWithin,
 } from '../testing/known.fixture.js';
 import type { SubscriptionRow } from './subscription.row.js';
 import type { Remaining } from './remaining.quota.js';
@@ -26,13 +26,13 @@ function patch(
   fields: { newFeedUrl?: string; newGuid?: string; isSubscribed?: boolean; timestamp?: string },
   ...described: Described[]
 ) {
-  const known = world(...described);
+  const known = knownSubscriptions(...described);
   const answer = applyPatch(known, known.byGuid(A) as SubscriptionRow, fields);
   return { known, answer, row: changedRow(known, 1), other: changedRow(known, 2) };
 }
 
 describe('PATCH', () => {
-  it('answers is_subscribed with subscription_changed and stamps it, also when the value is the same', () => {
+  it('stamps is_subscribed even if the value is unchanged', () => {
     const { answer, row } = patch({ isSubscribed: true }, X);
     expect(answer).toEqual({ is_subscribed: true, subscription_changed: now });
     expect(row).toMatchObject({
@@ -43,12 +43,12 @@ describe('PATCH', () => {
     });
   });
 
-  it('unsubscribes, and a deletion that is pending goes on', () => {
+  it('unsubscribes and keeps a pending deletion', () => {
     const { row } = patch({ isSubscribed: false }, { ...X, deletionId: 7 });
     expect(row).toMatchObject({ isSubscribed: false, deletionId: 7, deleted: null });
   });
 
-  it('answers new_guid with guid_changed alone and keeps the old guid as a name', () => {
+  it('answers new_guid with guid_changed and keeps the old guid as a name', () => {
     const { answer, row, known } = patch({ newGuid: D }, X);
     expect(answer).toEqual({ new_guid: D, guid_changed: now });
     expect(row).toMatchObject({
@@ -61,20 +61,20 @@ describe('PATCH', () => {
     expect(known.changes().formerGuids).toEqual([[1, A]]);
   });
 
-  it('stamps a new_guid that is the current one, and remembers no former one for it', () => {
+  it('stamps a new_guid that is the current one, without a former guid', () => {
     const { answer, row, known } = patch({ newGuid: A }, X);
     expect(answer).toEqual({ new_guid: A, guid_changed: now });
     expect(row).toMatchObject({ guid: A, guidChanged: now });
     expect(known.changes().formerGuids).toEqual([]);
   });
 
-  it('may return to an earlier guid', () => {
+  it('can restore a former guid', () => {
     const { row, known } = patch({ newGuid: B }, { ...X, guids: [A, B] });
     expect(row).toMatchObject({ guid: B });
     expect(known.changes()).toMatchObject({ formerGuids: [[1, A]], merges: [] });
   });
 
-  it('answers new_feed_url with subscription_changed; the old URL stays a name', () => {
+  it('answers new_feed_url with subscription_changed and keeps the old URL', () => {
     const { answer, row, known } = patch({ newFeedUrl: w }, X);
     expect(answer).toEqual({ new_feed_url: w, subscription_changed: now });
     expect(row).toMatchObject({ feedUrl: w, subscriptionChanged: now });
@@ -85,7 +85,7 @@ describe('PATCH', () => {
     expect(patch({ newFeedUrl: u }, X).row).toMatchObject({ feedUrl: u, subscriptionChanged: now });
   });
 
-  it('answers all fields that were sent', () => {
+  it('answers with all sent fields', () => {
     expect(patch({ newFeedUrl: w, newGuid: D, isSubscribed: false }, X).answer).toEqual({
       new_feed_url: w,
       new_guid: D,
@@ -95,7 +95,7 @@ describe('PATCH', () => {
     });
   });
 
-  it('takes over a former URL of another subscription, which stays', () => {
+  it('takes a former URL of another subscription without a merge', () => {
     const { known, row, other } = patch({ newFeedUrl: w }, X, Y);
     expect(row).toMatchObject({ feedUrl: w });
     expect(known.byUrl(w)?.id).toBe(1);
@@ -104,7 +104,7 @@ describe('PATCH', () => {
   });
 });
 
-describe('PATCH that merges', () => {
+describe('a merging PATCH', () => {
   it.each([
     ['the current guid', B],
     ['a former guid', C],
@@ -129,13 +129,13 @@ describe('PATCH that merges', () => {
     });
   });
 
-  it('absorbs the subscription whose current URL is sent', () => {
+  it('absorbs the subscription with the current URL', () => {
     const { known, row } = patch({ newFeedUrl: v }, X, Y);
     expect(known.changes().merges).toMatchObject([{ from: 2, into: 1 }]);
     expect(row).toMatchObject({ feedUrl: v, guid: A, subscriptionChanged: now, guidChanged: null });
   });
 
-  it('absorbs two when both fields name different ones', () => {
+  it('absorbs two if the fields name different ones', () => {
     const Z: Described = { id: 3, urls: [w], guids: [D] };
     const { known, row } = patch({ newGuid: B, newFeedUrl: w }, X, { ...Y, urls: [v] }, Z);
     expect(known.changes().merges).toMatchObject([
@@ -146,7 +146,7 @@ describe('PATCH that merges', () => {
     expect([A, B, C, D].map((name) => known.byGuid(name)?.id)).toEqual([1, 1, 1, 1]);
   });
 
-  it('absorbs one once when both fields name the same', () => {
+  it('absorbs one once if both fields name it', () => {
     const { known, row } = patch({ newGuid: C, newFeedUrl: v }, X, Y);
     expect(known.changes().merges).toMatchObject([{ from: 2, into: 1 }]);
     expect(row).toMatchObject({ guid: C, feedUrl: v });
@@ -157,26 +157,26 @@ describe('PATCH that merges', () => {
     expect(known.changes().merges).toEqual([]);
   });
 
-  it('is subscribed if either was, and stamped if that changes it', () => {
+  it('subscribes if either was subscribed, and stamps that change', () => {
     const { row, answer } = patch({ newGuid: B }, { ...X, isSubscribed: false }, Y);
     expect(row).toMatchObject({ isSubscribed: true, subscriptionChanged: now });
     expect(answer).not.toHaveProperty('is_subscribed');
   });
 
-  it('is not stamped as subscribed if it was already', () => {
+  it('does not stamp a subscription that was already subscribed', () => {
     expect(patch({ newGuid: B }, X, { ...Y, isSubscribed: false }).row).toMatchObject({
       isSubscribed: true,
       subscriptionChanged: earlier,
     });
   });
 
-  it('is as is_subscribed says when that is sent', () => {
+  it('applies a sent is_subscribed', () => {
     expect(patch({ newGuid: B, isSubscribed: false }, X, Y).row).toMatchObject({
       isSubscribed: false,
     });
   });
 
-  it('is not subscribed by a tombstone, and no tombstone itself', () => {
+  it('is not subscribed by a tombstone and stays live', () => {
     const { row } = patch(
       { newGuid: B },
       { ...X, isSubscribed: false },
@@ -188,16 +188,16 @@ describe('PATCH that merges', () => {
 
 describe('PATCH with a timestamp', () => {
   const at = (minute: number) => `2026-01-15T00:${String(minute).padStart(2, '0')}:00.000000Z`;
-  const standing: Described = { ...X, subscribedAt: at(10) };
+  const current: Described = { ...X, subscribedAt: at(10) };
 
-  it('later than what stands applies is_subscribed, and stands from then on', () => {
-    const { row, answer } = patch({ isSubscribed: false, timestamp: at(11) }, standing);
+  it('that is later applies is_subscribed and becomes the current time', () => {
+    const { row, answer } = patch({ isSubscribed: false, timestamp: at(11) }, current);
     expect(answer).toEqual({ is_subscribed: false, subscription_changed: now });
     expect(row).toMatchObject({ isSubscribed: false, subscribedAt: at(11) });
   });
 
-  it('earlier than what stands applies its other fields, and answers with what stands', () => {
-    const { row, answer } = patch({ isSubscribed: false, newGuid: D, timestamp: at(9) }, standing);
+  it('that is earlier applies the other fields and answers with the current value', () => {
+    const { row, answer } = patch({ isSubscribed: false, newGuid: D, timestamp: at(9) }, current);
     expect(answer).toEqual({
       is_subscribed: true,
       subscription_changed: earlier,
@@ -212,15 +212,15 @@ describe('PATCH with a timestamp', () => {
     });
   });
 
-  it('governs nothing where is_subscribed is not sent', () => {
-    const { row } = patch({ newGuid: D, timestamp: at(20) }, standing);
+  it('has no effect without is_subscribed', () => {
+    const { row } = patch({ newGuid: D, timestamp: at(20) }, current);
     expect(row).toMatchObject({ guid: D, subscribedAt: at(10) });
   });
 
-  it('does not move the time of a DELETE while its deletion is pending', () => {
+  it('does not change the time of a pending DELETE', () => {
     const { row } = patch(
       { isSubscribed: false, timestamp: at(20) },
-      { ...standing, deletionId: 7 },
+      { ...current, deletionId: 7 },
     );
     expect(row).toMatchObject({ isSubscribed: false, subscribedAt: at(10), deletionId: 7 });
   });
@@ -228,42 +228,42 @@ describe('PATCH with a timestamp', () => {
   it.each([
     [at(12), at(12)],
     [at(8), at(10)],
-  ])('a merge keeps the later time of the two: %s', (subscribedAt, later) => {
-    expect(patch({ newGuid: B }, standing, { ...Y, subscribedAt }).row).toMatchObject({
+  ])('keeps the later time of the two in a merge: %s', (subscribedAt, later) => {
+    expect(patch({ newGuid: B }, current, { ...Y, subscribedAt }).row).toMatchObject({
       subscribedAt: later,
     });
   });
 
-  it('a merge ends what is pending for either: no row names a deletion any more', () => {
+  it('cancels the pending deletions of both in a merge', () => {
     const { row, other } = patch(
       { newGuid: B },
-      { ...standing, deletionId: 7 },
+      { ...current, deletionId: 7 },
       { ...Y, deletionId: 8 },
     );
     expect([row?.deletionId, other?.deletionId]).toEqual([null, null]);
   });
 });
 
-describe('names that a PATCH brings', () => {
-  it('new_feed_url brings its derived guid, unless it is that of another live one', () => {
+describe('names that a PATCH adds', () => {
+  it('include the derived guid of new_feed_url, unless a live one has it', () => {
     expect(patch({ newFeedUrl: w }, X).known.byGuid(podcastGuid(w))?.id).toBe(1);
     const other: Described = { id: 2, urls: [v], guids: [B, podcastGuid(w)] };
     expect(patch({ newFeedUrl: w }, X, other).known.byGuid(podcastGuid(w))?.id).toBe(2);
   });
 
-  it('new_guid is declared unless it is derived from a URL of the subscription', () => {
+  it('count new_guid as declared, unless a URL of the subscription yields it', () => {
     const derived: Described = { id: 1, urls: [u], guids: [A], declared: [] };
     expect(patch({ newGuid: D }, derived).row).toMatchObject({ declaredGuids: 1 });
     expect(patch({ newGuid: podcastGuid(u) }, derived).row).toMatchObject({ declaredGuids: 0 });
   });
 });
 
-describe('what a quota does not allow', () => {
+describe('an exceeded quota', () => {
   const exceeded = (
     left: Partial<Remaining>,
     fields: { newFeedUrl?: string; newGuid?: string; isSubscribed?: boolean },
   ) => {
-    const known = worldWith(left, X, Y);
+    const known = knownWithin(left, X, Y);
     applyPatch(known, known.byGuid(A) as SubscriptionRow, fields);
     return known.quota.isExceeded;
   };
@@ -274,11 +274,11 @@ describe('what a quota does not allow', () => {
     [{ urls: 0 }, { newFeedUrl: 'https://new.example' }],
     [{ pointers: 0 }, { newGuid: B }],
     [{ pointers: 0 }, { newFeedUrl: v }],
-  ])('is told after the PATCH: %j, %j', (left, fields) => {
+  ])('is reported after the PATCH: %j, %j', (left, fields) => {
     expect(exceeded(left, fields)).toBe(true);
   });
 
-  it('is only what is more than before: what the user has may be changed, and merged', () => {
+  it('does not prevent changes and merges that need no further names', () => {
     const none = { live: 0, pointers: 0, guidChanges: 0, guids: 0, urls: 0 };
     expect(exceeded(none, { newGuid: A, newFeedUrl: w, isSubscribed: false })).toBe(false);
     expect(exceeded({ ...none, pointers: 1, guidChanges: 1 }, { newGuid: B })).toBe(false);

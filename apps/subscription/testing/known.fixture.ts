@@ -1,33 +1,36 @@
 import { instantOf, podcastGuid } from '#contracts';
-import { type Changes, KnownSubscriptions, type Loaded } from '../src/known-subscriptions.js';
+import { type Changes, KnownSubscriptions, type Snapshot } from '../src/known-subscriptions.js';
 import { type SubscriptionRow, urlKey } from '../src/subscription.row.js';
 import type { Remaining } from '../src/remaining.quota.js';
 
-/** A stamp before every other, and the stamp of the write, in whose moment its request arrived. */
+/** The stamp of stored rows, and that of the write, at which the request arrived. */
 export const earlier = '2026-01-01T00:00:00.000Z';
 export const now = '2026-02-02T00:00:00.000Z';
 
-/** A guid that is easy to read: every digit the same. */
+/** Returns a guid that repeats one digit. */
 export function guid(digit: string): string {
   return '00000000-0000-4000-8000-000000000000'.replaceAll('0', digit);
 }
 
-/** A subscription as a test describes it: its first URL and guid are the current ones, the rest are former. */
+/** A subscription of a test. Its first URL and guid are the current ones, the others former. */
 export interface Described extends Partial<Omit<SubscriptionRow, 'feedUrl' | 'guid'>> {
   id: number;
   urls: [current: string, ...former: string[]];
   guids: [current: string, ...former: string[]];
-  /** Those of the guids that a client sent; all where nothing else is said. */
+  /** The guids that a client sent; by default all. */
   declared?: string[];
 }
 
-/** What a write on these subscriptions reads. */
-export function world(...described: Described[]): KnownSubscriptions {
-  return worldWith({}, ...described);
+/** Returns the subscriptions as a write reads them. */
+export function knownSubscriptions(...described: Described[]): KnownSubscriptions {
+  return knownWithin({}, ...described);
 }
 
-/** The same, with less left of some quotas. */
-export function worldWith(left: Partial<Remaining>, ...described: Described[]): KnownSubscriptions {
+/** Like {@link knownSubscriptions}, with less left of some quotas. */
+export function knownWithin(
+  left: Partial<Remaining>,
+  ...described: Described[]
+): KnownSubscriptions {
   const rows = described.map(({ urls, guids, declared = guids, ...row }) => ({
     feedUrl: urls[0],
     guid: guids[0],
@@ -51,12 +54,14 @@ export function worldWith(left: Partial<Remaining>, ...described: Described[]): 
     {
       rows,
       guids: described.flatMap(({ id, urls, guids, declared = guids }) =>
-        [...new Set([...guids, ...urls.map(podcastGuid)])].map((name): Loaded['guids'][number] => [
-          name,
-          id,
-          declared.includes(name),
-          urls.map(podcastGuid).includes(name),
-        ]),
+        [...new Set([...guids, ...urls.map(podcastGuid)])].map(
+          (name): Snapshot['guids'][number] => [
+            name,
+            id,
+            declared.includes(name),
+            urls.map(podcastGuid).includes(name),
+          ],
+        ),
       ),
       urls: names(({ urls }) => urls.map(urlKey)),
       newIds: Array.from({ length: 20 }, (_, index) => 100 + index),
@@ -75,7 +80,7 @@ export function worldWith(left: Partial<Remaining>, ...described: Described[]): 
   );
 }
 
-/** A row as the write changed it; `undefined` where it did not. */
+/** Returns a row as the write changed it; `undefined` if it did not. */
 export function changedRow(
   known: KnownSubscriptions,
   id: number,

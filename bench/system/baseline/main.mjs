@@ -83,7 +83,10 @@ app.post('/subscriptions', (request) => {
   const guids = urls.map(podcastGuid);
   const keys = urls.map(urlKey);
   const hashes = keys.map((key) => Buffer.from(key, 'hex'));
-  const reads = [subscriptions.load, [userId, guids, hashes, urls.length, ...subscriptionQuotas]];
+  const reads = [
+    subscriptions.readNamed,
+    [userId, guids, hashes, urls.length, ...subscriptionQuotas],
+  ];
   return write(userId, reads, (rows, stamp) => {
     const ids = rows[0].newIds;
     const made = urls.map((url, n) => subscriptionRow(ids[n], url, guids[n], stamp));
@@ -103,7 +106,10 @@ app.post('/subscriptions', (request) => {
 app.patch('/subscriptions/:guid', (request) => {
   const userId = userOf(request);
   const { is_subscribed: isSubscribed } = request.body;
-  const reads = [subscriptions.load, [userId, [request.params.guid], [], 0, ...subscriptionQuotas]];
+  const reads = [
+    subscriptions.readNamed,
+    [userId, [request.params.guid], [], 0, ...subscriptionQuotas],
+  ];
   const run = (rows, stamp) => {
     const row = { ...rows[0].rows[0], isSubscribed, subscriptionChanged: stamp, changed: stamp };
     const save = [[subscriptions.save, [userId, JSON.stringify([row]), '[]', '[]', '[]', stamp]]];
