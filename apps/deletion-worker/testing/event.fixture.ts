@@ -9,7 +9,7 @@ import { EventRelay } from '../src/events/event.relay.js';
 import { eventsIn } from './event.follower.js';
 
 /** Relays of events on a separate database and a separate Redis. */
-export interface EventWorld extends FixtureDatabase {
+export interface EventContext extends FixtureDatabase {
   server: TestServer;
   redis: Redis;
   /**
@@ -28,7 +28,7 @@ export interface EventWorld extends FixtureDatabase {
   close(): Promise<void>;
 }
 
-export async function openEvents(): Promise<EventWorld> {
+export async function openEvents(): Promise<EventContext> {
   const fixture = new Fixture();
   const [base, server] = await Promise.all([
     fixture.database('deletion', true),

@@ -16,7 +16,7 @@ import { QueueConnections } from '../src/queue/queue.connections.js';
 export const log = createLog('test', 'silent');
 
 /** The parts of the worker, on a separate database with its role, and a separate queue. */
-export interface WorkerWorld extends FixtureDatabase {
+export interface WorkerContext extends FixtureDatabase {
   queue: Queue;
   relay: DeletionRelay;
   service: DeletionService;
@@ -37,7 +37,7 @@ const defaults = deletionWorkerConfig.parse({ DATABASE_URL: 'postgres://database
 export async function openWorker(
   redisUrl = inject('servers').redisUrl,
   quotas: Partial<DeletionQuotas> = {},
-): Promise<WorkerWorld> {
+): Promise<WorkerContext> {
   const fixture = new Fixture();
   const base = await fixture.database('deletion');
   const { database } = base;

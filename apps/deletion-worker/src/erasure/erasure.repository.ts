@@ -2,7 +2,9 @@ import type { DeletionStatus } from '#contracts';
 import { type Database, type PgTransaction, type Statement, statement } from '#database';
 import type { DueRecord } from '../records/deletion.repository.js';
 
-/** The deletion of a user's rows in one table, in key order. A step starts where the last one ended. */
+/**
+ * The deletion of a user's rows in one table, in key order. A step starts where the last one ended.
+ */
 interface Phase {
   readonly statement: Statement;
   /** A lower bound of all keys. */
@@ -20,8 +22,9 @@ const nil = '00000000-0000-0000-0000-000000000000';
 const keys = { uuid: nil, bigint: '0', bytea: '' } as const;
 
 /**
- * Creates a phase. $1 user, $2 first key, $3 limit. The cost depends only on the deleted rows: an index
- * range that begins after the deleted keys finds them, and their physical location deletes them.
+ * Creates a phase. $1 user, $2 first key, $3 limit. The cost depends only on the deleted rows: an
+ * index range that begins after the deleted keys finds them, and their physical location deletes
+ * them.
  */
 function phase(table: string, key: string, type: keyof typeof keys, condition = 'true'): Phase {
   const name = condition === 'true' ? table : `${table}.${key}`;
@@ -32,7 +35,8 @@ function phase(table: string, key: string, type: keyof typeof keys, condition = 
     ), gone AS (
       DELETE FROM ${table} t WHERE t.user_id = $1 AND t.ctid = ANY (ARRAY(SELECT place FROM page))
     )
-    SELECT count(*)::int AS rows, (SELECT p.key::text FROM page p ORDER BY p.key DESC LIMIT 1) AS last FROM page`;
+    SELECT count(*)::int AS rows,
+      (SELECT p.key::text FROM page p ORDER BY p.key DESC LIMIT 1) AS last FROM page`;
   return { statement: statement(`deletion.erase.${name}`, text), first: keys[type] };
 }
 
@@ -86,11 +90,11 @@ const read = statement(
 );
 
 const dueColumns = 'user_id AS "userId", NULL AS "deletionId", send, fresh AS "isNew", origin';
-const take = statement(
+const claimDue = statement(
   'deletion.take_erasures',
   `SELECT ${dueColumns} FROM deletion.take_erasures($1, $2)`,
 );
-const takeAgain = statement(
+const renumber = statement(
   'deletion.take_erasures_again',
   `SELECT ${dueColumns} FROM deletion.take_erasures_again($1, $2)`,
 );
@@ -134,7 +138,11 @@ export async function readErasure(
   return found;
 }
 
-/** Runs a statement under the locks of clock and record. @returns undefined if it is not PENDING. */
+/**
+ * Runs a statement under the locks of clock and record.
+ *
+ * @returns undefined if it is not PENDING.
+ */
 async function runClaimed<Row extends object>(
   transaction: PgTransaction,
   userId: string,
@@ -215,7 +223,7 @@ export function claimDueErasures(
   limit: number,
   resendAfterMs: number,
 ): Promise<DueRecord[]> {
-  return database.change<DueRecord>(take, [limit, resendAfterMs]);
+  return database.change<DueRecord>(claimDue, [limit, resendAfterMs]);
 }
 
 /** Numbers new jobs for lost ones, as `renumberLostDeletions`. */
@@ -224,7 +232,7 @@ export async function renumberLostErasures(
   lost: readonly DueRecord[],
 ): Promise<DueRecord[]> {
   if (lost.length === 0) return [];
-  return database.change<DueRecord>(takeAgain, [
+  return database.change<DueRecord>(renumber, [
     lost.map((row) => row.userId),
     lost.map((row) => row.send),
   ]);

@@ -17,7 +17,9 @@ const take = statement(
 /** Lag of the first rows found, which usually include the oldest ones. */
 const lag = statement(
   'sync.events_lag',
-  `SELECT coalesce(greatest(extract(epoch FROM clock_timestamp() - min(e.created_at)), 0), 0)::float8 AS lag
+  `SELECT coalesce(
+     greatest(extract(epoch FROM clock_timestamp() - min(e.created_at)), 0), 0
+   )::float8 AS lag
    FROM (SELECT created_at FROM sync.events LIMIT 10000) e`,
 );
 

@@ -92,6 +92,7 @@ function explained(error: unknown): Error {
     { code?: string; message?: string } | undefined;
   const why = lockTimeouts.test(cause?.code ?? '')
     ? 'the deletion is in progress; try again in a minute'
-    : `Postgres failed (${cause?.message || cause?.code || String(error)}); check that the system is running`;
+    : `Postgres failed (${cause?.message || cause?.code || String(error)}); ` +
+      'check that the system is running';
   return new CommandFailed(why, { cause: error });
 }

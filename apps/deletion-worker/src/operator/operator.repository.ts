@@ -23,12 +23,14 @@ const columns = `d.id, d.status, d.requested, d.finished, d.send, d.sent_at AS "
 
 const listPending = statement(
   'deletion.list_pending',
-  `SELECT ${columns} FROM deletion.deletions d WHERE d.status = 'PENDING' ORDER BY d.requested, d.id LIMIT $1`,
+  `SELECT ${columns} FROM deletion.deletions d WHERE d.status = 'PENDING'
+   ORDER BY d.requested, d.id LIMIT $1`,
 );
 
 const listFailed = statement(
   'deletion.list_failed',
-  `SELECT ${columns} FROM deletion.deletions d WHERE d.status = 'FAILURE' ORDER BY d.finished DESC, d.id DESC LIMIT $1`,
+  `SELECT ${columns} FROM deletion.deletions d WHERE d.status = 'FAILURE'
+   ORDER BY d.finished DESC, d.id DESC LIMIT $1`,
 );
 
 const retry = statement('deletion.retry', 'SELECT id FROM deletion.make_due($1)');

@@ -25,9 +25,10 @@ export const redisCloseLimitMs = 2_000;
 export const WORKER_OPTIONS = Symbol('worker options');
 
 /**
- * Runs jobs of the queue. After a transient fault the record stays PENDING and BullMQ retries the job.
- * A permanent fault, or too many transient ones, end the record in FAILURE in a separate transaction.
- * While Postgres is unavailable the worker pauses, and failed jobs do not count as attempts.
+ * Runs jobs of the queue. After a transient fault the record stays PENDING and BullMQ retries the
+ * job. A permanent fault, or too many transient ones, end the record in FAILURE in a separate
+ * transaction. While Postgres is unavailable the worker pauses, and failed jobs do not count as
+ * attempts.
  */
 @Injectable()
 export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicationShutdown {

@@ -39,8 +39,9 @@ export const LOG = Symbol('log');
 
 /**
  * Adds a job to the queue for each due record. Every replica has a relay. Invariants:
- * - The relay claims a record and commits the number of its job before it adds the job. No other relay
- *   sends the record, job ids are unique, and no Postgres lock is held during a call to Redis.
+ * - The relay claims a record and commits the number of its job before it adds the job. No other
+ *   relay sends the record, job ids are unique, and no Postgres lock is held during a call to
+ *   Redis.
  * - A later failure leaves a record without a job. The record is due again after its time limit.
  * - A record with an open job gets no other one, unless an operator clears `sent_at`.
  */

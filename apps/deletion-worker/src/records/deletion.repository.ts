@@ -28,7 +28,9 @@ export interface MatchedSubscription {
 interface ClaimedDeletion {
   status: DeletionStatus;
   subscriptionId: number;
-  /** True if the row of the subscription still names the deletion: no later write won against it. */
+  /**
+   * True if the row of the subscription still names the deletion: no later write won against it.
+   */
   isCurrent: boolean;
   /** Time since the request in seconds. */
   age: number;
@@ -50,7 +52,8 @@ export interface DueRecord {
 /** $1 user, $2 guid: reads a {@link MatchedSubscription}. */
 export const find = statement(
   'deletion.find',
-  `SELECT n.subscription_id AS "subscriptionId", n.live AS "isLive", n.is_subscribed AS "isSubscribed",
+  `SELECT n.subscription_id AS "subscriptionId", n.live AS "isLive",
+     n.is_subscribed AS "isSubscribed",
      ${instant('n.is_subscribed_at')} AS "subscribedAt",
      d.id AS "deletionId", d.id IS DISTINCT FROM n.deletion_id AS "isOvertaken"
    FROM subscription.named_subscriptions n
@@ -62,25 +65,27 @@ export const find = statement(
 /** $1 user, $2 subscription, $3 stamp of the request, $4 its origin. */
 export const insert = statement(
   'deletion.insert',
-  'INSERT INTO deletion.deletions (user_id, subscription_id, requested, origin) VALUES ($1, $2, $3, $4) RETURNING id',
+  `INSERT INTO deletion.deletions (user_id, subscription_id, requested, origin)
+   VALUES ($1, $2, $3, $4) RETURNING id`,
 );
 
 /**
- * Links a deletion to its subscription. $1 user, $2 subscription, $3 its new deletion, $4 time of the
- * DELETE by the client's clock. The row keeps the later of both times. Without $3 it keeps its
+ * Links a deletion to its subscription. $1 user, $2 subscription, $3 its new deletion, $4 time of
+ * the DELETE by the client's clock. The row keeps the later of both times. Without $3 it keeps its
  * deletion, which can end at the same time.
  */
 export const mark = statement(
   'deletion.mark',
   `UPDATE subscription.subscriptions
-   SET deletion_id = coalesce($3, deletion_id), is_subscribed_at = greatest(is_subscribed_at, coalesce($4::timestamptz, clock_timestamp()))
+   SET deletion_id = coalesce($3, deletion_id),
+     is_subscribed_at = greatest(is_subscribed_at, coalesce($4::timestamptz, clock_timestamp()))
    WHERE user_id = $1 AND id = $2`,
 );
 
 /**
- * Ends a PENDING record and clears the reference on the row of its subscription. $1 user, $2 deletion,
- * $3 final state, $4 cause, $5 kinds of events. Only functions of the database are allowed to update
- * or lock records.
+ * Ends a PENDING record and clears the reference on the row of its subscription. $1 user, $2
+ * deletion, $3 final state, $4 cause, $5 kinds of events. Only functions of the database are
+ * allowed to update or lock records.
  */
 export const end = statement(
   'deletion.end',
@@ -90,7 +95,8 @@ export const end = statement(
 /** $1 user, $2 deletion. */
 export const read = statement(
   'deletion.read',
-  `SELECT c.refused, d.status FROM ${clockOfUser} c LEFT JOIN deletion.deletions d ON d.user_id = $1 AND d.id = $2`,
+  `SELECT c.refused, d.status FROM ${clockOfUser} c
+   LEFT JOIN deletion.deletions d ON d.user_id = $1 AND d.id = $2`,
 );
 
 /** $1 user, $2 last id of the previous page, $3 limit. */
@@ -119,7 +125,8 @@ export const lockClock = statement(
 /** $1 user, $2 deletion: locks a record and reads it as a {@link ClaimedDeletion}. */
 export const claim = statement(
   'deletion.claim',
-  'SELECT status, subscription_id AS "subscriptionId", stands AS "isCurrent", age FROM deletion.claim($1, $2)',
+  `SELECT status, subscription_id AS "subscriptionId", stands AS "isCurrent", age
+   FROM deletion.claim($1, $2)`,
 );
 
 /**
@@ -134,19 +141,29 @@ export const cascade = statement(
    ), states AS (
      DELETE FROM episode.states s USING episodes e WHERE s.user_id = $1 AND s.id = e.id
    ), sync_ids AS (
-     DELETE FROM episode.sync_ids s USING episodes e WHERE s.user_id = $1 AND s.episode_id = e.id RETURNING s.sync_id
+     DELETE FROM episode.sync_ids s USING episodes e WHERE s.user_id = $1 AND s.episode_id = e.id
+     RETURNING s.sync_id
    ), total AS (
      UPDATE episode.totals t
-     SET episodes = t.episodes - gone.episodes, sync_ids = greatest(t.sync_ids - gone.sync_ids, 0)
-     FROM (SELECT (SELECT count(*) FROM episodes) AS episodes, (SELECT count(*) FROM sync_ids) AS sync_ids) gone
-     WHERE t.user_id = $1 AND gone.episodes > 0
+     SET episodes = t.episodes - deleted.episodes,
+       sync_ids = greatest(t.sync_ids - deleted.sync_ids, 0)
+     FROM (
+       SELECT (SELECT count(*) FROM episodes) AS episodes,
+         (SELECT count(*) FROM sync_ids) AS sync_ids
+     ) deleted
+     WHERE t.user_id = $1 AND deleted.episodes > 0
    ), subscriptions AS (
      UPDATE subscription.totals t SET live = greatest(t.live - 1, 0)
      FROM subscription.subscriptions s
-     WHERE t.user_id = $1 AND s.user_id = $1 AND s.id = $2 AND s.deleted IS NULL AND s.merged_into IS NULL
+     WHERE t.user_id = $1 AND s.user_id = $1 AND s.id = $2 AND s.deleted IS NULL
+       AND s.merged_into IS NULL
    ), announced AS (
      INSERT INTO sync.events (user_id, kinds) SELECT $1, k.kinds
-     FROM (SELECT CASE WHEN EXISTS (SELECT FROM episodes) THEN $3::smallint ELSE $4::smallint END AS kinds) k
+     FROM (
+       SELECT CASE
+         WHEN EXISTS (SELECT FROM episodes) THEN $3::smallint ELSE $4::smallint
+       END AS kinds
+     ) k
      WHERE k.kinds <> 0
    )
    UPDATE subscription.subscriptions s
@@ -156,25 +173,28 @@ export const cascade = statement(
    RETURNING c.stamp AS moved`,
 );
 
-/** $1 user, $2 guid, $3 stamp: the deletion in the answer to a request for the guid at the stamp. */
+/**
+ * $1 user, $2 guid, $3 stamp: the deletion in the answer to a request for the guid at the stamp.
+ */
 const findRequested = statement(
   'deletion.find_requested',
   `SELECT max(d.id) AS "deletionId" FROM subscription.named_subscriptions n
-   JOIN deletion.deletions d ON d.user_id = n.user_id AND d.subscription_id = n.subscription_id AND d.requested <= $3
+   JOIN deletion.deletions d ON d.user_id = n.user_id AND d.subscription_id = n.subscription_id
+     AND d.requested <= $3
    WHERE n.user_id = $1 AND n.guid = $2`,
 );
 
 const dueColumns = 'user_id AS "userId", id AS "deletionId", send, fresh AS "isNew", origin';
 
 /**
- * Claims PENDING records that are due. $1 limit, $2 age of `sent_at` in milliseconds. A record without
- * `sent_at` is new, or an operator retries it: it gets the number of a new job. The statement skips
- * rows that another relay locks.
+ * Claims PENDING records that are due. $1 limit, $2 age of `sent_at` in milliseconds. A record
+ * without `sent_at` is new, or an operator retries it: it gets the number of a new job. The
+ * statement skips rows that another relay locks.
  */
-const take = statement('deletion.take', `SELECT ${dueColumns} FROM deletion.take($1, $2)`);
+const claimDue = statement('deletion.take', `SELECT ${dueColumns} FROM deletion.take($1, $2)`);
 
 /** Numbers new jobs for lost ones. A locked record has a running job, so the statement skips it. */
-const takeAgain = statement(
+const renumber = statement(
   'deletion.take_again',
   `SELECT ${dueColumns} FROM deletion.take_again($1, $2, $3)`,
 );
@@ -228,7 +248,11 @@ export function cascadeOf(
   return [cascade, [userId, subscriptionId, withEpisodes, database.announced(['subscriptions'])]];
 }
 
-/** Ends a deletion in its own transaction. @returns its age in seconds, undefined if it was final. */
+/**
+ * Ends a deletion in its own transaction.
+ *
+ * @returns its age in seconds, undefined if it was final.
+ */
 export async function endInTransaction(
   database: Database,
   userId: string,
@@ -305,10 +329,14 @@ export function claimDueDeletions(
   limit: number,
   resendAfterMs: number,
 ): Promise<DueRecord[]> {
-  return database.change<DueRecord>(take, [limit, resendAfterMs]);
+  return database.change<DueRecord>(claimDue, [limit, resendAfterMs]);
 }
 
-/** Numbers new jobs for records whose last job is lost. @returns the records that are still PENDING. */
+/**
+ * Numbers new jobs for records whose last job is lost.
+ *
+ * @returns the records that are still PENDING.
+ */
 export async function renumberLostDeletions(
   database: Database,
   lost: readonly DueRecord[],
@@ -319,5 +347,5 @@ export async function renumberLostDeletions(
     lost.map((row) => row.deletionId),
     lost.map((row) => row.send),
   ];
-  return database.change<DueRecord>(takeAgain, columns);
+  return database.change<DueRecord>(renumber, columns);
 }

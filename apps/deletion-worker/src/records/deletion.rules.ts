@@ -6,7 +6,9 @@ export type DeletionOutcome =
   | { readonly status: 'SUCCESS'; readonly cause?: undefined }
   | { readonly status: 'FAILURE'; readonly cause: string };
 
-/** Next step for a record: `leave` it unchanged, run the cascade (SUCCESS), or end it in FAILURE. */
+/**
+ * Next step for a record: `leave` it unchanged, run the cascade (SUCCESS), or end it in FAILURE.
+ */
 export type Step = 'leave' | DeletionOutcome;
 
 /** Outcome of a deletion against which a later write of the user won. */

@@ -54,8 +54,8 @@ export class DeletionService {
   ) {}
 
   /**
-   * Accepts a deletion (DELETE /subscriptions/{guid}). Returns the id of an existing PENDING record.
-   * A request that is older than the current value ends immediately.
+   * Accepts a deletion (DELETE /subscriptions/{guid}). Returns the id of an existing PENDING
+   * record. A request that is older than the current value ends immediately.
    *
    * @throws Failure `not_found` if the guid matches no live subscription; `invalid` for an invalid
    *   time.
@@ -146,7 +146,11 @@ export class DeletionService {
     return { deletionId, status };
   }
 
-  /** Returns a page of the user's records, for an export. @throws Failure `unauthorized` for a refused user. */
+  /**
+   * Returns a page of the user's records, for an export.
+   *
+   * @throws Failure `unauthorized` for a refused user.
+   */
   @Handle(listDeletions)
   list(request: RequestOf<typeof listDeletions>): Promise<ReplyOf<typeof listDeletions>> {
     return readPage(this.database, request);

@@ -1,31 +1,31 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { StoredUser } from '../../testing/stored.user.js';
-import { openWorker, type WorkerWorld } from '../../testing/worker.fixture.js';
+import { openWorker, type WorkerContext } from '../../testing/worker.fixture.js';
 
-let world: WorkerWorld;
+let context: WorkerContext;
 let user: StoredUser;
 
 beforeAll(async () => {
-  world = await openWorker(undefined, { QUOTA_TOMBSTONES: 3, QUOTA_DELETION_RECORDS: 5 });
+  context = await openWorker(undefined, { QUOTA_TOMBSTONES: 3, QUOTA_DELETION_RECORDS: 5 });
 });
-afterAll(() => world.close());
+afterAll(() => context.close());
 beforeEach(() => {
-  user = new StoredUser(world.owner);
+  user = new StoredUser(context.owner);
 });
 
-const request = (guid: string, requestId?: string) => world.request(user.id, guid, requestId);
+const request = (guid: string, requestId?: string) => context.request(user.id, guid, requestId);
 
 /** Deletes a subscription. @returns the id of the record. */
 async function deleteSubscription(guid: string): Promise<number> {
   const deletionId = await request(guid);
-  await world.service.process({ userId: user.id, deletionId });
+  await context.service.process({ userId: user.id, deletionId });
   return deletionId;
 }
 
 /** Reads a column of the user's rows in a table of subscriptions. */
 async function column(table: string, name: string): Promise<unknown[]> {
-  const { rows } = await world.owner.query<{ value: unknown }>(
+  const { rows } = await context.owner.query<{ value: unknown }>(
     `SELECT ${name} AS value FROM subscription.${table} WHERE user_id = $1 ORDER BY 1`,
     [user.id],
   );
@@ -33,18 +33,18 @@ async function column(table: string, name: string): Promise<unknown[]> {
 }
 
 describe('tombstones', () => {
-  it('beyond the quota are deleted, oldest first, with names and pointers; DELETE is never rejected', async () => {
+  it('above the quota are deleted, oldest first, with names and pointers', async () => {
     const guids = Array.from({ length: 6 }, () => randomUUID());
     const ids: number[] = [];
     for (const guid of guids) ids.push(await user.subscribe(guid));
     const pointer = await user.subscribe(randomUUID());
     await user.merge(pointer, ids[0] as number);
     for (const id of [...ids, pointer]) {
-      await world.owner.query(
+      await context.owner.query(
         `INSERT INTO subscription.former_guids VALUES ($1, $2, now(), gen_random_uuid())`,
         [user.id, id],
       );
-      await world.owner.query(`INSERT INTO subscription.feed_urls VALUES ($1, sha256($2), $3)`, [
+      await context.owner.query(`INSERT INTO subscription.feed_urls VALUES ($1, sha256($2), $3)`, [
         user.id,
         Buffer.from(String(id)),
         id === pointer ? ids[0] : id,
@@ -58,12 +58,14 @@ describe('tombstones', () => {
     await expect(request(guids[0] as string)).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  it('beyond a reduced quota are deleted a hundred at a time', async () => {
-    await world.owner.query(
+  it('above a reduced quota are deleted a hundred at a time', async () => {
+    await context.owner.query(
       `INSERT INTO subscription.subscriptions
-         (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, deleted, changed)
+         (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, deleted,
+          changed)
        SELECT $1, 'https://gone.example', gen_random_uuid(), false, t, t, t, t
-       FROM generate_series(1, 150) n, LATERAL (SELECT 'epoch'::timestamptz + n * interval '1 day' AS t) x`,
+       FROM generate_series(1, 150) n,
+         LATERAL (SELECT 'epoch'::timestamptz + n * interval '1 day' AS t) x`,
       [user.id],
     );
     const left = [];
@@ -80,10 +82,12 @@ describe('tombstones', () => {
     const guids = Array.from({ length: 6 }, () => randomUUID());
     const ids: number[] = [];
     for (const guid of guids) ids.push(await user.subscribe(guid));
-    await world.owner.query(
+    await context.owner.query(
       `INSERT INTO subscription.subscriptions
-         (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, merged_into, merged_at, changed)
-       SELECT $1, 'https://gone.example', gen_random_uuid(), false, 'epoch', 'epoch', $2, 'epoch', 'epoch'
+         (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed,
+          merged_into, merged_at, changed)
+       SELECT $1, 'https://gone.example', gen_random_uuid(), false, 'epoch', 'epoch', $2, 'epoch',
+         'epoch'
        FROM generate_series(1, 150)`,
       [user.id, ids[0]],
     );
@@ -97,7 +101,7 @@ describe('tombstones', () => {
 });
 
 describe('final records', () => {
-  it('beyond the quota are deleted, oldest first; PENDING records stay', async () => {
+  it('above the quota are deleted, oldest first; PENDING records stay', async () => {
     const waiting = randomUUID();
     await user.subscribe(waiting);
     const pending = await request(waiting);
@@ -120,7 +124,7 @@ describe('final records', () => {
       await request(guid);
       await user.addAgain(id);
     }
-    const { rows } = await world.owner.query(
+    const { rows } = await context.owner.query(
       'SELECT status FROM deletion.deletions WHERE user_id = $1',
       [user.id],
     );
@@ -130,7 +134,7 @@ describe('final records', () => {
 });
 
 describe('a DELETE whose stored answer is gone', () => {
-  const forget = () => world.owner.query('DELETE FROM sync.answer WHERE user_id = $1', [user.id]);
+  const forget = () => context.owner.query('DELETE FROM sync.answer WHERE user_id = $1', [user.id]);
 
   it('returns its own deletion in any state and creates none', async () => {
     const [guid, requestId] = [randomUUID(), randomUUID()];
@@ -138,10 +142,10 @@ describe('a DELETE whose stored answer is gone', () => {
     const deletionId = await request(guid, requestId);
     await forget();
     expect(await request(guid, requestId)).toBe(deletionId);
-    await world.service.process({ userId: user.id, deletionId });
+    await context.service.process({ userId: user.id, deletionId });
     await forget();
     expect(await request(guid, requestId)).toBe(deletionId);
-    const { rows } = await world.owner.query(
+    const { rows } = await context.owner.query(
       'SELECT id::int FROM deletion.deletions WHERE user_id = $1',
       [user.id],
     );

@@ -12,15 +12,16 @@ const tombstones =
 const finalRecords = `deletion.deletions WHERE user_id = $1 AND status <> 'PENDING'`;
 
 /**
- * Deletes the oldest tombstones beyond the quota with their names and pointers. $1 user, $2 quota. A
- * tombstone with many pointers is deleted after its pointers.
+ * Deletes the oldest tombstones beyond the quota with their names and pointers. $1 user, $2 quota.
+ * A tombstone with many pointers is deleted after its pointers.
  */
 export const deleteOldestTombstones = statement(
   'deletion.forget_tombstones',
   `WITH oldest AS MATERIALIZED (
      SELECT id FROM ${tombstones} ORDER BY deleted, id LIMIT (${beyond(tombstones)})
    ), pointers AS MATERIALIZED (
-     SELECT s.id FROM subscription.subscriptions s JOIN oldest ON s.user_id = $1 AND s.merged_into = oldest.id
+     SELECT s.id FROM subscription.subscriptions s
+     JOIN oldest ON s.user_id = $1 AND s.merged_into = oldest.id
      LIMIT ${maxRemovedRows}
    ), gone AS MATERIALIZED (
      SELECT id FROM pointers
@@ -30,11 +31,14 @@ export const deleteOldestTombstones = statement(
        WHERE s.user_id = $1 AND s.merged_into = o.id AND s.id NOT IN (SELECT id FROM pointers)
      )
    ), guids AS (
-     DELETE FROM subscription.guids g USING gone WHERE g.user_id = $1 AND g.subscription_id = gone.id RETURNING g.guid
+     DELETE FROM subscription.guids g USING gone
+     WHERE g.user_id = $1 AND g.subscription_id = gone.id RETURNING g.guid
    ), urls AS (
-     DELETE FROM subscription.feed_urls u USING gone WHERE u.user_id = $1 AND u.subscription_id = gone.id RETURNING u.url_sha256
+     DELETE FROM subscription.feed_urls u USING gone
+     WHERE u.user_id = $1 AND u.subscription_id = gone.id RETURNING u.url_sha256
    ), changes AS (
-     DELETE FROM subscription.former_guids f USING gone WHERE f.user_id = $1 AND f.subscription_id = gone.id RETURNING f.guid
+     DELETE FROM subscription.former_guids f USING gone
+     WHERE f.user_id = $1 AND f.subscription_id = gone.id RETURNING f.guid
    ), total AS (
      UPDATE subscription.totals t
      SET pointers = greatest(t.pointers - (SELECT count(*) FROM pointers), 0),
@@ -50,7 +54,10 @@ export const deleteOldestTombstones = statement(
 export const deleteOldestRecords = statement(
   'deletion.forget_records',
   `DELETE FROM deletion.deletions d
-   WHERE d.user_id = $1 AND d.id = ANY (ARRAY(SELECT id FROM ${finalRecords} ORDER BY finished, id LIMIT (${beyond(finalRecords)})))`,
+   WHERE d.user_id = $1
+     AND d.id = ANY (ARRAY(
+       SELECT id FROM ${finalRecords} ORDER BY finished, id LIMIT (${beyond(finalRecords)})
+     ))`,
 );
 
 /** Returns the statements that delete a user's rows beyond the quotas. */
