@@ -4,14 +4,14 @@ import { trustedIssuers } from './trusted.issuers.js';
 const [first, second] = ['https://id.example', 'urn:other'];
 
 describe('trustedIssuers', () => {
-  it('gives a bare value to the first issuer', () => {
+  it('assigns a bare value to the first issuer', () => {
     const issuers = { AUTH_ISSUER: [first], AUTH_JWKS_URL: 'https://id.example/keys?of=us' };
     expect(trustedIssuers(issuers)).toEqual([
       { issuer: first, keys: { url: 'https://id.example/keys?of=us' } },
     ]);
   });
 
-  it('gives each issuer its own keys, by URL, by file or by discovery', () => {
+  it('assigns each issuer its keys: a URL, a file or discovery', () => {
     expect(
       trustedIssuers({
         AUTH_ISSUER: [first, second, 'https://third.example/'],
@@ -38,7 +38,7 @@ describe('trustedIssuers', () => {
     ],
     ['a URL that is none', { AUTH_ISSUER: [first], AUTH_JWKS_URL: 'file:///keys' }],
     ['an empty value', { AUTH_ISSUER: [first], AUTH_JWKS_FILE: `${first}=` }],
-  ])('refuses %s', (_, variables) => {
+  ])('rejects %s', (_, variables) => {
     expect(() => trustedIssuers(variables)).toThrow(/^AUTH_/);
   });
 });
