@@ -36,7 +36,7 @@ const postgres = (change: Partial<URL>) => Object.assign(new URL(adminUrl), chan
 const plain = { username: 'checks_plain', password: 'plain' };
 
 describe('checkServers', () => {
-  it('tells whether the owner of the database is allowed to create roles', async () => {
+  it('returns whether the owner of the database can create roles', async () => {
     expect(await checkServers({ POSTGRES_URL: adminUrl, REDIS_URL: redisUrl })).toEqual({
       canCreateRoles: true,
     });
@@ -79,8 +79,8 @@ describe('checkServers', () => {
       () => ({ REDIS_URL: `redis://:secret@${silentHost}` }),
       'imed out',
     ],
-  ])('names the setting for %s, within its time, and no password', async (_, options, reason) => {
-    const begun = performance.now();
+  ])('names the setting for %s in time, without the password', async (_, options, reason) => {
+    const started = performance.now();
     const error = await checkServers(options()).catch((cause: unknown) => cause);
     expect(error).toBeInstanceOf(StartError);
     const { message } = error as StartError;
@@ -88,12 +88,12 @@ describe('checkServers', () => {
     expect(message).toContain(reason);
     expect(message).not.toContain('secret');
     // The limit is 3 s.
-    expect(performance.now() - begun).toBeLessThan(30_000);
+    expect(performance.now() - started).toBeLessThan(30_000);
   });
 });
 
 describe('checkDirectory', () => {
-  it('makes the directory and leaves nothing in it', () => {
+  it('creates the directory and leaves no files in it', () => {
     checkDirectory(join(folder, 'a', 'b'));
     expect(readdirSync(join(folder, 'a', 'b'))).toEqual([]);
   });
@@ -102,7 +102,7 @@ describe('checkDirectory', () => {
     ['a file', () => join(folder, 'file')],
     ['below a file', () => join(folder, 'file', 'data')],
     ['on a file system that takes no directories', () => '/proc/data'],
-  ])('names a directory that is %s, and the option', (_, directory) => {
+  ])('names a directory that is %s, and the option to choose another', (_, directory) => {
     writeFileSync(join(folder, 'file'), '');
     expect(() => checkDirectory(directory())).toThrow(StartError);
     expect(() => checkDirectory(directory())).toThrow(
