@@ -18,8 +18,8 @@ type WrongValue = [set: string, said: RegExp];
 const wrongValues: WrongValue[] = [
   ['imge={}', /additional properties 'imge' not allowed/],
   ['image.tag=1.2', /\/image\/tag': got number, want string/],
-  ['image.tag="latest"', /image.tag: latest is no tag of its own/],
-  ['apps.episode.tag="latest"', /apps.episode.tag: latest is no tag of its own/],
+  ['image.tag="latest"', /image.tag: latest does not identify a release/],
+  ['apps.episode.tag="latest"', /apps.episode.tag: latest does not identify a release/],
   ['image.pullSecrets="registry"', /\/image\/pullSecrets': got string, want array/],
   ['apps.worker={}', /\/apps': additional properties 'worker' not allowed/],
   ['apps.episode.replicas.min=1', /\/apps\/episode\/replicas\/min': minimum: got 1, want 2/],
@@ -55,25 +55,25 @@ const wrongValues: WrongValue[] = [
   ['redis.url="redis://:secret@redis"', /\/redis\/url': .*does not match pattern/],
   [
     'redis.cluster="node-1:6379"',
-    /exactly one of enabled, url, cluster and sentinels .*given: url, cluster/,
+    /exactly one of enabled, url, cluster and sentinels; given: url, cluster/,
   ],
-  ['redis.url=""', /exactly one of enabled, url, cluster and sentinels .*given: none/],
+  ['redis.url=""', /exactly one of enabled, url, cluster and sentinels; given: none/],
   ['redis.secretKeys=["PASSWORD"]', /\/redis\/secretKeys\/0': value must be one of/],
   ['queue.redis.cluster="node-1"', /\/queue\/redis\/cluster': 'node-1' does not match pattern/],
   [
     'postgres.maxConnections=200',
-    /is 200, but 332 connections may be wanted: .*episode \(10 \+ 1\) x 10/,
+    /is 200, but 332 connections are possible: .*episode \(10 \+ 1\) x 10/,
   ],
-  ['apps.episode.poolSize=20', /is 340, but 442 connections may be wanted/],
+  ['apps.episode.poolSize=20', /is 340, but 442 connections are possible/],
   [
     'events.redis.secretKeys=["QUEUE_REDIS_PASSWORD"]',
     /\/events\/redis\/secretKeys\/0': value must be one of/,
   ],
-  ['accounts.url=""', /accounts.url: is required where accounts.enabled/],
+  ['accounts.url=""', /accounts.url: is required with accounts.enabled/],
   ['accounts.url="https://account.example.org/"', /\/accounts\/url': .*does not match pattern/],
   [
     'accounts.url="https://x.example.org"',
-    /AUTH_ISSUER: does not name accounts.url, https:\/\/x.example.org/,
+    /AUTH_ISSUER: does not contain accounts.url, https:\/\/x.example.org/,
   ],
   [
     'apps.account.env.SMTP_URL="smtp://x"',
