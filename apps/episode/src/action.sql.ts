@@ -34,7 +34,7 @@ export const subscriptionOf = (url: string, derivedGuid: string) => `(
 /**
  * $1 user, $2 feeds by URL with the URLs that name them here, $3 actions, $4 and $5 the quotas of
  * episodes and of aliases. Reads all episodes that the actions can match: by episode_guid, and
- * (`sought`) by enclosure_url. If an episode has the guid, `sought` only covers those without a
+ * (`searched`) by enclosure_url. If an episode has the guid, `searched` only covers those without a
  * guid, and only if that episode has no enclosure_url. No other field of an action identifies an
  * episode.
  */
@@ -50,19 +50,19 @@ export const readActed = statement(
        entry integer, "feedUrl" text, "episodeGuid" text, "enclosureUrl" text
      )
      JOIN feeds f USING ("feedUrl")
-   ), guided AS MATERIALIZED (
-     SELECT x.*, f.id, f.bytes, f.lacks FROM entries x LEFT JOIN LATERAL (
-       SELECT e.id, ${jsonBytes} AS bytes, e.enclosure_url = '' AS lacks
+   ), by_guid AS MATERIALIZED (
+     SELECT x.*, f.id, f.bytes, f.has_no_url FROM entries x LEFT JOIN LATERAL (
+       SELECT e.id, ${jsonBytes} AS bytes, e.enclosure_url = '' AS has_no_url
        FROM episode.episodes e WHERE e.user_id = $1 AND ${sameGuid} LIMIT 1
      ) f ON true
-   ), sought AS MATERIALIZED (
+   ), searched AS MATERIALIZED (
      SELECT g.entry, g.subscription_id, g."enclosureUrl", side.bare
-     FROM guided g CROSS JOIN (VALUES (true), (false)) side (bare)
+     FROM by_guid g CROSS JOIN (VALUES (true), (false)) side (bare)
      WHERE g."enclosureUrl" IS NOT NULL AND (side.bare OR g."episodeGuid" IS NULL)
-       AND (g.id IS NULL OR g.lacks)
+       AND (g.id IS NULL OR g.has_no_url)
    ), found AS MATERIALIZED (
      SELECT entry, 1 AS rank, id, bytes, 0::bigint AS place, false AS last
-     FROM guided WHERE id IS NOT NULL
+     FROM by_guid WHERE id IS NOT NULL
      ${lookup(2, sameEnclosure)}
    ), ${kept}
    SELECT
@@ -74,7 +74,7 @@ export const readActed = statement(
       FROM feeds WHERE "feedUrl" <> feed_url) AS renamed,
      ${keptEpisodes},
      ${incomplete},
-     (SELECT json_agg(nextval('episode.episode_id')) FROM guided WHERE id IS NULL) AS "newIds",
+     (SELECT json_agg(nextval('episode.episode_id')) FROM by_guid WHERE id IS NULL) AS "newIds",
      'all' AS reach,
      ${room('$4', '$5')}`,
 );

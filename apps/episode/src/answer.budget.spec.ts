@@ -141,13 +141,13 @@ describe('an entry whose outcome depends on unread rows', () => {
 
   it('fails if its row lacks the sent enclosure_url and an unread one can have it', async () => {
     const lacking = stored(5, { enclosureUrl: '' });
-    const brings = { syncId: syncId(5), enclosureUrl: metadata(9).enclosureUrl };
-    expect(await unread(2, 8, [brings], lacking)).toEqual(['limit_reached']);
+    const completing = { syncId: syncId(5), enclosureUrl: metadata(9).enclosureUrl };
+    expect(await unread(2, 8, [completing], lacking)).toEqual(['limit_reached']);
     expect(
-      await unread(2, 8, [{ ...brings, syncId: undefined, episodeGuid: 'episode-5' }], lacking),
+      await unread(2, 8, [{ ...completing, syncId: undefined, episodeGuid: 'episode-5' }], lacking),
     ).toEqual(['limit_reached']);
-    expect(await unread(3, 8, [brings], lacking)).toEqual([]);
-    expect(await unread(2, 8, [brings])).toEqual([]);
+    expect(await unread(3, 8, [completing], lacking)).toEqual([]);
+    expect(await unread(2, 8, [completing])).toEqual([]);
   });
 
   it('fails by sync_id if an unread row can have the episode_guid', async () => {

@@ -65,7 +65,7 @@ export const jsonBytes = `6 * octet_length(e.episode_guid)
 export const lookup = (
   rank: number,
   match: string,
-  { entries = 'sought', most = mostAlike, agrees = 'true' } = {},
+  { entries = 'searched', most = mostAlike, agrees = 'true' } = {},
 ) => `
      UNION ALL SELECT x.entry, ${rank}, f.id, f.bytes, f.place, f.place = ${most}
      FROM ${entries} x CROSS JOIN LATERAL (
@@ -184,7 +184,7 @@ export const readNamed = statement(
  * - Rank 0 (`named`): the episode of its sync_id or an alias.
  * - Rank 1: the episode with its episode_guid.
  * - Other ranks: only for an entry without a stored sync_id.
- * - `brought`: an entry adds an enclosure_url to a named episode. Those of rank 2 without an
+ * - `completing`: an entry adds an enclosure_url to a named episode. Those of rank 2 without an
  *   episode_guid are the same episode.
  *
  * Beyond the limits of one upload, `kept` applies. `incomplete` lists entries and ranks with
@@ -206,21 +206,21 @@ export const readCandidates = statement(
        WHERE s.user_id = $1 AND s.sync_id = x."syncId" LIMIT 1
      ) a
    ), named AS MATERIALIZED (
-     SELECT x.entry, f.id, f.bytes, f.lacks FROM entries x CROSS JOIN LATERAL (
-       SELECT e.id, ${jsonBytes} AS bytes, e.enclosure_url = '' AS lacks
+     SELECT x.entry, f.id, f.bytes, f.has_no_url FROM entries x CROSS JOIN LATERAL (
+       SELECT e.id, ${jsonBytes} AS bytes, e.enclosure_url = '' AS has_no_url
        FROM episode.episodes e WHERE e.user_id = $1 AND e.sync_id = x."syncId" LIMIT 1
      ) f
-     UNION ALL SELECT a.entry, f.id, f.bytes, f.lacks FROM aliases a CROSS JOIN LATERAL (
-       SELECT e.id, ${jsonBytes} AS bytes, e.enclosure_url = '' AS lacks
+     UNION ALL SELECT a.entry, f.id, f.bytes, f.has_no_url FROM aliases a CROSS JOIN LATERAL (
+       SELECT e.id, ${jsonBytes} AS bytes, e.enclosure_url = '' AS has_no_url
        FROM ${rowTables} WHERE s.user_id = $1 AND s.id = a.episode_id LIMIT 1
      ) f
-   ), sought AS MATERIALIZED (
+   ), searched AS MATERIALIZED (
      SELECT e.*, side.bare FROM entries e CROSS JOIN (VALUES (true), (false)) side (bare)
      WHERE coalesce(e."episodeGuid", e."enclosureUrl") IS NOT NULL
        AND e.entry NOT IN (SELECT entry FROM named)
-   ), brought AS MATERIALIZED (
+   ), completing AS MATERIALIZED (
      SELECT e.*, true AS bare FROM entries e
-     WHERE e."enclosureUrl" IS NOT NULL AND e.entry IN (SELECT entry FROM named WHERE lacks)
+     WHERE e."enclosureUrl" IS NOT NULL AND e.entry IN (SELECT entry FROM named WHERE has_no_url)
    ), found AS MATERIALIZED (
      SELECT entry, 0 AS rank, id, bytes, 0::bigint AS place, false AS last FROM named
      UNION ALL SELECT x.entry, 1, f.id, f.bytes, 0, false
@@ -229,7 +229,7 @@ export const readCandidates = statement(
        WHERE e.user_id = $1 AND ${sameGuid} LIMIT 1
      ) f
      ${lookup(2, `${eitherHasNoGuid} AND ${sameEnclosure}`)}
-     ${lookup(2, sameEnclosure, { entries: 'brought' })}
+     ${lookup(2, sameEnclosure, { entries: 'completing' })}
      ${lookup(3, `${eitherHasNoGuid} AND ${sameDateAndUrl}`)}
      ${lookup(3, `${eitherHasNoGuid} AND ${sameDateAndTitle}`)}
      ${lookup(3, `${eitherHasNoGuid} AND ${sameUrlAndTitle}`)}

@@ -107,10 +107,10 @@ export class KnownEpisodes {
   /** Returns the match of the lowest rank, then of the lowest row id; or `'unread'`. */
   match(
     subscriptionId: number,
-    sought: Identity,
+    searched: Identity,
     entry: number,
   ): EpisodeRow | undefined | 'unread' {
-    const best = this.index.find(subscriptionId, sought);
+    const best = this.index.find(subscriptionId, searched);
     if (!best && !this.hasAllCandidates) return this.unread();
     for (const rank of [1, 2, 3, 4] as const) {
       const id = best?.rank === rank ? best.id : Infinity;

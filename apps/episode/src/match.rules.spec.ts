@@ -93,11 +93,11 @@ describe('the rank of two episodes', () => {
 
   it('ignores a publish_date of 1970', () => {
     const undated = { publishDate: unknownMetadata.publishDate };
-    const sought = metadata(1, { ...undated, episodeGuid: '' });
+    const searched = metadata(1, { ...undated, episodeGuid: '' });
     expect(
-      matchRank(sought, other({ ...undated, ...pick('title'), episodeGuid: '' })),
+      matchRank(searched, other({ ...undated, ...pick('title'), episodeGuid: '' })),
     ).toBeUndefined();
-    expect(matchRank(sought, other({ ...undated, ...pick('episodeUrl') }))).toBeUndefined();
+    expect(matchRank(searched, other({ ...undated, ...pick('episodeUrl') }))).toBeUndefined();
     expect(
       matchRank(metadata(1, undated), other({ ...undated, ...pick('enclosureUrl') })),
     ).toBeUndefined();
@@ -161,13 +161,13 @@ describe('MatchIndex', () => {
       id: fc.integer({ min: 1, max: 12 }),
       row: any,
       gone: fc.boolean(),
-      sought: any,
+      searched: any,
     });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
         const index = new MatchIndex();
         const rows = new Map<number, Identity & { id: number; subscriptionId: number }>();
-        for (const { id, row, gone, sought } of steps) {
+        for (const { id, row, gone, searched } of steps) {
           const before = rows.get(id);
           if (before) index.remove(before);
           rows.delete(id);
@@ -178,16 +178,16 @@ describe('MatchIndex', () => {
             rows.set(id, { ...row, id, subscriptionId: 10 });
             index.add({ ...row, id, subscriptionId: 10 });
           }
-          const best = bestMatch(sought, rows.values());
-          expect(index.find(10, sought)).toEqual(
-            best && { id: best.id, rank: plainRank(sought, best) },
+          const best = bestMatch(searched, rows.values());
+          expect(index.find(10, searched)).toEqual(
+            best && { id: best.id, rank: plainRank(searched, best) },
           );
           const lacking = [...rows.values()].filter(
-            (of) => of.episodeGuid === '' && of.enclosureUrl === sought.enclosureUrl,
+            (of) => of.episodeGuid === '' && of.enclosureUrl === searched.enclosureUrl,
           );
           const ids =
-            sought.enclosureUrl === '' ? [] : lacking.map((of) => of.id).sort((a, b) => a - b);
-          expect(index.bare(10, sought.enclosureUrl)).toEqual(ids);
+            searched.enclosureUrl === '' ? [] : lacking.map((of) => of.id).sort((a, b) => a - b);
+          expect(index.bare(10, searched.enclosureUrl)).toEqual(ids);
         }
       }),
       { numRuns: process.env.TEST_FULL ? 5_000 : 300 },

@@ -50,8 +50,8 @@ export function matchKeys(episode: Identity, found: boolean, least: Rank = 4): M
   };
   add(1, 'guid', episodeGuid);
   if (least === 1) return keys;
-  const sought = [hasGuid ? withGuid : withoutGuid];
-  for (const partner of found ? [withoutGuid, ...(hasGuid ? [] : [withGuid])] : sought) {
+  const searched = [hasGuid ? withGuid : withoutGuid];
+  for (const partner of found ? [withoutGuid, ...(hasGuid ? [] : [withGuid])] : searched) {
     add(2, enclosureFor[partner], enclosureUrl);
     add(3, dateAndUrlFor[partner], date, episodeUrl);
     add(3, dateAndTitleFor[partner], date, title);
@@ -101,11 +101,11 @@ export class MatchIndex {
   constructor(private readonly least: 1 | 4 = 4) {}
 
   /** Returns the match of the lowest rank, then of the lowest row id. */
-  find(subscriptionId: number, sought: Identity): { rank: Rank; id: number } | undefined {
+  find(subscriptionId: number, searched: Identity): { rank: Rank; id: number } | undefined {
     const ofSubscription = this.buckets.get(subscriptionId);
     if (!ofSubscription) return undefined;
     let best: { rank: Rank; id: number } | undefined;
-    for (const key of matchKeys(sought, false, this.least)) {
+    for (const key of matchKeys(searched, false, this.least)) {
       if (best && best.rank < key.rank) break;
       const id = lowest(ofSubscription.get(key.kind)?.get(this.numberOf(key)));
       if (id !== undefined && (!best || id < best.id)) best = { rank: key.rank, id };

@@ -156,11 +156,11 @@ function matchEpisode(
     );
   if (!named && metadata.episodeGuid === undefined && metadata.enclosureUrl === undefined)
     return failedEntry(upload, 'missing_identifier', syncId ? unknownSyncId : noIdentifier);
-  const sought = { ...unknownMetadata, ...metadata };
-  const found = named ?? known.match(subscriptionId, sought, entry);
+  const searched = { ...unknownMetadata, ...metadata };
+  const found = named ?? known.match(subscriptionId, searched, entry);
   const same = found && found !== 'unread' ? known.sameAs(found, metadata, entry) : [];
   if (found === 'unread' || same === 'unread')
     return failedEntry(upload, 'limit_reached', tooManyCandidates);
   if (!found && !known.hasRoom) return failedEntry(upload, 'limit_reached', quotaReached);
-  return { row: found ?? known.draft(subscriptionId, sought, syncId), same };
+  return { row: found ?? known.draft(subscriptionId, searched, syncId), same };
 }
