@@ -225,7 +225,7 @@ describe('the check of fields detects', () => {
       /not assignable to type/,
     ],
     [
-      'a field that KEDA lacks',
+      'a field that KEDA does not have',
       'ScaledObject/deletion-worker',
       { spec: { minReplicas: 2 } },
       /'"minReplicas"' does/,

@@ -158,7 +158,7 @@ describe('one system on one machine', { timeout: 120_000 }, () => {
 
   it.each([
     ['help', '--help', 0, 'Usage: podcast-sync start'],
-    ['what is wrong with an option', '--nope', 2, "unknown option '--nope'"],
+    ['an invalid option', '--nope', 2, "unknown option '--nope'"],
   ])('npm start answers %s before a build', (_, option, status, text) => {
     const started = performance.now();
     const answer = spawnSync('npm', ['start', '--', option], { cwd: repository, encoding: 'utf8' });

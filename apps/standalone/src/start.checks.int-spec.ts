@@ -45,7 +45,7 @@ describe('checkServers', () => {
 
   it.each([
     [
-      'a Postgres where nothing listens',
+      'an unreachable Postgres',
       () => ({ POSTGRES_URL: postgres({ host: '127.0.0.1:1' }) }),
       'ECONNREFUSED',
     ],
@@ -59,21 +59,13 @@ describe('checkServers', () => {
       () => ({ POSTGRES_URL: postgres({ ...plain, password: 'x' }) }),
       'checks_plain',
     ],
-    [
-      'a database that is not there',
-      () => ({ POSTGRES_URL: postgres({ pathname: '/nowhere' }) }),
-      'nowhere',
-    ],
+    ['a missing database', () => ({ POSTGRES_URL: postgres({ pathname: '/nowhere' }) }), 'nowhere'],
     [
       'a user who does not own the database',
       () => ({ POSTGRES_URL: postgres(plain) }),
       'ALTER DATABASE',
     ],
-    [
-      'a Redis where nothing listens',
-      () => ({ REDIS_URL: 'redis://:secret@127.0.0.1:1' }),
-      'ECONNREFUSED',
-    ],
+    ['an unreachable Redis', () => ({ REDIS_URL: 'redis://:secret@127.0.0.1:1' }), 'ECONNREFUSED'],
     [
       'a Redis that does not answer',
       () => ({ REDIS_URL: `redis://:secret@${silentHost}` }),
@@ -101,7 +93,7 @@ describe('checkDirectory', () => {
   it.each([
     ['a file', () => join(folder, 'file')],
     ['below a file', () => join(folder, 'file', 'data')],
-    ['on a file system that takes no directories', () => '/proc/data'],
+    ['on a file system without new directories', () => '/proc/data'],
   ])('names a directory that is %s, and the option to choose another', (_, directory) => {
     writeFileSync(join(folder, 'file'), '');
     expect(() => checkDirectory(directory())).toThrow(StartError);

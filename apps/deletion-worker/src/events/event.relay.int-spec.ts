@@ -92,9 +92,9 @@ describe('an event', () => {
 
 describe('a relay', () => {
   it.each([
-    ['can not append it after a later one', true],
-    ['would, without the numbers of batches', false],
-  ])('that was cut off from Postgres with a batch on its way %s', async (_, fenced) => {
+    ['does not append it after a later one', true],
+    ['appends it if batch numbers are missing', false],
+  ])('that lost Postgres with a batch in flight %s', async (_, fenced) => {
     const user = freshUser();
     const wire = await TcpProxy.to(context.server.url);
     const cutOff = context.relay(10, wire.url);

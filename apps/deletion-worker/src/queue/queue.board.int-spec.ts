@@ -61,8 +61,8 @@ describe("the queue's board", () => {
     ['a longer one', basic(`ann:${password}s`)],
     ['a wrong token', 'Bearer wrong'],
     ['another scheme', `Digest ${password}`],
-    ['what is no Base64', 'Basic ***'],
-  ])('tells nothing to %s', async (_, authorization) => {
+    ['invalid Base64', 'Basic ***'],
+  ])('answers 401 for the credential: %s', async (_, authorization) => {
     const ask = await open({ QUEUE_BOARD_PASSWORD: password });
     for (const path of [
       '/queues',

@@ -19,7 +19,7 @@ describe('a failed attempt', () => {
     Array.from({ length: maxAttempts + 2 }, (_, attempts) => ({ kind, attempts })),
   );
   it.each(cases)(
-    'with a fault of kind $kind is decided by the count $attempts',
+    'with a fault of kind $kind and $attempts attempts has the right step',
     ({ kind, attempts }) => {
       const ends = kind === 'lasting' || (kind === 'passing' && attempts >= maxAttempts);
       expect(stepAfterFault(kind, attempts, 'why')).toEqual(

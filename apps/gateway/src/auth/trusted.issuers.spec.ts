@@ -26,17 +26,17 @@ describe('trustedIssuers', () => {
   });
 
   it.each([
-    ['an issuer that has no address to be discovered at', { AUTH_ISSUER: [second] }],
+    ['an issuer without a URL for discovery', { AUTH_ISSUER: [second] }],
     [
       'a URL and a file for one issuer',
       { AUTH_ISSUER: [first], AUTH_JWKS_URL: 'https://x.example', AUTH_JWKS_FILE: 'x' },
     ],
     ['two values for one issuer', { AUTH_ISSUER: [first], AUTH_JWKS_FILE: 'a,b' }],
     [
-      'an issuer that is not believed',
+      'an untrusted issuer',
       { AUTH_ISSUER: [first], AUTH_JWKS_URL: 'https://x.example=https://keys.example' },
     ],
-    ['a URL that is none', { AUTH_ISSUER: [first], AUTH_JWKS_URL: 'file:///keys' }],
+    ['an invalid URL', { AUTH_ISSUER: [first], AUTH_JWKS_URL: 'file:///keys' }],
     ['an empty value', { AUTH_ISSUER: [first], AUTH_JWKS_FILE: `${first}=` }],
   ])('rejects %s', (_, variables) => {
     expect(() => trustedIssuers(variables)).toThrow(/^AUTH_/);

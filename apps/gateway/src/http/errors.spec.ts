@@ -59,11 +59,8 @@ describe('an error answer', () => {
       'an error of a library',
       Object.assign(new Error('connect ECONNREFUSED 10.0.0.7'), { code: 'ECONNREFUSED' }),
     ],
-    [
-      'a library that calls it an error of the server',
-      Object.assign(new Error('secret'), { statusCode: 500 }),
-    ],
-    ['no error at all', 'secret'],
+    ['a server error of a library', Object.assign(new Error('secret'), { statusCode: 500 })],
+    ['a thrown text', 'secret'],
   ])('is 500 for %s, without its text or stack', async (_, error) => {
     const { status, body } = await answerTo(error);
     expect([status, body]).toEqual([500, '{"code":"500","message":"Internal error"}']);
