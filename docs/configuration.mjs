@@ -17,6 +17,7 @@ const apps = {
   migrate: (await import('../dist/apps/migrate/src/migrate.config.js')).migrateConfig,
   dump: (await import('../dist/apps/dump/src/dump.config.js')).dumpConfig,
   'copy-users': (await import('../dist/apps/dump/src/dump.config.js')).copyConfig,
+  'backup and restore': (await import('../dist/apps/dump/src/dump.config.js')).backupConfig,
   import: (await import('../dist/apps/gpodder/src/import/import.config.js')).importConfig,
 };
 const page = new URL('reference/configuration.md', import.meta.url);

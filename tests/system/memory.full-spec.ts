@@ -16,11 +16,10 @@ it('npm start needs no more memory than each process may have, and all together,
     'podcast-sync',
     'postgres',
     'redis-server',
-    'gateway',
-    'gpodder',
+    'edge',
     'subscription',
     'episode',
-    'account',
+    'deletion-worker',
   ];
   expect(Object.keys(JSON.parse(stdout) as object)).toEqual(expect.arrayContaining(processes));
 }, 300_000);

@@ -11,6 +11,11 @@ export const dumpConfig = z.object({
 });
 export type DumpConfig = z.output<typeof dumpConfig>;
 
+/** Configuration of `backup` and `restore`. */
+export const backupConfig = z.object({
+  DATABASE_URL: DATABASE_URL.describe('Postgres itself, no pooler, as the owner of the database.'),
+});
+
 /** Configuration of `copy-users`. */
 export const copyConfig = z.object({
   SOURCE_DATABASE_URL: DATABASE_URL.describe(

@@ -62,6 +62,7 @@ export function appPrograms(
   // Operators' commands find this run by these files (`--data`).
   writePrivateFile(join(data, 'deletions-database-url'), `${roleUrl(options, 'deletion')}\n`);
   writePrivateFile(join(data, 'dump-database-url'), `${dumpUrl}\n`);
+  writePrivateFile(join(data, 'owner-database-url'), `${postgresUrl}\n`);
   writePrivateFile(join(data, 'redis-url'), `${redisUrl}\n`);
   const account = accountEnvironment(options);
   const accountUrl = roleUrl(options, 'account');

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { commandLine, StartError } from '#embedded';
 
 /** Matches the command line of a lock holder, as its pid can have been reused. */
-const supervisor = /podcast-sync(?:\.js)? start\b/;
+const supervisor = /podcast-sync(?:\.js)? (?:start|restore)\b/;
 
 /**
  * Locks a data directory for this process. The lock of a killed process is ignored.

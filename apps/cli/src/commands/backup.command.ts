@@ -1,0 +1,35 @@
+import { join } from 'node:path';
+import type { CommandDefinition } from '../command.js';
+
+interface BackupInput {
+  readonly file: string;
+  readonly secrets: string | undefined;
+}
+
+const ownerUrl = 'owner-database-url';
+
+/** `podcast-sync backup` */
+export const backup: CommandDefinition<BackupInput> = {
+  name: 'backup',
+  summary: "writes users' data, accounts and keys to a file, while the system runs",
+  details:
+    'The file is gzip, of mode 0600; - is the standard output. podcast-sync restore reads it.',
+  examples: ['backup podcast-sync.backup', 'backup --secrets .data/secrets -'],
+  environment: 'DATABASE_URL, as the owner of the database.',
+  data: { files: { DATABASE_URL: ownerUrl } },
+  declare: (command) =>
+    void command
+      .argument('<FILE>', 'a new file')
+      .option('--secrets <DIR>', 'the folder of podcast-sync secrets, which has the keys'),
+  read: ({ secrets }: { secrets?: string }, [file = '']) => ({ file, secrets }),
+  run: async ({ file, secrets }, { io, data }) => {
+    const isOfData = io.env['DATABASE_URL_FILE'] === join(data, ownerUrl);
+    const keys =
+      secrets !== undefined
+        ? ({ layout: 'secrets', path: secrets } as const)
+        : isOfData
+          ? ({ layout: 'data', path: data } as const)
+          : undefined;
+    return (await import('../../../dump/src/backup/backup.js')).backup({ file, keys }, io);
+  },
+};

@@ -1,0 +1,46 @@
+import type { CommandDefinition } from '../command.js';
+
+interface RestoreInput {
+  readonly file: string;
+  readonly secrets: string | undefined;
+}
+
+/** `podcast-sync restore` */
+export const restore: CommandDefinition<RestoreInput> = {
+  name: 'restore',
+  summary: 'writes a backup to a database without data, and its keys to their place',
+  details:
+    'Stop the system before, and start it afterwards. The file is one of podcast-sync backup; ' +
+    '- is the standard input.',
+  examples: ['restore podcast-sync.backup', 'restore --secrets .data/secrets -'],
+  environment:
+    'DATABASE_URL, as the owner of the database, and MIGRATE_GROUPS. Where DATABASE_URL is not ' +
+    'set, the database of --data, or that of POSTGRES_URL.',
+  data: {},
+  declare: (command) =>
+    void command
+      .argument('<FILE>', 'what to restore')
+      .option('--secrets <DIR>', 'the folder of podcast-sync secrets, which gets the keys'),
+  read: ({ secrets }: { secrets?: string }, [file = '']) => ({ file, secrets }),
+  run: async ({ file, secrets }, { io, data }) => {
+    const [{ runMigrate }, { restore: run }] = await Promise.all([
+      import('../../../migrate/src/migrate.program.js'),
+      import('../../../dump/src/backup/restore.js'),
+    ]);
+    const restoreTo = async (env: NodeJS.ProcessEnv, ofData?: string) => {
+      const { stdin, stdout, stderr } = io;
+      const own = { env: { LOG_LEVEL: 'warn', ...env }, stdin, stdout, stderr };
+      if ((await runMigrate(own)) !== 0) throw new Error('the database could not be migrated');
+      const keys =
+        secrets !== undefined
+          ? ({ layout: 'secrets', path: secrets } as const)
+          : ofData !== undefined
+            ? ({ layout: 'data', path: ofData } as const)
+            : undefined;
+      await run({ file, keys }, own);
+    };
+    if (io.env['DATABASE_URL'] || io.env['DATABASE_URL_FILE']) return restoreTo(io.env);
+    const { onStoppedData } = await import('../../../standalone/src/stopped.data.js');
+    return onStoppedData(data, io, (env) => restoreTo(env, data));
+  },
+};

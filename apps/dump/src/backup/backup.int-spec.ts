@@ -1,0 +1,141 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { callProgram, Fixture, type FixtureDatabase } from '#testing';
+import { podcastSync } from '../../../cli/src/podcast-sync.js';
+import { StoredUser } from '../../testing/dumped.user.js';
+
+const fixture = new Fixture();
+let source: FixtureDatabase;
+let folder: string;
+let file: string;
+beforeAll(async () => {
+  source = await fixture.database('dump');
+  folder = mkdtempSync(join(tmpdir(), 'backup-'));
+  const user = await StoredUser.make(source.owner);
+  const subscription = await user.subscribe({ feed_url: 'https://podcast.example/\\.\n\ttab' });
+  await user.upload(subscription, 3);
+  await source.owner.query("INSERT INTO account.accounts (id, name) VALUES ($1, 'ann')", [user.id]);
+  file = join(folder, 'first');
+  await run(['backup', file], source);
+});
+afterAll(async () => {
+  rmSync(folder, { recursive: true, force: true });
+  await fixture.close();
+});
+
+const run = (args: readonly string[], { ownerUrl }: Pick<FixtureDatabase, 'ownerUrl'>) =>
+  callProgram(podcastSync, args, { DATABASE_URL: ownerUrl });
+
+const unpacked = () => gunzipSync(readFileSync(file)).toString('utf8');
+
+/** Writes a changed copy of the backup. */
+function changed(name: string, content: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, gzipSync(content));
+  return path;
+}
+
+async function rowsOf({ owner }: FixtureDatabase): Promise<unknown[]> {
+  const tables = [
+    'sync.user_clock',
+    'subscription.subscriptions',
+    'episode.states',
+    'account.accounts',
+  ];
+  const found = [];
+  for (const table of tables)
+    found.push(
+      (await owner.query(`SELECT to_json(t) AS row FROM ${table} t ORDER BY 1::text`)).rows,
+    );
+  return found;
+}
+
+describe('backup', () => {
+  it('writes a private file, and restore writes the same rows to an empty database', async () => {
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const target = await fixture.database('dump');
+    const { code, stderr } = await run(['restore', file], target);
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr: expect.stringMatching(/^Restored \d+ rows .*, without keys\.\n$/) as string,
+    });
+    expect(await rowsOf(target)).toEqual(await rowsOf(source));
+  });
+
+  it('writes every table of the system except the list of migrations', async () => {
+    const { rows } = await source.owner.query<{ name: string }>(
+      `SELECT oid::regclass::text AS name FROM pg_class
+       WHERE relkind IN ('r', 'p') AND relname <> 'migrations' AND relnamespace::regnamespace::text
+         NOT IN ('pg_catalog', 'information_schema', 'pg_toast', 'public')`,
+    );
+    const written = [...unpacked().matchAll(/^\{"table":"([^"]+)"/gm)].map(([, name]) => name);
+    expect(written.sort()).toEqual(rows.map(({ name }) => name).sort());
+  });
+
+  it('refuses a file that exists, and leaves it', async () => {
+    const before = readFileSync(file);
+    expect(await run(['backup', file], source)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('EEXIST') as string,
+    });
+    expect(readFileSync(file)).toEqual(before);
+  });
+
+  it('leaves no file where it fails', async () => {
+    const failed = join(folder, 'failed');
+    const { code } = await run(['backup', failed], { ownerUrl: source.urls.dump });
+    expect(code).toBe(1);
+    expect(() => statSync(failed)).toThrow('ENOENT');
+  });
+});
+
+describe('restore', () => {
+  it('skips ids, as clients can have later ones than the backup', async () => {
+    const target = await fixture.database('dump');
+    await run(['restore', file], target);
+    const next = async ({ owner }: FixtureDatabase) =>
+      Number((await owner.query("SELECT nextval('episode.episode_id') AS id")).rows[0].id);
+    expect((await next(target)) - (await next(source))).toBeGreaterThan(900_000);
+  });
+
+  it.each([
+    ['that is incomplete', (text: string) => text.slice(0, text.lastIndexOf('{')), 'is incomplete'],
+    [
+      'with fewer rows',
+      (text: string) => text.replace(/^(\{"table":"account\.accounts".*\n).*\n/m, '$1'),
+      'is damaged: it has',
+    ],
+    [
+      'with another table',
+      (text: string) => text.replace('"account.accounts"', '"pg_authid"'),
+      'is damaged',
+    ],
+    [
+      'with other migrations',
+      (text: string) => text.replace('"migrations":["', '"migrations":["Later","'),
+      'another schema',
+    ],
+    ['of something else', () => 'a picture\n', 'is no backup'],
+  ])('refuses a file %s, and changes nothing', async (_, change, reason) => {
+    const target = await fixture.database('dump');
+    const bad = changed(`bad ${_}`, change(unpacked()));
+    const { code, stderr } = await run(['restore', bad], target);
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringContaining(reason) as string,
+    });
+    expect((await rowsOf(target)).flat()).toEqual([]);
+  });
+
+  it('refuses a database that has data', async () => {
+    const before = await rowsOf(source);
+    expect(await run(['restore', file], source)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('the database has data') as string,
+    });
+    expect(await rowsOf(source)).toEqual(before);
+  });
+});

@@ -1,0 +1,69 @@
+import { endOfRows, head, part, type BackupHead, type BackupPart } from './backup.format.js';
+
+const newLine = '\n'.charCodeAt(0);
+const endLine = Buffer.from(`${endOfRows}\n`);
+/** Bound of a line that is no row: a key set has less than 1 kB. */
+const maxLineBytes = 1_048_576;
+
+/** Reads the lines and rows of a backup. Memory is constant: rows are passed on as they arrive. */
+export class BackupReader {
+  private buffer = Buffer.alloc(0);
+  private readonly chunks: AsyncIterator<Buffer>;
+
+  constructor(chunks: AsyncIterable<Buffer>) {
+    this.chunks = chunks[Symbol.asyncIterator]();
+  }
+
+  /** @throws Error if the file is no backup. */
+  async head(): Promise<BackupHead> {
+    const parsed = head.safeParse(await this.json());
+    if (!parsed.success) throw new Error('the file is no backup of Podcast Sync');
+    return parsed.data.podcast_sync_backup;
+  }
+
+  /** Returns the next line after the rows. @throws Error if the file ends before its last line. */
+  async part(): Promise<BackupPart> {
+    const parsed = part.safeParse(await this.json());
+    if (!parsed.success) throw new Error('the backup is damaged');
+    return parsed.data;
+  }
+
+  /** Yields the rows of a table, up to the line that ends them. */
+  async *rows(): AsyncGenerator<Buffer> {
+    // The buffer always starts with a line, as only whole lines are passed on.
+    for (let end = this.endOfRows(); ; end = this.endOfRows()) {
+      const length = end ?? this.buffer.lastIndexOf(newLine) + 1;
+      if (length > 0) yield this.buffer.subarray(0, length);
+      this.buffer = this.buffer.subarray(length + (end === undefined ? 0 : endLine.length));
+      if (end !== undefined) return;
+      await this.more();
+    }
+  }
+
+  private endOfRows(): number | undefined {
+    if (this.buffer.subarray(0, endLine.length).equals(endLine)) return 0;
+    const at = this.buffer.indexOf(`\n${endOfRows}\n`);
+    return at === -1 ? undefined : at + 1;
+  }
+
+  private async json(): Promise<unknown> {
+    let at: number;
+    while ((at = this.buffer.indexOf(newLine)) === -1) {
+      if (this.buffer.length > maxLineBytes) return undefined;
+      await this.more();
+    }
+    const line = this.buffer.subarray(0, at).toString('utf8');
+    this.buffer = this.buffer.subarray(at + 1);
+    try {
+      return JSON.parse(line);
+    } catch {
+      return undefined;
+    }
+  }
+
+  private async more(): Promise<void> {
+    const { done, value } = await this.chunks.next();
+    if (done) throw new Error('the backup is incomplete: it ends before its last line');
+    this.buffer = Buffer.concat([this.buffer, value]);
+  }
+}

@@ -1,0 +1,103 @@
+import { open, rm } from 'node:fs/promises';
+import { Readable, type Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { constants, createGzip } from 'node:zlib';
+import { count, duration, loadConfig, type ProgramIo, ProgressLine } from '#runtime';
+import pg from 'pg';
+import { to as copyTo } from 'pg-copy-streams';
+import {
+  type BackupHead,
+  type BackupPart,
+  endOfRows,
+  inOrderOfReferences,
+  migrations,
+  sequences,
+  type Table,
+  tables,
+} from './backup.format.js';
+import { backupConfig } from '../dump.config.js';
+import { type KeyDirectory, readKeys } from './key.files.js';
+
+/** Options of `podcast-sync backup`. */
+export interface BackupOptions {
+  /** New file, or `-` for the standard output. */
+  readonly file: string;
+  /** Directory of the keys. Without it the backup has no keys. */
+  readonly keys: KeyDirectory | undefined;
+}
+
+/**
+ * Writes everything that must not be lost: the rows of one snapshot, and the keys. The system can
+ * run meanwhile.
+ *
+ * @throws ConfigurationError, or an Error with the reason. An incomplete file is removed.
+ */
+export async function backup(options: BackupOptions, io: ProgramIo): Promise<void> {
+  const { DATABASE_URL } = loadConfig(backupConfig, io.env);
+  const keys = options.keys ? readKeys(options.keys) : new Map<string, string>();
+  const client = new pg.Client({
+    connectionString: DATABASE_URL,
+    application_name: 'backup',
+    options: '-c TimeZone=UTC -c DateStyle=ISO -c statement_timeout=0',
+    keepAlive: true,
+  });
+  // The running statement fails with the same error.
+  client.on('error', () => undefined);
+  const writer = new BackupWriter(client, keys);
+  const isFile = options.file !== '-';
+  const handle = isFile ? await open(options.file, 'wx', 0o600) : undefined;
+  const out: Writable = handle?.createWriteStream({ flush: true }) ?? io.stdout;
+  const progress = new ProgressLine(io.stderr, 'backup', () => `${count(writer.rows)} rows`);
+  try {
+    await client.connect();
+    const text = Readable.from(writer.lines(), { objectMode: false });
+    await pipeline(text, createGzip({ level: constants.Z_BEST_SPEED }), out, { end: isFile });
+  } catch (error) {
+    if (isFile) await rm(options.file);
+    throw error;
+  } finally {
+    progress.end();
+    await client.end();
+  }
+  const has = keys.size > 0 ? 'with the keys: store it like a password' : 'without keys';
+  io.stderr.write(
+    `Complete: ${count(writer.rows)} rows in ${duration(progress.seconds)}, ${has}.\n`,
+  );
+}
+
+class BackupWriter {
+  rows = 0;
+
+  constructor(
+    private readonly client: pg.Client,
+    private readonly keys: ReadonlyMap<string, string>,
+  ) {}
+
+  async *lines(): AsyncGenerator<Buffer | string> {
+    await this.client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    const applied = await this.client.query<{ name: string }>(migrations);
+    const head: BackupHead = {
+      format: 1,
+      created: new Date().toISOString(),
+      migrations: applied.rows.map(({ name }) => name),
+    };
+    yield `${JSON.stringify({ podcast_sync_backup: head })}\n`;
+    const all = await this.client.query<Table>(tables);
+    for (const { name, columns } of inOrderOfReferences(all.rows)) {
+      yield line({ table: name, columns });
+      const copy = this.client.query(copyTo(`COPY ${name} (${columns}) TO STDOUT`));
+      yield* copy as AsyncIterable<Buffer>;
+      this.rows += copy.rowCount;
+      yield `${endOfRows}\n`;
+    }
+    const numbers = await this.client.query<{ name: string; value: number }>(sequences);
+    for (const { name, value } of numbers.rows) yield line({ sequence: name, value });
+    await this.client.query('COMMIT');
+    for (const [key, content] of this.keys) yield line({ key, content });
+    yield line({ complete: { rows: this.rows } });
+  }
+}
+
+function line(one: BackupPart): string {
+  return `${JSON.stringify(one)}\n`;
+}

@@ -1,0 +1,143 @@
+import { createReadStream } from 'node:fs';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
+import { count, duration, loadConfig, type ProgramIo, ProgressLine } from '#runtime';
+import pg from 'pg';
+import { from as copyFrom } from 'pg-copy-streams';
+import { type BackupHead, migrations, type Table, tables } from './backup.format.js';
+import { BackupReader } from './backup.reader.js';
+import { backupConfig } from '../dump.config.js';
+import { type KeyDirectory, writeKeys } from './key.files.js';
+
+/** Options of `podcast-sync restore`. */
+export interface RestoreOptions {
+  /** A backup, or `-` for the standard input. */
+  readonly file: string;
+  /** Directory whose keys are replaced. Without it the keys of the backup are ignored. */
+  readonly keys: KeyDirectory | undefined;
+}
+
+/** Sequences skip this many ids: clients can still have ids that are later than the backup. */
+const skippedIds = 1_000_000;
+
+/** Selects whether the database has users or accounts, and keeps others from making some. */
+const lockEmpty = `
+  LOCK TABLE sync.user_clock, account.accounts IN ACCESS EXCLUSIVE MODE`;
+const hasData = `
+  SELECT EXISTS (SELECT FROM sync.user_clock) OR EXISTS (SELECT FROM account.accounts) AS "hasData"`;
+
+/**
+ * Writes a backup to a database of this release without data, in one transaction, and then its keys.
+ *
+ * @throws ConfigurationError, or an Error with the reason. The database is unchanged then.
+ */
+export async function restore(options: RestoreOptions, io: ProgramIo): Promise<void> {
+  const { DATABASE_URL } = loadConfig(backupConfig, io.env);
+  const client = new pg.Client({
+    connectionString: DATABASE_URL,
+    application_name: 'restore',
+    options: '-c TimeZone=UTC -c DateStyle=ISO -c statement_timeout=0',
+    keepAlive: true,
+  });
+  // The running statement fails with the same error.
+  client.on('error', () => undefined);
+  const source = options.file === '-' ? io.stdin : createReadStream(options.file);
+  const gunzip = createGunzip();
+  const unpacked = pipeline(source, gunzip);
+  // The reader of the unpacked text fails with the same error.
+  unpacked.catch(() => undefined);
+  const writer = new BackupRestorer(client, new BackupReader(gunzip as AsyncIterable<Buffer>));
+  const progress = new ProgressLine(io.stderr, 'restore', () => `${count(writer.rows)} rows`);
+  try {
+    await client.connect();
+    const { head, keys } = await writer.run();
+    if (options.keys) writeKeys(options.keys, keys);
+    const has = !options.keys ? 'without keys' : keys.size > 0 ? 'with the keys' : 'it has no keys';
+    io.stderr.write(
+      `Restored ${count(writer.rows)} rows of ${head.created} in ${duration(progress.seconds)}, ${has}.\n`,
+    );
+  } catch (error) {
+    throw (error as NodeJS.ErrnoException).code === 'Z_DATA_ERROR'
+      ? new Error('the file is no backup of Podcast Sync, or damaged', { cause: error })
+      : error;
+  } finally {
+    progress.end();
+    gunzip.destroy();
+    await client.end();
+  }
+}
+
+class BackupRestorer {
+  rows = 0;
+
+  constructor(
+    private readonly client: pg.Client,
+    private readonly reader: BackupReader,
+  ) {}
+
+  async run(): Promise<{ head: BackupHead; keys: Map<string, string> }> {
+    const head = await this.reader.head();
+    const { rows } = await this.client.query<{ name: string }>(migrations);
+    compareSchemas(
+      head,
+      rows.map(({ name }) => name),
+    );
+    await this.client.query('BEGIN');
+    try {
+      await this.client.query(lockEmpty);
+      const found = await this.client.query<{ hasData: boolean }>(hasData);
+      if (found.rows[0]?.hasData)
+        throw new Error('the database has data: restore to an empty one, or remove its data first');
+      const keys = await this.parts();
+      await this.client.query('COMMIT');
+      return { head, keys };
+    } catch (error) {
+      await this.client.query('ROLLBACK').catch(() => undefined);
+      throw error;
+    }
+  }
+
+  private async parts(): Promise<Map<string, string>> {
+    const keys = new Map<string, string>();
+    const columns = new Map<string, string>();
+    for (const table of (await this.client.query<Table>(tables)).rows)
+      columns.set(table.name, table.columns);
+    for (;;) {
+      const one = await this.reader.part();
+      if ('table' in one) {
+        // The names become part of statements.
+        if (columns.get(one.table) !== one.columns) throw new Error('the backup is damaged');
+        await this.table(one.table, one.columns);
+      } else if ('sequence' in one)
+        await this.client.query('SELECT setval($1::regclass, $2)', [
+          one.sequence,
+          one.value + skippedIds,
+        ]);
+      else if ('key' in one) keys.set(one.key, one.content);
+      else {
+        if (one.complete.rows !== this.rows)
+          throw new Error(
+            `the backup is damaged: it has ${count(this.rows)} rows of ${count(one.complete.rows)}`,
+          );
+        return keys;
+      }
+    }
+  }
+
+  private async table(name: string, columns: string): Promise<void> {
+    // Some migrations insert rows.
+    await this.client.query(`DELETE FROM ${name}`);
+    const into = this.client.query(copyFrom(`COPY ${name} (${columns}) FROM STDIN`));
+    await pipeline(Readable.from(this.reader.rows()), into);
+    this.rows += into.rowCount;
+  }
+}
+
+function compareSchemas(head: BackupHead, applied: readonly string[]): void {
+  if (JSON.stringify(head.migrations) === JSON.stringify(applied)) return;
+  throw new Error(
+    `the backup of ${head.created} has another schema than this release: restore it with the ` +
+      'release that made it, then upgrade',
+  );
+}

@@ -1,0 +1,79 @@
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { removePostgres, removeRedis } from '#embedded';
+import { LaunchedSystem, startProgram } from '#testing';
+
+let root: string;
+const running: LaunchedSystem[] = [];
+beforeAll(() => {
+  root = mkdtempSync(join(tmpdir(), 'backup-'));
+  // Postgres' user must reach the folder if root runs the tests.
+  chmodSync(root, 0o711);
+});
+afterAll(async () => {
+  for (const system of running) await system.stop();
+  for (const name of ['first', 'second']) {
+    await removeRedis(join(root, name, 'redis'));
+    await removePostgres(join(root, name, 'postgres'));
+  }
+  rmSync(root, { recursive: true, force: true });
+});
+
+async function start(name: string): Promise<LaunchedSystem> {
+  const system = await LaunchedSystem.start({ data: join(root, name) });
+  running.push(system);
+  return system;
+}
+
+const of = (name: string) => ['--data', join(root, name)];
+
+describe('a backup of a running system', () => {
+  it('is restored to a new data directory, with its data, accounts and keys', async () => {
+    const first = await start('first');
+    const { stdout: password } = await startProgram(
+      'podcast-sync',
+      ['token', 'ann', ...of('first')],
+      {},
+    );
+    const request = async (system: LaunchedSystem, method: string, body?: object) => {
+      const response = await fetch(`${system.baseUrl}/subscriptions`, {
+        method,
+        headers: {
+          authorization: `Bearer ${password.trim()}`,
+          'content-type': 'application/json',
+        },
+        ...(body && { body: JSON.stringify(body) }),
+      });
+      return { status: response.status, body: (await response.json()) as unknown };
+    };
+    const feed = { feed_url: 'https://podcast.example/feed' };
+    expect(await request(first, 'POST', { subscriptions: [feed] })).toMatchObject({ status: 200 });
+    const file = join(root, 'podcast-sync.backup');
+    const written = await startProgram('podcast-sync', ['backup', file, ...of('first')], {});
+    expect(written).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('with the keys') as string,
+    });
+    const busy = await startProgram('podcast-sync', ['restore', file, ...of('first')], {});
+    expect(busy).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('already runs') as string,
+    });
+    const before = await request(first, 'GET');
+    await first.stop();
+
+    const restored = await startProgram('podcast-sync', ['restore', file, ...of('second')], {});
+    expect(restored).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('with the keys') as string,
+    });
+    const second = await start('second');
+    expect(await request(second, 'GET')).toEqual(before);
+    for (const key of ['keys/account/signing-key.json', 'passwords/secrets-key'])
+      expect(readFileSync(join(root, 'second', key), 'utf8')).toBe(
+        readFileSync(join(root, 'first', key), 'utf8'),
+      );
+  });
+});
