@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 
 /** Expects success or a client error with its exact body; never 5xx, HTML or a stack. */
-function expectMannerly({ status, headers, body, text }: Answer): void {
+function expectSuccessOrError({ status, headers, body, text }: Answer): void {
   expect(status).toBeLessThan(500);
   expect(headers.get('content-type') ?? 'application/json').toMatch(/^application\/json/);
   expect(status < 400 ? undefined : (body ?? text)).toEqual(
@@ -84,7 +84,7 @@ const patch = fc.record({
   is_subscribed: field(true),
   ['__proto__x']: field(1),
 });
-const status = fc.oneof(
+const anyStatus = fc.oneof(
   value,
   fc.record({ value: field(1), timestamp: field('2023-02-23T14:00') }),
 );
@@ -99,8 +99,8 @@ const uploadEntry = fc
     episode_url: field(feed('e')),
     duration: field(90),
     temporary_id: field(1),
-    playback_position: status,
-    played_status: status,
+    playback_position: anyStatus,
+    played_status: anyStatus,
   })
   .map((entry) => ({ ...entry, podcast_guid: podcast }));
 
@@ -109,7 +109,7 @@ async function holds<Input>(
   ask: (input: Input) => Promise<Answer>,
 ): Promise<void> {
   await fc.assert(
-    fc.asyncProperty(arbitrary, async (input) => expectMannerly(await ask(input))),
+    fc.asyncProperty(arbitrary, async (input) => expectSuccessOrError(await ask(input))),
     { numRuns },
   );
 }
@@ -179,7 +179,7 @@ describe(
           const answer = await ann.send(verb, where);
           // HEAD has no body, and the reference page is HTML.
           if (verb === 'HEAD' || where.startsWith('/docs')) return answer.status < 500;
-          expectMannerly(answer);
+          expectSuccessOrError(answer);
           return true;
         }),
         { numRuns },
@@ -264,8 +264,8 @@ describe('names that are special to JavaScript have no special effect:', () => {
 
   test('a deeply nested JSON is 405', async () => {
     const raw = `{"subscriptions":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
-    expectMannerly(await ann.send('POST', '/subscriptions', { raw }));
-    expectMannerly(
+    expectSuccessOrError(await ann.send('POST', '/subscriptions', { raw }));
+    expectSuccessOrError(
       await ann.send('POST', '/episodes', { raw: raw.replace('subscriptions', 'episodes') }),
     );
   });
