@@ -20,7 +20,8 @@ const { stdout } = spawnSync('npm', ['audit', '--json', '--package-lock-only'], 
 const report = reportOf(stdout);
 if (!report.vulnerabilities) {
   console.log(
-    `audit: NOTHING WAS CHECKED, as the registry gives no advisories: ${report.message || 'no report'}`,
+    'audit: NOTHING WAS CHECKED, as the registry returned no advisories: ' +
+      (report.message || 'no report'),
   );
   process.exit(0);
 }
@@ -34,7 +35,8 @@ for (const [id, { name, title, severity }] of advisories) {
   const exception = allowed.find((entry) => entry.id === id && entry.until >= today);
   if (!exception) open++;
   console.log(
-    `audit: ${name}: ${severity}: ${title} (${id})${exception ? `, allowed: ${exception.reason}` : ''}`,
+    `audit: ${name}: ${severity}: ${title} (${id})` +
+      (exception ? `, allowed: ${exception.reason}` : ''),
   );
 }
 console.log(`audit: ${advisories.size} known, ${open} of them not allowed`);

@@ -14,7 +14,7 @@ const flaky = outcomes.flatMap(({ suite, flaky: files }) =>
   files.map((text) => `${suite}: ${text}`),
 );
 if (flaky.length > 0) {
-  console.log('flaky: each of these goes into .ci/flaky.md and is mended before new work starts');
+  console.log('flaky: add each of these to .ci/flaky.md and fix it before new work');
   for (const text of flaky) console.log(`  ${text}`);
 }
 console.log(`${sum('passed')} passed, ${sum('failed')} failed`);

@@ -39,14 +39,14 @@ describe('docker-compose.yml', () => {
   });
   afterAll(() => rmSync(secrets, { recursive: true, force: true }));
 
-  it.each(apps)('gives %s variables that it knows and can start with', (app) => {
+  it.each(apps)('sets valid and sufficient variables of %s', (app) => {
     const given = Object.entries(services[app]?.environment ?? {});
     const environment = Object.fromEntries(given.map(([name, value]) => [name, value ?? '']));
     const folder = app === 'edge' ? secrets : join(secrets, app);
     expect(variableProblems(app, environment, { folder, mount: '/run/secrets' })).toEqual([]);
   });
 
-  it.each(apps)('shows %s its own secrets and no others', (app) => {
+  it.each(apps)('mounts only the secrets of %s', (app) => {
     const secretsOf = services[app]?.volumes?.filter((volume) => volume.includes('secrets'));
     const own =
       app === 'edge'
@@ -63,18 +63,18 @@ describe('docker-compose.yml', () => {
     expect(open.map(([name]) => name)).toEqual(['edge']);
   });
 
-  it('opens ports on this machine alone unless told otherwise', () => {
+  it('publishes ports on this machine only, by default', () => {
     for (const [, { ports = [] }] of all)
       for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:/);
   });
 
-  it('runs two of each service behind the edge', () => {
+  it('runs two replicas of each service behind the edge', () => {
     const scaled = all.filter(([, { scale }]) => scale === 2).map(([name]) => name);
     expect(scaled).toEqual(['subscription', 'episode', 'deletion-worker']);
   });
 
   it.each(all)(
-    'keeps %s small: no capability, nothing to write to, bounded memory, CPU and processes',
+    'restricts %s: no capabilities, read-only, limits of memory, CPU and processes',
     (_, service) => {
       expect(service).toMatchObject({
         read_only: true,
@@ -99,7 +99,7 @@ describe('docker-compose.yml', () => {
     },
   );
 
-  it('is understood by docker-compose 1.29 and by compose v2', () => {
+  it('is valid for docker-compose 1.29 and compose v2', () => {
     const fields = new Set([
       ...Object.keys(parse(text) as object),
       ...all.flatMap(([, service]) => Object.keys(service)),

@@ -39,7 +39,8 @@ const isSupported = [...engines.node.matchAll(/\^(\d+)\.(\d+)/g)].some(
 );
 if (!isSupported)
   fail(
-    `Podcast Sync needs Node ${engines.node.replaceAll('^', '')}; this is ${process.versions.node}.`,
+    `Podcast Sync needs Node ${engines.node.replaceAll('^', '')}; ` +
+      `this is ${process.versions.node}.`,
   );
 if (!existsSync('node_modules/typescript'))
   fail('The dependencies are not installed. Run "npm ci" first.');

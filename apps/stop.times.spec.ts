@@ -10,7 +10,7 @@ import { stopLimitMs as supervisorLimitMs } from './standalone/src/app.process.j
 
 const servers = ['edge', 'subscription', 'episode', 'deletion-worker'];
 
-it('an app gives up its stop only after the longest thing that it finishes first', () => {
+it('an app stops waiting only after its longest operation', () => {
   const { drainGraceMs, drainMs } = defaultTimings;
   expect(stopLimitMs).toBeGreaterThan(cascadeLimitMs + redisCloseLimitMs);
   expect(stopLimitMs).toBeGreaterThan(drainGraceMs + drainMs);
@@ -21,7 +21,7 @@ it('an app gives up its stop only after the longest thing that it finishes first
   ]);
 });
 
-it('the supervisor waits longer than an app needs to give up its stop', () => {
+it("the supervisor waits longer than the time limit of an app's stop", () => {
   expect(supervisorLimitMs).toBeGreaterThan(stopLimitMs);
 });
 

@@ -75,7 +75,8 @@ const total = [...weights.values()].reduce((sum, bytes) => sum + bytes, 0);
 const largest = [...weights].sort(([, a], [, b]) => b - a).slice(0, 5);
 const parts = largest.map(([owner, bytes]) => `${owner} ${megabytes(bytes)}`).join(', ');
 process.stdout.write(
-  `${program}: ${megabytes(total)} of at most ${budget} MB in ${files.length} files (${parts}, …)\n`,
+  `${program}: ${megabytes(total)} of at most ${budget} MB in ${files.length} files ` +
+    `(${parts}, …)\n`,
 );
 if (total > budget * 1e6) process.exitCode = 1;
 

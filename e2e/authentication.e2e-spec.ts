@@ -26,13 +26,13 @@ describe('a missing credential is 401', () => {
   });
 });
 
-describe('a 401 says where tokens come from', () => {
+describe('a 401 names the source of tokens', () => {
   const metadata = `resource_metadata="${baseUrl}/.well-known/oauth-protected-resource"`;
 
   test.each<[string, Record<string, string>, string]>([
     ['without a credential', {}, `Bearer ${metadata}`],
     [
-      'with one that is none',
+      'with an invalid one',
       { authorization: 'Bearer abc' },
       `Bearer ${metadata}, error="invalid_token"`,
     ],
@@ -42,7 +42,7 @@ describe('a 401 says where tokens come from', () => {
     );
   });
 
-  test('with one that lacks the scope, which it names', async () => {
+  test('with the missing scope', async () => {
     const reader = await token({ scope: 'read:subscriptions' });
     const { headers } = await send('POST', '/subscriptions', {
       token: reader,
@@ -52,9 +52,9 @@ describe('a 401 says where tokens come from', () => {
     expect(headers.get('www-authenticate')).toBe(`Bearer ${metadata}, ${wanted}`);
   });
 
-  test('and the document there, which any web page may read, names the API and its scopes', async () => {
+  test('in a document that any web page can read, with the API and its scopes', async () => {
     const { status, body, headers } = await send('GET', '/.well-known/oauth-protected-resource', {
-      headers: { origin: 'https://stranger.example' },
+      headers: { origin: 'https://other.example' },
     });
     expect([status, headers.get('access-control-allow-origin')]).toEqual([200, '*']);
     expect(body).toMatchObject({
@@ -66,7 +66,7 @@ describe('a 401 says where tokens come from', () => {
 });
 
 describe('scopes', () => {
-  test('a token without a scope claim reads and writes', async () => {
+  test('a token without a scope claim can read and write', async () => {
     const ann = await User.fresh();
     await ann.subscribed();
     expect((await ann.subscriptions()).total).toBe(1);
@@ -77,7 +77,7 @@ describe('scopes', () => {
     expectError(await send(method, path, { token: await token({ scope }) }), 401);
   });
 
-  test('read:subscriptions is enough for every GET and HEAD', async () => {
+  test('read:subscriptions allows every GET and HEAD', async () => {
     const reader = await User.fresh({ scope: 'profile read:subscriptions' });
     expect((await reader.get('/subscriptions')).status).toBe(200);
     expect((await reader.get('/episodes')).status).toBe(200);
@@ -86,7 +86,7 @@ describe('scopes', () => {
     expectError(await reader.get('/deletions/1'), 404);
   });
 
-  test('write:subscriptions is enough for every write', async () => {
+  test('write:subscriptions allows every write', async () => {
     const writer = await User.fresh({ scope: 'write:subscriptions' });
     const made = await writer.subscribed();
     await writer.update(made, { is_subscribed: false });
@@ -96,7 +96,7 @@ describe('scopes', () => {
 });
 
 describe('the user', () => {
-  test('is named by the subject: two tokens of one subject see the same data', async () => {
+  test('is the subject: two tokens of one subject see the same data', async () => {
     const sub = randomUUID();
     const [phone, laptop] = [
       await User.fresh({ sub }),
@@ -106,33 +106,33 @@ describe('the user', () => {
     expect((await laptop.subscription(made)).guid).toBe(made);
   });
 
-  test('a subject of any length and alphabet names a user', async () => {
+  test('can be a subject of any length and alphabet', async () => {
     const ann = await User.fresh({ sub: `Änn ☂ ${'x'.repeat(2_000)} ${randomUUID()}` });
     expect((await ann.subscriptions()).total).toBe(0);
   });
 });
 
-describe('without a credential are served', () => {
-  test('the OpenAPI document and the key set', async () => {
+describe('without a credential', () => {
+  test('the OpenAPI document and the key set are served', async () => {
     expect((await send('GET', '/openapi.json')).status).toBe(200);
     const keys = await send<{ keys: Record<string, unknown>[] }>('GET', '/.well-known/jwks.json');
     expect(keys.body.keys.every((key) => !('d' in key))).toBe(true);
   });
 
-  test('what this is, at the root, with links to all that a client needs', async () => {
+  test('the root describes the server, with links for clients', async () => {
     const { status, body } = await send<Record<string, string>>('GET', '/');
     expect([status, body.name]).toEqual([200, 'Podcast Sync']);
     expect((await fetch(body.api_description ?? '')).status).toBe(200);
   });
 
-  test('the reference page', async () => {
+  test('the reference page is served', async () => {
     const page = await send('GET', '/docs');
     expect(page.status).toBe(200);
     expect(page.headers.get('content-type')).toMatch(/^text\/html/);
   });
 
   test.each(['/nothing', '/v1', '/openapi.json/more', '/docsx', '/%zz'])(
-    'and not %s',
+    '%s is not served',
     async (path) => {
       expectError(await send('GET', path), 401);
     },

@@ -16,8 +16,8 @@ beforeAll(async () => {
   podcast = await ann.subscribed();
 });
 
-/** Success, or an error of the client's with its body to the letter; never 5xx, HTML or a stack. */
-function expectMannerly({ status, headers, body, text }: Answer): void {
+/** Expects success or a client error with its exact body; never 5xx, HTML or a stack. */
+function expectSuccessOrError({ status, headers, body, text }: Answer): void {
   expect(status).toBeLessThan(500);
   expect(headers.get('content-type') ?? 'application/json').toMatch(/^application\/json/);
   expect(status < 400 ? undefined : (body ?? text)).toEqual(
@@ -25,7 +25,7 @@ function expectMannerly({ status, headers, body, text }: Answer): void {
   );
 }
 
-/** Texts that programs stumble over. */
+/** Texts that programs often handle wrongly. */
 const nasty = fc.constantFrom(
   '',
   ' ',
@@ -74,7 +74,7 @@ const value: fc.Arbitrary<unknown> = fc.oneof(
   fc.constant(null),
   fc.jsonValue({ maxDepth: 3 }),
 );
-/** Something that looks like a value of the right kind, or nothing, or anything. */
+/** A plausible value, none, or anything else. */
 const field = (right: unknown) => fc.oneof(fc.constant(right), fc.constant(undefined), value);
 
 const subscribeEntry = fc.record({ feed_url: field(feed(1)), guid: field(newGuid()), x: field(1) });
@@ -84,7 +84,7 @@ const patch = fc.record({
   is_subscribed: field(true),
   ['__proto__x']: field(1),
 });
-const status = fc.oneof(
+const anyStatus = fc.oneof(
   value,
   fc.record({ value: field(1), timestamp: field('2023-02-23T14:00') }),
 );
@@ -99,8 +99,8 @@ const uploadEntry = fc
     episode_url: field(feed('e')),
     duration: field(90),
     temporary_id: field(1),
-    playback_position: status,
-    played_status: status,
+    playback_position: anyStatus,
+    played_status: anyStatus,
   })
   .map((entry) => ({ ...entry, podcast_guid: podcast }));
 
@@ -109,13 +109,13 @@ async function holds<Input>(
   ask: (input: Input) => Promise<Answer>,
 ): Promise<void> {
   await fc.assert(
-    fc.asyncProperty(arbitrary, async (input) => expectMannerly(await ask(input))),
+    fc.asyncProperty(arbitrary, async (input) => expectSuccessOrError(await ask(input))),
     { numRuns },
   );
 }
 
 describe(
-  'any input gets success or the body of an error, never 5xx',
+  'any input gets success or an error with its body, never 5xx:',
   { timeout: full ? 300_000 : 30_000 },
   () => {
     test('any JSON as a body', async () => {
@@ -169,7 +169,7 @@ describe(
           .map((name) => name.slice(0, 3_000)),
       );
       const method = fc.constantFrom('GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS');
-      // The root is a page's where people's accounts are on the same address.
+      // The root is a page if the account app has the same address.
       const paths = fc
         .array(segment, { minLength: 1, maxLength: 4 })
         .map((segments) => `/${segments.join('/')}`);
@@ -177,18 +177,18 @@ describe(
       await fc.assert(
         fc.asyncProperty(method, path, async (verb, where) => {
           const answer = await ann.send(verb, where);
-          // HEAD has no body, and the reference page is one.
+          // HEAD has no body, and the reference page is HTML.
           if (verb === 'HEAD' || where.startsWith('/docs')) return answer.status < 500;
-          expectMannerly(answer);
+          expectSuccessOrError(answer);
           return true;
         }),
         { numRuns },
       );
     });
 
-    test('any query of a list: never an error', async () => {
+    test('any query of a list, without an error', async () => {
       const name = fc.oneof(fc.constantFrom('since', 'page', 'per_page', 'cursor'), text);
-      // Cut, so that five pairs stay within the bytes that a head may have; beyond them the answer is 431.
+      // Shortened, so that five pairs stay below the limit of a head; above it the answer is 431.
       const pair = fc
         .tuple(name, text)
         .map(([key, sent]): [string, string] => [key.slice(0, 500), sent.slice(0, 500)]);
@@ -207,7 +207,7 @@ describe(
       );
     });
 
-    test('any header value that HTTP lets through', async () => {
+    test('any header value that HTTP allows', async () => {
       const header = fc
         .string({ unit: 'grapheme-ascii', maxLength: 100 })
         .map((sent) => sent.trim());
@@ -223,7 +223,7 @@ describe(
       );
     });
 
-    test('and everything still works afterwards', async () => {
+    test('after which all operations still work', async () => {
       const bob = await User.fresh();
       const guid = await bob.subscribed();
       await bob.uploaded(episode(guid, 1));
@@ -233,9 +233,10 @@ describe(
   },
 );
 
-describe('names that are special to JavaScript are names like any other', () => {
+describe('names that are special to JavaScript have no special effect:', () => {
   test.each(['__proto__', 'constructor', 'prototype'])('%s', async (name) => {
-    const raw = `{"subscriptions":[{"feed_url":"${feed(1)}","${name}":{"guid":"x"}}],"${name}":{"subscriptions":1}}`;
+    const entry = `{"feed_url":"${feed(1)}","${name}":{"guid":"x"}}`;
+    const raw = `{"subscriptions":[${entry}],"${name}":{"subscriptions":1}}`;
     const answer = await (
       await User.fresh()
     ).send<{ success: unknown[] }>('POST', '/subscriptions', { raw });
@@ -245,7 +246,8 @@ describe('names that are special to JavaScript are names like any other', () => 
   test.each(['__proto__', 'constructor', 'prototype'])(
     '%s, in an entry of POST /episodes and its statuses',
     async (name) => {
-      const more = `"${name}":{"title":"x","played_status":{"value":true,"timestamp":"2023-02-23T14:00"}}`;
+      const status = '{"value":true,"timestamp":"2023-02-23T14:00"}';
+      const more = `"${name}":{"title":"x","played_status":${status}}`;
       const valueless = `"new_status":{"${name}":{"value":true},"timestamp":"2023-02-23T14:00"}`;
       const bob = await User.fresh();
       const guid = await bob.subscribed();
@@ -260,10 +262,10 @@ describe('names that are special to JavaScript are names like any other', () => 
     },
   );
 
-  test('a JSON nested beyond any use is 405', async () => {
+  test('a deeply nested JSON is 405', async () => {
     const raw = `{"subscriptions":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
-    expectMannerly(await ann.send('POST', '/subscriptions', { raw }));
-    expectMannerly(
+    expectSuccessOrError(await ann.send('POST', '/subscriptions', { raw }));
+    expectSuccessOrError(
       await ann.send('POST', '/episodes', { raw: raw.replace('subscriptions', 'episodes') }),
     );
   });

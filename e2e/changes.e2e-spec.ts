@@ -7,24 +7,24 @@ import { User } from './user.js';
 const epoch = '1970-01-01T00:00:00.000Z';
 
 describe('GET /changes', () => {
-  test('tells every device of a user where the clock is, at first and after each change, and no other user', async () => {
+  test('sends the clock to every device of a user, first and after each change', async () => {
     const [ann, bob] = [await User.fresh(), await User.fresh()];
     const devices = [await Follower.of(ann), await Follower.of(ann, '/v1/changes')];
-    const stranger = await Follower.of(bob);
+    const otherUser = await Follower.of(bob);
     for (const { stamps } of devices) expect(stamps).toEqual([epoch]);
     for (const n of numbers(3)) {
       await ann.subscribed(feed(n));
       const { sync } = await ann.subscriptions();
-      for (const device of devices) await device.knows(sync);
+      for (const device of devices) await device.received(sync);
     }
     const late = await Follower.of(ann);
     expect(late.stamps).toEqual([(await ann.subscriptions()).sync]);
     for (const { stamps } of devices) expect(stamps).toEqual([...new Set(stamps)].sort());
-    expect(stranger.stamps).toEqual([epoch]);
-    for (const follower of [...devices, stranger, late]) follower.leave();
+    expect(otherUser.stamps).toEqual([epoch]);
+    for (const follower of [...devices, otherUser, late]) follower.leave();
   });
 
-  test('needs the credential of a reader, as every request does', async () => {
+  test('needs a credential that can read', async () => {
     const writer = await User.fresh({ scope: 'write:subscriptions' });
     expect(await writer.get('/changes')).toMatchObject({ status: 401, body: errorBody(401) });
     expect(await writer.send('GET', '/changes', { token: 'x' })).toMatchObject({ status: 401 });
@@ -34,7 +34,7 @@ describe('GET /changes', () => {
     });
   });
 
-  test('is its headers alone for HEAD', async () => {
+  test('sends only headers for HEAD', async () => {
     const { status, headers, text } = await (await User.fresh()).send('HEAD', '/changes');
     expect([status, headers.get('content-type'), headers.get('cache-control'), text]).toEqual([
       200,

@@ -6,7 +6,7 @@ import { eventually } from './eventually.js';
 import { newGuid } from './samples.js';
 import { baseUrl, token } from './stack.js';
 
-// The low level of the SDK against the system.
+// The low-level client of the SDK against the system.
 
 async function fresh(options: Partial<Parameters<typeof createApi>[0]> = {}) {
   const credential = await token();
@@ -18,7 +18,7 @@ const codeOf = async (call: Promise<unknown>) => {
   return error instanceof ApiError ? error.code : error;
 };
 
-describe('every operation', () => {
+describe('the SDK has every operation', () => {
   test('of subscriptions and deletions', async () => {
     const api = await fresh();
     const { success, failure } = await api.addSubscriptions([
@@ -49,7 +49,7 @@ describe('every operation', () => {
     expect(await codeOf(api.updateSubscription(guid, {}))).toBe('invalid');
   });
 
-  test('of OPML: what one exports another imports', async () => {
+  test('of OPML: one user imports the export of another', async () => {
     const [api, other] = [await fresh(), await fresh()];
     const feeds = ['https://a.example/feed?a=1&b=2', 'https://b.example/"feed"'];
     await api.addSubscriptions(feeds.map((feed_url) => ({ feed_url })));
@@ -58,7 +58,7 @@ describe('every operation', () => {
     expect(await codeOf(other.importOpml('<opml>'))).toBe('invalid');
   });
 
-  test('of episodes, and lists of them are walked by links', async () => {
+  test('of episodes, with lists that follow links', async () => {
     const api = await fresh();
     const { success } = await api.addSubscriptions([{ feed_url: 'https://a.example/feed' }]);
     const podcast_guid = success[0]?.guid ?? '';
@@ -86,8 +86,8 @@ describe('every operation', () => {
   });
 });
 
-/** What a server in front of the system does with the next requests, each once: then it passes them on. */
-describe('through a network that fails', () => {
+/** A proxy applies each fault to one request, and forwards all others. */
+describe('on an unreliable network', () => {
   type Fault = 'answer is lost' | 'cut' | 'busy' | 'page' | 'limited for an hour' | 'silent';
   const faults: Fault[] = [];
   let seen: { method: string; key: string | undefined; authorization: string | undefined }[] = [];
@@ -139,7 +139,7 @@ describe('through a network that fails', () => {
     return fresh({ baseUrl: proxyUrl, ...options });
   };
 
-  test('a write is sent again with the same key, and takes effect once', async () => {
+  test('a write is repeated with the same key, and takes effect once', async () => {
     const api = await through({}, 'cut', 'answer is lost', 'busy');
     const { success } = await api.addSubscriptions([{ feed_url: 'https://a.example/feed' }]);
     expect(success).toHaveLength(1);
@@ -148,13 +148,13 @@ describe('through a network that fails', () => {
     expect(seen[0]?.key).toMatch(/^[\da-f-]{36}$/);
   });
 
-  test('a network that stays away is an error that says so, after the last retry', async () => {
+  test('a permanent fault becomes an error after the last retry', async () => {
     const api = await through({ retries: 1 }, 'cut', 'cut', 'cut');
     expect(await codeOf(api.getSubscription(newGuid()))).toBe('network');
     expect(seen).toHaveLength(2);
   });
 
-  test('a long Retry-After is for the caller to wait for', async () => {
+  test('a long Retry-After is returned to the caller', async () => {
     const api = await through({}, 'limited for an hour');
     await expect(api.getSubscription(newGuid())).rejects.toMatchObject({
       code: 'too_many',
@@ -163,7 +163,7 @@ describe('through a network that fails', () => {
     expect(seen).toHaveLength(1);
   });
 
-  test("a page that is not the API's is never taken for an answer, nor asked for again", async () => {
+  test('a page of another server is an error, without a retry', async () => {
     const api = await through({}, 'page');
     expect(await codeOf(api.addSubscriptions([{ feed_url: 'https://a.example/feed' }]))).toBe(
       'unexpected',
@@ -171,7 +171,7 @@ describe('through a network that fails', () => {
     expect(seen).toHaveLength(1);
   });
 
-  test('silence ends with the deadline, and a call with its signal', async () => {
+  test('a missing answer ends with the deadline, and a call with its signal', async () => {
     const api = await through({ timeout: 200, retries: 0 }, 'silent', 'silent');
     expect(await codeOf(api.getSubscription(newGuid()))).toBe('timeout');
     const abort = new AbortController();
@@ -183,7 +183,7 @@ describe('through a network that fails', () => {
     );
   });
 
-  test('of many requests with a token that is refused one asks for a new one', async () => {
+  test('concurrent requests with a rejected token request one new token', async () => {
     const good = await token();
     const asked: (string | undefined)[] = [];
     let current = 'expired';
@@ -200,7 +200,7 @@ describe('through a network that fails', () => {
     expect([totals, asked]).toEqual([[0, 0, 0, 0, 0], ['expired']]);
   });
 
-  test('a token that is refused again is the end of it', async () => {
+  test('a token that is rejected again is an error', async () => {
     const api = await through({ token: (context) => (context ? 'second' : 'first') });
     expect(await codeOf(api.listSubscriptions())).toBe('unauthorized');
     expect(seen.map(({ authorization }) => authorization)).toEqual([
@@ -210,7 +210,7 @@ describe('through a network that fails', () => {
   });
 });
 
-test("a device whose clock is wrong learns by how much from the server's answers", async () => {
+test("a device with a wrong clock learns the difference from the server's answers", async () => {
   const hour = 3_600_000;
   const api = await fresh({ clock: () => Date.now() - hour });
   expect(api.clockOffset).toBe(0);

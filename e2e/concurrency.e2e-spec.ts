@@ -3,11 +3,11 @@ import { expectError } from './http.js';
 import { episode, feed, newGuid, numbers } from './samples.js';
 import { User } from './user.js';
 
-// Races within one service are in its integration tests; these have several services.
+// Integration tests of a service have races within it. These races involve several services.
 
 const rounds = process.env.TEST_FULL ? 20 : 3;
 
-test('of two operations with one Idempotency-Key at the same time the second is 405', async () => {
+test('of two concurrent operations with one Idempotency-Key the second is 405', async () => {
   const key = { 'idempotency-key': 'once' };
   const ann = await User.fresh();
   const guid = await ann.subscribed();
@@ -20,7 +20,7 @@ test('of two operations with one Idempotency-Key at the same time the second is 
   expectError(second, 405);
 });
 
-describe('crossing writes', () => {
+describe('concurrent writes', () => {
   /** Two subscriptions with declared guids. */
   async function userWithTwo() {
     const ann = await User.fresh();
@@ -31,7 +31,7 @@ describe('crossing writes', () => {
     };
   }
 
-  test('merges of two subscriptions into each other leave one that owns everything', async () => {
+  test('merge two subscriptions into each other, and one owns everything', async () => {
     for (let round = 0; round < rounds; round += 1) {
       const { ann, x, y } = await userWithTwo();
       await ann.upload(episode(x, 1), episode(y, 1), episode(y, 2));
@@ -45,7 +45,7 @@ describe('crossing writes', () => {
     }
   });
 
-  test('a deletion ends at the row it was made for: a merge that comes first saves it, the survivor stays', async () => {
+  test('a merge before the end of a deletion keeps the subscription', async () => {
     for (let round = 0; round < rounds; round += 1) {
       const { ann, x, y } = await userWithTwo();
       await ann.upload(episode(x, 1), episode(y, 2));
@@ -61,7 +61,7 @@ describe('crossing writes', () => {
     }
   });
 
-  test('uploads during a merge are never lost', async () => {
+  test('uploads during a merge are not lost', async () => {
     const { ann, x, y } = await userWithTwo();
     const uploads = Promise.all(
       numbers(20).map((n) => ann.uploaded(episode(n % 2 === 0 ? x : y, n))),

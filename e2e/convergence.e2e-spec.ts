@@ -9,7 +9,7 @@ const full = Boolean(process.env.TEST_FULL);
 
 type Shown = Omit<Subscription, 'guid' | 'new_guid' | 'guid_changed'>;
 
-/** A client's copy of a user's subscriptions, by the guid that each has now. */
+/** A client's copy of a user's subscriptions, by current guid. */
 class Copy {
   readonly subscriptions = new Map<string, Shown>();
   private since: string | undefined;
@@ -54,7 +54,7 @@ const step = fc.oneof(
 
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** A guid that a deleted one had before passes to one that is there, and becomes its own. */
+/** Moves a former guid of a deleted subscription to a live one, as its current guid. */
 const passedOn: Step[] = [
   { kind: 'post', entries: [{ feed_url: feed(1), guid: undefined }] },
   { kind: 'post', entries: [{ feed_url: feed(2), guid: guids[0] }] },
@@ -75,7 +75,7 @@ const passedOn: Step[] = [
   },
 ];
 
-/** Does one step; what names nothing or says nothing is refused, and nothing worse. */
+/** Runs one step. Without a match or a change it is rejected. */
 async function run(ann: User, copy: Copy, doing: Step): Promise<void> {
   if (doing.kind === 'poll') return copy.poll();
   if (doing.kind === 'post') {
@@ -96,7 +96,7 @@ async function run(ann: User, copy: Copy, doing: Step): Promise<void> {
   if (body.deletion_id !== undefined) await ann.ended(body.deletion_id);
 }
 
-test('whatever is added, renamed, moved, merged and deleted, a client that polls ends where one that reads all is', async () => {
+test('a polling client converges to the full list after any writes', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), async (steps) => {
       const ann = await User.fresh();
@@ -108,7 +108,7 @@ test('whatever is added, renamed, moved, merged and deleted, a client that polls
       expect(Object.fromEntries(follower.subscriptions)).toEqual(
         Object.fromEntries(reader.subscriptions),
       );
-      // No two that are there share a URL, and each answers to its guid.
+      // No two live subscriptions share a URL, and each is found by its guid.
       const present = [...reader.subscriptions.values()].filter(
         ({ deleted }) => deleted === undefined,
       );

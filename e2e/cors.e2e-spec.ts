@@ -3,8 +3,8 @@ import { expectError, send } from './http.js';
 import { newGuid } from './samples.js';
 import { User } from './user.js';
 
-/** The web origin that the system under test lets call; `stranger` is none. */
-const [origin, stranger] = ['https://app.example', 'https://other.example'];
+/** The allowed web origin of the system under test, and another one. */
+const [origin, otherOrigin] = ['https://app.example', 'https://other.example'];
 const list = (header: string | null) => (header ?? '').toLowerCase().split(/, */).sort();
 
 describe('a CORS preflight', () => {
@@ -28,7 +28,7 @@ describe('a CORS preflight', () => {
     expect(list(headers.get('access-control-allow-methods'))).toContain(method.toLowerCase());
   });
 
-  test('allows every header that the interface knows', async () => {
+  test('allows every header of the interface', async () => {
     const { headers } = await preflight(
       '/subscriptions',
       origin,
@@ -40,14 +40,14 @@ describe('a CORS preflight', () => {
     );
   });
 
-  test('of another origin allows nothing', async () => {
-    const { headers } = await preflight('/subscriptions', stranger, 'GET');
+  test('rejects another origin', async () => {
+    const { headers } = await preflight('/subscriptions', otherOrigin, 'GET');
     expect(headers.get('access-control-allow-origin')).toBeNull();
   });
 });
 
 describe('an answer to a web page', () => {
-  test('can be read from an allowed origin, with the headers that a client needs', async () => {
+  test('is readable from an allowed origin, with the headers for clients', async () => {
     const { headers } = await (await User.fresh()).get('/subscriptions', { origin });
     expect(headers.get('access-control-allow-origin')).toBe(origin);
     expect(list(headers.get('access-control-expose-headers'))).toEqual(
@@ -63,7 +63,7 @@ describe('an answer to a web page', () => {
     );
   });
 
-  test('can be read when it is an error, too', async () => {
+  test('is also readable if it is an error', async () => {
     const ann = await User.fresh();
     for (const answer of [
       await send('GET', '/subscriptions', { headers: { origin } }),
@@ -76,13 +76,13 @@ describe('an answer to a web page', () => {
     }
   });
 
-  test('can not be read from another origin', async () => {
-    const { headers } = await (await User.fresh()).get('/subscriptions', { origin: stranger });
+  test('is not readable from another origin', async () => {
+    const { headers } = await (await User.fresh()).get('/subscriptions', { origin: otherOrigin });
     expect(headers.get('access-control-allow-origin')).toBeNull();
   });
 });
 
-test('an OPTIONS that is no preflight is a method like any other: 401 without a credential, 405 with one', async () => {
+test('an OPTIONS without preflight is 401 without a credential, 405 with one', async () => {
   expectError(await send('OPTIONS', '/subscriptions', { headers: { origin } }), 401);
   expectError(
     await (await User.fresh()).send('OPTIONS', '/subscriptions', { headers: { origin } }),

@@ -20,7 +20,7 @@ async function userWithTombstone() {
 }
 
 describe('DELETE', () => {
-  test('is accepted with 202, an id and the message that it will be processed', async () => {
+  test('answers 202 with an id and a message', async () => {
     const ann = await User.fresh();
     const answer = await ann.delete<DeletionAccepted>(`/subscriptions/${await ann.subscribed()}`);
     expect([answer.status, answer.body]).toEqual([
@@ -33,7 +33,7 @@ describe('DELETE', () => {
     expect(Number.isSafeInteger(answer.body.deletion_id) && answer.body.deletion_id > 0).toBe(true);
   });
 
-  test('leads from PENDING to SUCCESS, which is final', async () => {
+  test('goes from PENDING to SUCCESS, which is final', async () => {
     const ann = await User.fresh();
     const id = await ann.requestDeletion(await ann.subscribed());
     const first = await ann.get<Deletion>(`/deletions/${id}`);
@@ -48,7 +48,7 @@ describe('DELETE', () => {
     expect((await ann.get(`/deletions/${id}`)).body).toEqual(success);
   });
 
-  test('takes a body that nobody reads', async () => {
+  test('ignores a body', async () => {
     const ann = await User.fresh();
     const guid = await ann.subscribed();
     expect((await ann.send('DELETE', `/subscriptions/${guid}`, { body: {} })).status).toBe(202);
@@ -56,7 +56,7 @@ describe('DELETE', () => {
 });
 
 describe('a deleted subscription', () => {
-  test('leaves a tombstone in the list: deleted, not subscribed, subscription_changed = deleted', async () => {
+  test('stays in the list as a tombstone: deleted, not subscribed, equal stamps', async () => {
     const { ann, guid, sync } = await userWithTombstone();
     const { total, subscriptions } = await ann.subscriptions();
     const deleted = subscriptions[0]?.deleted;
@@ -80,7 +80,7 @@ describe('a deleted subscription', () => {
     expectError(await ann.delete(`/subscriptions/${guid}`), 404);
   });
 
-  test('has no episodes any more, takes none, and frees their sync_ids', async () => {
+  test('has no episodes, accepts none, and releases their sync_ids', async () => {
     const { ann, guid, syncId } = await userWithTombstone();
     expect((await ann.episodes()).total).toBe(0);
     expect(await ann.refused(episode(guid, 1))).toMatchObject({
@@ -94,8 +94,8 @@ describe('a deleted subscription', () => {
   });
 });
 
-describe('POST brings a deleted subscription back, without its episodes', () => {
-  test('as a fresh start: a replay of an old episode state is taken again', async () => {
+describe('POST revives a deleted subscription without its episodes', () => {
+  test('so that an old episode state is accepted again', async () => {
     const { ann, guid, syncId } = await userWithTombstone();
     await ann.subscribed(urlA);
     const again = await ann.uploaded(
@@ -107,7 +107,7 @@ describe('POST brings a deleted subscription back, without its episodes', () => 
 });
 
 describe('GET /deletions/{id}', () => {
-  test('is 405 with an id that is no positive safe integer of decimal digits', async () => {
+  test('is 405 for an id other than a positive safe integer in decimal digits', async () => {
     const ann = await User.fresh();
     for (const id of [
       '0',
@@ -125,7 +125,7 @@ describe('GET /deletions/{id}', () => {
       expectError(await ann.get(`/deletions/${id}`), 405);
   });
 
-  test("is 404 for nothing and for another user's", async () => {
+  test("is 404 for an unknown id and for another user's", async () => {
     const [ann, bob] = [await User.fresh(), await User.fresh()];
     const id = await ann.requestDeletion(await ann.subscribed());
     for (const other of [id, 9_007_199_254_740_991])

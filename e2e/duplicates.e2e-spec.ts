@@ -8,13 +8,16 @@ const full = Boolean(process.env.TEST_FULL);
 
 /** A feed that moves to https, and then to another host. */
 const moves = ['http://old.example/feed', 'https://old.example/feed', 'https://new.example/feed'];
-/** Which of three devices know the guid that the feed declares. */
+/** Three devices: true if the device knows the guid that the feed declares. */
 const devices = [false, true, true];
 const arrivals = moves.flatMap((feedUrl) =>
   devices.map((knowsGuid, device) => ({ feedUrl, knowsGuid, device })),
 );
 
-/** Sends what each device says of each address, in this order; each then uploads the same episode, later each time. */
+/**
+ * Subscribes for each device at each address, in this order. Each device then uploads the same
+ * episode with a later time.
+ */
 async function sync(order: typeof arrivals) {
   const ann = await User.fresh();
   const declared = newGuid();
@@ -34,14 +37,14 @@ async function sync(order: typeof arrivals) {
   return { ann, declared, known: [...known] };
 }
 
-test('three devices, two of which know the declared guid, through a move to https and to another host: one subscription, one state of each episode, and every guid leads to it', async () => {
+test('three devices keep one subscription and one state through two moves', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.shuffledSubarray(arrivals, { minLength: arrivals.length }),
       async (order) => {
         const { ann, declared, known } = await sync(order);
         const { subscriptions } = await ann.subscriptions({ per_page: 100 });
-        // Pointers lead to the one in one step.
+        // Each pointer directly names the survivor.
         const [current, ...others] = new Set(
           subscriptions.map(({ guid, new_guid }) => new_guid ?? guid),
         );
@@ -62,7 +65,7 @@ test('three devices, two of which know the declared guid, through a move to http
   );
 });
 
-test('feed_url_taken names the owner of the feed_url, so that a PATCH can merge the two', async () => {
+test('feed_url_taken names the owner of the feed_url for a merge by PATCH', async () => {
   const ann = await User.fresh();
   const [one, other] = [newGuid(), newGuid()];
   await ann.subscribed('https://feeds.example/one', one);

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Runs a check until it holds, for what becomes true at a time of its own. */
+/** Repeats a check until it succeeds, for asynchronous effects. */
 export async function eventually<T>(
   check: () => Promise<T>,
   { timeout = 15_000 } = {},

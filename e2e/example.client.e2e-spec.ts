@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Runs a command of the client in docs/, and answers what the device knows then. */
+/** Runs a command of the client in docs/, and returns the data of the device. */
 async function run(device: string, ...args: string[]): Promise<Device> {
   const file = join(folder, `${device}.json`);
   const environment = { PATH: process.env['PATH'], BASE_URL: baseUrl, TOKEN: credential };
@@ -42,7 +42,7 @@ async function send(method: string, path: string, body?: object): Promise<void> 
   expect(answer.ok).toBe(true);
 }
 
-it('the example client works offline, and devices that have synced know the same', async () => {
+it('the example client works offline, and synced devices have equal data', async () => {
   await run('phone', 'subscribe', 'https://podnews.net/rss');
   expect(await run('phone', 'sync')).toMatchObject({
     waiting: [],
@@ -56,7 +56,7 @@ it('the example client works offline, and devices that have synced know the same
   await run('laptop', 'sync');
   await run('phone', 'play', podcast, episode, '90');
   await run('laptop', 'play', podcast, episode, '120');
-  // The phone's is the older one, and is sent later.
+  // The change of the phone is older, and is sent later.
   await run('laptop', 'sync');
   const { waiting: _sent, ...phone } = await run('phone', 'sync');
   expect(phone.episodes[episode]?.playback_position.value).toBe(120);

@@ -11,7 +11,7 @@ const program = 'docs/examples/player.mjs';
 const folder = mkdtempSync(join(tmpdir(), 'example-player-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test('the example app on the SDK works offline, syncs, and shows what another device does', async () => {
+test('the example app on the SDK works offline, syncs and shows remote changes', async () => {
   const feed = 'https://podnews.net/rss';
   const environment = { PATH: process.env['PATH'], API: baseUrl, TOKEN: await token() };
   const run = async (device: string, args: string[], env: object = {}) => {
@@ -19,7 +19,7 @@ test('the example app on the SDK works offline, syncs, and shows what another de
     return (await promisify(execFile)('node', [program, join(folder, device), ...args], options))
       .stdout;
   };
-  // Nobody listens there.
+  // No server listens on this port.
   const offline = await run('phone.json', ['play', feed, 'one', '90'], {
     API: 'http://127.0.0.1:9',
   });
@@ -38,7 +38,7 @@ test('the example app on the SDK works offline, syncs, and shows what another de
   } finally {
     watching.kill('SIGINT');
   }
-  // It stops by itself.
+  // The app stops automatically.
   const code = await new Promise((resolve) => watching.once('exit', resolve));
   expect(code).toBe(0);
 });

@@ -3,12 +3,12 @@ import { eventually } from './eventually.js';
 import { baseUrl } from './stack.js';
 import type { User } from './user.js';
 
-/** A client of `GET /changes`, which knows the last stamp that it was told. */
+/** A client of `GET /changes` that records the received stamps. */
 export class Follower {
   readonly stamps: string[] = [];
   private readonly leaving = new AbortController();
 
-  /** Follows, having been told the first stamp. */
+  /** Follows a user's changes. Resolves after the first stamp. */
   static async of(user: User, path = '/changes'): Promise<Follower> {
     const follower = new Follower();
     const headers = { authorization: `Bearer ${user.credential}` };
@@ -19,8 +19,8 @@ export class Follower {
     return follower;
   }
 
-  /** Waits until it was told this stamp, or a later one. */
-  knows(stamp: string): Promise<void> {
+  /** Waits for a stamp or a later one. */
+  received(stamp: string): Promise<void> {
     return eventually(async () => {
       const last = this.stamps.at(-1) ?? '';
       assert(last >= stamp, `${last} is not yet ${stamp}`);

@@ -7,12 +7,12 @@ import { errorBody, send } from './http.js';
 import { newGuid } from './samples.js';
 import { baseUrl, token } from './stack.js';
 
-// For those who generate a client of their own from the description (docs/guide/write-an-app.md): what comes out works.
+// A client that is generated from the description (docs/guide/write-an-app.md) works.
 
 const folder = mkdtempSync(join(tmpdir(), 'generated-client-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** What is used of the generated code; its names come from the description. */
+/** The used part of the generated code; its names come from the description. */
 interface Generated {
   client: { setConfig(config: object): void };
   calls: Record<string, (options: object) => Promise<{ data?: unknown; error?: unknown }>>;
@@ -32,7 +32,7 @@ async function generated(): Promise<Generated> {
   return { client, calls: (await import(join(output, 'sdk.gen.ts'))) as Generated['calls'] };
 }
 
-test('a client that is generated from the description makes a round trip', async () => {
+test('a generated client makes a round trip', async () => {
   const { client, calls } = await generated();
   client.setConfig({ baseUrl, auth: await token() });
   const called = async (name: string, options: object = {}) => {

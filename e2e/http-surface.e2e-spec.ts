@@ -6,7 +6,7 @@ import { feed, newGuid, numbers } from './samples.js';
 import { baseUrl } from './stack.js';
 import { User } from './user.js';
 
-/** An answer as it travels: `fetch` would undo the coding. */
+/** An answer with its content coding, which `fetch` would decode. */
 function coded(method: string, path: string, credential: string, headers: Record<string, string>) {
   return new Promise<{ status: number; headers: Record<string, unknown>; body: Buffer }>(
     (resolve, reject) => {
@@ -37,13 +37,13 @@ beforeAll(async () => {
   await ann.subscribe(...numbers(40).map((n) => feed(n)));
 });
 
-describe('a list above 1 KB is compressed for those who ask', () => {
+describe('a list above 1 KB is compressed', () => {
   test.each([
     ['gzip', 'gzip', gunzipSync],
     ['br', 'br', brotliDecompressSync],
     ['gzip, deflate, br', 'br', brotliDecompressSync],
     ['gzip;q=1, br;q=0', 'gzip', gunzipSync],
-  ] as const)('%s', async (accept, coding, decoded) => {
+  ] as const)('for Accept-Encoding %s', async (accept, coding, decoded) => {
     const plain = await coded('GET', '/subscriptions', ann.credential, {});
     const answer = await coded('GET', '/subscriptions', ann.credential, {
       'accept-encoding': accept,
@@ -52,11 +52,11 @@ describe('a list above 1 KB is compressed for those who ask', () => {
     expect(decoded(answer.body).equals(plain.body)).toBe(true);
     expect(answer.body.length).toBeLessThan(plain.body.length / 4);
     expect(answer.headers['vary']).toMatch(/accept-encoding/i);
-    // The ETag is weak: it names the content, whatever its coding.
+    // The ETag is weak: it identifies the content in any coding.
     expect(answer.headers['etag']).toBe(plain.headers['etag']);
   });
 
-  test('and for nobody else', async () => {
+  test('only on request', async () => {
     for (const accept of ['identity', 'deflate', 'br;q=0', ''])
       expect(
         (await coded('GET', '/subscriptions', ann.credential, { 'accept-encoding': accept }))
@@ -64,14 +64,14 @@ describe('a list above 1 KB is compressed for those who ask', () => {
       ).not.toHaveProperty('content-encoding');
   });
 
-  test('but not a short one', async () => {
+  test('unlike a short one', async () => {
     const { headers } = await coded('GET', '/episodes', ann.credential, {
       'accept-encoding': 'gzip',
     });
     expect(headers).not.toHaveProperty('content-encoding');
   });
 
-  test('and can be asked for again by its ETag: 304 without a body or a coding', async () => {
+  test('and revalidated by its ETag: 304 without a body or a coding', async () => {
     const { headers } = await coded('GET', '/subscriptions', ann.credential, {
       'accept-encoding': 'gzip',
     });
@@ -84,7 +84,7 @@ describe('a list above 1 KB is compressed for those who ask', () => {
     ]);
   });
 
-  test('HEAD tells the length of GET, or none where GET would be compressed', async () => {
+  test('HEAD has the length of GET, or none if GET would be compressed', async () => {
     const length = async (method: string, headers: Record<string, string>) => {
       const answer = await coded(method, '/subscriptions', ann.credential, headers);
       return [answer.status, answer.headers['etag'], answer.headers['content-length']];
@@ -97,7 +97,7 @@ describe('a list above 1 KB is compressed for those who ask', () => {
     ]);
   });
 
-  test('a request body is never decompressed: 405', async () => {
+  test('a compressed request body is 405', async () => {
     const headers = { 'content-encoding': 'gzip' };
     const raw = new Uint8Array(
       Buffer.from('1f8b08000000000000ffab564a2c2dc9c82f5272000000ffff', 'hex'),
@@ -106,7 +106,7 @@ describe('a list above 1 KB is compressed for those who ask', () => {
   });
 });
 
-describe('headers that browsers and caches heed', () => {
+describe('security and cache headers', () => {
   test('are on every answer, also on errors', async () => {
     for (const answer of [
       await ann.get('/subscriptions'),
@@ -129,7 +129,7 @@ describe('headers that browsers and caches heed', () => {
     }
   });
 
-  test('keep personal data out of caches, but for lists, which are asked for again by their ETag', async () => {
+  test('exclude personal data from caches, except for lists with an ETag', async () => {
     const guid = await ann.subscribed();
     const of = async (path: string) => (await ann.get(path)).headers.get('cache-control');
     expect(await of('/subscriptions')).toBe('private, no-cache');
@@ -148,7 +148,7 @@ describe('headers that browsers and caches heed', () => {
     expect((await send('GET', '/subscriptions')).headers.get('cache-control')).toBe('no-store');
   });
 
-  test('let the reference page run its own scripts and no others', async () => {
+  test('allow only the reference page to run its own scripts', async () => {
     const { text } = await send('GET', '/docs');
     const scripts = [...text.matchAll(/<script\b([^>]*)>([\s\S]*?)<\/script>/g)];
     expect(scripts.length).toBeGreaterThan(0);
@@ -164,7 +164,7 @@ describe('headers that browsers and caches heed', () => {
   });
 });
 
-test('who claims to be a proxy is not believed: links name the address that was asked', async () => {
+test('a client cannot claim to be a proxy: links have the requested host', async () => {
   const headers = {
     'x-forwarded-host': 'evil.example',
     'x-forwarded-proto': 'https',

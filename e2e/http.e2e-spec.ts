@@ -5,7 +5,7 @@ import { episode, feed, newGuid, numbers } from './samples.js';
 import { User } from './user.js';
 
 describe('the status of success', () => {
-  test('is 200 for POST, also when every entry failed', async () => {
+  test('is 200 for POST, even if every entry failed', async () => {
     const ann = await User.fresh();
     const made = await ann.post('/subscriptions', { subscriptions: [{ feed_url: feed(1) }] });
     const failed = await ann.post<SubscribeAnswer>('/subscriptions', {
@@ -40,7 +40,7 @@ describe('the status of success', () => {
 });
 
 describe('the order of checks', () => {
-  test('the credential comes before path, query and body', async () => {
+  test('the credential precedes path, query and body', async () => {
     for (const path of [
       '/nothing',
       '/subscriptions/%zz',
@@ -57,14 +57,14 @@ describe('the order of checks', () => {
     );
   });
 
-  test('the input comes before existence', async () => {
+  test('the input precedes existence', async () => {
     const ann = await User.fresh();
     expectError(await ann.patch(`/subscriptions/${newGuid()}`, {}), 405);
     expectError(await ann.patch(`/subscriptions/${newGuid()}`, { is_subscribed: true }), 404);
     expectError(await ann.patch('/subscriptions/no-guid', { is_subscribed: true }), 405);
   });
 
-  test('the input comes before 410, too', async () => {
+  test('the input also precedes 410', async () => {
     const ann = await User.fresh();
     const guid = await ann.subscribed();
     await ann.deleted(guid);
@@ -74,7 +74,7 @@ describe('the order of checks', () => {
   });
 });
 
-describe('an unknown route is 404', () => {
+describe('an unknown route is 404:', () => {
   test.each([
     '/v1',
     '/v1/',
@@ -90,7 +90,7 @@ describe('an unknown route is 404', () => {
   });
 });
 
-describe('a wrong method on a known path is 405 and Allow names the right ones', () => {
+describe('a wrong method on an existing path is 405 with Allow:', () => {
   const guid = newGuid();
   test.each([
     ['PUT', '/subscriptions', ['GET', 'HEAD', 'POST']],
@@ -117,7 +117,7 @@ describe('a wrong method on a known path is 405 and Allow names the right ones',
 });
 
 describe('HEAD', () => {
-  test('answers as GET without a body', async () => {
+  test('has the answer of GET without a body', async () => {
     const ann = await User.fresh();
     const guid = await ann.subscribed();
     const id = await ann.requestDeletion(await ann.subscribed(feed(2)));
@@ -143,7 +143,7 @@ describe('HEAD', () => {
     }
   });
 
-  test('answers errors with the status of GET', async () => {
+  test('has the status of GET for errors', async () => {
     const ann = await User.fresh();
     expect((await ann.send('HEAD', `/subscriptions/${newGuid()}`)).status).toBe(404);
     expect((await ann.send('HEAD', '/deletions/x')).status).toBe(405);
@@ -173,7 +173,7 @@ describe('the same routes are served below /v1', () => {
   });
 });
 
-describe('a path that can not be decoded is 405', () => {
+describe('a path with an invalid encoding is 405:', () => {
   test.each([
     '/subscriptions/%zz',
     '/subscriptions/%',
@@ -192,7 +192,7 @@ describe('the body of a request', () => {
     ['a content type that ends like JSON', 'application/vnd.api+json', '{"subscriptions":[]}'],
     ['a form', 'application/x-www-form-urlencoded', 'subscriptions='],
     ['JSON that is cut off', 'application/json', '{"subscriptions":['],
-    ['nothing', 'application/json', ''],
+    ['empty', 'application/json', ''],
     ['no object', 'application/json', '[]'],
     ['null', 'application/json', 'null'],
     ['no list of entries', 'application/json', '{"subscriptions":{}}'],
@@ -209,7 +209,7 @@ describe('the body of a request', () => {
     );
   });
 
-  test('of another content type is 405 for PATCH and DELETE, too', async () => {
+  test('of another content type is also 405 for PATCH and DELETE', async () => {
     const ann = await User.fresh();
     const path = `/subscriptions/${await ann.subscribed()}`;
     const other = { raw: '{"is_subscribed":false}', headers: { 'content-type': 'text/plain' } };
@@ -224,7 +224,7 @@ describe('the body of a request', () => {
     expectError(await ann.send('PATCH', `/subscriptions/${newGuid()}`), 405);
   });
 
-  test('that is no UTF-8 is 405', async () => {
+  test('with invalid UTF-8 is 405', async () => {
     const ann = await User.fresh();
     const raw = new Uint8Array(
       Buffer.from('{"subscriptions":[{"feed_url":"https://a.example/\xff"}]}', 'latin1'),
@@ -233,7 +233,7 @@ describe('the body of a request', () => {
   });
 
   test.each(['application/json; charset=utf-8', 'Application/JSON'])(
-    'may be called %s',
+    'can have the content type %s',
     async (type) => {
       const ann = await User.fresh();
       const headers = { 'content-type': type };
@@ -241,7 +241,7 @@ describe('the body of a request', () => {
     },
   );
 
-  test('may hold nothing to do', async () => {
+  test('can be empty of changes', async () => {
     const ann = await User.fresh();
     expect((await ann.post('/subscriptions', { subscriptions: [] })).body).toEqual({
       success: [],
@@ -253,7 +253,7 @@ describe('the body of a request', () => {
     });
   });
 
-  test('may hold fields that nobody knows', async () => {
+  test('can have unknown fields', async () => {
     const ann = await User.fresh();
     const subscriptions = [{ feed_url: feed(1), color: 'red' }];
     const answer = await ann.post<SubscribeAnswer>('/subscriptions', {
@@ -267,7 +267,7 @@ describe('the body of a request', () => {
 describe('limits of a batch', () => {
   const subscriptions = (count: number) => numbers(count).map((n) => ({ feed_url: feed(n) }));
 
-  test('1,000 subscriptions and 250 episodes are taken', async () => {
+  test('allow 1,000 subscriptions and 250 episodes', async () => {
     const ann = await User.fresh();
     expect(await ann.subscribe(...subscriptions(1_000))).toHaveLength(1_000);
     expect((await ann.subscriptions({ per_page: 1 })).total).toBe(1_000);
@@ -276,7 +276,7 @@ describe('limits of a batch', () => {
     expect((await ann.episodes({ per_page: 1 })).total).toBe(250);
   });
 
-  test('one more is 405 and applies nothing', async () => {
+  test('reject one more with 405 and without effect', async () => {
     const ann = await User.fresh();
     expectError(await ann.post('/subscriptions', { subscriptions: subscriptions(1_001) }), 405);
     expect((await ann.subscriptions()).total).toBe(0);
@@ -288,7 +288,7 @@ describe('limits of a batch', () => {
     expect((await ann.episodes()).total).toBe(0);
   });
 
-  test('2 MiB are taken, a byte more is 413', async () => {
+  test('allow 2 MiB and reject one byte more with 413', async () => {
     const ann = await User.fresh();
     const body = (bytes: number) => '{"subscriptions":[]}'.padEnd(bytes, ' ');
     expect((await ann.send('POST', '/subscriptions', { raw: body(2_097_152) })).status).toBe(200);
@@ -327,7 +327,7 @@ describe('null counts as not sent', () => {
     }
   });
 
-  test('where the entries should be, and in their feed_url: 405, as they are missing', async () => {
+  test('instead of the entries, or in feed_url, is 405 as they are missing', async () => {
     const ann = await User.fresh();
     expectError(await ann.post('/subscriptions', { subscriptions: null }), 405);
     expectError(await ann.post('/subscriptions', { subscriptions: [{ feed_url: null }] }), 405);
@@ -335,14 +335,14 @@ describe('null counts as not sent', () => {
   });
 });
 
-test("wrong_subscription: POST /episodes with the sync_id of another subscription's episode", async () => {
+test('wrong_subscription: an entry with the sync_id of another subscription', async () => {
   const ann = await User.fresh();
   const [podcast, other] = [await ann.subscribed(feed(1)), await ann.subscribed(feed(2))];
   const { sync_id } = await ann.uploaded(episode(podcast, 1));
   expect((await ann.refused(episode(other, 2, { sync_id }))).code).toBe('wrong_subscription');
 });
 
-describe('an answer has 4 MiB at most', () => {
+describe('an answer has at most 4 MiB', () => {
   let ann: User;
   let syncIds: string[];
   let podcast_guid: string;
@@ -364,7 +364,7 @@ describe('an answer has 4 MiB at most', () => {
   const expectWithin = ({ text }: Answer) =>
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(4 * 1_024 * 1_024);
 
-  test('of an upload: entries that it has no room for have the code limit_reached', async () => {
+  test('of an upload: further entries fail with limit_reached', async () => {
     const episodes = syncIds.map((sync_id) => ({ podcast_guid, sync_id }));
     const answer = await ann.post<UploadAnswer>('/episodes', { episodes });
     const { success, failure } = answer.body;
@@ -374,7 +374,7 @@ describe('an answer has 4 MiB at most', () => {
     expectWithin(answer);
   });
 
-  test('of a list: the page ends earlier, and next goes on behind it', async () => {
+  test('of a list: the page is shorter, and `next` continues after it', async () => {
     const seen: string[] = [];
     let pages = 0;
     for (let link: string | undefined = '/episodes?per_page=250'; link !== undefined; pages += 1) {

@@ -1,7 +1,7 @@
 import { assert } from 'vitest';
 import { baseUrl } from './stack.js';
 
-/** An answer as it came; `body` is its JSON, `undefined` where it has none. */
+/** An answer; `body` is its JSON, or `undefined`. */
 export interface Answer<Body = unknown> {
   status: number;
   headers: Headers;
@@ -9,17 +9,17 @@ export interface Answer<Body = unknown> {
   body: Body;
 }
 
-/** What goes with a request beside its method and path. */
+/** Parts of a request in addition to method and path. */
 export interface Parts {
   token?: string;
   headers?: Record<string, string>;
   /** Sent as JSON. */
   body?: unknown;
-  /** Sent as it is, as JSON unless a header says otherwise. */
+  /** Sent unchanged, as JSON unless a header sets another type. */
   raw?: string | Uint8Array<ArrayBuffer>;
 }
 
-/** Sends a request to a path or, as links are, to a whole URL. */
+/** Sends a request to a path, or to a whole URL, as links are. */
 export async function send<Body = unknown>(
   method: string,
   path: string,
@@ -58,12 +58,12 @@ const messages: Record<number, string> = {
   431: 'Request header is too large',
 };
 
-/** The body of an error. */
+/** Returns the body of an error. */
 export function errorBody(status: number): { code: string; message: string } {
   return { code: String(status), message: messages[status] ?? '' };
 }
 
-/** Expects the error answer of a status, its body to the letter. */
+/** Expects the error answer of a status with its exact body. */
 export function expectError(answer: Answer, status: number): void {
   assert.deepEqual(
     { status: answer.status, body: answer.body ?? answer.text },
@@ -71,7 +71,7 @@ export function expectError(answer: Answer, status: number): void {
   );
 }
 
-/** A time stamp as the interface prints it. */
+/** Matches a time stamp of the interface. */
 export const stampForm = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
-/** A guid as the interface prints it. */
+/** Matches a guid of the interface. */
 export const guidForm = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;

@@ -4,7 +4,7 @@ import type { DeletionAccepted } from './interface.js';
 import { episode, feed, newGuid } from './samples.js';
 import { User } from './user.js';
 
-// database.int-spec.ts owns what a request id means, write.identity.spec.ts what makes one of a key.
+// database.int-spec.ts owns the rules of request ids, write.identity.spec.ts their derivation.
 
 const key = (value: string) => ({ 'idempotency-key': value });
 const entry = (n: number) => ({ subscriptions: [{ feed_url: feed(n) }] });
@@ -13,7 +13,7 @@ function expectSame(second: Answer, first: Answer): void {
   expect([second.status, second.text]).toEqual([first.status, first.text]);
 }
 
-describe('the same Idempotency-Key from the same user gets the first answer again and changes nothing', () => {
+describe('a repeated Idempotency-Key gets the first answer without further effect:', () => {
   test('POST /subscriptions, below /v1 as well', async () => {
     const ann = await User.fresh();
     const first = await ann.post('/subscriptions', entry(1), key('a'));
@@ -38,7 +38,7 @@ describe('the same Idempotency-Key from the same user gets the first answer agai
     );
   });
 
-  test('PATCH, whatever happened since, also when the first answer was a 404', async () => {
+  test('PATCH, after other writes and also for a 404', async () => {
     const ann = await User.fresh();
     const guid = newGuid();
     const patch = (name: string) =>
@@ -52,7 +52,7 @@ describe('the same Idempotency-Key from the same user gets the first answer agai
     expect((await ann.subscription(guid)).is_subscribed).toBe(true);
   });
 
-  test('DELETE, also after the subscription is gone', async () => {
+  test('DELETE, also after the deletion', async () => {
     const ann = await User.fresh();
     const guid = await ann.subscribed();
     const first = await ann.delete<DeletionAccepted>(`/subscriptions/${guid}`, key('a'));
@@ -62,7 +62,7 @@ describe('the same Idempotency-Key from the same user gets the first answer agai
   });
 });
 
-test('the same Idempotency-Key with another method, path or body is 405 and changes nothing', async () => {
+test('a repeated key with another method, path or body is 405 without effect', async () => {
   const ann = await User.fresh();
   const [guid, other] = [await ann.subscribed(), await ann.subscribed(feed(2))];
   const path = `/subscriptions/${guid}`;
@@ -76,7 +76,7 @@ test('the same Idempotency-Key with another method, path or body is 405 and chan
   );
   expectError(await ann.patch(`/subscriptions/${other}`, { is_subscribed: false }, key('a')), 405);
   expectError(await ann.delete(path, key('a')), 405);
-  // Input comes before existence.
+  // Input precedes existence.
   expectError(await ann.delete(`/subscriptions/${newGuid()}`, key('a')), 405);
   expectError(await ann.post('/subscriptions', entry(3), key('a')), 405);
   expectError(await ann.post('/episodes', { episodes: [episode(guid, 1)] }, key('a')), 405);
@@ -85,7 +85,7 @@ test('the same Idempotency-Key with another method, path or body is 405 and chan
 });
 
 describe('an Idempotency-Key', () => {
-  test('is of its user, and that differs in case is another one', async () => {
+  test('belongs to its user, and is case-sensitive', async () => {
     const [ann, bob] = [await User.fresh(), await User.fresh()];
     await ann.post('/subscriptions', entry(1), key('a'));
     await ann.post('/subscriptions', entry(2), key('A'));
@@ -93,7 +93,7 @@ describe('an Idempotency-Key', () => {
     expect([(await ann.subscriptions()).total, (await bob.subscriptions()).total]).toEqual([2, 1]);
   });
 
-  test('that is too long is 405, and that of a refused request or of a GET can be used again', async () => {
+  test('that is too long is 405; keys of a rejected request or a GET are unused', async () => {
     const ann = await User.fresh();
     expectError(await ann.post('/subscriptions', entry(1), key('~'.repeat(256))), 405);
     expectError(await ann.post('/subscriptions', { subscriptions: 1 }, key('~'.repeat(255))), 405);

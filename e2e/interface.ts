@@ -1,4 +1,4 @@
-/** The bodies of the interface: those of the SDK, which type tests hold to the server's schemas. */
+/** The bodies of the interface: those of the SDK. Type tests compare them with the server's. */
 export type {
   Deletion,
   DeletionAccepted,

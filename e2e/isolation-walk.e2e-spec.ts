@@ -5,7 +5,7 @@ import type { EpisodePage, SubscriptionPage } from './interface.js';
 import { episode, feed, newGuid } from './samples.js';
 import { User } from './user.js';
 
-/** Everything of the first user that a second one could get hold of. */
+/** All identifiers of the first user that a second one could obtain. */
 interface Loot {
   guid: string;
   former: string;
@@ -61,7 +61,7 @@ beforeEach(async () => {
   await bob.uploaded(episode(bobs, 9));
 });
 
-/** Each operation as the second user, with what is the first one's wherever something can be put. */
+/** Each operation as the second user, with identifiers of the first one in all inputs. */
 const walk: Record<string, (user: User) => Promise<void>> = {
   'GET /subscriptions': (user) => seesOwnListOnly(user, 'subscriptions'),
   'GET /episodes': (user) => seesOwnListOnly(user, 'episodes'),
@@ -75,7 +75,7 @@ const walk: Record<string, (user: User) => Promise<void>> = {
         await user.patch(`/subscriptions/${guid}`, { is_subscribed: false, new_guid: newGuid() }),
         404,
       );
-    // Guids and feeds of others are free to be taken, and take nothing along.
+    // Other users can use the same guids and feeds, without access to the data.
     await user.update(bobs, { new_guid: loot.guid, new_feed_url: feed(1) });
     expect((await user.episodes()).total).toBe(1);
   },
@@ -135,13 +135,13 @@ async function seesOwnListOnly(user: User, list: 'subscriptions' | 'episodes'): 
   ).toBe(200);
 }
 
-describe("with the first user's guids, ids, cursors, keys and ETags a second one gets 404 or nothing", () => {
+describe('a second user with ids, keys and ETags of the first gets 404 or nothing:', () => {
   test.each(Object.keys(walk))('%s', async (operation) => {
     await walk[operation]?.(bob as User);
     expect(await state(ann as User)).toEqual(before);
   });
 
-  test('and no operation is left out', async () => {
+  test('for every operation', async () => {
     const { body } = await send<{ paths: Record<string, Record<string, unknown>> }>(
       'GET',
       '/openapi.json',
@@ -153,7 +153,7 @@ describe("with the first user's guids, ids, cursors, keys and ETags a second one
   });
 });
 
-test('a tampered cursor counts as not sent', async () => {
+test('a tampered cursor is ignored', async () => {
   const user = ann as User;
   const first = await user.get('/subscriptions?per_page=1');
   const cursor = loot.cursors.subscriptions;

@@ -4,8 +4,8 @@ import { episode, feed, numbers } from './samples.js';
 import { baseUrl } from './stack.js';
 import { User } from './user.js';
 
-// list.query, query.string, cursor, page.links and etag of the gateway own the rules, in their unit tests;
-// subscription.list.int-spec.ts and episode.service.int-spec.ts own what a list has.
+// Unit tests of the gateway own the rules: list.query, query.string, cursor, page.links and etag.
+// subscription-list.repository.int-spec.ts and episode.service.int-spec.ts own the contents.
 
 type Page = SubscriptionPage & EpisodePage;
 
@@ -20,7 +20,7 @@ async function userWithTen(): Promise<{ ann: User; guid: string }> {
   return { ann, guid };
 }
 
-/** The names in a `Vary`; a compressed answer repeats one of them. */
+/** Returns the names in `Vary`; a compressed answer repeats one of them. */
 const fieldsOf = (vary: string | null) => new Set(vary?.toLowerCase().split(/, */));
 
 describe.each(['subscriptions', 'episodes'] as const)('GET /%s', (list) => {
@@ -36,7 +36,7 @@ describe.each(['subscriptions', 'episodes'] as const)('GET /%s', (list) => {
     });
     const page = async (link: string) => (await ann.get<Page>(link)).body;
 
-    test('without parameters with page 1 of 50 rows, the oldest row first', async () => {
+    test('without parameters with page 1 of 50 rows, oldest first', async () => {
       const { status, headers, body } = await ann.get<Page>(path);
       expect([status, names(body), headers.get('ignored-parameters')]).toEqual([
         200,
@@ -46,7 +46,7 @@ describe.each(['subscriptions', 'episodes'] as const)('GET /%s', (list) => {
       expect(body).toEqual({ total: 10, page: 1, per_page: 50, [list]: body[list] });
     });
 
-    test('never with an error for what can not be used, which Ignored-Parameters names', async () => {
+    test('without an error for invalid parameters, which Ignored-Parameters names', async () => {
       const query = 'since=x&page=0&per_page=-5&cursor=%00&color=red';
       const { status, headers, body } = await ann.get<Page>(`${path}?${query}`);
       const used = { total: 10, page: 1, per_page: 50 };
@@ -64,7 +64,7 @@ describe.each(['subscriptions', 'episodes'] as const)('GET /%s', (list) => {
       expect((await ann.get(`${path}?per_page=250`)).headers.get('ignored-parameters')).toBeNull();
     });
 
-    test('with links that lead through every row once, forward and back', async () => {
+    test('with links that visit every row once, forward and back', async () => {
       const pages = [await page(`${path}?per_page=3`)];
       for (let { next } = pages[0]!; next !== undefined; { next } = pages.at(-1)!)
         pages.push(await page(next));
@@ -94,7 +94,7 @@ describe.each(['subscriptions', 'episodes'] as const)('GET /%s', (list) => {
       ]);
     });
 
-    test('with a link of which page and per_page may be changed', async () => {
+    test('with a link whose page and per_page can be changed', async () => {
       const link = new URL((await page(`${path}?per_page=3`)).next ?? '');
       link.searchParams.set('page', '77');
       link.searchParams.set('per_page', '5');
@@ -103,7 +103,7 @@ describe.each(['subscriptions', 'episodes'] as const)('GET /%s', (list) => {
     });
   });
 
-  test('with since has what changed strictly later, also in its total', async () => {
+  test('with `since` contains strictly later changes, also in its total', async () => {
     const { ann, guid } = await userWithTen();
     const { sync } = await ann.episodes();
     const total = async (since: string) =>
@@ -125,7 +125,7 @@ describe.each(['subscriptions', 'episodes'] as const)('GET /%s', (list) => {
       (await ann.get(link)).headers.get('etag') ?? '';
     const ask = (ann: User, etag: string, link = path) => ann.get(link, { 'if-none-match': etag });
 
-    test('gets 304 without a body and with the same headers until the user writes, also for HEAD', async () => {
+    test('gets 304 with the same headers until the user writes, also for HEAD', async () => {
       const { ann, guid } = await userWithTen();
       const { headers } = await ann.get(path);
       const etag = headers.get('etag') ?? '';
@@ -153,7 +153,7 @@ describe.each(['subscriptions', 'episodes'] as const)('GET /%s', (list) => {
       }
     });
 
-    test('is of its user and its whole URL', async () => {
+    test('depends on its user and its whole URL', async () => {
       const { ann } = await userWithTen();
       const etag = await etagOf(ann);
       expect((await ask(await User.fresh(), etag)).status).toBe(200);
@@ -164,7 +164,7 @@ describe.each(['subscriptions', 'episodes'] as const)('GET /%s', (list) => {
       expect([again.status, again.headers.get('ignored-parameters')]).toEqual([304, 'page']);
     });
 
-    test('works on a page reached by a link, which keeps the Sync-Timestamp of the first page', async () => {
+    test('is valid for a linked page, which keeps the first Sync-Timestamp', async () => {
       const { ann } = await userWithTen();
       const first = await ann.get<Page>(`${path}?per_page=4`);
       await ann.subscribe(feed(11));
@@ -177,7 +177,7 @@ describe.each(['subscriptions', 'episodes'] as const)('GET /%s', (list) => {
         expect(headers.get('sync-timestamp')).toBe(first.headers.get('sync-timestamp'));
     });
 
-    test('works for a user who never wrote, whose Sync-Timestamp is 1970', async () => {
+    test('is valid for a user who never wrote, with Sync-Timestamp 1970', async () => {
       const ann = await User.fresh();
       const etag = await etagOf(ann);
       const answer = await ask(ann, etag);
@@ -189,7 +189,7 @@ describe.each(['subscriptions', 'episodes'] as const)('GET /%s', (list) => {
 });
 
 describe('Sync-Timestamp', () => {
-  test('is the stamp of the last write of the user, in both lists', async () => {
+  test("is the stamp of the user's last write, in both lists", async () => {
     const [ann, bob] = [await User.fresh(), await User.fresh()];
     const [made] = await ann.subscribe(feed(1));
     await bob.subscribed();
@@ -197,7 +197,7 @@ describe('Sync-Timestamp', () => {
       expect(sync).toBe(made?.subscription_changed);
   });
 
-  test('is one for all that a request changes, also a merge with its episodes', async () => {
+  test('is the same for all changes of a request, also for a merge with episodes', async () => {
     const ann = await User.fresh();
     const made = await ann.subscribe(feed(1), feed(2));
     expect(made[1]?.subscription_changed).toBe(made[0]?.subscription_changed);

@@ -3,11 +3,12 @@ import { expectError } from './http.js';
 import { episode, feed, newGuid } from './samples.js';
 import { User } from './user.js';
 
-// update.rule.spec.ts, subscription.list.int-spec.ts and merge-subscription.int-spec.ts own the rules.
+// update.rules.spec.ts, subscription-list.repository.int-spec.ts and
+// merge-subscription.int-spec.ts own the rules.
 
 const [urlX, urlY] = [feed('x'), feed('y')];
 
-/** Two subscriptions: X, which a PATCH names in its path, and Y, which is merged into it. */
+/** Two subscriptions: X in the path of a PATCH, and Y, which is merged into it. */
 async function userWithTwo() {
   const ann = await User.fresh();
   const [x, y] = [newGuid(), newGuid()];
@@ -16,7 +17,7 @@ async function userWithTwo() {
 }
 
 describe('a former guid', () => {
-  test('names the subscription in every operation, which shows the current one', async () => {
+  test('matches the subscription in every operation, which shows the current one', async () => {
     const { ann, x: former } = await userWithTwo();
     const current = newGuid();
     const { guid_changed } = await ann.update(former, { new_guid: current });
@@ -40,7 +41,7 @@ describe('a former guid', () => {
     expectError(await ann.get(`/subscriptions/${current}`), 410);
   });
 
-  test('is what a list with an earlier since shows; the episodes get no stamp by the change', async () => {
+  test('is shown by a list with an earlier since; episodes get no stamp', async () => {
     const { ann, x: former } = await userWithTwo();
     await ann.uploaded(episode(former, 1));
     const { sync } = await ann.episodes();
@@ -53,8 +54,8 @@ describe('a former guid', () => {
   });
 });
 
-describe('PATCH merges into the one in the path', () => {
-  test('the one that has new_feed_url, which remains in the list as a pointer', async () => {
+describe('PATCH merges into the subscription of its path', () => {
+  test('the one with new_feed_url, which stays listed as a pointer', async () => {
     const { ann, x, y, sync } = await userWithTwo();
     const { subscription_changed } = await ann.update(x, { new_feed_url: urlY });
     const survivor = { feed_url: urlY, is_subscribed: true, subscription_changed };
@@ -68,7 +69,7 @@ describe('PATCH merges into the one in the path', () => {
     expect(await ann.subscribed(urlX)).toBe(x);
   });
 
-  test('and a deletion of that makes tombstones of both, which one POST brings back', async () => {
+  test('and a deletion turns both into tombstones, which one POST revives', async () => {
     const { ann, x, y } = await userWithTwo();
     await ann.update(x, { new_feed_url: urlY });
     await ann.deleted(y);

@@ -14,7 +14,7 @@ let system: LaunchedSystem;
 
 beforeAll(async () => {
   root = mkdtempSync(join(tmpdir(), 'one-run-'));
-  // Reachable for the user that Postgres runs as when root runs the tests.
+  // Accessible to the user of Postgres if root runs the tests.
   chmodSync(root, 0o711);
   data = join(root, 'data');
   system = await LaunchedSystem.start({ data, replicas: 2 });
@@ -26,7 +26,7 @@ afterAll(async () => {
   rmSync(root, { recursive: true, force: true });
 });
 
-/** How many handlers each replica ran, as each says when it stops. */
+/** Returns the number of handlers that each replica ran, from its log line at the stop. */
 function handled(): number[] {
   return readdirSync(join(data, 'logs'))
     .flatMap((file) => readFileSync(join(data, 'logs', file), 'utf8').split('\n'))

@@ -26,7 +26,7 @@ beforeAll(async () => {
   ajv.addSchema(document, 'openapi.json');
 });
 
-/** A check of the schema at a place in the document. */
+/** Returns a validator of the schema at a place in the document. */
 function validator(...place: string[]): ValidateFunction {
   const pointer = place
     .map((name) => name.replaceAll('~', '~0').replaceAll('/', '~1'))
@@ -36,7 +36,7 @@ function validator(...place: string[]): ValidateFunction {
 
 const json = ['content', 'application/json', 'schema'];
 
-/** Expects an answer to be one that the document describes, to the letter, and without `null`. */
+/** Expects an answer to match the document exactly, without `null`. */
 function expectDescribed(method: string, path: string, { status, body, text }: Answer): void {
   const described = document.paths[path]?.[method]?.responses;
   expect(Object.keys(described ?? {})).toContain(String(status));
@@ -45,7 +45,7 @@ function expectDescribed(method: string, path: string, { status, body, text }: A
   expect(text).not.toMatch(/[:[,]null[,}\]]/);
 }
 
-/** A user with everything that an answer can show. */
+/** A user with all fields that an answer can have. */
 async function userWithAll() {
   const ann = await User.fresh();
   const [guid, deleted] = [await ann.subscribed(feed(1)), await ann.subscribed(feed(2))];
@@ -84,7 +84,7 @@ describe('the OpenAPI document', () => {
     });
   });
 
-  test('names for every operation its credential and at least the errors of the interface, and 304 for lists', () => {
+  test('names the credential and errors of every operation, and 304 for lists', () => {
     const errors: [string, string, string[]][] = [
       ['/subscriptions', 'post', ['401', '405']],
       ['/subscriptions', 'get', ['304', '401']],
@@ -105,7 +105,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  test('says that URLs of an episode may be empty, the only ones, and what stands for an unknown publish_date', () => {
+  test('allows empty URLs only for episodes, and describes unknown dates', () => {
     const { properties, required } = document.components.schemas.Episode as {
       properties: Record<
         string,
@@ -137,29 +137,26 @@ describe('the OpenAPI document', () => {
   test.each([
     ['/subscriptions', { feed_url: 'x' }],
     ['/episodes', {}],
-  ])(
-    'names every code that an item in failure of POST %s can have, and requires one',
-    (path, echo) => {
-      const matches = validator('paths', path, 'post', 'responses', '200', ...json);
-      const answer = (item: object) =>
-        matches({ success: [], failure: [{ ...echo, message: 'x', ...item }] });
-      const codes = [
-        'invalid_url',
-        'invalid_guid',
-        'invalid_value',
-        'missing_identifier',
-        'unknown_subscription',
-        'wrong_subscription',
-        'feed_url_taken',
-        'superseded',
-        'limit_reached',
-      ];
-      for (const code of codes) expect([code, answer({ code })]).toEqual([code, true]);
-      expect([answer({}), answer({ code: 'another' })]).toEqual([false, false]);
-    },
-  );
+  ])('requires a code in failures of POST %s, and names all codes', (path, echo) => {
+    const matches = validator('paths', path, 'post', 'responses', '200', ...json);
+    const answer = (item: object) =>
+      matches({ success: [], failure: [{ ...echo, message: 'x', ...item }] });
+    const codes = [
+      'invalid_url',
+      'invalid_guid',
+      'invalid_value',
+      'missing_identifier',
+      'unknown_subscription',
+      'wrong_subscription',
+      'feed_url_taken',
+      'superseded',
+      'limit_reached',
+    ];
+    for (const code of codes) expect([code, answer({ code })]).toEqual([code, true]);
+    expect([answer({}), answer({ code: 'another' })]).toEqual([false, false]);
+  });
 
-  test('has only schemas that a validator can read', () => {
+  test('has only valid schemas', () => {
     for (const [path, item] of Object.entries(document.paths))
       for (const [method, { responses, requestBody }] of Object.entries(item)) {
         const schema = (type: string) => ['content', type, 'schema'];
@@ -172,8 +169,8 @@ describe('the OpenAPI document', () => {
   });
 });
 
-describe('real answers match the OpenAPI document, and none holds null', () => {
-  test('of the subscriptions', async () => {
+describe('real answers match the OpenAPI document and contain no null:', () => {
+  test('of subscriptions', async () => {
     const { ann, guid, deleted } = await userWithAll();
     const one = '/subscriptions/{guid}';
     expectDescribed('get', '/subscriptions', await ann.get('/subscriptions?per_page=2&page=2'));
@@ -236,7 +233,7 @@ describe('real answers match the OpenAPI document, and none holds null', () => {
   });
 });
 
-describe('real requests match the OpenAPI document', () => {
+describe('real requests match the OpenAPI document:', () => {
   test.each([
     [
       '/subscriptions',

@@ -6,13 +6,17 @@ import { User } from './user.js';
 
 const type = { 'content-type': 'text/x-opml' };
 
-/** As a podcast app exports it: groups, titles, other attributes. */
+/** The export of a podcast app: groups, titles, other attributes. */
 const fromAnApp = `<?xml version="1.0" encoding="utf-8" standalone="no"?>
 <opml version="1.1">
-  <head><title>My podcasts &amp; more</title><dateCreated>Tue, 24 Nov 2026 22:00:00 GMT</dateCreated></head>
+  <head>
+    <title>My podcasts &amp; more</title>
+    <dateCreated>Tue, 24 Nov 2026 22:00:00 GMT</dateCreated>
+  </head>
   <body>
     <outline text="News">
-      <outline text="A &quot;daily&quot;" type="rss" xmlUrl="https://feeds.example/daily?a=1&amp;b=2" htmlUrl="https://example.org/"/>
+      <outline text="A &quot;daily&quot;" type="rss"
+        xmlUrl="https://feeds.example/daily?a=1&amp;b=2" htmlUrl="https://example.org/"/>
       <outline type="rss" xmlUrl="ftp://feeds.example/old"/>
       <outline type="link" url="https://example.org/"/>
     </outline>
@@ -23,7 +27,7 @@ const fromAnApp = `<?xml version="1.0" encoding="utf-8" standalone="no"?>
 const feeds = ['https://feeds.example/daily?a=1&b=2', 'https://feeds.example/%F0%9F%8E%99'];
 
 describe('OPML', () => {
-  test('of another app is imported, with a verdict on each feed; what is exported, somebody else imports', async () => {
+  test('of another app is imported with verdicts; the export can be imported', async () => {
     const [ann, bob] = [await User.fresh(), await User.fresh()];
     const imported = await ann.send<SubscribeAnswer & { skipped: number }>(
       'POST',
@@ -48,14 +52,14 @@ describe('OPML', () => {
     expect(body.subscriptions.map(({ feed_url: url }) => url)).toEqual(feeds);
   });
 
-  test('is refused with the body of every error where it is broken', async () => {
+  test('that is invalid is rejected with an error', async () => {
     const ann = await User.fresh();
     const broken = fromAnApp.replace('</body>', '');
     expectError(await ann.send('POST', '/subscriptions/opml', { raw: broken, headers: type }), 405);
     expect((await ann.get<SubscriptionPage>('/subscriptions')).body.total).toBe(0);
   });
 
-  test('is exported with the scope to read, and imported with that to write', async () => {
+  test('is exported with the scope to read, and imported with the scope to write', async () => {
     const [reader, writer] = [
       await token({ scope: 'read:subscriptions' }),
       await token({ scope: 'write:subscriptions' }),

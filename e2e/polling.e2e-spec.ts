@@ -5,9 +5,10 @@ import { User } from './user.js';
 
 const full = Boolean(process.env.TEST_FULL);
 
-// A poller of Sync-Timestamp under writers: subscription.list.int-spec.ts and episode.service.int-spec.ts.
+// subscription-list.repository.int-spec.ts and episode.service.int-spec.ts test a poller of
+// Sync-Timestamp during writes.
 
-describe('a walk through all pages loses no row', () => {
+describe('a walk through all pages visits every row', () => {
   const rows = full ? 250 : 60;
 
   test('by links, during writes, deletions and merges', async () => {
@@ -27,7 +28,7 @@ describe('a walk through all pages loses no row', () => {
       for (let n = 0; n < rows - 5; n += 5)
         await Promise.all(disturb.map((write, index) => write(n + index)));
     })();
-    // The first guid that a subscription ever had stays what it is called in a list without since.
+    // A list without since shows the first guid of each subscription.
     const seen: string[] = [];
     for (let link: string | undefined = '/subscriptions?per_page=4'; link !== undefined;) {
       const { body }: { body: SubscriptionPage } = await ann.get<SubscriptionPage>(link);

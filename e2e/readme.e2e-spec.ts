@@ -4,7 +4,7 @@ import { baseUrl, token as tokenOf } from './stack.js';
 import { describe, expect, it } from 'vitest';
 
 describe('the README', () => {
-  it('shows five calls that print what it shows', async () => {
+  it('shows five calls with their real output', async () => {
     const token = await tokenOf({ sub: `readme-${crypto.randomUUID()}` });
     const { define, calls } = readmeCalls();
     expect(calls).toHaveLength(5);

@@ -7,7 +7,7 @@ import { User } from './user.js';
 
 const full = Boolean(process.env.TEST_FULL);
 
-/** A minute of an hour that is long over. */
+/** Returns a time in a past hour. */
 const at = (minute: number) => `2026-01-15T10:${String(minute).padStart(2, '0')}:00Z`;
 const post = (ann: User, ...subscriptions: object[]) =>
   ann.post<SubscribeAnswer>('/subscriptions', { subscriptions });
@@ -22,7 +22,7 @@ const isSubscribed = async (ann: User) =>
   (await ann.subscriptions()).subscriptions.map((row) => row.is_subscribed);
 
 describe('a device that was offline for a week', () => {
-  test('does not undo the deletion of yesterday', async () => {
+  test('does not undo a deletion of yesterday', async () => {
     const ann = await User.fresh();
     const guid = await ann.subscribed();
     await ann.deleted(guid);
@@ -31,7 +31,7 @@ describe('a device that was offline for a week', () => {
     expectError(await ann.get(`/subscriptions/${guid}`), 410);
   });
 
-  test('does not delete what was subscribed yesterday: 202, and the record ends in FAILURE', async () => {
+  test('does not delete a subscription of yesterday: the record is FAILURE', async () => {
     const ann = await User.fresh();
     const guid = await ann.subscribed();
     const message = 'The deletion process encountered an error and was rolled back';
@@ -40,8 +40,8 @@ describe('a device that was offline for a week', () => {
   });
 });
 
-describe('timestamp', () => {
-  test('that is none is invalid_value in an entry, and 405 in a PATCH and a DELETE', async () => {
+describe('a timestamp', () => {
+  test('that is invalid is invalid_value in an entry, and 405 in PATCH and DELETE', async () => {
     const ann = await User.fresh();
     const guid = await ann.subscribed();
     const { body } = await post(ann, { feed_url: feed('b'), timestamp: 5 });
@@ -78,8 +78,8 @@ const deleted = fc.record({
   thenWaits: fc.boolean(),
 });
 
-/** What stands after all of them: of the latest the one that subscribed, if any did. */
-function standing(changes: readonly Change[]): boolean {
+/** Returns the expected value: of the latest changes the one that subscribes, if any. */
+function expected(changes: readonly Change[]): boolean {
   const subscribes = (change: Change) =>
     change.kind === 'post' || (change.kind === 'patch' && change.value);
   const last = Math.max(0, ...changes.map((change) => change.minute));
@@ -87,7 +87,7 @@ function standing(changes: readonly Change[]): boolean {
   return latest.length === 0 || latest.some(subscribes);
 }
 
-/** What stands when changes have arrived in this order, at a subscription of minute 0. */
+/** Returns the value after changes in this order, at a subscription of minute 0. */
 async function outcome(changes: readonly Change[]): Promise<boolean[]> {
   const ann = await User.fresh();
   const entry = (time: number) => post(ann, { feed_url: feed('b'), timestamp: at(time) });
@@ -103,7 +103,7 @@ async function outcome(changes: readonly Change[]): Promise<boolean[]> {
         `/subscriptions/${guid}?timestamp=${timestamp}`,
       );
       if (status === 202) deletions.push(body.deletion_id);
-      // The next changes come while some are pending, and after others are done.
+      // The next changes arrive while some deletions are pending, and after the end of others.
       if (change.thenWaits) await Promise.all(deletions.map((id) => ann.ended(id)));
     }
   }
@@ -111,8 +111,8 @@ async function outcome(changes: readonly Change[]): Promise<boolean[]> {
   return isSubscribed(ann);
 }
 
-describe('any order of arrival of the same timed changes ends in the same is_subscribed:', () => {
-  // Not all three together: a PATCH of what is deleted is 404, so that a deletion is the end of all PATCHes.
+describe('any order of arrival of timed changes has the same is_subscribed:', () => {
+  // Not all three together: a PATCH of a deleted subscription is 404.
   test.each([
     ['POST and PATCH', fc.oneof(added, patched)],
     ['POST and DELETE', fc.oneof(added, deleted)],
@@ -122,7 +122,7 @@ describe('any order of arrival of the same timed changes ends in the same is_sub
       .chain((changes) => fc.shuffledSubarray(changes, { minLength: changes.length }));
     await fc.assert(
       fc.asyncProperty(arrivals, async (changes) => {
-        expect(await outcome(changes)).toEqual([standing(changes)]);
+        expect(await outcome(changes)).toEqual([expected(changes)]);
       }),
       { numRuns: full ? 200 : 20 },
     );

@@ -1,22 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import type { EpisodeEntry } from './interface.js';
 
-/** Any guid. */
+/** Returns a random guid. */
 export function newGuid(): string {
   return randomUUID();
 }
 
-/** The numbers from 1 to a count. */
+/** Returns the numbers from 1 to a count. */
 export function numbers(count: number): number[] {
   return Array.from({ length: count }, (_, index) => index + 1);
 }
 
-/** The address of a feed. */
+/** Returns the address of a feed. */
 export function feed(name: string | number): string {
   return `https://feeds.example/${name}.xml`;
 }
 
-/** A whole episode, which differs from others in everything. */
+/** Returns an episode with all fields, which differ from those of other episodes. */
 export function episode(
   podcastGuid: string,
   name: string | number,

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { errorBody } from './http.js';
 import { baseUrl, token } from './stack.js';
 
-/** The public URL of the system under test, where it has one (`PUBLIC_URL`). */
+/** The public URL of the system under test, if set (`PUBLIC_URL`). */
 const publicUrl = process.env['PUBLIC_URL'];
 
 interface RawAnswer {
@@ -12,7 +12,7 @@ interface RawAnswer {
   body: string;
 }
 
-/** Sends bytes as they are and reads until the server closes the connection. */
+/** Sends bytes unchanged and reads until the server closes the connection. */
 async function exchange(bytes: string | Buffer): Promise<RawAnswer> {
   const { hostname, port } = new URL(baseUrl);
   const socket = connect(Number(port), hostname);
@@ -21,14 +21,14 @@ async function exchange(bytes: string | Buffer): Promise<RawAnswer> {
   const chunks: Buffer[] = [];
   for await (const chunk of socket) chunks.push(chunk as Buffer);
   const [headers = '', body = ''] = Buffer.concat(chunks).toString().split('\r\n\r\n');
-  // Of a body in chunks, the first one: more is in none of these answers.
+  // The first chunk of a chunked body: these answers have no others.
   const whole = /^transfer-encoding: chunked/im.test(headers)
     ? (body.split('\r\n')[1] ?? '')
     : body;
   return { status: Number(headers.split(' ')[1]), headers, body: whole };
 }
 
-/** A request of our own making whose connection closes after its answer. */
+/** Returns a raw request whose connection closes after its answer. */
 function request(line: string, ...headers: string[]): string {
   return [line, 'Host: sync.local', 'Connection: close', ...headers, '', ''].join('\r\n');
 }
@@ -38,7 +38,7 @@ function expectRaw({ status, headers, body }: RawAnswer, expected: number): void
   expect(headers).toMatch(/^content-type: application\/json/im);
 }
 
-describe('what is not HTTP is 400, and the connection closes', () => {
+describe('invalid HTTP is 400, and the connection closes:', () => {
   test.each([
     ['nonsense', 'hello\r\n\r\n'],
     ['bytes of TLS', Buffer.from('160301020001000001fc0303', 'hex')],
@@ -47,11 +47,11 @@ describe('what is not HTTP is 400, and the connection closes', () => {
     ['a header without a colon', 'GET / HTTP/1.1\r\nHost sync.local\r\n\r\n'],
     ['a NUL in a header', 'GET / HTTP/1.1\r\nHost: sync.local\r\nX: \u0000\r\n\r\n'],
     [
-      'a length that is no number',
+      'a length other than a number',
       'POST / HTTP/1.1\r\nHost: sync.local\r\nContent-Length: x\r\n\r\n',
     ],
     [
-      'a length beside chunks',
+      'both a length and chunks',
       request('POST / HTTP/1.1', 'Content-Length: 1', 'Transfer-Encoding: chunked'),
     ],
     [
@@ -59,14 +59,11 @@ describe('what is not HTTP is 400, and the connection closes', () => {
       Buffer.from('GET /\xff\xfe HTTP/1.1\r\nHost: sync.local\r\n\r\n', 'latin1'),
     ],
     ['no host', 'GET /subscriptions HTTP/1.1\r\n\r\n'],
-    [
-      'an expectation that nobody can meet',
-      request('GET /subscriptions HTTP/1.1', 'Expect: miracles'),
-    ],
+    ['an unknown expectation', request('GET /subscriptions HTTP/1.1', 'Expect: miracles')],
     ['a tunnel', request('CONNECT a.example:443 HTTP/1.1')],
   ])('%s', async (_, bytes) => expectRaw(await exchange(bytes), 400));
 
-  test('a chunk that is none', async () => {
+  test('an invalid chunk', async () => {
     const head = request('POST /subscriptions HTTP/1.1', `Authorization: Bearer ${await token()}`);
     const bytes = head.replace(
       /\r\n$/,
@@ -76,18 +73,18 @@ describe('what is not HTTP is 400, and the connection closes', () => {
   });
 });
 
-describe('a request head that is too large is 431', () => {
-  test('by its headers', async () => {
+describe('a too large request head is 431', () => {
+  test('because of its headers', async () => {
     expectRaw(await exchange(request('GET / HTTP/1.1', `X-Large: ${'x'.repeat(40_000)}`)), 431);
   });
 
-  test('by its path', async () => {
+  test('because of its path', async () => {
     expectRaw(await exchange(request(`GET /subscriptions?x=${'x'.repeat(40_000)} HTTP/1.1`)), 431);
   });
 });
 
-describe('a body that is larger than it may be is 413', () => {
-  test('as its length says, before any of it is sent', async () => {
+describe('a too large body is 413', () => {
+  test('by its length, before it is sent', async () => {
     const head = request(
       'POST /subscriptions HTTP/1.1',
       `Authorization: Bearer ${await token()}`,
@@ -97,7 +94,7 @@ describe('a body that is larger than it may be is 413', () => {
     expectRaw(await exchange(head), 413);
   });
 
-  test('in chunks, whose length nobody told', async () => {
+  test('in chunks of unknown total length', async () => {
     const chunk = `80000\r\n${' '.repeat(0x80000)}\r\n`;
     const head = request(
       'POST /subscriptions HTTP/1.1',
@@ -108,7 +105,7 @@ describe('a body that is larger than it may be is 413', () => {
     expectRaw(await exchange(head + chunk.repeat(5)), 413);
   });
 
-  test('but the credential is looked at first', async () => {
+  test('but only with a valid credential', async () => {
     const head = request(
       'POST /subscriptions HTTP/1.1',
       'Content-Type: application/json',
@@ -118,15 +115,16 @@ describe('a body that is larger than it may be is 413', () => {
   });
 });
 
-describe('HTTP that is unusual and right is served', () => {
-  test('requests sent one behind the other without waiting', async () => {
-    const line = `GET /subscriptions HTTP/1.1\r\nHost: sync.local\r\nAuthorization: Bearer ${await token()}\r\n`;
-    const { headers, body } = await exchange(`${line}\r\n${line}Connection: close\r\n\r\n`);
+describe('unusual valid HTTP is served:', () => {
+  test('pipelined requests', async () => {
+    const authorization = `Authorization: Bearer ${await token()}`;
+    const head = `GET /subscriptions HTTP/1.1\r\nHost: sync.local\r\n${authorization}\r\n`;
+    const { headers, body } = await exchange(`${head}\r\n${head}Connection: close\r\n\r\n`);
     expect(headers).toMatch(/^HTTP\/1\.1 200 /);
     expect(body).toMatch(/HTTP\/1\.1 200 /);
   });
 
-  test('a whole URL as the target, of which path and query count', async () => {
+  test('a whole URL as the target, with its path and query', async () => {
     const authorization = `Authorization: Bearer ${await token()}`;
     const ask = (method: string, path: string, ...headers: string[]) =>
       exchange(request(`${method} HTTP://B.example${path} HTTP/1.1`, ...headers));
@@ -144,7 +142,7 @@ describe('HTTP that is unusual and right is served', () => {
     expectRaw(await ask('GET', '/nothing', authorization), 404);
   });
 
-  test('links name the public URL, or without one the host that was asked', async () => {
+  test('links have the public URL, or else the requested host', async () => {
     const authorization = `Authorization: Bearer ${await token()}`;
     const entries = JSON.stringify({
       subscriptions: [1, 2].map((n) => ({ feed_url: `https://a.example/${n}` })),
@@ -165,7 +163,7 @@ describe('HTTP that is unusual and right is served', () => {
   });
 });
 
-test('the ETag of a list is of the host that its links name', async () => {
+test('the ETag of a list depends on the host of its links', async () => {
   const authorization = `Authorization: Bearer ${await token()}`;
   const ask = (host: string, etag: string) =>
     exchange(
@@ -179,7 +177,7 @@ test('the ETag of a list is of the host that its links name', async () => {
   expect((await ask('b.local', etag)).status).toBe(publicUrl === undefined ? 200 : 304);
 });
 
-test('requests that are sent before their answers are answered in order', async () => {
+test('pipelined requests are answered in order', async () => {
   const line = 'GET /openapi.json HTTP/1.1\r\nHost: sync.local\r\n';
   const { headers } = await exchange(`${`${line}\r\n`.repeat(3)}${line}Connection: close\r\n\r\n`);
   expect(headers).toMatch(/^HTTP\/1\.1 200 /);

@@ -9,10 +9,10 @@ const stack = inject('stack');
 /** The private JWK that signs the tokens of the system's account app. */
 const signingKey = JSON.parse(readFileSync(join(stack.keys, 'signing-key.json'), 'utf8')) as JWK;
 
-/** Where the system is reached, without a slash at the end. */
+/** Base URL of the system, without a final slash. */
 export const baseUrl = stack.baseUrl;
 
-/** What a token says; what is not given is as it should be. */
+/** Claims of a token that differ from the defaults. */
 interface Claims {
   sub?: string;
   scope?: unknown;
@@ -20,7 +20,7 @@ interface Claims {
   exp?: number;
 }
 
-/** Signs a token, by default one that is good for a user that no other test knows. */
+/** Signs a token, by default a valid one of a new user. */
 export async function token(claims: Claims = {}): Promise<string> {
   const exp = Math.floor(Date.now() / 1_000) + 3_600;
   const usual = { sub: randomUUID(), iss: stack.issuer, aud: 'podcast-sync', exp };

@@ -4,7 +4,7 @@ import type { SubscribeAnswer } from './interface.js';
 import { feed, newGuid } from './samples.js';
 import { User } from './user.js';
 
-// subscribe.rule.spec.ts of the subscription app owns the rules; here is what HTTP shows of them.
+// subscribe.rules.spec.ts of the subscription app owns the rules. These tests cover HTTP.
 
 const [urlA, urlB, urlC] = [feed('a'), feed('b'), feed('c')];
 
@@ -13,7 +13,7 @@ async function post(ann: User, ...subscriptions: unknown[]): Promise<SubscribeAn
 }
 
 describe('POST /subscriptions', () => {
-  test('answers an accepted entry with feed_url, guid, is_subscribed and subscription_changed', async () => {
+  test('answers an entry with feed_url, guid, is_subscribed and its stamp', async () => {
     const ann = await User.fresh();
     const guid = newGuid();
     const { success, failure } = await post(ann, { feed_url: urlA, guid: guid.toUpperCase() });
@@ -45,13 +45,13 @@ describe('POST /subscriptions', () => {
     expect((await ann.subscriptions()).total).toBe(3);
   });
 
-  test('with an entry that has no feed_url is 405 and applies nothing', async () => {
+  test('without the feed_url of an entry is 405 and applies nothing', async () => {
     const ann = await User.fresh();
     expectError(await ann.post('/subscriptions', { subscriptions: [{ feed_url: urlA }, {}] }), 405);
     expect((await ann.subscriptions()).total).toBe(0);
   });
 
-  test('keeps a feed_url exactly as sent, without the white space around it', async () => {
+  test('keeps a feed_url exactly as sent, except for surrounding white space', async () => {
     const ann = await User.fresh();
     const feed_url = 'HTTPS://ann:secret@Feeds.Example:8080/../%7Eann/%zz/☂?q=a+b&&#part';
     const [made] = await ann.subscribe(` ${feed_url}\n`);

@@ -11,7 +11,7 @@ import { eventually } from './eventually.js';
 import { newGuid, numbers } from './samples.js';
 import { baseUrl, token } from './stack.js';
 
-// What SyncClient promises, one example each; sync.model.e2e-spec.ts walks through all of it at once.
+// One example per guarantee of SyncClient; sync.model.e2e-spec.ts combines them at random.
 
 type Fetch = typeof fetch;
 interface Device {
@@ -21,7 +21,7 @@ interface Device {
   kept: Map<string, Value>;
 }
 
-/** Devices of one person. @returns what makes the next one. */
+/** Returns a function that creates devices of one user. */
 async function person() {
   const credential = await token();
   return ({
@@ -42,10 +42,10 @@ const guids = async ({ client }: Device) => (await client.subscriptions()).map((
 const positions = async ({ client }: Device) =>
   (await client.episodes()).map((row) => row.playback_position?.value).sort();
 
-/** An error of the interface, as the server answers it. */
+/** Returns an error answer of the interface. */
 const refused = (status: number) => Response.json({ code: `${status}`, message: '' }, { status });
 
-/** The requests of a device, and what happens to them. */
+/** Returns a `fetch` that records requests and handles them as given. */
 function wire(
   happens: (url: string, init: RequestInit, go: () => Promise<Response>) => Promise<Response>,
 ) {
@@ -65,7 +65,7 @@ function wire(
 }
 
 describe('a batch', () => {
-  test('is sent again with the same bytes and key, also after it took effect, and the next one has another key', async () => {
+  test('is repeated with the same bytes and key, and the next has another key', async () => {
     const device = await person();
     let isLost = true;
     const { sent, through } = wire(async (_url, init, go) => {
@@ -76,7 +76,7 @@ describe('a batch', () => {
     const phone = device({ through });
     const podcast = await phone.client.subscribe(feed);
     await expect(phone.client.sync()).rejects.toMatchObject({ code: 'network' });
-    // What happens meanwhile is not part of it.
+    // Later changes are not part of the batch.
     await phone.client.setPosition(podcast, { episode_guid: 'one' }, 1);
     isLost = false;
     await phone.client.sync();
@@ -90,7 +90,7 @@ describe('a batch', () => {
     expect(posts[2]?.key).not.toBe(posts[0]?.key);
   });
 
-  test('has the latest of each field: a thousand positions of an episode are one entry', async () => {
+  test('has the latest value of each field: one entry for a thousand positions', async () => {
     const { sent, through } = wire((_url, _init, go) => go());
     const phone = (await person())({ through });
     const podcast = await phone.client.subscribe(feed);
@@ -104,7 +104,7 @@ describe('a batch', () => {
     expect(await positions(phone)).toEqual([numbers(1_000).at(-1)]);
   });
 
-  test('that is refused as a whole is sent in halves, until only what is wrong is left out', async () => {
+  test('that is rejected as a whole is halved until only wrong entries are omitted', async () => {
     const { through } = wire((_url, init, go) =>
       String(init.body).includes('poison') ? Promise.resolve(refused(405)) : go(),
     );
@@ -118,7 +118,7 @@ describe('a batch', () => {
     expect(await positions(phone)).toEqual(numbers(5));
   });
 
-  test('of any number of changes arrives as a whole', async () => {
+  test('of any number of changes arrives completely', async () => {
     const device = await person();
     const [phone, laptop] = [device(), device()];
     const podcast = await phone.client.subscribe(feed);
@@ -130,8 +130,8 @@ describe('a batch', () => {
   });
 });
 
-describe('what is done without a network arrives in the order in which it was done', () => {
-  test('subscribed, listened to and unsubscribed', async () => {
+describe('offline changes arrive in their order', () => {
+  test('subscribed, listened and unsubscribed', async () => {
     const device = await person();
     const [phone, laptop] = [device(), device()];
     const podcast = await phone.client.subscribe(feed);
@@ -151,7 +151,7 @@ describe('what is done without a network arrives in the order in which it was do
     expect(phone.failures).toEqual([]);
   });
 
-  test('listened to and deleted', async () => {
+  test('listened and deleted', async () => {
     const { sent, through } = wire((_url, _init, go) => go());
     const phone = (await person())({ through });
     const podcast = await phone.client.subscribe(feed);
@@ -169,7 +169,7 @@ describe('what is done without a network arrives in the order in which it was do
     ]);
   });
 
-  test('unsubscribed after another device subscribed, which comes back later', async () => {
+  test('unsubscribed after another device subscribed, which syncs later', async () => {
     const device = await person();
     const [phone, laptop] = [device(), device()];
     await laptop.client.subscribe(feed);
@@ -181,7 +181,7 @@ describe('what is done without a network arrives in the order in which it was do
   });
 });
 
-test('a device shows its latest change, also when none of many batches could be read back', async () => {
+test('a device shows its latest change, even if later batches were not read', async () => {
   let phone: Device | undefined;
   let [podcast, isSent] = ['', 0];
   const { through } = wire(async (url, init, go) => {
@@ -197,7 +197,7 @@ test('a device shows its latest change, also when none of many batches could be 
   expect([isSent, await positions(phone)]).toEqual([10, [10]]);
 });
 
-describe('what the server cannot take now is kept', () => {
+describe('changes that the server cannot accept now are kept', () => {
   const page = { headers: { 'content-type': 'text/html' } };
   test.each<[string, () => Response]>([
     ['500', () => refused(500)],
@@ -237,7 +237,7 @@ describe('what the server cannot take now is kept', () => {
     );
   });
 
-  test('and what the server always fails about goes after everything else', async () => {
+  test('and changes that always fail are sent after all others', async () => {
     const { through } = wire((_url, init, go) =>
       String(init.body).includes('poison') ? Promise.resolve(refused(500)) : go(),
     );
@@ -258,7 +258,7 @@ describe('what the server cannot take now is kept', () => {
   });
 });
 
-test('what the server will never accept leaves the queue and is told by its code', async () => {
+test('rejected changes leave the queue and are reported with their code', async () => {
   const phone = (await person())();
   await phone.client.subscribe('nothing');
   await phone.client.setPosition(newGuid(), { episode_guid: 'one' }, 1);
@@ -272,7 +272,7 @@ test('what the server will never accept leaves the queue and is told by its code
   expect(await phone.client.episodes()).toEqual([]);
 });
 
-test('a pasted feed has the guid that the server derives, and texts around an identifier are no other episode', async () => {
+test('an added feed has the guid of the server, and identifiers are trimmed', async () => {
   const phone = (await person())();
   const podcast = await phone.client.subscribe(`\n  ${feed}/ \u00a0`);
   await phone.client.setPosition(podcast, { episode_guid: 'one' }, 1);
@@ -288,8 +288,8 @@ test('a pasted feed has the guid that the server derives, and texts around an id
   ]);
 });
 
-describe('what happens to a subscription elsewhere', () => {
-  test('a new guid is known here, and what was done by the old one counts', async () => {
+describe('a change of a subscription elsewhere', () => {
+  test('of the guid keeps changes that used the old one', async () => {
     const phone = (await person())();
     const old = await phone.client.subscribe(feed);
     await phone.client.sync();
@@ -307,7 +307,7 @@ describe('what happens to a subscription elsewhere', () => {
     ).toEqual([[guid, 6]]);
   });
 
-  test('a merge leaves one of two, with the episodes of both', async () => {
+  test('that merges two leaves one with the episodes of both', async () => {
     const phone = (await person())();
     const [one, other] = [
       await phone.client.subscribe(feed),
@@ -326,7 +326,7 @@ describe('what happens to a subscription elsewhere', () => {
     expect(await positions(phone)).toEqual([2, 3]);
   });
 
-  test('a deletion takes its episodes along, and nothing waits for it any more', async () => {
+  test('that deletes it also drops episodes and pending changes', async () => {
     const phone = (await person())();
     const podcast = await phone.client.subscribe(feed);
     await phone.client.setPosition(podcast, { episode_guid: 'one' }, 5);
@@ -344,7 +344,7 @@ describe('what happens to a subscription elsewhere', () => {
     expect(phone.failures).toEqual([]);
   });
 
-  test('two feeds that are one for the server are one here, by either guid', async () => {
+  test('that makes two feeds equal makes them one here, by either guid', async () => {
     const device = await person();
     const [phone, laptop] = [device(), device()];
     const guid = await phone.client.subscribe(feed, { guid: newGuid() });
@@ -363,7 +363,7 @@ describe('what happens to a subscription elsewhere', () => {
   });
 });
 
-test('a device whose clock is a day ahead does not win for ever, nor does one that is behind lose', async () => {
+test('a device with a wrong clock neither wins permanently nor loses', async () => {
   const device = await person();
   const day = 86_400_000;
   const [ahead, behind] = [
@@ -380,9 +380,9 @@ test('a device whose clock is a day ahead does not win for ever, nor does one th
   expect([await positions(ahead), await positions(behind)]).toEqual([[2], [2]]);
 });
 
-describe('a clock that is put right before a device syncs', () => {
+describe('a clock that is corrected before a device syncs', () => {
   const day = 86_400_000;
-  test('that was behind makes no change older than the value that it was made upon', async () => {
+  test('and was behind makes no change older than the value that it replaces', async () => {
     const device = await person();
     let wrong = -3 * day;
     const [phone, laptop] = [device({ clock: () => Date.now() + wrong }), device()];
@@ -399,7 +399,7 @@ describe('a clock that is put right before a device syncs', () => {
     expect(await laptop.client.subscriptions()).toMatchObject([{ is_subscribed: false }]);
   });
 
-  test('that was ahead makes no change newer than those that came after it', async () => {
+  test('and was ahead makes no change newer than later ones', async () => {
     const device = await person();
     let wrong = 3 * day;
     const [phone, laptop] = [device({ clock: () => Date.now() + wrong }), device()];
@@ -414,8 +414,8 @@ describe('a clock that is put right before a device syncs', () => {
   });
 });
 
-describe('a client that was started', () => {
-  test('sends what is done here, and hears at once what is done elsewhere', async () => {
+describe('a started client', () => {
+  test('sends local changes, and receives remote ones immediately', async () => {
     const device = await person();
     const [phone, laptop] = [device(), device()];
     phone.client.start();
@@ -430,7 +430,7 @@ describe('a client that was started', () => {
     }
   });
 
-  test('goes on after a stream and a network that fail', async () => {
+  test('continues after faults of the stream and the network', async () => {
     const device = await person();
     let isAway = true;
     const { sent, through } = wire((_url, _init, go) =>
@@ -453,7 +453,7 @@ describe('a client that was started', () => {
     }
   });
 
-  test('does without a stream where the server has none, and stops at once', async () => {
+  test('works without a stream, and stops immediately', async () => {
     const { sent, through } = wire((url, _init, go) =>
       url.endsWith('/changes') ? Promise.resolve(refused(404)) : go(),
     );

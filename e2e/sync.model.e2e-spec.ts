@@ -11,20 +11,20 @@ import { expect, test } from 'vitest';
 import { eventually } from './eventually.js';
 import { baseUrl, token } from './stack.js';
 
-// The SDK's SyncClient against the system: devices that go offline, crash anywhere, have wrong clocks and two processes on
-// one store, and come back in any order, through a server that fails at times.
+// The SDK's SyncClient against the system, with a server that sometimes fails. Devices go offline,
+// crash anywhere, have wrong clocks and two processes on one store, and return in any order.
 
-/** Where a device ends for good: everything that it still does after that fails, as that of a dead process. */
+/** Crashes a process of a device: all its later steps fail. */
 class Power {
   private steps = Infinity;
   private isOff = false;
 
-  /** Lets it crash after so many more steps. */
+  /** Crashes after this number of further steps. */
   failAfter(steps: number): void {
     this.steps = steps;
   }
 
-  /** A step that took place may be one that its caller never hears of. */
+  /** Runs a step. It can take effect although its caller gets an error. */
   async step<T>(run: () => Promise<T>): Promise<T> {
     this.check();
     const result = await run();
@@ -41,7 +41,7 @@ class Power {
 }
 
 let last = 0;
-/** The right time. No two acts are of the same millisecond, as then either may stand. */
+/** The exact time. It is unique per act, as either of two acts with equal times can win. */
 const clock = () => (last = Math.max(last + 1, Date.now()));
 
 class Device {
@@ -50,9 +50,9 @@ class Device {
   private readonly memory = memoryStore(this.kept);
   private power = new Power();
   private isOnline = true;
-  /** Whether the server answers every write with a fault of its own. */
+  /** True if the server answers every write with 500. */
   isFaulty = false;
-  /** By how much its clock is wrong, in milliseconds. */
+  /** Error of the device's clock in milliseconds. */
   skew = 0;
   client: SyncClient;
   /** Another process on the same store. */
@@ -66,7 +66,7 @@ class Device {
     this.client = this.started();
   }
 
-  /** A new process on what the last one kept. */
+  /** Starts a new process on the store of the last one. */
   private started(): SyncClient {
     const power = (this.power = new Power());
     const { memory } = this;
@@ -95,7 +95,7 @@ class Device {
     return client;
   }
 
-  /** Does something and crashes meanwhile, after so many steps; whether it had done it before. */
+  /** Runs an act and crashes after a number of steps. @returns true if the act ended before. */
   async crashing(steps: number, run: (client: SyncClient) => Promise<unknown>): Promise<boolean> {
     this.power.failAfter(steps);
     const done = await run(this.client).then(
@@ -112,7 +112,7 @@ class Device {
     this.isOnline = true;
   }
 
-  /** Does something in the other process and syncs, while the server fails about every write. */
+  /** Runs an act in the other process and syncs, while every write fails. */
   async faulty(run: (client: SyncClient) => Promise<unknown>): Promise<void> {
     this.isFaulty = true;
     await run(this.other).catch(() => {});
@@ -120,7 +120,7 @@ class Device {
     this.isFaulty = false;
   }
 
-  /** Everything that it shows, comparable. */
+  /** Returns all shown data in a comparable order. */
   async shown(client = this.client): Promise<unknown> {
     const subscriptions = await client.subscriptions();
     const episodes = await client.episodes();
@@ -131,7 +131,7 @@ class Device {
   }
 }
 
-/** What a device does: to the `feed`th feed or its `episode`th episode. */
+/** Identifiers of an episode that an act sends. */
 type Identifiers = 'guid' | 'file' | 'both';
 type Act =
   | { kind: 'subscribe' | 'unsubscribe' | 'delete' | 'declare' | 'move'; feed: number }
@@ -141,7 +141,7 @@ type Act =
 interface Step {
   device: number;
   act: Act;
-  /** After how many steps of the store and the network it crashes. */
+  /** Number of steps of the store and the network before a crash. */
   crash: number | undefined;
   offline: boolean;
   faulty: boolean;
@@ -194,7 +194,7 @@ function facts(feedNumber: number, n: number, by: Identifiers) {
   return { ...(by !== 'file' && guid), ...(by !== 'guid' && url) };
 }
 
-/** The guid by which a device knows a feed. */
+/** Returns the guid of a feed on a device. */
 async function guidOf(client: SyncClient, feedNumber: number): Promise<string> {
   const url = feeds[feedNumber] ?? '';
   const found = (await client.subscriptions()).find((row) => row.feed_url === url);
@@ -224,7 +224,7 @@ async function perform(client: SyncClient, what: Act): Promise<void> {
     });
 }
 
-/** What the server has, as a device that begins anew shows it. */
+/** Returns the data of the server, as shown by a new device. */
 async function truth(credential: string): Promise<unknown> {
   const device = new Device(credential);
   await device.client.sync();
@@ -241,7 +241,7 @@ async function walk(devices: Device[], steps: readonly Step[]): Promise<void> {
   }
 }
 
-/** All come back; deletions take the server some time, so they ask until nothing moves any more. */
+/** Syncs all devices until nothing changes any more: deletions take the server some time. */
 async function comeBack(credential: string, devices: readonly Device[]): Promise<void> {
   const api = createApi({ baseUrl, token: () => credential });
   for (const device of devices) await device.client.sync();
@@ -259,7 +259,7 @@ async function comeBack(credential: string, devices: readonly Device[]): Promise
 
 const numRuns = process.env['TEST_FULL'] ? 400 : 10;
 
-test('devices that go offline, crash anywhere and come back in any order end in the same state as the server', async () => {
+test('devices that crash and go offline converge with the server', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (steps) => {
       const credential = await token();
@@ -270,7 +270,7 @@ test('devices that go offline, crash anywhere and come back in any order end in 
         expect([...device.kept.keys()].filter((key) => /^(change|batch|done)/.test(key))).toEqual(
           [],
         );
-        // Nothing is dropped but for a verdict on an entry.
+        // Only a verdict on an entry drops a change.
         expect(
           device.failures.filter(({ code }) => code === 'unavailable' || code === 'unexpected'),
         ).toEqual([]);
@@ -280,7 +280,7 @@ test('devices that go offline, crash anywhere and come back in any order end in 
   );
 }, 900_000);
 
-test('the latest change of each field stands that any device has answered for', async () => {
+test('the latest acknowledged change of each field is the current value', async () => {
   const calm = step.filter(
     ({ act: { kind } }) => kind !== 'delete' && kind !== 'declare' && kind !== 'move',
   );
@@ -291,7 +291,7 @@ test('the latest change of each field stands that any device has answered for', 
       const [first] = devices as [Device];
       for (const url of feeds.slice(2)) await first.client.subscribe(url);
       for (const device of devices) await device.client.sync();
-      // What was being done when a device crashed may or may not be.
+      // An act during a crash takes effect or not.
       const wanted = new Map<string, unknown[]>();
       for (const { device: n, act: what, crash, offline, faulty } of steps) {
         const device = devices[n] as Device;
@@ -322,7 +322,7 @@ test('the latest change of each field stands that any device has answered for', 
           expect.arrayContaining(states.length > 0 ? [latest(states, values)] : [undefined]),
         );
       }
-      // A subscription may have been ended later by another device, which takes no state along.
+      // Another device can have unsubscribed later, which keeps the states.
       for (const { failures } of devices)
         expect(failures.filter(({ kind }) => kind === 'episode')).toEqual([]);
     }),
@@ -331,17 +331,17 @@ test('the latest change of each field stands that any device has answered for', 
 }, 900_000);
 
 const hour = 3_600_000;
-/** What a listener does on one device, having seen what they did before on another one. */
+/** An act on one device after a sync with another one. */
 const handOver = fc.record({
   device: fc.nat(2),
   kind: fc.constantFrom('play', 'toggle', 'both'),
-  /** When its clock is set, and how wrong it is from then on. */
+  /** Time at which the clock of the device is set to the error `skew`. */
   set: fc.option(fc.constantFrom('before', 'between'), { nil: undefined }),
   skew: fc.constantFrom(0, 0, hour, -hour, 72 * hour, -72 * hour, 200 * 24 * hour),
   restarts: fc.boolean(),
 });
 
-test('what was done upon a change of another device is newer, whatever happens to the clocks', async () => {
+test('a change in response to another device is newer, for any clocks', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(handOver, { minLength: 2, maxLength: 12 }), async (steps) => {
       const credential = await token();

@@ -3,7 +3,8 @@ import { expectError, stampForm } from './http.js';
 import { episode, feed, newGuid } from './samples.js';
 import { User } from './user.js';
 
-// update.rule.spec.ts of the subscription app and update.schema.spec.ts of the gateway own the rules.
+// update.rules.spec.ts of the subscription app and update.schema.spec.ts of the gateway own the
+// rules.
 
 const [urlA, urlB] = [feed('a'), feed('b')];
 const stamp = expect.stringMatching(stampForm);
@@ -14,7 +15,7 @@ async function userWithOne(): Promise<{ ann: User; guid: string }> {
 }
 
 describe('PATCH', () => {
-  test('answers with the fields that were sent, and the stamps of what they change', async () => {
+  test('answers with the sent fields and the stamps of their changes', async () => {
     const { ann, guid } = await userWithOne();
     const unsubscribed = await ann.update(guid, { is_subscribed: false });
     expect(unsubscribed).toEqual({ is_subscribed: false, subscription_changed: stamp });
@@ -62,7 +63,7 @@ describe('PATCH', () => {
   });
 
   test.each([
-    ['no known field', { feed_url: urlB }],
+    ['only unknown fields', { feed_url: urlB }],
     ['a list', []],
     [
       'one bad field among good ones',
@@ -85,7 +86,7 @@ describe('a guid in a path', () => {
     );
 
   test.each(['GET', 'PATCH', 'DELETE'])(
-    'that names nothing is 404, and one that is no UUID 405: %s',
+    'is 404 if it is unknown, and 405 if it is no UUID: %s',
     async (method) => {
       const ann = await User.fresh();
       expectError(await ask(ann, method, newGuid()), 404);
@@ -93,7 +94,7 @@ describe('a guid in a path', () => {
     },
   );
 
-  test('may be in any case and percent-encoded', async () => {
+  test('can be in any case and percent-encoded', async () => {
     const { ann, guid } = await userWithOne();
     expect((await ann.subscription(guid.toUpperCase())).guid).toBe(guid);
     expect((await ann.get(`/subscriptions/${guid.replaceAll('-', '%2D')}`)).body).toMatchObject({

@@ -4,14 +4,14 @@ import type { UploadAnswer } from './interface.js';
 import { episode, feed, newGuid } from './samples.js';
 import { User } from './user.js';
 
-// episode-entry.rule, match.rule, episode.rule and upload.rule of the episode app own the rules.
+// The *.rules.spec.ts of the episode app own the rules.
 
 async function userWithOne(): Promise<{ ann: User; podcast: string }> {
   const ann = await User.fresh();
   return { ann, podcast: await ann.subscribed(feed(1), newGuid()) };
 }
 
-/** How the fields are shown that an episode must have, where they are not known. */
+/** Required fields of an episode with unknown values. */
 const unknown = {
   episode_guid: '',
   title: '',
@@ -22,7 +22,7 @@ const unknown = {
 const at = (minute: number) => `2023-02-23T14:0${minute}`;
 
 describe('POST /episodes', () => {
-  test('answers with the whole episode as GET /episodes shows it', async () => {
+  test('answers with the whole episode as in GET /episodes', async () => {
     const { ann, podcast } = await userWithOne();
     const sent = episode(podcast, 1, {
       title: 'Ünïcode \u{1f399}  "',
@@ -38,14 +38,14 @@ describe('POST /episodes', () => {
     expect((await ann.episodes()).episodes).toEqual([made]);
   });
 
-  test('needs an episode_guid alone, shows what is unknown as empty or 1970, and leaves out statuses', async () => {
+  test('needs only an episode_guid; unknown fields are empty or 1970', async () => {
     const { ann, podcast } = await userWithOne();
     const made = await ann.uploaded({ podcast_guid: podcast, episode_guid: 'x' });
     const sync_id = expect.stringMatching(guidForm) as string;
     expect(made).toEqual({ podcast_guid: podcast, sync_id, ...unknown, episode_guid: 'x' });
   });
 
-  test('returns temporary_id, a string or a number, in that answer only', async () => {
+  test('returns temporary_id, a string or a number, only in that answer', async () => {
     const { ann, podcast } = await userWithOne();
     const made = await ann.upload(
       ...['', 'a', 0, 1.5].map((temporary_id, n) => episode(podcast, n, { temporary_id })),
@@ -55,7 +55,7 @@ describe('POST /episodes', () => {
     expect((await ann.episodes()).episodes.some((row) => 'temporary_id' in row)).toBe(false);
   });
 
-  test('judges each entry by itself: a bad one never sinks the batch, success keeps the order', async () => {
+  test('validates each entry separately and keeps their order', async () => {
     const { ann, podcast } = await userWithOne();
     const wrong = { ...episode(newGuid(), 2), sync_id: newGuid(), temporary_id: 't' };
     const episodes = [episode(podcast, 3), {}, episode(podcast, 1), null, wrong];
@@ -72,7 +72,7 @@ describe('POST /episodes', () => {
     expect((await ann.episodes()).total).toBe(2);
   });
 
-  test('with the number 1e400 fails the entry alone', async () => {
+  test('with the number 1e400 fails only that entry', async () => {
     const { ann, podcast } = await userWithOne();
     const playback_position = { value: 7, timestamp: at(0) };
     const episodes = [episode(podcast, 1, { playback_position })];
@@ -81,7 +81,7 @@ describe('POST /episodes', () => {
     expect([status, body.success, body.failure.length]).toEqual([200, [], 1]);
   });
 
-  test('updates what is known: the later status stands, and the answer and the list show it', async () => {
+  test('updates an episode: the later status wins, in the answer and the list', async () => {
     const { ann, podcast } = await userWithOne();
     const { sync_id } = await ann.uploaded(episode(podcast, 1));
     const set = (value: number, timestamp: string) =>
@@ -97,7 +97,7 @@ describe('POST /episodes', () => {
   });
 
   test.each([{}, [[]], { episodes: {} }, { episodes: null }, { subscriptions: [] }])(
-    'with a body that is no list of episodes is 405: %j',
+    'with a body other than a list of episodes is 405: %j',
     async (body) => expectError(await (await User.fresh()).post('/episodes', body), 405),
   );
 });

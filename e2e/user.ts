@@ -20,8 +20,8 @@ import { baseUrl, token } from './stack.js';
 type Query = Record<string, string | number>;
 
 /**
- * A client of one user. The named operations are the SDK's and expect success, at the first try; the methods of HTTP expect
- * nothing.
+ * A client of one user. The named operations use the SDK and expect success without a retry. The
+ * methods of HTTP expect nothing.
  */
 export class User {
   readonly api: Api;
@@ -30,7 +30,7 @@ export class User {
     this.api = createApi({ baseUrl, token: () => credential, retries: 0 });
   }
 
-  /** A user that no other test knows, unless a subject is given. */
+  /** Creates a new user, unless a subject is given. */
   static async fresh(claims: Parameters<typeof token>[0] = {}): Promise<User> {
     return new User(await token(claims));
   }
@@ -66,7 +66,7 @@ export class User {
     return this.send<Body>('DELETE', path, { headers });
   }
 
-  /** Adds subscriptions and gives back their entries in `success`. */
+  /** Adds subscriptions. @returns their entries in `success`. */
   async subscribe(...entries: (SubscriptionEntry | string)[]): Promise<SubscribeAnswer['success']> {
     const subscriptions = entries.map((entry) =>
       typeof entry === 'string' ? { feed_url: entry } : entry,
@@ -76,7 +76,7 @@ export class User {
     return success;
   }
 
-  /** Adds one subscription and gives back its guid. */
+  /** Adds a subscription. @returns its guid. */
   async subscribed(feedUrl = 'https://a.example/feed', guid?: string): Promise<string> {
     const [made] = await this.subscribe({ feed_url: feedUrl, ...(guid !== undefined && { guid }) });
     return made?.guid ?? '';
@@ -90,7 +90,7 @@ export class User {
     return this.api.getSubscription(guid);
   }
 
-  /** A page of the list, with its `Sync-Timestamp` as `sync`. */
+  /** Returns a page of the list, with its `Sync-Timestamp` as `sync`. */
   subscriptions(query: Query = {}): Promise<SubscriptionPage & { sync: string }> {
     return this.page<SubscriptionPage>('/subscriptions', query);
   }
@@ -99,20 +99,20 @@ export class User {
     return this.page<EpisodePage>('/episodes', query);
   }
 
-  /** Uploads entries that are all accepted, and gives them back as they stand. */
+  /** Uploads entries and expects success. @returns their episodes. */
   async upload(...episodes: EpisodeEntry[]): Promise<UploadAnswer['success']> {
     const { success, failure } = await this.api.uploadEpisodes(episodes);
     assert.deepEqual(failure, []);
     return success;
   }
 
-  /** Uploads one entry that is accepted. */
+  /** Uploads one entry and expects success. */
   async uploaded(entry: EpisodeEntry): Promise<Episode> {
     const [made] = await this.upload(entry);
     return made as Episode;
   }
 
-  /** Uploads one entry that is refused, and gives back its verdict. */
+  /** Uploads one entry and expects a failure. @returns its verdict. */
   async refused(entry: unknown): Promise<UploadAnswer['failure'][number]> {
     const { success, failure } = await this.api.uploadEpisodes([entry as EpisodeEntry]);
     assert.deepEqual({ success, failures: failure.length }, { success: [], failures: 1 });
@@ -123,7 +123,7 @@ export class User {
     return (await this.api.deleteSubscription(guid)).deletion_id;
   }
 
-  /** The deletion record once it is final. */
+  /** Waits for the end of a deletion. @returns its record. */
   ended(deletionId: number): Promise<Deletion> {
     return eventually(async () => {
       const deletion = await this.api.getDeletion(deletionId);
@@ -132,7 +132,7 @@ export class User {
     });
   }
 
-  /** Deletes a subscription and waits until it is done. */
+  /** Deletes a subscription and waits for the end. */
   async deleted(guid: string): Promise<void> {
     assert.equal((await this.ended(await this.requestDeletion(guid))).status, 'SUCCESS');
   }

@@ -22,7 +22,10 @@ import {
 import { isApp, variableProblems } from './testing/environment.js';
 import { schemaProblems } from './testing/schema.js';
 
-/** Keys that an operator adds to the Secrets of the project: `<app>/<key>` (docs/guide/kubernetes.md, "Secrets"). One text serves as all of them. */
+/**
+ * Keys that an operator adds to the Secrets: `<app>/<key>` (docs/guide/kubernetes.md, "Secrets").
+ * All have the same text as value.
+ */
 const keysOfOperator = [
   ...['gateway', 'gpodder', 'subscription', 'episode', 'deletion-worker', 'account'].map(
     (app) => `${app}/REDIS_TLS_CA`,
@@ -67,11 +70,11 @@ describe.each(valueSets)('the chart with the values %s', (values) => {
     });
   });
 
-  it('has only fields that the published types have, and all that they require', () => {
+  it('has only published fields, and all required ones', () => {
     expect(schemaProblems(manifests)).toEqual([]);
   });
 
-  it('gives every app variables that it knows and can start with', () => {
+  it('sets variables that every app knows and can start with', () => {
     const containers = workloads(manifests).flatMap(({ spec }) => spec.template.spec.containers);
     const problems = containers.filter(isApp).flatMap((container) =>
       variableProblems(container.name, environmentOf(container), {
@@ -82,7 +85,7 @@ describe.each(valueSets)('the chart with the values %s', (values) => {
     expect(problems).toEqual([]);
   });
 
-  it('keeps two replicas of every server at the least, of which one at a time is moved', () => {
+  it('keeps at least two replicas of every server, one of which can be disrupted', () => {
     for (const server of servers) {
       const scalers = ofKind<Scaler>(manifests, 'HorizontalPodAutoscaler', 'ScaledObject').filter(
         ({ spec }) => spec.scaleTargetRef.name === server.metadata.name,
@@ -99,7 +102,7 @@ describe.each(valueSets)('the chart with the values %s', (values) => {
     }
   });
 
-  it('gives every server the time that its stop takes, and asks whether it lives and is ready', () => {
+  it('gives every server enough time to stop, and probes', () => {
     for (const { spec } of servers) {
       const pod = spec.template.spec;
       const container = pod.containers[0]!;
@@ -114,7 +117,7 @@ describe.each(valueSets)('the chart with the values %s', (values) => {
     }
   });
 
-  it('lets only apps that speak HTTP be reached from outside', () => {
+  it('exposes only the HTTP apps', () => {
     const types = ofKind(manifests, 'Service').map(({ spec }) => spec.type ?? 'ClusterIP');
     expect(new Set(types)).toEqual(new Set(['ClusterIP']));
     const backends = ofKind<Ingress>(manifests, 'Ingress').flatMap(({ spec }) =>
@@ -123,7 +126,7 @@ describe.each(valueSets)('the chart with the values %s', (values) => {
     expect(backends.filter((name) => !edges.includes(name))).toEqual([]);
   });
 
-  it('runs every pod at the restricted level of the pod security standards, with bounded memory', () => {
+  it('runs pods with restricted security and bounded memory', () => {
     for (const { spec } of workloads(manifests)) {
       const pod = spec.template.spec;
       expect(pod).toMatchObject({
@@ -146,7 +149,7 @@ describe.each(valueSets)('the chart with the values %s', (values) => {
     }
   });
 
-  it('holds no secret', () => {
+  it('contains no secrets', () => {
     expect(ofKind(manifests, 'Secret')).toEqual([]);
     const variables = workloads(manifests).flatMap(({ spec }) =>
       spec.template.spec.containers.map(environmentOf),
@@ -155,7 +158,7 @@ describe.each(valueSets)('the chart with the values %s', (values) => {
     expect(variables.flatMap(Object.keys).filter((name) => secret.test(name))).toEqual([]);
   });
 
-  it('selects pods by every selector', () => {
+  it('has only selectors that match pods', () => {
     const pods = workloads(manifests).map(({ spec }) => spec.template.metadata.labels);
     const blind = ofKind(
       manifests,
@@ -169,7 +172,7 @@ describe.each(valueSets)('the chart with the values %s', (values) => {
 });
 
 describe('the chart', () => {
-  it('is a package that renders to the same', () => {
+  it('is a package that renders the same', () => {
     const folder = mkdtempSync(join(tmpdir(), 'chart-'));
     try {
       expect(helm(['package', chart, '--destination', folder])).toMatchObject({ status: 0 });
@@ -180,14 +183,14 @@ describe('the chart', () => {
     }
   });
 
-  it('migrates by a command of podcast-sync, in the image that has the commands alone', () => {
+  it('migrates with podcast-sync, in its image', () => {
     const [job] = ofKind<WorkloadSpec>(renderChart('smallest'), 'Job');
     expect(job?.spec.template.spec.containers).toMatchObject([
       { image: expect.stringContaining('/podcast-sync:'), args: ['migrate'] },
     ]);
   });
 
-  it('is refused by a Kubernetes on which pods could not sleep before they stop', () => {
+  it('is rejected by a Kubernetes without the sleep action of preStop', () => {
     expect(() => renderChart('smallest', { kubeVersion: '1.29.0' })).toThrow(
       /requires kubeVersion: >=1.30.0/,
     );
@@ -201,7 +204,7 @@ describe('the chart', () => {
   });
 });
 
-describe('the check of fields finds', () => {
+describe('the check of fields detects', () => {
   it.each([
     [
       'a misspelled field',
@@ -222,7 +225,7 @@ describe('the check of fields finds', () => {
       /not assignable to type/,
     ],
     [
-      'a field that KEDA lacks',
+      'a field that KEDA does not have',
       'ScaledObject/deletion-worker',
       { spec: { minReplicas: 2 } },
       /'"minReplicas"' does/,

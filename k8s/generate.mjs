@@ -32,7 +32,8 @@ async function pathsFile() {
     const { expressions, ...others } = appPaths[app];
     return [app, { ...others, expressions: expressions.map((expression) => `${expression}$`) }];
   });
-  const text = `# Made of libs/http/src/app.paths.ts by \`npm run docs\`.\n${stringify(Object.fromEntries(listed))}`;
+  const origin = '# Generated from libs/http/src/app.paths.ts by `npm run docs`.';
+  const text = `${origin}\n${stringify(Object.fromEntries(listed))}`;
   return ['files/paths.yaml', await formatted('files/paths.yaml', text)];
 }
 

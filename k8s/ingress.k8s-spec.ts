@@ -18,10 +18,10 @@ function pathsOf(manifests: Manifest[], host: string): IngressPath[] {
   return rules.filter((rule) => rule.host === host).flatMap(({ http }) => http.paths);
 }
 
-/** Returns the path that decides about a request. */
+/** Returns the path that matches a request. */
 type Matcher = (paths: readonly IngressPath[], path: string) => IngressPath | undefined;
 
-/** As the Ingress API has it, with regular expressions before everything else. */
+/** The rule of the Ingress API, with regular expressions first. */
 const byKind: Matcher = (paths, path) =>
   paths.find(
     (each) => each.pathType === 'ImplementationSpecific' && new RegExp(`^${each.path}`).test(path),
@@ -34,8 +34,8 @@ const byKind: Matcher = (paths, path) =>
   );
 
 /**
- * As ingress-nginx has it where one Ingress of a host says `use-regex`: each path of that host is a regular expression of
- * the beginning of a path, in any letter case, and the longest one that matches decides.
+ * The rule of ingress-nginx if an Ingress of a host has `use-regex`: each path of that host is a
+ * regular expression for the beginning of a path, in any letter case. The longest match wins.
  */
 const byLongestExpression: Matcher = (paths, path) =>
   longestFirst(paths).find((each) => new RegExp(`^${each.path}`, 'i').test(path));
@@ -61,12 +61,12 @@ describe.each([
 ])('an Ingress of one host, as %s matches paths', (_what, match) => {
   const paths = pathsOf(renderChart('production'), 'sync.example.org');
 
-  it.each(appNames)('sends each path of %s to it', (app) => {
+  it.each(appNames)('routes each path of %s to it', (app) => {
     const isSent = (path: string) => match(paths, path)?.backend.service.name === app;
     fc.assert(fc.property(pathOf(app), isSent), { numRuns: 1_000 });
   });
 
-  it('sends every other path to the account app, which refuses it', () => {
+  it('routes other paths to the account app, which answers 404', () => {
     for (const path of ['/nothing', '/index.html', '/favicon.ico'])
       expect(match(paths, path)?.backend.service.name).toBe('account');
   });
@@ -82,7 +82,7 @@ describe('hosts', () => {
     ]);
   };
 
-  it('of their own lead to one app each, by no path', () => {
+  it('of a single app have one path', () => {
     expect(hosts('everything')).toEqual([
       ['account', 'account.sync.example.org', 1],
       ['gpodder', 'gpodder.sync.example.org', 1],
@@ -98,7 +98,7 @@ describe('hosts', () => {
     expect(new Set(kinds.map(({ pathType }) => pathType))).toEqual(new Set(['Exact', 'Prefix']));
   });
 
-  it('that the gateway shares with gpodder alone leave it the rest', () => {
+  it('of gateway and gpodder route other paths to the gateway', () => {
     const set = [
       'gpodder.url="https://sync.example.org"',
       'accounts.url="https://account.sync.example.org"',

@@ -24,12 +24,12 @@ const apps = [
   'account',
   'gpodder',
 ] as const;
-/** Labels that a scrape adds to every metric, by prometheus.yml as by service-monitor.yaml. */
+/** Labels that a scrape adds to every metric (prometheus.yml and service-monitor.yaml). */
 const scraped = ['job', 'app', 'instance'];
 
 let stack: AppStack;
 let texts: string[];
-/** Every series that the apps show, as `name{label="value",...} value`. */
+/** Returns every series of the apps, as `name{label="value",...} value`. */
 let series: string[];
 
 beforeAll(async () => {
@@ -44,7 +44,7 @@ beforeAll(async () => {
       (await fetch(`http://127.0.0.1:${String(facts['opsPort'])}/metrics`)).text(),
     ),
   );
-  // Outcomes that this traffic has no reason to have.
+  // Outcomes that this traffic does not cause.
   const outcomes = failureCodes.map(
     (code) => `podcast_sync_rpc_handler_duration_seconds_count{outcome="${code}"} 0`,
   );
@@ -58,7 +58,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack.close());
 
-/** One request of each kind, and a deletion to its end. */
+/** Sends a request of each kind, and waits for the end of a deletion. */
 async function someTraffic(device: Device): Promise<void> {
   const body = { subscriptions: [{ feed_url: 'https://podcast.example/1' }] };
   const added = await device.send<{ success: { guid: string }[] }>('POST', '/subscriptions', {
@@ -74,7 +74,7 @@ async function someTraffic(device: Device): Promise<void> {
   );
 }
 
-/** One of an app that nobody knows. */
+/** Sends a request of an unknown client. */
 async function someTokenRequest({ facts }: AppProcess): Promise<void> {
   const body = new URLSearchParams({
     grant_type: 'refresh_token',
@@ -84,7 +84,7 @@ async function someTokenRequest({ facts }: AppProcess): Promise<void> {
   await fetch(`http://127.0.0.1:${String(facts['port'])}/token`, { method: 'POST', body });
 }
 
-/** One whose entry can't be used, of somebody with an app password. */
+/** Sends a request with an invalid entry, with an app password. */
 async function someUpload({ facts }: AppProcess): Promise<void> {
   const { name, password } = await stack.appPassword();
   const headers = {
@@ -99,7 +99,7 @@ async function someUpload({ facts }: AppProcess): Promise<void> {
   expect(answer.status).toBe(200);
 }
 
-/** Metrics and labels of a PromQL expression that no app shows, as a typing error or a renamed metric makes them. */
+/** Returns metrics and labels of a PromQL expression that no app exports, such as renamed ones. */
 function unknownIn(expression: string): string[] {
   const selectors = [
     ...expression.matchAll(/\b(podcast_sync_\w+|nodejs_\w+|process_\w+)(?:\{(.*?)\})?/g),
@@ -111,7 +111,7 @@ function unknownIn(expression: string): string[] {
     const labels = [...matchers.matchAll(/(\w+)(=|!=|=~|!~)("[^"]*")/g)].filter(
       ([, label]) => !scraped.includes(label!),
     );
-    // A value is compared where it is one; a regular expression may also name values that are still to come.
+    // Only plain values are compared: a regular expression can name values that do not exist yet.
     const wanted = labels.map(
       ([, label, operator, value]) => `${label}=${operator === '=' ? value : '"'}`,
     );
@@ -121,7 +121,7 @@ function unknownIn(expression: string): string[] {
 
 describe('alerts and dashboard', () => {
   it.each([...rules.map(({ alert, expr }) => ({ title: alert, expr })), ...targets])(
-    '$title asks for what the apps show: $expr',
+    '$title uses exported metrics: $expr',
     ({ expr }) => {
       expect(unknownIn(expr)).toEqual([]);
     },
@@ -131,19 +131,19 @@ describe('alerts and dashboard', () => {
     'sum(rate(podcast_sync_http_requests_total[5m]))',
     'podcast_sync_deletions_pending{queue="x"}',
     'podcast_sync_postgres_connections{state="wating"}',
-  ])('a mistake is found: %s', (expression) => {
+  ])('detects an error: %s', (expression) => {
     expect(unknownIn(expression)).toHaveLength(1);
   });
 
-  it('no label of a metric is one that the scrape would rename', () => {
-    // The build says its app as the scrape does.
+  it('exports no label that a scrape would rename', () => {
+    // The build has the same label `app` as the scrape.
     const own = series.filter((line) => !line.startsWith('podcast_sync_build_info'));
     expect(own.filter((line) => /[{,](job|app|instance)="/.test(line))).toEqual([]);
   });
 });
 
 describe('the list of metrics in docs/reference/metrics.md', () => {
-  it('has every metric of the apps, and no other', () => {
+  it('has all metrics of the apps and no others', () => {
     const own = new Set(
       [...texts.join('\n').matchAll(/^# TYPE (podcast_sync_\w+) /gm)].map(
         ([, name]) => name as string,

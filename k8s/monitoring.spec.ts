@@ -20,7 +20,7 @@ describe('the runbook', () => {
   const anchors = sections.map((section) => section.slice(0, section.indexOf('\n')));
 
   it.each(rules)(
-    '$alert leads to its section, which says what it means and what to do',
+    'has a section for $alert with its meaning and actions',
     ({ alert, annotations }) => {
       expect(annotations.runbook_url).toBe(`docs/guide/alerts.md#${alert.toLowerCase()}`);
       expect(anchors).toContain(alert);
@@ -28,11 +28,11 @@ describe('the runbook', () => {
     },
   );
 
-  it('has no section for an alert that is not there', () => {
+  it('has no other sections', () => {
     expect(anchors.filter((anchor) => !rules.some(({ alert }) => alert === anchor))).toEqual([]);
   });
 
-  it('is reached by alerts that call somebody or wait for the morning, and by no others', () => {
+  it('is linked by alerts of the severities critical and warning only', () => {
     expect(new Set(rules.map(({ labels }) => labels.severity))).toEqual(
       new Set(['critical', 'warning']),
     );
@@ -43,20 +43,20 @@ describe('docker-compose', () => {
   const { services } = parse(read('docker-compose.yml'), { merge: true }) as {
     services: Record<string, { volumes: string[]; restart?: string; build?: unknown }>;
   };
-  /** The paths in a container of what is mounted there, by the paths in the repository. */
+  /** Returns the mount paths in a container, by path in the repository. */
   const mounts = (service: string) =>
     Object.fromEntries(
       services[service]!.volumes.map((volume) => volume.split(':') as [string, string]),
     );
 
-  it('gives the rules of the chart to its Prometheus', () => {
+  it('mounts the rules of the chart into Prometheus', () => {
     const mounted = mounts('prometheus');
     const config = parse(read('k8s/compose/prometheus.yml')) as { rule_files: string[] };
     expect(mounted['./k8s/compose/prometheus.yml']).toBe('/etc/prometheus/prometheus.yml');
     expect(config.rule_files).toEqual([mounted['./k8s/chart/files/rules.yaml']]);
   });
 
-  it('scrapes every server of ours', () => {
+  it('scrapes every server', () => {
     const { scrape_configs: jobs } = parse(read('k8s/compose/prometheus.yml')) as {
       scrape_configs: { dns_sd_configs: { names: string[] }[] }[];
     };
@@ -65,7 +65,7 @@ describe('docker-compose', () => {
     expect(scraped).toEqual(servers.map(([name]) => name));
   });
 
-  it('gives the dashboard of the chart to its Grafana', () => {
+  it('mounts the dashboard of the chart into Grafana', () => {
     const mounted = mounts('grafana');
     expect(mounted['./k8s/compose/grafana']).toBe('/etc/grafana/provisioning');
     const { providers } = parse(read('k8s/compose/grafana/dashboards/podcast-sync.yml')) as {
@@ -75,7 +75,7 @@ describe('docker-compose', () => {
   });
 
   it.each(['prometheus', 'grafana', 'otel-collector'])(
-    'mounts files for %s that are there',
+    'mounts existing files for %s',
     (service) => {
       const missing = Object.keys(mounts(service)).filter(
         (path) => path.startsWith('./') && !existsSync(path),

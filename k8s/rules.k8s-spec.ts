@@ -9,7 +9,7 @@ import { parse, stringify } from 'yaml';
 const rulesFile = 'k8s/chart/files/rules.yaml';
 const testFile = 'k8s/rules.test.yaml';
 
-/** Runs the promtool that comes with a program of Prometheus. Returns its output where it fails, else nothing. */
+/** Runs the promtool of a Prometheus program. Returns its output if it fails, else nothing. */
 function failureOf({ command, env }: Program, ...args: string[]): string {
   const { status, stdout, stderr } = spawnSync(join(dirname(command), 'promtool'), args, {
     env,
@@ -37,7 +37,7 @@ describe('promtool', () => {
     expect(failureOf(prometheus, 'check', 'rules', rulesFile)).toBe('');
   });
 
-  it('finds that alerts fire when they should, with the labels and the summary that they should have', () => {
+  it('confirms when alerts fire, with their labels and summaries', () => {
     expect(failureOf(prometheus, 'test', 'rules', testFile)).toBe('');
   });
 
@@ -51,7 +51,7 @@ describe('promtool', () => {
       const file = join(folder, 'rules.yaml');
       const rules = expressions.map((expr, i) => ({
         record: `panel_${i}`,
-        // Grafana puts the interval in.
+        // Grafana inserts the interval.
         expr: expr.replaceAll('$__rate_interval', '5m'),
       }));
       writeFileSync(file, stringify({ groups: [{ name: 'dashboard', rules }] }));
@@ -62,7 +62,7 @@ describe('promtool', () => {
   });
 });
 
-it('each alert that names an app, a route or the like has a case, as an aggregation may drop the label', () => {
+it('tests each alert whose summary has a label, as aggregations can drop it', () => {
   const { groups } = parse(readFileSync(rulesFile, 'utf8')) as {
     groups: { rules: { alert: string; annotations: { summary: string } }[] }[];
   };

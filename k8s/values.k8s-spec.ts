@@ -13,13 +13,13 @@ import {
   type WorkloadSpec,
 } from './testing/chart.js';
 
-/** A value that is wrong, and what is said about it. */
+/** An invalid value and its message. */
 type WrongValue = [set: string, said: RegExp];
 const wrongValues: WrongValue[] = [
   ['imge={}', /additional properties 'imge' not allowed/],
   ['image.tag=1.2', /\/image\/tag': got number, want string/],
-  ['image.tag="latest"', /image.tag: latest is no tag of its own/],
-  ['apps.episode.tag="latest"', /apps.episode.tag: latest is no tag of its own/],
+  ['image.tag="latest"', /image.tag: latest does not identify a release/],
+  ['apps.episode.tag="latest"', /apps.episode.tag: latest does not identify a release/],
   ['image.pullSecrets="registry"', /\/image\/pullSecrets': got string, want array/],
   ['apps.worker={}', /\/apps': additional properties 'worker' not allowed/],
   ['apps.episode.replicas.min=1', /\/apps\/episode\/replicas\/min': minimum: got 1, want 2/],
@@ -55,25 +55,25 @@ const wrongValues: WrongValue[] = [
   ['redis.url="redis://:secret@redis"', /\/redis\/url': .*does not match pattern/],
   [
     'redis.cluster="node-1:6379"',
-    /exactly one of enabled, url, cluster and sentinels .*given: url, cluster/,
+    /exactly one of enabled, url, cluster and sentinels; given: url, cluster/,
   ],
-  ['redis.url=""', /exactly one of enabled, url, cluster and sentinels .*given: none/],
+  ['redis.url=""', /exactly one of enabled, url, cluster and sentinels; given: none/],
   ['redis.secretKeys=["PASSWORD"]', /\/redis\/secretKeys\/0': value must be one of/],
   ['queue.redis.cluster="node-1"', /\/queue\/redis\/cluster': 'node-1' does not match pattern/],
   [
     'postgres.maxConnections=200',
-    /is 200, but 332 connections may be wanted: .*episode \(10 \+ 1\) x 10/,
+    /is 200, but 332 connections are possible: .*episode \(10 \+ 1\) x 10/,
   ],
-  ['apps.episode.poolSize=20', /is 340, but 442 connections may be wanted/],
+  ['apps.episode.poolSize=20', /is 340, but 442 connections are possible/],
   [
     'events.redis.secretKeys=["QUEUE_REDIS_PASSWORD"]',
     /\/events\/redis\/secretKeys\/0': value must be one of/,
   ],
-  ['accounts.url=""', /accounts.url: is required where accounts.enabled/],
+  ['accounts.url=""', /accounts.url: is required with accounts.enabled/],
   ['accounts.url="https://account.example.org/"', /\/accounts\/url': .*does not match pattern/],
   [
     'accounts.url="https://x.example.org"',
-    /AUTH_ISSUER: does not name accounts.url, https:\/\/x.example.org/,
+    /AUTH_ISSUER: does not contain accounts.url, https:\/\/x.example.org/,
   ],
   [
     'apps.account.env.SMTP_URL="smtp://x"',
@@ -97,7 +97,7 @@ const wrongValues: WrongValue[] = [
   ['tracing.endpoint="collector:4318"', /\/tracing\/endpoint': .*does not match pattern/],
 ];
 
-describe('a wrong value is refused', () => {
+describe('rejects an invalid value:', () => {
   it.each(wrongValues)('%s', (set, said) => {
     const { status, stderr } = helm([
       'template',
@@ -111,13 +111,13 @@ describe('a wrong value is refused', () => {
     expect(status).not.toBe(0);
   });
 
-  it('no values at all: what has to be said at the least is named', () => {
+  it('no values: the error names the required ones', () => {
     expect(helm(['template', chart]).stderr).toMatch(
       /\/apps\/gateway\/env': missing property 'AUTH_ISSUER'/,
     );
   });
 
-  it('a limit for addresses behind an Ingress that hides them', () => {
+  it('a limit per address behind an Ingress that hides addresses', () => {
     const set = [
       'ingress={"enabled":true,"host":"x.example"}',
       'apps.gateway.env.RATE_LIMIT_PER_ADDRESS="60/60"',
@@ -127,7 +127,7 @@ describe('a wrong value is refused', () => {
     );
   });
 
-  it('gpodder without accounts, which nobody could sign in to', () => {
+  it('gpodder without accounts', () => {
     const set = [
       'gpodder={"enabled":true,"url":"https://gpodder.example"}',
       'accounts.enabled=false',
@@ -137,7 +137,7 @@ describe('a wrong value is refused', () => {
     );
   });
 
-  it('gpodder behind an Ingress that hides addresses, by which wrong passwords are limited', () => {
+  it('gpodder behind an Ingress that hides addresses', () => {
     const set = [
       'gpodder={"enabled":true,"url":"https://gpodder.example"}',
       'ingress={"enabled":true,"host":"x.example"}',
@@ -148,7 +148,7 @@ describe('a wrong value is refused', () => {
     );
   });
 
-  it('no map of the schema takes what it does not know, but for those that others read', () => {
+  it('unknown values in any map of the schema', () => {
     const open: string[] = [];
     JSON.parse(
       readFileSync(join(chart, 'values.schema.json'), 'utf8'),
@@ -175,7 +175,7 @@ interface NetworkPolicy {
   egress: { ports: { port: number }[] }[];
 }
 
-describe('what follows from a value', () => {
+describe('a value', () => {
   const deployment = (manifests: Manifest[], app: string) =>
     ofKind<WorkloadSpec>(manifests, 'Deployment').find(({ metadata }) => metadata.name === app)!
       .spec;
@@ -188,13 +188,13 @@ describe('what follows from a value', () => {
     ['512Mi', 384],
     ['1Gi', 768],
     ['1000Mi', 750],
-  ])('of %s of memory the heap may take %i MiB', (memory, heap) => {
+  ])('of memory, %s, sets the heap to %i MiB', (memory, heap) => {
     const set = [`apps.episode.resources.limits.memory="${memory}"`];
     const { NODE_OPTIONS: options } = environment(renderChart('smallest', { set }), 'episode');
     expect(options).toBe(`--max-old-space-size=${heap}`);
   });
 
-  it('without autoscaling an app has its replicas at the least, and wants no connections for more', () => {
+  it('without autoscaling sets minimal replicas and connections', () => {
     const set = [
       'autoscaling.enabled=false',
       'postgres.maxConnections=112',
@@ -210,7 +210,7 @@ describe('what follows from a value', () => {
     );
   });
 
-  it('network policies let out to the ports that URLs name', () => {
+  it('with URLs opens their ports in network policies', () => {
     const set = [
       'networkPolicies.enabled=true',
       'apps.gateway.env.AUTH_JWKS_URL="https://login.example:8443/keys,b=http://other.example/keys"',
@@ -231,7 +231,7 @@ describe('what follows from a value', () => {
     ]);
   });
 
-  it('the gateway is told where people sign in, and believes what is signed there', () => {
+  it('accounts.url configures the gateway for its sign-in and tokens', () => {
     expect(environment(renderChart('smallest'), 'gateway')).toMatchObject({
       AUTH_SERVERS: 'https://account.example.org',
       CORS_ORIGINS: 'https://account.example.org',
@@ -241,7 +241,7 @@ describe('what follows from a value', () => {
     });
   });
 
-  it('gpodder is deployed or not, and is given where its clients reach it and the key of their sessions', () => {
+  it('gpodder.enabled deploys it with its URL and session key', () => {
     expect(
       JSON.stringify(renderChart('smallest', { set: ['networkPolicies.enabled=true'] })),
     ).not.toMatch(/gpodder/);
@@ -253,7 +253,7 @@ describe('what follows from a value', () => {
     });
   });
 
-  it('without accounts there is nothing of them, and no login for them', () => {
+  it('accounts.enabled=false omits the app and its login', () => {
     const set = [
       'accounts={"enabled":false}',
       'apps.gateway.env.AUTH_ISSUER="https://login.example"',
@@ -264,7 +264,7 @@ describe('what follows from a value', () => {
     );
   });
 
-  it('what is switched off is not there', () => {
+  it('that disables a part omits its objects', () => {
     const off = ['disruptionBudgets.enabled=false', 'topologySpread.enabled=false'];
     const manifests = renderChart('smallest', { set: off });
     expect(ofKind(manifests, 'PodDisruptionBudget')).toEqual([]);
@@ -276,7 +276,7 @@ describe('what follows from a value', () => {
     );
   });
 
-  it('a change of what the Job runs makes a Job of another name, and what it does not run leaves it as it is', () => {
+  it('of the Job renames it; other values do not', () => {
     const [same] = jobOf();
     expect(jobOf(['apps.episode.replicas.max=30'])).toEqual([same]);
     const others = [
@@ -288,7 +288,7 @@ describe('what follows from a value', () => {
     expect(jobOf(['image.tag="v1_Next"'])[0]).toMatch(/^Job\/migrate-v1-next-[0-9a-f]{8}$/);
   });
 
-  it('a changed variable restarts whoever uses it, and nobody else', () => {
+  it('of a variable restarts only the apps with it', () => {
     const [before, after] = [[], ['apps.episode.env.MAX_IN_FLIGHT="8"']].map((set) =>
       renderChart('smallest', { set }),
     );

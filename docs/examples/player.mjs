@@ -32,11 +32,9 @@ if (!TOKEN && !(await signIn.isSignedIn())) {
 async function show() {
   for (const { guid, feed_url, is_subscribed, pending } of await client.subscriptions()) {
     console.log(`${is_subscribed ? '●' : '○'} ${feed_url}${pending ? ' (not sent yet)' : ''}`);
-    for (const { title, episode_guid, playback_position: position } of await client.episodes(
-      guid,
-    )) {
+    const episodes = await client.episodes(guid);
+    for (const { title, episode_guid, playback_position: position } of episodes)
       console.log(`    ${title || episode_guid}: ${position?.value ?? 0} s`);
-    }
   }
 }
 
@@ -49,11 +47,8 @@ if (command === 'watch') {
   if (command === 'subscribe') await client.subscribe(feed);
   if (command === 'unsubscribe') await client.unsubscribe(await client.subscribe(feed));
   if (command === 'play') {
-    await client.setPosition(
-      await client.subscribe(feed),
-      { episode_guid: episode },
-      Number(seconds),
-    );
+    const podcast = await client.subscribe(feed);
+    await client.setPosition(podcast, { episode_guid: episode }, Number(seconds));
   }
   // Without a network the changes stay stored, and the next command sends them.
   await client.sync().catch((error) => {

@@ -7,9 +7,9 @@ import { parseAllDocuments } from 'yaml';
 const folder = fileURLToPath(new URL('..', import.meta.url));
 /** The folder of the chart. */
 export const chart = `${folder}chart`;
-/** The names of the sets of values that the chart is checked with: the files of `k8s/values`. */
+/** Names of the tested sets of values: the files of `k8s/values`. */
 export const valueSets = readdirSync(`${folder}values`).map((file) => basename(file, '.yaml'));
-/** The file of a set of values. */
+/** Returns the file of a set of values. */
 export const valuesFile = (values: string) => `${folder}values/${values}.yaml`;
 
 type Labels = Record<string, string>;
@@ -59,7 +59,7 @@ export interface HelmResult {
   readonly stderr: string;
 }
 
-/** Runs helm: the program that `HELM` names, else the one on PATH. */
+/** Runs helm: the program in `HELM`, else the one on PATH. */
 export function helm(args: readonly string[]): HelmResult {
   const program = process.env.HELM || 'helm';
   const { error, ...result } = spawnSync(program, args, {
@@ -73,7 +73,7 @@ export function helm(args: readonly string[]): HelmResult {
   return result;
 }
 
-/** What a rendering is given in addition to a set of values. */
+/** Inputs of a rendering in addition to a set of values. */
 export interface Rendering {
   /** The chart, as a folder or a package. */
   readonly from?: string;
@@ -82,7 +82,7 @@ export interface Rendering {
   readonly set?: readonly string[];
 }
 
-/** All objects of the chart with a set of values. */
+/** Renders all objects of the chart with a set of values. */
 export function renderChart(
   values: string,
   { from = chart, kubeVersion, set = [] }: Rendering = {},
@@ -96,13 +96,13 @@ export function renderChart(
     ...(kubeVersion ? ['--kube-version', kubeVersion] : []),
     ...set.flatMap((value) => ['--set-json', value]),
   ]);
-  if (status !== 0) throw new Error(`helm refused the values ${values}:\n${stderr}`);
+  if (status !== 0) throw new Error(`helm rejected the values ${values}:\n${stderr}`);
   return parseAllDocuments(stdout)
     .map((document) => document.toJS() as Manifest | null)
     .filter((manifest) => manifest !== null);
 }
 
-/** The objects of some kinds. */
+/** Returns the objects of some kinds. */
 export function ofKind<Spec = Record<string, unknown>>(
   manifests: readonly Manifest[],
   ...kinds: string[]
@@ -110,23 +110,23 @@ export function ofKind<Spec = Record<string, unknown>>(
   return manifests.filter(({ kind }) => kinds.includes(kind)) as Manifest<Spec>[];
 }
 
-/** Everything that makes pods. */
+/** Returns all objects that create pods. */
 export function workloads(manifests: readonly Manifest[]): Manifest<WorkloadSpec>[] {
   return ofKind(manifests, 'Deployment', 'StatefulSet', 'Job');
 }
 
-/** The variables of a container. */
+/** Returns the variables of a container. */
 export function environmentOf({ env = [] }: Container): Record<string, string> {
   return Object.fromEntries(env.map(({ name, value }) => [name, value]));
 }
 
-/** The selector of pods that an object has; that of a Service, which is plain labels, in the form of the others. */
+/** Returns the pod selector of an object. A Service has plain labels, which are converted. */
 export function selectorOf({ kind, spec }: Manifest): Selector {
   if (kind === 'Service') return { matchLabels: spec.selector as Labels };
   return (spec.selector ?? spec.podSelector) as Selector;
 }
 
-/** Whether a selector asks for something and labels have all of it. */
+/** Returns true if a selector is not empty and the labels match it. */
 export function selects(
   { matchLabels = {}, matchExpressions = [] }: Selector,
   labels: Labels,
@@ -139,7 +139,7 @@ export function selects(
   );
 }
 
-/** `Kind/name`. */
+/** Returns `Kind/name`. */
 export function title({ kind, metadata }: Manifest<unknown>): string {
   return `${kind}/${metadata.name}`;
 }

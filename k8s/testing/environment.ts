@@ -12,7 +12,7 @@ import { loadProgramConfig } from '../../apps/load/src/load.config.js';
 import { migrateConfig } from '../../apps/migrate/src/migrate.config.js';
 import { subscriptionConfig } from '../../apps/subscription/src/subscription.config.js';
 
-/** What each app reads from its environment. */
+/** The configuration schema of each app. */
 const configs: Record<string, z.ZodObject> = {
   edge: z.object({
     ...gatewayConfig.shape,
@@ -34,12 +34,12 @@ const configs: Record<string, z.ZodObject> = {
 /** Variables of libraries and of Node, which no config lists. */
 const foreign = /^OTEL_|^NODE_OPTIONS$/;
 
-/** Whether a container runs an app of this project. */
+/** Returns true if a container runs an app of this project. */
 export function isApp({ name }: { readonly name: string }): boolean {
   return name in configs;
 }
 
-/** The variables that every image of this project sets: the `ENV` lines of apps/Dockerfile. */
+/** Returns the variables that every image sets: the `ENV` lines of apps/Dockerfile. */
 export function imageEnvironment(): Record<string, string> {
   const dockerfile = readFileSync(new URL('../../apps/Dockerfile', import.meta.url), 'utf8');
   const pairs = [...dockerfile.matchAll(/^ENV (.*)$/gm)].flatMap(([, line = '']) =>
@@ -51,10 +51,10 @@ export function imageEnvironment(): Record<string, string> {
 }
 
 /**
- * What is wrong with the variables of an app: those that its configuration does not know, and what keeps it from
- * starting with all of them together, as missing variables and values that it refuses.
+ * Returns problems of the variables of an app: variables that its configuration does not have,
+ * missing variables and invalid values.
  *
- * @param folder the folder with the app's files, which is mounted at `mount`.
+ * @param folder the folder with the app's files, mounted at `mount`.
  */
 export function variableProblems(
   app: string,

@@ -2,21 +2,23 @@ import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { type Manifest, title } from './chart.js';
 
-/** The packages with the types of the API groups that are not Kubernetes' own. */
+/** Packages with the types of API groups outside of Kubernetes. */
 const packages: Record<string, string> = {
   'keda.sh': '@kubernetes-models/keda/',
   'monitoring.coreos.com': '@kubernetes-models/prometheus-operator/',
 };
 
 /**
- * What is wrong with objects by the published types of their kinds: unknown and missing fields, values of another type.
- * The compiler checks each object as a literal, so that a field which the type does not have is an error, too.
+ * Returns problems of objects by the published types of their kinds: unknown and missing fields,
+ * values of another type. The compiler checks each object as a literal, so that it reports unknown
+ * fields.
  */
 export function schemaProblems(manifests: readonly Manifest[]): string[] {
   const file = fileURLToPath(new URL('manifests.ts', import.meta.url));
   const lines = manifests.map(({ apiVersion, kind, ...rest }) => {
     const from = `${packages[apiVersion.split('/')[0]!] ?? 'kubernetes-models/'}${apiVersion}`;
-    return `({${JSON.stringify({ apiVersion, kind, ...rest }).slice(1)}) satisfies import('${from}').I${kind};`;
+    const object = JSON.stringify({ apiVersion, kind, ...rest });
+    return `(${object}) satisfies import('${from}').I${kind};`;
   });
   const source = ts.createSourceFile(file, lines.join('\n'), ts.ScriptTarget.ES2023);
   const options: ts.CompilerOptions = {

@@ -23,7 +23,7 @@ const rules = [
   {
     // A guid with a new URL merges a podcast even though a guid was declared for it.
     id: 'same-though-declared',
-    file: `${subscription}/subscribe.rule.ts`,
+    file: `${subscription}/subscribe.rules.ts`,
     find: 'isLive(other) && other !== named && other.declaredGuids === 0',
     replace: 'isLive(other) && other !== named',
     near: ['apps/subscription'],
@@ -31,7 +31,7 @@ const rules = [
   {
     // A deleted subscription stands in the way of a live one.
     id: 'tombstone-in-the-way',
-    file: `${subscription}/subscribe.rule.ts`,
+    file: `${subscription}/subscribe.rules.ts`,
     find: 'find(({ row }) => isLive(row)) ??',
     replace: 'find(({ row }) => row) ??',
     near: ['apps/subscription'],
@@ -39,7 +39,7 @@ const rules = [
   {
     // A merge unsubscribes the one that stays.
     id: 'merge-unsubscribes',
-    file: `${subscription}/update.rule.ts`,
+    file: `${subscription}/update.rules.ts`,
     find: 'if (other.isSubscribed) row.isSubscribed = true;',
     replace: 'row.isSubscribed = other.isSubscribed;',
     near: ['apps/subscription'],
@@ -71,7 +71,7 @@ const rules = [
   {
     // Of several episodes that match the one that came last is meant.
     id: 'latest-match',
-    file: `${episode}/match.rule.ts`,
+    file: `${episode}/match.rules.ts`,
     find: '(!best || id < best.id)',
     replace: '(!best || id > best.id)',
     near: ['apps/episode'],
@@ -79,7 +79,7 @@ const rules = [
   {
     // A time to the minute is compared to the second with one that has seconds.
     id: 'minutes-as-seconds',
-    file: `${episode}/episode.rule.ts`,
+    file: `${episode}/episode.rules.ts`,
     find: 'const byMinute = a.minuteForm || b.minuteForm;',
     replace: 'const byMinute = a.minuteForm && b.minuteForm;',
     near: ['apps/episode'],
@@ -87,7 +87,7 @@ const rules = [
   {
     // A user with as many states as allowed can't change those that exist.
     id: 'quota-stops-known',
-    file: `${episode}/upload.rule.ts`,
+    file: `${episode}/upload.rules.ts`,
     find: 'if (!found && !known.hasRoom)',
     replace: 'if (!known.hasRoom)',
     near: ['apps/episode'],
@@ -95,7 +95,7 @@ const rules = [
   {
     // A deletion is tried once more than allowed.
     id: 'one-attempt-more',
-    file: `${deletion}/records/deletion.rule.ts`,
+    file: `${deletion}/records/deletion.rules.ts`,
     find: "kind === 'passing' && attempts < maxAttempts",
     replace: "kind === 'passing' && attempts <= maxAttempts",
     near: ['apps/deletion-worker'],
@@ -107,7 +107,7 @@ const sql = [
   {
     // A client that polled at the very stamp of a guid change is shown the guid before it.
     id: 'former-guid-border',
-    file: `${subscription}/subscription.list.ts`,
+    file: `${subscription}/subscription-list.repository.ts`,
     find: 'f.subscription_id = r.id AND f.replaced > $2',
     replace: 'f.subscription_id = r.id AND f.replaced >= $2',
     near: ['apps/subscription'],
@@ -131,7 +131,7 @@ const sql = [
   {
     // A subscription is read by a guid that is another user's.
     id: 'any-user-by-guid',
-    file: `${subscription}/subscription.store.ts`,
+    file: `${subscription}/subscription.repository.ts`,
     find: 'WHERE g.user_id = $1 AND g.guid = $2',
     replace: 'WHERE $1::uuid IS NOT NULL AND g.guid = $2',
     near: ['apps/subscription'],
@@ -139,7 +139,7 @@ const sql = [
   {
     // No client that knows feeds by their URLs is told of a deletion.
     id: 'deletion-unflipped',
-    file: `${deletion}/records/deletion.store.ts`,
+    file: `${deletion}/records/deletion.repository.ts`,
     find: 'flipped = CASE WHEN s.is_subscribed THEN c.stamp ELSE s.flipped END',
     replace: 'flipped = s.flipped',
     near: ['apps/deletion-worker', 'apps/subscription', 'apps/gpodder'],
@@ -147,7 +147,7 @@ const sql = [
   {
     // An upload gives episodes to a deleted subscription.
     id: 'episodes-of-tombstone',
-    file: `${episode}/episode.load.ts`,
+    file: `${episode}/episode.sql.ts`,
     find: `n.guid = s."podcastGuid" AND n.live OFFSET 0`,
     replace: `n.guid = s."podcastGuid" OFFSET 0`,
     near: ['apps/episode'],
@@ -155,7 +155,7 @@ const sql = [
   {
     // An erased user leaves the guids that subscriptions had before.
     id: 'erasure-leaves-a-table',
-    file: `${deletion}/erasure/erasure.store.ts`,
+    file: `${deletion}/erasure/erasure.repository.ts`,
     find: "phase('subscription.former_guids', 'subscription_id', 'bigint'),",
     replace: '',
     near: ['apps/deletion-worker'],
@@ -331,7 +331,7 @@ const facade = [
   {
     // A subscription that was merged into another one is in the list, too.
     id: 'merged-feed-listed',
-    file: `${subscription}/feeds.store.ts`,
+    file: `${subscription}/feeds.repository.ts`,
     find: '(s.id > $2 OR NOT s.is_subscribed) AND s.merged_into IS NULL AND (',
     replace: '(s.id > $2 OR NOT s.is_subscribed) AND (',
     near: ['apps/subscription', 'apps/gpodder'],

@@ -126,7 +126,7 @@ describe('users who are moved to another cell while they listen', () => {
     const users = named(all.map(({ device }) => device));
     await copyUsers(from.stack, to.stack, users);
     const { stderr } = await copyUsers(from.stack, to.stack, users);
-    expect(stderr).toContain(`${listeners} users were copied already`);
+    expect(stderr).toContain(`${listeners} users were already copied`);
     for (const { device } of all) ingress.send(device.token, await deviceIn(to, device.user));
 
     await goOn();

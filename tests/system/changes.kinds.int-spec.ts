@@ -42,7 +42,7 @@ async function told(act: () => Promise<unknown>): Promise<void> {
   await act();
   const now = await clock();
   expect(now > before).toBe(true);
-  await stream.knows(now);
+  await stream.received(now);
 }
 
 const send = (method: string, path: string, body?: object) =>
@@ -92,15 +92,15 @@ it('tells of what clients of the gpodder API write, and nothing of what they rea
   const account = await stack.appPassword();
   const url = `http://127.0.0.1:${String(gateway.facts['port'])}/changes`;
   stream.leave();
-  stream = await ChangeReader.ask(url, { authorization: `Bearer ${account.password}` });
-  await stream.hears(1);
+  stream = await ChangeReader.open(url, { authorization: `Bearer ${account.password}` });
+  await stream.receives(1);
   const facade = new FacadeUser(`http://127.0.0.1:${String(gpodder.facts['port'])}`, {
     ...account,
     id: '',
   });
   const podcast = feed();
   await facade.change('phone', [podcast]);
-  await stream.hears(2);
+  await stream.receives(2);
   const action = {
     podcast,
     episode: `${podcast}/1.mp3`,
@@ -111,11 +111,11 @@ it('tells of what clients of the gpodder API write, and nothing of what they rea
   await facade.ok('POST', `/api/2/episodes/${account.name}.json`, [
     { ...action, started: 0, total: 10 },
   ]);
-  await stream.hears(3);
+  await stream.receives(3);
   await facade.delta('phone');
   await facade.ok('GET', `/api/2/episodes/${account.name}.json`);
   await facade.change('phone', [], [podcast]);
-  await stream.hears(4);
+  await stream.receives(4);
   expect(stream.stamps).toHaveLength(4);
 });
 
@@ -135,8 +135,8 @@ it('tells nothing of reads, of refused writes, or of a write that is sent again'
 
 it('tells nobody else, nothing else, and no stamp twice or in another order', async () => {
   for (let n = 0; n < 20; n += 1) await user.subscribe();
-  await stream.knows(await clock());
+  await stream.received(await clock());
   expect(stream.stamps).toEqual([...new Set(stream.stamps)].sort());
-  expect([stream.strange, otherStream.strange]).toEqual([[], []]);
+  expect([stream.unexpected, otherStream.unexpected]).toEqual([[], []]);
   expect(otherStream.stamps).toHaveLength(1);
 });

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { freshUser } from '#testing';
-import { cascade } from '../../apps/deletion-worker/src/records/deletion.store.js';
+import { cascade } from '../../apps/deletion-worker/src/records/deletion.repository.js';
 import { call } from '../../libs/transport/testing/handler.call.js';
 import {
   openService,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createDatabase, type TestDatabase } from '#testing';
-import { listAll } from '../../apps/episode/src/action.list.js';
+import { listAll } from '../../apps/episode/src/action.repository.js';
 
 /** Episodes of the user, and of those a page has; the pages of 8 KiB that each row of it may cost. */
 const [episodes, onPage, buffersOfRow] = [5_000, 250, 24];

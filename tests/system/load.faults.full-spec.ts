@@ -85,7 +85,7 @@ describe('a load ends with what it would have without faults', () => {
     const again = await loader.run(file);
     expect(again).toMatchObject({
       code: 0,
-      said: expect.stringContaining('going on behind line'),
+      said: expect.stringContaining('continuing after line'),
       refused: [],
     });
     expect(await listsOf(names)).toEqual(undisturbed);
@@ -101,7 +101,7 @@ describe('a load ends with what it would have without faults', () => {
     stop();
     expect(await ended).toMatchObject({
       code: 1,
-      said: expect.stringContaining('started again it goes on'),
+      said: expect.stringContaining('a new start continues'),
     });
     expect(await loader.run(file)).toMatchObject({ code: 0, refused: [] });
     expect(await listsOf(names)).toEqual(undisturbed);

@@ -408,7 +408,7 @@ describe('of a file that is not as it should be', () => {
       // Users are on their way side by side.
       refused.sort((a, b) => a.line - b.line);
       const lines = refused.map(({ line, code: reason, message }) => [line, reason, message]);
-      const message = 'the user is disabled, or was erased';
+      const message = 'the user is disabled or erased';
       expect([code, lines]).toEqual([3, [5, 10].map((line) => [line, 'user_refused', message])]);
       expect(rows).toHaveLength(0);
       for (const user of [before, after])
@@ -435,7 +435,7 @@ describe('of a file that is not as it should be', () => {
       fileOf(...partOf(whole, [feed(1)], [episode(1)]), ...partOf(broken, [feed(1)], many)),
     );
     const { code, said, refused } = await loader.load(zipped.subarray(0, zipped.length - 500));
-    expect([code, said]).toEqual([1, expect.stringContaining('the gzip is broken')]);
+    expect([code, said]).toEqual([1, expect.stringContaining('corrupt gzip')]);
     expect(refused).toMatchObject([{ line: 5, code: 'incomplete' }]);
     expect(await items(await device(whole), 'episodes')).toHaveLength(1);
     expect(await lists(await device(broken))).toEqual([[], []]);

@@ -5,15 +5,15 @@ import { beginWrite, keepAnswer, readClock, type Statement, sweepRequests } from
 import { readSession, readState, saveReader, saveSession } from '#gpodder-sync';
 import { podcastGuid as derivedGuidOf } from '#contracts';
 import { createDatabase, type TestDatabase } from '#testing';
-import { phases } from '../../apps/deletion-worker/src/erasure/erasure.store.js';
-import * as deletions from '../../apps/deletion-worker/src/records/deletion.store.js';
-import * as deletionQuotas from '../../apps/deletion-worker/src/records/quota.store.js';
-import * as actionList from '../../apps/episode/src/action.list.js';
-import { loadActed } from '../../apps/episode/src/action.load.js';
-import * as episodes from '../../apps/episode/src/episode.store.js';
-import * as feeds from '../../apps/subscription/src/feeds.store.js';
-import * as subscriptionList from '../../apps/subscription/src/subscription.list.js';
-import * as subscriptions from '../../apps/subscription/src/subscription.store.js';
+import { phases } from '../../apps/deletion-worker/src/erasure/erasure.repository.js';
+import * as deletions from '../../apps/deletion-worker/src/records/deletion.repository.js';
+import * as deletionQuotas from '../../apps/deletion-worker/src/records/quota.repository.js';
+import * as actionList from '../../apps/episode/src/action.repository.js';
+import { readActed } from '../../apps/episode/src/action.sql.js';
+import * as episodes from '../../apps/episode/src/episode.repository.js';
+import * as feeds from '../../apps/subscription/src/feeds.repository.js';
+import * as subscriptionList from '../../apps/subscription/src/subscription-list.repository.js';
+import * as subscriptions from '../../apps/subscription/src/subscription.repository.js';
 import { explain, inFunction, type Plan, planModes } from './testing/plan.js';
 import { seedEpisodes, type SeededUser } from './testing/seeded.episodes.js';
 
@@ -194,18 +194,18 @@ describe(`query plans on plain tables with ${size} episode states`, () => {
 
 describe(`query plans on plain tables of writes with ${size} episode states`, () => {
   it('an upload finds what it could mean by look-ups, each entry by every identifier', async () => {
-    await expectPlans(episodes.loadKnown, known(stored.map(entry)), {
+    await expectPlans(episodes.readNamed, known(stored.map(entry)), {
       uses: ['episodes_pkey', 'episodes_guid', 'states_pkey', 'sync_ids_pkey'],
       // Three probes for each entry, its subscription, and the row in two tables; what a CTE reads counts again where it
       // is read.
       buffers: 30 * 75,
     });
-    await expectPlans(episodes.load, sent(stored.map(entry)), {
+    await expectPlans(episodes.readCandidates, sent(stored.map(entry)), {
       uses: ['episodes_pkey', 'episodes_guid', 'states_pkey'],
       buffers: 30 * 60,
     });
     const unnamed = stored.map((row, place) => ({ ...entry(row, place), syncId: null }));
-    await expectPlans(episodes.load, sent(unnamed), {
+    await expectPlans(episodes.readCandidates, sent(unnamed), {
       uses: [
         'episodes_guid',
         'episodes_enclosure',
@@ -224,20 +224,24 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
       JSON.stringify(Object.fromEntries(rows.map((row, n) => [String(stored[n]?.[key]), row]))),
       stored.map((row) => row[key]),
     ];
-    await expectPlans(episodes.settle, by('id'), { uses: ['states_pkey'], buffers: 30 * 30 });
-    await expectPlans(episodes.describe, by('sync_id'), {
+    await expectPlans(episodes.updateStates, by('id'), { uses: ['states_pkey'], buffers: 30 * 30 });
+    await expectPlans(episodes.updateMetadata, by('sync_id'), {
       uses: ['episodes_pkey'],
       buffers: 30 * 60,
     });
   });
 
   it('a write of subscriptions finds what its names mean by look-ups', async () => {
-    await expectPlans(subscriptions.load, [ascending, guids.slice(0, 50), [], 50, 10_000, 50_000], {
-      uses: ['guids_pkey', 'totals_pkey'],
-      // 50 names and their rows, up to 6 pages each in a table of a million; what a CTE reads counts again where it is
-      // read. What is left of the quotas is one row.
-      buffers: 50 * 16,
-    });
+    await expectPlans(
+      subscriptions.readNamed,
+      [ascending, guids.slice(0, 50), [], 50, 10_000, 50_000],
+      {
+        uses: ['guids_pkey', 'totals_pkey'],
+        // 50 names and their rows, up to 6 pages each in a table of a million; what a CTE reads counts again where it is
+        // read. What is left of the quotas is one row.
+        buffers: 50 * 16,
+      },
+    );
     await expectPlans(subscriptions.byGuid, [ascending, guids[0]], {
       uses: ['guids_pkey', 'subscriptions_pkey'],
       buffers: 16,
@@ -489,12 +493,12 @@ describe(`query plans on plain tables of actions with ${size} episode states`, (
   const second = (time: string) => Date.parse(time) / 1_000;
 
   it('an upload of actions finds its feeds and episodes by look-ups', async () => {
-    await expectPlans(loadActed, loaded(actions({})), {
+    await expectPlans(readActed, loaded(actions({})), {
       uses: ['feed_urls_pkey', 'episodes_guid', 'states_pkey', 'episodes_pkey'],
       // Its feed, one probe, and the row in two tables; what a CTE reads counts again where it is read.
       buffers: 30 * 75,
     });
-    await expectPlans(loadActed, loaded(actions({ episodeGuid: undefined })), {
+    await expectPlans(readActed, loaded(actions({ episodeGuid: undefined })), {
       uses: ['feed_urls_pkey', 'episodes_enclosure', 'states_pkey', 'episodes_pkey'],
       buffers: 30 * 90,
     });
@@ -556,7 +560,7 @@ describe(`query plans on plain tables of episodes that are hardly described, ${s
       podcastGuid,
       episodeGuid,
     }));
-    await expectPlans(episodes.load, sent(named), {
+    await expectPlans(episodes.readCandidates, sent(named), {
       uses: ['episodes_guid', 'episodes_pkey'],
       buffers: 30 * 40,
     });
@@ -567,7 +571,7 @@ describe(`query plans on plain tables of episodes that are hardly described, ${s
       enclosureUrl,
     }));
     const uses = ['episodes_pkey', 'episodes_enclosure'];
-    await expectPlans(episodes.load, sent(bringing), { uses, buffers: 30 * 60 });
+    await expectPlans(episodes.readCandidates, sent(bringing), { uses, buffers: 30 * 60 });
   });
 });
 

@@ -4,7 +4,10 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { createDataSource, Database } from '#database';
 import { contentOf, freshUser } from '#testing';
 import { subscribedSchema, uploadedSchema } from '#contracts';
-import { openWorker, type WorkerWorld } from '../../apps/deletion-worker/testing/worker.world.js';
+import {
+  openWorker,
+  type WorkerContext,
+} from '../../apps/deletion-worker/testing/worker.fixture.js';
 import { deletionWorkerConfig } from '../../apps/deletion-worker/src/deletion-worker.config.js';
 import { episodeConfig } from '../../apps/episode/src/episode.config.js';
 import { EpisodeService } from '../../apps/episode/src/episode.service.js';
@@ -23,7 +26,7 @@ const quotas = {
   QUOTA_SYNC_ID_ALIASES: 2,
 };
 
-let worker: WorkerWorld;
+let worker: WorkerContext;
 let databases: Database[];
 let subscriptions: SubscriptionService;
 let episodes: EpisodeService;

@@ -24,7 +24,7 @@ const pending = { verb: 'list', status: 'PENDING', limit: 50, json: false };
 const everybody = { shard: { index: 0, of: 1 } };
 const ann = { from: new URL('https://cloud.example/sub/'), user: 'ann', login: 'ann' };
 
-describe('a command line is understood:', () => {
+describe('parses a command line:', () => {
   it.each<[string, object]>([
     ['start', started],
     ['start --replicas 2 --port=0', { ...started, replicas: 2, port: 0 }],
@@ -80,7 +80,7 @@ describe('a command line is understood:', () => {
   ])('%s', async (line, input) => expect(await inputOf(line)).toEqual(input));
 });
 
-describe('a command line is refused with exit code 2, so that nothing is done by mistake:', () => {
+describe('rejects a command line with exit code 2 and without effect:', () => {
   it.each([
     ['start --replicas 0', '--replicas'],
     ['start --port -1', '--port'],
@@ -113,23 +113,23 @@ describe('a command line is refused with exit code 2, so that nothing is done by
     ['dump --shard 1', 'with I from 1 to N'],
     ['dump --shard 1/2 --users a', '--users'],
     ['dump a.ndjson', 'too many arguments'],
-    ['copy-users', 'who?'],
-    ['copy-users --all --users group.ndjson', 'who?'],
+    ['copy-users', 'name the users'],
+    ['copy-users --all --users group.ndjson', 'name the users'],
     ['import --from https://a.example', '--user'],
     ['import --from a.example --user ann', '--from'],
     ['import --from ftp://a.example --user ann', '--from'],
     ['import --from http://a.example --user ann', '--insecure'],
-    ['import --from https://ann:secret@a.example --user ann', 'everybody could see'],
+    ['import --from https://ann:secret@a.example --user ann', 'visible to others'],
     ['import --from https://a.example --user ann --password secret', "unknown option '--password'"],
-    ['erase', 'who?'],
-    [`erase --user ${id} --users group.ndjson`, 'who?'],
-    [`erase --user ${id} --subject 1234`, 'who?'],
-    ['erase --users group.ndjson --issuer i --subject 1', 'who?'],
-    ['erase --issuer https://id.example', '--issuer and --subject go together'],
-    ['erase --subject 1234', '--issuer and --subject go together'],
-    ['erase --issuer= --subject 1234', '--issuer and --subject go together'],
-    ['erase --user ann', '--user takes a UUID'],
-    ['erase --user=', '--user takes a UUID'],
+    ['erase', 'name the users'],
+    [`erase --user ${id} --users group.ndjson`, 'name the users'],
+    [`erase --user ${id} --subject 1234`, 'name the users'],
+    ['erase --users group.ndjson --issuer i --subject 1', 'name the users'],
+    ['erase --issuer https://id.example', '--issuer and --subject need each other'],
+    ['erase --subject 1234', '--issuer and --subject need each other'],
+    ['erase --issuer= --subject 1234', '--issuer and --subject need each other'],
+    ['erase --user ann', '--user needs a UUID'],
+    ['erase --user=', '--user needs a UUID'],
     ['erase --user', '--user'],
     [`erase ${id}`, 'too many arguments'],
     [`erase --user ${id} ann`, 'too many arguments'],

@@ -36,6 +36,7 @@ export function dataEnvironment(
     };
   const [variable, path] = absent;
   throw new NoSystemError(
-    `no system has run on ${data.directory}, as there is no ${path}: say --data DIR, or set ${variable}`,
+    `no system has run on ${data.directory}, as ${path} is missing: ` +
+      `name another directory by --data DIR, or set ${variable}`,
   );
 }

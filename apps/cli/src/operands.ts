@@ -5,7 +5,7 @@ export function whole(least: number, most: number): (text: string) => number {
   return (text) => {
     const value = /^\d{1,16}$/.test(text) ? Number(text) : NaN;
     if (value >= least && value <= most) return value;
-    throw new InvalidArgumentError(`It is a whole number from ${least} to ${most}.`);
+    throw new InvalidArgumentError(`Expected a whole number from ${least} to ${most}.`);
   };
 }
 
@@ -13,7 +13,7 @@ export function whole(least: number, most: number): (text: string) => number {
 export function webUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url && /^https?:$/.test(url.protocol)) return url;
-  throw new InvalidArgumentError('It is a URL with https or http.');
+  throw new InvalidArgumentError('Expected a URL with https or http.');
 }
 
 /**
@@ -24,11 +24,11 @@ export function webUrl(text: string): URL {
 export function origin(text: string): string {
   const url = webUrl(text);
   if (url.pathname === '/') return url.origin;
-  throw new InvalidArgumentError('It is an origin, such as https://pods.example.');
+  throw new InvalidArgumentError('Expected an origin, such as https://pods.example.');
 }
 
 /** Returns a text that is not empty. @throws InvalidArgumentError */
 export function notEmpty(text: string): string {
   if (text !== '') return text;
-  throw new InvalidArgumentError('It has no characters.');
+  throw new InvalidArgumentError('Expected a text that is not empty.');
 }

@@ -12,7 +12,7 @@ const { bin, scripts } = JSON.parse(readFileSync(join(repository, 'package.json'
 
 // It takes a tenth of that, as it loads no implementations of commands.
 it.each([['--help'], ['start --help']])(
-  'help is there in less than a second: %s',
+  'prints help in less than a second: %s',
   { timeout: 1_000 },
   async (line) => {
     expect(await startProgram('podcast-sync', line.split(' '), {})).toMatchObject({
@@ -22,14 +22,14 @@ it.each([['--help'], ['start --help']])(
   },
 );
 
-it('a reader that ends early is no failure', () => {
+it('exits with 0 if its reader ends early', () => {
   const program = join(repository, 'dist', 'programs', 'podcast-sync.js');
   const exitOf = (script: string) =>
     spawnSync('bash', ['-c', script, 'bash', process.execPath, program]).status;
   expect(exitOf('set -o pipefail; "$1" "$2" --help | true')).toBe(0);
 });
 
-it('is the program of the package, and each script of a command builds it first where nothing is built', () => {
+it('is the program of the package; the script of each command builds it first', () => {
   const program = 'dist/programs/podcast-sync.js';
   expect(bin).toEqual({ 'podcast-sync': program });
   const ofNpm = commands

@@ -47,7 +47,7 @@ export async function readCommandLine(
 ): Promise<ReadCommand | number> {
   let read: ReadCommand | undefined;
   const program = new Command('podcast-sync')
-    .description('Runs Podcast Sync, and does what its operators need.')
+    .description('Runs and operates Podcast Sync.')
     .exitOverride()
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),
@@ -55,7 +55,7 @@ export async function readCommandLine(
     })
     .addHelpText(
       'after',
-      '\nExample:\n  podcast-sync start\n\npodcast-sync COMMAND --help says more about each.',
+      '\nExample:\n  podcast-sync start\n\npodcast-sync COMMAND --help describes a command.',
     );
   reportErrors(program);
   for (const one of commands) add(program, one, (found) => (read = found));
@@ -87,7 +87,7 @@ function add(
   if (one.data)
     command.option(
       '--data <DIR>',
-      `where podcast-sync start keeps everything (default: ${defaultData})`,
+      `data directory of podcast-sync start (default: ${defaultData})`,
       notEmpty,
     );
   command.description([sentence(one.summary), one.details].filter(Boolean).join('\n'));
@@ -142,7 +142,7 @@ function afterOptions({
   const [server] = Object.keys(data?.files ?? {});
   const found =
     server &&
-    `Where ${server} is not set, the system that podcast-sync start runs on --data is meant.`;
+    `Without ${server}, the command uses the system that podcast-sync start runs on --data.`;
   return [
     '',
     `Example${examples.length > 1 ? 's' : ''}:`,
@@ -150,7 +150,7 @@ function afterOptions({
     ...(environment ? ['', `Environment: ${environment}`] : []),
     ...(found ? [found] : []),
     '',
-    `Exit codes: ${exitCodes}, 2 not understood, 78 no usable environment.`,
+    `Exit codes: ${exitCodes}, 2 invalid command line, 78 invalid environment.`,
   ].join('\n');
 }
 

@@ -13,7 +13,9 @@ const ownRedis = { ...redis, REDIS_URL: redis.REDIS_URL.unwrap().optional() };
 /** Parts that can have a separate Redis: the deletion queue and the stream of events. */
 type Owner = 'QUEUE' | 'EVENTS';
 
-/** Returns the variables of a separate Redis under their prefixed names, such as `QUEUE_REDIS_URL`. */
+/**
+ * Returns the variables of a separate Redis under their prefixed names, such as `QUEUE_REDIS_URL`.
+ */
 function variablesOf<Of extends Owner>(owner: Of) {
   const named = Object.entries(ownRedis).map(([name, variable]) => [`${owner}_${name}`, variable]);
   return Object.fromEntries(named) as {
@@ -50,7 +52,8 @@ export const deletionWorkerConfig = z
       .max(1_000_000_000)
       .default(1_000_000)
       .describe(
-        'Approximate number of events in the stream, 100 bytes each; the oldest are removed, read or not.',
+        'Approximate number of events in the stream, 100 bytes each; the oldest are removed, ' +
+          'read or not.',
       ),
     EVENTS_REPLICAS: z.coerce
       .number()
@@ -63,9 +66,10 @@ export const deletionWorkerConfig = z
       ),
   })
   .describe(
-    'Every `REDIS_` variable also exists with the prefix `QUEUE_`, for a separate Redis of the queue, which should persist. ' +
-      'The variables without the prefix are then those of the transport only. Without `QUEUE_REDIS_URL`, ' +
-      "`QUEUE_REDIS_SENTINELS` and `QUEUE_REDIS_CLUSTER` the queue uses the transport's Redis, and other `QUEUE_REDIS_` " +
+    'Every `REDIS_` variable also exists with the prefix `QUEUE_`, for a separate Redis of the ' +
+      'queue, which should persist. The variables without the prefix are then those of the ' +
+      'transport only. Without `QUEUE_REDIS_URL`, `QUEUE_REDIS_SENTINELS` and ' +
+      "`QUEUE_REDIS_CLUSTER` the queue uses the transport's Redis, and other `QUEUE_REDIS_` " +
       'variables are an error. The prefix `EVENTS_` works the same way for the stream of events.',
   );
 export type DeletionWorkerConfig = z.output<typeof deletionWorkerConfig>;
@@ -80,8 +84,8 @@ export type DeletionQuotas = Pick<
 export const QUOTAS = Symbol('quotas');
 
 /**
- * Returns the configuration of the Redis of the queue or the events: its own variables if they name a
- * server, else those of the transport.
+ * Returns the configuration of the Redis of the queue or the events: its own variables if they name
+ * a server, else those of the transport.
  *
  * @throws ConfigurationError for other variables of its own without a server.
  */

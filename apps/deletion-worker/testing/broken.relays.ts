@@ -3,7 +3,7 @@ import { countdown, type Database } from '#database';
 import type { Log } from '#runtime';
 import type { EventPublisher } from '../src/events/event.publisher.js';
 import { EventRelay } from '../src/events/event.relay.js';
-import { type Batch, takeBatch } from '../src/events/event.store.js';
+import { type Batch, takeBatch } from '../src/events/event.repository.js';
 
 /** Commits the deletion of rows before Redis stored their events. */
 export class HastyRelay extends EventRelay {

@@ -18,7 +18,9 @@ export async function eventsIn(redis: Redis | Cluster): Promise<ChangeEvent[]> {
   return ((await redis.xrange(eventStream.key, '-', '+')) as Entry[]).map(eventOf);
 }
 
-/** Follows the stream in its own group, as another service does, and compares events with the clock. */
+/**
+ * Follows the stream in its own group, as another service does, and compares events with the clock.
+ */
 export class EventFollower {
   /** Ids of the delivered entries. */
   readonly read = new Set<string>();
@@ -38,7 +40,11 @@ export class EventFollower {
     this.running = this.run();
   }
 
-  /** Returns the violated guarantees of the stream. @param last the stamp of the last write of each `<user> <kind>`. */
+  /**
+   * Returns the violated guarantees of the stream.
+   *
+   * @param last the stamp of the last write of each `<user> <kind>`.
+   */
   async violations(last: ReadonlyMap<string, string>): Promise<string[]> {
     const found: string[] = this.early.map(({ user, stamp }) => `early: ${user} ${stamp}`);
     const stamps = new Map<string, string>();

@@ -4,11 +4,14 @@ import { storeSubscription } from '../../../libs/database/testing/stored.subscri
 import { storedEpisodes } from '../../../libs/database/testing/stored.episodes.js';
 
 const insertEpisodes = storedEpisodes(
-  `INSERT INTO episode.episodes (user_id, subscription_id, publish_date, sync_id, episode_guid, title, enclosure_url, episode_url)
-   SELECT $1, $2, $3, gen_random_uuid(), gen_random_uuid()::text, '', 'https://e.example/' || n, 'https://p.example'
+  `INSERT INTO episode.episodes (user_id, subscription_id, publish_date, sync_id, episode_guid,
+       title, enclosure_url, episode_url)
+   SELECT $1, $2, $3, gen_random_uuid(), gen_random_uuid()::text, '', 'https://e.example/' || n,
+     'https://p.example'
    FROM (SELECT gen_random_uuid() AS n FROM generate_series(1, $4::int)) made_up`,
   '$3::timestamptz',
-  'INSERT INTO episode.sync_ids (user_id, sync_id, episode_id) SELECT $1, gen_random_uuid(), id FROM made',
+  `INSERT INTO episode.sync_ids (user_id, sync_id, episode_id)
+   SELECT $1, gen_random_uuid(), id FROM made`,
 );
 
 /** All rows of a user except deletion records. */
@@ -24,11 +27,13 @@ interface StoredRows {
 
 const selectEverything = `
   SELECT
-    (SELECT json_agg(s ORDER BY s.id) FROM subscription.subscriptions s WHERE s.user_id = $1) AS subscriptions,
+    (SELECT json_agg(s ORDER BY s.id) FROM subscription.subscriptions s
+      WHERE s.user_id = $1) AS subscriptions,
     (SELECT json_agg(g ORDER BY g.guid) FROM subscription.guids g WHERE g.user_id = $1) AS guids,
     (SELECT json_agg(e ORDER BY e.id) FROM episode.episodes e WHERE e.user_id = $1) AS episodes,
     (SELECT json_agg(t ORDER BY t.id) FROM episode.states t WHERE t.user_id = $1) AS states,
-    (SELECT json_agg(i ORDER BY i.sync_id) FROM episode.sync_ids i WHERE i.user_id = $1) AS "syncIds",
+    (SELECT json_agg(i ORDER BY i.sync_id) FROM episode.sync_ids i
+      WHERE i.user_id = $1) AS "syncIds",
     (SELECT c.stamp FROM sync.user_clock c WHERE c.user_id = $1) AS clock`;
 
 /** A user whose rows are written directly into Postgres, as the other services write them. */
@@ -71,7 +76,8 @@ export class StoredUser {
   async addAgain(id: number): Promise<void> {
     await this.owner.query(
       `UPDATE subscription.subscriptions
-       SET is_subscribed = true, deleted = NULL, deletion_id = NULL, subscription_changed = $3, changed = $3 WHERE user_id = $1 AND id = $2`,
+       SET is_subscribed = true, deleted = NULL, deletion_id = NULL, subscription_changed = $3,
+         changed = $3 WHERE user_id = $1 AND id = $2`,
       [this.id, id, await this.stamp()],
     );
   }
@@ -80,7 +86,8 @@ export class StoredUser {
   async merge(from: number, into: number): Promise<void> {
     const stamp = await this.stamp();
     await this.owner.query(
-      'UPDATE subscription.guids SET subscription_id = $3, attached = $4 WHERE user_id = $1 AND subscription_id = $2',
+      `UPDATE subscription.guids SET subscription_id = $3, attached = $4
+       WHERE user_id = $1 AND subscription_id = $2`,
       [this.id, from, into, stamp],
     );
     await this.owner.query(
@@ -88,11 +95,13 @@ export class StoredUser {
       [this.id, from, into, stamp],
     );
     await this.owner.query(
-      'UPDATE subscription.subscriptions SET merged_into = $3, merged_at = $4, changed = $4 WHERE user_id = $1 AND id = $2',
+      `UPDATE subscription.subscriptions SET merged_into = $3, merged_at = $4, changed = $4
+       WHERE user_id = $1 AND id = $2`,
       [this.id, from, into, stamp],
     );
     await this.owner.query(
-      'UPDATE subscription.subscriptions SET deletion_id = NULL WHERE user_id = $1 AND id IN ($2, $3)',
+      `UPDATE subscription.subscriptions SET deletion_id = NULL
+       WHERE user_id = $1 AND id IN ($2, $3)`,
       [this.id, from, into],
     );
   }

@@ -5,7 +5,8 @@ import type { CopyOptions } from './dump.options.js';
 import { type DumpedUsers, everyUser, namedUsers } from './dumped.users.js';
 import { UserCopier } from './user.copier.js';
 
-const usersAtOnce = 100;
+/** Users per transaction. */
+const batchSize = 100;
 
 /**
  * Copies users to another system's database (docs/guide/operate.md, "Moving users to another
@@ -44,7 +45,7 @@ async function copyAll(
   const progress = new ProgressLine(
     io.stderr,
     'copy-users',
-    () => `${Math.floor(share() * 100)} %: ${copied()}; ${count(counts.refused)} users refused`,
+    () => `${Math.floor(share() * 100)} %: ${copied()}; ${count(counts.refused)} users rejected`,
   );
   const copy = async (ids: readonly string[]) => {
     for (const { id, reason } of await copier.copy(ids))
@@ -53,7 +54,7 @@ async function copyAll(
   try {
     const batch = new Set<string>();
     for await (const { id } of users) {
-      if (batch.add(id).size < usersAtOnce) continue;
+      if (batch.add(id).size < batchSize) continue;
       await copy([...batch]);
       batch.clear();
     }
@@ -63,8 +64,8 @@ async function copyAll(
   }
   const { same, unknown, refused } = counts;
   io.stderr.write(
-    `Copied ${copied()} in ${duration(progress.seconds)}; ${count(same)} users were copied already, ` +
-      `${count(unknown)} have nothing in the source, ${count(refused)} were refused.\n`,
+    `Copied ${copied()} in ${duration(progress.seconds)}; ${count(same)} users were already ` +
+      `copied, ${count(unknown)} have no data in the source, ${count(refused)} were rejected.\n`,
   );
 }
 

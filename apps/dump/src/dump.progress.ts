@@ -8,15 +8,17 @@ export function describeProgress(
   seconds: number,
 ): string {
   const left = share > 0 ? `, ${duration((seconds / share) * (1 - share))} left` : '';
-  const so = `${count(counts.users)} users, ${count(counts.episodes)} states, ${rate(counts, seconds)} states/s`;
-  return `${Math.floor(share * 100)} %: ${so}${left}`;
+  const read = `${count(counts.users)} users, ${count(counts.episodes)} states`;
+  return `${Math.floor(share * 100)} %: ${read}, ${rate(counts, seconds)} states/s${left}`;
 }
 
 /** Returns the totals and the duration as text. */
 export function describeResult(counts: Readonly<DumpCounts>, seconds: number): string {
   const { users, subscriptions, episodes } = counts;
-  const all = `${count(users)} users, ${count(subscriptions)} subscriptions and ${count(episodes)} states`;
-  return `${all} in ${duration(seconds)} (${rate(counts, seconds)} states/s)`;
+  return (
+    `${count(users)} users, ${count(subscriptions)} subscriptions and ${count(episodes)} states ` +
+    `in ${duration(seconds)} (${rate(counts, seconds)} states/s)`
+  );
 }
 
 function rate({ episodes }: Readonly<DumpCounts>, seconds: number): string {

@@ -1,7 +1,7 @@
 import type { DataSubscription } from '#contracts';
 import type { Statement } from '#database';
 import type pg from 'pg';
-import * as store from './dump.store.js';
+import * as store from './dump.repository.js';
 import type { DumpedUser } from './dumped.users.js';
 
 /** Rows per page. At most two pages are in memory. */

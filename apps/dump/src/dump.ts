@@ -70,13 +70,12 @@ async function writeAll(
   const { unknown, erased, pending } = reader.counts;
   return [
     `Complete: ${describeResult(reader.counts, progress.seconds)}.`,
-    ...(unknown > 0 ? [`${unknown} of the users have nothing here.`] : []),
-    ...(erased > 0
-      ? [`${erased} of the users are being erased, or have been: they are left out.`]
-      : []),
+    ...(unknown > 0 ? [`${unknown} of the users have no data.`] : []),
+    ...(erased > 0 ? [`${erased} of the users are erased or being erased: omitted.`] : []),
     ...(pending > 0
       ? [
-          `${pending} deletions had not been carried out: dump again once none is PENDING, or what they delete stays.`,
+          `${pending} deletions are PENDING, and the dump contains their data: ` +
+            'dump again after their end.',
         ]
       : []),
   ].join('\n');

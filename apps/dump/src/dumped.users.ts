@@ -2,7 +2,7 @@ import { createReadStream, statSync } from 'node:fs';
 import { type IdentityConfig, type NamedUser, usersIn } from '#identity';
 import type pg from 'pg';
 import type { Shard } from './dump.options.js';
-import { countUsers, users } from './dump.store.js';
+import { countUsers, users } from './dump.repository.js';
 
 /** A user to dump. */
 export type DumpedUser = NamedUser;

@@ -28,7 +28,8 @@ const clocks = `
   SELECT c.user_id AS id, to_char(c.stamp, 'YYYY-MM-DD"T"HH24:MI:SS.MS') AS stamp, c.refused
   FROM sync.user_clock c WHERE c.user_id = ANY ($1::uuid[])`;
 const pendingDeletions = `
-  SELECT DISTINCT d.user_id AS id FROM deletion.deletions d WHERE d.user_id = ANY ($1::uuid[]) AND d.status = 'PENDING'`;
+  SELECT DISTINCT d.user_id AS id FROM deletion.deletions d
+  WHERE d.user_id = ANY ($1::uuid[]) AND d.status = 'PENDING'`;
 const columnsOf = `
   SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) AS columns FROM pg_attribute
   WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''`;
@@ -77,7 +78,7 @@ export class UserCopier {
     await this.source.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
     await this.target.query('BEGIN');
     try {
-      const { accepted, refused } = await this.judge(ids);
+      const { accepted, refused } = await this.check(ids);
       const rows = accepted.length > 0 ? await this.copyRows(accepted) : 0;
       await this.target.query('COMMIT');
       this.counts.users += accepted.length;
@@ -92,7 +93,7 @@ export class UserCopier {
     }
   }
 
-  private async judge(
+  private async check(
     ids: readonly string[],
   ): Promise<{ accepted: string[]; refused: RefusedUser[] }> {
     const [here, there, pending] = [
@@ -120,9 +121,9 @@ export class UserCopier {
     to: Clock | undefined,
     isPending: boolean,
   ): string | undefined {
-    if ((from.refused ?? 0) > 1) return 'the user is being erased, or was';
-    if ((to?.refused ?? 0) > 1) return 'the user is being erased in the target, or was';
-    if (isPending) return 'a deletion of the user is PENDING: copy the user once it has ended';
+    if ((from.refused ?? 0) > 1) return 'the user is erased or being erased';
+    if ((to?.refused ?? 0) > 1) return 'the user is erased or being erased in the target';
+    if (isPending) return 'a deletion of the user is PENDING: copy the user after its end';
     if (!to || to.stamp === from.stamp || (this.replace && to.stamp < from.stamp)) return undefined;
     return to.stamp < from.stamp
       ? 'the target has an earlier state of the user: --replace replaces it'

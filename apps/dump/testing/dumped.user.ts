@@ -25,14 +25,14 @@ const lineSchema = z.union([
 ]);
 type DataLine = z.output<typeof lineSchema>;
 
-/** A user of whom rows are written straight into Postgres. */
+/** A user whose rows are written directly into Postgres. */
 export class StoredUser {
   constructor(
     private readonly owner: pg.Client,
     readonly id = freshUser(),
   ) {}
 
-  /** A user who has written, and has nothing. */
+  /** Creates a user with a clock and without data. */
   static async make(
     owner: pg.Client,
     clock = '2026-01-01T00:00:00.000Z',
@@ -46,18 +46,19 @@ export class StoredUser {
     return user;
   }
 
-  /** Adds a row to a table. @returns its id, where it has one. */
+  /** Adds a row to a table. @returns its id, if it has one. */
   async add(table: string, row: Record<string, unknown>): Promise<string> {
     const names = Object.keys(row);
     const { rows } = await this.owner.query<{ id: string }>(
       `INSERT INTO ${table} AS t (user_id, ${names.join(', ')})
-       VALUES ($1, ${names.map((_, place) => `$${place + 2}`).join(', ')}) RETURNING to_json(t) ->> 'id' AS id`,
+       VALUES ($1, ${names.map((_, place) => `$${place + 2}`).join(', ')})
+       RETURNING to_json(t) ->> 'id' AS id`,
       [this.id, ...Object.values(row)],
     );
     return (rows[0] as { id: string }).id;
   }
 
-  /** Adds a subscription without names; what is not said is as of one that was subscribed in 2025. */
+  /** Adds a subscription without guids and URLs; by default it was subscribed in 2025. */
   subscribe(row: Record<string, unknown> = {}): Promise<string> {
     const stamp = '2025-01-01T00:00:00.000Z';
     const times = { is_subscribed_at: stamp, subscription_changed: stamp, changed: stamp };
@@ -69,21 +70,27 @@ export class StoredUser {
     return this.add('subscription.subscriptions', { ...feed, ...times, ...row });
   }
 
-  /** Adds episodes of a subscription of which nothing is known, and states with a position each. */
+  /** Adds episodes of a subscription with only guids, each with a playback position. */
   async upload(subscriptionId: string, count: number): Promise<void> {
     await this.owner.query(
       `WITH made AS (
-         INSERT INTO episode.episodes (user_id, subscription_id, publish_date, sync_id, episode_guid, title, enclosure_url, episode_url)
-         SELECT $1, $2, 'epoch', gen_random_uuid(), n, '', '', '' FROM generate_series(1, $3::int) n RETURNING user_id, id, sync_id
+         INSERT INTO episode.episodes (
+           user_id, subscription_id, publish_date, sync_id, episode_guid, title, enclosure_url,
+           episode_url
+         )
+         SELECT $1, $2, 'epoch', gen_random_uuid(), n, '', '', '' FROM generate_series(1, $3::int) n
+         RETURNING user_id, id, sync_id
        )
-       INSERT INTO episode.states (user_id, id, sync_id, changed, playback_position, playback_position_at)
+       INSERT INTO episode.states (
+         user_id, id, sync_id, changed, playback_position, playback_position_at
+       )
        SELECT user_id, id, sync_id, '2025-01-01', 1, '2025-01-01' FROM made`,
       [this.id, subscriptionId, count],
     );
   }
 }
 
-/** The lines of a file. @throws ZodError for one of another format. */
+/** Parses the lines of a file. @throws ZodError for a line of another format. */
 export function linesIn(text: string): DataLine[] {
   return text
     .trimEnd()
@@ -91,7 +98,7 @@ export function linesIn(text: string): DataLine[] {
     .map((line) => lineSchema.parse(JSON.parse(line)));
 }
 
-/** What a user's part has. */
+/** Returns the contents of a user's part. */
 export function partOf(lines: readonly DataLine[], id: string) {
   const begin = lines.findIndex(
     (line) => 'user' in line && 'id' in line.user && line.user.id === id,

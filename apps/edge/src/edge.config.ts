@@ -24,11 +24,11 @@ export const edgeConfig = z.object({
   ...redisConfig.shape,
   ...httpConfig.shape,
   PUBLIC_URL: accountConfig.shape.PUBLIC_URL.optional().describe(
-    'The origin under which browsers and apps reach this server, also the `iss` of its tokens. Not set: by the address ' +
-      'that it listens on; links are as each request was addressed then.',
+    'Origin of this server for browsers and apps, and the `iss` of its tokens. Not set: the ' +
+      'address that it listens on; links have the host of each request.',
   ),
   RATE_LIMIT_PER_USER: rateLimit.describe(
-    'Requests of one user, as `requests/seconds`. Not set: no limit.',
+    'Maximum requests of one user, as `requests/seconds`. Not set: no limit.',
   ),
   MAX_CALLS: z.coerce
     .number()
@@ -36,7 +36,7 @@ export const edgeConfig = z.object({
     .min(1)
     .max(100_000)
     .default(1_000)
-    .describe('Calls that wait for one service at the same time.'),
+    .describe('Maximum concurrent calls to one service.'),
   EDGE_APPS: commaList
     .pipe(z.array(z.enum(names)).min(1))
     .default([...names])

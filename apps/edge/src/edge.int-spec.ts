@@ -38,7 +38,7 @@ const ask = (path: string, init: RequestInit = {}) =>
   fetch(`${base}${path}`, { redirect: 'manual', ...init });
 
 describe('one port', () => {
-  it('answers with each app, by the path', async () => {
+  it('routes requests to the apps by path', async () => {
     const { facts } = edge;
     const device = await stack.device({ facts: facts ?? {} });
     expect((await device.send('GET', '/subscriptions')).status).toBe(200);
@@ -51,12 +51,12 @@ describe('one port', () => {
     expect((await ask('/.well-known/openid-configuration')).status).toBe(200);
   });
 
-  it('takes slashes that follow each other for one', async () => {
+  it('treats repeated slashes as one', async () => {
     expect((await ask('//.well-known//oauth-protected-resource')).status).toBe(200);
     expect((await ask('//api/2/auth/ann/login.json', { method: 'POST' })).status).toBe(401);
   });
 
-  it('tells at its root what it is: to a browser by a page, to anything else by links', async () => {
+  it('describes the server at its root: a page for browsers, links for others', async () => {
     const page = await ask('/', { headers: { accept: 'text/html' } });
     expect([page.status, page.headers.get('location')]).toEqual([303, '/sign-in?next=%2F']);
     expect(await (await ask('/')).json()).toMatchObject({
@@ -66,7 +66,7 @@ describe('one port', () => {
   });
 
   it.each(['/subscriptions', '/api/2/devices/ann.json', '/', '/nothing'])(
-    'has no page that runs anything but ours, and is no type but what it says: %s',
+    'serves only its own scripts, with exact content types: %s',
     async (path) => {
       const { headers } = await ask(path);
       expect(headers.get('x-content-type-options')).toBe('nosniff');
@@ -74,7 +74,7 @@ describe('one port', () => {
     },
   );
 
-  it('refuses a path that no app has with a page for people, and as the API for everybody else', async () => {
+  it('answers an unknown path with a page for browsers, and like the API for others', async () => {
     const page = await ask('/nothing', { headers: { accept: 'text/html' } });
     expect([page.status, page.headers.get('content-type')]).toEqual([
       404,
@@ -83,7 +83,7 @@ describe('one port', () => {
     expect((await ask('/nothing')).status).toBe(401);
   });
 
-  it('is for no name that somebody else has pointed at it', async () => {
+  it('rejects requests with a foreign host name', async () => {
     const { request } = await import('node:http');
     const status = (path: string) =>
       new Promise((resolve, reject) => {
@@ -100,7 +100,7 @@ describe('one port', () => {
   });
 });
 
-it('believes beside the account app its tokens and app passwords, unless it is told otherwise', () => {
+it('accepts tokens and app passwords of its account app by default', () => {
   const variables = { ...stack.variables('account'), ...stack.variables('gpodder') };
   const { gateway } = appConfigs(loadConfig(edgeConfig, variables), variables);
   expect(gateway).toMatchObject({
@@ -110,7 +110,7 @@ it('believes beside the account app its tokens and app passwords, unless it is t
   });
 });
 
-it('names the problems of all apps at once', () => {
+it('names the problems of all apps together', () => {
   const variables = { ...stack.variables('account'), SECRETS_KEY: 'short', SESSION_KEY: '' };
   expect(() => appConfigs(loadConfig(edgeConfig, variables), variables)).toThrow(
     /SECRETS_KEY[^]*SESSION_KEY/,

@@ -12,22 +12,22 @@ import {
 import { Database, readClock, type Transaction, unlessRefused, type Write } from '#database';
 import { answerList, sessionTimestamp } from '#gpodder-sync';
 import { type CallContext, Handle } from '#transport';
-import { readActions } from './action.list.js';
-import { acted, type EnsuredFeed, ensureFeeds, type FoundByActions } from './action.load.js';
-import { applyActions, judgeAction, movedFeeds } from './action.rule.js';
+import { readActions } from './action.repository.js';
+import { type ActedResult, type EnsuredFeed, ensureFeeds, selectActed } from './action.sql.js';
+import { applyActions, judgeAction, movedFeeds } from './action.rules.js';
 import { type EpisodeQuotas, QUOTAS } from './episode.config.js';
-import { saveChanges, toLoaded } from './episode.store.js';
+import { saveChanges, toCandidates } from './episode.repository.js';
 import { KnownEpisodes } from './known-episodes.js';
 import {
-  type Applied,
+  type AppliedEntry,
   applyUpload,
   type FailedEntry,
-  meetsTooMany,
+  hasTooManyCandidates,
   noAnswer,
   type Upload,
-} from './upload.rule.js';
+} from './upload.rules.js';
 
-type Outcome = Applied | FailedEntry;
+type Outcome = AppliedEntry | FailedEntry;
 
 /**
  * Controller of the gpodder API's episode actions: changes and reads users' episode states.
@@ -89,11 +89,11 @@ export class ActionService {
       if ('code' in outcome && outcome.code !== 'unknown_subscription')
         throw new Failure('invalid');
       const changes = known.changes();
-      const isMissing = 'code' in outcome || (!ensure && changes.made.size > 0);
+      const isMissing = 'code' in outcome || (!ensure && changes.inserted.size > 0);
       if (isMissing || changes.rows.length === 0) transaction.leaveNothing();
       else await saveChanges(transaction, userId, changes);
       if (isMissing) return { episode: null };
-      const { syncId, statuses: current } = known.standing(outcome.id);
+      const { syncId, statuses: current } = known.byId(outcome.id);
       return {
         episode: { syncId, favorite: current.favoriteStatus?.value as boolean | undefined },
       };
@@ -123,10 +123,10 @@ export class ActionService {
       else await saveChanges(transaction, userId, changes);
       return { outcomes, moved };
     });
-    const refused = [...applied.outcomes.entries()].filter(
-      ([, one]) => 'code' in one && meetsTooMany(one),
+    const failed = [...applied.outcomes.entries()].filter(
+      ([, one]) => 'code' in one && hasTooManyCandidates(one),
     );
-    const places = refused.map(([place]) => place);
+    const places = failed.map(([place]) => place);
     const middle = Math.ceil(places.length / 2);
     for (const half of actions.length > 1 ? [places.slice(0, middle), places.slice(middle)] : []) {
       if (half.length === 0) continue;
@@ -142,20 +142,20 @@ export class ActionService {
     userId: string,
     actions: readonly Upload[],
     context: CallContext,
-  ): Write<FoundByActions> {
+  ): Write<ActedResult> {
     return {
       userId,
       smallAnswer: false,
       changes: ['episodes'],
       requestId: context.requestId,
       remainingMs: () => context.remainingMs(),
-      reads: acted(userId, actions, this.quotas),
+      reads: selectActed(userId, actions, this.quotas),
     };
   }
 
-  /** @param ensure whether feeds without a subscription get one. */
+  /** Reads the candidates of actions. @param ensure creates subscriptions of unknown feeds. */
   private async read(
-    transaction: Transaction<FoundByActions>,
+    transaction: Transaction<ActedResult>,
     userId: string,
     actions: readonly Upload[],
     context: CallContext,
@@ -180,11 +180,11 @@ export class ActionService {
       if (feeds.some(({ made }) => made)) transaction.alsoChanges('subscriptions');
       const names = new Map(feeds.map(({ url, name }) => [url, name]));
       if (names.size > 0) {
-        const [again, those] = acted(userId, actions, this.quotas, names);
-        found = await transaction.query(again, those);
+        const [query, bound] = selectActed(userId, actions, this.quotas, names);
+        found = await transaction.query(query, bound);
       }
     }
-    const known = new KnownEpisodes(toLoaded(found), stamp, context.arrivedMs);
+    const known = new KnownEpisodes(toCandidates(found), stamp, context.arrivedMs);
     return { known, moved: movedFeeds(found[0]?.renamed ?? []) };
   }
 

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Failure, type JsonText, type Uploaded } from '#contracts';
-import { metadata, podcast, stored, syncId, world } from '../testing/known.world.js';
+import { metadata, podcast, stored, syncId, knownEpisodes } from '../testing/known.fixture.js';
 import { type Entry, sentEntry } from '../testing/sent.entry.js';
 import { AnswerBudget } from './answer.budget.js';
-import { applyUploads, validateEntry } from './upload.rule.js';
+import { applyUploads, validateEntry } from './upload.rules.js';
 
 /** Texts whose JSON has very different numbers of bytes. */
 const text = fc
@@ -37,7 +37,7 @@ const entry = fc
   }));
 
 async function answer(entries: (Entry | null)[], maxBytes: number) {
-  const known = world([stored(1), stored(2), stored(3)]);
+  const known = knownEpisodes([stored(1), stored(2), stored(3)]);
   const judged = entries.map((each) => validateEntry(sentEntry(each)));
   const answered = (await applyUploads(
     known,
@@ -52,7 +52,7 @@ async function answer(entries: (Entry | null)[], maxBytes: number) {
 }
 
 describe('an answer', () => {
-  it('never has more bytes than there is room for, and a verdict for every entry', async () => {
+  it('never exceeds its bytes and has a verdict for every entry', async () => {
     const some = fc.array(
       fc.oneof({ weight: 9, arbitrary: entry }, { weight: 1, arbitrary: fc.constant(null) }),
       {
@@ -70,7 +70,7 @@ describe('an answer', () => {
     );
   });
 
-  it('refuses what it has no room for with `limit_reached`, and applies nothing of it', async () => {
+  it('rejects entries above the budget with `limit_reached` and applies none of them', async () => {
     const large = [1, 2, 3].map((n) => ({
       podcastGuid: podcast,
       syncId: syncId(n),
@@ -83,7 +83,7 @@ describe('an answer', () => {
     expect(changes.rows.map(({ id }) => id)).toEqual([1, 2]);
   });
 
-  it('counts an episode as often as it is shown, with the size that it has in the end', async () => {
+  it('counts an episode as often as the answer shows it, with its final size', async () => {
     const name = { podcastGuid: podcast, syncId: syncId(1) };
     const grows = [...Array.from({ length: 9 }, () => name), { ...name, title: 'x'.repeat(2_000) }];
     const { verdicts, bytes } = await answer(grows, 8_000);
@@ -91,7 +91,7 @@ describe('an answer', () => {
     expect(bytes).toBeLessThan(8_000);
   });
 
-  it('leaves out what it echoes but the temporary_id where there is no room for that', async () => {
+  it('omits identifiers except the temporary_id if they exceed the budget', async () => {
     const wrong = {
       podcastGuid: 'x'.repeat(255),
       episodeGuid: 'x'.repeat(2_000),
@@ -103,12 +103,12 @@ describe('an answer', () => {
     ]);
   });
 
-  it('is refused as a whole where the shortest verdicts have no room', async () => {
+  it('fails as a whole if the shortest verdicts exceed the budget', async () => {
     await expect(answer([null, null], 300)).rejects.toThrow(new Failure('invalid'));
   });
 });
 
-describe('an entry that rows which were not read could change', () => {
+describe('an entry whose outcome depends on unread rows', () => {
   const unread = async (
     rank: 0 | 1 | 2 | 3 | 4,
     to: number,
@@ -118,42 +118,39 @@ describe('an entry that rows which were not read could change', () => {
     const judged = entries.map((sent) =>
       validateEntry(sentEntry({ podcastGuid: podcast, ...sent })),
     );
-    const known = world([row], [], [[0, rank, to]]);
+    const known = knownEpisodes([row], [], [[0, rank, to]]);
     const verdicts = await applyUploads(known, judged, new AnswerBudget(1_000_000, judged));
     return verdicts?.parse().failure.map(({ code }) => code);
   };
 
-  it.each([0, 1, 2, 3, 4] as const)(
-    'is refused where they are missing at rank %d',
-    async (rank) => {
-      expect(await unread(rank, 0, [{ ...metadata(9), syncId: syncId(9) }])).toEqual([
-        'limit_reached',
-      ]);
-    },
-  );
+  it.each([0, 1, 2, 3, 4] as const)('fails if unread rows can match at rank %d', async (rank) => {
+    expect(await unread(rank, 0, [{ ...metadata(9), syncId: syncId(9) }])).toEqual([
+      'limit_reached',
+    ]);
+  });
 
-  it('is applied where a row that was read comes before them', async () => {
+  it('succeeds if a read row takes precedence over them', async () => {
     expect(await unread(2, 5, [metadata(5)])).toEqual([]);
     expect(await unread(2, 4, [metadata(5)])).toEqual(['limit_reached']);
     expect(await unread(3, 0, [metadata(5)])).toEqual([]);
   });
 
-  it('does not keep others of its batch from being applied', async () => {
+  it('does not prevent the other entries of its batch', async () => {
     expect(await unread(2, 0, [metadata(9), metadata(8)])).toEqual(['limit_reached']);
   });
 
-  it('is refused where its row lacks the enclosure_url that it brings and an unread one may have it', async () => {
+  it('fails if its row lacks the sent enclosure_url and an unread one can have it', async () => {
     const lacking = stored(5, { enclosureUrl: '' });
-    const brings = { syncId: syncId(5), enclosureUrl: metadata(9).enclosureUrl };
-    expect(await unread(2, 8, [brings], lacking)).toEqual(['limit_reached']);
+    const completing = { syncId: syncId(5), enclosureUrl: metadata(9).enclosureUrl };
+    expect(await unread(2, 8, [completing], lacking)).toEqual(['limit_reached']);
     expect(
-      await unread(2, 8, [{ ...brings, syncId: undefined, episodeGuid: 'episode-5' }], lacking),
+      await unread(2, 8, [{ ...completing, syncId: undefined, episodeGuid: 'episode-5' }], lacking),
     ).toEqual(['limit_reached']);
-    expect(await unread(3, 8, [brings], lacking)).toEqual([]);
-    expect(await unread(2, 8, [brings])).toEqual([]);
+    expect(await unread(3, 8, [completing], lacking)).toEqual([]);
+    expect(await unread(2, 8, [completing])).toEqual([]);
   });
 
-  it('is refused by its sync_id where the episode_guid may be that of an unread one', async () => {
+  it('fails by sync_id if an unread row can have the episode_guid', async () => {
     const named = { syncId: syncId(5), episodeGuid: 'g' };
     expect(await unread(1, 0, [named])).toEqual(['limit_reached']);
     expect(await unread(2, 0, [named])).toEqual([]);

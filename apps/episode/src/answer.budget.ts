@@ -1,6 +1,6 @@
 import { Failure } from '#contracts';
-import type { FailedEntry, Upload } from './upload.rule.js';
-import { type EpisodeRow, shown } from './episode.rule.js';
+import type { FailedEntry, Upload } from './upload.rules.js';
+import { type EpisodeRow, shown } from './episode.rules.js';
 
 /** Upper bound for the bytes of a failure, without the fields of its entry. */
 const failureBytes = 200;

@@ -6,7 +6,7 @@ export const episodeConfig = z.object({
   ...serviceConfig.shape,
   ...syncIdQuota.shape,
   ...subscriptionQuotas.shape,
-  QUOTA_EPISODE_STATES: quota(1_000_000, 'Episode states that one user may have.'),
+  QUOTA_EPISODE_STATES: quota(1_000_000, 'Maximum number of episode states per user.'),
 });
 export type EpisodeConfig = z.output<typeof episodeConfig>;
 

@@ -3,14 +3,14 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Episode, episodeSchema, type ListRequest, uploadedSchema } from '#contracts';
 import { contentOf, freshUser } from '#testing';
-import { type Identity, shown as shownEpisode } from './episode.rule.js';
+import { type Identity, shown as shownEpisode } from './episode.rules.js';
 import {
   metadata,
   podcast,
   syncId,
   upload as uploadInMemory,
-  world as knownWorld,
-} from '../testing/known.world.js';
+  knownEpisodes,
+} from '../testing/known.fixture.js';
 import { call } from '../../../libs/transport/testing/handler.call.js';
 import { type Entry, sentBody } from '../testing/sent.entry.js';
 import { openService, type ServiceContext } from '../testing/service.context.js';
@@ -92,17 +92,19 @@ const batchedEntry = fc
   }));
 
 describe('an upload', () => {
-  it('shows in every success item what stands after the whole batch', async () => {
+  it('shows the result of the full batch in every success item', async () => {
     const [first, second] = await put(metadata(1), metadata(1, { title: 'Last' }));
     expect(first).toEqual(second);
     expect(first?.title).toBe('Last');
   });
 
-  it("refuses another user's subscription and a tombstone", async () => {
+  it("rejects another user's subscription and a tombstone", async () => {
     const other = randomUUID();
     await context.subscription(freshUser(), other);
     await context.owner.query(
-      'UPDATE subscription.subscriptions SET is_subscribed = false, subscription_changed = now(), deleted = now(), changed = now() WHERE user_id = $1',
+      `UPDATE subscription.subscriptions
+       SET is_subscribed = false, subscription_changed = now(), deleted = now(), changed = now()
+       WHERE user_id = $1`,
       [userId],
     );
     const { failure } = await upload(
@@ -112,7 +114,7 @@ describe('an upload', () => {
     expect(failure).toMatchObject([0, 1].map(() => ({ code: 'unknown_subscription', message })));
   });
 
-  it('keeps texts up to their limits, which no index entry can hold', async () => {
+  it('stores texts up to their limits, which exceed an index entry', async () => {
     const long = (length: number) =>
       Array.from({ length: length / 36 + 1 }, randomUUID)
         .join('')
@@ -129,7 +131,7 @@ describe('an upload', () => {
     expect((await page()).total).toBe(1);
   });
 
-  it('makes one episode of 20 equal uploads at once', async () => {
+  it('creates one episode for 20 simultaneous uploads', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => put(metadata(1))));
     expect(new Set(answers.flat().map((episode) => episode.sync_id)).size).toBe(1);
   });
@@ -147,7 +149,7 @@ describe('an upload', () => {
     ]);
   });
 
-  it('makes a new episode for a guid that an earlier entry of the batch took away from the one that had it', async () => {
+  it('creates an episode for a guid that an earlier entry of the batch released', async () => {
     await put(
       { ...metadata(1), episodeGuid: '', syncId: syncId(1) },
       { episodeGuid: 'episode-2', syncId: syncId(2) },
@@ -162,7 +164,7 @@ describe('an upload', () => {
     expect((await page()).total).toBe(2);
   });
 
-  it('finds among what is stored what it would find among all episodes, whatever entries come in whatever batches', async () => {
+  it('matches stored episodes like all episodes in memory, for any batches', async () => {
     // Each entry is the newest, so that its status identifies the episode it was merged into.
     const played = (n: number) => ({
       playbackPosition: { value: n, timestamp: `2026-01-01T10:00:0${n}Z` },
@@ -179,7 +181,7 @@ describe('an upload', () => {
           await upload(batch);
           batch = [];
         }
-        const inMemory = knownWorld();
+        const inMemory = knownEpisodes();
         uploadInMemory(inMemory, ...sent);
         const rows = inMemory.changes().rows.sort((a, b) => a.id - b.id);
         const expected = rows.map((row) => ({
@@ -192,7 +194,7 @@ describe('an upload', () => {
     );
   });
 
-  it('leaves each sync_id the name of one episode that is there, and totals that count them, whatever entries come', async () => {
+  it('keeps sync_ids unique and totals exact for any entries', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(batchedEntry, { maxLength: 12 }), async (entries) => {
         [userId, podcastGuid] = [freshUser(), randomUUID()];
@@ -203,22 +205,32 @@ describe('an upload', () => {
              aliases AS (SELECT * FROM episode.sync_ids WHERE user_id = $1),
              names AS (SELECT sync_id FROM episodes UNION ALL SELECT sync_id FROM aliases)
            SELECT (SELECT count(*) - count(DISTINCT sync_id) FROM names)::int AS ambiguous,
-             (SELECT count(*) FROM episode.states WHERE user_id = $1 AND (id, sync_id) NOT IN (SELECT id, sync_id FROM episodes))::int AS lost,
-             (SELECT count(*) FROM aliases WHERE episode_id NOT IN (SELECT id FROM episodes))::int AS astray,
+             (SELECT count(*) FROM episode.states
+              WHERE user_id = $1 AND (id, sync_id) NOT IN (SELECT id, sync_id FROM episodes)
+             )::int AS "orphanedStates",
+             (SELECT count(*) FROM aliases
+              WHERE episode_id NOT IN (SELECT id FROM episodes))::int AS "orphanedAliases",
              (SELECT count(*) FROM episodes)::int - coalesce(sum(t.episodes), 0)::int AS uncounted,
-             (SELECT count(*) FROM aliases)::int - coalesce(sum(t.sync_ids), 0)::int AS "uncountedAliases"
+             (SELECT count(*) FROM aliases)::int
+               - coalesce(sum(t.sync_ids), 0)::int AS "uncountedAliases"
            FROM episode.totals t WHERE t.user_id = $1`,
           [userId],
         );
         expect(rows).toEqual([
-          { ambiguous: 0, lost: 0, astray: 0, uncounted: 0, uncountedAliases: 0 },
+          {
+            ambiguous: 0,
+            orphanedStates: 0,
+            orphanedAliases: 0,
+            uncounted: 0,
+            uncountedAliases: 0,
+          },
         ]);
       }),
       { numRuns: full ? 500 : 100 },
     );
   });
 
-  it('stamps what is shown differently than before, is new or absorbed another, and nothing else, whatever entries come', async () => {
+  it('stamps only rows that are new, look different or absorbed another', async () => {
     const known = async () =>
       new Map((await list()).map((row) => [row.sync_id, JSON.stringify(row)]));
     await fc.assert(
@@ -241,7 +253,7 @@ describe('an upload', () => {
     );
   });
 
-  it('keeps publish_dates of the years 1 and 9999, and the least and the greatest numbers', async () => {
+  it('stores publish_dates of the years 1 and 9999 and extreme numbers', async () => {
     const timestamp = ten;
     const sent = [
       { publishDate: '0001-01-01T00:00:00.000Z', least: Number.MIN_VALUE },
@@ -260,10 +272,10 @@ describe('an upload', () => {
   });
 
   it.each([
-    ['merges all of them into the one', 7, []],
-    ['is refused where they are too many', 8, ['limit_reached']],
+    ['merges all of them into one', 7, []],
+    ['fails if they are too many', 8, ['limit_reached']],
   ])(
-    'that brings an enclosure_url which several without episode_guid share %s',
+    'of an enclosure_url that several rows without episode_guid have %s',
     async (_, count, codes) => {
       const numbers = Array.from({ length: count }, (__, n) => n + 1);
       await put(
@@ -290,7 +302,7 @@ describe('an upload', () => {
     },
   );
 
-  it('answers within the bytes asked for, and applies only what it answers', async () => {
+  it('answers within the requested bytes and applies only the answered entries', async () => {
     const entries = [1, 2, 3].map((n) => ({
       podcastGuid,
       ...metadata(n),
@@ -308,7 +320,7 @@ describe('an upload', () => {
     expect((await page()).total).toBe(2);
   });
 
-  it('runs a batch of 1,000 in as many statements as a batch of one', async () => {
+  it('runs as many statements for 1,000 entries as for one', async () => {
     const statementsOf = async (entries: Entry[]) => {
       const before = context.statements();
       await put(...entries);
@@ -333,7 +345,7 @@ describe('an upload', () => {
 });
 
 describe('a status', () => {
-  it('ends at the newest of 40 shuffled writes at once', async () => {
+  it('converges to the newest of 40 simultaneous writes in any order', async () => {
     const values = Array.from({ length: 40 }, (_, n) => n);
     let round = 0;
     await fc.assert(
@@ -360,7 +372,7 @@ describe('a status', () => {
     );
   });
 
-  it('keeps the form of its time for merges, too: of one minute the first stands when it was in minute form', async () => {
+  it('keeps its minute form, so that a merge compares by the minute', async () => {
     const played = (n: number, value: boolean, timestamp: string) => ({
       ...metadata(n),
       syncId: syncId(n),
@@ -371,7 +383,7 @@ describe('a status', () => {
     expect(merged?.played_status).toEqual({ value: true, timestamp: '2026-01-01T10:00' });
   });
 
-  it('of the years 1 and 9999 is kept, the far one as the arrival of its request', async () => {
+  it('of the year 1 is stored, one of 9999 counts as set at the arrival', async () => {
     const [first] = await put({
       ...metadata(1),
       playedStatus: { value: true, timestamp: '0001-01-01T00:00' },
@@ -387,7 +399,7 @@ describe('a status', () => {
 });
 
 describe('the list of episodes', () => {
-  it("goes by the server's stamp: an upload of old client times still reaches the other devices", async () => {
+  it("uses the server's stamps: old times of clients still reach other devices", async () => {
     await put(metadata(1), metadata(2));
     const since = await clock();
     await put({ ...metadata(1), playedStatus: { value: true, timestamp: '2001-01-01T00:00' } });
@@ -395,7 +407,7 @@ describe('the list of episodes', () => {
     expect(await list(await clock())).toEqual([]);
   });
 
-  it('ends a page at its bytes, and a walk by links still sees every row once, in both directions', async () => {
+  it('limits the bytes of a page; a walk in either direction sees each row once', async () => {
     await put(
       ...Array.from({ length: 30 }, (_, n) => metadata(n, { title: '"'.repeat((n * 37) % 400) })),
     );
@@ -439,7 +451,7 @@ describe('the list of episodes', () => {
     );
   });
 
-  it('is one snapshot of clock, rows and total while 8 write, and a poller of its clock misses nothing', async () => {
+  it('is one snapshot during writes, and a poller of its clock misses no change', async () => {
     let writing = true;
     const [known, torn] = [new Map<string, Episode>(), [] as unknown[]];
     const poll = async () => {

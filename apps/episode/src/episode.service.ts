@@ -12,16 +12,22 @@ import { Database } from '#database';
 import { type CallContext, Handle } from '#transport';
 import { AnswerBudget } from './answer.budget.js';
 import { type EpisodeQuotas, QUOTAS } from './episode.config.js';
-import { listChanged, meant, named, saveChanges, toLoaded } from './episode.store.js';
+import {
+  listChanged,
+  saveChanges,
+  selectCandidates,
+  selectNamed,
+  toCandidates,
+} from './episode.repository.js';
 import { KnownEpisodes } from './known-episodes.js';
-import { applyUploads, validateEntry } from './upload.rule.js';
+import { applyUploads, validateEntry } from './upload.rules.js';
 
 /**
  * Controller of users' episode states: answers the contracts of this service. Invariants:
  * - A status only moves forward in its client's time, in any order of arrival.
  * - A row is stamped if and only if its values that clients see changed.
  * - An upload of any size is a fixed number of statements, under the user's clock, one less if it
- *   names all its episodes. It reads a limited number of episodes ({@link meant}).
+ *   names all its episodes. It reads a limited number of episodes ({@link selectCandidates}).
  * - Its answer has at most the requested number of bytes: entries beyond them are not applied.
  */
 @Controller()
@@ -49,16 +55,16 @@ export class EpisodeService {
       requestId: context.requestId,
       fingerprint: context.fingerprint,
       remainingMs: () => context.remainingMs(),
-      reads: named(userId, uploads, this.quotas),
+      reads: selectNamed(userId, uploads, this.quotas),
     };
     return this.database.write(write, async (transaction) => {
-      const knownOf = (found: typeof transaction.found) =>
-        new KnownEpisodes(toLoaded(found), transaction.stamp, context.arrivedMs);
-      let known = knownOf(transaction.found);
-      let verdicts = known.isShort ? undefined : await apply(known);
+      const toKnown = (found: typeof transaction.found) =>
+        new KnownEpisodes(toCandidates(found), transaction.stamp, context.arrivedMs);
+      let known = toKnown(transaction.found);
+      let verdicts = known.isIncomplete ? undefined : await apply(known);
       if (!verdicts) {
-        const [all, values] = meant(userId, uploads, this.quotas);
-        known = knownOf(await transaction.query(all, values));
+        const [all, values] = selectCandidates(userId, uploads, this.quotas);
+        known = toKnown(await transaction.query(all, values));
         verdicts = (await apply(known)) as JsonText<Uploaded>;
       }
       await saveChanges(transaction, userId, known.changes());

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { EpisodeRow } from './episode.rule.js';
+import type { EpisodeRow } from './episode.rules.js';
 import {
   elsewhere,
   metadata,
@@ -9,8 +9,8 @@ import {
   stored,
   syncId,
   upload,
-  world,
-} from '../testing/known.world.js';
+  knownEpisodes,
+} from '../testing/known.fixture.js';
 
 const number = fc.integer({ min: 1, max: 4 });
 const time = fc
@@ -38,7 +38,7 @@ const entry = fc
   }));
 
 /** The contents of the tables after a batch must satisfy every constraint. */
-it('keeps sync_ids and episode_guids unique, whatever batches come', () => {
+it('keeps sync_ids and episode_guids unique for any batches', () => {
   fc.assert(
     fc.property(fc.array(entry, { maxLength: 15 }), (entries) => {
       const before = [
@@ -47,7 +47,7 @@ it('keeps sync_ids and episode_guids unique, whatever batches come', () => {
         stored(3, { subscriptionId: 20 }),
         stored(4, { episodeGuid: '' }),
       ];
-      const known = world(before);
+      const known = knownEpisodes(before);
       upload(known, ...entries);
       const { rows, absorbed, aliases } = known.changes();
       const gone = new Set(absorbed.map(({ from }) => from));
@@ -70,7 +70,7 @@ it('keeps sync_ids and episode_guids unique, whatever batches come', () => {
   );
 });
 
-it('has one episode of many uploads, whichever parts each knew and in whatever order, once one knew them all', () => {
+it('has one episode per full description, for any parts sent in any order', () => {
   const parts = fc.constantFrom('guid', 'enclosure', 'both');
   const sent = fc.array(fc.record({ of: number, parts }), { maxLength: 12 });
   fc.assert(
@@ -79,7 +79,7 @@ it('has one episode of many uploads, whichever parts each knew and in whatever o
       fc.shuffledSubarray([1, 2, 3, 4], { minLength: 4 }),
       fc.nat(12),
       (some, all, place) => {
-        const known = world();
+        const known = knownEpisodes();
         const entries = some.toSpliced(
           place,
           0,
@@ -92,17 +92,17 @@ it('has one episode of many uploads, whichever parts each knew and in whatever o
             ...(sentParts !== 'guid' && { enclosureUrl: metadata(of).enclosureUrl }),
           })),
         );
-        const standing = entries.map(
-          ({ of }, index) => [of, known.standing(Number(rows[index])).id] as const,
+        const survivors = entries.map(
+          ({ of }, index) => [of, known.byId(Number(rows[index])).id] as const,
         );
-        expect(new Set(standing.map(String)).size).toBe(4);
+        expect(new Set(survivors.map(String)).size).toBe(4);
         expect(known.changes().rows).toHaveLength(4);
       },
     ),
   );
 });
 
-it('changes nothing when the same batch comes again', () => {
+it('changes nothing when a batch is repeated', () => {
   fc.assert(
     fc.property(fc.uniqueArray(number, { minLength: 1 }), time, (numbers, timestamp) => {
       const entries = numbers.map((n) => ({
@@ -110,16 +110,16 @@ it('changes nothing when the same batch comes again', () => {
         syncId: syncId(n),
         playedStatus: { value: n % 2 === 0, timestamp },
       }));
-      const first = world();
+      const first = knownEpisodes();
       upload(first, ...entries);
-      const second = world(first.changes().rows);
+      const second = knownEpisodes(first.changes().rows);
       upload(second, ...entries);
       expect(second.changes()).toEqual(nothing);
     }),
   );
 });
 
-it('takes no state away and makes none older by entries that bring none, whatever else they say', () => {
+it('neither removes nor outdates a status by entries that send none', () => {
   const at = (minute: number) => `2026-02-01T10:0${minute}:00.000000Z`;
   const before = [1, 2, 3, 4].map((n) =>
     stored(n, {
@@ -135,7 +135,7 @@ it('takes no state away and makes none older by entries that bring none, whateve
   });
   fc.assert(
     fc.property(fc.array(fc.tuple(entry, trash, fc.boolean()), { maxLength: 15 }), (sent) => {
-      const known = world(before);
+      const known = knownEpisodes(before);
       const entries = sent.map(([of, only, isTrash]) => ({
         ...of,
         ...(isTrash && only),
@@ -143,14 +143,14 @@ it('takes no state away and makes none older by entries that bring none, whateve
       }));
       upload(known, ...entries);
       for (const { id, statuses } of before) {
-        const now = known.standing(id).statuses.playbackPosition?.at ?? '';
+        const now = known.byId(id).statuses.playbackPosition?.at ?? '';
         expect(now >= (statuses.playbackPosition?.at ?? '')).toBe(true);
       }
     }),
   );
 });
 
-it('has, of the episodes that entries name, the outcome that it has of all, or is short', () => {
+it('has the same outcome for the named episodes as for all, or is incomplete', () => {
   const before = [
     stored(1, { enclosureUrl: '' }),
     stored(2),
@@ -160,8 +160,8 @@ it('has, of the episodes that entries name, the outcome that it has of all, or i
   let enough = 0;
   fc.assert(
     fc.property(fc.array(entry, { minLength: 1, maxLength: 6 }), (entries) => {
-      const all = world(before);
-      const few = world(
+      const all = knownEpisodes(before);
+      const few = knownEpisodes(
         named(before, entries),
         [],
         [],
@@ -169,7 +169,7 @@ it('has, of the episodes that entries name, the outcome that it has of all, or i
         'named',
       );
       const [outcome, expected] = [few, all].map((known) => upload(known, ...entries));
-      if (few.isShort) return;
+      if (few.isIncomplete) return;
       enough += 1;
       expect(outcome).toEqual(expected);
       expect(few.changes()).toEqual(all.changes());

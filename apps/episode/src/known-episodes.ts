@@ -6,8 +6,8 @@ import {
   looksAlike,
   type Metadata,
   type SentMetadata,
-} from './episode.rule.js';
-import { MatchIndex, type Rank } from './match.rule.js';
+} from './episode.rules.js';
+import { MatchIndex, type Rank } from './match.rules.js';
 
 /** A live subscription that an upload names. */
 export interface NamedSubscription {
@@ -20,7 +20,7 @@ export interface NamedSubscription {
  * entries. Beyond the limits of one upload, candidates are omitted, and `incomplete` lists these
  * cases by entry and rank (0: by sync_id). All candidates with ids up to `completeTo` were read.
  */
-export interface Loaded {
+export interface Candidates {
   /** The episodes that were read: none (too large), those that entries name, or all candidates. */
   reach: 'none' | 'named' | 'all';
   subscriptions: [name: string, NamedSubscription][];
@@ -36,9 +36,9 @@ export interface Loaded {
 export interface Changes {
   rows: EpisodeRow[];
   /** The ids of new rows, of rows with changed metadata, and of rows with a changed state. */
-  made: ReadonlySet<number>;
-  described: ReadonlySet<number>;
-  settled: ReadonlySet<number>;
+  inserted: ReadonlySet<number>;
+  changedMetadata: ReadonlySet<number>;
+  changedStates: ReadonlySet<number>;
   /** The sync_ids of stored rows whose episode_guid changes. */
   renamed: string[];
   aliases: [syncId: string, episodeId: number][];
@@ -53,7 +53,7 @@ export interface Changes {
  * - A sync_id permanently names one episode of the user.
  * - No two episodes of a subscription have the same episode_guid.
  * - A lookup returns `'unread'` if an episode that was not read can be the match. If another
- *   statement can read it, `isShort` becomes true, and all results must be discarded.
+ *   statement can read it, `isIncomplete` becomes true, and all results must be discarded.
  */
 export class KnownEpisodes {
   private readonly subscriptions: Map<string, NamedSubscription>;
@@ -66,27 +66,26 @@ export class KnownEpisodes {
   private readonly aliases = new Map<string, number>();
   private readonly storedAliases: ReadonlySet<string>;
   private addedAliases = 0;
-  private idsTaken = 0;
+  private usedIds = 0;
   /** The survivor of each absorbed episode, by id. */
   private readonly survivors = new Map<number, number>();
-  private short: boolean;
+  private incomplete: boolean;
 
   constructor(
-    private readonly loaded: Loaded,
+    private readonly candidates: Candidates,
     private readonly stamp: string,
     /** Arrival of the request, in milliseconds since 1970; it bounds the times of statuses. */
     readonly arrivedMs: number,
   ) {
-    this.short = loaded.reach === 'none';
-    this.index = new MatchIndex(loaded.reach === 'all' ? 4 : 1);
-    this.subscriptions = new Map(loaded.subscriptions);
-    this.storedAliases = new Set(loaded.aliases.map(([syncId]) => syncId));
-    this.stored = new Map(loaded.episodes.map((row) => [row.id, row]));
-    this.completeTo = new Map(
-      loaded.incomplete.map(([entry, rank, to]) => [`${entry} ${rank}`, to]),
-    );
-    for (const row of loaded.episodes) this.add(row);
-    for (const [syncId, id] of loaded.aliases) if (this.rows.has(id)) this.bySync.set(syncId, id);
+    const { reach, subscriptions, episodes, aliases, incomplete } = candidates;
+    this.incomplete = reach === 'none';
+    this.index = new MatchIndex(reach === 'all' ? 4 : 1);
+    this.subscriptions = new Map(subscriptions);
+    this.storedAliases = new Set(aliases.map(([syncId]) => syncId));
+    this.stored = new Map(episodes.map((row) => [row.id, row]));
+    this.completeTo = new Map(incomplete.map(([entry, rank, to]) => [`${entry} ${rank}`, to]));
+    for (const row of episodes) this.add(row);
+    for (const [syncId, id] of aliases) if (this.rows.has(id)) this.bySync.set(syncId, id);
   }
 
   subscription(name: string): NamedSubscription | undefined {
@@ -94,25 +93,25 @@ export class KnownEpisodes {
   }
 
   /** True if a match depends on unread episodes that another statement can read. */
-  get isShort(): boolean {
-    return this.short;
+  get isIncomplete(): boolean {
+    return this.incomplete;
   }
 
   /** Returns the episode that a sync_id names, or `'unread'`. */
   bySyncId(syncId: string, entry: number): EpisodeRow | undefined | 'unread' {
     const id = this.bySync.get(syncId);
-    if (id !== undefined) return this.standing(id);
+    if (id !== undefined) return this.byId(id);
     return this.completeTo.has(`${entry} 0`) ? 'unread' : undefined;
   }
 
   /** Returns the match of the lowest rank, then of the lowest row id; or `'unread'`. */
   match(
     subscriptionId: number,
-    sought: Identity,
+    searched: Identity,
     entry: number,
   ): EpisodeRow | undefined | 'unread' {
-    const best = this.index.find(subscriptionId, sought);
-    if (!best && !this.isWhole) return this.unread();
+    const best = this.index.find(subscriptionId, searched);
+    if (!best && !this.hasAllCandidates) return this.unread();
     for (const rank of [1, 2, 3, 4] as const) {
       const id = best?.rank === rank ? best.id : Infinity;
       // Unread episodes can contain a match of a lower rank, or of this rank and a lower id.
@@ -128,27 +127,27 @@ export class KnownEpisodes {
    * - the episode with the entry's episode_guid;
    * - if the row had no enclosure_url, those with the entry's and without an episode_guid.
    */
-  sameAs(row: EpisodeRow, brought: SentMetadata, entry: number): EpisodeRow[] | 'unread' {
-    const { episodeGuid = '', enclosureUrl } = brought;
+  sameAs(row: EpisodeRow, sent: SentMetadata, entry: number): EpisodeRow[] | 'unread' {
+    const { episodeGuid = '', enclosureUrl } = sent;
     const named = this.index.find(row.subscriptionId, { ...unknownMetadata, episodeGuid });
     if (!named && episodeGuid !== '' && this.completeTo.has(`${entry} 1`)) return 'unread';
     const isNew = row.enclosureUrl === '' && enclosureUrl !== undefined;
-    if (isNew && !this.isWhole) return this.unread();
+    if (isNew && !this.hasAllCandidates) return this.unread();
     if (isNew && this.completeTo.has(`${entry} 2`)) return 'unread';
     const bare = isNew ? this.index.bare(row.subscriptionId, enclosureUrl) : [];
     const ids = named ? [named.id, ...bare] : bare;
-    return ids.filter((id) => id !== row.id).map((id) => this.standing(id));
+    return ids.filter((id) => id !== row.id).map((id) => this.byId(id));
   }
 
   get hasRoom(): boolean {
-    return this.loaded.room.episodes > 0;
+    return this.candidates.room.episodes > 0;
   }
 
-  /** Creates an episode; only {@link keep} adds it. */
+  /** Creates an episode; only {@link save} adds it. */
   draft(subscriptionId: number, metadata: Metadata, syncId: string = randomUUID()): EpisodeRow {
-    const id = this.loaded.newIds[this.idsTaken];
+    const id = this.candidates.newIds[this.usedIds];
     if (id === undefined) throw new Error('more episodes than entries');
-    this.idsTaken += 1;
+    this.usedIds += 1;
     const { episodeGuid, title, publishDate, enclosureUrl, episodeUrl, duration } = metadata;
     // Field by field: V8 copies an object with computed field names ten times as slowly.
     const described = { episodeGuid, title, publishDate, enclosureUrl, episodeUrl, duration };
@@ -156,18 +155,18 @@ export class KnownEpisodes {
   }
 
   /** Adds a row or replaces the one with its id, which survives the `absorbed` ones. */
-  keep(row: EpisodeRow, absorbed: readonly EpisodeRow[] = []): void {
+  save(row: EpisodeRow, absorbed: readonly EpisodeRow[] = []): void {
     for (const other of absorbed) {
       this.index.remove(other);
       this.rows.delete(other.id);
       this.dirty.delete(other.id);
       this.survivors.set(other.id, row.id);
-      this.loaded.room.episodes += 1;
+      this.candidates.room.episodes += 1;
       this.storeAlias(other.syncId, row.id);
     }
     const before = this.rows.get(row.id);
     if (before === row) return;
-    if (!before) this.loaded.room.episodes -= 1;
+    if (!before) this.candidates.room.episodes -= 1;
     this.dirty.add(row.id);
     // Most entries only change a status, which no index contains.
     if (before && metadataNames.every((name) => before[name] === row[name])) {
@@ -186,7 +185,7 @@ export class KnownEpisodes {
   }
 
   /** Returns the episode with an id, or its survivor. */
-  standing(id: number): EpisodeRow {
+  byId(id: number): EpisodeRow {
     return this.rows.get(this.survivorOf(id)) as EpisodeRow;
   }
 
@@ -194,7 +193,7 @@ export class KnownEpisodes {
   changes(): Changes {
     const absorbers = new Set([...this.survivors.keys()].map((id) => this.survivorOf(id)));
     const rows = [...this.dirty].map((id) => {
-      const [row, before] = [this.standing(id), this.stored.get(id)];
+      const [row, before] = [this.byId(id), this.stored.get(id)];
       return {
         ...row,
         changed:
@@ -205,18 +204,20 @@ export class KnownEpisodes {
       const before = this.stored.get(id)?.episodeGuid ?? '';
       return before !== '' && before !== episodeGuid;
     });
-    const known = rows.filter(({ id }) => this.stored.has(id));
-    const differs = (isOther: (before: EpisodeRow, row: EpisodeRow) => boolean) =>
+    const idsOf = (isChanged: (before: EpisodeRow, row: EpisodeRow) => boolean) =>
       new Set(
-        known
-          .filter((row) => isOther(this.stored.get(row.id) as EpisodeRow, row))
-          .map(({ id }) => id),
+        rows.flatMap((row) => {
+          const before = this.stored.get(row.id);
+          return before && isChanged(before, row) ? [row.id] : [];
+        }),
       );
     return {
       rows,
-      made: new Set(rows.map(({ id }) => id).filter((id) => !this.stored.has(id))),
-      described: differs((before, row) => metadataNames.some((name) => before[name] !== row[name])),
-      settled: differs(
+      inserted: new Set(rows.map(({ id }) => id).filter((id) => !this.stored.has(id))),
+      changedMetadata: idsOf((before, row) =>
+        metadataNames.some((name) => before[name] !== row[name]),
+      ),
+      changedStates: idsOf(
         (before, row) => before.changed !== row.changed || before.statuses !== row.statuses,
       ),
       renamed: renamed.map((row) => row.syncId),
@@ -228,18 +229,18 @@ export class KnownEpisodes {
   }
 
   /** True if all candidates were read, except for those of `incomplete`. */
-  private get isWhole(): boolean {
-    return this.loaded.reach === 'all';
+  private get hasAllCandidates(): boolean {
+    return this.candidates.reach === 'all';
   }
 
   private unread(): 'unread' {
-    this.short = true;
+    this.incomplete = true;
     return 'unread';
   }
 
   private storeAlias(syncId: string, id: number): boolean {
     const isNew = !this.storedAliases.has(syncId) && !this.aliases.has(syncId);
-    if (isNew && this.addedAliases >= this.loaded.room.aliases) return false;
+    if (isNew && this.addedAliases >= this.candidates.room.aliases) return false;
     if (isNew) this.addedAliases += 1;
     this.aliases.set(syncId, id);
     return true;

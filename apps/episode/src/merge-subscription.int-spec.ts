@@ -5,13 +5,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Status, unknownMetadata } from '#contracts';
 import { freshUser } from '#testing';
 import { description, feed, seconds } from '../testing/generated.episodes.js';
-import { metadata, syncId } from '../testing/known.world.js';
+import { metadata, syncId } from '../testing/known.fixture.js';
 import { bestMatch, matchRank } from '../testing/plain.match.js';
 import { openService, type ServiceContext } from '../testing/service.context.js';
-import { rowColumns, rowTables } from './episode.load.js';
-import { type EpisodeRow, merged, newer } from './episode.rule.js';
-import { type LoadedRow, identityColumns, stateColumns, toRow } from './episode.store.js';
-import { matchKeys } from './match.rule.js';
+import { rowColumns, rowTables } from './episode.sql.js';
+import { type EpisodeRow, merged, newer } from './episode.rules.js';
+import { type StateRow, identityColumns, stateColumns, toRow } from './episode.repository.js';
+import { matchKeys } from './match.rules.js';
 
 /** Compares the rules in TypeScript (uploads) and in SQL (merges), singly and in full merges. */
 
@@ -48,10 +48,13 @@ const asJson = (episodes: readonly EpisodeRow[], userId = freshUser()) =>
 
 async function store(userId: string, episodes: readonly EpisodeRow[]): Promise<void> {
   await context.owner.query(
-    `WITH episodes AS (INSERT INTO episode.episodes SELECT * FROM json_populate_recordset(NULL::episode.episodes, $1)),
-     totals AS (
+    `WITH episodes AS (
+       INSERT INTO episode.episodes
+       SELECT * FROM json_populate_recordset(NULL::episode.episodes, $1)
+     ), totals AS (
        INSERT INTO episode.totals (user_id, episodes)
-       SELECT user_id, count(*) FROM json_populate_recordset(NULL::episode.episodes, $1) GROUP BY user_id
+       SELECT user_id, count(*)
+       FROM json_populate_recordset(NULL::episode.episodes, $1) GROUP BY user_id
      )
      INSERT INTO episode.states SELECT * FROM json_populate_recordset(NULL::episode.states, $1)`,
     [asJson(episodes, userId)],
@@ -68,15 +71,16 @@ async function merge(
     ...sides,
     stamp,
   ]);
-  const { rows } = await context.owner.query<{ row: LoadedRow }>(
-    `SELECT row_to_json(r) AS row FROM (SELECT ${rowColumns} FROM ${rowTables} WHERE s.user_id = $1 ORDER BY s.id) r`,
+  const { rows } = await context.owner.query<{ row: StateRow }>(
+    `SELECT row_to_json(r) AS row
+     FROM (SELECT ${rowColumns} FROM ${rowTables} WHERE s.user_id = $1 ORDER BY s.id) r`,
     [userId],
   );
   return rows.map(({ row }) => toRow(row));
 }
 
-describe('each rule is the same in SQL and in TypeScript', () => {
-  it('match keys, of one that is sought and of one that may be found', async () => {
+describe('SQL and TypeScript agree', () => {
+  it('on match keys, for searched episodes and candidates', async () => {
     const some = fc.array(
       fc.oneof(
         description,
@@ -99,7 +103,8 @@ describe('each rule is the same in SQL and in TypeScript', () => {
           `SELECT e.id::int, e.publish_date::text AS date, side.found, ARRAY(
              SELECT k.rank || ' ' || encode(k.key, 'hex') FROM episode.match_keys(e, side.found) k
            ) AS keys
-           FROM json_populate_recordset(NULL::episode.episodes, $1) e CROSS JOIN (VALUES (true), (false)) side (found)`,
+           FROM json_populate_recordset(NULL::episode.episodes, $1) e
+           CROSS JOIN (VALUES (true), (false)) side (found)`,
           [asJson(episodes)],
         );
         expect(rows).toHaveLength(2 * episodes.length);
@@ -123,11 +128,12 @@ describe('each rule is the same in SQL and in TypeScript', () => {
   const asRegister = (status?: Status) =>
     status && { value: status.value, at: status.at, minute: status.minuteForm };
   const columnsOf = (status: string) =>
-    `(${status}).value, to_char((${status}).at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS at,
+    `(${status}).value,
+     to_char((${status}).at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS at,
      (${status}).minute AS "minuteForm"`;
   const none = { value: null, at: null, minuteForm: null };
 
-  it('newer, whichever of two times was given to the minute', async () => {
+  it('on the newer of two statuses, in full and to the minute', async () => {
     const inForm = (status: Status | undefined, minuteForm: boolean) =>
       status && {
         ...status,
@@ -162,7 +168,7 @@ describe('each rule is the same in SQL and in TypeScript', () => {
     );
   });
 
-  it('newer of many, in their order', async () => {
+  it('on the newest of many statuses, in their order', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(seconds, { maxLength: 8 }), async (all) => {
         const { rows } = await context.owner.query<Status>(
@@ -203,7 +209,7 @@ function mergedByRules(episodes: readonly EpisodeRow[]): {
   return { after: [...after.values()].sort((a, b) => a.id - b.id), names };
 }
 
-it('merges the episodes of two subscriptions as the rules do, status by status, and stamps what moved or changed', async () => {
+it('merges episodes like the rules, and stamps moved and changed ones', async () => {
   await fc.assert(
     fc.asyncProperty(feed, feed, fc.boolean(), async (going, staying, goingFirst) => {
       const userId = freshUser();
@@ -228,7 +234,7 @@ it('merges the episodes of two subscriptions as the rules do, status by status, 
   );
 });
 
-it('merges several pairs of subscriptions at once as one after the other: an episode never meets one of another pair', async () => {
+it('merges several pairs like one after the other, without matches across pairs', async () => {
   const pairs = [
     [from, into],
     [3, 4],
@@ -243,13 +249,13 @@ it('merges several pairs of subscriptions at once as one after the other: an epi
           one(10 * index + subscription + 1, subscription + 1, differing),
         ),
       );
-      const [atOnce, inTurn] = [freshUser(), freshUser()];
-      for (const userId of [atOnce, inTurn]) await store(userId, episodes);
-      const found = await merge(atOnce, pairs);
+      const [together, inSequence] = [freshUser(), freshUser()];
+      for (const userId of [together, inSequence]) await store(userId, episodes);
+      const found = await merge(together, pairs);
       let expected: EpisodeRow[] = [];
-      for (const pair of pairs) expected = await merge(inTurn, [pair]);
+      for (const pair of pairs) expected = await merge(inSequence, [pair]);
       expect(found).toEqual(expected);
-      expect(await aliases(atOnce)).toEqual(await aliases(inTurn));
+      expect(await aliases(together)).toEqual(await aliases(inSequence));
     }),
     runs,
   );
@@ -269,7 +275,7 @@ async function mergeOf(...episodes: EpisodeRow[]): Promise<EpisodeRow[]> {
   return merge(userId);
 }
 
-it('never makes one of two episodes whose guids differ through a third that has none', async () => {
+it('never merges episodes with different guids through a third without one', async () => {
   const shared = { enclosureUrl: metadata(9).enclosureUrl };
   const after = await mergeOf(
     one(1, from, shared),
@@ -282,7 +288,7 @@ it('never makes one of two episodes whose guids differ through a third that has 
   ]);
 });
 
-it('compares with the episodes that stay as they were before: what completes one makes no two of them the same', async () => {
+it("matches only the initial state of the survivor's episodes", async () => {
   const { enclosureUrl } = metadata(1);
   const [named, bare] = [
     one(2, into, { ...unknownMetadata, episodeGuid: 'episode-1' }),
@@ -295,7 +301,7 @@ it('compares with the episodes that stay as they were before: what completes one
   ]);
 });
 
-it('moves what matches nothing, and touches nothing of other subscriptions', async () => {
+it('moves episodes without a match, and ignores other subscriptions', async () => {
   const after = await mergeOf(one(1, from), one(2, into), one(3, 7, { episodeGuid: 'episode-1' }));
   expect(after.map(({ subscriptionId, changed }) => [subscriptionId, changed])).toEqual([
     [into, stamp],
@@ -304,7 +310,7 @@ it('moves what matches nothing, and touches nothing of other subscriptions', asy
   ]);
 });
 
-it('takes along the aliases of an absorbed episode', async () => {
+it('moves the aliases of an absorbed episode', async () => {
   const userId = freshUser();
   await store(userId, [one(1, from), one(2, into, metadata(1))]);
   await context.owner.query('INSERT INTO episode.sync_ids VALUES ($1, $2, 1)', [userId, syncId(8)]);

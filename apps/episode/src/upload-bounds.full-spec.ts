@@ -3,7 +3,7 @@ import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { uploadedSchema } from '#contracts';
 import { contentOf, freshUser } from '#testing';
-import { metadata } from '../testing/known.world.js';
+import { metadata } from '../testing/known.fixture.js';
 import { call } from '../../../libs/transport/testing/handler.call.js';
 import { type Entry, sentBody } from '../testing/sent.entry.js';
 import { openService, type ServiceContext } from '../testing/service.context.js';
@@ -31,9 +31,12 @@ async function feedOf(columns: Record<'guid' | 'title' | 'date' | 'enclosure' | 
   const { guid, title, date, enclosure, url } = columns;
   await context.owner.query(
     storedEpisodes(
-      `INSERT INTO episode.episodes (user_id, subscription_id, publish_date, sync_id, episode_guid, title, enclosure_url, episode_url)
-       SELECT $1::uuid, $2::bigint, '2025-01-01'::timestamptz + (${date}) * interval '1 minute', md5($1::uuid::text || n)::uuid,
-         ${guid}, ${title}, ${enclosure}, ${url}
+      `INSERT INTO episode.episodes (
+         user_id, subscription_id, publish_date, sync_id, episode_guid, title, enclosure_url,
+         episode_url
+       )
+       SELECT $1::uuid, $2::bigint, '2025-01-01'::timestamptz + (${date}) * interval '1 minute',
+         md5($1::uuid::text || n)::uuid, ${guid}, ${title}, ${enclosure}, ${url}
        FROM generate_series(1, ${stored}) n`,
       "'2026-01-01'",
     ),
@@ -81,7 +84,7 @@ const make = (podcastGuid: string, of: (n: number) => Partial<Entry>) =>
 const date = '2025-01-01T00:00:00.000Z';
 const longTitle = 'T'.repeat(2_048);
 
-it('of one date and title without guids is bounded, and still finds each by its enclosure_url', async () => {
+it('limits the cost for equal dates and titles, and matches by enclosure_url', async () => {
   const { userId, podcastGuid } = await feedOf({
     guid: `''`,
     title: `repeat('T', 2048)`,
@@ -94,7 +97,7 @@ it('of one date and title without guids is bounded, and still finds each by its 
   expect(success.map((row) => row.enclosure_url)).toEqual(sent.map((entry) => entry.enclosureUrl));
 });
 
-it('of nothing but guids, or nothing but enclosure_urls, is bounded', async () => {
+it('limits the cost for episodes with only guids or only enclosure_urls', async () => {
   const none = `''`;
   // A date as many minutes before the others as they are after 1970.
   const columns = { title: none, date: String(-Date.parse(date) / 60_000), url: none };
@@ -117,7 +120,7 @@ it('of nothing but guids, or nothing but enclosure_urls, is bounded', async () =
   expect((await upload('nothing but enclosure_urls', bare.userId, byUrl)).failure).toEqual([]);
 });
 
-it('of one enclosure_url for all is bounded, with guids and without', async () => {
+it('limits the cost for a shared enclosure_url, with and without guids', async () => {
   const columns = {
     title: `'Title ' || n`,
     date: 'n',
@@ -136,7 +139,7 @@ it('of one enclosure_url for all is bounded, with guids and without', async () =
   }
 });
 
-it('of rows as large as they may be, many for every key of every entry, is bounded', async () => {
+it('limits the cost for rows of maximum size with many matches per key', async () => {
   const key = `(n % ${entries})`;
   const { userId, podcastGuid } = await feedOf({
     guid: `''`,
@@ -158,7 +161,7 @@ it('of rows as large as they may be, many for every key of every entry, is bound
   );
 });
 
-it('of rows as large as they may be by their sync_ids, all changed at once, is bounded', async () => {
+it('limits the cost for rows of maximum size, all changed by sync_id', async () => {
   const { userId, podcastGuid } = await feedOf({
     guid: `rpad(n || '', 2048, E'\\u0001')`,
     title: `rpad(n || '"', 2048, '"')`,

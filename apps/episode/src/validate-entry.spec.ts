@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { guid, metadata, podcast, syncId } from '../testing/known.world.js';
+import { guid, metadata, podcast, syncId } from '../testing/known.fixture.js';
 import { type Entry, sentEntry } from '../testing/sent.entry.js';
-import { validateEntry } from './upload.rule.js';
+import { validateEntry } from './upload.rules.js';
 
 const at = '2026-02-01T12:00:00Z';
 const validate = (entry: Entry | null) => validateEntry(sentEntry(entry));
@@ -13,7 +13,7 @@ function fault(differing: Record<string, unknown>): unknown {
 }
 
 describe('validateEntry', () => {
-  it('takes identifiers, metadata, statuses and the temporary id', () => {
+  it('accepts identifiers, metadata, statuses and the temporary_id', () => {
     const judged = validate({
       ...good,
       podcastGuid: podcast.toUpperCase(),
@@ -39,7 +39,7 @@ describe('validateEntry', () => {
     ]);
   });
 
-  it('takes an entry that names nothing but podcast and sync_id', () => {
+  it('accepts an entry with only podcast_guid and sync_id', () => {
     expect(validate({ podcastGuid: podcast, syncId: syncId(1) })).toMatchObject({
       metadata: {},
       statuses: {},
@@ -50,11 +50,11 @@ describe('validateEntry', () => {
     (validate({ ...good, ...differing }) as { metadata: object }).metadata;
 
   it.each([{ episodeGuid: '😀'.repeat(512) }, { temporaryId: 'ä'.repeat(127) }])(
-    'takes texts up to their limits in bytes: %#',
+    'accepts texts up to their limits in bytes: %#',
     (differing) => expect(fault(differing)).toBe('accepted'),
   );
 
-  it.each(['', 'a', 0, 1.5])('keeps a temporary_id of any text or number: %j', (temporaryId) =>
+  it.each(['', 'a', 0, 1.5])('keeps any text or number as temporary_id: %j', (temporaryId) =>
     expect(validate({ ...good, temporaryId })).toMatchObject({ temporaryId }),
   );
 
@@ -65,7 +65,7 @@ describe('validateEntry', () => {
     '\ufffe',
     '1970-01-01T00:00:00.000Z',
     ' '.repeat(3) + 'x',
-  ])('refuses nothing of an episode_guid but NUL, lone surrogates and length: %j', (episodeGuid) =>
+  ])('rejects only NUL, lone surrogates and length of an episode_guid: %j', (episodeGuid) =>
     expect(kept({ episodeGuid })).toMatchObject({ episodeGuid: episodeGuid.trim() }),
   );
 
@@ -78,11 +78,11 @@ describe('validateEntry', () => {
     ['enclosureUrl', ' \t'],
     ['publishDate', '1970-01-01T00:00:00Z'],
     ['publishDate', '1970-01-01T02:00:00.0004+02:00'],
-  ])('takes what is unknown as not sent: %s %j', (field, value) =>
+  ])('treats unknown values as not sent: %s %j', (field, value) =>
     expect(kept({ [field]: value })).not.toHaveProperty(field),
   );
 
-  it('takes any other date as known, a millisecond after 1970 too', () => {
+  it('accepts any other date, even a millisecond after 1970', () => {
     expect(kept({ publishDate: '1970-01-01T00:00:00.001Z' })).toMatchObject({
       publishDate: '1970-01-01T00:00:00.001Z',
     });
@@ -103,16 +103,16 @@ describe('validateEntry', () => {
     ['duration', NaN],
     ['duration', true],
     ['duration', []],
-  ])('never refuses an entry for what only describes: takes %s %j as not sent', (field, value) => {
+  ])('treats unusable descriptive fields as not sent: %s %j', (field, value) => {
     expect(kept({ [field]: value })).not.toHaveProperty(field);
   });
 
   it.each([0.001, 1, 90.5, 1e300])(
-    'takes any number above 0 as a duration in seconds: %d',
+    'accepts any number above 0 as a duration in seconds: %d',
     (duration) => expect(kept({ duration })).toMatchObject({ duration }),
   );
 
-  it('cuts white space off around texts, and of a title what is beyond its limit', () => {
+  it('trims texts and cuts a title at its limit', () => {
     const sent = {
       episodeGuid: ' a\tb\u0007 ',
       title: `\n${'ä'.repeat(1_025)}`,
@@ -126,7 +126,7 @@ describe('validateEntry', () => {
     });
   });
 
-  it('takes control characters and lone surrogates of a title as spaces', () => {
+  it('replaces control characters and lone surrogates of a title with spaces', () => {
     expect(kept({ title: 'a\0b\nc\ud800d' })).toMatchObject({ title: 'a b c d' });
   });
 
@@ -140,17 +140,17 @@ describe('validateEntry', () => {
     'p.example',
     'https://p.example/\n1',
     'https://p.example/\ud800',
-  ])('takes an episode_url that can not be used as not sent: %j', (episodeUrl) =>
+  ])('treats an unusable episode_url as not sent: %j', (episodeUrl) =>
     expect(kept({ episodeUrl })).not.toHaveProperty('episodeUrl'),
   );
 
-  it('takes an episode_url that is too long as not sent', () => {
+  it('treats an episode_url above its limit as not sent', () => {
     expect(kept({ episodeUrl: `https://p.example/${'ä'.repeat(2_040)}` })).not.toHaveProperty(
       'episodeUrl',
     );
   });
 
-  it.each([0, -0, 1e308, 0.1])('takes any number of seconds from 0: %d', (value) => {
+  it.each([0, -0, 1e308, 0.1])('accepts any number of seconds from 0: %d', (value) => {
     const judged = validate({ ...good, playbackPosition: { value, timestamp: at } });
     expect(judged).toMatchObject({ statuses: { playbackPosition: { value: value + 0 } } });
   });
@@ -203,7 +203,7 @@ describe('validateEntry', () => {
     [{ temporaryId: Infinity }, 'temporary_id is neither a string nor a number'],
     [{ temporaryId: {} }, 'temporary_id is neither a string nor a number'],
     [{ temporaryId: 'ä'.repeat(128) }, 'temporary_id is longer than 255 bytes'],
-  ] as [Record<string, unknown>, string][])('refuses %j: %s', (differing, message) => {
+  ] as [Record<string, unknown>, string][])('rejects %j: %s', (differing, message) => {
     expect(fault(differing)).toBe(message);
   });
 
@@ -217,13 +217,13 @@ describe('validateEntry', () => {
     [{ playedStatus: true }, 'invalid_value'],
     [{ temporaryId: [] }, 'invalid_value'],
   ] as [Record<string, unknown>, string][])(
-    'says by a code what is wrong: %j %s',
+    'returns a code for each fault: %j %s',
     (differing, code) => {
       expect(validate({ ...good, ...differing })).toMatchObject({ code });
     },
   );
 
-  it('leaves out of the echo what is longer than it may be', () => {
+  it('omits identifiers above their limits from the failure', () => {
     const long = {
       podcastGuid: 'x'.repeat(256),
       syncId: 'x'.repeat(256),
@@ -236,7 +236,7 @@ describe('validateEntry', () => {
     });
   });
 
-  it('echoes with a fault what identifies the entry, exactly as it was sent', () => {
+  it('returns a failure with the identifiers exactly as they were sent', () => {
     const sent = {
       podcastGuid: 'NO GUID',
       syncId: guid('A'),
@@ -255,21 +255,21 @@ describe('validateEntry', () => {
     });
   });
 
-  it('leaves out of the echo what could not be an identifier', () => {
+  it('omits values that cannot be identifiers from the failure', () => {
     expect(validate({ podcastGuid: 1, syncId: null, episodeGuid: {}, temporaryId: [] })).toEqual({
       code: 'invalid_value',
       message: 'temporary_id is neither a string nor a number',
     });
   });
 
-  it.each([0, null, 'x', true, []])('refuses what is no object: %j', (sent) => {
+  it.each([0, null, 'x', true, []])('rejects values other than objects: %j', (sent) => {
     expect(validateEntry(sent)).toEqual({
       code: 'invalid_value',
       message: 'An entry must be an object',
     });
   });
 
-  it('counts null as not sent, and a status without a value', () => {
+  it('treats null and a status without a value as not sent', () => {
     const statuses = {
       playedStatus: null,
       newStatus: { value: null, timestamp: 'x' },

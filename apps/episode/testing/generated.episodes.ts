@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { episodeStatuses, type Status, statusNames, unknownMetadata } from '#contracts';
-import { metadata } from './known.world.js';
+import { metadata } from './known.fixture.js';
 
 const time = fc
   .tuple(fc.integer({ min: 0, max: 2 }), fc.integer({ min: 0, max: 3 }))
@@ -11,7 +11,7 @@ const statusOf = (value: fc.Arbitrary<Status['value']>) =>
     .map((status) =>
       status.minuteForm ? { ...status, at: `${status.at.slice(0, 16)}:00.000000Z` } : status,
     );
-/** A status in seconds, a minute or seconds apart from any other. */
+/** A status in seconds; its time differs from that of any other by seconds or minutes. */
 export const seconds = statusOf(fc.constantFrom(0, 1.5));
 const statuses = fc.record(
   Object.fromEntries(
@@ -22,7 +22,10 @@ const statuses = fc.record(
   ),
   { requiredKeys: [], noNullPrototype: true },
 );
-/** An episode of few texts and times, so that many agree; 0 is what is not known. An enclosure_url may only lack beside a guid. */
+/**
+ * An episode of few texts and times, so that many are equal; 0 is an unknown value. Only an episode
+ * with a guid can be without an enclosure_url.
+ */
 export const description = fc
   .record({
     guid: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 6 })),
@@ -41,7 +44,7 @@ export const description = fc
     episodeUrl: url === 0 ? '' : metadata(url).episodeUrl,
     ...rest,
   }));
-/** Up to 6 episodes of one subscription, with guids that differ as those of stored ones do. */
+/** Up to 6 episodes of one subscription, with different guids like stored ones. */
 export const feed = fc
   .array(description, { maxLength: 6 })
   .map((episodes) =>

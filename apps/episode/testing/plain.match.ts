@@ -1,8 +1,8 @@
 import { unknownMetadata } from '#contracts';
-import type { Identity } from '../src/episode.rule.js';
-import type { Rank } from '../src/match.rule.js';
+import type { Identity } from '../src/episode.rules.js';
+import type { Rank } from '../src/match.rules.js';
 
-/** The rule of two episodes being the same as one would say it: what keys in memory and in SQL are held against. */
+/** Returns the rank of two episodes without keys: the reference for keys in memory and in SQL. */
 export function matchRank(a: Identity, b: Identity): Rank | undefined {
   const same = (field: keyof Identity) =>
     a[field] !== unknownMetadata[field] && a[field] === b[field];
@@ -15,14 +15,14 @@ export function matchRank(a: Identity, b: Identity): Rank | undefined {
   return agreeing >= 2 ? 3 : undefined;
 }
 
-/** The surest match; of equally sure ones the one with the lowest row id. */
+/** Returns the match of the lowest rank, then of the lowest row id. */
 export function bestMatch<Candidate extends Identity & { id: number }>(
-  sought: Identity,
+  searched: Identity,
   candidates: Iterable<Candidate>,
 ): Candidate | undefined {
   let best: { candidate: Candidate; rank: Rank } | undefined;
   for (const candidate of candidates) {
-    const rank = matchRank(sought, candidate);
+    const rank = matchRank(searched, candidate);
     if (rank === undefined) continue;
     if (!best || rank < best.rank || (rank === best.rank && candidate.id < best.candidate.id))
       best = { candidate, rank };

@@ -1,9 +1,9 @@
 import { wireNames } from '#contracts';
 
-/** An entry of an upload by the names of the rules. */
+/** An entry of an upload, with the field names of the rules. */
 export type Entry = { [Name in keyof typeof wireNames]?: unknown };
 
-/** Returns an entry as a client sends it; anything that is no object stays as it is. */
+/** Returns an entry as a client sends it; other values than objects stay unchanged. */
 export function sentEntry<Sent>(entry: Sent): unknown {
   if (typeof entry !== 'object' || entry === null) return entry;
   return Object.fromEntries(

@@ -7,20 +7,21 @@ import { ActionService } from '../src/action.service.js';
 import { EpisodeModule } from '../src/episode.module.js';
 import { EpisodeService } from '../src/episode.service.js';
 
-/** The service on a database of its own, connected with its own login. */
+/** The services of the app on their own database, connected with their own role. */
 export interface ServiceContext extends FixtureDatabase {
   service: EpisodeService;
   actions: ActionService;
-  /** Makes a live subscription named by these guids, its current one first; returns its row id. */
+  /** Creates a live subscription with guids, the current one first; returns its row id. */
   subscription(userId: string, ...guids: [current: string, ...former: string[]]): Promise<number>;
-  /** Makes a live subscription that is found by these URLs, its current one first, and the guid derived from that. */
+  /** Creates a live subscription with URLs, the current one first, and its derived guid. */
   feed(userId: string, ...urls: [current: string, ...former: string[]]): Promise<number>;
   close(): Promise<void>;
 }
 
-/** The quotas where nothing else is said. */
+/** The quotas unless a test sets others. */
 const defaults = episodeConfig.parse({ DATABASE_URL: 'postgres://database' });
 
+/** Builds the real module of the app. */
 export async function openService(quotas: Partial<EpisodeQuotas> = {}): Promise<ServiceContext> {
   const fixture = new Fixture();
   const base = await fixture.database('episode');

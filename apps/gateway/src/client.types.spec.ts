@@ -28,7 +28,7 @@ type Plain<T> = T extends (infer Item)[]
     : T;
 
 // Only tsc compares the types (npm run check); these lines do nothing at run time.
-test('what the SDK reads has exactly the types that the server answers with', () => {
+test("the SDK reads exactly the types of the server's answers", () => {
   expectTypeOf<client.Subscription>().toEqualTypeOf<z.output<typeof subscriptionSchema>>();
   expectTypeOf<client.SubscribeAnswer>().toEqualTypeOf<z.output<typeof subscribedSchema>>();
   expectTypeOf<Plain<client.ImportAnswer>>().toEqualTypeOf<
@@ -46,7 +46,7 @@ test('what the SDK reads has exactly the types that the server answers with', ()
   expectTypeOf<client.EntryFailureCode>().toEqualTypeOf<EntryFailureCode>();
 });
 
-test('what the SDK sends has exactly the types that the server takes, without null', () => {
+test('the SDK sends exactly the types that the server accepts, without null', () => {
   type Sent<T> = Plain<{ [Name in keyof T]: Exclude<T[Name], null> }>;
   expectTypeOf<client.SubscriptionEntry>().toEqualTypeOf<z.input<typeof subscriptionEntrySchema>>();
   expectTypeOf<client.SubscriptionPatch>().toEqualTypeOf<Sent<z.input<typeof updateSchema>>>();
@@ -55,7 +55,7 @@ test('what the SDK sends has exactly the types that the server takes, without nu
   >();
 });
 
-test('pages have what the server answers, and what it tells by headers', () => {
+test('pages have the fields of answers and headers', () => {
   type Headers = { notModified: false; perPage: number; syncTimestamp: string; etag?: string };
   type Body<T extends { per_page: number }> = Plain<Omit<T, 'per_page'> & Headers>;
   expectTypeOf<Plain<client.SubscriptionPage>>().toEqualTypeOf<

@@ -8,7 +8,7 @@ const needed = {
   AUTH_AUDIENCE: 'podcast-sync',
 };
 
-describe('limits by which an answer could be too large stop the start', () => {
+describe('limits that allow too large answers stop the start', () => {
   it.each([
     ['MAX_PER_PAGE', '400'],
     ['MAX_EPISODE_ENTRIES', '400'],
@@ -19,12 +19,12 @@ describe('limits by which an answer could be too large stop the start', () => {
     );
   });
 
-  it('but not where answers may be larger', () => {
+  it('but not with a larger MAX_ANSWER_BYTES', () => {
     const larger = { ...needed, MAX_PER_PAGE: '500', MAX_ANSWER_BYTES: '8000000' };
     expect(loadConfig(gatewayConfig, larger)).toMatchObject({ MAX_PER_PAGE: 500 });
   });
 
-  it('and a body that an answer repeats counts', () => {
+  it('and answers that repeat the body count', () => {
     expect(() => loadConfig(gatewayConfig, { ...needed, MAX_BODY_BYTES: '4194304' })).toThrowError(
       /MAX_SUBSCRIPTION_ENTRIES/,
     );

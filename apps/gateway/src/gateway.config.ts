@@ -18,73 +18,76 @@ export const gatewayConfig = z
     ...httpConfig.shape,
     AUTH_ISSUER: list
       .pipe(z.array(z.string().min(1)))
-      .describe('The `iss` that tokens must carry; `iss,…` for several issuers.'),
+      .describe('Required `iss` of tokens; `iss,…` for several issuers.'),
     AUTH_AUDIENCE: list
       .pipe(z.array(z.string().min(1)))
-      .describe('The `aud` that tokens must carry; `aud,…` where any of several will do.'),
+      .describe('Required `aud` of tokens; `aud,…` to accept any of several.'),
     AUTH_SERVERS: list
       .pipe(z.array(z.url({ protocol: /^https?$/ })))
       .optional()
       .describe(
-        'Where apps get tokens, told at `/.well-known/oauth-protected-resource`: `issuer,…`. Not set: the issuers of `AUTH_ISSUER` that are URLs.',
+        'Issuers of tokens for apps, published at `/.well-known/oauth-protected-resource`: ' +
+          '`issuer,…`. Not set: the issuers of `AUTH_ISSUER` that are URLs.',
       ),
     AUTH_APP_PASSWORDS: z
       .enum(['on', 'off'])
       .default('off')
-      .describe('Whether app passwords (`pst_…`) of the account service are accepted.'),
+      .describe('`on` accepts app passwords (`pst_…`) of the account service.'),
     AUTH_JWKS_URL: z
       .string()
       .optional()
       .describe(
-        'Key set of the first issuer by URL, or `iss=URL,…`. An issuer with neither URL nor file is asked for it by OpenID Connect discovery.',
+        'URL of the key set of the first issuer, or `iss=URL,…`. OpenID Connect discovery finds ' +
+          'the key set of an issuer without URL and file.',
       ),
     AUTH_JWKS_FILE: z
       .string()
       .optional()
       .describe(
-        'Key set of the first issuer in a file, or `iss=file,…`; read again when it changes, served at `/.well-known/jwks.json`.',
+        'File with the key set of the first issuer, or `iss=file,…`; read again after changes, ' +
+          'served at `/.well-known/jwks.json`.',
       ),
     AUTH_DEVELOPMENT_KEYS: z
       .enum(['allow', 'refuse'])
       .optional()
       .describe(
-        'Whether a key set in a file may hold development keys (`kid` starts with `dev-`). Not set: refused where `NODE_ENV` is `production`.',
+        '`allow` accepts development keys (`kid` starts with `dev-`) in a file. Not set: they ' +
+          'are rejected if `NODE_ENV` is `production`.',
       ),
-    NODE_ENV: z.string().optional().describe('`production` refuses development keys.'),
+    NODE_ENV: z.string().optional().describe('`production` rejects development keys.'),
     ...identityConfig.shape,
     CORS_ORIGINS: list
       .pipe(z.array(z.url({ protocol: /^https?$/ })))
       .optional()
-      .describe('Web origins that may call: `https://app.example,…`. Not set: none.'),
+      .describe('Allowed web origins: `https://app.example,…`. Not set: none.'),
     RATE_LIMIT_PER_USER: rateLimit.describe(
-      'Requests of one user, as `requests/seconds`. Not set: no limit.',
+      'Maximum requests of one user, as `requests/seconds`. Not set: no limit.',
     ),
     MAX_SUBSCRIPTION_ENTRIES: integer(1, 10_000)
       .default(1_000)
-      .describe('Entries in one batch of subscriptions.'),
+      .describe('Maximum entries in one batch of subscriptions.'),
     MAX_EPISODE_ENTRIES: integer(1, 10_000)
       .default(250)
-      .describe('Entries in one batch of episodes.'),
-    MAX_PER_PAGE: integer(1, 10_000).default(250).describe('Rows on one page.'),
+      .describe('Maximum entries in one batch of episodes.'),
+    MAX_PER_PAGE: integer(1, 10_000).default(250).describe('Maximum rows on one page.'),
     // Not above the maximum reply of the transport.
     MAX_ANSWER_BYTES: integer(131_072, 8_000_000)
       .default(defaultAnswerBytes)
-      .describe('Bytes in one answer: a start whose other limits could pass it is refused.'),
+      .describe('Maximum bytes of one answer. Other limits that could exceed it stop the start.'),
     MAX_CALLS: integer(1, 100_000)
       .default(1_000)
-      .describe('Calls that wait for one service at the same time.'),
+      .describe('Maximum concurrent calls to one service.'),
     MAX_WRITES_PER_USER: integer(1, 100_000)
       .default(4)
-      .describe('Writes of one user that run at the same time.'),
+      .describe('Maximum concurrent writes of one user.'),
     MAX_READS_PER_USER: integer(1, 100_000)
       .default(8)
-      .describe(
-        'Reads of one user that run at the same time; of pages that could be large, fewer.',
-      ),
+      .describe('Maximum concurrent reads of one user; fewer if their pages can be large.'),
     MAX_STREAMS: integer(0, 1_000_000)
       .default(4_000)
       .describe(
-        'Streams of changes at the same time, of about 30 kB of memory each; their connections are apart from `MAX_CONNECTIONS`.',
+        'Maximum concurrent streams of changes, of about 30 kB of memory each; they do not count ' +
+          'towards `MAX_CONNECTIONS`.',
       ),
   })
   .superRefine((config, context) => {

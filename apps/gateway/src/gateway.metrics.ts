@@ -4,14 +4,11 @@ import { countBy, gauge } from '#runtime';
 export function watchStreams(
   read: () => { open: number; ended: Readonly<Record<string, number>> },
 ): void {
-  gauge(
-    'podcast_sync_streams',
-    'Streams of changes that are open (`MAX_STREAMS`).',
-    () => read().open,
-  );
+  gauge('podcast_sync_streams', 'Open streams of changes (`MAX_STREAMS`).', () => read().open);
   countBy(
     'podcast_sync_streams_ended_total',
-    'Streams of changes that ended, by reason: `client`, `expired`, `revoked`, `replaced`, `age`, `drain`, `slow`, `lost`, `failed`.',
+    'Ended streams of changes, by reason: `client`, `expired`, `revoked`, `replaced`, `age`, ' +
+      '`drain`, `slow`, `lost`, `failed`.',
     'reason',
     () => read().ended,
   );

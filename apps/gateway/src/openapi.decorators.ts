@@ -35,10 +35,10 @@ export function ListParameters() {
     ApiQuery({
       name: 'since',
       required: false,
-      description: 'Only what changed strictly later: the `Sync-Timestamp` of an earlier answer.',
+      description: 'Only later changes: the `Sync-Timestamp` of an earlier answer.',
       schema: { type: 'string', format: 'date-time' },
     }),
-    number('page', 'From 1; a label only beside a cursor.'),
+    number('page', 'From 1; only a label if a cursor is sent.'),
     number('per_page', 'Rows on a page, 50 unless sent, clamped to the limit.'),
     ApiQuery({
       name: 'cursor',
@@ -61,7 +61,7 @@ export function ListParameters() {
 /** Describes an operation that answers with an event stream. */
 export function OpenStream(summary: string) {
   const description =
-    'Server-Sent Events: `changed`, with the stamp of the clock as data, at once and after changes.';
+    'Server-Sent Events: `changed`, with the stamp of the clock as data, first and after changes.';
   return applyDecorators(
     ApiBearerAuth(),
     ApiOperation({ summary }),
@@ -82,6 +82,7 @@ export function Repeatable() {
     name: 'Idempotency-Key',
     required: false,
     description:
-      'Up to 255 visible characters: within an hour the same request with the same key gets the first answer again and changes nothing, another one is 405.',
+      'Up to 255 visible characters. Within an hour the same request with the same key gets the ' +
+      'first answer again and has no effect; another request with the key is 405.',
   });
 }

@@ -56,13 +56,16 @@ export async function compose(
   const adapter = await createHttpAdapter(
     serverOptions(config, { authenticator, limits, limiter }, log),
   );
-  const ear = new ClockListener(
+  const clockSubscriber = new ClockListener(
     connectRedis(config),
     connectRedis(config),
-    { onHint: (userId, stamp) => streams.hint(userId, stamp), onLost: () => streams.lose() },
+    {
+      onHint: (userId, stamp) => streams.notify(userId, stamp),
+      onLost: () => streams.endAfterLoss(),
+    },
     log,
   );
-  const streams = new ChangeStreams(config.MAX_STREAMS, authenticator, ear, bounds);
+  const streams = new ChangeStreams(config.MAX_STREAMS, authenticator, clockSubscriber, bounds);
   const begin = async (app: NestFastifyApplication): Promise<BegunApp> => {
     app.enableVersioning({ type: VersioningType.URI, defaultVersion: [VERSION_NEUTRAL, '1'] });
     serveOpenPaths(app, authenticator, config);
@@ -70,7 +73,7 @@ export async function compose(
     return {
       missing,
       drain: (overMs) => (overMs > 0 ? streams.drain(overMs) : streams.close()),
-      close: async () => ear.close(),
+      close: async () => clockSubscriber.close(),
     };
   };
   const services = new Services({

@@ -5,7 +5,7 @@ const feedUrl = 'https://podnews.net/rss';
 const guid = '9b024349-ccf0-5f69-a609-6b82873eab3c';
 
 describe('the body of PATCH /subscriptions/{guid}', () => {
-  it('leaves with its known fields: a URL without the white space around it, a guid in lower case', () => {
+  it('is parsed to its known fields: a trimmed URL and a lower-case guid', () => {
     const sent = {
       new_feed_url: `\t${feedUrl} `,
       new_guid: guid.toUpperCase(),
@@ -24,7 +24,7 @@ describe('the body of PATCH /subscriptions/{guid}', () => {
     { is_subscribed: null, new_feed_url: feedUrl, new_guid: null },
     { new_guid: guid, feed_url: 'x' },
     { is_subscribed: true, timestamp: '2026-01-15T12:11:00+02:00' },
-  ])('may have null for what is not sent, and unknown fields: %j', (sent) =>
+  ])('accepts null for absent fields, and unknown fields: %j', (sent) =>
     expect(updateSchema.safeParse(sent).success).toBe(true),
   );
 
@@ -54,7 +54,7 @@ describe('the body of PATCH /subscriptions/{guid}', () => {
     ...['', 'yesterday', '2026-01-15', '2026-01-15T10:00', 5, [], true].map((timestamp) => ({
       timestamp,
     })),
-  ])('is refused with one bad field among good ones: %j', (bad) => {
+  ])('rejects an invalid field among valid ones: %j', (bad) => {
     const good = { is_subscribed: false, new_feed_url: feedUrl, new_guid: guid };
     expect(updateSchema.safeParse(good).success).toBe(true);
     expect(updateSchema.safeParse({ ...good, ...bad }).success).toBe(false);
@@ -62,7 +62,7 @@ describe('the body of PATCH /subscriptions/{guid}', () => {
 });
 
 describe('the timestamp of DELETE /subscriptions/{guid}', () => {
-  it('is read from the query, with any offset, also with the + as a space', () => {
+  it('is read from the query, with any offset, even with + as a space', () => {
     expect(deletionTime('/')).toBeUndefined();
     expect(deletionTime('/?x=1')).toBeUndefined();
     expect(deletionTime('/?timestamp=2026-01-15T12:11:00%2B02:00')).toBe(
@@ -79,7 +79,7 @@ describe('the timestamp of DELETE /subscriptions/{guid}', () => {
     '5',
     'true',
     '2026-01-15T10:00:00Z&timestamp=2026-01-15T10:00:00Z',
-  ])('is refused where it is no time, or there are several: %s', (sent) =>
+  ])('is rejected if it is no time or sent several times: %s', (sent) =>
     expect(() => deletionTime(`/?timestamp=${sent}`)).toThrowError('invalid'),
   );
 });

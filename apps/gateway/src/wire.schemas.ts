@@ -81,7 +81,7 @@ export const updateSchema = z
       [patch.new_feed_url, patch.new_guid, patch.is_subscribed].some(
         (value) => (value ?? undefined) !== undefined,
       ),
-    'needs a known field beside timestamp',
+    'needs another known field than timestamp',
   )
   .meta({ id: 'UpdateRequest' });
 

@@ -3,15 +3,14 @@ import { get, type IncomingMessage } from 'node:http';
 import { assert } from 'vitest';
 import { type AppProcess, type Device, eventually } from '#testing';
 
-/** A client of `GET /changes` that notes all that it is sent. */
+/** A client of `GET /changes` that records all received data. */
 export class ChangeReader {
   /** The stamps of its events, in order. */
   readonly stamps: string[] = [];
-  /** Signs of life. */
-  beats = 0;
-  /** Whatever else came; there is never anything. */
-  readonly strange: string[] = [];
-  /** How it ended: in order, or by a lost connection. */
+  heartbeats = 0;
+  /** Other data. A gateway sends none. */
+  readonly unexpected: string[] = [];
+  /** State of the stream: `ended` by the gateway, or `cut` by a lost connection. */
   end: 'open' | 'ended' | 'cut' = 'open';
   private rest = '';
 
@@ -22,23 +21,23 @@ export class ChangeReader {
       .on('close', () => (this.end = response.complete ? 'ended' : 'cut'));
   }
 
-  /** Asks for a stream, on a connection of its own, as nothing else is on it. */
-  static async ask(url: string, headers: Record<string, string>): Promise<ChangeReader> {
+  /** Requests a stream on its own connection. */
+  static async open(url: string, headers: Record<string, string>): Promise<ChangeReader> {
     const request = get(url, { headers, agent: false });
     const [response] = (await once(request, 'response')) as [IncomingMessage];
     return new ChangeReader(response);
   }
 
-  /** Follows a user's changes, having heard the first stamp. */
+  /** Follows a user's changes. Resolves after the first stamp. */
   static async of(
     { token }: Device,
     gateway: Pick<AppProcess, 'facts'>,
     path = '/changes',
   ): Promise<ChangeReader> {
     const url = `http://127.0.0.1:${String(gateway.facts['port'])}${path}`;
-    const reader = await ChangeReader.ask(url, { authorization: `Bearer ${token}` });
+    const reader = await ChangeReader.open(url, { authorization: `Bearer ${token}` });
     assert.equal(reader.status, 200);
-    await reader.hears(1);
+    await reader.receives(1);
     return reader;
   }
 
@@ -50,13 +49,13 @@ export class ChangeReader {
     return this.stamps.at(-1) ?? '';
   }
 
-  /** Waits until it has heard so many stamps. */
-  hears(count: number): Promise<void> {
+  /** Waits for a number of stamps. */
+  receives(count: number): Promise<void> {
     return eventually(async () => assert.isAtLeast(this.stamps.length, count));
   }
 
-  /** Waits until it has heard of this stamp, or of a later one. */
-  knows(stamp: string): Promise<void> {
+  /** Waits for a stamp or a later one. */
+  received(stamp: string): Promise<void> {
     return eventually(async () => assert(this.last >= stamp, `${this.last} is not yet ${stamp}`));
   }
 
@@ -64,7 +63,7 @@ export class ChangeReader {
     return eventually(async () => assert.equal(this.end, how));
   }
 
-  /** Goes away. */
+  /** Destroys the connection. */
   leave(): void {
     this.response.destroy();
   }
@@ -76,8 +75,8 @@ export class ChangeReader {
       const [, stamp] =
         /^event: changed\ndata: (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)$/.exec(block) ?? [];
       if (stamp !== undefined) this.stamps.push(stamp);
-      else if (block === ':') this.beats += 1;
-      else this.strange.push(block);
+      else if (block === ':') this.heartbeats += 1;
+      else this.unexpected.push(block);
     }
   }
 }

@@ -6,9 +6,9 @@ import type { StreamBounds } from '../src/changes/change.streams.js';
 import { gatewayConfig } from '../src/gateway.config.js';
 import { compose } from '../src/serve.js';
 
-/** What of a gateway is other than in production. */
-interface Unusual {
-  readonly patience?: Patience;
+/** Settings of a gateway that differ from production. */
+interface TestOptions {
+  readonly timeouts?: Patience;
   readonly streams?: StreamBounds;
   readonly log?: Log;
 }
@@ -17,12 +17,18 @@ interface Unusual {
 export async function startGateway(
   fixture: Fixture,
   variables: Readonly<Record<string, string>>,
-  { patience, streams, log = createLog('gateway', 'silent') }: Unusual = {},
+  { timeouts, streams, log = createLog('gateway', 'silent') }: TestOptions = {},
 ): Promise<ServedApp> {
   const config = loadConfig(gatewayConfig, { PORT: '0', ...variables });
   return fixture.httpApp(async () => {
     const connections = openConnections(config, log, services);
-    const options = { config, log, connections, maxStreams: config.MAX_STREAMS, patience };
+    const options = {
+      config,
+      log,
+      connections,
+      maxStreams: config.MAX_STREAMS,
+      patience: timeouts, // language-ok: an option of libs/http
+    };
     return [await compose(config, log, connections, streams), options];
   });
 }

@@ -10,7 +10,7 @@ export async function newKey(kid: string, alg = 'EdDSA'): Promise<SigningKey> {
   return { ...(await exportJWK(privateKey)), kid, alg, use: 'sig' };
 }
 
-/** The public halves of keys, as a key set. */
+/** Returns the public parts of keys as a key set. */
 export function keySet(...keys: readonly JWK[]): { keys: JWK[] } {
   const secrets = new Set(['d', 'p', 'q', 'dp', 'dq', 'qi', 'k']);
   const open = (key: JWK) =>
@@ -18,7 +18,7 @@ export function keySet(...keys: readonly JWK[]): { keys: JWK[] } {
   return { keys: keys.map((key) => open(key) as JWK) };
 }
 
-/** Signs a token, valid for an hour by default; a claim that is `undefined` is left out. */
+/** Signs a token, valid for an hour by default; omits claims that are `undefined`. */
 export async function sign(
   key: SigningKey,
   claims: JWTPayload,
@@ -31,15 +31,15 @@ export async function sign(
     .sign(await importJWK(key, key.alg));
 }
 
-/** A server that publishes a key set and its discovery document, and counts who asks for keys. */
+/** A server that publishes a key set and its discovery document, and counts requests. */
 export class KeyProvider {
-  /** How often the key set was asked for. */
-  asked = 0;
-  /** Keys that are published from now on. */
+  /** Number of requests for the key set. */
+  requests = 0;
+  /** The published keys. */
   keys: readonly JWK[] = [];
   /** The status of every answer. */
   status = 200;
-  /** Another issuer for the discovery document to name. */
+  /** Another issuer, which the discovery document names. */
   impostor: string | undefined;
 
   readonly port: number;
@@ -50,7 +50,7 @@ export class KeyProvider {
     this.url = `http://127.0.0.1:${this.port}`;
     server.on('request', (request, response) => {
       const isKeySet = request.url === '/jwks';
-      if (isKeySet) this.asked++;
+      if (isKeySet) this.requests++;
       const document = { issuer: this.impostor ?? this.url, jwks_uri: `${this.url}/jwks` };
       response.writeHead(this.status, { 'content-type': 'application/json', connection: 'close' });
       response.end(JSON.stringify(isKeySet ? keySet(...this.keys) : document));

@@ -8,7 +8,7 @@ interface Verdicts {
   failure: { feed_url: string; code: string }[];
 }
 
-/** An answer as it came. */
+/** An answer with its text. */
 interface OpmlAnswer {
   readonly status: number;
   readonly headers: Headers;
@@ -18,16 +18,16 @@ interface OpmlAnswer {
 
 type Body = string | Uint8Array<ArrayBuffer>;
 
-/** The URL of a feed for each number. */
+/** Returns the URL of the feed with a number. */
 export const feed = (n: number) => `https://feeds.example/${n}.xml`;
 export const feeds = (count: number) => Array.from({ length: count }, (_, n) => feed(n));
 
-/** The feeds of a list. */
+/** Returns the feeds of an OPML document. */
 export async function urlsOf(text: string): Promise<string[]> {
   return (await readOpml(Buffer.from(text), nextTick)).feeds.map(({ feedUrl }) => feedUrl);
 }
 
-/** Sends and asks for lists of feeds, for devices of anybody; expects nothing. */
+/** Imports and exports OPML for any device, without assertions. */
 export class OpmlClient {
   constructor(private readonly gateway: () => Pick<AppProcess, 'facts'>) {}
 
@@ -58,14 +58,14 @@ export class OpmlClient {
     };
   };
 
-  /** Imports. */
+  /** Imports a document. */
   readonly send = (
     device: Device,
     body: Body,
     headers: Record<string, string> = {},
   ): Promise<OpmlAnswer> => this.ask(device, 'POST', '/subscriptions/opml', { body, headers });
 
-  /** The feeds of an export. @throws Error where it is none. */
+  /** Returns the exported feeds. @throws Error for another status than 200. */
   readonly exported = async (device: Device): Promise<string[]> => {
     const { status, text } = await this.ask(device, 'GET', '/subscriptions.opml');
     if (status !== 200) throw new Error(`${status}: ${text.slice(0, 1_000)}`);

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Device, Fixture, freshUser, type ServedApp, SharedStack, TokenIssuer } from '#testing';
 import { Redis } from 'ioredis';
-import { type StreamBounds, usualBounds } from '../src/changes/change.streams.js';
+import { defaultBounds, type StreamBounds } from '../src/changes/change.streams.js';
 import { ChangeReader } from './change.reader.js';
 import { startGateway } from './gateway.app.js';
 
-/** A gateway in the process of a test, in front of the services that the run shares. */
+/** A gateway in the process of a test, with the shared services of the run. */
 export class StreamFixture {
   private readonly readers: ChangeReader[] = [];
   private app: ServedApp | undefined;
@@ -16,7 +16,7 @@ export class StreamFixture {
     private readonly fixture: Fixture,
     readonly stack: SharedStack,
     readonly redis: Redis,
-    /** Its keys are of this fixture alone. */
+    /** An issuer with its own keys. */
     readonly issuer: TokenIssuer,
   ) {}
 
@@ -35,7 +35,7 @@ export class StreamFixture {
     settings: Record<string, string> = {},
     bounds: Partial<StreamBounds> = {},
   ): Promise<void> {
-    const streams = { ...usualBounds, turnMs: 20, joinMs: 0, ...bounds };
+    const streams = { ...defaultBounds, checkMs: 20, mergeMs: 0, ...bounds };
     const own = { AUTH_JWKS_FILE: this.issuer.keySetFile, ...settings };
     const variables = { ...this.stack.variables('gateway'), ...own };
     this.app = await startGateway(this.fixture, variables, { streams });
@@ -49,8 +49,8 @@ export class StreamFixture {
     return this.app?.url ?? '';
   }
 
-  /** Publishes where a user's clock is, as a service does. */
-  async hint(user: string, stamp: string): Promise<number> {
+  /** Publishes the stamp of a user's clock, as a service does. */
+  async notify(user: string, stamp: string): Promise<number> {
     return this.redis.publish(`clock:${user}`, stamp);
   }
 
@@ -62,7 +62,7 @@ export class StreamFixture {
     );
   }
 
-  /** Follows a device's changes, from the first stamp on. */
+  /** Follows a device's changes. Resolves after the first stamp. */
   async follow(device: Device): Promise<ChangeReader> {
     const reader = await ChangeReader.of(device, this);
     this.readers.push(reader);
@@ -73,7 +73,7 @@ export class StreamFixture {
     return Number((await this.app?.metrics(`${name} `))?.[0]?.split(' ')[1]);
   }
 
-  /** Stops what {@link serve} began. */
+  /** Stops the gateway and its streams. */
   async stop(): Promise<void> {
     await this.app?.stop();
     for (const reader of this.readers.splice(0)) reader.leave();

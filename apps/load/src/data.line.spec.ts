@@ -4,7 +4,7 @@ import { readLine } from './data.line.js';
 const of = (line: object) => readLine(JSON.stringify(line));
 
 describe('a line', () => {
-  it('of an episode becomes an entry, without fields that are not those of an upload', () => {
+  it('of an episode becomes an entry with only the fields of an upload', () => {
     const episode = {
       podcast_guid: 'g',
       other: 1,
@@ -22,7 +22,7 @@ describe('a line', () => {
     });
   });
 
-  it('of a subscription becomes an entry: null counts as not there, and it is subscribed by default', () => {
+  it('of a subscription becomes an entry; it is subscribed by default, without null', () => {
     const subscription = { feed_url: ' https://a.example/f ', guid: null, other: 1 };
     expect(of({ subscription })).toEqual({
       kind: 'subscription',
@@ -46,11 +46,11 @@ describe('a line', () => {
     '{"subscription":{}}',
     '{"subscription":{"feed_url":"x","is_subscribed":"yes"}}',
     '{"subscription":{"feed_url":"x","timestamp":"yesterday"}}',
-  ])('that can not be read is unusable: %s', (text) =>
+  ])('that cannot be read is unusable: %s', (text) =>
     expect(readLine(text)).toMatchObject({ kind: 'unusable' }),
   );
 
-  it('of a user says who, or nobody', () => {
+  it('of a user has the user, or undefined for an invalid one', () => {
     expect(of({ user: { issuer: 'i', subject: 's' } })).toEqual({
       kind: 'user',
       user: { issuer: 'i', subject: 's' },

@@ -47,9 +47,9 @@ export function readLine(text: string): ParsedLine {
   try {
     line = JSON.parse(text) as typeof line;
   } catch {
-    return unusable('The line is no JSON');
+    return unusable('The line is not JSON');
   }
-  if (typeof line !== 'object' || line === null) return unusable('The line is no JSON object');
+  if (typeof line !== 'object' || line === null) return unusable('The line is not a JSON object');
   if (isObject(line.episode)) return episode(line.episode);
   if (isObject(line.subscription)) return subscription(line.subscription);
   if (isObject(line.user)) return { kind: 'user', user: dataUserSchema.safeParse(line.user).data };

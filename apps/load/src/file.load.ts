@@ -56,7 +56,7 @@ export class FileLoad {
         : {};
     const state = () => ({ ...this.sender.sent, ...this.counts, ...done() });
     const { stderr } = this.io;
-    if (from.line > 0) stderr.write(`load: ${this.path}: going on behind line ${from.line}\n`);
+    if (from.line > 0) stderr.write(`load: ${this.path}: continuing after line ${from.line}\n`);
     const line = new ProgressLine(stderr, `load: ${this.path}`, (seconds) =>
       describeProgress(state(), seconds),
     );
@@ -78,7 +78,7 @@ export class FileLoad {
   private async outcome(progress: ProgressFile | undefined): Promise<Outcome> {
     if (this.stopped.aborted) {
       this.io.stderr.write(
-        `load: stopped; started again it goes on behind line ${progress?.position.line ?? 0}\n`,
+        `load: stopped; a new start continues after line ${progress?.position.line ?? 0}\n`,
       );
       return 'stopped';
     }
@@ -86,7 +86,7 @@ export class FileLoad {
       const { code, message } = this.failure as Error & { code?: string };
       if (!code?.startsWith('Z_')) throw this.failure;
       this.io.stderr.write(
-        `load: ${this.path}: the gzip is broken (${message}); what was whole before it is loaded\n`,
+        `load: ${this.path}: corrupt gzip (${message}); all users before it are loaded\n`,
       );
       return 'broken';
     }
@@ -102,23 +102,25 @@ export class FileLoad {
     const reader = new PartReader({
       userId: this.userId,
       refuse: async (refusal) => {
-        // A part that is left because of a stop is not incomplete.
+        // A part that a stop interrupted is not incomplete.
         if (!this.stopped.aborted && this.failure === undefined) await this.refuse([refusal]);
       },
       dropped: () => (this.counts.dropped += 1),
     });
     for await (const complete of reader.parts(stream, from)) {
-      this.begin(complete, progress);
+      this.startSending(complete, progress);
       while (this.running.size >= this.options.parallel) await Promise.race(this.running);
       this.stopped.throwIfAborted();
       if (this.failure !== undefined) throw this.failure;
     }
     await Promise.all(this.running);
     if (this.failure === undefined && !reader.isComplete)
-      this.io.stderr.write(`load: ${this.path}: its last line does not say that it is complete\n`);
+      this.io.stderr.write(
+        `load: ${this.path}: the last line that marks a complete file is missing\n`,
+      );
   }
 
-  private begin({ part, next }: CompletePart, progress: ProgressFile | undefined): void {
+  private startSending({ part, next }: CompletePart, progress: ProgressFile | undefined): void {
     const place = { next, isDone: false };
     this.queue.push(place);
     const sending = this.sender

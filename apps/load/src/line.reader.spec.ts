@@ -13,7 +13,7 @@ async function read(bytes: Buffer, piece = bytes.length, from?: FileOffset): Pro
 }
 
 describe('the lines of a file', () => {
-  it('are the same however its bytes come, with their numbers and where the next one begins', async () => {
+  it('are independent of chunks, with their numbers and next offsets', async () => {
     const text = fc.string({ unit: fc.constantFrom('a', 'ä', '😀', ' ') });
     await fc.assert(
       fc.asyncProperty(
@@ -35,7 +35,7 @@ describe('the lines of a file', () => {
     );
   });
 
-  it('that are too long or no UTF-8 have no text, and those behind them have', async () => {
+  it('have no text if they are too long or not UTF-8; later lines have theirs', async () => {
     const long = Buffer.alloc(mostLineBytes + 1, 'x');
     const [first, second, third] = await read(
       Buffer.concat([long, Buffer.from([10, 0xff, 10, 0x61])]),
@@ -54,17 +54,17 @@ describe('a file', () => {
   const content = async (bytes: Buffer[]) =>
     Buffer.concat(await collected(await unpacked(Readable.from(bytes)))).toString();
 
-  it('is read as gzip where it begins like one, however its bytes come', async () => {
+  it('is read as gzip by its first bytes, in chunks of any size', async () => {
     const zipped = gzipSync('a line\n');
     expect(await content([zipped])).toBe('a line\n');
     expect(await content([...zipped].map((byte) => Buffer.from([byte])))).toBe('a line\n');
   });
 
-  it.each(['', 'a', '{"user":'])('is read as it is otherwise: "%s"', async (text) => {
+  it.each(['', 'a', '{"user":'])('is read as plain text otherwise: "%s"', async (text) => {
     expect(await content([Buffer.from(text)].filter(({ length }) => length > 0))).toBe(text);
   });
 
-  it('that breaks off as gzip fails after all that it has', async () => {
+  it('fails at the end of truncated gzip, after all complete lines', async () => {
     const zipped = gzipSync('a line\n').subarray(0, -9);
     await expect(content([zipped])).rejects.toThrow(/unexpected end|premature/i);
   });

@@ -13,27 +13,32 @@ interface State extends Sent {
 /** Returns the progress as text. */
 export function describeProgress(state: State, seconds: number): string {
   const { users, episodes, refused, dropped, read, size, waitingSince } = state;
+
   const share = read !== undefined && size ? read / size : undefined;
   const facts = [
     share === undefined ? undefined : `${(share * 100).toFixed(1)} %`,
-    `${count(users)} users, ${count(episodes)} episodes (${count(Math.round(episodes / seconds))}/s)`,
+    `${count(users)} users, ${count(episodes)} episodes (${perSecond(state, seconds)}/s)`,
     refused + dropped > 0
-      ? `${count(dropped)} users left out, ${count(refused)} lines refused`
+      ? `${count(dropped)} users omitted, ${count(refused)} lines rejected`
       : undefined,
     waitingSince === undefined
       ? undefined
-      : `waiting for the services since ${Math.round((performance.now() - waitingSince) / 1_000)} s`,
+      : `waiting for the services for ${Math.round((performance.now() - waitingSince) / 1_000)} s`,
     share ? `${duration((seconds * (1 - share)) / share)} left` : undefined,
   ];
   return facts.filter((fact) => fact !== undefined).join('; ');
+}
+
+function perSecond({ episodes }: State, seconds: number): string {
+  return count(Math.round(episodes / seconds));
 }
 
 /** Returns the totals and the duration as text. */
 export function describeResult(state: State, seconds: number): string {
   const { users, subscriptions, episodes, dropped, refused } = state;
   return [
-    `${count(users)} users with ${count(subscriptions)} subscriptions and ${count(episodes)} episodes`,
-    `in ${seconds.toFixed(1)} s (${count(Math.round(episodes / seconds))} episodes/s)`,
-    `${count(dropped)} users left out, ${count(refused)} lines refused`,
+    `${count(users)} users with ${count(subscriptions)} subscriptions`,
+    `${count(episodes)} episodes in ${seconds.toFixed(1)} s (${perSecond(state, seconds)}/s)`,
+    `${count(dropped)} users omitted, ${count(refused)} lines rejected`,
   ].join('; ');
 }

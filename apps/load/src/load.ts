@@ -9,7 +9,7 @@ import { loadProgramConfig } from './load.config.js';
 import type { LoadOptions } from './load.options.js';
 
 /** Time of connecting after which a message is printed, in milliseconds. */
-const patienceMs = 2_000;
+const messageAfterMs = 2_000;
 
 /**
  * Loads files one after the other, until the end, SIGINT or SIGTERM.
@@ -47,16 +47,18 @@ export async function load(options: LoadOptions, io: ProgramIo): Promise<number>
 /** Waits for Redis, and prints a message after a while. */
 async function connected(client: StreamClient, stopped: AbortSignal, io: ProgramIo): Promise<void> {
   const connecting = client.connect();
-  const isThere = await Promise.race([
+  const isConnected = await Promise.race([
     connecting.then(() => true),
-    delay(patienceMs, false, { ref: false }),
+    delay(messageAfterMs, false, { ref: false }),
   ]);
-  if (isThere) return;
-  io.stderr.write('load: waiting for Redis; does the system run? (REDIS_URL)\n');
+  if (isConnected) return;
+  io.stderr.write('load: waiting for Redis: check REDIS_URL and that the system is running\n');
   await Promise.race([
     connecting,
     new Promise((_, reject) =>
-      stopped.addEventListener('abort', () => reject(new Error('stopped before Redis was there'))),
+      stopped.addEventListener('abort', () =>
+        reject(new Error('stopped before Redis was connected')),
+      ),
     ),
   ]);
 }

@@ -38,7 +38,7 @@ async function read(...lines: (object | string)[]) {
 }
 
 describe('a part of a file', () => {
-  it('is handed on when its end was read, subscriptions before episodes, in the order of lines', async () => {
+  it('is returned after its last line, subscriptions before episodes, in order', async () => {
     const { parts, refused } = await read(
       user(),
       subscription,
@@ -52,7 +52,7 @@ describe('a part of a file', () => {
     expect(refused).toEqual([[6, 'invalid_user']]);
   });
 
-  it('names its user by the credential or by the id', async () => {
+  it('names its user by credential or by id', async () => {
     const { parts } = await read(
       { user: { issuer: 'i', subject: 's' } },
       end(0, 0),
@@ -70,21 +70,21 @@ describe('a part of a file', () => {
     ['no counts', [episode(1), { end: {} }]],
     ['no end', [episode(1)]],
     ['another user in it', [episode(1), user()]],
-  ])('is left out where there are not the lines that its end says: %s', async (_, lines) => {
+  ])('is omitted if the counts of its last line do not match: %s', async (_, lines) => {
     const { parts, refused, dropped } = await read(user(), ...lines);
     expect(parts).toEqual([]);
     expect(refused).toContainEqual([1, 'incomplete']);
     expect(dropped).toBeGreaterThan(0);
   });
 
-  it('is complete with lines that can not be used where the counts allow for them, of either kind', async () => {
+  it('is complete with invalid lines if the counts allow for them', async () => {
     const lines = ['broken', '{"other":{}}', '[]', episode(1), '{"subscription":{}}', end(2, 3)];
     const { parts, refused } = await read(user(), ...lines);
     expect(parts).toMatchObject([{ chunks: [[5]] }]);
     expect(refused).toEqual([2, 3, 4, 6].map((line) => [line, 'invalid_line']));
   });
 
-  it('is split into chunks of at most 1,000 entries and, beyond some MB, kept in a file', async () => {
+  it('is split into chunks of up to 1,000 entries, and spooled to a file if large', async () => {
     const title = 'x'.repeat(4_000);
     const many = Array.from({ length: 4_200 }, () => ({ episode: { title } }));
     const { parts } = await read(user(), ...many, end(0, many.length));
@@ -95,7 +95,7 @@ describe('a part of a file', () => {
   });
 });
 
-it('lines between users are refused, empty ones ignored, and another format ends it', async () => {
+it('rejects lines between users, ignores empty lines and ends at another format', async () => {
   expect((await read('', episode(1), user(), end(0, 0), 'x')).refused).toEqual([
     [2, 'no_user'],
     [5, 'no_user'],

@@ -59,7 +59,7 @@ export class PartSender {
       }
     } catch (error) {
       if (!isOfRefusedUser(error)) throw error;
-      const message = 'the user is disabled, or was erased';
+      const message = 'the user is disabled or erased';
       await this.refuse([{ line: part.line, code: 'user_refused', message }]);
     } finally {
       part.dispose();

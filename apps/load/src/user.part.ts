@@ -40,12 +40,15 @@ export class UserPart {
 
   /** Returns why the part is incomplete by the counts of its last line, or `undefined`. */
   missing(end: DataEnd | undefined): string | undefined {
-    if (!end) return 'the end of the part says no counts';
+    if (!end) return 'the last line of the part has no counts';
     const { subscriptions, episodes } = this.counts;
     const isAll = end.subscriptions + end.episodes === subscriptions + episodes + this.unusable;
     if (isAll && end.subscriptions >= subscriptions && end.episodes >= episodes) return undefined;
-    const found = `${subscriptions} and ${episodes}${this.unusable ? `, and ${this.unusable} that can't be used` : ''}`;
-    return `the end of the part says ${end.subscriptions} subscriptions and ${end.episodes} episodes, there are ${found}`;
+    const invalid = this.unusable ? ` and ${this.unusable} invalid lines` : '';
+    return (
+      `the last line of the part counts ${end.subscriptions} subscriptions and ` +
+      `${end.episodes} episodes, but the part has ${subscriptions} and ${episodes}${invalid}`
+    );
   }
 
   dispose(): void {

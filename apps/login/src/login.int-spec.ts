@@ -17,19 +17,19 @@ async function api(metadata: unknown): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-it('says so where nobody answers, and prints nothing else', async () => {
+it('prints an error if nothing answers', async () => {
   const { code, stdout, stderr } = await run('--api', 'http://127.0.0.1:9');
   expect([code, stdout]).toEqual([1, '']);
   expect(stderr).toMatch(/^login: http:\/\/127\.0\.0\.1:9\/ does not answer/);
 });
 
-it('says so where the API has no accounts', async () => {
+it('prints an error if the API has no accounts', async () => {
   const { code, stderr } = await run('--api', await api({ resource: 'x' }));
   expect(code).toBe(1);
-  expect(stderr).toContain('does not say where people sign in');
+  expect(stderr).toContain('names no authorization server');
 });
 
-it('explains itself where it is misused', async () => {
+it('prints a pointer to the help for invalid options', async () => {
   const { code, stderr } = await run('--what');
   expect(code).toBe(2);
   expect(stderr).toContain('See: podcast-sync login --help');

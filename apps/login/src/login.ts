@@ -31,32 +31,31 @@ export async function logIn({ api, scope, say }: Login): Promise<string> {
   const config = await client
     .discovery(issuer, clientId, undefined, client.None(), { algorithm: 'oauth2', execute })
     .catch((error: unknown) =>
-      Promise.reject(new LoginError(`${issuer.href} can't be asked: ${reasonOf(error)}`)),
+      Promise.reject(new LoginError(`${issuer.href} does not answer: ${reasonOf(error)}`)),
     );
   const device = await client.initiateDeviceAuthorization(config, { scope });
   say(`Open  ${device.verification_uri_complete ?? device.verification_uri}`);
-  say(`The page shows this code, or asks for it:  ${device.user_code}`);
+  say(`Compare or enter the code:  ${device.user_code}`);
   say('Waiting ...');
   try {
     return (await client.pollDeviceAuthorizationGrant(config, device)).access_token;
   } catch (error) {
     const { error: code } = error as { error?: string };
-    if (code === 'access_denied') throw new LoginError('it was not allowed', { cause: error });
-    if (code === 'expired_token')
-      throw new LoginError('nobody allowed it in time', { cause: error });
+    if (code === 'access_denied') throw new LoginError('the request was denied', { cause: error });
+    if (code === 'expired_token') throw new LoginError('the code has expired', { cause: error });
     throw error;
   }
 }
 
 /** Returns the issuer whose tokens an API accepts (RFC 9728, 3). */
 async function issuerOf(api: URL): Promise<URL> {
-  const path = `/.well-known/oauth-protected-resource${api.pathname === '/' ? '' : api.pathname.replace(/\/$/, '')}`;
-  const url = new URL(path, api);
+  const path = api.pathname.replace(/\/$/, '');
+  const url = new URL(`/.well-known/oauth-protected-resource${path}`, api);
   const answer = await fetch(url, { signal: AbortSignal.timeout(10_000) }).catch((error: unknown) =>
     Promise.reject(new LoginError(`${api.href} does not answer: ${reasonOf(error)}`)),
   );
   const { data } = resourceMetadata.safeParse(await answer.json().catch(() => undefined));
-  if (!answer.ok || !data) throw new LoginError(`${url.href} does not say where people sign in`);
+  if (!answer.ok || !data) throw new LoginError(`${url.href} names no authorization server`);
   return new URL(data.authorization_servers[0] as string);
 }
 

@@ -14,7 +14,7 @@ function problems(environment: NodeJS.ProcessEnv): readonly string[] {
 }
 
 describe('the configuration of migrate', () => {
-  it("needs the owner's URL and nothing else", () => {
+  it("needs only the owner's URL", () => {
     expect(problems({})).toEqual(['DATABASE_URL: is required']);
     expect(loadConfig(migrateConfig, { DATABASE_URL })).toMatchObject({
       DATABASE_URL,
@@ -22,7 +22,7 @@ describe('the configuration of migrate', () => {
     });
   });
 
-  it('names every problem at once', () => {
+  it('names all problems together', () => {
     const wrong = {
       DATABASE_URL: 'mysql://owner@host/x',
       MIGRATE_GROUPS: 'maybe',
@@ -39,7 +39,7 @@ describe('the configuration of migrate', () => {
     ).toEqual(Object.keys(wrong).sort());
   });
 
-  it('shows no value of a variable, as it may be a secret', () => {
+  it('shows no values of variables, which can be secrets', () => {
     expect(problems({ DATABASE_URL: 'mysql://owner:secret@host/x' }).join()).not.toContain(
       'secret',
     );

@@ -4,7 +4,8 @@ import { z } from 'zod';
 
 const login = (app: string) =>
   databaseConfig.shape.DATABASE_URL.optional().describe(
-    `The connection URL of ${app}: its user and password become a login. Not set: an operator makes the login.`,
+    `Connection URL of ${app}: its user and password become a login. Not set: an operator ` +
+      'creates the login.',
   );
 
 /** Configuration of `migrate`. */
@@ -17,8 +18,8 @@ export const migrateConfig = z.object({
     .enum(['on', 'off', 'none'])
     .default('on')
     .describe(
-      'Make the group roles where they are missing; `off` where an operator made them; `none` for a database whose ' +
-        'owner cannot create roles: every service then uses the owner, and logins are not made.',
+      '`on` creates missing group roles; `off` expects those of an operator; `none` is for a ' +
+        'database whose owner cannot create roles: all services use the owner, without logins.',
     ),
   SUBSCRIPTION_DATABASE_URL: login('the subscription service'),
   EPISODE_DATABASE_URL: login('the episode service'),

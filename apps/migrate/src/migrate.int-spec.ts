@@ -42,7 +42,7 @@ const run = (environment: NodeJS.ProcessEnv = {}) =>
   migrate(loadConfig(migrateConfig, { DATABASE_URL: url, ...environment }), log);
 
 describe('migrate', () => {
-  it('brings an empty database to the current schema; again, and by several at once, it changes nothing', async () => {
+  it('migrates an empty database; repeated and concurrent runs change nothing', async () => {
     await Promise.all([run(), run(), run()]);
     const applied = await query(url, 'SELECT name FROM sync.migrations ORDER BY id');
     await run();
@@ -51,7 +51,7 @@ describe('migrate', () => {
     expect(applied.length).toBeGreaterThan(0);
   });
 
-  it('makes the logins of the URLs that it is given', async () => {
+  it('creates the logins of the given URLs', async () => {
     const login = `test_${randomUUID()}`;
     const loginUrl = Object.assign(new URL(url), { username: login, password: 'p w:/@' }).href;
     await run({ EPISODE_DATABASE_URL: loginUrl, MIGRATE_GROUPS: 'off' });
@@ -65,31 +65,32 @@ describe('migrate', () => {
     }
   });
 
-  it('fails and names the difference when the schema is not what this build knows', async () => {
+  it('fails and names the difference if the schema differs from the entities', async () => {
     await run();
     await query(url, 'ALTER TABLE episode.episodes DROP COLUMN title CASCADE');
     await expect(run()).rejects.toThrow(/differs from the entities:[^]*title/);
   });
 
-  it('leaves a schema alone that a later release has brought further', async () => {
+  it('keeps the schema of a later release', async () => {
     await run();
     await query(url, 'ALTER TABLE episode.episodes ADD COLUMN chapter text');
     await query(
       url,
-      "INSERT INTO sync.migrations (timestamp, name) VALUES (9000000000000, 'AddChapter9000000000000')",
+      `INSERT INTO sync.migrations (timestamp, name)
+       VALUES (9000000000000, 'AddChapter9000000000000')`,
     );
     await run();
     expect(await query(url, 'SELECT chapter FROM episode.episodes')).toEqual([]);
   });
 
-  it('as a process exits with 0 once the database is ready', async () => {
+  it('exits with 0 as a process once the database is migrated', async () => {
     expect(await startProgram('podcast-sync', ['migrate'], { DATABASE_URL: url })).toMatchObject({
       code: 0,
     });
     expect(await query(url, 'SELECT * FROM sync.user_clock')).toEqual([]);
   });
 
-  it('as a process names what is wrong with its configuration, and fails', async () => {
+  it('exits with an error as a process if its configuration is invalid', async () => {
     const { code, stdout, stderr } = await startProgram('podcast-sync', ['migrate'], {
       MIGRATE_GROUPS: 'maybe',
     });

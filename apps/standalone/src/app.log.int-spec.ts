@@ -14,7 +14,7 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true }));
 
 describe('AppLog', () => {
-  it('keeps every line in a file that begins empty, and says those that are for a person', async () => {
+  it('stores every line in an initially empty file, and prints those for people', async () => {
     writeFileSync(path, 'of an earlier start\n');
     const said: string[] = [];
     const log = new AppLog('episode', path, (line) => said.push(line));
@@ -24,7 +24,7 @@ describe('AppLog', () => {
     expect(said).toEqual(['episode: warn: slow']);
   });
 
-  it('stays below a bound together with the one file that moved aside', async () => {
+  it('limits the size of the file and the rotated one', async () => {
     const log = new AppLog('episode', path, () => {}, 1_000);
     const lines = Array.from({ length: 500 }, (_, i) => `{"level":"info","msg":"line ${i}"}`);
     await log.take(Readable.from([lines.join('\n')]));

@@ -1,20 +1,28 @@
 import { describe, expect, it } from 'vitest';
-import { wordsFor } from './app.log.js';
+import { readableText } from './app.log.js';
 
-describe('wordsFor', () => {
+describe('readableText', () => {
   it.each([
-    ['keeps what is routine to the file', '{"level":"info","msg":"ready"}', undefined],
-    ['says a warning', '{"level":"warn","msg":"slow"}', 'warn: slow'],
+    ['omits a routine line', '{"level":"info","msg":"ready"}', undefined],
+    ['returns a warning', '{"level":"warn","msg":"slow"}', 'warn: slow'],
     [
-      'says an error with its cause',
+      'returns an error with its cause',
       '{"level":"error","msg":"lost","err":{"message":"ECONNRESET"}}',
       'error: lost (ECONNRESET)',
     ],
-    ['says a cause once', '{"level":"fatal","msg":"lost","err":{"message":"lost"}}', 'fatal: lost'],
-    ['says what is no log line', 'Error: Cannot find module', 'Error: Cannot find module'],
-    ['says what only looks like one', '{oops', '{oops'],
-    ['says no empty line', '  ', undefined],
-  ])('%s', (_rule, line, words) => {
-    expect(wordsFor(line)).toBe(words);
+    [
+      'returns a cause once',
+      '{"level":"fatal","msg":"lost","err":{"message":"lost"}}',
+      'fatal: lost',
+    ],
+    [
+      'returns a line other than a log line',
+      'Error: Cannot find module',
+      'Error: Cannot find module',
+    ],
+    ['returns a line that only resembles a log line', '{oops', '{oops'],
+    ['omits an empty line', '  ', undefined],
+  ])('%s', (_rule, line, text) => {
+    expect(readableText(line)).toBe(text);
   });
 });

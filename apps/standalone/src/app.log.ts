@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 /** File size in bytes at which the log is rotated; the previous rotated file is replaced. */
 const defaultMostBytes = 10 * 1024 * 1024;
 
-const loud: ReadonlySet<unknown> = new Set(['warn', 'error', 'fatal']);
+const shownLevels: ReadonlySet<unknown> = new Set(['warn', 'error', 'fatal']);
 
 /**
  * Writes the output of an app to a file. Warnings, errors and lines that are no log lines, such as
@@ -40,13 +40,13 @@ export class AppLog {
       this.bytes = 0;
     }
     this.bytes += writeSync(this.file, `${line}\n`);
-    const words = wordsFor(line);
-    if (words !== undefined) this.say(`${this.name}: ${words}`);
+    const text = readableText(line);
+    if (text !== undefined) this.say(`${this.name}: ${text}`);
   }
 }
 
 /** Returns the text of a log line for a person, or undefined if the line is not for people. */
-export function wordsFor(line: string): string | undefined {
+export function readableText(line: string): string | undefined {
   if (line.trim() === '') return undefined;
   if (!line.startsWith('{')) return line;
   try {
@@ -55,7 +55,7 @@ export function wordsFor(line: string): string | undefined {
       msg?: string;
       err?: { message?: string };
     };
-    if (!loud.has(level)) return undefined;
+    if (!shownLevels.has(level)) return undefined;
     const reason = err?.message && err.message !== msg ? ` (${err.message})` : '';
     return `${level}: ${msg ?? ''}${reason}`;
   } catch {

@@ -27,13 +27,13 @@ const kids = () =>
     JSON.parse(readFileSync(join(directory, 'gateway', 'jwks.json'), 'utf8')) as JSONWebKeySet
   ).keys.map(({ kid }) => kid);
 
-it('are made once: a second run changes nothing', async () => {
+it('are created once: a second run changes nothing', async () => {
   const before = { ...secrets(), keys: kids() };
   await makeContainerSecrets(directory);
   expect({ ...secrets(), keys: kids() }).toEqual(before);
 });
 
-it('give the account app a key to seal with, of 32 bytes, and one to sign with, both for its eyes alone', () => {
+it('include private keys of the account app: 32 bytes for encryption, one for signing', () => {
   const key = readFileSync(join(directory, 'account', 'SECRETS_KEY'), 'utf8');
   expect(Buffer.from(key, 'base64url')).toHaveLength(32);
   const signing = readFileSync(join(directory, 'account', 'signing-key.json'), 'utf8');
@@ -44,7 +44,7 @@ it('give the account app a key to seal with, of 32 bytes, and one to sign with, 
     for (const secret of [key, d]) expect(content).not.toContain(secret);
 });
 
-it('give gpodder a key to sign cookies with, of 32 bytes, for its eyes alone', () => {
+it('include a private key of 32 bytes that signs the cookies of gpodder', () => {
   const key = readFileSync(join(directory, 'gpodder', 'SESSION_KEY'), 'utf8');
   expect(Buffer.from(key, 'base64url')).toHaveLength(32);
   const ofOthers = Object.entries(secrets()).filter(([path]) => !path.includes('/gpodder/'));
@@ -52,13 +52,13 @@ it('give gpodder a key to sign cookies with, of 32 bytes, for its eyes alone', (
 });
 
 describe('the keys that sign tokens', () => {
-  it('get a new one by a rotation, and the gateway is told of it; the old key stays for its tokens', async () => {
+  it('get a new one by rotation, published to the gateway next to the old one', async () => {
     const [old] = kids();
     await makeContainerSecrets(directory, 'gently');
     expect(kids()).toEqual([expect.not.stringMatching(/^dev-/), old]);
   });
 
-  it('keep no older one after a rotation that ends their tokens, and nothing else changes', async () => {
+  it('contain only the new one after a rotation that revokes tokens', async () => {
     const before = secrets();
     await makeContainerSecrets(directory, 'now');
     expect(kids()).toEqual([expect.not.stringMatching(/^dev-/)]);

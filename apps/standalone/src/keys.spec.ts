@@ -22,7 +22,7 @@ async function lines(command: (io: ProgramIo) => Promise<void>): Promise<string[
 const list = () => lines((io) => listKeys(data, io));
 const rotate = (now: boolean) => lines((io) => rotateKeys(data, { now }, io));
 
-it('the keys of a data directory are shown and rotated', async () => {
+it('lists and rotates the keys of a data directory', async () => {
   const [first, ...others] = await list();
   expect([first, others]).toEqual([expect.stringMatching(/^dev-[\w-]{43} {2}signs$/), []]);
   const rotated = [

@@ -105,7 +105,7 @@ function running(processes: readonly number[]): string[] {
 }
 
 describe('one system on one machine', { timeout: 120_000 }, () => {
-  it('refuses a second start on its data and its port, and leaves nothing running after any end', async () => {
+  it('rejects a second start on its data or port, and leaves no process behind', async () => {
     const first = await start();
     const ann = newUser();
     await ann.subscribe(first);
@@ -144,23 +144,23 @@ describe('one system on one machine', { timeout: 120_000 }, () => {
     expect(third.output).not.toContain('by force');
 
     const halfway = LaunchedSystem.launch({ data: join(root, 'data') });
-    await eventually(() => expect(halfway.output).toContain('Bringing the database up to date'));
+    await eventually(() => expect(halfway.output).toContain('Migrating the database'));
     const ofHalfway = halfway.processes();
     halfway.signal('SIGTERM');
     expect(await halfway.ended).toBe(0);
     expect(running(ofHalfway)).toEqual([]);
   });
 
-  it('is what npm start runs, in the place of its shell', () => {
+  it('replaces the shell of npm start', () => {
     const script = readFileSync(join(repository, 'apps', 'start.sh'), 'utf8');
     expect(script.trim().split('\n').at(-1)).toBe(`${startsProgram} "$@"`);
   });
 
   it.each([
     ['help', '--help', 0, 'Usage: podcast-sync start'],
-    ['what is wrong with an option', '--nope', 2, "unknown option '--nope'"],
-  ])('npm start answers %s before it builds anything', (_, option, status, text) => {
-    const begun = performance.now();
+    ['an invalid option', '--nope', 2, "unknown option '--nope'"],
+  ])('npm start answers %s before a build', (_, option, status, text) => {
+    const started = performance.now();
     const answer = spawnSync('npm', ['start', '--', option], { cwd: repository, encoding: 'utf8' });
     expect([answer.status, answer.stdout + answer.stderr]).toEqual([
       status,
@@ -168,12 +168,13 @@ describe('one system on one machine', { timeout: 120_000 }, () => {
     ]);
     expect(answer.stdout).not.toContain('Building');
     // Measured: 0.3 s.
-    expect(performance.now() - begun).toBeLessThan(10_000);
+    expect(performance.now() - started).toBeLessThan(10_000);
   });
 
-  it('npm start names the supported versions of Node under any other', () => {
+  it('npm start names the supported versions of Node on any other', () => {
     const versions = encodeURIComponent(
-      `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '18.20.0' } })`,
+      "Object.defineProperty(process, 'versions', { " +
+        "value: { ...process.versions, node: '18.20.0' } })",
     );
     const env = { ...process.env, NODE_OPTIONS: `--import data:text/javascript,${versions}` };
     const answer = spawnSync('sh', ['apps/start.sh'], { cwd: repository, env, encoding: 'utf8' });
@@ -183,7 +184,7 @@ describe('one system on one machine', { timeout: 120_000 }, () => {
     ]);
   });
 
-  it('needs nothing of a Postgres but a database that its user owns', async () => {
+  it('needs only a database of its user in Postgres', async () => {
     const { adminUrl, redisUrl } = inject('servers');
     const name = `plain_${randomUUID().slice(0, 8)}`;
     const owner = new pg.Client({ connectionString: adminUrl });
@@ -211,7 +212,7 @@ describe('one system on one machine', { timeout: 120_000 }, () => {
     }
   });
 
-  it.each(full ? signals : [])('under npm, stops in order on %s', async (_case, signal, group) => {
+  it.each(full ? signals : [])('stops in order on %s under npm', async (_case, signal, group) => {
     shareFetchedPrograms(join(root, 'data'));
     // The script `start` without its build, which would replace the programs of concurrent tests.
     const scripts = { start: startsProgram.replace('dist', join(repository, 'dist')) };
@@ -258,7 +259,7 @@ describe('one system on one machine', { timeout: 120_000 }, () => {
 
   // Slow, because it copies the repository.
   it.each(full && asRoot ? ['a home that nobody else can enter'] : [])(
-    'runs as root from a clone below %s, and finds its data again',
+    'runs as root from a clone below %s, with the same data after a restart',
     async () => {
       const home = join(root, 'home');
       mkdirSync(home, { mode: 0o700 });

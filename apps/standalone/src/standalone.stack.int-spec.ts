@@ -33,7 +33,9 @@ import type { Welcome } from './welcome.text.js';
 /** Script of the stand-ins for apps, which log their start, readiness and stop. */
 const standIn = `
 const { appendFileSync } = require('node:fs');
-const note = (what) => appendFileSync(EVENTS, JSON.stringify({ app: APP, what, pid: process.pid, env: process.env }) + '\\n');
+const { pid, env } = process;
+const note = (what) =>
+  appendFileSync(EVENTS, JSON.stringify({ app: APP, what, pid, env }) + '\\n');
 note('start');
 const stop = () => { note('stop'); process.exit(0); };
 process.on('SIGTERM', stop);
@@ -81,8 +83,9 @@ async function remove(): Promise<void> {
 
 function replace(app: string, script: string): void {
   mkdirSync(join(root, 'programs'), { recursive: true });
-  const names = `const APP = ${JSON.stringify(app)}, EVENTS = ${JSON.stringify(join(root, 'events'))};`;
-  writeFileSync(join(root, 'programs', `${app}.js`), `${names}\n${script}`);
+  const [name, file] = [app, join(root, 'events')].map((text) => JSON.stringify(text));
+  const constants = `const APP = ${name}, EVENTS = ${file};`;
+  writeFileSync(join(root, 'programs', `${app}.js`), `${constants}\n${script}`);
 }
 
 function events(): Event[] {
@@ -138,7 +141,7 @@ describe('two runs on the same data', () => {
     of.filter(({ app, what }) => app === name && what === 'start').map(({ env }) => env);
   const environmentOf = (name: string) => starts(first, name)[0] ?? {};
 
-  it('start the migrations before all other programs, and stop the edge before the services', () => {
+  it('start with the migrations, and stop the edge before the services', () => {
     const order = first.map(({ app, what }) => `${what} ${app}`);
     const services = ['deletion-worker', 'episode', 'subscription'].flatMap((app) => [app, app]);
     expect(order[0]).toBe('start migrate');
@@ -150,12 +153,12 @@ describe('two runs on the same data', () => {
     expect([...first, ...second].every(({ pid }) => isGone(pid))).toBe(true);
   });
 
-  it('say where it is, and the link by which the first account is made', () => {
+  it('print the address and the link to create the first account', () => {
     const { PORT } = environmentOf('edge');
     expect(welcome).toEqual({ baseUrl: `http://127.0.0.1:${PORT}`, data, firstLink: 'the link' });
   });
 
-  it('give the edge the same keys each time, also against a variable left over in the shell', () => {
+  it("give the edge the same keys each time, regardless of the shell's variables", () => {
     const { SESSION_KEY, SECRETS_KEY, KEYS_DIRECTORY = '' } = environmentOf('edge');
     expect([SESSION_KEY, SECRETS_KEY]).toEqual([
       expect.stringMatching(/^[\w-]{32,}$/),
@@ -166,7 +169,7 @@ describe('two runs on the same data', () => {
     expect(statSync(join(KEYS_DIRECTORY, 'signing-key.json')).mode & 0o777).toBe(0o600);
   });
 
-  it("leave the databases of the operators' commands in files that only this user can read", () => {
+  it("write the database URLs of operators' commands to private files", () => {
     const urlIn = (name: string) => {
       expect(statSync(join(data, name)).mode & 0o777).toBe(0o600);
       return readFileSync(join(data, name), 'utf8').trim();
@@ -177,7 +180,7 @@ describe('two runs on the same data', () => {
     expect(environmentOf('migrate').DUMP_DATABASE_URL).toBe(dump);
   });
 
-  it('give each app what it needs and no more: its own role in the database', () => {
+  it('give each app its own database role and only its variables', () => {
     for (const [app, role] of [
       ['subscription', 'podcast_sync_subscription'],
       ['episode', 'podcast_sync_episode'],
@@ -192,7 +195,7 @@ describe('two runs on the same data', () => {
     expect(environmentOf('migrate')).toMatchObject({ DATABASE_URL: adminUrl });
   });
 
-  it("bound the heap of each app, and let the person's own NODE_OPTIONS win", () => {
+  it('limit the heap of each app, unless NODE_OPTIONS overrides it', () => {
     const limits = new Set(first.map(({ env }) => env.NODE_OPTIONS));
     expect([...limits]).toEqual(['--max-old-space-size=384 --max-old-space-size=512']);
   });
@@ -202,7 +205,7 @@ describe('StandaloneStack', () => {
   beforeEach(prepare);
   afterEach(remove);
 
-  it('is reached under another origin where a proxy has it, which names the issuer', async () => {
+  it('has the public origin of a proxy, which is also the issuer', async () => {
     const publicUrl = 'https://pods.example';
     expect(await stack({ publicUrl }).start()).toMatchObject({ baseUrl: publicUrl });
     expect(events().find(({ app }) => app === 'edge')?.env).toMatchObject({
@@ -210,13 +213,13 @@ describe('StandaloneStack', () => {
     });
   });
 
-  it('starts an app that died again and says so; the edge keeps its port', async () => {
+  it('restarts an app that ended and prints it; the edge keeps its port', async () => {
     const running = stack();
     await running.start();
     const starts = () => events().filter(({ app, what }) => app === 'edge' && what === 'start');
     process.kill(starts()[0]?.pid ?? 0, 'SIGKILL');
     await eventually(() => expect(lines).toContain('edge serves again'));
-    expect(lines).toContain('edge has ended (signal SIGKILL); starting it again in 0.5 s');
+    expect(lines).toContain('edge ended (signal SIGKILL); restart in 0.5 s');
     expect(starts()[1]?.env.PORT).toBe(starts()[0]?.env.PORT);
     await running.stop();
     expect(events().every(({ pid }) => isGone(pid))).toBe(true);
@@ -226,19 +229,16 @@ describe('StandaloneStack', () => {
     ['migrate', 'migrate failed (exit code 3)'],
     ['episode', 'episode did not start (exit code 3)'],
     ['accounts', 'accounts failed (exit code 3)'],
-  ])(
-    'fails when %s does, saying what it said, and leaves nothing running',
-    async (app, message) => {
-      replace(app, 'console.error("this is why"); process.exit(3);');
-      const failing = stack();
-      await expect(failing.start()).rejects.toThrow(message);
-      await failing.stop();
-      expect(lines).toContain(`${app}: this is why`);
-      expect(events().every(({ pid }) => isGone(pid))).toBe(true);
-    },
-  );
+  ])('fails if %s fails, with its reason, and leaves no process', async (app, message) => {
+    replace(app, 'console.error("this is why"); process.exit(3);');
+    const failing = stack();
+    await expect(failing.start()).rejects.toThrow(message);
+    await failing.stop();
+    expect(lines).toContain(`${app}: this is why`);
+    expect(events().every(({ pid }) => isGone(pid))).toBe(true);
+  });
 
-  it('starts on another port where one that it chose is taken before its app listens', async () => {
+  it('starts on another port if the chosen one is taken before its app listens', async () => {
     // The first edge waits until the test has taken its port, and then fails as if it were in use.
     const [first, taken] = [join(root, 'first'), join(root, 'taken')];
     const firstFails = standIn.replace(
@@ -264,7 +264,7 @@ describe('StandaloneStack', () => {
     expect(edges()[1]?.env.PORT).not.toBe(edges()[0]?.env.PORT);
   });
 
-  it('stops in the middle of a start', async () => {
+  it('can be stopped during its start', async () => {
     replace('subscription', standIn.replace(/process\.send.*/, 'setInterval(() => {}, 1000);'));
     const running = stack();
     const started = running.start().catch((error: unknown) => error);
@@ -274,21 +274,24 @@ describe('StandaloneStack', () => {
     expect(events().every(({ pid }) => isGone(pid))).toBe(true);
   });
 
-  it('ends by force an app that will not stop', async () => {
+  it('kills an app that does not stop', async () => {
     replace(
       'edge',
-      standIn.replace("process.on('SIGTERM', stop)", "process.on('SIGTERM', () => note('deaf'))"),
+      standIn.replace(
+        "process.on('SIGTERM', stop)",
+        "process.on('SIGTERM', () => note('ignored'))",
+      ),
     );
     const running = stack();
     await running.start();
     const stopped = running.stop();
-    await eventually(() => expect(events().map(({ what }) => what)).toContain('deaf'));
+    await eventually(() => expect(events().map(({ what }) => what)).toContain('ignored'));
     running.force();
     await stopped;
     expect(events().every(({ pid }) => isGone(pid))).toBe(true);
   });
 
-  it('refuses a busy port before it starts or writes anything', async () => {
+  it('rejects a port in use before it starts or writes anything', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as AddressInfo;
@@ -303,7 +306,7 @@ describe('StandaloneStack', () => {
     expect(lines).toEqual([]);
   });
 
-  it('starts servers of its own, and a Postgres that crashed again under the same address', async () => {
+  it('starts embedded servers, and restarts a crashed Postgres at the same address', async () => {
     const running = stack({ POSTGRES_URL: undefined, REDIS_URL: undefined });
     await running.start();
     const pidFile = join(data, 'postgres', 'data', 'postmaster.pid');

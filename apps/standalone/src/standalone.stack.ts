@@ -26,7 +26,7 @@ import type { Welcome } from './welcome.text.js';
  */
 export class StandaloneStack {
   /** Functions that stop started parts, in the order of their starts. */
-  private readonly begun: (() => Promise<void> | void)[] = [];
+  private readonly stopParts: (() => Promise<void> | void)[] = [];
   private readonly ending = new AbortController();
   private readonly apps: SupervisedRun<AppProcess>[] = [];
   private starting: Promise<unknown> = Promise.resolve();
@@ -67,9 +67,10 @@ export class StandaloneStack {
     const { canCreateRoles } = await checkServers(this.options);
     if (!canCreateRoles)
       this.say(
-        'The user of POSTGRES_URL is not allowed to create roles: all services use the database as that user.',
+        'The user of POSTGRES_URL is not allowed to create roles: all services use the database ' +
+          'as that user.',
       );
-    this.begun.push(lockData(data));
+    this.stopParts.push(lockData(data));
     await KeyFiles.open(join(data, accountKeys));
     const backends = await this.startBackends(data);
     return this.startPrograms({ ...backends, canCreateRoles, data }, place);
@@ -77,13 +78,13 @@ export class StandaloneStack {
 
   /** Starts the apps, and retries on other ports if a chosen one was taken meanwhile. */
   private async startPrograms(fixed: Fixed, place: Place, attempt = 1): Promise<Welcome> {
-    const before = this.begun.length;
+    const before = this.stopParts.length;
     try {
       return await this.startProgramsAt(fixed, place);
     } catch (error) {
       if (this.ending.signal.aborted || attempt === portAttempts || this.options.port !== 0)
         throw error;
-      for (const stop of this.begun.splice(before).reverse()) await stop();
+      for (const stop of this.stopParts.splice(before).reverse()) await stop();
       if (!(await listenFailure(this.options.host, place.port))) throw error;
     }
     return this.startPrograms(fixed, await this.choosePlace(), attempt + 1);
@@ -95,12 +96,12 @@ export class StandaloneStack {
       { ...fixed, ...place, host, publicUrl, replicas, logLevel, say: this.say },
       this.folder,
     );
-    this.step('Bringing the database up to date');
+    this.step('Migrating the database');
     await runToEnd(programs.migrate);
     this.step(`Starting ${programs.services.length + 1} processes`);
     let firstLink = '';
     const link = runToEnd(programs.firstLink, (text) => (firstLink += text));
-    this.begun.push(() => link.catch(() => {}));
+    this.stopParts.push(() => link.catch(() => {}));
     // The edge stops before the services, which answer its last requests.
     await Promise.all([link, this.startApps(programs.services), this.startApps([programs.edge])]);
     return {
@@ -144,7 +145,7 @@ export class StandaloneStack {
     return { postgresUrl, redisUrl };
   }
 
-  /** Starts a server. A restart keeps its port, because the apps know no other URL. */
+  /** Starts a server. A restart keeps its port, which the URL of the apps contains. */
   private async startServer(
     name: string,
     start: (port?: number) => Promise<EmbeddedServer>,
@@ -152,7 +153,7 @@ export class StandaloneStack {
     this.step(`Starting ${name}`);
     let port: number | undefined;
     const run = new SupervisedRun(name, () => start(port), this.say);
-    this.begun.push(() => run.stop());
+    this.stopParts.push(() => run.stop());
     const server = await run.start();
     port = server.port;
     return server.url;
@@ -165,7 +166,7 @@ export class StandaloneStack {
         new SupervisedRun(program.name, (stopped) => AppProcess.start(program, stopped), this.say),
     );
     this.apps.push(...runs);
-    this.begun.push(async () => void (await Promise.all(runs.map((run) => run.stop()))));
+    this.stopParts.push(async () => void (await Promise.all(runs.map((run) => run.stop()))));
     return Promise.all(runs.map((run) => run.start()));
   }
 
@@ -175,12 +176,12 @@ export class StandaloneStack {
   }
 
   private async stopInOrder(): Promise<void> {
-    this.ending.abort(new StartError('It was stopped while it started.'));
+    this.ending.abort(new StartError('The start was interrupted.'));
     // Stops the newest layer immediately; later layers do not start any more.
-    const { length } = this.begun;
-    await this.begun[length - 1]?.();
+    const { length } = this.stopParts;
+    await this.stopParts[length - 1]?.();
     await this.starting.catch(() => {});
-    for (const stop of this.begun.splice(0).reverse()) await stop();
+    for (const stop of this.stopParts.splice(0).reverse()) await stop();
   }
 }
 
@@ -198,7 +199,7 @@ async function refuseBusyPort(host: string, port: number): Promise<void> {
       `Port ${port} is in use by another program. Choose another one: npm start -- ` +
         `--port ${port === 65_535 ? 0 : port + 10}`,
     );
-  if (failure) throw new StartError(`It can't listen on ${host}:${port}: ${failure.message}`);
+  if (failure) throw new StartError(`Cannot listen on ${host}:${port}: ${failure.message}`);
 }
 
 /** Returns why listening on a port fails, or undefined. */

@@ -36,7 +36,7 @@ const postgres = (change: Partial<URL>) => Object.assign(new URL(adminUrl), chan
 const plain = { username: 'checks_plain', password: 'plain' };
 
 describe('checkServers', () => {
-  it('tells whether the owner of the database is allowed to create roles', async () => {
+  it('returns whether the owner of the database can create roles', async () => {
     expect(await checkServers({ POSTGRES_URL: adminUrl, REDIS_URL: redisUrl })).toEqual({
       canCreateRoles: true,
     });
@@ -45,7 +45,7 @@ describe('checkServers', () => {
 
   it.each([
     [
-      'a Postgres where nothing listens',
+      'an unreachable Postgres',
       () => ({ POSTGRES_URL: postgres({ host: '127.0.0.1:1' }) }),
       'ECONNREFUSED',
     ],
@@ -59,28 +59,20 @@ describe('checkServers', () => {
       () => ({ POSTGRES_URL: postgres({ ...plain, password: 'x' }) }),
       'checks_plain',
     ],
-    [
-      'a database that is not there',
-      () => ({ POSTGRES_URL: postgres({ pathname: '/nowhere' }) }),
-      'nowhere',
-    ],
+    ['a missing database', () => ({ POSTGRES_URL: postgres({ pathname: '/nowhere' }) }), 'nowhere'],
     [
       'a user who does not own the database',
       () => ({ POSTGRES_URL: postgres(plain) }),
       'ALTER DATABASE',
     ],
-    [
-      'a Redis where nothing listens',
-      () => ({ REDIS_URL: 'redis://:secret@127.0.0.1:1' }),
-      'ECONNREFUSED',
-    ],
+    ['an unreachable Redis', () => ({ REDIS_URL: 'redis://:secret@127.0.0.1:1' }), 'ECONNREFUSED'],
     [
       'a Redis that does not answer',
       () => ({ REDIS_URL: `redis://:secret@${silentHost}` }),
       'imed out',
     ],
-  ])('names the setting for %s, within its time, and no password', async (_, options, reason) => {
-    const begun = performance.now();
+  ])('names the setting for %s in time, without the password', async (_, options, reason) => {
+    const started = performance.now();
     const error = await checkServers(options()).catch((cause: unknown) => cause);
     expect(error).toBeInstanceOf(StartError);
     const { message } = error as StartError;
@@ -88,12 +80,12 @@ describe('checkServers', () => {
     expect(message).toContain(reason);
     expect(message).not.toContain('secret');
     // The limit is 3 s.
-    expect(performance.now() - begun).toBeLessThan(30_000);
+    expect(performance.now() - started).toBeLessThan(30_000);
   });
 });
 
 describe('checkDirectory', () => {
-  it('makes the directory and leaves nothing in it', () => {
+  it('creates the directory and leaves no files in it', () => {
     checkDirectory(join(folder, 'a', 'b'));
     expect(readdirSync(join(folder, 'a', 'b'))).toEqual([]);
   });
@@ -101,8 +93,8 @@ describe('checkDirectory', () => {
   it.each([
     ['a file', () => join(folder, 'file')],
     ['below a file', () => join(folder, 'file', 'data')],
-    ['on a file system that takes no directories', () => '/proc/data'],
-  ])('names a directory that is %s, and the option', (_, directory) => {
+    ['on a file system without new directories', () => '/proc/data'],
+  ])('names a directory that is %s, and the option to choose another', (_, directory) => {
     writeFileSync(join(folder, 'file'), '');
     expect(() => checkDirectory(directory())).toThrow(StartError);
     expect(() => checkDirectory(directory())).toThrow(

@@ -38,8 +38,8 @@ export function checkDirectory(directory: string): void {
   const { bavail, bsize } = statfsSync(directory);
   if (bavail * bsize < leastFreeBytes)
     throw new StartError(
-      `The data directory ${directory} can't be used: ${Math.floor((bavail * bsize) / 1e6)} MB are free, ` +
-        `and ${leastFreeBytes / 1e6} MB are needed. ${anotherDirectory}`,
+      `The data directory ${directory} can't be used: ${leastFreeBytes / 1e6} MB are needed, ` +
+        `${Math.floor((bavail * bsize) / 1e6)} MB are free. ${anotherDirectory}`,
     );
 }
 

@@ -27,7 +27,7 @@ export async function start(options: StartOptions, environment: NodeJS.ProcessEn
       say('Stopped.');
       process.exit(exitCode);
     } else if (performance.now() - stopping > sameSignalMs) {
-      say('Stopping by force ...');
+      say('Killing the remaining processes ...');
       stack.force();
     }
   }

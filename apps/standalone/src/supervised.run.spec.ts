@@ -34,19 +34,16 @@ function subject(pauses = backoff, ...outcomes: ('serves' | 'fails')[]) {
 }
 
 describe('SupervisedRun', () => {
-  it('starts again what has ended, and says so', async () => {
+  it('restarts a process that ended, and prints it', async () => {
     const { supervised, runs, lines } = subject();
     await supervised.start();
     runs[0]?.end('signal SIGKILL');
     await eventually(() => expect(lines).toHaveLength(2));
-    expect(lines).toEqual([
-      'app has ended (signal SIGKILL); starting it again in 0.01 s',
-      'app serves again',
-    ]);
+    expect(lines).toEqual(['app ended (signal SIGKILL); restart in 0.01 s', 'app serves again']);
     await supervised.stop();
   });
 
-  it('tries ever more rarely, up to a longest pause, and does not give up', async () => {
+  it('retries without limit, with increasing pauses up to a maximum', async () => {
     const { supervised, runs, lines } = subject(
       backoff,
       'serves',
@@ -64,7 +61,7 @@ describe('SupervisedRun', () => {
     await supervised.stop();
   });
 
-  it('counts one that ran for long as healthy again', async () => {
+  it('resets the pause after a long run', async () => {
     const { supervised, runs, lines } = subject({ ...backoff, healthyMs: 0 });
     await supervised.start();
     runs[0]?.end('exit code 1');
@@ -75,14 +72,14 @@ describe('SupervisedRun', () => {
     await supervised.stop();
   });
 
-  it('fails with its first start, and starts nothing again', async () => {
+  it('fails if the first start fails, without a restart', async () => {
     const { supervised, runs } = subject(backoff, 'fails');
     await expect(supervised.start()).rejects.toThrow('no luck');
     await supervised.stop();
     expect(runs).toHaveLength(0);
   });
 
-  it('leaves nothing running when it is stopped, and starts nothing after', async () => {
+  it('leaves no process after a stop, and starts none', async () => {
     const { supervised, runs, lines } = subject();
     await supervised.start();
     await supervised.stop();
@@ -90,13 +87,13 @@ describe('SupervisedRun', () => {
     expect(lines).toEqual([]);
   });
 
-  it('stops a run that serves only after it was told to stop', async () => {
+  it('stops a run that becomes ready after the stop', async () => {
     const run = new FakeRun();
     let serve!: () => void;
-    const begun = new Promise<FakeRun>((resolve) => (serve = () => resolve(run)));
+    const running = new Promise<FakeRun>((resolve) => (serve = () => resolve(run)));
     const supervised = new SupervisedRun(
       'app',
-      () => begun,
+      () => running,
       () => {},
       backoff,
     );
@@ -108,7 +105,7 @@ describe('SupervisedRun', () => {
     expect(await started).toBeInstanceOf(Error);
   });
 
-  it('stops in the middle of a pause', async () => {
+  it('stops during a pause', async () => {
     const { supervised, runs, lines } = subject({ ...backoff, firstMs: 60_000 });
     await supervised.start();
     runs[0]?.end('exit code 1');

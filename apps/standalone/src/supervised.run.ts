@@ -77,7 +77,7 @@ export class SupervisedRun<R extends Run> {
       const how: string = await run.exited;
       if (this.ending.signal.aborted) return;
       if (performance.now() - since >= this.backoff.healthyMs) pause = this.backoff.firstMs;
-      this.say(`${this.name} has ended (${how}); starting it again in ${pause / 1000} s`);
+      this.say(`${this.name} ended (${how}); restart in ${pause / 1000} s`);
       [run, pause] = await this.beginAgain(pause);
     }
   }
@@ -97,7 +97,7 @@ export class SupervisedRun<R extends Run> {
       } catch (error) {
         if (signal.aborted) break;
         const reason = error instanceof Error ? error.message : String(error);
-        this.say(`${this.name} could not be started: ${reason}; trying again in ${pause / 1000} s`);
+        this.say(`${this.name} did not start: ${reason}; retry in ${pause / 1000} s`);
       }
     }
     return [undefined, pause];

@@ -8,7 +8,7 @@ const welcome = {
 };
 
 describe('welcomeText', () => {
-  it('has the address, the API reference, the link to the first account, and a first call to paste', () => {
+  it('contains address, API reference, the link to the first account and a first call', () => {
     const lines = welcomeText(welcome).split('\n');
     expect(lines.find((line) => line.startsWith('  Address '))).toContain(
       ' http://127.0.0.1:3000 ',
@@ -22,7 +22,7 @@ describe('welcomeText', () => {
   });
 
   it.each(['AntennaPod', 'Cardo', 'GNOME Podcasts', 'Kasts', 'gPodder', 'Music Assistant'])(
-    'says in one line what to type where in %s',
+    'has one line with the settings of %s',
     (client) => {
       const [line, ...others] =
         welcomeText(welcome).match(new RegExp(`^  ${client} .*$`, 'gm')) ?? [];
@@ -32,7 +32,7 @@ describe('welcomeText', () => {
     },
   );
 
-  it('says where people sign in, where there is an account already', () => {
+  it('names the address of sign-in if there is an account', () => {
     const text = welcomeText({ ...welcome, firstLink: undefined });
     expect(text).toContain('People sign in at http://127.0.0.1:3000');
     expect(text).not.toContain('/links/');

@@ -9,19 +9,20 @@ export interface Welcome {
 /** Returns the message at the end of a start: the address and how to sign in. */
 export function welcomeText({ baseUrl, data, firstLink }: Welcome): string {
   const begin = firstLink
-    ? `Make the first account in a browser. This link works once, and for seven days:\n\n  ${firstLink}`
+    ? `Create the first account in a browser. The link is valid for 7 days, once:\n\n  ${firstLink}`
     : `People sign in at ${baseUrl}`;
   return `
-Podcast Sync is ready. Ctrl-C stops it; its data stays in ${data}.
+Podcast Sync is ready. Ctrl-C stops it; the data stays in ${data}.
 
-  Address        ${baseUrl}       for every app, and for people in a browser
+  Address        ${baseUrl}       for all apps and for browsers
   API reference  ${baseUrl}/docs
 
 ${begin}
 
 ${clientsText(baseUrl)}
 
-An app of the Open Podcast API asks for the address and opens the sign-in by itself. For a first call from a terminal:
+An app of the Open Podcast API asks for the address and opens the sign-in in a browser.
+For a first call from a terminal:
 
 TOKEN=$(npm run -s login -- --api ${baseUrl})
 curl -H "Authorization: Bearer $TOKEN" ${baseUrl}/subscriptions
@@ -44,7 +45,8 @@ function clientsText(baseUrl: string): string {
     ['Music Assistant', `Settings > Providers > gPodder > gpodder server: ${baseUrl}, ${typed}`],
   ] as const;
   const lines = clients.map(([name, steps]) => `  ${name.padEnd(15)}  ${steps}`);
-  return `Podcast apps of today sync by the gpodder API; npm run -s app-password -- NAME prints an app password:
+  return `Podcast apps that exist today sync by the gpodder API.
+npm run -s app-password -- NAME prints an app password:
 
 ${lines.join('\n')}`;
 }

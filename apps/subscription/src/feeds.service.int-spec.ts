@@ -5,7 +5,7 @@ import { freshUser } from '#testing';
 import { call } from '../../../libs/transport/testing/handler.call.js';
 import { type Entry, sentBody } from '../testing/sent.entry.js';
 import { openService, type ServiceContext } from '../testing/service.context.js';
-import { pageUrls } from './feeds.store.js';
+import { pageUrls } from './feeds.repository.js';
 
 let context: ServiceContext;
 let userId: string;
@@ -35,7 +35,7 @@ class Client {
     return context.feeds.list({ userId, reader }, call());
   }
 
-  change(asked: { add?: string[]; remove?: string[]; whole?: boolean }, as = call()) {
+  change(change: { add?: string[]; remove?: string[]; whole?: boolean }, as = call()) {
     const { credentialId, sessionId } = this;
     const request = {
       userId,
@@ -44,7 +44,7 @@ class Client {
       add: [],
       remove: [],
       whole: false,
-      ...asked,
+      ...change,
     };
     return context.feeds.change(request, as);
   }
@@ -75,24 +75,25 @@ async function clock(): Promise<unknown> {
 /** Sets the columns of a subscription as a PENDING deletion does. */
 const requestDeletion = (feedUrl: string) =>
   context.owner.query(
-    `UPDATE subscription.subscriptions SET deletion_id = 1, is_subscribed_at = now() WHERE user_id = $1 AND feed_url = $2`,
+    `UPDATE subscription.subscriptions SET deletion_id = 1, is_subscribed_at = now()
+     WHERE user_id = $1 AND feed_url = $2`,
     [userId, feedUrl],
   );
 
 describe('the list of feeds', () => {
-  it('has a time stamp that is no zero for a user who has nothing', async () => {
+  it('returns a timestamp above 1 for a user without data', async () => {
     const { timestamp, ...rest } = await client.list(0);
     expect(rest).toEqual({ add: [], remove: [] });
     expect(timestamp).toBeGreaterThan(1);
   });
 
-  it('has for a client that has nothing what is subscribed, and nothing that is gone', async () => {
+  it('returns only the subscribed feeds to a client without data', async () => {
     await post({ feedUrl: a }, { feedUrl: b });
     await unsubscribe(a);
     expect(await client.list(0)).toMatchObject({ add: [b], remove: [] });
   });
 
-  it('has what was subscribed and unsubscribed since, and once', async () => {
+  it('returns each change since the timestamp once', async () => {
     await post({ feedUrl: a });
     const first = await client.list(0);
     await post({ feedUrl: b });
@@ -107,7 +108,7 @@ describe('the list of feeds', () => {
     });
   });
 
-  it('leaves out what was subscribed before, whatever else has changed of it: a move, a guid, the same once more', async () => {
+  it('omits feeds that were already subscribed, even if other fields changed', async () => {
     await post({ feedUrl: a }, { feedUrl: b }, { feedUrl: c });
     const { timestamp } = await client.list(0);
     await patch(podcastGuid(a), { newFeedUrl: feed('moved') });
@@ -117,14 +118,14 @@ describe('the list of feeds', () => {
     expect(await client.list(0)).toMatchObject({ add: [feed('moved'), b, c] });
   });
 
-  it('leaves out what nobody has ever subscribed', async () => {
+  it('omits feeds that nobody subscribed to', async () => {
     const { timestamp } = await client.list(0);
     await ensure(a);
     expect(await client.list(timestamp)).toMatchObject({ add: [], remove: [] });
     expect(await client.list(0)).toMatchObject({ add: [] });
   });
 
-  it('has of what was unsubscribed every URL that it ever had, as a client knows one of them', async () => {
+  it('removes an unsubscribed feed by all URLs that it ever had', async () => {
     const guid = randomUUID();
     await post({ feedUrl: a, guid });
     await post({ feedUrl: b, guid });
@@ -136,7 +137,7 @@ describe('the list of feeds', () => {
     expect(remove.toSorted()).toEqual([a, b, c, 'http://podcast.example/b'].toSorted());
   });
 
-  it('has of two that turned out to be one what neither is any more, by the URLs of both', async () => {
+  it('removes merged feeds by the URLs of both, once they are unsubscribed', async () => {
     await post({ feedUrl: a }, { feedUrl: b });
     const { timestamp } = await client.list(0);
     await patch(podcastGuid(a), { newFeedUrl: b });
@@ -146,7 +147,7 @@ describe('the list of feeds', () => {
     expect(remove.toSorted()).toEqual([a, b]);
   });
 
-  it('tells a client that was away of what was unsubscribed and then merged', async () => {
+  it('removes a feed that was unsubscribed and then merged', async () => {
     await post({ feedUrl: a }, { feedUrl: b });
     await unsubscribe(a);
     const { timestamp } = await client.list(0);
@@ -155,25 +156,25 @@ describe('the list of feeds', () => {
     expect((await client.list(timestamp)).remove).toContain(b);
   });
 
-  it('has what was deleted once it is gone, and not while its deletion is pending', async () => {
+  it('removes a deleted feed after its deletion, not while it is pending', async () => {
     await post({ feedUrl: a });
     const { timestamp } = await client.list(0);
     await requestDeletion(a);
     expect(await client.list(timestamp)).toMatchObject({ add: [], remove: [] });
-    await context.bury(userId, a);
+    await context.deleteSubscription(userId, a);
     expect(await client.list(timestamp)).toMatchObject({ add: [], remove: [a] });
   });
 
-  it('has of what was deleted no URL that is another one by now', async () => {
+  it('does not remove a URL that belongs to another feed by now', async () => {
     const guid = randomUUID();
     await post({ feedUrl: a }, { feedUrl: b, guid });
     const { timestamp } = await client.list(0);
-    await context.bury(userId, a);
+    await context.deleteSubscription(userId, a);
     await patch(guid, { newFeedUrl: a });
     expect((await client.list(timestamp)).remove).toEqual([]);
   });
 
-  it('has for a client from elsewhere all that is subscribed, and of what is gone what is newer than what it says', async () => {
+  it('returns all subscribed feeds and newer removals to an unknown client', async () => {
     await post({ feedUrl: a }, { feedUrl: b });
     await unsubscribe(a);
     const { timestamp } = await client.list(0);
@@ -182,14 +183,14 @@ describe('the list of feeds', () => {
     expect(await new Client().list(timestamp)).toMatchObject({ add: [c], remove: [b] });
   });
 
-  it('has all that is subscribed for who is told no time stamp, and remembers nothing of it', async () => {
+  it('returns all subscribed feeds without a reader, and stores nothing', async () => {
     await post({ feedUrl: a });
     const before = await clock();
     expect(await context.feeds.list({ userId }, call())).toMatchObject({ add: [a], remove: [] });
     expect(await clock()).toEqual(before);
   });
 
-  it('comes in pages, each of which goes on where the one before ended', async () => {
+  it('continues each page after the previous one', async () => {
     const urls = Array.from({ length: 2 * pageUrls + 1 }, (_, n) => feed(n));
     await post(...urls.map((feedUrl) => ({ feedUrl })));
     const reader = { credentialId: client.credentialId, since: 0 };
@@ -200,11 +201,12 @@ describe('the list of feeds', () => {
     expect(pages.flatMap(({ add }) => add)).toEqual(urls);
   });
 
-  it('has over several pages the URLs of one that has had more of them than a page may have, each once', async () => {
+  it('spreads the URLs of one feed over several pages, each URL once', async () => {
     await post({ feedUrl: a }, { feedUrl: b }, { feedUrl: c });
     await context.owner.query(
       `INSERT INTO subscription.feed_urls (user_id, url_sha256, subscription_id, url)
-       SELECT $1, sync.sha256(n::text), s.id, n::text FROM subscription.subscriptions s, generate_series(1, $2::int) n
+       SELECT $1, sync.sha256(n::text), s.id, n::text
+       FROM subscription.subscriptions s, generate_series(1, $2::int) n
        WHERE s.user_id = $1 AND s.feed_url = $3`,
       [userId, pageUrls * 2, b],
     );
@@ -221,7 +223,7 @@ describe('the list of feeds', () => {
     expect(removed.toSorted()).toEqual([a, b, c, ...former].toSorted());
   });
 
-  it('costs one statement where nothing was written since', async () => {
+  it('runs one statement if nothing was written since', async () => {
     await post({ feedUrl: a });
     const first = await client.list(0);
     await client.list(first.timestamp);
@@ -230,7 +232,7 @@ describe('the list of feeds', () => {
     expect(context.statements() - before).toBe(1);
   });
 
-  it('is not for a refused user, nor is anything else', async () => {
+  it('rejects every request of a refused user', async () => {
     await post({ feedUrl: a });
     await context.owner.query('UPDATE sync.user_clock SET refused = 1 WHERE user_id = $1', [
       userId,
@@ -249,7 +251,7 @@ describe('the list of feeds', () => {
 describe('the number of feeds', () => {
   const count = async () => (await context.feeds.count({ userId })).subscribed;
 
-  it('is that of all that are listed as subscribed, by one statement', async () => {
+  it('counts the listed feeds with one statement', async () => {
     expect(await count()).toBe(0);
     await post({ feedUrl: a }, { feedUrl: b }, { feedUrl: c }, { feedUrl: feed('d') });
     await ensure(feed('known'));
@@ -262,12 +264,12 @@ describe('the number of feeds', () => {
   });
 });
 
-describe('the guid that a feed had first', () => {
+describe('the first guid of a feed', () => {
   const find = async (...feedUrls: string[]) =>
     (await context.feeds.find({ userId, feedUrls })).feeds;
   const [second, third] = [randomUUID(), randomUUID()];
 
-  it('stays, however often the guid changes, and is not said where it is the present one', async () => {
+  it('stays after changes of the guid, and is omitted if it is the current one', async () => {
     await post({ feedUrl: a }, { feedUrl: b });
     await patch(podcastGuid(a), { newGuid: second });
     await patch(second, { newGuid: third });
@@ -282,14 +284,14 @@ describe('the guid that a feed had first', () => {
     expect(await find(a)).toEqual([feedOf(a)]);
   });
 
-  it('stays where another subscription turns out to be the same, and is said by the URLs of both', async () => {
+  it('stays after a merge, and is returned for the URLs of both', async () => {
     await post({ feedUrl: a }, { feedUrl: b });
     await patch(podcastGuid(a), { newGuid: podcastGuid(b) });
     const merged = { feedUrl: a, guid: podcastGuid(b), firstGuid: podcastGuid(a) };
     expect(await find(a, b)).toEqual([merged, merged]);
   });
 
-  it('costs no statement where no guid has changed', async () => {
+  it('needs no statement if no guid has changed', async () => {
     await post({ feedUrl: a });
     const cost = async () => {
       const before = context.statements();
@@ -303,7 +305,7 @@ describe('the guid that a feed had first', () => {
 });
 
 describe('a change of feeds', () => {
-  it('subscribes and unsubscribes, with one stamp', async () => {
+  it('subscribes and unsubscribes with one stamp', async () => {
     await post({ feedUrl: a });
     expect(await client.change({ add: [b], remove: [a, c] })).toEqual({
       timestamp: 1,
@@ -311,8 +313,10 @@ describe('a change of feeds', () => {
       remove: [feedOf(a), null],
     });
     const { rows } = await context.owner.query(
-      `SELECT feed_url, is_subscribed, flipped = c.stamp AS now, subscription_changed = c.stamp AS stamped
-       FROM subscription.subscriptions s JOIN sync.user_clock c USING (user_id) WHERE user_id = $1 ORDER BY feed_url`,
+      `SELECT feed_url, is_subscribed, flipped = c.stamp AS now,
+         subscription_changed = c.stamp AS stamped
+       FROM subscription.subscriptions s JOIN sync.user_clock c USING (user_id)
+       WHERE user_id = $1 ORDER BY feed_url`,
       [userId],
     );
     expect(rows).toEqual([
@@ -321,12 +325,12 @@ describe('a change of feeds', () => {
     ]);
   });
 
-  it('is none, and leaves no trace, where everything is so already', async () => {
+  it('writes nothing if it changes nothing', async () => {
     await client.change({ add: [a, b] });
     await client.change({ remove: [b] });
     const before = await clock();
-    for (const asked of [{ add: [a] }, { remove: [b, c] }, { add: [a], whole: true }, {}])
-      await client.change(asked);
+    for (const change of [{ add: [a] }, { remove: [b, c] }, { add: [a], whole: true }, {}])
+      await client.change(change);
     for (const url of [a, b]) await ensure(url);
     expect(await clock()).toEqual(before);
     const { rows } = await context.owner.query('SELECT FROM sync.request WHERE user_id = $1', [
@@ -335,7 +339,7 @@ describe('a change of feeds', () => {
     expect(rows).toHaveLength(2);
   });
 
-  it('is not told to the client that made it, where it knew everything before', async () => {
+  it('is not repeated to the client that made it, if that client was up to date', async () => {
     const { timestamp } = await client.list(0);
     const { timestamp: after } = await client.change({ add: [a] });
     expect(after).toBeGreaterThan(timestamp);
@@ -343,7 +347,7 @@ describe('a change of feeds', () => {
     expect(await new Client().list(timestamp)).toMatchObject({ add: [a] });
   });
 
-  it('that is delivered again is answered alike, and undoes nothing that came in between', async () => {
+  it('has the same answer when it is repeated, and undoes no later change', async () => {
     const requestId = randomUUID();
     const change = () => client.change({ add: [a, b] }, call(requestId));
     const first = await change();
@@ -354,7 +358,7 @@ describe('a change of feeds', () => {
     expect(await client.list(0)).toMatchObject({ add: [b] });
   });
 
-  it('by many at once makes one subscription', async () => {
+  it('creates one subscription for simultaneous requests', async () => {
     await Promise.all(Array.from({ length: 8 }, () => new Client().change({ add: [a, b] })));
     expect(await client.list(0)).toMatchObject({ add: [a, b] });
     const { rows } = await context.owner.query('SELECT FROM sync.request WHERE user_id = $1', [
@@ -363,7 +367,7 @@ describe('a change of feeds', () => {
     expect(rows).toHaveLength(1);
   });
 
-  it('to a whole list unsubscribes all else, and nothing that is in it by another of its names', async () => {
+  it('to a full list unsubscribes all other feeds, but none listed by another URL', async () => {
     const guid = randomUUID();
     await post({ feedUrl: a, guid }, { feedUrl: b }, { feedUrl: c });
     await patch(guid, { newFeedUrl: feed('moved') });
@@ -374,16 +378,18 @@ describe('a change of feeds', () => {
     expect(await client.list(0)).toMatchObject({ add: [] });
   });
 
-  it('to a whole list leaves of all else what an ordinary unsubscription leaves, and the time of a DELETE', async () => {
+  it('to a full list unsubscribes like PATCH, and keeps the time of a DELETE', async () => {
     await post({ feedUrl: a }, { feedUrl: b }, { feedUrl: c }, { feedUrl: feed('d') });
     await unsubscribe(feed('d'));
     await requestDeletion(c);
     const rows = async () =>
       (
         await context.owner.query<Record<string, unknown>>(
-          `SELECT s.feed_url, s.is_subscribed, s.is_subscribed_at::text, s.deletion_id, s.flipped = c.stamp AS flips,
-             s.subscription_changed = c.stamp AS stamped, s.changed = c.stamp AS changes
-           FROM subscription.subscriptions s JOIN sync.user_clock c USING (user_id) WHERE user_id = $1 ORDER BY s.id`,
+          `SELECT s.feed_url, s.is_subscribed, s.is_subscribed_at::text, s.deletion_id,
+             s.flipped = c.stamp AS flips, s.subscription_changed = c.stamp AS stamped,
+             s.changed = c.stamp AS changes
+           FROM subscription.subscriptions s JOIN sync.user_clock c USING (user_id)
+           WHERE user_id = $1 ORDER BY s.id`,
           [userId],
         )
       ).rows;
@@ -402,14 +408,14 @@ describe('a change of feeds', () => {
     expect(at[1]).toBeGreaterThan(at[0] as number);
   });
 
-  it('subscribes what is in both lists by different URLs', async () => {
+  it('keeps a feed subscribed that is in both lists by different URLs', async () => {
     await post({ feedUrl: a });
     const before = await clock();
     await client.change({ add: [a], remove: ['http://podcast.example/a'] });
     expect(await clock()).toEqual(before);
   });
 
-  it('says what is meant by a URL: the present one, a former one, or one that differs in scheme and slashes', async () => {
+  it('matches current, former and equivalent URLs', async () => {
     const guid = randomUUID();
     await post({ feedUrl: a, guid });
     await patch(guid, { newFeedUrl: b });
@@ -422,24 +428,24 @@ describe('a change of feeds', () => {
     expect((await client.list(timestamp)).remove.toSorted()).toEqual([a, b, other].toSorted());
   });
 
-  it('says what is meant by a URL that came back without its percent-encoding', async () => {
+  it('matches a URL without its percent-encoding', async () => {
     const [encoded, sent] = [feed('x%3Ay%20z?q=%C3%A4'), feed('x:y%20z?q=%C3%A4')];
     await post({ feedUrl: encoded });
     const before = await clock();
-    const meant = feedOf(encoded);
-    expect(await client.change({ add: [sent] })).toMatchObject({ add: [meant] });
-    expect(await ensure(feed('x:y%20z?q=ä'))).toEqual({ feed: meant });
+    const expected = feedOf(encoded);
+    expect(await client.change({ add: [sent] })).toMatchObject({ add: [expected] });
+    expect(await ensure(feed('x:y%20z?q=ä'))).toEqual({ feed: expected });
     expect(
       await context.feeds.find({ userId, feedUrls: [feed('x:y%20z?q=ä'), feed('x')] }),
     ).toEqual({
-      feeds: [meant, null],
+      feeds: [expected, null],
     });
     expect(await clock()).toEqual(before);
-    expect(await client.change({ remove: [sent] })).toMatchObject({ remove: [meant] });
+    expect(await client.change({ remove: [sent] })).toMatchObject({ remove: [expected] });
     expect(await client.list(0)).toMatchObject({ add: [] });
   });
 
-  it('looks for what came back without its percent-encoding among URLs of at most 1,024 bytes, former ones as well', async () => {
+  it('compares decoded forms of current and former URLs up to 1,024 bytes', async () => {
     const [encoded, plain] = ['%3A', ':'].map((colon) => (length: number) => {
       const start = feed(`x${colon}`);
       return start + 'y'.repeat(length - start.length);
@@ -459,28 +465,29 @@ describe('a change of feeds', () => {
     });
   });
 
-  it('says what is meant by a URL that came with a percent-encoding that it never had', async () => {
+  it('matches a URL with additional percent-encoding', async () => {
     await post({ feedUrl: feed('x:y') });
     expect(await client.change({ add: [feed('x%3Ay')] })).toMatchObject({
       add: [feedOf(feed('x:y'))],
     });
   });
 
-  it('takes a URL for itself where two others have it without percent-encoding', async () => {
+  it('creates a feed if a URL without percent-encoding matches two others', async () => {
     await post({ feedUrl: feed('x%3ay') }, { feedUrl: feed('x%3Ay') });
     expect(await client.change({ add: [feed('x:y')] })).toMatchObject({
       add: [feedOf(feed('x:y'))],
     });
   });
 
-  it('makes a subscription that is not subscribed to, once, for a feed that has none', async () => {
+  it('creates an unsubscribed subscription once for an unknown feed', async () => {
     const requestId = randomUUID();
     expect(await ensure(a, call(requestId))).toEqual({ feed: feedOf(a) });
     const before = await clock();
     expect(await ensure(a, call(requestId))).toEqual({ feed: feedOf(a) });
     expect(await clock()).toEqual(before);
     const { rows } = await context.owner.query(
-      'SELECT is_subscribed, flipped, is_subscribed_at FROM subscription.subscriptions WHERE user_id = $1',
+      `SELECT is_subscribed, flipped, is_subscribed_at FROM subscription.subscriptions
+       WHERE user_id = $1`,
       [userId],
     );
     expect(rows).toEqual([{ is_subscribed: false, flipped: null, is_subscribed_at: new Date(0) }]);
@@ -488,9 +495,9 @@ describe('a change of feeds', () => {
     expect(await client.list(0)).toMatchObject({ add: [a] });
   });
 
-  it('does not make known what was deleted, and brings it back where it is added', async () => {
+  it('does not return a deleted feed, but revives it when it is added', async () => {
     await post({ feedUrl: a });
-    await context.bury(userId, a);
+    await context.deleteSubscription(userId, a);
     expect(await ensure(a)).toEqual({ feed: null });
     expect(await client.change({ remove: [a] })).toMatchObject({ remove: [null] });
     expect(await context.feeds.find({ userId, feedUrls: [a] })).toEqual({ feeds: [null] });
@@ -498,7 +505,7 @@ describe('a change of feeds', () => {
     expect(await client.list(0)).toMatchObject({ add: [a] });
   });
 
-  it('leaves a deletion that is pending to be carried out where a client sends its list again', async () => {
+  it('keeps a pending deletion when a client repeats its list', async () => {
     await post({ feedUrl: a });
     await requestDeletion(a);
     await client.change({ add: [a, b] });
@@ -509,7 +516,7 @@ describe('a change of feeds', () => {
     expect(rows).toEqual([{ deletion_id: '1' }]);
   });
 
-  it('leaves out what can not be used, and what is beyond the quota', async () => {
+  it('skips invalid URLs and feeds above the quota', async () => {
     expect(await client.change({ add: ['podcast.example', a], remove: [''] })).toMatchObject({
       add: [null, feedOf(a)],
       remove: [null],

@@ -12,14 +12,14 @@ import {
 import { Database, readClock, unlessRefused } from '#database';
 import { answerList, answerWrite, sessionTimestamp } from '#gpodder-sync';
 import { type CallContext, Handle } from '#transport';
-import { applyFeeds, findFeed, type MeantFeeds, toFeed } from './feeds.rule.js';
-import * as store from './feeds.store.js';
+import { applyFeeds, findFeed, type MatchedFeeds, toFeed } from './feeds.rules.js';
+import * as store from './feeds.repository.js';
 import { KnownSubscriptions } from './known-subscriptions.js';
-import { judgeEntry } from './subscribe.rule.js';
+import { judgeEntry } from './subscribe.rules.js';
 import { type Changes, isNothing } from './subscription.changes.js';
 import { QUOTAS, type SubscriptionQuotas } from './subscription.config.js';
 import { type SubscriptionRow, urlKey } from './subscription.row.js';
-import { type Found, saveChanges } from './subscription.store.js';
+import { type SnapshotRow, saveChanges } from './subscription.repository.js';
 
 type Rows = readonly (SubscriptionRow | undefined)[];
 type Further = NonNullable<RequestOf<typeof listFeeds>['further']>;
@@ -72,19 +72,19 @@ export class FeedService {
       reads: bind(urls),
       remainingMs: () => context.remainingMs(),
     };
-    const { meant, timestamp } = await this.database.write(write, async (transaction) => {
+    const { matched, timestamp } = await this.database.write(write, async (transaction) => {
       const { query, found, stamp: before } = transaction;
-      const { loaded, entryOf } = await store.readOn(query, userId, urls, { found, bind });
-      const asked = { add: add.map(entryOf), remove: remove.map(entryOf) };
-      const apply = (stamp: string): { meant: MeantFeeds; changes: Changes } => {
-        const known = new KnownSubscriptions(loaded, stamp, context.arrivedMs);
-        return { meant: applyFeeds(known, asked), changes: known.changes() };
+      const { snapshot, entryOf } = await store.readOn(query, userId, urls, { found, bind });
+      const requested = { add: add.map(entryOf), remove: remove.map(entryOf) };
+      const apply = (stamp: string): { matched: MatchedFeeds; changes: Changes } => {
+        const known = new KnownSubscriptions(snapshot, stamp, context.arrivedMs);
+        return { matched: applyFeeds(known, requested), changes: known.changes() };
       };
       const trial = apply(before);
       const others =
-        whole && !transaction.repeated && (await hasOthers(query, userId, trial.meant));
+        whole && !transaction.repeated && (await hasOthers(query, userId, trial.matched));
       if (transaction.repeated || (isNothing(trial.changes) && !others))
-        return { meant: trial.meant };
+        return { matched: trial.matched };
       const stamp = await transaction.advance();
       const applied = apply(stamp);
       if (!isNothing(applied.changes))
@@ -92,21 +92,21 @@ export class FeedService {
       if (others)
         transaction.last(store.unsubscribeOthers, [
           userId,
-          added(applied.meant),
+          added(applied.matched),
           stamp,
-          loaded.now,
+          snapshot.now,
         ]);
       // The client can list a removed subscription by its other URLs, and must remove these, too.
-      const again = await keepsUrls(query, userId, applied.meant, remove);
+      const hasOtherUrls = await keepsUrls(query, userId, applied.matched, remove);
       return {
-        meant: applied.meant,
-        timestamp: await answerWrite(transaction, request, before, again),
+        matched: applied.matched,
+        timestamp: await answerWrite(transaction, request, before, hasOtherUrls),
       };
     });
-    const told =
+    const answered =
       timestamp ?? (await sessionTimestamp(this.database, userId, 'subscriptions', sessionId));
-    const feedsOf = await this.toFeeds(userId, [...meant.add, ...meant.remove]);
-    return { timestamp: told, add: feedsOf(meant.add), remove: feedsOf(meant.remove) };
+    const feedsOf = await this.toFeeds(userId, [...matched.add, ...matched.remove]);
+    return { timestamp: answered, add: feedsOf(matched.add), remove: feedsOf(matched.remove) };
   }
 
   /** Returns the subscriptions of URLs. @throws Failure `unauthorized` for a refused user. */
@@ -120,11 +120,11 @@ export class FeedService {
     const [load, values] = bind(feedUrls);
     const [[clock], found] = await Promise.all([
       query<{ refused: number | null }>(readClock, [userId]),
-      query<Found>(load, values),
+      query<SnapshotRow>(load, values),
     ]);
     unlessRefused(clock);
-    const { loaded, entryOf } = await store.readOn(query, userId, feedUrls, { found, bind });
-    const known = new KnownSubscriptions(loaded, '', 0);
+    const { snapshot, entryOf } = await store.readOn(query, userId, feedUrls, { found, bind });
+    const known = new KnownSubscriptions(snapshot, '', 0);
     const rows = feedUrls.map((url) => findFeed(known, entryOf(url)));
     return { feeds: (await this.toFeeds(userId, rows))(rows) };
   }
@@ -218,18 +218,22 @@ export class FeedService {
 async function keepsUrls(
   query: store.Query,
   userId: string,
-  meant: MeantFeeds,
+  matched: MatchedFeeds,
   urls: readonly string[],
 ): Promise<boolean> {
-  const ids = [...new Set(meant.remove.flatMap((row) => (row ? [row.id] : [])))];
+  const ids = [...new Set(matched.remove.flatMap((row) => (row ? [row.id] : [])))];
   if (ids.length === 0) return false;
   const keys = urls.map((url) => Buffer.from(urlKey(url), 'hex'));
   return (await query(store.hasOtherUrls, [userId, ids, keys])).length > 0;
 }
 
 /** Returns the ids that stay subscribed when the request replaces the full list. */
-const added = ({ add }: MeantFeeds) => add.flatMap((row) => (row ? [row.id] : []));
+const added = ({ add }: MatchedFeeds) => add.flatMap((row) => (row ? [row.id] : []));
 
-async function hasOthers(query: store.Query, userId: string, meant: MeantFeeds): Promise<boolean> {
-  return (await query(store.hasOthers, [userId, added(meant)])).length > 0;
+async function hasOthers(
+  query: store.Query,
+  userId: string,
+  matched: MatchedFeeds,
+): Promise<boolean> {
+  return (await query(store.hasOthers, [userId, added(matched)])).length > 0;
 }

@@ -1,10 +1,10 @@
 import { countedTime, isSuperseded, podcastGuid } from '#contracts';
 import { RemainingQuota } from './remaining.quota.js';
-import type { Changes, GuidName, Loaded, Merge } from './subscription.changes.js';
+import type { Changes, GuidName, Snapshot, Merge } from './subscription.changes.js';
 import { flippedAt, laterOf, urlChange } from './subscription.changes.js';
 import * as stored from './subscription.row.js';
 
-export type { Changes, Loaded, Merge };
+export type { Changes, Snapshot, Merge };
 
 type SubscriptionRow = stored.SubscriptionRow;
 const { isLive, isStillSubscribed } = stored;
@@ -24,7 +24,7 @@ export class KnownSubscriptions {
   private readonly rows: Map<number, SubscriptionRow>;
   private readonly guids: Map<string, GuidName>;
   private readonly urls: Map<string, number>;
-  private readonly loadedSubscribed: ReadonlySet<number>;
+  private readonly storedSubscribed: ReadonlySet<number>;
   private readonly hashed = new stored.UrlKeys();
   private readonly created = new Set<number>();
   private readonly changedRows = new Set<number>();
@@ -33,42 +33,42 @@ export class KnownSubscriptions {
   private readonly formerUrls = new Set<string>();
   private readonly formerGuids = new Map<number, string>();
   private readonly merges: Merge[] = [];
-  private idsTaken = 0;
+  private usedIds = 0;
 
   constructor(
-    private readonly loaded: Loaded,
+    private readonly snapshot: Snapshot,
     readonly stamp: string,
     /** Arrival of the request, in milliseconds since 1970. */
     readonly arrivedMs: number,
   ) {
-    this.rows = new Map(loaded.rows.map((row) => [row.id, { ...row }]));
-    this.guids = new Map(loaded.guids.map(([guid, ...name]) => [guid, name]));
-    this.urls = new Map(loaded.urls);
-    this.loadedSubscribed = new Set(
-      loaded.rows.filter(({ isSubscribed }) => isSubscribed).map(({ id }) => id),
+    this.rows = new Map(snapshot.rows.map((row) => [row.id, { ...row }]));
+    this.guids = new Map(snapshot.guids.map(([guid, ...name]) => [guid, name]));
+    this.urls = new Map(snapshot.urls);
+    this.storedSubscribed = new Set(
+      snapshot.rows.filter(({ isSubscribed }) => isSubscribed).map(({ id }) => id),
     );
-    this.quota = new RemainingQuota(loaded.left);
+    this.quota = new RemainingQuota(snapshot.left);
   }
 
   byGuid(guid: string): SubscriptionRow | undefined {
     const name = this.guids.get(guid);
-    return name && this.standing(name[0]);
+    return name && this.byId(name[0]);
   }
 
   byUrl(feedUrl: string): SubscriptionRow | undefined {
     const id = this.urls.get(this.hashed.keyOf(feedUrl));
-    return id === undefined ? undefined : this.standing(id);
+    return id === undefined ? undefined : this.byId(id);
   }
 
   /** Returns the subscription with an id, or its survivor after merges. */
-  standing(id: number): SubscriptionRow {
+  byId(id: number): SubscriptionRow {
     let row = this.rows.get(id) as SubscriptionRow;
     while (row.mergedInto !== null) row = this.rows.get(row.mergedInto) as SubscriptionRow;
     return row;
   }
 
   create(feedUrl: string, guid: string, sent: boolean, timestamp?: string): SubscriptionRow {
-    const id = this.loaded.newIds[this.idsTaken++];
+    const id = this.snapshot.newIds[this.usedIds++];
     if (id === undefined) throw new Error('more subscriptions than entries');
     const row = stored.blankRow(id, feedUrl, guid, this.stamp);
     this.rows.set(id, row);
@@ -172,26 +172,26 @@ export class KnownSubscriptions {
       rows: [...this.changedRows].map((id) => {
         const row = this.rows.get(id) as SubscriptionRow;
         const flipped = this.flippedOf(row);
-        const pointsTo = row.mergedInto === null ? {} : { mergedInto: this.standing(id).id };
+        const pointsTo = row.mergedInto === null ? {} : { mergedInto: this.byId(id).id };
         return stored.withChanged({ ...row, ...pointsTo, flipped });
       }),
       guids: [...this.changedGuids].map((guid) => {
         const [id, ...flags] = this.guids.get(guid) as GuidName;
-        return [guid, this.standing(id).id, ...flags];
+        return [guid, this.byId(id).id, ...flags];
       }),
       urls: [...this.changedUrls].map((key) =>
-        urlChange(key, this.standing(this.urls.get(key) as number), this.hashed.urlOf(key)),
+        urlChange(key, this.byId(this.urls.get(key) as number), this.hashed.urlOf(key)),
       ),
       formerUrls: [...this.formerUrls],
       formerGuids: [...this.formerGuids],
-      merges: this.merges.map((merge) => ({ ...merge, survivor: this.standing(merge.from).id })),
+      merges: this.merges.map((merge) => ({ ...merge, survivor: this.byId(merge.from).id })),
       added: { ...this.quota.taken },
     };
   }
 
   /** Returns the stamp of the last flip: the write's, if it changed the state overall. */
   private flippedOf(row: SubscriptionRow): string | null {
-    return flippedAt(row, this.loadedSubscribed.has(row.id), this.created.has(row.id), this.stamp);
+    return flippedAt(row, this.storedSubscribed.has(row.id), this.created.has(row.id), this.stamp);
   }
 
   /** Moves a URL to another row; clients that list it receive the new and the former owner. */
@@ -209,7 +209,7 @@ export class KnownSubscriptions {
 
   /** Returns the time of a change; a clamped time without a change of state keeps the current. */
   private timeOf(row: SubscriptionRow, isSubscribed: boolean, timestamp?: string): string {
-    const unclamped = { at: this.loaded.now, clamped: false };
+    const unclamped = { at: this.snapshot.now, clamped: false };
     const { at, clamped } =
       timestamp === undefined ? unclamped : countedTime(timestamp, this.arrivedMs);
     const stays = at < row.subscribedAt || (clamped && row.isSubscribed === isSubscribed);
@@ -266,7 +266,7 @@ export class KnownSubscriptions {
 
   private countDeclared([id, sent, derived]: GuidName, count: number): void {
     if (!sent || derived) return;
-    const row = this.standing(id);
+    const row = this.byId(id);
     row.declaredGuids += count;
     this.changedRows.add(row.id);
   }

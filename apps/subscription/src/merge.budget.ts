@@ -6,11 +6,11 @@ export const mostStates = 20_000;
 
 /**
  * Limits the merges of one POST (docs/reference/interface.md, "Names"). The first run of the rules
- * has no counts of states: it allows all and collects the subscriptions to count in `asked`. A
+ * has no counts of states: it allows all and collects the subscriptions to count in `uncounted`. A
  * second run has the counts.
  */
 export class MergeBudget {
-  readonly asked = new Set<number>();
+  readonly uncounted = new Set<number>();
   private readonly counted = new Set<number>();
   private pairs = 0;
   private states = 0;
@@ -21,14 +21,14 @@ export class MergeBudget {
   /** Returns whether the limits allow to merge a pair, and if so counts it as merged. */
   take(...pair: [from: SubscriptionRow, into: SubscriptionRow]): boolean {
     if (this.pairs === mostPairs) return false;
-    const uncounted = pair.map(({ id }) => id).filter((id) => !this.counted.has(id));
-    if (!this.statesOf) for (const id of uncounted) this.asked.add(id);
-    const more = uncounted.reduce(
+    const ids = pair.map(({ id }) => id).filter((id) => !this.counted.has(id));
+    if (!this.statesOf) for (const id of ids) this.uncounted.add(id);
+    const more = ids.reduce(
       (sum, id) => sum + (this.statesOf ? (this.statesOf.get(id) ?? Infinity) : 0),
       0,
     );
     if (this.states + more > mostStates) return false;
-    for (const id of uncounted) this.counted.add(id);
+    for (const id of ids) this.counted.add(id);
     this.pairs += 1;
     this.states += more;
     return true;

@@ -5,7 +5,7 @@ import { never, type SubscriptionRow } from './subscription.row.js';
 export type GuidName = [subscriptionId: number, sent: boolean, derived: boolean];
 
 /** The data that a write has read: the rows of the request's names, and ids for new rows. */
-export interface Loaded {
+export interface Snapshot {
   rows: SubscriptionRow[];
   guids: [guid: string, ...name: GuidName][];
   /** By the SHA-256 of the URL in hexadecimal. */

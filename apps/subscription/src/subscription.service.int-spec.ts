@@ -45,8 +45,9 @@ async function count(table: string): Promise<number> {
 }
 
 describe('POST', () => {
-  it('keeps a URL of 4,096 bytes that no index entry can hold, exactly as sent', async () => {
-    const feedUrl = `https://podcast.example/${Array.from({ length: 507 }, () => randomUUID().slice(0, 8)).join('')}1234567ä😀%7E`;
+  it('stores a URL of 4,096 bytes, which exceeds an index entry, exactly as sent', async () => {
+    const random = Array.from({ length: 507 }, () => randomUUID().slice(0, 8)).join('');
+    const feedUrl = `https://podcast.example/${random}1234567ä😀%7E`;
     expect(Buffer.byteLength(feedUrl)).toBe(4_096);
     const [first, second] = (await subscribe({ feedUrl }, { feedUrl })).success;
     expect(second).toEqual(first);
@@ -54,7 +55,7 @@ describe('POST', () => {
     expect(await count('subscription.subscriptions')).toBe(1);
   });
 
-  it('makes one subscription of 20 requests at once under different guids, which all name it', async () => {
+  it('creates one subscription for 20 simultaneous requests with different guids', async () => {
     const guids = Array.from({ length: 20 }, () => randomUUID());
     await Promise.all(guids.map((guid) => subscribe({ feedUrl: feed(1), guid })));
     expect(await count('subscription.subscriptions')).toBe(1);
@@ -62,7 +63,7 @@ describe('POST', () => {
     expect(new Set(named.map((read) => read.new_guid ?? read.guid)).size).toBe(1);
   });
 
-  it('merges what is there already into a subscription that the same request makes', async () => {
+  it('merges existing subscriptions into one that the same request creates', async () => {
     const older = (await subscribe({ feedUrl: feed('old') })).success[0]?.guid as string;
     const guid = randomUUID();
     const { success } = await subscribe(
@@ -71,17 +72,17 @@ describe('POST', () => {
     );
     expect(success.map((item) => item.guid)).toEqual([guid, guid]);
     expect(await get(older)).toMatchObject({ guid: older, new_guid: guid, feed_url: feed('old') });
-    const buried = await add('buried');
-    await context.bury(userId, buried);
+    const deleted = await add('deleted');
+    await context.deleteSubscription(userId, deleted);
     const another = randomUUID();
     await subscribe(
       { feedUrl: feed('another'), guid: another },
-      { feedUrl: feed('another'), guid: buried },
+      { feedUrl: feed('another'), guid: deleted },
     );
-    expect(await get(buried)).toMatchObject({ guid: buried, new_guid: another });
+    expect(await get(deleted)).toMatchObject({ guid: deleted, new_guid: another });
   });
 
-  it('runs a batch of 1,000 in as many statements as a batch of one', async () => {
+  it('runs as many statements for 1,000 entries as for one', async () => {
     const statementsOf = async (entries: Entry[]) => {
       const before = context.statements();
       await subscribe(...entries);
@@ -99,7 +100,7 @@ describe('POST', () => {
 });
 
 describe('GET by guid', () => {
-  it('answers by any guid it ever had with that guid, the current one and when it changed', async () => {
+  it('returns the requested guid, the current one and the time of the change', async () => {
     const [a, b, c] = [await add(1), randomUUID(), randomUUID()];
     await update(a, { newGuid: b });
     const { guid_changed: guidChanged } = await update(b, { newGuid: c });
@@ -116,7 +117,7 @@ describe('GET by guid', () => {
     ]);
   });
 
-  it('answers by a guid that became an alias without being current, with a guid_changed', async () => {
+  it('returns guid_changed for an alias that never was the current guid', async () => {
     const guid = await add(1);
     await update(guid, { newFeedUrl: feed(2) });
     const [alias, since] = [randomUUID(), (await get(guid)).subscription_changed];
@@ -126,7 +127,7 @@ describe('GET by guid', () => {
     expect(String(named.guid_changed) > String(since)).toBe(true);
   });
 
-  it("is not_found for another user's, and for a guid of nothing", async () => {
+  it("fails with not_found for another user's guid and for an unknown guid", async () => {
     const guid = await add(1);
     await expect(get(randomUUID())).rejects.toMatchObject({ code: 'not_found' });
     userId = freshUser();
@@ -136,7 +137,7 @@ describe('GET by guid', () => {
 
 describe('PATCH', () => {
   it.each([{}, { newFeedUrl: 'no protocol' }, { newFeedUrl: 'ftp://x', isSubscribed: false }])(
-    'is invalid and applies nothing for %j',
+    'fails with invalid and changes nothing for %j',
     async (patch) => {
       const guid = await add(1);
       const before = await get(guid);
@@ -145,7 +146,7 @@ describe('PATCH', () => {
     },
   );
 
-  it('leaves every name at one subscription when opposite merges come at once', async () => {
+  it('keeps every name at one subscription after simultaneous opposite merges', async () => {
     const [a, b] = [await add(1), await add(2)];
     await Promise.allSettled([
       update(a, { newGuid: b }),
@@ -158,13 +159,14 @@ describe('PATCH', () => {
       byB.feed_url,
     ]);
     const { rows } = await context.owner.query(
-      'SELECT count(*) FILTER (WHERE merged_into IS NULL)::int AS live FROM subscription.subscriptions WHERE user_id = $1',
+      `SELECT count(*) FILTER (WHERE merged_into IS NULL)::int AS live
+       FROM subscription.subscriptions WHERE user_id = $1`,
       [userId],
     );
     expect(rows).toEqual([{ live: 1 }]);
   });
 
-  it('20 times at once with another guid leaves one chain, which any of the guids leads through', async () => {
+  it('creates one chain of guids for 20 simultaneous changes', async () => {
     const [first, ...guids] = [
       await add(1),
       ...Array.from({ length: 20 }, () => randomUUID()),
@@ -179,7 +181,7 @@ describe('PATCH', () => {
     }
   });
 
-  it('takes the URL, the names and the status of what it merges, all under one stamp', async () => {
+  it('takes URLs, guids and state of the merged subscription, with one stamp', async () => {
     const [a, b] = [await add(1), await add(2)];
     await update(a, { isSubscribed: false });
     const { guid_changed: guidChanged } = await update(a, { newGuid: b });
@@ -193,7 +195,7 @@ describe('PATCH', () => {
     expect((await subscribe({ feedUrl: feed(2) })).success[0]?.guid).toBe(b);
   });
 
-  it('makes the later of merge and guid change the guid_changed of an absorbed guid', async () => {
+  it('reports the later of merge and guid change for an absorbed guid', async () => {
     const [a, b] = [await add(1), await add(2)];
     const merge = await update(a, { newFeedUrl: feed(2) });
     expect(await get(b)).toMatchObject({

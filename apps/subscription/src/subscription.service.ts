@@ -20,17 +20,17 @@ import { type CallContext, Handle } from '#transport';
 import { KnownSubscriptions } from './known-subscriptions.js';
 import { MergeBudget } from './merge.budget.js';
 import { QUOTAS, type SubscriptionQuotas } from './subscription.config.js';
-import { applyBatch, judgeEntry } from './subscribe.rule.js';
+import { applyBatch, judgeEntry } from './subscribe.rules.js';
 import {
   countStates,
-  type Found,
+  type SnapshotRow,
   findByGuid,
-  named,
   saveChanges,
-  toLoaded,
-} from './subscription.store.js';
-import { listChanged } from './subscription.list.js';
-import { applyPatch } from './update.rule.js';
+  selectNamed,
+  toSnapshot,
+} from './subscription.repository.js';
+import { listChanged } from './subscription-list.repository.js';
+import { applyPatch } from './update.rules.js';
 
 /**
  * Controller of users' subscriptions: answers the contracts of this service. Invariants:
@@ -60,7 +60,7 @@ export class SubscriptionService {
       judgeEntry({ feedUrl, ...more }),
     );
     const accepted = entries.filter((entry) => entry.fault === undefined);
-    const reads = named(userId, {
+    const reads = selectNamed(userId, {
       guids: accepted.flatMap(({ guid, derivedGuid }) =>
         guid === undefined ? derivedGuid : [guid, derivedGuid],
       ),
@@ -70,8 +70,8 @@ export class SubscriptionService {
     });
     const write = { userId, smallAnswer: false, changes, reads, ...budget(context) };
     return this.database.write(write, async (transaction) => {
-      const { verdicts, known } = await withMerges(transaction, userId, context, (of, merges) =>
-        applyBatch(of, entries, merges),
+      const { verdicts, known } = await withMerges(transaction, userId, context, (batch, merges) =>
+        applyBatch(batch, entries, merges),
       );
       await saveChanges(transaction, userId, known.changes(), this.quotas);
       return JsonText.of(verdicts);
@@ -100,11 +100,11 @@ export class SubscriptionService {
       throw new Failure('invalid');
     const urls = newFeedUrl === undefined ? [] : [newFeedUrl];
     const guids = [guid, ...(newGuid === undefined ? [] : [newGuid]), ...urls.map(podcastGuid)];
-    const reads = named(userId, { guids, urls, newRows: 0, quotas: this.quotas });
+    const reads = selectNamed(userId, { guids, urls, newRows: 0, quotas: this.quotas });
     const write = { userId, smallAnswer: true, changes, reads, ...budget(context) };
     return this.database.write(write, async (transaction) => {
       const known = new KnownSubscriptions(
-        toLoaded(transaction.found),
+        toSnapshot(transaction.found),
         transaction.stamp,
         context.arrivedMs,
       );
@@ -147,25 +147,25 @@ export class SubscriptionService {
 
 /** The kind of event of every write; a write that merges episodes adds theirs. */
 const changes = ['subscriptions'] as const;
-/** Parameters of rules that can merge. */
-type On = [known: KnownSubscriptions, merges: MergeBudget];
 
 /** Applies rules; if they merge, counts the states and applies them again with limits. */
 async function withMerges<Verdicts>(
-  transaction: Transaction<Found>,
+  transaction: Transaction<SnapshotRow>,
   userId: string,
   context: CallContext,
-  apply: (...on: On) => Verdicts,
+  apply: (known: KnownSubscriptions, merges: MergeBudget) => Verdicts,
 ): Promise<{ verdicts: Verdicts; known: KnownSubscriptions }> {
-  const loaded = toLoaded(transaction.found);
-  const once = (merges: MergeBudget) => {
-    const known = new KnownSubscriptions(loaded, transaction.stamp, context.arrivedMs);
+  const snapshot = toSnapshot(transaction.found);
+  const applyWithin = (merges: MergeBudget) => {
+    const known = new KnownSubscriptions(snapshot, transaction.stamp, context.arrivedMs);
     return { verdicts: apply(known, merges), known };
   };
   const merges = new MergeBudget();
-  const applied = once(merges);
-  if (merges.asked.size === 0) return applied;
-  return once(new MergeBudget(await countStates(transaction, userId, [...merges.asked])));
+  const applied = applyWithin(merges);
+  if (merges.uncounted.size === 0) return applied;
+  return applyWithin(
+    new MergeBudget(await countStates(transaction, userId, [...merges.uncounted])),
+  );
 }
 
 function budget(context: CallContext) {

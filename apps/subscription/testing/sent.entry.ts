@@ -1,4 +1,4 @@
-/** An entry of POST /subscriptions by the names of the rules. */
+/** An entry of POST /subscriptions, with the field names of the rules. */
 export interface Entry {
   feedUrl: string;
   guid?: string | undefined;

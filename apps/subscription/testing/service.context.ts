@@ -9,18 +9,19 @@ import { SubscriptionService } from '../src/subscription.service.js';
 export interface ServiceContext extends FixtureDatabase {
   service: SubscriptionService;
   feeds: FeedService;
-  /** Makes a tombstone of a subscription, named by its guid or URL, like the cascade of the deletion worker. */
-  bury(userId: string, name: string): Promise<void>;
+  /** Turns a subscription into a tombstone, by guid or URL, like the deletion worker. */
+  deleteSubscription(userId: string, name: string): Promise<void>;
   close(): Promise<void>;
 }
 
 /** The quotas unless a test sets others. */
 const defaults = subscriptionConfig.parse({ DATABASE_URL: 'postgres://database' });
 
-const tombstone = `
+const insertTombstone = `
   WITH clock AS (SELECT sync.advance_clock($1) AS stamp)
-  UPDATE subscription.subscriptions s SET is_subscribed = false, deleted = c.stamp, subscription_changed = c.stamp,
-    changed = c.stamp, flipped = CASE WHEN s.is_subscribed THEN c.stamp ELSE s.flipped END
+  UPDATE subscription.subscriptions s
+  SET is_subscribed = false, deleted = c.stamp, subscription_changed = c.stamp, changed = c.stamp,
+    flipped = CASE WHEN s.is_subscribed THEN c.stamp ELSE s.flipped END
   FROM clock c WHERE user_id = $1 AND merged_into IS NULL AND $2 IN (guid::text, feed_url)`;
 
 /** Builds the real module of the app. */
@@ -35,7 +36,8 @@ export async function openService(
   ]);
   return {
     ...base,
-    bury: async (userId, name) => void (await base.owner.query(tombstone, [userId, name])),
+    deleteSubscription: async (userId, name) =>
+      void (await base.owner.query(insertTombstone, [userId, name])),
     service: module.get(SubscriptionService),
     feeds: module.get(FeedService),
     close: () => fixture.close(),

@@ -3,12 +3,12 @@
 // verify tokens. It uses the services' own statements, so that both never differ.
 import { randomUUID } from 'node:crypto';
 import Fastify from 'fastify';
-import * as deletions from '../../../dist/apps/deletion-worker/src/records/deletion.store.js';
-import * as episodes from '../../../dist/apps/episode/src/episode.store.js';
+import * as deletions from '../../../dist/apps/deletion-worker/src/records/deletion.repository.js';
+import * as episodes from '../../../dist/apps/episode/src/episode.repository.js';
 import { encodeCursor } from '../../../dist/apps/gateway/src/list/cursor.js';
-import * as subscriptionList from '../../../dist/apps/subscription/src/subscription.list.js';
+import * as subscriptionList from '../../../dist/apps/subscription/src/subscription-list.repository.js';
 import { urlKey } from '../../../dist/apps/subscription/src/subscription.row.js';
-import * as subscriptions from '../../../dist/apps/subscription/src/subscription.store.js';
+import * as subscriptions from '../../../dist/apps/subscription/src/subscription.repository.js';
 import { podcastGuid } from '#contracts';
 import { beginWrite, keepAnswer } from '#database';
 import { Transactions } from './transactions.mjs';
@@ -83,7 +83,10 @@ app.post('/subscriptions', (request) => {
   const guids = urls.map(podcastGuid);
   const keys = urls.map(urlKey);
   const hashes = keys.map((key) => Buffer.from(key, 'hex'));
-  const reads = [subscriptions.load, [userId, guids, hashes, urls.length, ...subscriptionQuotas]];
+  const reads = [
+    subscriptions.readNamed,
+    [userId, guids, hashes, urls.length, ...subscriptionQuotas],
+  ];
   return write(userId, reads, (rows, stamp) => {
     const ids = rows[0].newIds;
     const made = urls.map((url, n) => subscriptionRow(ids[n], url, guids[n], stamp));
@@ -103,7 +106,10 @@ app.post('/subscriptions', (request) => {
 app.patch('/subscriptions/:guid', (request) => {
   const userId = userOf(request);
   const { is_subscribed: isSubscribed } = request.body;
-  const reads = [subscriptions.load, [userId, [request.params.guid], [], 0, ...subscriptionQuotas]];
+  const reads = [
+    subscriptions.readNamed,
+    [userId, [request.params.guid], [], 0, ...subscriptionQuotas],
+  ];
   const run = (rows, stamp) => {
     const row = { ...rows[0].rows[0], isSubscribed, subscriptionChanged: stamp, changed: stamp };
     const save = [[subscriptions.save, [userId, JSON.stringify([row]), '[]', '[]', '[]', stamp]]];
@@ -120,12 +126,12 @@ app.post('/episodes', (request) => {
     podcastGuid: entry.podcast_guid,
     episodeGuid: entry.episode_guid,
   }));
-  const reads = [episodes.loadKnown, [userId, JSON.stringify(sought), ...episodeQuotas]];
+  const reads = [episodes.readNamed, [userId, JSON.stringify(sought), ...episodeQuotas]];
   return write(userId, reads, (rows, stamp) => {
     const stored = new Map(rows[0].episodes.map((row) => [row.syncId, row]));
     const saved = entries.map((entry) => episodeRow(stored.get(entry.sync_id), entry, stamp));
     const byId = Object.fromEntries(saved.map((row) => [row.id, row]));
-    const save = [[episodes.settle, [userId, JSON.stringify(byId), Object.keys(byId)]]];
+    const save = [[episodes.updateStates, [userId, JSON.stringify(byId), Object.keys(byId)]]];
     return {
       reply: { success: saved.map((row, n) => episodeAnswer(row, entries[n])), failure: [] },
       save,

@@ -1,29 +1,29 @@
 {{/*
-The servers, and what of each is no operator's choice. A new one is an entry here, one under `apps` in values.yaml and
-one in values.schema.json (its variables there are written by `npm run docs`).
+The servers with their fixed properties. A new one needs an entry here, one under `apps` in
+values.yaml and one in values.schema.json, whose variables `npm run docs` generates.
 
-  http        the port on which clients are answered; makes a Service
-  host        under which the Ingress leads to it
-  database    it has a login in Postgres
-  queue       it works on the queue of deletions, by which KEDA scales it
+  http        the port for clients; creates a Service
+  host        the host of its Ingress
+  database    true if it has a login in Postgres
+  queue       true if it processes the queue of deletions, by which KEDA scales it
   egress      ports of other servers that it calls
-  preStop     seconds that a pod sleeps before it is told to stop
-  env         variables that follow from other values
-  secretKeys  keys of its Secret that it reads, besides those of Postgres and the transport's Redis
+  preStop     seconds that a pod sleeps before SIGTERM
+  env         variables that derive from other values
+  secretKeys  used keys of its Secret in addition to those of Postgres and the transport's Redis
 */}}
 {{- define "podcast-sync.apps" -}}
 {{- $events := ternary "on" "off" .Values.events.enabled -}}
 gateway:
   http: 3000
   host: {{ .Values.ingress.host | quote }}
-  # The key sets of identity providers; discovery may name others than these. That of `account` comes through its Service;
-  # a network policy may look at the port before or behind that.
+  # Key sets of identity providers; discovery can add others. That of `account` comes through its
+  # Service; a network policy can apply to the port before or behind the Service.
   {{- $ports := .Values.accounts.enabled | ternary (list 443 80 3002) (list 443) }}
   {{- with .Values.apps.gateway.env }}
   egress: {{ include "podcast-sync.urlPorts" (dict "ports" $ports "texts" (list .AUTH_ISSUER .AUTH_JWKS_URL)) }}
   {{- end }}
-  # The time in which load balancers learn that this pod is leaving; after it, the gateway itself turns unready and
-  # serves on for DRAIN_SECONDS.
+  # Time in which load balancers remove this pod. Then the gateway becomes unready and continues to
+  # serve for DRAIN_SECONDS.
   preStop: 5
   env:
     PORT: '3000'
@@ -35,7 +35,7 @@ gateway:
     AUTH_OWN_ISSUER: {{ .Values.accounts.url | quote }}
     AUTH_JWKS_URL: {{ printf "%s=http://account/jwks" .Values.accounts.url | quote }}
     AUTH_SERVERS: {{ .Values.accounts.url | quote }}
-    # The console, which the account app serves.
+    # The account app serves the console.
     CORS_ORIGINS: {{ .Values.accounts.url | quote }}
     AUTH_APP_PASSWORDS: 'on'
     {{- end }}
@@ -44,7 +44,7 @@ gateway:
 gpodder:
   http: 3001
   host: {{ (urlParse $url).hostname | quote }}
-  # As of the gateway.
+  # As in the gateway.
   preStop: 5
   env:
     PORT: '3001'
@@ -62,7 +62,7 @@ episode:
   preStop: 2
   env:
     EVENTS: {{ $events | quote }}
-# It answers requests, too, and so never has fewer than two replicas.
+# It also answers requests, so it always has two replicas or more.
 deletion-worker:
   database: true
   queue: true
@@ -89,7 +89,7 @@ account:
 {{- end }}
 {{- end }}
 
-{{/* What an app is together with what the operator says of it, who has the last word about a variable. */}}
+{{/* An app with the values of the operator, which override its variables. */}}
 {{- define "podcast-sync.app" -}}
 {{- $facts := index (include "podcast-sync.apps" .root | fromYaml) .name -}}
 {{- mergeOverwrite $facts (deepCopy (index .root.Values.apps .name)) | toYaml -}}

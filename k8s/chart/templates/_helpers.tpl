@@ -1,4 +1,4 @@
-{{/* Labels of an object. Given: name. */}}
+{{/* Labels of an object. Input: name. */}}
 {{- define "podcast-sync.labels" -}}
 app.kubernetes.io/name: {{ .name }}
 {{- with .component }}
@@ -7,19 +7,19 @@ app.kubernetes.io/component: {{ . }}
 app.kubernetes.io/part-of: podcast-sync
 {{- end }}
 
-{{/* What selects the pods of an app. Given: name. */}}
+{{/* Selector of the pods of an app. Input: name. */}}
 {{- define "podcast-sync.selector" -}}
 app.kubernetes.io/name: {{ .name }}
 app.kubernetes.io/part-of: podcast-sync
 {{- end }}
 
-{{/* What selects the pods of all servers. */}}
+{{/* Selector of the pods of all servers. */}}
 {{- define "podcast-sync.servers" -}}
 app.kubernetes.io/component: server
 app.kubernetes.io/part-of: podcast-sync
 {{- end }}
 
-{{/* The account of a workload, without any right. Given: name. */}}
+{{/* The service account of a workload, without permissions. Input: name. */}}
 {{- define "podcast-sync.account" -}}
 apiVersion: v1
 kind: ServiceAccount
@@ -30,18 +30,18 @@ metadata:
 automountServiceAccountToken: false
 {{- end }}
 
-{{/* The tag of an app's image. Given: root, app. */}}
+{{/* The tag of an app's image. Input: root, app. */}}
 {{- define "podcast-sync.tag" -}}
 {{ .app.tag | default .root.Values.image.tag | default .root.Chart.AppVersion }}
 {{- end }}
 
-{{/* Three quarters of a limit of memory, in MiB: buffers and code need the rest. Given: a quantity in Mi or Gi. */}}
+{{/* Three quarters of a memory limit in MiB: buffers and code need the rest. Input: Mi or Gi. */}}
 {{- define "podcast-sync.heap" -}}
 {{- $mebibytes := mul (regexFind "^[0-9]+" .) (ternary 1024 1 (hasSuffix "Gi" .)) -}}
 {{ div (mul $mebibytes 3) 4 }}
 {{- end }}
 
-{{/* The ports of URLs in texts, as a list in JSON. Given: ports (others), texts (or nothing instead of one). */}}
+{{/* The ports of URLs in texts, as a JSON list. Input: ports (further ones), texts (can be empty). */}}
 {{- define "podcast-sync.urlPorts" -}}
 {{- $ports := .ports -}}
 {{- range .texts -}}
@@ -53,7 +53,7 @@ automountServiceAccountToken: false
 {{ $ports | uniq | toJson }}
 {{- end }}
 
-{{/* What every pod has. Given: user. */}}
+{{/* Fields of every pod. Input: user. */}}
 {{- define "podcast-sync.podSecurity" -}}
 securityContext:
   runAsNonRoot: true
@@ -64,7 +64,7 @@ securityContext:
     type: RuntimeDefault
 {{- end }}
 
-{{/* What every container has. */}}
+{{/* Fields of every container. */}}
 {{- define "podcast-sync.containerSecurity" -}}
 securityContext:
   allowPrivilegeEscalation: false
@@ -73,7 +73,7 @@ securityContext:
     drop: [ALL]
 {{- end }}
 
-{{/* Where pods may run, and before whom. */}}
+{{/* Scheduling and priority of pods. */}}
 {{- define "podcast-sync.scheduling" -}}
 {{- with .Values.scheduling.nodeSelector }}
 nodeSelector:
@@ -88,7 +88,7 @@ priorityClassName: {{ . }}
 {{- end }}
 {{- end }}
 
-{{/* Whether something changes the number of an app's replicas. Given: root, app. */}}
+{{/* Not empty if an autoscaler sets the replicas of an app. Input: root, app. */}}
 {{- define "podcast-sync.isScaled" -}}
 {{- if or .root.Values.autoscaling.enabled (and .root.Values.keda.enabled .app.queue) }}true{{ end }}
 {{- end }}

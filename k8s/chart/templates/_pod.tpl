@@ -1,7 +1,7 @@
 {{/*
-The pod of an app, a server or a task: what a Deployment or a Job has below `template`.
-Given: root, name, component (`server` or `task`), app (as in `podcast-sync.app`), secretKeys (keys of its Secret that
-are variables), command (of `podcast-sync`, for a task).
+The pod of an app, a server or a task: the `template` of a Deployment or a Job.
+Input: root, name, component (`server` or `task`), app (as in `podcast-sync.app`), secretKeys (keys
+of its Secret that are variables), command (of `podcast-sync`, for a task).
 */}}
 {{- define "podcast-sync.pod" -}}
 {{- $server := eq .component "server" -}}
@@ -16,7 +16,7 @@ spec:
   automountServiceAccountToken: false
   enableServiceLinks: false
   {{- if $server }}
-  # More than `preStop`, the gateway's drain and the 70 s within which an app stops or is given up.
+  # More than `preStop`, the drain of the gateway and the 70 s limit for the stop of an app.
   terminationGracePeriodSeconds: 90
   {{- if .root.Values.topologySpread.enabled }}
   topologySpreadConstraints:
@@ -75,13 +75,14 @@ spec:
     - name: secrets
       secret:
         secretName: {{ .app.secret }}
-        # 0440, which YAML 1.2 would not read so.
+        # 0440, which is decimal in YAML 1.2.
         defaultMode: 288
 {{- end }}
 
 {{/*
-The variables of an app. They are in the pod itself and not in ConfigMaps: a changed value restarts whoever uses it, one
-by one, and a pod of the release before keeps its own, whenever it is started again. Given: as for the pod.
+The variables of an app. They are in the pod and not in ConfigMaps: a changed value restarts the
+pods that use it, one by one, and pods of the previous release keep their values after a restart.
+Input: as for the pod.
 */}}
 {{- define "podcast-sync.env" -}}
 {{- $server := eq .component "server" -}}
@@ -93,7 +94,7 @@ by one, and a pod of the release before keeps its own, whenever it is started ag
 {{- $_ := set $others "OTEL_EXPORTER_OTLP_ENDPOINT" .root.Values.tracing.endpoint -}}
 {{- $_ := set $others "OTEL_TRACES_SAMPLER_ARG" .root.Values.tracing.share -}}
 {{- end -}}
-# Three quarters of the limit of memory below: buffers and code need the rest.
+# Three quarters of the memory limit: buffers and code need the rest.
 - name: NODE_OPTIONS
   value: --max-old-space-size={{ include "podcast-sync.heap" .app.resources.limits.memory }}
 {{- if $server }}

@@ -1,9 +1,9 @@
-{{/* The URL of a Redis, in the cluster or elsewhere. */}}
+{{/* The URL of a Redis, inside or outside of the cluster. */}}
 {{- define "podcast-sync.redisUrl" -}}
 {{ if .enabled }}redis://redis:6379{{ else }}{{ .url }}{{ end }}
 {{- end }}
 
-{{/* How a Redis is reached, as variables. Given: redis, prefix (of the variables). Nothing where none is named. */}}
+{{/* The variables of a Redis, none if it is not set. Input: redis, prefix of the variables. */}}
 {{- define "podcast-sync.redisEnv" -}}
 {{- $url := include "podcast-sync.redisUrl" .redis -}}
 {{- if $url }}
@@ -22,7 +22,7 @@
 {{- end }}
 {{- end }}
 
-{{/* `host:port` of each server that is named for a Redis, separated by commas. */}}
+{{/* `host:port` of each server of a Redis, separated by commas. */}}
 {{- define "podcast-sync.redisAddresses" -}}
 {{- $url := include "podcast-sync.redisUrl" . -}}
 {{- if $url -}}
@@ -33,17 +33,17 @@
 {{- end -}}
 {{- end }}
 
-{{/* Whether a Redis is named. Given: a Redis of values. */}}
+{{/* Not empty if a Redis is set. Input: a Redis of values. */}}
 {{- define "podcast-sync.isNamed" -}}
 {{ if or .url .cluster .sentinels }}true{{ end }}
 {{- end }}
 
-{{/* The Redis that the queue is on: its own, or the transport's. */}}
+{{/* The Redis of the queue: a separate one, or the transport's. */}}
 {{- define "podcast-sync.hasOwnQueue" -}}
 {{ include "podcast-sync.isNamed" .Values.queue.redis }}
 {{- end }}
 
-{{/* The servers other than the transport's, by the prefix of their variables. */}}
+{{/* The Redis servers other than the transport's, by prefix of their variables. */}}
 {{- define "podcast-sync.otherRedis" -}}
 {{- $others := dict -}}
 {{- if include "podcast-sync.hasOwnQueue" . -}}{{- $_ := set $others "QUEUE_" .Values.queue.redis -}}{{- end -}}
@@ -53,25 +53,25 @@
 {{ toJson $others }}
 {{- end }}
 
-{{/* How they are reached, as variables. */}}
+{{/* Their variables. */}}
 {{- define "podcast-sync.otherRedisEnv" -}}
 {{- range $prefix, $redis := include "podcast-sync.otherRedis" . | fromJson }}
 {{ include "podcast-sync.redisEnv" (dict "redis" $redis "prefix" $prefix) | trim }}
 {{- end }}
 {{- end }}
 
-{{/* Their secrets' keys, as a list in JSON. */}}
+{{/* The keys of their Secrets, as a JSON list. */}}
 {{- define "podcast-sync.otherRedisKeys" -}}
 {{- $keys := list -}}
 {{- range include "podcast-sync.otherRedis" . | fromJson -}}{{- $keys = concat $keys .secretKeys -}}{{- end -}}
 {{ toJson $keys }}
 {{- end }}
 
-{{/* The ports of all that is named for Redis, as a list in JSON. */}}
+{{/* The ports of all Redis servers, as a JSON list. */}}
 {{- define "podcast-sync.redisPorts" -}}
 {{- $ports := list -}}
 {{- $servers := list .Values.redis -}}
-{{/* By range, which goes by their names; the order of `values` is another one each time. */}}
+{{/* A range sorts by name; the order of `values` is random. */}}
 {{- range include "podcast-sync.otherRedis" . | fromJson -}}{{- $servers = append $servers . -}}{{- end -}}
 {{- range $servers -}}
 {{- range splitList "," (include "podcast-sync.redisAddresses" .) -}}

@@ -1,4 +1,4 @@
-{{/* What no schema can say, as it is about several values at once: the first of these ends a rendering. */}}
+{{/* Rules across several values, which no schema can express. The first violation ends a rendering. */}}
 {{- define "podcast-sync.validate" -}}
 {{- include "podcast-sync.validateTags" . -}}
 {{- include "podcast-sync.validateRedis" . -}}
@@ -16,7 +16,7 @@
 {{- end -}}
 {{- range $path, $tag := $tags -}}
 {{- if eq $tag "latest" -}}
-{{- fail (printf "%s: latest is no tag of its own, by which releases could be told apart" $path) -}}
+{{- fail (printf "%s: latest does not identify a release; set the tag of a release" $path) -}}
 {{- end -}}
 {{- end -}}
 {{- end }}
@@ -26,17 +26,17 @@
 {{- $redis := include "podcast-sync.given" (dict "values" .Values.redis "keys" (prepend $places "enabled")) -}}
 {{- if ne (splitList ", " $redis | compact | len) 1 -}}
 {{- $given := $redis | default "none" -}}
-{{- fail (printf "redis: exactly one of enabled, url, cluster and sentinels says where Redis is; given: %s" $given) -}}
+{{- fail (printf "redis: set exactly one of enabled, url, cluster and sentinels; given: %s" $given) -}}
 {{- end -}}
 {{- range $name, $values := dict "queue" .Values.queue "events" .Values.events -}}
 {{- $given := include "podcast-sync.given" (dict "values" $values.redis "keys" $places) -}}
 {{- if contains "," $given -}}
-{{- fail (printf "%s.redis: only one of url, cluster and sentinels says where it is; given: %s" $name $given) -}}
+{{- fail (printf "%s.redis: set only one of url, cluster and sentinels; given: %s" $name $given) -}}
 {{- end -}}
 {{- end -}}
 {{- end }}
 
-{{/* Which of some keys are set, separated by commas. Given: values, keys. */}}
+{{/* The keys that are set, separated by commas. Input: values, keys. */}}
 {{- define "podcast-sync.given" -}}
 {{- $given := list -}}
 {{- range .keys -}}
@@ -48,26 +48,26 @@
 {{- define "podcast-sync.validateAccounts" -}}
 {{- if .Values.accounts.enabled -}}
 {{- if not .Values.accounts.url -}}
-{{- fail "accounts.url: is required where accounts.enabled; accounts.enabled: false makes a bare API" -}}
+{{- fail "accounts.url: is required with accounts.enabled; set it, or accounts.enabled: false" -}}
 {{- end -}}
 {{- $issuers := splitList "," .Values.apps.gateway.env.AUTH_ISSUER -}}
 {{- if not (has .Values.accounts.url $issuers) -}}
-{{- $why := "the gateway would refuse the tokens of accounts" -}}
-{{- fail (printf "apps.gateway.env.AUTH_ISSUER: does not name accounts.url, %s; %s" .Values.accounts.url $why) -}}
+{{- $why := "the gateway would reject the tokens of accounts" -}}
+{{- fail (printf "apps.gateway.env.AUTH_ISSUER: does not contain accounts.url, %s; %s" .Values.accounts.url $why) -}}
 {{- end -}}
 {{- end -}}
 {{- end }}
 
 {{- define "podcast-sync.validateGpodder" -}}
 {{- if and .Values.gpodder.enabled (not .Values.accounts.enabled) -}}
-{{- fail "gpodder.enabled: needs accounts.enabled, whose app passwords its clients sign in with" -}}
+{{- fail "gpodder.enabled: needs accounts.enabled, as its clients use app passwords" -}}
 {{- end -}}
 {{- end }}
 
 {{- define "podcast-sync.validateIngress" -}}
 {{- if .Values.ingress.enabled -}}
 {{- if not .Values.ingress.host -}}
-{{- fail "ingress.host: is required where ingress.enabled" -}}
+{{- fail "ingress.host: is required with ingress.enabled" -}}
 {{- end -}}
 {{- with .Values.apps.gateway.env -}}
 {{- if and .RATE_LIMIT_PER_ADDRESS (not .TRUSTED_PROXIES) -}}
@@ -77,7 +77,7 @@
 {{- end -}}
 {{- range $name, $isOn := dict "account" .Values.accounts.enabled "gpodder" .Values.gpodder.enabled -}}
 {{- if and $isOn (not (get (index $.Values.apps $name).env "TRUSTED_PROXIES")) -}}
-{{- $why := "without it all people have the address of the Ingress controller, and share its limits" -}}
+{{- $why := "without it all clients have the address of the Ingress controller, and share its limits" -}}
 {{- fail (printf "apps.%s.env.TRUSTED_PROXIES: is required behind an Ingress; %s" $name $why) -}}
 {{- end -}}
 {{- end -}}
@@ -95,8 +95,8 @@
 {{- end }}
 
 {{/*
-Postgres has a connection for everything that may run at once: every replica that there can be, one more of each app in
-a rollout, 4 of `migrate`, and 3 that Postgres keeps for its superuser.
+Postgres needs connections for the maximum number of replicas, one more replica of each app during
+a rollout, 4 for `migrate`, and 3 that it reserves for its superuser.
 */}}
 {{- define "podcast-sync.validateConnections" -}}
 {{- $root := . -}}
@@ -114,7 +114,7 @@ a rollout, 4 of `migrate`, and 3 that Postgres keeps for its superuser.
 {{- $most := int .Values.postgres.maxConnections -}}
 {{- if gt $wanted $most -}}
 {{- $sum := printf "%s, and 7 for migrate and the superuser" (join ", " $terms) -}}
-{{- $help := "Lower poolSize or replicas.max, or raise it to what Postgres or the pooler really takes" -}}
-{{- fail (printf "postgres.maxConnections: is %d, but %d connections may be wanted: %s. %s" $most $wanted $sum $help) -}}
+{{- $help := "Lower poolSize or replicas.max, or set the real limit of Postgres or the pooler" -}}
+{{- fail (printf "postgres.maxConnections: is %d, but %d connections are possible: %s. %s" $most $wanted $sum $help) -}}
 {{- end -}}
 {{- end }}

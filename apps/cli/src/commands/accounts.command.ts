@@ -41,7 +41,7 @@ const name = true;
 const asJson = ['--json', 'as JSON'] as const;
 const label = [
   '--label <LABEL>',
-  'the device or app that it is for',
+  'the device or app that uses it',
   'podcast-sync app-password',
 ] as const;
 
@@ -53,26 +53,23 @@ export const accounts: CommandGroup = {
     command('list', 'lists the accounts', { option: asJson }),
     command(
       'create',
-      'makes an account, and prints a link by which its person chooses a password (7 days, once)',
+      'creates an account, and prints a link to choose its password (valid for 7 days, once)',
       {
         name,
       },
     ),
-    command(
-      'invite',
-      'prints a link by which somebody makes an account with a name of their own (7 days, once)',
-    ),
-    command('first-link', 'prints a link for the first account; nothing where somebody has one'),
-    command('reset', 'prints a link by which the person chooses a new password (1 hour, once)', {
+    command('invite', 'prints a link to create an account with any name (valid for 7 days, once)'),
+    command('first-link', 'prints a link to create the first account; nothing if there is one'),
+    command('reset', 'prints a link to choose a new password (valid for 1 hour, once)', {
       name,
     }),
     command(
       'disable',
-      'keeps a person from signing in and from their data until enabled; nothing is lost',
+      'blocks sign-in and access to data until the account is enabled; keeps all data',
       { name },
     ),
-    command('enable', 'undoes disable', { name }),
-    command('erase', 'erases the account and everything of its person, permanently', { name }),
+    command('enable', 'enables a disabled account', { name }),
+    command('erase', 'erases the account and all data of its user, permanently', { name }),
   ],
 };
 
@@ -82,6 +79,6 @@ export const appPassword: CommandDefinition<AccountsCommand> = {
     name,
     option: label,
   }),
-  details: 'It is for one device or app, reads and writes, and does not expire.',
+  details: 'The app password is for one device or app, can read and write, and does not expire.',
   examples: ['app-password ann --label "My phone"'],
 };

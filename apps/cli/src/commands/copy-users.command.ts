@@ -6,21 +6,22 @@ export const copyUsers: CommandDefinition<CopyOptions> = {
   name: 'copy-users',
   summary: "copies users with all their rows to another system's database",
   details:
-    'Both databases have the same schema version. Users that are copied already are skipped, so the same command ' +
-    'continues after a crash. Stop the writes of the users first (docs/guide/operate.md, "Moving users to another cell").',
+    'Both databases need the same schema version. The command skips users that are already ' +
+    'copied, so it continues after a crash. Stop the writes of the users first ' +
+    '(docs/guide/operate.md, "Moving users to another cell").',
   examples: ['copy-users --users group.ndjson', 'copy-users --all'],
   environment:
-    'SOURCE_DATABASE_URL and TARGET_DATABASE_URL, of the owners of the databases; AUTH_OWN_ISSUER and ' +
-    'AUTH_ISSUER_ALIASES, as gateways have them.',
-  exitCodes: '0 all copied, 3 all but refused users copied, 1 not done',
+    'SOURCE_DATABASE_URL and TARGET_DATABASE_URL, of the owners of the databases; ' +
+    'AUTH_OWN_ISSUER and AUTH_ISSUER_ALIASES, as in the gateway.',
+  exitCodes: '0 all copied, 3 all except rejected users copied, 1 not done',
   declare: (command) =>
     void command
-      .option('--users <FILE>', 'whom: a line {"issuer":"…","subject":"…"} or {"id":"…"} for each')
-      .option('--all', 'everybody')
+      .option('--users <FILE>', 'users, a line {"issuer":"…","subject":"…"} or {"id":"…"} each')
+      .option('--all', 'all users')
       .option('--replace', 'replaces an earlier state of a user in the target', false),
   read: ({ users, all, replace }: { users?: string; all?: true; replace: boolean }) => {
     if ((users === undefined) === (all === undefined))
-      throw new UsageError('who? --users or --all');
+      throw new UsageError('name the users by either --users or --all');
     return { replace, ...(users !== undefined && { users }) };
   },
   run: async (options, { io }) =>

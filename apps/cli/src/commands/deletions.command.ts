@@ -15,13 +15,13 @@ const deletionId = whole(1, Number.MAX_SAFE_INTEGER);
 const list: CommandDefinition<DeletionsCommand> = {
   ...shared,
   name: 'list',
-  summary: 'shows deletions that are pending, longest first, or that failed, latest first',
+  summary: 'lists pending deletions, oldest first, or failed ones, latest first',
   examples: ['deletions list', 'deletions list --failed --json'],
   declare: (command) =>
     void command
-      .option('--pending', 'those that are pending (default)')
-      .addOption(new Option('--failed', 'those that failed').conflicts('pending'))
-      .option('--limit <N>', 'how many at most', whole(1, 10_000), 50)
+      .option('--pending', 'pending deletions (default)')
+      .addOption(new Option('--failed', 'failed deletions').conflicts('pending'))
+      .option('--limit <N>', 'maximum number', whole(1, 10_000), 50)
       .option('--json', 'as JSON'),
   read: ({ failed, limit, json = false }: { failed?: boolean; limit: number; json?: boolean }) => ({
     verb: 'list',
@@ -34,23 +34,23 @@ const list: CommandDefinition<DeletionsCommand> = {
 const retry: CommandDefinition<DeletionsCommand> = {
   ...shared,
   name: 'retry',
-  summary: 'sends a pending deletion to the queue again now, whatever its last job is doing',
+  summary: 'sends a pending deletion to the queue again, regardless of its last job',
   examples: ['deletions retry 12'],
-  declare: (command) => void command.argument('<ID>', 'of the deletion', deletionId),
+  declare: (command) => void command.argument('<ID>', 'id of the deletion', deletionId),
   read: (_, [id]) => ({ verb: 'retry', deletionId: Number(id) }),
 };
 
 const fail: CommandDefinition<DeletionsCommand> = {
   ...shared,
   name: 'fail',
-  summary: 'ends a pending deletion in FAILURE, with nothing deleted',
+  summary: 'ends a pending deletion in FAILURE without deleting anything',
   examples: ['deletions fail 12 --as ann'],
   declare: (command) =>
     void command
-      .argument('<ID>', 'of the deletion', deletionId)
+      .argument('<ID>', 'id of the deletion', deletionId)
       .option(
         '--as <NAME>',
-        'the operator whom the record names (default: the user of this machine)',
+        'name of the operator in the record (default: the user of this machine)',
       ),
   read: ({ as }: { as?: string }, [id]) => ({ verb: 'fail', deletionId: Number(id), operator: as }),
 };
@@ -58,6 +58,6 @@ const fail: CommandDefinition<DeletionsCommand> = {
 /** `podcast-sync deletions` */
 export const deletions: CommandGroup = {
   name: 'deletions',
-  summary: 'manages deletions that wait or failed',
+  summary: 'manages pending and failed deletions',
   commands: [list, retry, fail],
 };

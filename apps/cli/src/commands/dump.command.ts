@@ -5,8 +5,8 @@ import type { DumpOptions, Shard } from '../../../dump/src/dump.options.js';
 /** `podcast-sync dump` */
 export const dump: CommandDefinition<DumpOptions> = {
   name: 'dump',
-  summary: 'writes what users have as NDJSON, each user as of one moment',
-  details: 'The last line says that it is complete (docs/reference/data.md).',
+  summary: "writes users' data as NDJSON, a consistent snapshot of each user",
+  details: 'The last line marks a complete file (docs/reference/data.md).',
   examples: ['dump --out users.ndjson.gz', 'dump --shard 3/16 --out 3.ndjson.gz'],
   environment: 'DATABASE_URL or DATABASE_URL_FILE, of the role podcast_sync_dump.',
   exitCodes: '0 complete, 1 not complete',
@@ -15,17 +15,17 @@ export const dump: CommandDefinition<DumpOptions> = {
     void command
       .option(
         '--users <FILE>',
-        'whom: a line {"issuer":"…","subject":"…"} or {"id":"…"} for each (default: everybody)',
+        'users, a line {"issuer":"…","subject":"…"} or {"id":"…"} each (default: all users)',
       )
       .addOption(
-        new Option('--shard <I/N>', 'of N parts of all users the one with number I, from 1')
+        new Option('--shard <I/N>', 'part I of N parts of all users, I from 1 to N')
           .argParser(shardOf)
           .default({ index: 0, of: 1 }, '1/1')
           .conflicts('users'),
       )
       .option(
         '--out <FILE>',
-        'a new file for its owner alone, compressed as .gz (default: the standard output)',
+        'new file that only its owner can read, compressed as .gz (default: standard output)',
       ),
   run: async (options, { io }) => (await import('../../../dump/src/dump.js')).dump(options, io),
 };
@@ -33,6 +33,6 @@ export const dump: CommandDefinition<DumpOptions> = {
 function shardOf(text: string): Shard {
   const [, number, of] = (/^(\d{1,6})\/(\d{1,6})$/.exec(text) ?? []).map(Number);
   if (!number || !of || number > of)
-    throw new InvalidArgumentError('It is I/N, with I from 1 to N.');
+    throw new InvalidArgumentError('Expected I/N, with I from 1 to N.');
   return { index: number - 1, of };
 }

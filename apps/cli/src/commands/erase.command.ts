@@ -6,23 +6,24 @@ type Typed = Partial<Record<'issuer' | 'subject' | 'user' | 'users', string>>;
 /** `podcast-sync erase` */
 export const erase: CommandDefinition<EraseCommand> = {
   name: 'erase',
-  summary: 'erases everything that is kept of users, permanently, and refuses them from then on',
+  summary: 'erases all data of users permanently and rejects their requests',
   details:
-    'It follows what the deletion worker does until all of it is done. When it is interrupted the worker goes on, ' +
-    'and the same command follows it again.',
+    'The deletion worker erases; the command waits for its end. An interruption does not stop ' +
+    'the worker, and the same command waits again.',
   examples: ['erase --issuer https://id.example --subject 1234', 'erase --users group.ndjson'],
   environment:
-    'DATABASE_URL, AUTH_OWN_ISSUER and AUTH_ISSUER_ALIASES, as the deletion worker and the gateway have them.',
+    'DATABASE_URL, as in the deletion worker; AUTH_OWN_ISSUER and AUTH_ISSUER_ALIASES, as in the ' +
+    'gateway.',
   exitCodes: '0 erased, 1 not done',
   data: { files: { DATABASE_URL: 'deletions-database-url' } },
   declare: (command) =>
     void command
-      .option('--issuer <I>', 'with --subject: the user whose tokens say so')
+      .option('--issuer <I>', 'with --subject: the user with these claims in tokens')
       .option('--subject <S>', 'with --issuer')
       .option('--user <ID>', 'the user with this id')
       .option(
         '--users <FILE>',
-        'those in a file, a line each: {"issuer","subject"} or {"id"} (docs/reference/data.md)',
+        'users, a line {"issuer","subject"} or {"id"} each (docs/reference/data.md)',
       ),
   read: async ({ issuer, subject, user: id, users: file }: Typed) => {
     const ways = [
@@ -31,13 +32,13 @@ export const erase: CommandDefinition<EraseCommand> = {
       issuer !== undefined || subject !== undefined,
     ];
     if (ways.filter(Boolean).length !== 1)
-      throw new UsageError('who? --issuer with --subject, --user or --users');
+      throw new UsageError('name the users by --issuer with --subject, --user or --users');
     if (file !== undefined) return { file };
     const { dataUserSchema } = await import('#contracts');
     const user = dataUserSchema.safeParse(id === undefined ? { issuer, subject } : { id }).data;
     if (!user)
       throw new UsageError(
-        id === undefined ? '--issuer and --subject go together' : '--user takes a UUID',
+        id === undefined ? '--issuer and --subject need each other' : '--user needs a UUID',
       );
     return { user };
   },

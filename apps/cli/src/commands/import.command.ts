@@ -10,36 +10,37 @@ type Typed = Omit<ImportOptions, 'login'> & {
 /** `podcast-sync import` */
 export const importCommand: CommandDefinition<ImportOptions> = {
   name: 'import',
-  summary: 'copies an account of another server into an account here',
+  summary: 'imports an account of another server into an account of this one',
   details:
-    'The other server speaks the gpodder API or is a Nextcloud with gpoddersync. Subscriptions, episode actions and ' +
-    'favourites are copied. What is newer here stays: twice is the same as once, and what was unsubscribed stays so.',
+    'The other server has the gpodder API or is a Nextcloud with gpoddersync. The command ' +
+    'imports subscriptions, episode actions and favourites. Newer data here stays, also ' +
+    'unsubscriptions. A repetition has no further effect.',
   examples: ['import --from https://cloud.example --user ann'],
-  environment: 'REDIS_URL or the like, as all apps have it.',
+  environment: 'REDIS_URL or other REDIS_ variables, as in all apps.',
   exitCodes: '0 all imported, 1 not done',
   data: { files: { REDIS_URL: 'redis-url' } },
   declare: (command) =>
     void command
-      .requiredOption('--from <URL>', 'the other server, as its address is typed into apps', webUrl)
-      .requiredOption('--user <NAME>', 'the account here, and there')
-      .option('--login <NAME>', 'the account there, where it has another name')
+      .requiredOption('--from <URL>', 'address of the other server, as in podcast apps', webUrl)
+      .requiredOption('--user <NAME>', 'account on this server and on the other one')
+      .option('--login <NAME>', 'account on the other server, if its name differs')
       .option(
         '--password-file <FILE>',
-        'the password there, on its first line (default: it is asked for, and never kept)',
+        'file with the other password in its first line (default: a prompt; it is not stored)',
       )
-      .option('--insecure', 'take http: everybody on the way can read the password')
+      .option('--insecure', 'allows http, which reveals the password on the network')
       .option(
         '--progress <FILE>',
-        'where it is noted how far it came; a new start continues there (default: import-….progress here)',
+        'file from which a new start continues (default: import-….progress in this directory)',
       ),
   read: ({ from, user, login = user, passwordFile, progress, insecure }: Typed) => {
     if (from.username !== '' || from.password !== '')
       throw new UsageError(
-        'everybody could see a password in --from: it is asked for, or read by --password-file',
+        'a password in --from is visible to others: use the prompt or --password-file',
       );
     if (from.protocol === 'http:' && !insecure)
       throw new UsageError(
-        '--from has no https: everybody on the way could read the password (--insecure takes it)',
+        '--from is not https, which reveals the password on the network (--insecure allows it)',
       );
     const pathname = from.pathname.endsWith('/') ? from.pathname : `${from.pathname}/`;
     return {

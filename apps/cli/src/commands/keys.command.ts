@@ -11,11 +11,11 @@ const list: CommandDefinition = {
 
 const rotate: CommandDefinition<{ now: boolean }> = {
   name: 'rotate',
-  summary: 'signs with a new key; tokens of the old key stay good until they expire',
+  summary: 'signs with a new key; tokens of the old key stay valid until they expire',
   examples: ['keys rotate', 'keys rotate --now'],
   data: {},
   declare: (command) =>
-    void command.option('--now', 'end the tokens of the old key immediately, as after a leak'),
+    void command.option('--now', 'revokes the tokens of the old key immediately, as after a leak'),
   read: ({ now = false }: { now?: boolean }) => ({ now }),
   run: async (rotation, { io, data }) =>
     (await import('../../../standalone/src/keys.js')).rotateKeys(data, rotation, io),

@@ -8,12 +8,8 @@ export const login: CommandDefinition<{ api: URL; scope: string }> = {
   examples: ['login', 'login --api https://pods.example'],
   declare: (command) =>
     void command
-      .option('--api <URL>', 'where the API is', webUrl, new URL('http://127.0.0.1:3000'))
-      .option(
-        '--scope <SCOPES>',
-        'what the token allows',
-        'read:subscriptions write:subscriptions',
-      ),
+      .option('--api <URL>', 'address of the API', webUrl, new URL('http://127.0.0.1:3000'))
+      .option('--scope <SCOPES>', 'scopes of the token', 'read:subscriptions write:subscriptions'),
   run: async (options, { io }) => {
     const { logIn } = await import('../../../login/src/login.js');
     io.stdout.write(

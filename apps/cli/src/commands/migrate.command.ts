@@ -3,12 +3,13 @@ import type { CommandDefinition } from '../command.js';
 /** `podcast-sync migrate` */
 export const migrate: CommandDefinition = {
   name: 'migrate',
-  summary: 'brings the database to the state of this release',
+  summary: 'migrates the database to this release',
   details:
-    'Makes roles, schema and logins. Running it again changes nothing. podcast-sync start does it automatically.',
+    'Creates roles, schema and logins. A repetition has no effect. podcast-sync start does it ' +
+    'automatically.',
   examples: ['migrate'],
   environment:
-    'DATABASE_URL of the owner, and those of the apps as docs/reference/configuration.md names them.',
+    'DATABASE_URL of the owner, and the URLs of the apps (docs/reference/configuration.md).',
   run: async (_, { io }) =>
     (await import('../../../migrate/src/migrate.program.js')).runMigrate(io),
 };

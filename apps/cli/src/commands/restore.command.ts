@@ -8,18 +8,17 @@ interface RestoreInput {
 /** `podcast-sync restore` */
 export const restore: CommandDefinition<RestoreInput> = {
   name: 'restore',
-  summary: 'writes a backup to a database without data, and its keys to their place',
+  summary: 'restores data, accounts and keys from a backup to an empty database',
   details:
-    'Stop the system before, and start it afterwards. The file is one of podcast-sync backup; ' +
-    '- is the standard input.',
+    'Stop the system before. The file is one of podcast-sync backup; - is the standard input.',
   examples: ['restore podcast-sync.backup', 'restore --secrets .data/secrets -'],
   environment:
-    'DATABASE_URL, as the owner of the database, and MIGRATE_GROUPS. Where DATABASE_URL is not ' +
-    'set, the database of --data, or that of POSTGRES_URL.',
+    'DATABASE_URL, as the owner of the database, and MIGRATE_GROUPS. If DATABASE_URL is not ' +
+    'set: POSTGRES_URL, or the embedded Postgres of --data.',
   data: {},
   declare: (command) =>
     void command
-      .argument('<FILE>', 'what to restore')
+      .argument('<FILE>', 'the backup')
       .option('--secrets <DIR>', 'the folder of podcast-sync secrets, which gets the keys'),
   read: ({ secrets }: { secrets?: string }, [file = '']) => ({ file, secrets }),
   run: async ({ file, secrets }, { io, data }) => {

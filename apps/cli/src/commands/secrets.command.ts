@@ -5,18 +5,18 @@ import type { Rotation } from '../../../standalone/src/container.secrets.js';
 /** `podcast-sync secrets` */
 export const secrets: CommandDefinition<{ directory: string; rotation: Rotation | undefined }> = {
   name: 'secrets',
-  summary: 'makes the passwords and keys of a system in containers, a folder for each part',
-  details: 'Makes what is missing and leaves the rest alone.',
+  summary: 'creates the passwords and keys of a system in containers, a folder for each part',
+  details: 'Creates missing secrets and keeps existing ones.',
   examples: ['secrets .data/secrets', 'secrets .data/secrets --rotate'],
   declare: (command) =>
     void command
-      .argument('<DIRECTORY>', 'where the folders are')
+      .argument('<DIRECTORY>', 'directory of the folders')
       .option(
         '--rotate',
-        'sign tokens with a new key; the old one proves its tokens until they have expired',
+        'signs with a new key; tokens of the old key stay valid until they expire',
       )
       .addOption(
-        new Option('--rotate-now', 'the same, and end the tokens of the old key').conflicts(
+        new Option('--rotate-now', 'the same, and revokes the tokens of the old key').conflicts(
           'rotate',
         ),
       ),

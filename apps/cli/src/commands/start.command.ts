@@ -7,28 +7,26 @@ const port = whole(0, 65_535);
 /** `podcast-sync start` */
 export const start: CommandDefinition<Omit<StartOptions, 'data'>> = {
   name: 'start',
-  summary: 'runs everything on this machine',
-  details: 'Ctrl-C stops it; its data stays.',
+  summary: 'runs all parts on this machine',
+  details: 'Ctrl-C stops it; the data stays.',
   examples: ['start', 'start --host 0.0.0.0 --data /srv/podcasts'],
-  environment: `POSTGRES_URL and REDIS_URL name servers to use instead of its own; LOG_LEVEL (default info);
-SMTP_URL and MAIL_FROM for mail, REGISTRATION (invite, open or closed; default invite).`,
+  environment:
+    'POSTGRES_URL and REDIS_URL name servers to use instead of embedded ones; LOG_LEVEL ' +
+    '(default info);\nSMTP_URL and MAIL_FROM for mail, REGISTRATION (invite, open or closed; ' +
+    'default invite).',
   exitCodes: '0 stopped, 1 not started',
   data: {},
   declare: (command) =>
     void command
       .option('--replicas <N>', 'processes of each service', whole(1, 32), 1)
-      .option('--port <P>', 'where it listens (0: any free port)', port, 3000)
+      .option('--port <P>', 'port to listen on (0: any free port)', port, 3000)
       .option(
         '--host <H>',
-        'the address: this machine only, or 0.0.0.0 for the network, too',
+        'address to listen on: 127.0.0.1 for this machine only, 0.0.0.0 for the network',
         notEmpty,
         '127.0.0.1',
       )
-      .option(
-        '--public-url <URL>',
-        'the origin under which others reach it, where a proxy is in front of it',
-        origin,
-      ),
+      .option('--public-url <URL>', 'origin for clients, if a proxy is in front', origin),
   run: async (options, { io, data }) =>
     (await import('../../../standalone/src/start.js')).start({ ...options, data }, io.env),
 };

@@ -7,7 +7,7 @@ import type { TokenOptions } from '../../../account/src/operator/token.command.j
 export const token: CommandDefinition<TokenOptions> = {
   name: 'token',
   summary: 'prints a bearer token of a user, and nothing else',
-  details: "It is an app password of USER's account. The account is made if there is none.",
+  details: "The token is an app password of USER's account. A missing account is created.",
   examples: ['token ann', 'token ann --scope read:subscriptions --expires 12h'],
   ...ofAccounts,
   declare: (command) =>
@@ -15,9 +15,9 @@ export const token: CommandDefinition<TokenOptions> = {
       .argument('<USER>', 'the name of the user')
       .option(
         '--scope <SCOPES>',
-        'what it allows (default: "read:subscriptions write:subscriptions")',
+        'scopes of the token (default: "read:subscriptions write:subscriptions")',
       )
-      .option('--expires <TIME>', 'how long it lives, such as 12h (default: 30d)', lifetime),
+      .option('--expires <TIME>', 'lifetime, such as 12h (default: 30d)', lifetime),
   read: (options, [user = '']) => ({ user, ...options }),
   run: async (options, { io }) =>
     (await import('../../../account/src/operator/token.command.js')).runToken(options, io),

@@ -3,7 +3,9 @@ import { RevocationWriter } from '#identity';
 import type { connectRedis } from '#redis';
 import type { Log } from '#runtime';
 
-/** Revokes the credentials of erased users in every gateway. The services reject these users anyway. */
+/**
+ * Revokes the credentials of erased users in every gateway. The services reject these users anyway.
+ */
 export class ErasureNotice implements OnApplicationShutdown {
   private readonly writer: RevocationWriter;
 
@@ -19,8 +21,8 @@ export class ErasureNotice implements OnApplicationShutdown {
   }
 
   /**
-   * Revokes all credentials of a user, after the commit of the erasure's record. Without Redis, gateways
-   * accept credentials until they expire, and the services reject the requests.
+   * Revokes all credentials of a user, after the commit of the erasure's record. Without Redis,
+   * gateways accept credentials until they expire, and the services reject the requests.
    */
   async send(userId: string): Promise<void> {
     try {

@@ -3,22 +3,23 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '#testing';
 import { call } from '../../../../libs/transport/testing/handler.call.js';
 import { ErasedUser } from '../../testing/erased.user.js';
-import { openWorker, type WorkerWorld } from '../../testing/worker.world.js';
+import { openWorker, type WorkerContext } from '../../testing/worker.fixture.js';
 
-let world: WorkerWorld;
+let context: WorkerContext;
 beforeAll(async () => {
-  world = await openWorker();
+  context = await openWorker();
 });
-afterAll(() => world.close());
+afterAll(() => context.close());
 
-const request = async (userId: string) => (await world.erasures.request({ userId }, call())).status;
+const request = async (userId: string) =>
+  (await context.erasures.request({ userId }, call())).status;
 const process = (userId: string, stopping = () => false) =>
-  world.erasures.process({ userId }, stopping);
+  context.erasures.process({ userId }, stopping);
 const record = async (userId: string) =>
-  (await world.owner.query('SELECT * FROM deletion.erasures WHERE user_id = $1', [userId]))
+  (await context.owner.query('SELECT * FROM deletion.erasures WHERE user_id = $1', [userId]))
     .rows[0] as Record<string, unknown>;
 const clock = async (userId: string) =>
-  (await world.owner.query('SELECT * FROM sync.user_clock WHERE user_id = $1', [userId]))
+  (await context.owner.query('SELECT * FROM sync.user_clock WHERE user_id = $1', [userId]))
     .rows[0] as Record<string, unknown>;
 
 /** A deletion that no relay has claimed. */
@@ -29,11 +30,12 @@ const ofNobody = ['account.clients', 'sync.events', 'sync.migrations'];
 
 describe('a user who is erased', () => {
   it('has no rows left except the clock and the record', async () => {
-    const user = await ErasedUser.store(world.owner);
+    const user = await ErasedUser.store(context.owner);
     await request(user.id);
     // The user of this test has rows in every table with rows of users.
-    const { rows } = await world.owner.query<{ name: string }>(
-      `SELECT c.oid::regclass::text AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    const { rows } = await context.owner.query<{ name: string }>(
+      `SELECT c.oid::regclass::text AS name FROM pg_class c
+       JOIN pg_namespace n ON n.oid = c.relnamespace
        WHERE c.relkind = 'r' AND n.nspname !~ '^(pg_|information_schema)' ORDER BY 1`,
     );
     const all = rows.map(({ name }) => name).filter((name) => !ofNobody.includes(name));
@@ -57,8 +59,8 @@ describe('a user who is erased', () => {
 
   it('loses no rows of other users', async () => {
     const [user, other] = [
-      await ErasedUser.store(world.owner),
-      await ErasedUser.store(world.owner),
+      await ErasedUser.store(context.owner),
+      await ErasedUser.store(context.owner),
     ];
     await request(user.id);
     // The relay has numbered the PENDING records of both.
@@ -80,7 +82,7 @@ describe('a user who is erased', () => {
 
 describe('a request for an erasure', () => {
   it('has no effect when repeated, and returns SUCCESS after the end', async () => {
-    const user = await ErasedUser.store(world.owner);
+    const user = await ErasedUser.store(context.owner);
     expect(await Promise.all(Array.from({ length: 20 }, () => request(user.id)))).toEqual(
       Array(20).fill('PENDING'),
     );
@@ -91,22 +93,22 @@ describe('a request for an erasure', () => {
   });
 
   it('refuses the user in the same commit, also a disabled one', async () => {
-    const user = await ErasedUser.store(world.owner);
-    await world.owner.query('SELECT sync.refuse_user($1, 1::smallint)', [user.id]);
+    const user = await ErasedUser.store(context.owner);
+    await context.owner.query('SELECT sync.refuse_user($1, 1::smallint)', [user.id]);
     await request(user.id);
     expect(await clock(user.id)).toMatchObject({ refused: 2 });
-    await expect(world.service.read({ userId: user.id, deletionId: 1 })).rejects.toMatchObject({
+    await expect(context.service.read({ userId: user.id, deletionId: 1 })).rejects.toMatchObject({
       code: 'unauthorized',
     });
-    await expect(world.request(user.id, randomUUID())).rejects.toMatchObject({
+    await expect(context.request(user.id, randomUUID())).rejects.toMatchObject({
       code: 'unauthorized',
     });
   });
 
   it('starts again after FAILURE', async () => {
-    const user = await ErasedUser.store(world.owner);
+    const user = await ErasedUser.store(context.owner);
     await request(user.id);
-    await world.owner.query(`SELECT deletion.end_erasure($1, 'FAILURE', 'why', 0::smallint)`, [
+    await context.owner.query(`SELECT deletion.end_erasure($1, 'FAILURE', 'why', 0::smallint)`, [
       user.id,
     ]);
     expect(await process(user.id)).toBe(false);
@@ -119,14 +121,14 @@ describe('a request for an erasure', () => {
 
 describe('an erasure', () => {
   it('does nothing without a record', async () => {
-    const user = await ErasedUser.store(world.owner);
+    const user = await ErasedUser.store(context.owner);
     const before = await user.traces();
     expect(await process(user.id)).toBe(false);
     expect(await user.traces()).toEqual(before);
   });
 
   it('can stop after any step and leaves the rest to another worker', async () => {
-    const user = await ErasedUser.store(world.owner, {
+    const user = await ErasedUser.store(context.owner, {
       subscriptions: 300,
       names: 8,
       episodes: 4_500,
@@ -142,7 +144,7 @@ describe('an erasure', () => {
   });
 
   it('of two workers ends once', async () => {
-    const user = await ErasedUser.store(world.owner, { episodes: 5_000 });
+    const user = await ErasedUser.store(context.owner, { episodes: 5_000 });
     await request(user.id);
     const ended = await Promise.all([process(user.id), process(user.id), process(user.id)]);
     expect(ended.filter(Boolean)).toHaveLength(1);
@@ -164,9 +166,11 @@ function after(steps: number): () => boolean {
   return () => (left -= 1) < 0;
 }
 
-/** Measures the pages per row for a user with a number of subscriptions and ten names of each kind. */
+/**
+ * Measures the pages per row for a user with a number of subscriptions and ten names of each kind.
+ */
 async function pagesOfRow(subscriptions: number): Promise<number> {
-  const user = await ErasedUser.store(world.owner, {
+  const user = await ErasedUser.store(context.owner, {
     subscriptions,
     names: 10,
     episodes: subscriptions,
@@ -176,11 +180,12 @@ async function pagesOfRow(subscriptions: number): Promise<number> {
   const pages = async () => {
     // Each of the ten connections reports its reads on request, or seconds later.
     const flush = 'SELECT pg_stat_force_next_flush()';
-    await world.owner.query(flush);
-    const onEach = () => world.database.dataSource.query(`${flush}, pg_sleep(0.1)`);
+    await context.owner.query(flush);
+    const onEach = () => context.database.dataSource.query(`${flush}, pg_sleep(0.1)`);
     await Promise.all(Array.from({ length: 10 }, onEach));
-    const { rows: read } = await world.owner.query<{ pages: number }>(
-      'SELECT (blks_hit + blks_read)::int AS pages FROM pg_stat_database WHERE datname = current_database()',
+    const { rows: read } = await context.owner.query<{ pages: number }>(
+      `SELECT (blks_hit + blks_read)::int AS pages FROM pg_stat_database
+       WHERE datname = current_database()`,
     );
     return (read[0] as { pages: number }).pages;
   };

@@ -6,7 +6,13 @@ import { type CallContext, Handle } from '#transport';
 import { DeletionRelay } from '../queue/deletion.relay.js';
 import { countErasure } from '../queue/deletion.metrics.js';
 import { ErasureNotice } from './erasure.notice.js';
-import { endErasure, eraseAccountStep, eraseStep, phases, recordErasure } from './erasure.store.js';
+import {
+  endErasure,
+  eraseAccountStep,
+  eraseStep,
+  phases,
+  recordErasure,
+} from './erasure.repository.js';
 
 /** Maximum number of rows per step, which holds its locks for some ten milliseconds. */
 const rowsOfStep = 2_000;
@@ -15,12 +21,12 @@ const stepLimitMs = 30_000;
 
 /**
  * Records and processes erasures (docs/design/erasure.md). Invariants:
- * - Record and refusal are one commit under the user's clock. No earlier write is still running and no
- *   later one starts, so deleted rows never return.
+ * - Record and refusal are one commit under the user's clock. No earlier write is still running and
+ *   no later one starts, so deleted rows never return.
  * - Each step is a transaction under the locks of clock and record. If a worker dies, another one
  *   starts again and finds only the remaining rows.
- * - SUCCESS commits with the last deleted rows and refuses the user permanently. Transient faults are
- *   retried without limit.
+ * - SUCCESS commits with the last deleted rows and refuses the user permanently. Transient faults
+ *   are retried without limit.
  */
 @Controller()
 export class ErasureService {
@@ -82,7 +88,11 @@ export class ErasureService {
     return true;
   }
 
-  /** Repeats a step until it deletes fewer rows than its limit. @returns false for a final record. */
+  /**
+   * Repeats a step until it deletes fewer rows than its limit.
+   *
+   * @returns false for a final record.
+   */
   private async repeat(
     isStopping: () => boolean,
     step: (transaction: PgTransaction) => Promise<number | undefined>,

@@ -8,16 +8,16 @@ import {
 
 // Privileges of the worker's role on records of erasures: docs/design/erasure.md, "Invariants".
 
-let world: DatabaseWorld;
+let context: DatabaseWorld;
 let worker: pg.Client;
 beforeAll(async () => {
-  world = await openDatabase('deletion');
-  worker = new pg.Client({ connectionString: world.urls.deletion });
+  context = await openDatabase('deletion');
+  worker = new pg.Client({ connectionString: context.urls.deletion });
   await worker.connect();
 });
 afterAll(async () => {
   await worker.end();
-  await world.close();
+  await context.close();
 });
 
 /** Calls of every function that writes records of erasures. */
@@ -32,8 +32,9 @@ const functions: Record<string, string> = {
 
 const stored = async (userId: string) =>
   (
-    await world.owner.query(
-      'SELECT * FROM deletion.erasures JOIN sync.user_clock USING (user_id) WHERE user_id = $1::uuid',
+    await context.owner.query(
+      `SELECT * FROM deletion.erasures JOIN sync.user_clock USING (user_id)
+       WHERE user_id = $1::uuid`,
       [userId],
     )
   ).rows;
@@ -49,8 +50,9 @@ it.each(Object.keys(functions))('an erasure in SUCCESS never changes: %s', async
 });
 
 it('no other function writes records', async () => {
-  const { rows } = await world.owner.query<{ name: string }>(
-    "SELECT proname AS name FROM pg_proc WHERE pronamespace = 'deletion'::regnamespace AND proname ~ 'eras' ORDER BY 1",
+  const { rows } = await context.owner.query<{ name: string }>(
+    `SELECT proname AS name FROM pg_proc
+     WHERE pronamespace = 'deletion'::regnamespace AND proname ~ 'eras' ORDER BY 1`,
   );
   expect(rows.map(({ name }) => name)).toEqual(Object.keys(functions).toSorted());
 });

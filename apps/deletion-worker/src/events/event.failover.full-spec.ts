@@ -16,12 +16,12 @@ import { EventRelay } from './event.relay.js';
 /** Time limit of an election and the reconnect of the relay in milliseconds. */
 const failoverMs = 60_000;
 
-let world: DatabaseWorld;
+let context: DatabaseWorld;
 let group: RedisGroup;
 let redis: Cluster;
 let publisher: EventPublisher;
 beforeAll(async () => {
-  [world, group] = await Promise.all([openDatabase('deletion', true), RedisGroup.cluster()]);
+  [context, group] = await Promise.all([openDatabase('deletion', true), RedisGroup.cluster()]);
   const connect = () => connectRedis(redisConfig.parse(group.environment));
   redis = connect() as Cluster;
   redis.on('error', () => undefined);
@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(async () => {
   publisher.onApplicationShutdown();
   redis.disconnect();
-  await Promise.all([world.close(), group.dispose()]);
+  await Promise.all([context.close(), group.dispose()]);
 });
 
 /** Writes as a new user. @returns the user. */
@@ -43,12 +43,12 @@ async function write(): Promise<string> {
     changes: ['episodes'] as const,
     smallAnswer: true,
   };
-  await world.database.write({ ...one, remainingMs: () => 5_000 }, async () => 'done');
+  await context.database.write({ ...one, remainingMs: () => 5_000 }, async () => 'done');
   return userId;
 }
 
 it('a Redis Cluster keeps events on a replica when their master is killed', async () => {
-  const relay = new EventRelay(world.database, publisher, createLog('test', 'silent'));
+  const relay = new EventRelay(context.database, publisher, createLog('test', 'silent'));
   const users: string[] = [];
   for (let n = 0; n < 10; n += 1) {
     users.push(await write());
@@ -62,5 +62,5 @@ it('a Redis Cluster keeps events on a replica when their master is killed', asyn
   const found = (await eventsIn(redis)).map(({ user }) => user);
   expect(found.slice(0, users.length)).toEqual(users);
   expect(found.at(-1)).toBe(last);
-  expect((await world.owner.query('SELECT FROM sync.events')).rowCount).toBe(1);
+  expect((await context.owner.query('SELECT FROM sync.events')).rowCount).toBe(1);
 }, 150_000);

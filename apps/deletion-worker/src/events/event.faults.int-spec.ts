@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type EventKind, eventKinds } from '#contracts';
 import { eventually, freshUser } from '#testing';
 import { EventFollower, note } from '../../testing/event.follower.js';
-import { type EventWorld, openEvents } from '../../testing/event.world.js';
+import { type EventContext, openEvents } from '../../testing/event.fixture.js';
 import {
   beforeCommit,
   HastyRelay,
@@ -16,49 +16,50 @@ import { EventRelay } from './event.relay.js';
 /** Number of faults in a run. */
 const many = process.env.TEST_FULL ? 60 : 8;
 
-let world: EventWorld;
+let context: EventContext;
 beforeEach(async () => {
-  world = await openEvents();
+  context = await openEvents();
 });
-afterEach(() => world.close());
+afterEach(() => context.close());
 
 const turn = <Of>(all: readonly Of[], n: number) => all[n % all.length] as Of;
 
 /** Faults while users write and relays publish. */
 const faults: Record<string, () => Promise<unknown>> = {
   'Redis is killed': async () => {
-    await world.server.kill();
-    await world.server.start();
+    await context.server.kill();
+    await context.server.start();
   },
   'Redis closes all connections': async () => {
-    const redis = new Redis(world.server.url);
+    const redis = new Redis(context.server.url);
     await redis
       .call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
       .finally(() => redis.disconnect());
   },
   'Postgres closes all connections': () =>
-    world.owner.query(
-      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+    context.owner.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE datname = current_database() AND pid <> pg_backend_pid()`,
     ),
   // Postgres reuses the space, so rows are not in commit order.
-  'rows are vacuumed': () => world.owner.query('VACUUM sync.events'),
+  'rows are vacuumed': () => context.owner.query('VACUUM sync.events'),
 };
 
 /** Runs users and relays during a number of faults. @returns the violated guarantees. */
 async function run(count: number, Relay = EventRelay): Promise<string[]> {
   const last = new Map<string, string>();
   const stopping = new AbortController();
-  const follower = new EventFollower(world.server.url, world.owner);
+  const follower = new EventFollower(context.server.url, context.owner);
   const until = async (act: () => Promise<unknown>) => {
     while (!stopping.signal.aborted) await act();
   };
   let writes = 0;
   const write = async (user: string) => {
     const kinds: EventKind[] = [turn(eventKinds, writes)];
-    note(last, user, kinds, await world.write(user, ...kinds));
+    note(last, user, kinds, await context.write(user, ...kinds));
     writes += 1;
   };
-  const relays = [1, 3, 100].map((size) => world.relay(size, undefined, Relay));
+  const relays = [1, 3, 100].map((size) => context.relay(size, undefined, Relay));
   const announce = (relay: EventRelay) => relay.publishBatch().catch(() => 0);
   const users = Array.from({ length: 6 }, freshUser);
   const working = [
@@ -74,7 +75,7 @@ async function run(count: number, Relay = EventRelay): Promise<string[]> {
   await Promise.all(working);
   await eventually(async () => {
     await announce(relays[2] as EventRelay);
-    expect(await world.waiting()).toBe(0);
+    expect(await context.waiting()).toBe(0);
   });
   await follower.caughtUp();
   const violations = await follower.violations(last);
@@ -102,17 +103,17 @@ describe('the test detects broken relays:', () => {
   }, 300_000);
 
   it('relays have concurrent batches and append them in any order', async () => {
-    await withoutLock(world.owner);
+    await withoutLock(context.owner);
     expect(await firstViolations(UnnumberedRelay)).toMatch(/^goes back/m);
   }, 300_000);
 
   it('events come before the commit', async () => {
-    await beforeCommit(world.owner);
+    await beforeCommit(context.owner);
     expect(await firstViolations()).toMatch(/^early/m);
   }, 300_000);
 
   it('kinds are missing', async () => {
-    await withoutKinds(world.owner);
+    await withoutKinds(context.owner);
     expect(await firstViolations()).toMatch(/^missing/m);
   }, 300_000);
 });

@@ -6,7 +6,7 @@ import {
 import { Database } from '#database';
 import { withTimeLimit } from '#runtime';
 import { Counter, Gauge, register } from 'prom-client';
-import { readLag } from './event.store.js';
+import { readLag } from './event.repository.js';
 
 /** Time limit of the query of a scrape in milliseconds. */
 const scrapeLimitMs = 1_000;

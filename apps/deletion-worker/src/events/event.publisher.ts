@@ -2,7 +2,7 @@ import type { OnApplicationShutdown } from '@nestjs/common';
 import { type ChangeEvent, eventHints, eventStream } from '#contracts';
 import { type connectRedis, warnOfDenial, warnOfEviction } from '#redis';
 import type { Log } from '#runtime';
-import type { Batch } from './event.store.js';
+import type { Batch } from './event.repository.js';
 
 type Redis = ReturnType<typeof connectRedis>;
 
@@ -10,8 +10,8 @@ type Redis = ReturnType<typeof connectRedis>;
 const writtenLimitMs = 3_000;
 
 /**
- * Appends a batch unless a later one exists. KEYS stream, last number; ARGV number, maximum number of
- * entries, and the fields of the events. Returns the last number if it rejects the batch.
+ * Appends a batch unless a later one exists. KEYS stream, last number; ARGV number, maximum number
+ * of entries, and the fields of the events. Returns the last number if it rejects the batch.
  */
 const append = `
   local last = redis.call('GET', KEYS[2])
@@ -33,7 +33,9 @@ interface PublisherOptions {
   readonly replicas: number;
 }
 
-/** Publishes events in Redis. Invariant: batches for which {@link publish} resolved survive a crash. */
+/**
+ * Publishes events in Redis. Invariant: batches for which {@link publish} resolved survive a crash.
+ */
 export class EventPublisher implements OnApplicationShutdown {
   private warned = false;
 

@@ -4,32 +4,32 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { eventHints, type EventKind, eventStream } from '#contracts';
 import { connectRedis, redisConfig } from '#redis';
 import { eventually, freshUser, startRedisServer, TcpProxy } from '#testing';
-import { type EventWorld, openEvents } from '../../testing/event.world.js';
+import { type EventContext, openEvents } from '../../testing/event.fixture.js';
 import { EventPublisher } from './event.publisher.js';
 
-let world: EventWorld;
+let context: EventContext;
 beforeAll(async () => {
-  world = await openEvents();
+  context = await openEvents();
 });
-afterAll(() => world.close());
+afterAll(() => context.close());
 afterEach(async () => {
-  await world.redis.del(eventStream.key, eventStream.batchKey);
-  await world.owner.query('DELETE FROM sync.events');
+  await context.redis.del(eventStream.key, eventStream.batchKey);
+  await context.owner.query('DELETE FROM sync.events');
 });
 
 /** Publishes the outbox when a relay has a connection. */
-const announce = (relay = world.relay()) => eventually(() => relay.publishBatch());
+const announce = (relay = context.relay()) => eventually(() => relay.publishBatch());
 
 describe('an event', () => {
   it('has user, kinds and stamp, and combines the writes of a batch', async () => {
     const [user, other] = [freshUser(), freshUser()];
-    await world.write(user, 'episodes');
-    await world.write(user, 'deletions');
-    const stamp = await world.write(user, 'episodes');
-    const stampOfOther = await world.write(other, 'subscriptions');
+    await context.write(user, 'episodes');
+    await context.write(user, 'deletions');
+    const stamp = await context.write(user, 'episodes');
+    const stampOfOther = await context.write(other, 'subscriptions');
     expect(await announce()).toBe(2);
-    expect(await world.waiting()).toBe(0);
-    expect(new Set(await world.events())).toEqual(
+    expect(await context.waiting()).toBe(0);
+    expect(new Set(await context.events())).toEqual(
       new Set([
         { user, kinds: 'episodes,deletions', stamp },
         { user: other, kinds: 'subscriptions', stamp: stampOfOther },
@@ -41,44 +41,48 @@ describe('an event', () => {
     const [userId, requestId] = [freshUser(), randomUUID()];
     const changes: EventKind[] = ['subscriptions'];
     const write = { userId, requestId, changes, smallAnswer: true, remainingMs: () => 5_000 };
-    const fails = world.database.write(write, async () => {
+    const fails = context.database.write(write, async () => {
       throw new Error('fails');
     });
     await expect(fails).rejects.toThrow('fails');
-    expect(await world.waiting()).toBe(0);
-    for (let time = 0; time < 2; time += 1) await world.database.write(write, async () => 'done');
-    expect(await world.waiting()).toBe(1);
-    await world.write(userId);
-    expect(await world.waiting()).toBe(1);
+    expect(await context.waiting()).toBe(0);
+    for (let time = 0; time < 2; time += 1) await context.database.write(write, async () => 'done');
+    expect(await context.waiting()).toBe(1);
+    await context.write(userId);
+    expect(await context.waiting()).toBe(1);
   });
 
   it('has more kinds if the write changes more', async () => {
     const changes: EventKind[] = ['subscriptions'];
     const write = { userId: freshUser(), requestId: randomUUID(), changes, smallAnswer: true };
-    await world.database.write({ ...write, remainingMs: () => 5_000 }, async ({ alsoChanges }) => {
-      alsoChanges('episodes');
-    });
+    await context.database.write(
+      { ...write, remainingMs: () => 5_000 },
+      async ({ alsoChanges }) => {
+        alsoChanges('episodes');
+      },
+    );
     await announce();
-    expect(await world.events()).toMatchObject([{ kinds: 'subscriptions,episodes' }]);
+    expect(await context.events()).toMatchObject([{ kinds: 'subscriptions,episodes' }]);
   });
 
   it('does not exist before the commit', async () => {
-    await world.owner.query(
-      'BEGIN; SELECT sync.begin_write(gen_random_uuid(), gen_random_uuid(), NULL, true, 1::smallint)',
+    await context.owner.query(
+      `BEGIN;
+       SELECT sync.begin_write(gen_random_uuid(), gen_random_uuid(), NULL, true, 1::smallint)`,
     );
     expect(await announce()).toBe(0);
-    await world.owner.query('COMMIT');
+    await context.owner.query('COMMIT');
     expect(await announce()).toBe(1);
   });
 
   it('is also published on the channel', async () => {
-    const listener = world.redis.duplicate();
+    const listener = context.redis.duplicate();
     const heard: string[] = [];
     listener.on('message', (_channel, message: string) => heard.push(message));
     await listener.subscribe(eventHints.channel);
-    await world.write(freshUser(), 'episodes');
+    await context.write(freshUser(), 'episodes');
     await announce();
-    const events = await world.events();
+    const events = await context.events();
     await eventually(() =>
       expect(heard.map((message) => JSON.parse(message) as unknown)).toEqual([events]),
     );
@@ -88,63 +92,65 @@ describe('an event', () => {
 
 describe('a relay', () => {
   it.each([
-    ['can not append it after a later one', true],
-    ['would, without the numbers of batches', false],
-  ])('that was cut off from Postgres with a batch on its way %s', async (_, fenced) => {
+    ['does not append it after a later one', true],
+    ['appends it if batch numbers are missing', false],
+  ])('that lost Postgres with a batch in flight %s', async (_, fenced) => {
     const user = freshUser();
-    const wire = await TcpProxy.to(world.server.url);
-    const cutOff = world.relay(10, wire.url);
-    await world.write(user, 'episodes');
+    const wire = await TcpProxy.to(context.server.url);
+    const cutOff = context.relay(10, wire.url);
+    await context.write(user, 'episodes');
     await eventually(async () => expect(await cutOff.publishBatch()).toBe(1));
-    const first = await world.write(user, 'episodes');
+    const first = await context.write(user, 'episodes');
     wire.hold();
     const late = cutOff.publishBatch();
     late.catch(() => undefined);
     // After it received its rows, so that they are in flight to Redis.
-    const holder = `SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a JOIN pg_locks l USING (pid)
-      WHERE l.locktype = 'advisory' AND l.granted AND a.state = 'idle in transaction' AND a.datname = current_database()`;
-    await eventually(async () => expect((await world.owner.query(holder)).rowCount).toBe(1));
-    const second = await world.write(user, 'episodes');
-    const other = world.relay();
+    const holder = `SELECT pg_terminate_backend(a.pid)
+      FROM pg_stat_activity a JOIN pg_locks l USING (pid)
+      WHERE l.locktype = 'advisory' AND l.granted AND a.state = 'idle in transaction'
+        AND a.datname = current_database()`;
+    await eventually(async () => expect((await context.owner.query(holder)).rowCount).toBe(1));
+    const second = await context.write(user, 'episodes');
+    const other = context.relay();
     await eventually(async () => expect(await other.publishBatch()).toBe(1));
-    if (!fenced) await world.redis.del(eventStream.batchKey);
+    if (!fenced) await context.redis.del(eventStream.batchKey);
     wire.release();
     await expect(late).rejects.toThrow(fenced ? /is older than batch/ : /unavailable/);
-    const stamps = (await world.events()).map(({ stamp }) => stamp);
+    const stamps = (await context.events()).map(({ stamp }) => stamp);
     expect(stamps.slice(stamps.indexOf(second))).toEqual(fenced ? [second] : [second, first]);
     wire.close();
   });
 
   it('continues after a restored backup reset the batch numbers', async () => {
-    const relay = world.relay();
-    await world.write(freshUser(), 'episodes');
+    const relay = context.relay();
+    await context.write(freshUser(), 'episodes');
     await announce(relay);
-    await world.owner.query("SELECT setval('sync.event_batch', 1)");
-    await world.write(freshUser(), 'episodes');
+    await context.owner.query("SELECT setval('sync.event_batch', 1)");
+    await context.write(freshUser(), 'episodes');
     await expect(relay.publishBatch()).rejects.toThrow(/is older than batch/);
-    expect(await world.waiting()).toBe(1);
+    expect(await context.waiting()).toBe(1);
     expect(await relay.publishBatch()).toBe(1);
-    expect(await world.events()).toHaveLength(2);
+    expect(await context.events()).toHaveLength(2);
   });
 
   it('keeps rows while Redis is unavailable, and publishes them afterwards', async () => {
-    const relay = world.relay();
-    await world.write(freshUser(), 'episodes');
-    await world.server.kill();
+    const relay = context.relay();
+    await context.write(freshUser(), 'episodes');
+    await context.server.kill();
     await expect(relay.publishBatch()).rejects.toThrow(/closed|writeable|ECONN/);
-    expect(await world.waiting()).toBe(1);
-    await world.server.start();
+    expect(await context.waiting()).toBe(1);
+    await context.server.start();
     await eventually(() => relay.publishBatch());
-    expect(await world.events()).toHaveLength(1);
+    expect(await context.events()).toHaveLength(1);
   });
 
   it('limits the length of the stream approximately', async () => {
-    const pipeline = world.redis.pipeline();
+    const pipeline = context.redis.pipeline();
     for (let n = 0; n < 12_000; n += 1) pipeline.xadd(eventStream.key, '*', 'n', n);
     await pipeline.exec();
-    await world.write(freshUser(), 'episodes');
+    await context.write(freshUser(), 'episodes');
     await announce();
-    expect(await world.redis.xlen(eventStream.key)).toBeLessThan(10_200);
+    expect(await context.redis.xlen(eventStream.key)).toBeLessThan(10_200);
   });
 });
 

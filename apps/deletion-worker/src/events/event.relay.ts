@@ -8,7 +8,7 @@ import { countdown, type Database } from '#database';
 import { Condition, type Log } from '#runtime';
 import { failedBatches, publishedEvents } from './event.metrics.js';
 import type { EventPublisher } from './event.publisher.js';
-import { type Batch, takeBatch } from './event.store.js';
+import { type Batch, takeBatch } from './event.repository.js';
 
 /** Minimum interval of batches in milliseconds. */
 const pollMs = 250;
@@ -20,13 +20,14 @@ const batchLimitMs = 10_000;
 const maxBatchSize = 5_000;
 
 /**
- * Publishes the rows of the outbox. Every replica has a relay; one at a time has a batch. Invariants:
+ * Publishes the rows of the outbox. Every replica has a relay; one at a time has a batch.
+ * Invariants:
  * - The transaction that deletes rows commits after Redis stored their events on disk. An earlier
  *   failure keeps the rows, and the relay publishes them again.
- * - An event carries the user's clock at the snapshot of its batch. A transaction-level lock serializes
- *   batches, so the stamps of a user never decrease.
- * - A relay that lost its lock unknowingly can have a batch in flight. Its number is lower than that of
- *   later batches, and Redis rejects it after any of those.
+ * - An event carries the user's clock at the snapshot of its batch. A transaction-level lock
+ *   serializes batches, so the stamps of a user never decrease.
+ * - A relay that lost its lock unknowingly can have a batch in flight. Its number is lower than
+ *   that of later batches, and Redis rejects it after any of those.
  */
 @Injectable()
 export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShutdown {

@@ -3,30 +3,30 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { callProgram, eventually, startProgram } from '#testing';
 import { podcastSync } from '../../../cli/src/podcast-sync.js';
 import { StoredUser } from '../../testing/stored.user.js';
-import { openWorker, type WorkerWorld } from '../../testing/worker.world.js';
+import { openWorker, type WorkerContext } from '../../testing/worker.fixture.js';
 
-let world: WorkerWorld;
+let context: WorkerContext;
 let user: StoredUser;
 let guid: string;
 let deletionId: number;
 
 beforeAll(async () => {
-  world = await openWorker();
+  context = await openWorker();
 });
-afterAll(() => world.close());
+afterAll(() => context.close());
 beforeEach(async () => {
-  ({ user, guid } = await StoredUser.subscriber(world.owner));
-  deletionId = await world.request(user.id, guid);
+  ({ user, guid } = await StoredUser.subscriber(context.owner));
+  deletionId = await context.request(user.id, guid);
 });
 
 /** Runs the command in the process of the test. */
-const deletions = (args: string[], url = world.urls.deletion) =>
+const deletions = (args: string[], url = context.urls.deletion) =>
   callProgram(podcastSync, ['deletions', ...args], { DATABASE_URL: url });
 
 describe('deletions list', () => {
   it('shows pending records as an aligned table, oldest first', async () => {
     // The only start of the built program.
-    const environment = { DATABASE_URL: world.urls.deletion };
+    const environment = { DATABASE_URL: context.urls.deletion };
     const { code, stdout } = await startProgram(
       'podcast-sync',
       ['deletions', 'list', '--pending'],
@@ -67,12 +67,12 @@ describe('deletions retry', () => {
     await eventually(async () => expect(await sends()).toBe(1));
     const { code, stdout } = await deletions(['retry', String(deletionId)]);
     expect([code, stdout]).toEqual([0, `Deletion ${deletionId} will be sent again now.\n`]);
-    world.relay.wake();
+    context.relay.wake();
     await eventually(async () => expect(await sends()).toBe(2));
-    expect(await (await world.queue.getJob(`deletion-${deletionId}-1`))?.getState()).toBe(
+    expect(await (await context.queue.getJob(`deletion-${deletionId}-1`))?.getState()).toBe(
       'waiting',
     );
-    expect(await (await world.queue.getJob(`deletion-${deletionId}-2`))?.getState()).toBe(
+    expect(await (await context.queue.getJob(`deletion-${deletionId}-2`))?.getState()).toBe(
       'waiting',
     );
   });
@@ -81,7 +81,7 @@ describe('deletions retry', () => {
     await eventually(async () => expect(await user.record(deletionId)).toMatchObject({ send: 1 }));
     const outcomes = await Promise.all([1, 2].map(() => deletions(['retry', String(deletionId)])));
     expect(outcomes.map(({ code }) => code)).toEqual([0, 0]);
-    world.relay.wake();
+    context.relay.wake();
     await eventually(async () => expect(await user.record(deletionId)).toMatchObject({ send: 2 }));
   });
 });
@@ -104,14 +104,14 @@ describe('deletions fail', () => {
       cause: expect.stringMatching(/^ended by the operator ./) as string,
     });
     expect(await user.everything()).toEqual(before);
-    await world.service.process({ userId: user.id, deletionId });
+    await context.service.process({ userId: user.id, deletionId });
     expect(await user.everything()).toEqual(before);
   });
 });
 
 describe('a command that fails', () => {
   it.each(['retry', 'fail'])('exits with 1: %s of a final record', async (verb) => {
-    await world.service.process({ userId: user.id, deletionId });
+    await context.service.process({ userId: user.id, deletionId });
     const record = await user.record(deletionId);
     const { code, stdout, stderr } = await deletions([verb, String(deletionId)]);
     expect([code, stdout]).toEqual([1, '']);

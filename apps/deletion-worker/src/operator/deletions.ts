@@ -2,7 +2,7 @@ import { userInfo } from 'node:os';
 import { Failure } from '#contracts';
 import { createDataSource, Database, databaseConfig } from '#database';
 import { loadConfig, type ProgramIo } from '#runtime';
-import { endByOperator, findDeletion, listDeletions, makeDue } from './operator.store.js';
+import { endByOperator, findDeletion, listDeletions, makeDue } from './operator.repository.js';
 import { tableOf } from './operator.text.js';
 
 /** A command of an operator about deletion records. */
@@ -92,6 +92,7 @@ function explained(error: unknown): Error {
     { code?: string; message?: string } | undefined;
   const why = lockTimeouts.test(cause?.code ?? '')
     ? 'the deletion is in progress; try again in a minute'
-    : `Postgres failed (${cause?.message || cause?.code || String(error)}); check that the system is running`;
+    : `Postgres failed (${cause?.message || cause?.code || String(error)}); ` +
+      'check that the system is running';
   return new CommandFailed(why, { cause: error });
 }

@@ -5,7 +5,7 @@ import { countdown, createDataSource, Database, databaseConfig } from '#database
 import { identityConfig, idOf, type NamedUser, UnknownUserLine, usersIn } from '#identity';
 import { loadConfig, type ProgramIo } from '#runtime';
 import { z } from 'zod';
-import { readErasure, recordErasure } from '../erasure/erasure.store.js';
+import { readErasure, recordErasure } from '../erasure/erasure.repository.js';
 
 /** Time limit for locking the user's clock, which a large deletion can hold, in milliseconds. */
 const recordLimitMs = 90_000;

@@ -1,5 +1,5 @@
 import { alignedTable } from '#runtime';
-import type { ListedDeletion } from './operator.store.js';
+import type { ListedDeletion } from './operator.repository.js';
 
 const headings = [
   'ID',

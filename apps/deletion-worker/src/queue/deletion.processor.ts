@@ -12,11 +12,11 @@ import { SpanKind } from '@opentelemetry/api';
 import { type Job, UnrecoverableError, Worker, type WorkerOptions } from 'bullmq';
 import { LOG } from './deletion.relay.js';
 import { ErasureService } from '../erasure/erasure.service.js';
-import { failErasure } from '../erasure/erasure.store.js';
+import { failErasure } from '../erasure/erasure.repository.js';
 import { DeletionService } from '../records/deletion.service.js';
 import { attempts, countOutcome, countErasure, stalledJobs } from './deletion.metrics.js';
-import { stepAfterFault } from '../records/deletion.rule.js';
-import { addAttempt, endInTransaction } from '../records/deletion.store.js';
+import { stepAfterFault } from '../records/deletion.rules.js';
+import { addAttempt, endInTransaction } from '../records/deletion.repository.js';
 
 /** Time limit for closing the connection to Redis after the last job, in milliseconds. */
 export const redisCloseLimitMs = 2_000;
@@ -25,9 +25,10 @@ export const redisCloseLimitMs = 2_000;
 export const WORKER_OPTIONS = Symbol('worker options');
 
 /**
- * Runs jobs of the queue. After a transient fault the record stays PENDING and BullMQ retries the job.
- * A permanent fault, or too many transient ones, end the record in FAILURE in a separate transaction.
- * While Postgres is unavailable the worker pauses, and failed jobs do not count as attempts.
+ * Runs jobs of the queue. After a transient fault the record stays PENDING and BullMQ retries the
+ * job. A permanent fault, or too many transient ones, end the record in FAILURE in a separate
+ * transaction. While Postgres is unavailable the worker pauses, and failed jobs do not count as
+ * attempts.
  */
 @Injectable()
 export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicationShutdown {

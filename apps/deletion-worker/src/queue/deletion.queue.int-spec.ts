@@ -4,11 +4,11 @@ import { deletionQueue } from '#contracts';
 import { connectRedis, redisConfig } from '#redis';
 import { eventually, startRedisServer, type TestServer } from '#testing';
 import { StoredUser } from '../../testing/stored.user.js';
-import { openWorker, type WorkerWorld } from '../../testing/worker.world.js';
+import { openWorker, type WorkerContext } from '../../testing/worker.fixture.js';
 import type { DeletionProcessor } from './deletion.processor.js';
 
 let redis: TestServer;
-let world: WorkerWorld;
+let context: WorkerContext;
 let user: StoredUser;
 let subscriptionId: number;
 let guid: string;
@@ -16,14 +16,14 @@ let processor: DeletionProcessor | undefined;
 
 beforeAll(async () => {
   redis = await startRedisServer({ durable: true });
-  world = await openWorker(redis.url);
+  context = await openWorker(redis.url);
 });
 afterAll(async () => {
-  await world.close();
+  await context.close();
   await redis.dispose();
 });
 beforeEach(async () => {
-  ({ user, guid, subscriptionId } = await StoredUser.subscriber(world.owner));
+  ({ user, guid, subscriptionId } = await StoredUser.subscriber(context.owner));
 });
 afterEach(async () => {
   await processor?.beforeApplicationShutdown();
@@ -32,9 +32,10 @@ afterEach(async () => {
 
 /** Inserts a record whose process died before the relay sent it. */
 async function unsent(): Promise<number> {
-  const { rows } = await world.owner.query<{ id: number }>(
+  const { rows } = await context.owner.query<{ id: number }>(
     `WITH made AS (
-       INSERT INTO deletion.deletions (user_id, subscription_id, requested) VALUES ($1, $2, $3) RETURNING id
+       INSERT INTO deletion.deletions (user_id, subscription_id, requested) VALUES ($1, $2, $3)
+       RETURNING id
      )
      UPDATE subscription.subscriptions s SET deletion_id = made.id FROM made
      WHERE s.user_id = $1 AND s.id = $2 RETURNING made.id::int`,
@@ -44,7 +45,7 @@ async function unsent(): Promise<number> {
 }
 
 async function startWorker(): Promise<void> {
-  processor = world.processor();
+  processor = context.processor();
   await processor.onApplicationBootstrap();
 }
 
@@ -53,7 +54,7 @@ const ends = (deletionId: number, status: string) =>
     timeout: 10_000,
   });
 const jobOf = (deletionId: number, send: number) =>
-  world.queue.getJob(`deletion-${deletionId}-${send}`);
+  context.queue.getJob(`deletion-${deletionId}-${send}`);
 /** Waits until the record is sent and its job exists. The relay writes the record first. */
 const wasSent = (deletionId: number, send: number) =>
   eventually(async () => {
@@ -64,14 +65,14 @@ const wasSent = (deletionId: number, send: number) =>
     expect(await jobOf(deletionId, send)).toBeDefined();
   });
 const longAgo = (deletionId: number) =>
-  world.owner.query(
+  context.owner.query(
     "UPDATE deletion.deletions SET sent_at = now() - interval '31 seconds' WHERE id = $1",
     [deletionId],
   );
 
 describe('the relay', () => {
   it('sends a request immediately', async () => {
-    const deletionId = await world.request(user.id, guid);
+    const deletionId = await context.request(user.id, guid);
     await wasSent(deletionId, 1);
     await eventually(async () =>
       expect((await jobOf(deletionId, 1))?.data).toMatchObject({ userId: user.id, deletionId }),
@@ -84,11 +85,11 @@ describe('the relay', () => {
       subscriptionId = await user.subscribe(randomUUID());
       deletionIds.push(await unsent());
     }
-    const relays = [world.relay, world.anotherRelay(), world.anotherRelay()];
+    const relays = [context.relay, context.anotherRelay(), context.anotherRelay()];
     for (const relay of relays) relay.wake();
     for (const deletionId of deletionIds) await wasSent(deletionId, 1);
     for (const relay of relays) await relay.beforeApplicationShutdown();
-    const jobs = await world.queue.getJobs();
+    const jobs = await context.queue.getJobs();
     const sent = jobs.map((job) => (job.data as { deletionId: number }).deletionId);
     expect(deletionIds.map((id) => sent.filter((one) => one === id).length)).toEqual(
       deletionIds.map(() => 1),
@@ -96,22 +97,22 @@ describe('the relay', () => {
   });
 
   it('skips a record that another relay locks, and sends the others', async () => {
-    const relay = world.anotherRelay();
+    const relay = context.anotherRelay();
     const held = await unsent();
     subscriptionId = await user.subscribe(randomUUID());
     const free = await unsent();
-    await world.owner.query('BEGIN');
-    await world.owner.query('SELECT 1 FROM deletion.deletions WHERE id = $1 FOR UPDATE', [held]);
+    await context.owner.query('BEGIN');
+    await context.owner.query('SELECT 1 FROM deletion.deletions WHERE id = $1 FOR UPDATE', [held]);
     relay.wake();
     await wasSent(free, 1);
     expect(await jobOf(held, 1)).toBeUndefined();
-    await world.owner.query('COMMIT');
+    await context.owner.query('COMMIT');
     relay.wake();
     await wasSent(held, 1);
   });
 
   it('sends a new job after the last one was lost', async () => {
-    const relay = world.anotherRelay();
+    const relay = context.anotherRelay();
     const deletionId = await unsent();
     relay.wake();
     await wasSent(deletionId, 1);
@@ -122,7 +123,7 @@ describe('the relay', () => {
   });
 
   it('sends no new job while the last one is open', async () => {
-    const relay = world.anotherRelay();
+    const relay = context.anotherRelay();
     const deletionId = await unsent();
     relay.wake();
     await wasSent(deletionId, 1);
@@ -137,14 +138,14 @@ describe('the relay', () => {
   });
 
   it('sends a new job after BullMQ gave up the last one', async () => {
-    const relay = world.anotherRelay();
+    const relay = context.anotherRelay();
     const deletionId = await unsent();
-    await world.queue.add(
+    await context.queue.add(
       deletionQueue.name,
       { userId: 'no user', deletionId },
       { jobId: `deletion-${deletionId}-1`, attempts: 1 },
     );
-    await world.owner.query('UPDATE deletion.deletions SET send = 1 WHERE id = $1', [deletionId]);
+    await context.owner.query('UPDATE deletion.deletions SET send = 1 WHERE id = $1', [deletionId]);
     await longAgo(deletionId);
     await startWorker();
     await eventually(async () =>
@@ -157,7 +158,7 @@ describe('the relay', () => {
   });
 
   it('holds no lock while Redis does not respond', async () => {
-    const relay = world.anotherRelay();
+    const relay = context.anotherRelay();
     const deletionId = await unsent();
     relay.wake();
     await wasSent(deletionId, 1);
@@ -166,8 +167,8 @@ describe('the relay', () => {
     try {
       relay.wake();
       const startedAt = performance.now();
-      expect(await world.request(user.id, guid)).toBe(deletionId);
-      await world.service.process({ userId: user.id, deletionId });
+      expect(await context.request(user.id, guid)).toBe(deletionId);
+      await context.service.process({ userId: user.id, deletionId });
       expect(await user.record(deletionId)).toMatchObject({ status: 'SUCCESS' });
       const took = performance.now() - startedAt;
       console.log(`a request and its cascade, with Redis silent: ${took.toFixed()} ms`);
@@ -179,9 +180,9 @@ describe('the relay', () => {
   });
 
   it('keeps a record while Redis is unavailable, and sends it afterwards', async () => {
-    const relay = world.anotherRelay();
+    const relay = context.anotherRelay();
     await redis.stop();
-    const deletionId = await world.request(user.id, guid);
+    const deletionId = await context.request(user.id, guid);
     relay.wake();
     await relay.beforeApplicationShutdown();
     expect(await user.record(deletionId)).toMatchObject({
@@ -190,7 +191,7 @@ describe('the relay', () => {
       sent_at: null,
     });
     await redis.start();
-    const later = world.anotherRelay();
+    const later = context.anotherRelay();
     await eventually(async () => {
       later.wake();
       expect(await user.record(deletionId)).toMatchObject({ send: 1 });
@@ -202,14 +203,14 @@ describe('the worker', () => {
   it('executes deletions once, also for a job that is delivered twice', async () => {
     const deletionId = await unsent();
     const job = { userId: user.id, deletionId };
-    await world.queue.addBulk(
+    await context.queue.addBulk(
       ['a', 'b', 'c'].map((jobId) => ({ name: deletionQueue.name, data: job, opts: { jobId } })),
     );
     await startWorker();
     await ends(deletionId, 'SUCCESS');
     await eventually(async () => {
       const states = await Promise.all(
-        ['a', 'b', 'c'].map((jobId) => world.queue.getJobState(jobId)),
+        ['a', 'b', 'c'].map((jobId) => context.queue.getJobState(jobId)),
       );
       expect(states).toEqual(['completed', 'completed', 'completed']);
     });
@@ -219,7 +220,7 @@ describe('the worker', () => {
   });
 
   it('executes all deletions after Redis was flushed', async () => {
-    const relay = world.anotherRelay();
+    const relay = context.anotherRelay();
     const deletionId = await unsent();
     relay.wake();
     await wasSent(deletionId, 1);
@@ -238,18 +239,19 @@ describe('the worker', () => {
 describe('a fault of the cascade', () => {
   /** Makes the deletion of the user's episodes fail a number of times. */
   async function breakCascade(how: string, times: number): Promise<void> {
-    await world.owner.query(`
+    await context.owner.query(`
       CREATE SEQUENCE public.faults; GRANT ALL ON SEQUENCE public.faults TO PUBLIC;
       CREATE FUNCTION public.fault() RETURNS trigger LANGUAGE plpgsql AS $$
       BEGIN
         IF OLD.user_id = '${user.id}' AND nextval('public.faults') <= ${times} THEN ${how}; END IF;
         RETURN OLD;
       END $$;
-      CREATE TRIGGER fault BEFORE DELETE ON episode.episodes FOR EACH ROW EXECUTE FUNCTION public.fault()`);
+      CREATE TRIGGER fault BEFORE DELETE ON episode.episodes
+      FOR EACH ROW EXECUTE FUNCTION public.fault()`);
   }
 
   afterEach(() =>
-    world.owner.query('DROP SEQUENCE public.faults; DROP FUNCTION public.fault() CASCADE'),
+    context.owner.query('DROP SEQUENCE public.faults; DROP FUNCTION public.fault() CASCADE'),
   );
 
   const conflict = "RAISE EXCEPTION 'conflict' USING ERRCODE = 'serialization_failure'";
@@ -257,7 +259,7 @@ describe('a fault of the cascade', () => {
   async function runs(): Promise<number> {
     const deletionId = await unsent();
     const data = { userId: user.id, deletionId };
-    await world.queue.add(deletionQueue.name, data, { jobId: `fault-${deletionId}` });
+    await context.queue.add(deletionQueue.name, data, { jobId: `fault-${deletionId}` });
     await startWorker();
     return deletionId;
   }
@@ -280,7 +282,7 @@ describe('a fault of the cascade', () => {
     });
     expect({ ...(await user.everything()), clock: 0 }).toEqual({ ...before, clock: 0 });
     await eventually(async () =>
-      expect(await world.queue.getJobState(`fault-${deletionId}`)).toBe('failed'),
+      expect(await context.queue.getJobState(`fault-${deletionId}`)).toBe('failed'),
     );
   });
 

@@ -9,12 +9,12 @@ import { Database } from '#database';
 import { Condition, type Log, withTimeLimit } from '#runtime';
 import { context, ROOT_CONTEXT } from '@opentelemetry/api';
 import { Queue } from 'bullmq';
-import { claimDueErasures, renumberLostErasures } from '../erasure/erasure.store.js';
+import { claimDueErasures, renumberLostErasures } from '../erasure/erasure.repository.js';
 import {
   type DueRecord,
   renumberLostDeletions,
   claimDueDeletions,
-} from '../records/deletion.store.js';
+} from '../records/deletion.repository.js';
 
 /** Interval of polls in milliseconds. */
 const pollMs = 2_000;
@@ -39,8 +39,9 @@ export const LOG = Symbol('log');
 
 /**
  * Adds a job to the queue for each due record. Every replica has a relay. Invariants:
- * - The relay claims a record and commits the number of its job before it adds the job. No other relay
- *   sends the record, job ids are unique, and no Postgres lock is held during a call to Redis.
+ * - The relay claims a record and commits the number of its job before it adds the job. No other
+ *   relay sends the record, job ids are unique, and no Postgres lock is held during a call to
+ *   Redis.
  * - A later failure leaves a record without a job. The record is due again after its time limit.
  * - A record with an open job gets no other one, unless an operator clears `sent_at`.
  */

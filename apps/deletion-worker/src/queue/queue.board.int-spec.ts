@@ -4,20 +4,20 @@ import type { AddressInfo } from 'node:net';
 import { deletionQueue } from '#contracts';
 import { loadConfig } from '#runtime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openWorker, type WorkerWorld } from '../../testing/worker.world.js';
+import { openWorker, type WorkerContext } from '../../testing/worker.fixture.js';
 import { queueBoard, queueBoardConfig } from './queue.board.js';
 
 const password = 'correct horse battery';
 const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
 const jobs = `/queues/api/queues/${deletionQueue.name}`;
 
-let world: WorkerWorld;
+let context: WorkerContext;
 const servers: Server[] = [];
 let jobId: string;
 
 beforeAll(async () => {
-  world = await openWorker();
-  const job = await world.queue.add(
+  context = await openWorker();
+  const job = await context.queue.add(
     deletionQueue.name,
     { userId: randomUUID(), deletionId: 1 },
     { jobId: 'seen' },
@@ -26,12 +26,12 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   for (const server of servers) server.close();
-  await world.close();
+  await context.close();
 });
 
 /** Starts a server like the ops port. @returns a function that sends a request. */
 async function open(environment: Record<string, string>) {
-  const routes = await queueBoard(world.queue, loadConfig(queueBoardConfig, environment));
+  const routes = await queueBoard(context.queue, loadConfig(queueBoardConfig, environment));
   const server = createServer((request, response) => {
     if (!routes?.(request, response)) response.writeHead(404).end('no such path');
   });
@@ -61,8 +61,8 @@ describe("the queue's board", () => {
     ['a longer one', basic(`ann:${password}s`)],
     ['a wrong token', 'Bearer wrong'],
     ['another scheme', `Digest ${password}`],
-    ['what is no Base64', 'Basic ***'],
-  ])('tells nothing to %s', async (_, authorization) => {
+    ['invalid Base64', 'Basic ***'],
+  ])('answers 401 for the credential: %s', async (_, authorization) => {
     const ask = await open({ QUEUE_BOARD_PASSWORD: password });
     for (const path of [
       '/queues',
@@ -108,7 +108,7 @@ describe("the queue's board", () => {
     ];
     for (const path of changes) expect((await ask(path, { method: 'PUT' })).status).toBe(405);
     await ask('/queues/api/queues/pause', { method: 'PUT' });
-    expect([await world.queue.isPaused(), await world.queue.getJobState(jobId)]).toEqual([
+    expect([await context.queue.isPaused(), await context.queue.getJobState(jobId)]).toEqual([
       false,
       'waiting',
     ]);
@@ -117,9 +117,9 @@ describe("the queue's board", () => {
   it('allows changes if it is writable', async () => {
     const ask = await open({ QUEUE_BOARD_PASSWORD: password, QUEUE_BOARD_WRITABLE: 'true' });
     expect((await ask(`${jobs}/pause`, { method: 'PUT' })).status).toBe(200);
-    expect(await world.queue.isPaused()).toBe(true);
+    expect(await context.queue.isPaused()).toBe(true);
     expect((await ask(`${jobs}/resume`, { method: 'PUT' })).status).toBe(200);
-    expect(await world.queue.isPaused()).toBe(false);
+    expect(await context.queue.isPaused()).toBe(false);
   });
 
   it('handles no other paths', async () => {

@@ -13,20 +13,20 @@ export const queueBoardConfig = z.object({
     .min(16, 'has at least 16 characters')
     .optional()
     .describe(
-      'Opens a page about the queue at `/queues` on `OPS_PORT`, for those who know it. Not set: none.',
+      'Password of a page about the queue at `/queues` on `OPS_PORT`. Without it there is no page.',
     ),
   QUEUE_BOARD_WRITABLE: z
     .stringbool()
     .default(false)
     .describe(
-      'Lets that page retry, remove and add jobs and pause the queue; else it only shows them.',
+      'Allows the page to retry, remove and add jobs and to pause the queue; else it is read-only.',
     ),
 });
 type QueueBoardConfig = z.output<typeof queueBoardConfig>;
 
 /**
- * Creates Bull Board for a queue, protected by a password: HTTP Basic with any user name, or a bearer
- * token. Its packages are loaded only with a password.
+ * Creates Bull Board for a queue, protected by a password: HTTP Basic with any user name, or a
+ * bearer token. Its packages are loaded only with a password.
  *
  * @returns undefined without a password.
  */
@@ -67,7 +67,9 @@ export async function queueBoard(
   };
 }
 
-/** Compares digests: they have equal lengths, and the duration reveals nothing about the password. */
+/**
+ * Compares digests: they have equal lengths, and the duration reveals nothing about the password.
+ */
 function isPassword(authorization: string | undefined, password: string): boolean {
   const [, scheme = '', credential = ''] =
     /^(basic|bearer) +(\S+)$/i.exec(authorization ?? '') ?? [];

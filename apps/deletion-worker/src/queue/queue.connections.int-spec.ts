@@ -5,7 +5,7 @@ import { expect, inject, it } from 'vitest';
 import { connectRedis, redisConfig } from '#redis';
 import { eventually, TcpProxy } from '#testing';
 import { StoredUser } from '../../testing/stored.user.js';
-import { log, openWorker } from '../../testing/worker.world.js';
+import { log, openWorker } from '../../testing/worker.fixture.js';
 import { QueueConnections } from './queue.connections.js';
 
 it('a rejected password is logged once as an error, without the password', async () => {
@@ -28,7 +28,7 @@ it('a rejected password is logged once as an error, without the password', async
   await connections.onApplicationShutdown();
 });
 
-it('a queue that loses its connection while it opens accepts jobs after the reconnect', async () => {
+it('a queue accepts jobs after a connection loss during its start', async () => {
   const proxy = await TcpProxy.to(inject('servers').redisUrl);
   const config = redisConfig.parse({ REDIS_URL: proxy.url });
   const connections = new QueueConnections((overrides) => {
@@ -47,27 +47,29 @@ it('a queue that loses its connection while it opens accepts jobs after the reco
 
 it('a worker continues after a connection loss with unanswered commands', async () => {
   const proxy = await TcpProxy.to(inject('servers').redisUrl);
-  const world = await openWorker(proxy.url);
-  const user = new StoredUser(world.owner);
+  const context = await openWorker(proxy.url);
+  const user = new StoredUser(context.owner);
   const deletions: number[] = [];
   const request = async () => {
     const guid = randomUUID();
     await user.subscribe(guid);
-    return deletions.push(await world.request(user.id, guid));
+    return deletions.push(await context.request(user.id, guid));
   };
   const ended = async (id: number) => {
-    world.relay.wake();
+    context.relay.wake();
     expect(await user.record(id)).toMatchObject({ status: 'SUCCESS' });
   };
-  const processor = world.processor();
+  const processor = context.processor();
   try {
     await request();
-    await world.owner.query('BEGIN');
-    await world.owner.query('SELECT FROM sync.user_clock WHERE user_id = $1 FOR UPDATE', [user.id]);
+    await context.owner.query('BEGIN');
+    await context.owner.query('SELECT FROM sync.user_clock WHERE user_id = $1 FOR UPDATE', [
+      user.id,
+    ]);
     await processor.onApplicationBootstrap();
-    await eventually(async () => expect(await world.queue.getActiveCount()).toBe(1));
+    await eventually(async () => expect(await context.queue.getActiveCount()).toBe(1));
     proxy.hold();
-    await world.owner.query('COMMIT');
+    await context.owner.query('COMMIT');
     await eventually(() => ended(deletions[0]!));
     proxy.cut();
     await eventually(request);
@@ -75,6 +77,6 @@ it('a worker continues after a connection loss with unanswered commands', async 
   } finally {
     proxy.close();
     await processor.beforeApplicationShutdown();
-    await world.close();
+    await context.close();
   }
 });

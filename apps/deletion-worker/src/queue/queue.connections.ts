@@ -6,8 +6,8 @@ import type { Queue, QueueBaseOptions } from 'bullmq';
 type Connect = (overrides?: Parameters<typeof connectRedis>[1]) => ReturnType<typeof connectRedis>;
 
 /**
- * Holds the queue's two connections to Redis. The producer's commands fail immediately while Redis is
- * unavailable. The worker's commands wait. Both close after everything that uses them.
+ * Holds the queue's two connections to Redis. The producer's commands fail immediately while Redis
+ * is unavailable. The worker's commands wait. Both close after everything that uses them.
  */
 @Injectable()
 export class QueueConnections implements OnApplicationShutdown {
@@ -51,7 +51,10 @@ export class QueueConnections implements OnApplicationShutdown {
     return { connection: this.worker };
   }
 
-  /** Closes a queue with the connections. They report the same errors, so those of the queue are ignored. */
+  /**
+   * Closes a queue with the connections. They report the same errors, so those of the queue are
+   * ignored.
+   */
   watch(queue: Queue): Queue {
     queue.on('error', () => undefined);
     this.queues.push(queue);

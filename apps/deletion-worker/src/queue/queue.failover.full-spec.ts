@@ -9,7 +9,7 @@ import { openDatabase } from '../../../../libs/database/testing/database.world.j
 import { call } from '../../../../libs/transport/testing/handler.call.js';
 import { RedisGroup } from '../../../../libs/transport/testing/redis.group.js';
 import { StoredUser } from '../../testing/stored.user.js';
-import { log } from '../../testing/worker.world.js';
+import { log } from '../../testing/worker.fixture.js';
 import { DeletionModule } from '../deletion.module.js';
 import { DeletionService } from '../records/deletion.service.js';
 import { deletionWorkerConfig } from '../deletion-worker.config.js';
@@ -19,30 +19,30 @@ const failoverMs = 60_000;
 
 /** The module of the worker, with a queue on separate servers. */
 async function openWorker(redis: Record<string, string>) {
-  const world = await openDatabase('deletion');
+  const context = await openDatabase('deletion');
   const queueRedis = Object.fromEntries(
     Object.entries(redis).map(([name, value]) => [`QUEUE_${name}`, value]),
   );
-  const config = deletionWorkerConfig.parse({ DATABASE_URL: world.urls.deletion, ...queueRedis });
+  const config = deletionWorkerConfig.parse({ DATABASE_URL: context.urls.deletion, ...queueRedis });
   @Module({
-    imports: [DatabaseModule.forRoot(world.database), DeletionModule.forRoot(config, log)],
+    imports: [DatabaseModule.forRoot(context.database), DeletionModule.forRoot(config, log)],
   })
   class WorkerModule {}
   const app = await NestFactory.createApplicationContext(WorkerModule, { logger: false });
   return {
-    owner: world.owner,
+    owner: context.owner,
     deletions: app.get(DeletionService),
     queue: app.get(Queue),
     close: async () => {
       await app.close();
-      await world.close();
+      await context.close();
     },
   };
 }
 
-describe('when a master of the queue is killed', { timeout: 150_000 }, () => {
+describe('after a master of the queue is killed', { timeout: 150_000 }, () => {
   for (const secured of [false, true])
-    it(`deletions queued before in a Redis Cluster${secured ? ' with TLS and a password' : ''} finish without a restart`, async () => {
+    it(`queued deletions finish without a restart${secured ? ', with TLS' : ''}`, async () => {
       const group = await RedisGroup.cluster({ secured });
       const worker = await openWorker(group.environment);
       try {

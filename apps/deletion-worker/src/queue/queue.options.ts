@@ -7,8 +7,8 @@ export const queuePrefix = '{bull}';
 export const queueOptions = {
   prefix: queuePrefix,
   defaultJobOptions: {
-    // Retries after about 1, 2, 4, 8 and 16 s, with jitter to spread them. After a longer outage the
-    // relay adds new jobs every 30 s. So no job waits long after Postgres is available again.
+    // Retries after about 1, 2, 4, 8 and 16 s, with jitter to spread them. After a longer outage
+    // the relay adds new jobs every 30 s. So no job waits long after Postgres is available again.
     attempts: 6,
     backoff: { type: 'exponential', delay: 1_000, jitter: 0.5 },
     // Sufficient for diagnosis. The records contain the history.
@@ -20,12 +20,13 @@ export const queueOptions = {
 /** Locks of jobs and takeover of a killed worker's jobs. */
 export const workerOptions = {
   prefix: queuePrefix,
-  // Renewed after half of this time. A busy worker loses no job; a job that runs twice has one effect.
+  // Renewed after half of this time. A busy worker loses no job; a job that runs twice has one
+  // effect.
   lockDuration: 10_000,
   // Interval in which another worker takes over jobs whose lock has expired.
   stalledInterval: 10_000,
-  // A killed worker is not a fault of the deletion. A job that kills its workers fails after this many
-  // takeovers, and the relay adds a new one.
+  // A killed worker is not a fault of the deletion. A job that kills its workers fails after this
+  // many takeovers, and the relay adds a new one.
   maxStalledCount: 5,
   // Delay after a failed command.
   runRetryDelay: 1_000,

@@ -3,27 +3,27 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '#testing';
 import { call } from '../../../../libs/transport/testing/handler.call.js';
 import { StoredUser } from '../../testing/stored.user.js';
-import { openWorker, type WorkerWorld } from '../../testing/worker.world.js';
-import { endOf } from './deletion.store.js';
+import { openWorker, type WorkerContext } from '../../testing/worker.fixture.js';
+import { endOf } from './deletion.repository.js';
 
-let world: WorkerWorld;
+let context: WorkerContext;
 let user: StoredUser;
 let guid: string;
 let subscriptionId: number;
 
 beforeAll(async () => {
-  world = await openWorker();
+  context = await openWorker();
 });
-afterAll(() => world.close());
+afterAll(() => context.close());
 beforeEach(async () => {
-  ({ user, guid, subscriptionId } = await StoredUser.subscriber(world.owner));
+  ({ user, guid, subscriptionId } = await StoredUser.subscriber(context.owner));
 });
 
-const request = (of = guid, requestId?: string) => world.request(user.id, of, requestId);
-const run = (deletionId: number) => world.service.process({ userId: user.id, deletionId });
+const request = (of = guid, requestId?: string) => context.request(user.id, of, requestId);
+const run = (deletionId: number) => context.service.process({ userId: user.id, deletionId });
 
 async function status(deletionId: number, userId = user.id): Promise<string> {
-  return (await world.service.read({ userId, deletionId })).status;
+  return (await context.service.read({ userId, deletionId })).status;
 }
 
 describe('DELETE', () => {
@@ -44,12 +44,12 @@ describe('DELETE', () => {
     expect(await request()).toBe(ids[0]);
   });
 
-  it("is not_found for a deleted, unknown or another user's guid, and advances no clock", async () => {
+  it("is not_found for a deleted, unknown or another user's guid", async () => {
     await run(await request());
     const { clock } = await user.everything();
     await expect(request()).rejects.toMatchObject({ code: 'not_found' });
     await expect(request(randomUUID())).rejects.toMatchObject({ code: 'not_found' });
-    await expect(world.request(randomUUID(), guid)).rejects.toMatchObject({ code: 'not_found' });
+    await expect(context.request(randomUUID(), guid)).rejects.toMatchObject({ code: 'not_found' });
     expect((await user.everything()).clock).toEqual(clock);
   });
 
@@ -78,7 +78,7 @@ describe('DELETE', () => {
 
 describe('DELETE with a timestamp', () => {
   const requestAt = (timestamp: string, of = guid) =>
-    world.service
+    context.service
       .request({ userId: user.id, guid: of, timestamp }, call())
       .then(({ deletionId }) => deletionId);
   const row = async () => (await user.everything()).subscriptions[0] as Record<string, unknown>;
@@ -92,7 +92,7 @@ describe('DELETE with a timestamp', () => {
       cause: 'the listener subscribed or unsubscribed later than the time of the request',
     });
     expect(await row()).toEqual(before);
-    expect(await world.service.process({ userId: user.id, deletionId })).toBeUndefined();
+    expect(await context.service.process({ userId: user.id, deletionId })).toBeUndefined();
   });
 
   it('sets the time of the subscription, pending or final', async () => {
@@ -113,20 +113,21 @@ describe('DELETE with a timestamp', () => {
 
   it('leaves no reference to a record that ends at the same time', async () => {
     const deletionId = await request();
-    await world.owner.query('BEGIN');
-    const [{ text }, values] = endOf(world.database, user.id, deletionId, {
+    await context.owner.query('BEGIN');
+    const [{ text }, values] = endOf(context.database, user.id, deletionId, {
       status: 'FAILURE',
       cause: 'an operator says so',
     });
-    await world.owner.query(text, values);
+    await context.owner.query(text, values);
     const again = request();
     await eventually(async () => {
-      const waiting = await world.database.dataSource.query<unknown[]>(
-        "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+      const waiting = await context.database.dataSource.query<unknown[]>(
+        `SELECT FROM pg_stat_activity
+         WHERE datname = current_database() AND wait_event_type = 'Lock'`,
       );
       expect(waiting).toHaveLength(1);
     });
-    await world.owner.query('COMMIT');
+    await context.owner.query('COMMIT');
     expect(await again).toBe(deletionId);
     expect((await row())['deletion_id']).toBeNull();
   });
@@ -247,13 +248,16 @@ describe('the cascade', () => {
   it('rolls back as a whole: after a fault the record is PENDING and all data exists', async () => {
     const deletionId = await request();
     const before = await user.everything();
-    await world.owner.query(`
-      CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no tombstones today'; END $$;
-      CREATE TRIGGER no_tombstones BEFORE UPDATE ON subscription.subscriptions FOR EACH ROW EXECUTE FUNCTION public.fail()`);
+    await context.owner.query(`
+      CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN RAISE EXCEPTION 'no tombstones today'; END
+      $$;
+      CREATE TRIGGER no_tombstones BEFORE UPDATE ON subscription.subscriptions
+      FOR EACH ROW EXECUTE FUNCTION public.fail()`);
     try {
       await expect(run(deletionId)).rejects.toThrow('no tombstones today');
     } finally {
-      await world.owner.query('DROP FUNCTION public.fail() CASCADE');
+      await context.owner.query('DROP FUNCTION public.fail() CASCADE');
     }
     expect(await status(deletionId)).toBe('PENDING');
     expect(await user.everything()).toEqual(before);

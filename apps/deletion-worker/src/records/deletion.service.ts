@@ -15,8 +15,8 @@ import { Database, countdown, type Transaction, type Write } from '#database';
 import { traceHeaders } from '#runtime';
 import { type CallContext, Handle } from '#transport';
 import { DeletionRelay } from '../queue/deletion.relay.js';
-import { type DeletionOutcome, overtaken, stepFor, superseded } from './deletion.rule.js';
-import { beyondQuotas } from './quota.store.js';
+import { type DeletionOutcome, overtaken, stepFor, superseded } from './deletion.rules.js';
+import { beyondQuotas } from './quota.repository.js';
 import { type DeletionQuotas, QUOTAS } from '../deletion-worker.config.js';
 import { countOutcome } from '../queue/deletion.metrics.js';
 import {
@@ -30,14 +30,14 @@ import {
   type MatchedSubscription,
   readPage,
   readStatus,
-} from './deletion.store.js';
+} from './deletion.repository.js';
 
 /** Time limit of a cascade in milliseconds. Other writes of the user wait during that time. */
 export const cascadeLimitMs = 60_000;
 
 /**
  * Requests, processes and reads deletions. Invariants:
- * - A record changes once from PENDING to SUCCESS or FAILURE. deletion.rule.ts and the database
+ * - A record changes once from PENDING to SUCCESS or FAILURE. deletion.rules.ts and the database
  *   functions, which alone update records, enforce this.
  * - A subscription has at most one PENDING record (a unique index of the table).
  * - Cascade and SUCCESS are one transaction under the user's clock. An interruption leaves PENDING.
@@ -54,8 +54,8 @@ export class DeletionService {
   ) {}
 
   /**
-   * Accepts a deletion (DELETE /subscriptions/{guid}). Returns the id of an existing PENDING record.
-   * A request that is older than the current value ends immediately.
+   * Accepts a deletion (DELETE /subscriptions/{guid}). Returns the id of an existing PENDING
+   * record. A request that is older than the current value ends immediately.
    *
    * @throws Failure `not_found` if the guid matches no live subscription; `invalid` for an invalid
    *   time.
@@ -146,7 +146,11 @@ export class DeletionService {
     return { deletionId, status };
   }
 
-  /** Returns a page of the user's records, for an export. @throws Failure `unauthorized` for a refused user. */
+  /**
+   * Returns a page of the user's records, for an export.
+   *
+   * @throws Failure `unauthorized` for a refused user.
+   */
   @Handle(listDeletions)
   list(request: RequestOf<typeof listDeletions>): Promise<ReplyOf<typeof listDeletions>> {
     return readPage(this.database, request);

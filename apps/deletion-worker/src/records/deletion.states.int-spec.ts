@@ -26,7 +26,8 @@ beforeEach(() => {
 
 async function begin(subscriptionId = 1): Promise<string> {
   const { rows } = await worker.query<{ id: string }>(
-    'INSERT INTO deletion.deletions (user_id, subscription_id, requested) VALUES ($1, $2, now()) RETURNING id',
+    `INSERT INTO deletion.deletions (user_id, subscription_id, requested) VALUES ($1, $2, now())
+     RETURNING id`,
     [userId, subscriptionId],
   );
   return (rows[0] as { id: string }).id;
@@ -109,7 +110,8 @@ describe('the table of deletions', () => {
   it('has no other functions than those called here', async () => {
     const { rows } = await owner.query<{ name: string }>(
       // erasure.states.int-spec.ts tests those of erasures.
-      "SELECT DISTINCT proname AS name FROM pg_proc WHERE pronamespace = 'deletion'::regnamespace AND proname !~ 'eras'",
+      `SELECT DISTINCT proname AS name FROM pg_proc
+       WHERE pronamespace = 'deletion'::regnamespace AND proname !~ 'eras'`,
     );
     const called = new Set(Object.keys(changes).map((name) => name.split(' ')[0]));
     expect(rows.map(({ name }) => name).toSorted()).toEqual([...called].toSorted());
@@ -140,7 +142,8 @@ describe('the table of deletions', () => {
     'does not allow the worker to insert a record in %s',
     async (status) => {
       const started = worker.query(
-        'INSERT INTO deletion.deletions (user_id, subscription_id, requested, status) VALUES ($1, 1, now(), $2)',
+        `INSERT INTO deletion.deletions (user_id, subscription_id, requested, status)
+         VALUES ($1, 1, now(), $2)`,
         [userId, status],
       );
       await expect(started).rejects.toMatchObject({ code: '42501' });
@@ -155,7 +158,8 @@ describe('the table of deletions', () => {
 
   it('does not allow the worker to choose an id', async () => {
     const chosen = worker.query(
-      'INSERT INTO deletion.deletions (user_id, id, subscription_id, requested) VALUES ($1, 1, 1, now())',
+      `INSERT INTO deletion.deletions (user_id, id, subscription_id, requested)
+       VALUES ($1, 1, 1, now())`,
       [userId],
     );
     await expect(chosen).rejects.toMatchObject({ code: '42501' });

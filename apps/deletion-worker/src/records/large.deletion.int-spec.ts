@@ -2,25 +2,24 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { StoredUser } from '../../testing/stored.user.js';
-import { openWorker, type WorkerWorld } from '../../testing/worker.world.js';
+import { openWorker, type WorkerContext } from '../../testing/worker.fixture.js';
 
 const size = process.env.TEST_FULL ? 100_000 : 10_000;
 
-let world: WorkerWorld;
+let context: WorkerContext;
 let watcher: pg.Client;
 let other: pg.Client;
 
 beforeAll(async () => {
-  world = await openWorker();
-  [watcher, other] = [1, 2].map(() => new pg.Client({ connectionString: world.urls.deletion })) as [
-    pg.Client,
-    pg.Client,
-  ];
+  context = await openWorker();
+  [watcher, other] = [1, 2].map(
+    () => new pg.Client({ connectionString: context.urls.deletion }),
+  ) as [pg.Client, pg.Client];
   await Promise.all([watcher.connect(), other.connect()]);
 });
 afterAll(async () => {
   await Promise.all([watcher.end(), other.end()]);
-  await world.close();
+  await context.close();
 });
 
 const seen = `SELECT (SELECT count(*)::int FROM episode.episodes WHERE user_id = $1) AS episodes,
@@ -28,9 +27,9 @@ const seen = `SELECT (SELECT count(*)::int FROM episode.episodes WHERE user_id =
   (SELECT status FROM deletion.deletions WHERE user_id = $1) AS status`;
 
 it(`a deletion of ${size} episodes is atomic for readers and blocks no other user`, async () => {
-  const { user, guid, subscriptionId } = await StoredUser.subscriber(world.owner);
+  const { user, guid, subscriptionId } = await StoredUser.subscriber(context.owner);
   await user.addEpisodes(subscriptionId, size - 3);
-  const deletionId = await world.request(user.id, guid);
+  const deletionId = await context.request(user.id, guid);
 
   const done = new AbortController();
   const states = new Set<string>();
@@ -49,10 +48,10 @@ it(`a deletion of ${size} episodes is atomic for readers and blocks no other use
   };
   const beside = Promise.all([watch(), write()]);
   const startedAt = performance.now();
-  await world.service.process({ userId: user.id, deletionId });
+  await context.service.process({ userId: user.id, deletionId });
   const took = performance.now() - startedAt;
   // The next read sees the final state.
-  states.add(JSON.stringify((await world.owner.query(seen, [user.id])).rows[0]));
+  states.add(JSON.stringify((await context.owner.query(seen, [user.id])).rows[0]));
   done.abort();
   await beside;
   console.log(

@@ -31,7 +31,8 @@ const pendingIn = (table: string) => `(
 
 const selectPending = statement(
   'deletion.pending',
-  `SELECT d.pending, ${since('d.oldest')} AS "oldestAge", e.pending AS erasures, ${since('e.oldest')} AS "oldestErasure",
+  `SELECT d.pending, ${since('d.oldest')} AS "oldestAge", e.pending AS erasures,
+     ${since('e.oldest')} AS "oldestErasure",
      ${since('least(d.due, e.due)')} AS "relayLag"
    FROM ${pendingIn('deletion.deletions')} d, ${pendingIn('deletion.erasures')} e`,
 );

@@ -23,10 +23,10 @@ export const part = z.union([
 ]);
 export type BackupPart = z.output<typeof part>;
 
-/** Ends the rows of a table. COPY escapes every backslash of a value, so no row is equal to it. */
+/** Line after the rows of a table. COPY escapes every backslash, so no row is equal to it. */
 export const endOfRows = '\\.';
 
-/** Schemas with data that nothing else has. */
+/** Schemas to back up. */
 const schemas = ['sync', 'subscription', 'episode', 'deletion', 'account'];
 
 /** Selects the tables and the tables that each references. $1 schemas. */

@@ -65,7 +65,7 @@ describe('backup', () => {
     expect(await rowsOf(target)).toEqual(await rowsOf(source));
   });
 
-  it('writes every table of the system except the list of migrations', async () => {
+  it('writes every table except sync.migrations', async () => {
     const { rows } = await source.owner.query<{ name: string }>(
       `SELECT oid::regclass::text AS name FROM pg_class
        WHERE relkind IN ('r', 'p') AND relname <> 'migrations' AND relnamespace::regnamespace::text
@@ -75,7 +75,7 @@ describe('backup', () => {
     expect(written.sort()).toEqual(rows.map(({ name }) => name).sort());
   });
 
-  it('refuses a file that exists, and leaves it', async () => {
+  it('rejects an existing file, and does not change it', async () => {
     const before = readFileSync(file);
     expect(await run(['backup', file], source)).toMatchObject({
       code: 1,
@@ -84,7 +84,7 @@ describe('backup', () => {
     expect(readFileSync(file)).toEqual(before);
   });
 
-  it('leaves no file where it fails', async () => {
+  it('removes the file after a failure', async () => {
     const failed = join(folder, 'failed');
     const { code } = await run(['backup', failed], { ownerUrl: source.urls.dump });
     expect(code).toBe(1);
@@ -93,7 +93,7 @@ describe('backup', () => {
 });
 
 describe('restore', () => {
-  it('skips ids, as clients can have later ones than the backup', async () => {
+  it('skips a million ids', async () => {
     const target = await fixture.database('dump');
     await run(['restore', file], target);
     const next = async ({ owner }: FixtureDatabase) =>
@@ -118,8 +118,8 @@ describe('restore', () => {
       (text: string) => text.replace('"migrations":["', '"migrations":["Later","'),
       'another schema',
     ],
-    ['of something else', () => 'a picture\n', 'is no backup'],
-  ])('refuses a file %s, and changes nothing', async (_, change, reason) => {
+    ['of another format', () => 'a picture\n', 'not a backup'],
+  ])('rejects a file %s, and changes nothing', async (_, change, reason) => {
     const target = await fixture.database('dump');
     const bad = changed(`bad ${_}`, change(unpacked()));
     const { code, stderr } = await run(['restore', bad], target);
@@ -130,7 +130,7 @@ describe('restore', () => {
     expect((await rowsOf(target)).flat()).toEqual([]);
   });
 
-  it('refuses a database that has data', async () => {
+  it('rejects a database with data', async () => {
     const before = await rowsOf(source);
     expect(await run(['restore', file], source)).toMatchObject({
       code: 1,

@@ -2,10 +2,10 @@ import { endOfRows, head, part, type BackupHead, type BackupPart } from './backu
 
 const newLine = '\n'.charCodeAt(0);
 const endLine = Buffer.from(`${endOfRows}\n`);
-/** Bound of a line that is no row: a key set has less than 1 kB. */
+/** Maximum length of a line other than a row: a key set has less than 1 kB. */
 const maxLineBytes = 1_048_576;
 
-/** Reads the lines and rows of a backup. Memory is constant: rows are passed on as they arrive. */
+/** Reads the lines and rows of a backup. Streams the rows, in constant memory. */
 export class BackupReader {
   private buffer = Buffer.alloc(0);
   private readonly chunks: AsyncIterator<Buffer>;
@@ -14,10 +14,10 @@ export class BackupReader {
     this.chunks = chunks[Symbol.asyncIterator]();
   }
 
-  /** @throws Error if the file is no backup. */
+  /** @throws Error if the file is not a backup. */
   async head(): Promise<BackupHead> {
     const parsed = head.safeParse(await this.json());
-    if (!parsed.success) throw new Error('the file is no backup of Podcast Sync');
+    if (!parsed.success) throw new Error('the file is not a backup of Podcast Sync');
     return parsed.data.podcast_sync_backup;
   }
 
@@ -30,7 +30,7 @@ export class BackupReader {
 
   /** Yields the rows of a table, up to the line that ends them. */
   async *rows(): AsyncGenerator<Buffer> {
-    // The buffer always starts with a line, as only whole lines are passed on.
+    // The buffer always starts with a line, as only whole lines are yielded.
     for (let end = this.endOfRows(); ; end = this.endOfRows()) {
       const length = end ?? this.buffer.lastIndexOf(newLine) + 1;
       if (length > 0) yield this.buffer.subarray(0, length);

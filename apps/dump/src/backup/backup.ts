@@ -27,10 +27,9 @@ export interface BackupOptions {
 }
 
 /**
- * Writes everything that must not be lost: the rows of one snapshot, and the keys. The system can
- * run meanwhile.
+ * Writes the rows of one snapshot, and the keys. The system can keep running.
  *
- * @throws ConfigurationError, or an Error with the reason. An incomplete file is removed.
+ * @throws ConfigurationError, or Error with the reason; then the incomplete file is removed.
  */
 export async function backup(options: BackupOptions, io: ProgramIo): Promise<void> {
   const { DATABASE_URL } = loadConfig(backupConfig, io.env);

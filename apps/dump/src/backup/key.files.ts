@@ -2,7 +2,7 @@ import { chmodSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writePrivateFile } from '#embedded';
 
-/** Where the keys are, by their names in a backup. */
+/** Paths of the keys by their names in a backup. */
 const layouts = {
   /** In the data directory of `podcast-sync start`. */
   data: {
@@ -31,13 +31,13 @@ export function readKeys({ layout, path }: KeyDirectory): Map<string, string> {
   const keys = new Map<string, string>();
   for (const [name, file] of Object.entries(layouts[layout])) {
     const full = join(path, file);
-    if (!existsSync(full)) throw new Error(`there is no ${full}, which is one of the keys`);
+    if (!existsSync(full)) throw new Error(`the key file ${full} is missing`);
     keys.set(name, readFileSync(full, 'utf8'));
   }
   return keys;
 }
 
-/** Replaces the keys of a directory. Those of `secrets` stay readable for every user, as it does. */
+/** Replaces the keys of a directory. In the layout `secrets` they are readable for every user. */
 export function writeKeys({ layout, path }: KeyDirectory, keys: ReadonlyMap<string, string>): void {
   for (const [name, file] of Object.entries(layouts[layout])) {
     const content = keys.get(name);

@@ -21,16 +21,19 @@ export interface RestoreOptions {
 /** Sequences skip this many ids: clients can still have ids that are later than the backup. */
 const skippedIds = 1_000_000;
 
-/** Selects whether the database has users or accounts, and keeps others from making some. */
+/** Prevents concurrent creation of users and accounts. */
 const lockEmpty = `
   LOCK TABLE sync.user_clock, account.accounts IN ACCESS EXCLUSIVE MODE`;
+/** Selects whether the database has users or accounts. */
 const hasData = `
-  SELECT EXISTS (SELECT FROM sync.user_clock) OR EXISTS (SELECT FROM account.accounts) AS "hasData"`;
+  SELECT EXISTS (SELECT FROM sync.user_clock) OR EXISTS (SELECT FROM account.accounts)
+    AS "hasData"`;
 
 /**
- * Writes a backup to a database of this release without data, in one transaction, and then its keys.
+ * Writes a backup to an empty database with the schema of this release, in one transaction. Then
+ * writes its keys.
  *
- * @throws ConfigurationError, or an Error with the reason. The database is unchanged then.
+ * @throws ConfigurationError, or Error with the reason; then the database is unchanged.
  */
 export async function restore(options: RestoreOptions, io: ProgramIo): Promise<void> {
   const { DATABASE_URL } = loadConfig(backupConfig, io.env);
@@ -55,11 +58,12 @@ export async function restore(options: RestoreOptions, io: ProgramIo): Promise<v
     if (options.keys) writeKeys(options.keys, keys);
     const has = !options.keys ? 'without keys' : keys.size > 0 ? 'with the keys' : 'it has no keys';
     io.stderr.write(
-      `Restored ${count(writer.rows)} rows of ${head.created} in ${duration(progress.seconds)}, ${has}.\n`,
+      `Restored ${count(writer.rows)} rows of ${head.created} ` +
+        `in ${duration(progress.seconds)}, ${has}.\n`,
     );
   } catch (error) {
     throw (error as NodeJS.ErrnoException).code === 'Z_DATA_ERROR'
-      ? new Error('the file is no backup of Podcast Sync, or damaged', { cause: error })
+      ? new Error('the file is damaged or not a backup of Podcast Sync', { cause: error })
       : error;
   } finally {
     progress.end();
@@ -87,8 +91,7 @@ class BackupRestorer {
     try {
       await this.client.query(lockEmpty);
       const found = await this.client.query<{ hasData: boolean }>(hasData);
-      if (found.rows[0]?.hasData)
-        throw new Error('the database has data: restore to an empty one, or remove its data first');
+      if (found.rows[0]?.hasData) throw new Error('the database has data: restore to an empty one');
       const keys = await this.parts();
       await this.client.query('COMMIT');
       return { head, keys };
@@ -106,7 +109,7 @@ class BackupRestorer {
     for (;;) {
       const one = await this.reader.part();
       if ('table' in one) {
-        // The names become part of statements.
+        // The names are inserted into SQL.
         if (columns.get(one.table) !== one.columns) throw new Error('the backup is damaged');
         await this.table(one.table, one.columns);
       } else if ('sequence' in one)
@@ -137,7 +140,7 @@ class BackupRestorer {
 function compareSchemas(head: BackupHead, applied: readonly string[]): void {
   if (JSON.stringify(head.migrations) === JSON.stringify(applied)) return;
   throw new Error(
-    `the backup of ${head.created} has another schema than this release: restore it with the ` +
-      'release that made it, then upgrade',
+    `the backup of ${head.created} has another schema than this release: restore it with ` +
+      'the release that created it, then upgrade',
   );
 }

@@ -57,7 +57,7 @@ const ask = ({ url }: Pick<ServedApp, 'url'>, authorization?: string, method = '
 async function refusedCredentials(
   keySetFile: string,
 ): Promise<Record<FailureReason, string | undefined>> {
-  const [key, stranger] = [await newKey('ours'), await newKey('strange')];
+  const [key, unknownKey] = [await newKey('ours'), await newKey('unknown')];
   writeFileSync(keySetFile, JSON.stringify(keySet(key)));
   const bearer = async (claims: JWTPayload, header = {}, by = key) =>
     `Bearer ${await sign(by, { iss: TokenIssuer.issuer, ...claims }, header)}`;
@@ -67,8 +67,8 @@ async function refusedCredentials(
     malformed: 'Bearer abc',
     issuer: await bearer({ iss: 'https://another.example' }),
     algorithm: await bearer({}, {}, await newKey('ours', 'PS256')),
-    key: await bearer({}, {}, stranger),
-    signature: await bearer({}, { kid: 'ours' }, stranger),
+    key: await bearer({}, {}, unknownKey),
+    signature: await bearer({}, { kid: 'ours' }, unknownKey),
     audience: await bearer({ aud: 'another' }),
     expired: await bearer({ exp: now - 60 }),
     not_yet_valid: await bearer({ nbf: now + 3_600 }),
@@ -85,8 +85,8 @@ const wrong: Record<string, string> = {
   scope: ', error="insufficient_scope", scope="read:subscriptions"',
 };
 
-it('every refusal is the same 401 outside; the reason is in the log and a metric, and the token in neither', async () => {
-  const file = join(keys, 'strangers.json');
+it('every rejection is the same 401; log and metric have the reason, not the token', async () => {
+  const file = join(keys, 'rejected.json');
   const credentials = await refusedCredentials(file);
   await new RevocationWriter(connection).revoke([{ kind: 'grant', id: 'a-grant-that-ended' }]);
   let log = '';
@@ -126,7 +126,7 @@ it('every refusal is the same 401 outside; the reason is in the log and a metric
   for (const secret of [...claims, 'pst_']) expect(log).not.toContain(secret);
 });
 
-it('an app password is a credential with scopes of its own, and ends at once when it is revoked', async () => {
+it('an app password has its own scopes and is rejected once it is revoked', async () => {
   const file = join(keys, 'app-passwords.json');
   writeFileSync(file, JSON.stringify(keySet(await newKey('ours'))));
   const replicas = [await gateway(file), await gateway(file)];
@@ -147,7 +147,7 @@ it('an app password is a credential with scopes of its own, and ends at once whe
   await eventually(async () => expect(await statuses()).toEqual([401, 401]));
 });
 
-it('an app password is no credential where the gateway is not told of accounts, and nobody is asked', async () => {
+it('AUTH_APP_PASSWORDS=off rejects app passwords without a lookup', async () => {
   const file = join(keys, 'bare.json');
   writeFileSync(file, JSON.stringify(keySet(await newKey('ours'))));
   const at = await gateway(file, { AUTH_APP_PASSWORDS: 'off' });
@@ -156,7 +156,7 @@ it('an app password is no credential where the gateway is not told of accounts, 
   expect(accounts.book.asked).toEqual([]);
 });
 
-it('without the account service app passwords are unavailable, and tokens are not', async () => {
+it('without the account service only app passwords are unavailable', async () => {
   const issuer = await TokenIssuer.open(join(keys, 'alone'));
   const alone = await fixture.redis();
   const at = await gateway(issuer.keySetFile, { REDIS_URL: alone.url });

@@ -56,7 +56,10 @@ function authenticator(
 
 let auth: Authenticator;
 beforeEach(() => {
-  const files = `${first}=${writeKeys('one', one as JWK)},${second}=${writeKeys('two', two as JWK)}`;
+  const files = [
+    `${first}=${writeKeys('one', one as JWK)}`,
+    `${second}=${writeKeys('two', two as JWK)}`,
+  ].join(',');
   auth = authenticator({ AUTH_ISSUER: `${first},${second}`, AUTH_JWKS_FILE: files });
 });
 
@@ -72,24 +75,24 @@ async function reason(refused: Promise<unknown>): Promise<string> {
 }
 
 describe('several issuers', () => {
-  it('are believed, each with its own keys; the same subject is another user at each', async () => {
+  it('are trusted with their own keys; a subject is a different user at each', async () => {
     const users = [await read(await token()), await read(await token({ iss: second }, {}, two))];
     expect(new Set(users.map(({ userId }) => userId)).size).toBe(2);
   });
 
-  it("can not speak for each other: one's key never proves another's token", async () => {
+  it('are separate: the key of one does not verify a token of another', async () => {
     expect(await reason(read(await token({ iss: second })))).toBe('key');
     expect(await reason(read(await token({ iss: second }, { kid: 'two' })))).toBe('signature');
   });
 
-  it('publish the keys that are kept in files, and nothing secret', () => {
+  it('publish the public keys of their files', () => {
     expect(auth.keySet()?.keys.map(({ kid, d }) => [kid, d])).toEqual([
       ['one', undefined],
       ['two', undefined],
     ]);
   });
 
-  it('may count as another: users stay who they are when their provider moves', async () => {
+  it('can be an alias: users stay the same when their provider moves', async () => {
     const variables = {
       AUTH_ISSUER: `${first},${second}`,
       AUTH_JWKS_FILE: `${first}=${join(directory, 'one')},${second}=${join(directory, 'two')}`,
@@ -108,7 +111,7 @@ describe('several issuers', () => {
     expect((await read(await token({ iss: second, sub }, {}, two), ours)).userId).toBe(sub);
   });
 
-  it('are found by discovery where neither URL nor file is given', async () => {
+  it('are discovered without a URL or a file', async () => {
     provider.keys = [two as JWK];
     const discovering = authenticator({ AUTH_ISSUER: provider.url });
     const caller = await read(await token({ iss: provider.url }, {}, two), discovering);
@@ -122,7 +125,7 @@ it.each<JWTPayload>([
   { scp: 'profile read:subscriptions' },
   { scp: ['profile', 'read:subscriptions'] },
   { scope: 'profile', scp: ['read:subscriptions'] },
-])('scopes are those of %j, and no others', async (claims) => {
+])('the scopes are those of %j', async (claims) => {
   const credential = await token(claims);
   await read(credential);
   const write = auth.authenticate(`Bearer ${credential}`, 'write:subscriptions', '192.0.2.1');
@@ -131,7 +134,7 @@ it.each<JWTPayload>([
 
 describe('an audience', () => {
   it.each([['podcast-sync'], ['https://sync.example'], [['https://sync.example', 'another']]])(
-    'may be any of several: %j',
+    'can be any of several: %j',
     async (aud) => {
       const variables = { AUTH_ISSUER: first, AUTH_JWKS_FILE: join(directory, 'one') };
       const lists = authenticator({
@@ -143,7 +146,7 @@ describe('an audience', () => {
   );
 });
 
-describe('a token that is revoked', () => {
+describe('a revoked token', () => {
   let revocations: Revocations;
   let writer: RevocationWriter;
   let connection: Redis;
@@ -165,7 +168,7 @@ describe('a token that is revoked', () => {
   });
 
   it.each(['grant', 'session'] as const)(
-    'with its %s is refused, though it was verified before',
+    'is rejected by its %s, even if it was verified before',
     async (kind) => {
       const [gid, other] = [randomUUID(), await token({ gid: randomUUID() })];
       const revoked = await token({ gid });
@@ -176,7 +179,7 @@ describe('a token that is revoked', () => {
     },
   );
 
-  it('with its user is refused, and one that is issued afterwards is not', async () => {
+  it('is rejected by its user, and a token issued later is accepted', async () => {
     const [sub, now] = [randomUUID(), Math.floor(Date.now() / 1_000)];
     const { userId } = await read(await token({ sub, iat: now - 60 }), following);
     await writer.revoke([{ kind: 'user', id: userId }]);
@@ -187,7 +190,7 @@ describe('a token that is revoked', () => {
   });
 });
 
-describe('every refusal has its reason', () => {
+describe('every rejection has its reason', () => {
   const seconds = Math.floor(Date.now() / 1_000);
   it.each<[string, JWTPayload, object?]>([
     ['issuer', { iss: 'https://id.example/' }],
@@ -235,7 +238,7 @@ describe('every refusal has its reason', () => {
     expect(await reason(read(`${head}.${claims}.${signature}`))).toBe('algorithm');
   });
 
-  it('and none for the tolerated difference of the clocks', async () => {
+  it('and tolerates a difference of the clocks', async () => {
     await read(await token({ exp: seconds - 10, nbf: seconds - 10 }));
     await read(await token({ nbf: Math.floor(Date.now() / 1_000) + 20 }));
   });
@@ -247,8 +250,8 @@ it.each(['EdDSA', 'ES256', 'RS256'])('signatures by %s are accepted', async (alg
   await read(await token({}, {}, key), accepting);
 });
 
-describe('a token that was verified', () => {
-  it('is verified once for all requests that come together', async () => {
+describe('a verified token', () => {
+  it('is verified once for concurrent requests', async () => {
     const verify = vi.spyOn(crypto.subtle, 'verify');
     try {
       const credential = await token();
@@ -261,7 +264,7 @@ describe('a token that was verified', () => {
     }
   });
 
-  it('is not remembered beyond its end', async () => {
+  it('is not cached beyond its expiry', async () => {
     const exp = Math.floor(Date.now() / 1_000) + 60;
     const credential = await token({ exp });
     await read(credential);
@@ -273,7 +276,7 @@ describe('a token that was verified', () => {
     }
   });
 
-  it('is refused once its key is gone from the file, and one of the new key is believed', async () => {
+  it('is rejected once its key is removed from the file; the new key is accepted', async () => {
     const [credential, key] = [await token(), await newKey('new')];
     await read(credential);
     writeKeys('one', key);
@@ -281,7 +284,7 @@ describe('a token that was verified', () => {
     await read(await token({}, {}, key));
   });
 
-  it('stays believed while the file is broken', async () => {
+  it('stays accepted while the file is invalid', async () => {
     const credential = await token();
     const file = join(directory, 'one');
     for (const content of ['{', '{"keys":[{"kty":"OKP","d":"secret"}]}']) {
@@ -297,7 +300,7 @@ describe('a key set in a file', () => {
     return authenticator({ AUTH_ISSUER: first, AUTH_JWKS_FILE: file, ...variables });
   };
 
-  it('with a development key stops the start in production unless that is allowed', async () => {
+  it('stops the start with a development key in production, unless allowed', async () => {
     const production = { NODE_ENV: 'production' };
     await expect(startWith('dev-1', production)).rejects.toThrow(ConfigurationError);
     await startWith('dev-1', { ...production, AUTH_DEVELOPMENT_KEYS: 'allow' });
@@ -305,7 +308,7 @@ describe('a key set in a file', () => {
     await startWith('own-1', production);
   });
 
-  it('with a private key stops the start', () => {
+  it('stops the start with a private key', () => {
     const file = join(directory, 'private');
     writeFileSync(file, JSON.stringify({ keys: [one] }));
     expect(() => authenticator({ AUTH_ISSUER: first, AUTH_JWKS_FILE: file })).toThrow(

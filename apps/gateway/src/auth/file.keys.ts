@@ -52,10 +52,10 @@ export class FileKeys implements IssuerKeys {
     try {
       this.read();
     } catch (error) {
-      const trouble = (error as Error).message;
-      if (trouble !== this.seen)
-        this.log.error({ err: error, file: this.file }, 'the key set stays as it was');
-      this.seen = trouble;
+      const message = (error as Error).message;
+      if (message !== this.seen)
+        this.log.error({ err: error, file: this.file }, 'invalid key set, keeping the current one');
+      this.seen = message;
     }
   }
 
@@ -78,7 +78,7 @@ export class FileKeys implements IssuerKeys {
 /** Rejects keys that can sign, because the key set is published. */
 function refuseSecrets({ keys }: JSONWebKeySet): void {
   if (keys.some((key) => 'd' in key || key.kty === 'oct'))
-    throw new Error('the key set holds a private key');
+    throw new Error('the key set contains a private key');
 }
 
 /** Rejects the development keys that `npm start` creates, which are insecure in production. */
@@ -86,7 +86,7 @@ function refuseDevelopmentKeys({ keys }: JSONWebKeySet): void {
   const [key] = keys.filter(({ kid }) => kid?.startsWith('dev-'));
   if (!key) return;
   throw new Error(
-    `${key.kid} is a development key: make one of your own with "npm run -s keys -- rotate --now", ` +
+    `${key.kid} is a development key: create a key with "npm run -s keys -- rotate --now", ` +
       'or set AUTH_DEVELOPMENT_KEYS=allow',
   );
 }

@@ -20,17 +20,17 @@ const remote = (pace: { maxAge: number; coolDown: number }) =>
 const verify = async (keys: RemoteKeys, token: string) =>
   (await jwtVerify(token, keys.find)).payload.sub;
 
-describe('keys that a provider publishes', () => {
-  it('are fetched once, however many ask at once', async () => {
+describe('the keys of a provider', () => {
+  it('are fetched once for concurrent lookups', async () => {
     const key = await newKey('a');
     provider.keys = [key];
     const keys = remote({ maxAge: never, coolDown: never });
     const token = await sign(key, {});
     await Promise.all(Array.from({ length: 20 }, () => verify(keys, token)));
-    expect(provider.asked).toBe(1);
+    expect(provider.requests).toBe(1);
   });
 
-  it('are fetched anew for a key that is not known yet', async () => {
+  it('are fetched again for an unknown key', async () => {
     const [old, key] = [await newKey('a'), await newKey('b')];
     provider.keys = [old];
     const keys = remote({ maxAge: never, coolDown: always });
@@ -41,18 +41,18 @@ describe('keys that a provider publishes', () => {
     expect(keys.version()).not.toBe(before);
   });
 
-  it('are not fetched within the cool-down, whatever strangers send', async () => {
-    const [key, stranger] = [await newKey('a'), await newKey('x')];
+  it('are not fetched within the cool-down for unknown keys', async () => {
+    const [key, unknownKey] = [await newKey('a'), await newKey('x')];
     provider.keys = [key];
     const keys = remote({ maxAge: never, coolDown: never });
     for (let count = 0; count < 50; count++)
-      await expect(verify(keys, await sign(stranger, {}))).rejects.toThrow(
+      await expect(verify(keys, await sign(unknownKey, {}))).rejects.toThrow(
         errors.JWKSNoMatchingKey,
       );
-    expect(provider.asked).toBe(1);
+    expect(provider.requests).toBe(1);
   });
 
-  it('are not asked for within the cool-down of a fetch that failed either', async () => {
+  it('are not fetched within the cool-down of a failed fetch', async () => {
     provider.status = 500;
     const [keys, token] = [
       remote({ maxAge: never, coolDown: never }),
@@ -62,10 +62,10 @@ describe('keys that a provider publishes', () => {
       await expect(verify(keys, token)).rejects.toMatchObject({
         code: 'unavailable',
       } satisfies Partial<Failure>);
-    expect(provider.asked).toBe(1);
+    expect(provider.requests).toBe(1);
   });
 
-  it('stay in use while the provider is down, and are replaced in the background when it is back', async () => {
+  it('stay in use while the provider is down, and are replaced in the background', async () => {
     const [old, key] = [await newKey('a'), await newKey('b')];
     provider.keys = [old];
     const keys = remote({ maxAge: always, coolDown: always });
@@ -79,7 +79,7 @@ describe('keys that a provider publishes', () => {
     await eventually(() => expect(verify(keys, token)).rejects.toThrow(errors.JWKSNoMatchingKey));
   });
 
-  it('stay in use when the provider answers with something else', async () => {
+  it('stay in use after an invalid answer of the provider', async () => {
     const key = await newKey('a');
     provider.keys = [key];
     const keys = remote({ maxAge: always, coolDown: always });
@@ -91,11 +91,11 @@ describe('keys that a provider publishes', () => {
 });
 
 describe('discovery', () => {
-  it('finds the key set of an issuer', async () => {
+  it('returns the key set of an issuer', async () => {
     expect(await discoverKeySet(provider.url)).toBe(`${provider.url}/jwks`);
   });
 
-  it('refuses a document of another issuer', async () => {
+  it('rejects a document of another issuer', async () => {
     provider.impostor = 'https://id.example';
     await expect(discoverKeySet(provider.url)).rejects.toThrow(
       'names the issuer https://id.example',

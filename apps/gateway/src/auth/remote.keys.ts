@@ -68,7 +68,7 @@ export class RemoteKeys implements IssuerKeys {
         const { issuer } = this;
         this.log.error(
           { err: error, issuer },
-          `the keys of an issuer can't be had${this.local ? '; older ones stay in use' : ''}`,
+          `issuer keys unavailable${this.local ? ', keeping the current ones' : ''}`,
         );
       })
       .finally(() => (this.fetching = undefined));
@@ -95,7 +95,7 @@ export async function discoverKeySet(issuer: string): Promise<string> {
   const { issuer: named, jwks_uri: url } = document as { issuer?: unknown; jwks_uri?: unknown };
   if (named !== issuer) throw new Error(`the discovery document names the issuer ${String(named)}`);
   if (typeof url !== 'string' || !URL.canParse(url))
-    throw new Error('the discovery document names no key set');
+    throw new Error('the discovery document has no jwks_uri');
   const { protocol } = new URL(url);
   // Over http, an attacker on the network could replace the keys.
   if (protocol !== 'https:' && !(protocol === 'http:' && issuer.startsWith('http:')))

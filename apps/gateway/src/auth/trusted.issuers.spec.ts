@@ -4,14 +4,14 @@ import { trustedIssuers } from './trusted.issuers.js';
 const [first, second] = ['https://id.example', 'urn:other'];
 
 describe('trustedIssuers', () => {
-  it('gives a bare value to the first issuer', () => {
+  it('assigns a bare value to the first issuer', () => {
     const issuers = { AUTH_ISSUER: [first], AUTH_JWKS_URL: 'https://id.example/keys?of=us' };
     expect(trustedIssuers(issuers)).toEqual([
       { issuer: first, keys: { url: 'https://id.example/keys?of=us' } },
     ]);
   });
 
-  it('gives each issuer its own keys, by URL, by file or by discovery', () => {
+  it('assigns each issuer its keys: a URL, a file or discovery', () => {
     expect(
       trustedIssuers({
         AUTH_ISSUER: [first, second, 'https://third.example/'],
@@ -26,19 +26,19 @@ describe('trustedIssuers', () => {
   });
 
   it.each([
-    ['an issuer that has no address to be discovered at', { AUTH_ISSUER: [second] }],
+    ['an issuer without a URL for discovery', { AUTH_ISSUER: [second] }],
     [
       'a URL and a file for one issuer',
       { AUTH_ISSUER: [first], AUTH_JWKS_URL: 'https://x.example', AUTH_JWKS_FILE: 'x' },
     ],
     ['two values for one issuer', { AUTH_ISSUER: [first], AUTH_JWKS_FILE: 'a,b' }],
     [
-      'an issuer that is not believed',
+      'an untrusted issuer',
       { AUTH_ISSUER: [first], AUTH_JWKS_URL: 'https://x.example=https://keys.example' },
     ],
-    ['a URL that is none', { AUTH_ISSUER: [first], AUTH_JWKS_URL: 'file:///keys' }],
+    ['an invalid URL', { AUTH_ISSUER: [first], AUTH_JWKS_URL: 'file:///keys' }],
     ['an empty value', { AUTH_ISSUER: [first], AUTH_JWKS_FILE: `${first}=` }],
-  ])('refuses %s', (_, variables) => {
+  ])('rejects %s', (_, variables) => {
     expect(() => trustedIssuers(variables)).toThrow(/^AUTH_/);
   });
 });

@@ -25,12 +25,12 @@ export function trustedIssuers(config: IssuerVariables): TrustedIssuer[] {
   return issuers.map((issuer) => {
     const [url, file] = [urls.get(issuer), files.get(issuer)];
     if (url !== undefined && file !== undefined)
-      throw new Error(`AUTH_JWKS_URL: ${issuer} has a value in AUTH_JWKS_FILE, too`);
+      throw new Error(`AUTH_JWKS_URL: ${issuer} also has a value in AUTH_JWKS_FILE`);
     if (url !== undefined) return { issuer, keys: { url } };
     if (file !== undefined) return { issuer, keys: { file } };
     if (!webAddress.test(issuer) || !URL.canParse(issuer))
       throw new Error(
-        `AUTH_ISSUER: the keys of ${issuer} can't be discovered; set AUTH_JWKS_URL or AUTH_JWKS_FILE`,
+        `AUTH_ISSUER: ${issuer} is no URL for discovery; set AUTH_JWKS_URL or AUTH_JWKS_FILE`,
       );
     return { issuer, keys: 'discovery' };
   });

@@ -2,47 +2,48 @@ import { unavailable } from '#contracts';
 import type { RequestEnd } from '#http';
 import type { ServerResponse } from 'node:http';
 import type { Authenticator, Caller } from '../auth/authenticator.js';
-import { ChangeStream, type Ending, endings, type StreamPace } from './change.stream.js';
+import { ChangeStream, type EndReason, endReasons, type StreamTiming } from './change.stream.js';
 
 /** Limits and timing of streams. Only tests override them. */
-export interface StreamBounds extends StreamPace {
+export interface StreamBounds extends StreamTiming {
   /** Maximum streams of one user; a further one ends the oldest. */
   readonly perUser: number;
   /** Maximum lifetime in milliseconds. Each stream ends at a random time in its last tenth. */
-  readonly lastsMs: number;
+  readonly lifetimeMs: number;
   /** Time over which streams that must end together are spread, in milliseconds. */
   readonly spreadMs: number;
   /** Interval of checks of all streams, in milliseconds. */
-  readonly turnMs: number;
+  readonly checkMs: number;
 }
 
-export const usualBounds: StreamBounds = {
+/** The limits and timing in production. */
+export const defaultBounds: StreamBounds = {
   perUser: 6,
-  beatMs: 25_000,
-  joinMs: 250,
-  waitingBytes: 4_096,
-  lastsMs: 3_600_000,
+  heartbeatMs: 25_000,
+  mergeMs: 250,
+  maxUnreadBytes: 4_096,
+  lifetimeMs: 3_600_000,
   spreadMs: 30_000,
-  turnMs: 250,
+  checkMs: 250,
 };
 
 /** Subscribes to notifications about users' clocks. */
-export interface Ear {
+export interface ClockSubscriber {
   listen(userId: string): Promise<void>;
   forget(userId: string): void;
 }
 
 /**
  * The streams of changes of a gateway (ADR 26). Invariants:
- * - At most `most` streams are open, and `perUser` of one user. The end of a stream frees its slot.
+ * - At most `maxStreams` are open, and `perUser` of one user. The end of a stream frees its slot.
  * - A user's clock is subscribed to exactly while streams are open. The subscription precedes the
  *   first read of the clock, so that no change is missed.
  * - One timer serves all streams. An idle stream costs a check every 250 ms and a write every 25 s.
  * - A stream ends with its credential: at its expiry, and within 250 ms of a received revocation.
  */
 export class ChangeStreams {
-  readonly ended = Object.fromEntries(endings.map((ending) => [ending, 0])) as Record<
-    Ending,
+  readonly ended = Object.fromEntries(endReasons.map((reason) => [reason, 0])) as Record<
+    EndReason,
     number
   >;
   private readonly users = new Map<string, Set<ChangeStream>>();
@@ -52,10 +53,10 @@ export class ChangeStreams {
   private timer: NodeJS.Timeout | undefined;
 
   constructor(
-    private readonly most: number,
+    private readonly maxStreams: number,
     private readonly authenticator: Pick<Authenticator, 'holds' | 'revoked'>,
-    private readonly ear: Ear,
-    private readonly bounds: StreamBounds = usualBounds,
+    private readonly clockSubscriber: ClockSubscriber,
+    private readonly bounds: StreamBounds = defaultBounds,
   ) {
     this.revoked = authenticator.revoked;
   }
@@ -79,14 +80,14 @@ export class ChangeStreams {
     readClock: () => Promise<string>,
     answer: () => ServerResponse,
   ): Promise<void> {
-    const stream = this.take(caller);
+    const stream = this.admit(caller);
     end.onReached(() => this.end(stream, 'client'));
     try {
-      await this.ear.listen(caller.userId);
+      await this.clockSubscriber.listen(caller.userId);
       const stamp = await readClock();
       if (end.reached || !this.isOpen(stream))
-        throw unavailable('the stream ended before it began');
-      stream.begin(answer(), stamp, performance.now());
+        throw unavailable('the stream ended before its start');
+      stream.start(answer(), stamp, performance.now());
     } catch (error) {
       this.end(stream, 'failed');
       throw error;
@@ -94,13 +95,13 @@ export class ChangeStreams {
   }
 
   /** Notifies the streams of a user of the clock's stamp. */
-  hint(userId: string, stamp: string): void {
+  notify(userId: string, stamp: string): void {
     const now = performance.now();
-    for (const stream of this.users.get(userId) ?? []) stream.hint(stamp, now);
+    for (const stream of this.users.get(userId) ?? []) stream.notify(stamp, now);
   }
 
   /** Ends all streams after lost notifications. Clients poll when they reconnect. */
-  lose(): void {
+  endAfterLoss(): void {
     this.endAll('lost', this.bounds.spreadMs);
   }
 
@@ -110,25 +111,26 @@ export class ChangeStreams {
     this.endAll('drain', overMs);
   }
 
+  /** Rejects new streams and ends the open ones immediately. */
   close(): void {
     this.drain(0);
-    this.turn();
+    this.checkAll();
   }
 
-  private take(caller: Caller): ChangeStream {
+  private admit(caller: Caller): ChangeStream {
     if (this.draining) throw refusals.draining;
     const own = this.users.get(caller.userId);
     if (own && own.size >= this.bounds.perUser) this.end([...own][0] as ChangeStream, 'replaced');
-    if (this.count >= this.most) throw refusals.full;
-    const now = performance.now();
-    const lastsMs = this.bounds.lastsMs * (0.9 + Math.random() / 10);
+    if (this.count >= this.maxStreams) throw refusals.full;
+    const lifetimeMs = this.bounds.lifetimeMs * (0.9 + Math.random() / 10);
     const expiresMs = (caller.expires ?? Infinity) - Date.now();
-    const [ends, why] =
-      expiresMs < lastsMs ? ([expiresMs, 'expired'] as const) : ([lastsMs, 'age'] as const);
-    const stream = new ChangeStream(caller, this.bounds, now + ends, why);
+    const endsAt = performance.now() + Math.min(lifetimeMs, expiresMs);
+    const reason = expiresMs < lifetimeMs ? 'expired' : 'age';
+    const stream = new ChangeStream(caller, this.bounds, endsAt, reason);
     const streams = this.users.get(caller.userId) ?? new Set();
     this.users.set(caller.userId, streams.add(stream));
-    this.counted(1);
+    this.count += 1;
+    this.timer ??= setInterval(() => this.checkAll(), this.bounds.checkMs).unref();
     return stream;
   }
 
@@ -136,25 +138,29 @@ export class ChangeStreams {
     return this.users.get(stream.caller.userId)?.has(stream) ?? false;
   }
 
-  private end(stream: ChangeStream, ending: Ending): void {
+  private end(stream: ChangeStream, reason: EndReason): void {
     const { userId } = stream.caller;
     const own = this.users.get(userId);
     if (!own?.delete(stream)) return;
     if (own.size === 0) {
       this.users.delete(userId);
-      this.ear.forget(userId);
+      this.clockSubscriber.forget(userId);
     }
-    this.ended[ending] += 1;
-    this.counted(-1);
-    stream.end(ending);
+    this.ended[reason] += 1;
+    this.count -= 1;
+    if (this.count === 0) {
+      clearInterval(this.timer);
+      this.timer = undefined;
+    }
+    stream.end(reason);
   }
 
-  private endAll(ending: Ending, overMs: number): void {
+  private endAll(reason: EndReason, overMs: number): void {
     const now = performance.now();
     let place = 0;
     for (const stream of this.all()) {
       const at = now + (overMs * place++) / this.count;
-      if (at < stream.endsAt) [stream.endsAt, stream.endsBy] = [at, ending];
+      if (at < stream.endsAt) [stream.endsAt, stream.endsBy] = [at, reason];
     }
   }
 
@@ -162,30 +168,21 @@ export class ChangeStreams {
     for (const streams of this.users.values()) yield* streams;
   }
 
-  private counted(change: 1 | -1): void {
-    this.count += change;
-    if (this.count > 0) this.timer ??= setInterval(() => this.turn(), this.bounds.turnMs).unref();
-    else {
-      clearInterval(this.timer);
-      this.timer = undefined;
-    }
-  }
-
   /** Ends, writes to or checks all streams, as due. */
-  private turn(): void {
+  private checkAll(): void {
     const now = performance.now();
     const { revoked } = this.authenticator;
-    const isNews = revoked !== this.revoked;
+    const hasRevocations = revoked !== this.revoked;
     this.revoked = revoked;
     for (const stream of this.all()) {
       if (now >= stream.endsAt) this.end(stream, stream.endsBy);
       else {
         // Checks with each heartbeat too, because the keys that verified a token may have been
         // removed.
-        const isAlive = stream.turn(now);
-        if ((isAlive || isNews) && !this.authenticator.holds(stream.caller))
+        const sentHeartbeat = stream.sendDue(now);
+        if ((sentHeartbeat || hasRevocations) && !this.authenticator.holds(stream.caller))
           this.end(stream, 'revoked');
-        else if (isAlive && stream.isStuck) this.end(stream, 'slow');
+        else if (sentHeartbeat && stream.isStuck) this.end(stream, 'slow');
       }
     }
   }
@@ -193,6 +190,6 @@ export class ChangeStreams {
 
 /** Created once, because a refusal must cost less than the request. */
 const refusals = {
-  draining: unavailable('the gateway stops'),
+  draining: unavailable('the gateway is stopping'),
   full: unavailable('too many streams'),
 };

@@ -27,7 +27,7 @@ export class ChangesController {
   ) {}
 
   @Get()
-  @OpenStream('Says when something changed')
+  @OpenStream('Sends notifications of changes')
   async follow(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { caller, end = new RequestEnd() } = request;
     if (!caller) throw new Failure('unauthorized');

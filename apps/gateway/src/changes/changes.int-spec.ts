@@ -23,7 +23,7 @@ const listeners = async ({ user }: Device) =>
   (await context.redis.pubsub('NUMSUB', `clock:${user}`))[1];
 
 describe('a stream', () => {
-  it('begins with headers that keep it from being kept, and the clock', async () => {
+  it('starts with the clock, and with headers against caches', async () => {
     await context.serve();
     const { stamps, response } = await context.follow(await context.device());
     expect(stamps).toEqual([epoch]);
@@ -36,7 +36,7 @@ describe('a stream', () => {
     });
   });
 
-  it('is the head of itself for HEAD, and takes no place then', async () => {
+  it('has the same headers for HEAD, without taking a slot', async () => {
     await context.serve({ MAX_STREAMS: '0' });
     const answer = await ask(await context.device(), { method: 'HEAD' });
     expect([answer.status, answer.headers.get('content-type'), await answer.text()]).toEqual([
@@ -46,28 +46,28 @@ describe('a stream', () => {
     ]);
   });
 
-  it('tells stamps that are greater, and joins those that come together to the last one', async () => {
-    await context.serve({}, { joinMs: 300 });
+  it('sends increasing stamps, and merges simultaneous ones into the last', async () => {
+    await context.serve({}, { mergeMs: 300 });
     const device = await context.device();
     const stream = await context.follow(device);
-    for (const n of [5, 3, 9, 9, 8, 1, 7]) await context.hint(device.user, stamp(n));
-    await stream.knows(stamp(9));
-    await context.hint(device.user, stamp(2));
-    await context.hint(device.user, stamp(10));
-    await stream.knows(stamp(10));
+    for (const n of [5, 3, 9, 9, 8, 1, 7]) await context.notify(device.user, stamp(n));
+    await stream.received(stamp(9));
+    await context.notify(device.user, stamp(2));
+    await context.notify(device.user, stamp(10));
+    await stream.received(stamp(10));
     expect(stream.stamps).toEqual([...new Set(stream.stamps)].sort());
     // The first stamp was just sent, so the others are merged.
     expect(stream.stamps.length).toBeLessThanOrEqual(4);
   });
 
-  it('gives signs of life', async () => {
-    await context.serve({}, { beatMs: 50 });
+  it('sends heartbeats', async () => {
+    await context.serve({}, { heartbeatMs: 50 });
     const stream = await context.follow(await context.device());
-    await eventually(() => expect(stream.beats).toBeGreaterThan(3));
-    expect([stream.stamps, stream.strange, stream.end]).toEqual([[epoch], [], 'open']);
+    await eventually(() => expect(stream.heartbeats).toBeGreaterThan(3));
+    expect([stream.stamps, stream.unexpected, stream.end]).toEqual([[epoch], [], 'open']);
   });
 
-  it('is listened to while it is there, once for all of its user, and no longer', async () => {
+  it("subscribes to the user's clock once for all streams, while any is open", async () => {
     await context.serve();
     const device = await context.device();
     const streams = [await context.follow(device), await context.follow(device)];
@@ -87,7 +87,7 @@ describe('a stream ends in order', () => {
     expect((await ask(device)).status).toBe(401);
   });
 
-  it('when what it was asked for with is revoked, and nobody else does', async () => {
+  it('when its credential is revoked; other streams stay open', async () => {
     await context.serve();
     const device = await context.device();
     const [stream, other] = [
@@ -99,32 +99,32 @@ describe('a stream ends in order', () => {
     expect(other.end).toBe('open');
   });
 
-  it('when the keys that its token was signed with are gone', async () => {
-    await context.serve({}, { beatMs: 50 });
+  it('when the keys of its token are removed', async () => {
+    await context.serve({}, { heartbeatMs: 50 });
     const stream = await context.follow(await context.device());
     await context.issuer.files.rotate({ now: true });
     await stream.ends();
   });
 
-  it('after its time, however much it hears', async () => {
-    await context.serve({}, { lastsMs: 500 });
+  it('after its maximum lifetime', async () => {
+    await context.serve({}, { lifetimeMs: 500 });
     await (await context.follow(await context.device())).ends();
   });
 
-  it('and counts in the durations of requests with the time until it began', async () => {
-    await context.serve({}, { lastsMs: 1_000 });
-    const [device, asked] = [await context.device(), performance.now()];
+  it('and counts in the request durations only until its start', async () => {
+    await context.serve({}, { lifetimeMs: 1_000 });
+    const [device, requested] = [await context.device(), performance.now()];
     const stream = await context.follow(device);
-    const begunMs = performance.now() - asked;
+    const startMs = performance.now() - requested;
     await stream.ends();
     const labels = 'method="GET",route="/changes",status="200"';
     const seconds = () =>
       context.metric(`podcast_sync_http_request_duration_seconds_sum{${labels}}`);
     await eventually(async () => expect(await seconds()).toBeGreaterThan(0));
-    expect((await seconds()) * 1_000).toBeLessThan(begunMs);
+    expect((await seconds()) * 1_000).toBeLessThan(startMs);
   });
 
-  it('when the gateway stops, which takes no more', async () => {
+  it('when the gateway stops, which rejects new ones', async () => {
     await context.serve({ DRAIN_SECONDS: '1' });
     const device = await context.device();
     const streams = [await context.follow(device), await context.follow(device)];
@@ -139,7 +139,7 @@ describe('a stream ends in order', () => {
     await stopped;
   });
 
-  it('once Redis is there again after a loss, and the next one hears', async () => {
+  it('when Redis is available again after a loss; the next one receives changes', async () => {
     const proxy = await TcpProxy.to(context.stack.redis.url);
     await context.serve({ REDIS_URL: proxy.url }, { spreadMs: 100 });
     const device = await context.device();
@@ -150,26 +150,26 @@ describe('a stream ends in order', () => {
     proxy.accept();
     await stream.ends();
     const next = await eventually(() => context.follow(device));
-    await context.hint(device.user, stamp(1));
-    await next.knows(stamp(1));
+    await context.notify(device.user, stamp(1));
+    await next.received(stamp(1));
     proxy.close();
   });
 });
 
-describe('places', () => {
-  it("are six of one user: with one more the oldest ends, and none of anybody else's", async () => {
+describe('the slots of streams', () => {
+  it('are six per user: one more ends the oldest of that user', async () => {
     await context.serve();
     const device = await context.device();
     const other = await context.follow(await context.device());
     const streams = [];
     for (let n = 0; n < 7; n += 1) streams.push(await context.follow(device));
     await streams[0]?.ends();
-    await context.hint(device.user, stamp(1));
-    for (const stream of streams.slice(1)) await stream.knows(stamp(1));
+    await context.notify(device.user, stamp(1));
+    for (const stream of streams.slice(1)) await stream.received(stamp(1));
     expect(other.end).toBe('open');
   });
 
-  it('are MAX_STREAMS in all: one more is told to come again, and a client that goes away leaves its place', async () => {
+  it('are limited by MAX_STREAMS; a client that leaves frees its slot', async () => {
     await context.serve({ MAX_STREAMS: '2' });
     const first = await context.follow(await context.device());
     await context.follow(await context.device());
@@ -183,14 +183,14 @@ describe('places', () => {
     await eventually(() => context.follow(third));
   });
 
-  it('are apart from those of connections', async () => {
+  it('are independent of the limit of connections', async () => {
     await context.serve({ MAX_CONNECTIONS: '2' });
     for (let n = 0; n < 4; n += 1) await context.follow(await context.device());
     expect((await fetch(`${context.url}/openapi.json`)).status).toBe(200);
   });
 
-  it('are not kept by a client that does not read, beside one that does', async () => {
-    await context.serve({}, { beatMs: 100 });
+  it('are taken from a client that does not read, but not from its other stream', async () => {
+    await context.serve({}, { heartbeatMs: 100 });
     const device = await context.device();
     const reading = await context.follow(device);
     const socket = connect(Number(context.facts['port']), '127.0.0.1');
@@ -202,8 +202,8 @@ describe('places', () => {
     await eventually(async () => expect(await open()).toBe(2));
     // Far longer than real stamps, to fill the socket buffers of both ends.
     for (let n = 0; (await open()) === 2 && n < 1_000; n += 1) {
-      await context.hint(device.user, `${stamp(n)}${'.'.repeat(32_768)}`);
-      await eventually(() => expect(reading.strange).toHaveLength(n + 1), { interval: 1 });
+      await context.notify(device.user, `${stamp(n)}${'.'.repeat(32_768)}`);
+      await eventually(() => expect(reading.unexpected).toHaveLength(n + 1), { interval: 1 });
     }
     expect([await open(), reading.end]).toEqual([1, 'open']);
     socket.destroy();

@@ -15,7 +15,7 @@ describe('failureAnswers', () => {
     ['unavailable', '503', 'Service unavailable'],
     ['internal', '500', 'Internal error'],
   ] as [FailureCode, string, string][])(
-    'answers %s with %s and its message, the code as a string',
+    'maps %s to %s with its message, and the code as a string',
     (failure, code, message) => {
       expect(errorBody(failureAnswers[failure])).toEqual({ code, message });
       expect(String(failureAnswers[failure].status)).toBe(code);
@@ -37,7 +37,7 @@ describe('httpAnswers', () => {
     [429, 'Too many requests'],
     [431, 'Request header is too large'],
     [503, 'Service unavailable'],
-  ])('answers %d with %s', (status, message) =>
+  ])('maps %d to %s', (status, message) =>
     expect(httpAnswers[status]).toMatchObject({ status, message }),
   );
 });
@@ -54,23 +54,20 @@ async function answerTo(error: unknown) {
 
 describe('an error answer', () => {
   it.each([
-    ['a fault of ours', new TypeError("can't read 'secret' of undefined")],
+    ['a bug', new TypeError("can't read 'secret' of undefined")],
     [
       'an error of a library',
       Object.assign(new Error('connect ECONNREFUSED 10.0.0.7'), { code: 'ECONNREFUSED' }),
     ],
-    [
-      'a library that calls it an error of the server',
-      Object.assign(new Error('secret'), { statusCode: 500 }),
-    ],
-    ['no error at all', 'secret'],
-  ])('is 500 to %s, without its text or stack', async (_, error) => {
+    ['a server error of a library', Object.assign(new Error('secret'), { statusCode: 500 })],
+    ['a thrown text', 'secret'],
+  ])('is 500 for %s, without its text or stack', async (_, error) => {
     const { status, body } = await answerTo(error);
     expect([status, body]).toEqual([500, '{"code":"500","message":"Internal error"}']);
   });
 
   it.each([400, 406, 415, 422])(
-    'is 405 to what a library calls a fault of the client: %d',
+    'is 405 for a client error of a library: %d',
     async (statusCode) => {
       const { status, body } = await answerTo(Object.assign(new Error('secret'), { statusCode }));
       expect([status, body]).toEqual([
@@ -80,19 +77,22 @@ describe('an error answer', () => {
     },
   );
 
-  it('of 503 has a random Retry-After of 1 to 5 seconds, so that no herd returns at once', async () => {
+  it('of 503 has a random Retry-After of 1 to 5 seconds, to spread retries', async () => {
     const waits = new Set<unknown>();
     for (let count = 0; count < 100; count++)
       waits.add((await answerTo(new Failure('unavailable'))).headers['retry-after']);
     expect([...waits].sort()).toEqual(['1', '2', '3', '4', '5']);
   });
 
-  it('of 429 says in Retry-After when there is room again', async () => {
+  it('of 429 has the time until a request is allowed in Retry-After', async () => {
     const { status, headers } = await answerTo(new RateLimited(42));
     expect([status, headers['retry-after']]).toEqual([429, '42']);
   });
 
-  it.each(failureCodes.filter((code) => code !== 'unavailable'))('of %s has none', async (code) => {
-    expect((await answerTo(new Failure(code))).headers).not.toHaveProperty('retry-after');
-  });
+  it.each(failureCodes.filter((code) => code !== 'unavailable'))(
+    'of %s has no Retry-After',
+    async (code) => {
+      expect((await answerTo(new Failure(code))).headers).not.toHaveProperty('retry-after');
+    },
+  );
 });

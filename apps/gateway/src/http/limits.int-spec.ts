@@ -82,13 +82,13 @@ function expectTimedOut(text: string): void {
 }
 
 describe('a limit of requests', () => {
-  it('is off unless configured', async () => {
+  it('is off by default', async () => {
     const at = await gateway({});
     const { headers } = await ask(at, freshUser());
     expect([headers.get('ratelimit'), headers.get('ratelimit-policy')]).toEqual([null, null]);
   });
 
-  it('for each user is counted by all gateways together, and tells what is left', async () => {
+  it('per user is counted by all gateways together; headers return the rest', async () => {
     const both = [
       await gateway({ RATE_LIMIT_PER_USER: '4/60' }),
       await gateway({ RATE_LIMIT_PER_USER: '4/60' }),
@@ -117,7 +117,7 @@ describe('a limit of requests', () => {
     }
   });
 
-  it('for each address comes before the credential, and believes only trusted proxies about the address', async () => {
+  it('per address applies before the credential; only proxies name the address', async () => {
     const open = await gateway({ RATE_LIMIT_PER_ADDRESS: '2/60', TRUSTED_PROXIES: '127.0.0.1/32' });
     const from = (address: string) => ask(open, undefined, { 'x-forwarded-for': address });
     const statuses = [];
@@ -133,7 +133,7 @@ describe('a limit of requests', () => {
     expect(claimed).toEqual([401, 401, 429]);
   });
 
-  it('lets requests through while Redis is away or silent, counts them, and counts again when it is back', async () => {
+  it('is not applied while Redis is unavailable, and applies again afterwards', async () => {
     let logged = '';
     const log = createLog('gateway', 'info', { write: (line) => void (logged += line) });
     const at = await gateway({ RATE_LIMIT_PER_USER: '1/60' }, { log });
@@ -159,24 +159,24 @@ describe('a limit of requests', () => {
   });
 });
 
-describe('a client that never comes to an end', () => {
+describe('a client that does not finish its request', () => {
   const limitMs = 10_000;
-  const patience = { headMs: 1_000, requestMs: 1_000 };
-  let impatient: ServedApp;
+  const timeouts = { headMs: 1_000, requestMs: 1_000 };
+  let limited: ServedApp;
   beforeEach(async () => {
-    impatient = await gateway({}, { patience });
+    limited = await gateway({}, { timeouts });
   });
 
   it.each([
     ['with the head', 'GET /nothing HTTP/1.1\r\nHost: a.example\r\n', 'X: y\r\n'],
     ['with the first line', 'G', ''],
-  ])('%s is 408', async (_, first, drop) => {
-    const { text, tookMs } = await slowly(impatient, first, drop);
+  ])('%s gets 408', async (_, first, drop) => {
+    const { text, tookMs } = await slowly(limited, first, drop);
     expectTimedOut(text);
     expect(tookMs).toBeLessThan(limitMs);
   });
 
-  it('with the body is 408', async () => {
+  it('with the body gets 408', async () => {
     const head = [
       'POST /subscriptions HTTP/1.1',
       'Host: a.example',
@@ -186,21 +186,21 @@ describe('a client that never comes to an end', () => {
       '',
       '',
     ];
-    const { text, tookMs } = await slowly(impatient, head.join('\r\n'), ' ');
+    const { text, tookMs } = await slowly(limited, head.join('\r\n'), ' ');
     expectTimedOut(text);
     expect(tookMs).toBeLessThan(limitMs);
   });
 
-  it('keeps nobody else from being served', async () => {
+  it('does not delay other clients', async () => {
     const slow = Array.from({ length: 200 }, () =>
-      slowly(impatient, 'GET / HTTP/1.1\r\n', 'X: y\r\n'),
+      slowly(limited, 'GET / HTTP/1.1\r\n', 'X: y\r\n'),
     );
-    expect((await ask(impatient)).status).toBe(401);
+    expect((await ask(limited)).status).toBe(401);
     for (const { text } of await Promise.all(slow)) expectTimedOut(text);
   });
 });
 
-it('connections beyond the limit are closed', async () => {
+it('connections above the limit are closed', async () => {
   const at = await gateway({ MAX_CONNECTIONS: '1', MAX_STREAMS: '0' });
   const first = connect(Number(at.facts['port']), '127.0.0.1').setEncoding('utf8');
   first.write('GET /nothing HTTP/1.1\r\n');
@@ -210,7 +210,7 @@ it('connections beyond the limit are closed', async () => {
   await eventually(async () => expect((await ask(at)).status).toBe(401));
 });
 
-it('a head beyond the limit is 431', async () => {
+it('a head above the limit is 431', async () => {
   const at = await gateway({ MAX_HEADER_BYTES: '4096' });
   const answer = await ask(at, undefined, { 'x-large': 'x'.repeat(5_000) });
   expect([answer.status, await answer.json()]).toEqual([
@@ -219,15 +219,16 @@ it('a head beyond the limit is 431', async () => {
   ]);
 });
 
-it('requests whose connections were lost hold none of the places of their user', async () => {
+it('requests of lost connections free the slots of their user', async () => {
   const at = await gateway({});
-  const line = `GET /subscriptions HTTP/1.1\r\nHost: a.example\r\nAuthorization: Bearer ${await issuer.issue('ann')}\r\n\r\n`;
+  const token = await issuer.issue('ann');
+  const head = `GET /subscriptions HTTP/1.1\r\nHost: a.example\r\nAuthorization: Bearer ${token}`;
   const lost = (requests: number) =>
     new Promise<void>((resolve) => {
       const socket = connect(Number(at.facts['port']), '127.0.0.1');
       socket.on('error', () => {});
       socket.once('close', () => resolve());
-      socket.write(line.repeat(requests), () => socket.destroy());
+      socket.write(`${head}\r\n\r\n`.repeat(requests), () => socket.destroy());
     });
   // Together more than the maximum of 212 requests of one user.
   for (const requests of [1, 10, 11, 100])

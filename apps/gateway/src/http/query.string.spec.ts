@@ -15,18 +15,18 @@ describe('the query of a list', () => {
     ['?since=a&since=b&since=c', 'since', ['a', 'b']],
     ['?sinc=a', 'since', []],
     ['', 'since', []],
-  ])('%s says of %s: %j', (search, name, values) =>
+  ])('in %s, %s has the values %j', (search, name, values) =>
     expect(read(search).getAll(name)).toEqual(values),
   );
 
-  it('keeps all else in a link as it was sent', () => {
+  it('keeps other parameters of a link as they were sent', () => {
     const query = read('?a=%20+x&since=1%3A2&page=7&&b&cursor=old&a');
     expect(query.with({ page: '8', cursor: 'n&w' })).toBe(
       '?a=%20+x&b&a&since=1%3A2&page=8&cursor=n%26w',
     );
   });
 
-  it('is read like any other query', () => {
+  it('is parsed like any other query', () => {
     const pair = fc.tuple(
       fc.constantFrom(...names, 'x', ''),
       fc.string({ unit: 'binary', maxLength: 5 }),
@@ -46,7 +46,7 @@ describe('the query of a list', () => {
   });
 
   it.each(['a', 'since=1', '%73ince', 'a=%C3%A4', '+'])(
-    'costs little, however often it says %s',
+    'has limited cost for many repetitions of %s',
     (part) => {
       const search = `?${Array.from({ length: 16_384 / (part.length + 1) }, () => part).join('&')}`;
       const start = performance.now();

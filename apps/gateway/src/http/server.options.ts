@@ -24,7 +24,8 @@ const cors = {
   methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
   allowedHeaders: ['Authorization', 'Content-Type', 'If-None-Match', 'Idempotency-Key'],
   exposedHeaders:
-    'Date, Sync-Timestamp, ETag, Ignored-Parameters, Retry-After, X-Request-Id, RateLimit, RateLimit-Policy, WWW-Authenticate',
+    'Date, Sync-Timestamp, ETag, Ignored-Parameters, Retry-After, X-Request-Id, RateLimit, ' +
+    'RateLimit-Policy, WWW-Authenticate',
   maxAge: 600,
 };
 
@@ -35,7 +36,8 @@ const api = { ...withoutScripts, 'cache-control': 'no-store' };
 /** Headers of the reference page, which has its own scripts and inline styles. */
 const reference = {
   'content-security-policy':
-    "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'",
+    "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; " +
+    "frame-ancestors 'none'",
 };
 
 interface Gates {

@@ -15,7 +15,7 @@ function identity(parts: { method?: string; url?: string; key?: string; body?: B
 }
 
 describe('the identity of a write', () => {
-  it('with a key is always the same for the same request: a later release has to know it again', () => {
+  it('with a key is the same for the same request, across releases', () => {
     const expected = {
       requestId: '3a749b84-d681-5f03-9636-3ca6ab00b71a',
       fingerprint: '03f403705e9da34a6ab3b2d7b329dd9338e282e7167d5b0e27474ad8c33993a7',
@@ -23,7 +23,7 @@ describe('the identity of a write', () => {
     expect(identity({ key: 'a', body })).toEqual(expected);
   });
 
-  it('has one id for a key, whatever it is sent with, and another fingerprint for another method, path or body', () => {
+  it('has an id per key, and a fingerprint per method, path and body', () => {
     const first = { key: 'a', method: 'PATCH', url: '/subscriptions/1', body };
     const others = [
       { ...first, method: 'DELETE' },
@@ -45,21 +45,21 @@ describe('the identity of a write', () => {
     expect(identity({ key: 'a', body: Buffer.alloc(0) })).toEqual(identity({ key: 'a' }));
   });
 
-  it('without a key is random, and stands for nothing', () => {
+  it('without a key is random and has no fingerprint', () => {
     expect(identity({ body })).toEqual({
       requestId: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
     });
     expect(identity({ body }).requestId).not.toBe(identity({ body }).requestId);
   });
 
-  it('of one key is not that of another, nor one that is made without', () => {
+  it('of a key differs from that of another key and from random ones', () => {
     const ids = ['a', 'A', identity().requestId].map((key) => identity({ key }).requestId);
     expect(new Set(ids).size).toBe(3);
     for (const id of ids) expect(id[14]).toBe('5');
     expect(identity().requestId[14]).toBe('4');
   });
 
-  it('of several writes of one request is another for each part, never that of a key, and stands for the same', () => {
+  it("of one request's several writes differs per part, with equal fingerprints", () => {
     const of = (key: string, part?: string) =>
       writeIdentity(
         { method: 'POST', url: '/subscriptions/opml', headers: { 'idempotency-key': key } },
@@ -82,6 +82,6 @@ describe('the identity of a write', () => {
   });
 });
 
-it('a body is only hashed where there is a key', () => {
+it('a body is hashed only with a key', () => {
   expect(hashOfBody({}, body)).toBeUndefined();
 });

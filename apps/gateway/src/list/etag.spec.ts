@@ -28,7 +28,7 @@ describe('listETag', () => {
     expect(listETag(clock, { ...identity, ...other })).not.toBe(tag);
   });
 
-  it('is made of the version of the representation, too: a release that raises it changes this tag', () => {
+  it('includes the version of the representation, which a release can raise', () => {
     const version = 1;
     const parts = JSON.stringify([version, identity.userId, identity.url, identity.effective]);
     expect(tag).toBe(
@@ -39,31 +39,31 @@ describe('listETag', () => {
 
 describe('knownClock', () => {
   it.each([tag, tag.replace('W/', ''), `"other", ${tag}`, `${tag} , W/"x"`])(
-    'reads the clock of a matching copy: %s',
+    'returns the clock of a matching copy: %s',
     (sent) => {
       expect(knownClock(sent, identity)).toBe(clock);
     },
   );
 
-  it('reads the latest clock of several copies, whatever their order', () => {
+  it('returns the latest clock of several copies in any order', () => {
     const older = listETag('2026-02-02T12:00:00.122Z', identity);
     for (const sent of [`${older}, ${tag}`, `${tag}, ${older}`])
       expect(knownClock(sent, identity)).toBe(clock);
   });
 
-  it('reads the clock of a user who never wrote', () => {
+  it('returns the clock of a user who never wrote', () => {
     const epoch = '1970-01-01T00:00:00.000Z';
     expect(knownClock(listETag(epoch, identity), identity)).toBe(epoch);
   });
 
   it.each([undefined, '', '*', 'W/"x-y"', tag.slice(0, -2), tag.replaceAll('"', '')])(
-    'reads none from %s',
+    'returns undefined for %s',
     (sent) => {
       expect(knownClock(sent, identity)).toBeUndefined();
     },
   );
 
-  it('reads none from the copy of another list', () => {
+  it('returns undefined for the copy of another list', () => {
     expect(
       knownClock(listETag(clock, { ...identity, url: 'https://sync.example/episodes' }), identity),
     ).toBeUndefined();

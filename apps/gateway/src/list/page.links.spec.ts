@@ -54,34 +54,34 @@ const someIds = fc
   .map((ids) => ids.sort((a, b) => a - b));
 
 describe('a page', () => {
-  it('has neither link when it is the only one', () => {
+  it('has no links if it is the only one', () => {
     expect(readPage([1, 2, 3], 1)).not.toHaveProperty('next');
     expect(readPage([1, 2, 3], 1)).not.toHaveProperty('previous');
     expect(readPage([], 1)).toEqual({ page: 1, rows: [], total: 0 });
   });
 
-  it('links to the next one beside its last row, with what the walk has fixed', () => {
+  it('links to the next page after its last row, with the values of the walk', () => {
     expect(readPage([1, 2, 3, 4], 1).next).toEqual({
       page: 2,
       cursor: { direction: 'after', boundary: 3, syncTimestamp, total: 4 },
     });
   });
 
-  it('links to the previous one beside its first row', () => {
+  it('links to the previous page before its first row', () => {
     expect(readPage([1, 2, 3, 4], 2).previous).toEqual({
       page: 1,
       cursor: { direction: 'before', boundary: 4, syncTimestamp, total: 4 },
     });
   });
 
-  it('past the end has no rows, the true total and the last page before it', () => {
+  it('after the end has no rows, the true total and the last page before it', () => {
     const past = readPage([1, 2, 3, 4], 9);
     expect(past).toMatchObject({ rows: [], total: 4, previous: { page: 2 } });
     expect(past).not.toHaveProperty('next');
     expect(rowsOf(walk(past, 'previous', () => [1, 2, 3, 4])).sort()).toEqual([1, 2, 3, 4]);
   });
 
-  it('past the end of an empty list has no links', () => {
+  it('after the end of an empty list has no links', () => {
     expect(readPage([], 2)).toEqual({ page: 2, rows: [], total: 0 });
   });
 });
@@ -99,7 +99,7 @@ describe('a walk by links', () => {
     );
   });
 
-  it('has no link at its ends', () => {
+  it('has no link beyond its ends', () => {
     fc.assert(
       fc.property(someIds, (ids) => {
         const forward = walk(readPage(ids, 1), 'next', () => ids);
@@ -111,7 +111,7 @@ describe('a walk by links', () => {
     );
   });
 
-  it('can turn round at any page', () => {
+  it('can change direction at any page', () => {
     fc.assert(
       fc.property(someIds, (ids) => {
         for (const { rows, next } of walk(readPage(ids, 1), 'next', () => ids)) {
@@ -123,7 +123,7 @@ describe('a walk by links', () => {
     );
   });
 
-  it('loses no row that was there all the time, whatever comes and goes meanwhile', () => {
+  it('visits every permanent row while others are added and removed', () => {
     const change = fc.record({ add: fc.integer({ min: 1, max: 2_000 }), remove: fc.nat(19) });
     fc.assert(
       fc.property(
@@ -151,7 +151,7 @@ describe('a walk by links', () => {
     );
   });
 
-  it('with since keeps to the range of ids that matched when it began', () => {
+  it('with `since` stays within the initial range of ids', () => {
     const { next } = readPage([2, 4, 6, 8], 1, undefined, true);
     const later = [1, 2, 4, 6, 7, 8, 9];
     const second = readPage(later, 2, next?.cursor);
@@ -163,7 +163,7 @@ describe('a walk by links', () => {
     expect(readPage(later, 1, second.previous?.cursor).rows).toEqual([2, 4, 6]);
   });
 
-  it("keeps the first page's total and Sync-Timestamp", () => {
+  it('keeps the total and Sync-Timestamp of its first page', () => {
     const { next } = readPage([1, 2, 3, 4], 1);
     const second = readPage([1, 2, 3, 4, 5, 6, 7, 8], 2, next?.cursor);
     expect(second.total).toBe(4);

@@ -21,8 +21,8 @@ async function expectNothingApplied(device: Device): Promise<void> {
   expect((await device.send('GET', '/subscriptions')).body).toMatchObject({ total: 0 });
 }
 
-describe('what is imported', () => {
-  it('comes out again in its order, up to 5,000 feeds, which are twenty writes, also below /v1/', async () => {
+describe('an import', () => {
+  it('is exported in its order: 5,000 feeds in twenty writes, also below /v1/', async () => {
     const device = await stack.device(gateway);
     const sent = [...feeds(4_998), 'nonsense', feed(0)];
     const answer = await ask(device, 'POST', `/v1${path}`, { body: writeOpml(sent) });
@@ -37,7 +37,7 @@ describe('what is imported', () => {
     expect(await urlsOf(text)).toEqual(feeds(4_998));
   }, 60_000);
 
-  it('may be in another encoding, whatever it says of that itself', async () => {
+  it('can have another encoding than it declares', async () => {
     const device = await stack.device(gateway);
     const text = writeOpml([`${feed(1)}?é`]);
     for (const body of [Buffer.from(`\ufeff${text}`, 'utf16le'), Buffer.from(text, 'latin1')])
@@ -45,7 +45,7 @@ describe('what is imported', () => {
     expect(await exported(device)).toEqual([`${feed(1)}?é`]);
   });
 
-  it('may be empty, as is what somebody without subscriptions exports', async () => {
+  it('can be empty, like the export of a user without subscriptions', async () => {
     const device = await stack.device(gateway);
     const { text } = await ask(device, 'GET', '/subscriptions.opml');
     expect((await send(device, text)).verdicts()).toEqual({ success: [], failure: [], skipped: 0 });
@@ -56,7 +56,7 @@ describe('what is imported', () => {
     'application/opml+xml; charset=UTF-8',
     'text/xml; charset=utf-16',
     'application/xml',
-  ])('may be said to be %s', async (type) => {
+  ])('can have the type %s', async (type) => {
     const device = await stack.device(gateway);
     expect((await send(device, writeOpml([feed(1)]), { 'content-type': type })).status).toBe(200);
   });
@@ -64,14 +64,14 @@ describe('what is imported', () => {
 
 const invalid = { status: 405, message: 'Input could not be validated' };
 
-describe('what is refused with 405, and nothing of it applied', () => {
+describe('an invalid import is 405 without effect:', () => {
   const good = writeOpml([feed(1)]);
   it.each<[string, string | Uint8Array<ArrayBuffer>, Record<string, string>]>([
     ['broken XML', good.replace('</body>', ''), {}],
-    ['nothing', '', {}],
-    ['outlines of which none has a feed URL', '<opml><body><outline text="g"/></body></opml>', {}],
+    ['an empty body', '', {}],
+    ['outlines without a feed URL', '<opml><body><outline text="g"/></body></opml>', {}],
     ['another type', good, { 'content-type': 'text/html' }],
-    ['what is compressed', new Uint8Array(gzipSync(good)), { 'content-encoding': 'gzip' }],
+    ['a compressed body', new Uint8Array(gzipSync(good)), { 'content-encoding': 'gzip' }],
   ])('%s', async (_, body, headers) => {
     const device = await stack.device(gateway);
     const answer = await send(device, body, headers);
@@ -84,7 +84,7 @@ describe('what is refused with 405, and nothing of it applied', () => {
     expect((await ask(device, 'POST', '/subscriptions', { body: good })).status).toBe(405);
   });
 
-  it('another method, and Allow says which ones there are', async () => {
+  it('another method, with Allow in the answer', async () => {
     const device = await stack.device(gateway);
     const put = await ask(device, 'PUT', path, { body: good });
     const post = await ask(device, 'POST', '/subscriptions.opml', { body: good });
@@ -96,7 +96,7 @@ describe('what is refused with 405, and nothing of it applied', () => {
 });
 
 describe('limits', () => {
-  it('more than 2 MiB is 413, one byte less of them is not', async () => {
+  it('allow 2 MiB; one byte more is 413', async () => {
     const device = await stack.device(gateway);
     const padded = (length: number) => writeOpml([feed(1)]).padEnd(length, ' ');
     const answer = await send(device, padded(2_097_153));
@@ -111,7 +111,7 @@ describe('limits', () => {
       'more than 100000 attributes',
       `<opml><body>${'<outline a="" b="" c="" d="" e="" f="" g=""/>'.repeat(16_000)}</body></opml>`,
     ],
-  ])('%s is 413, and the answer names the limit', async (limit, body) => {
+  ])('reject %s with 413, and name the limit', async (limit, body) => {
     const device = await stack.device(gateway);
     const answer = await send(device, body);
     expect([answer.status, answer.verdicts()]).toEqual([
@@ -121,7 +121,7 @@ describe('limits', () => {
     await expectNothingApplied(device);
   });
 
-  it('an answer that would be too large is 413 before anything is applied', async () => {
+  it('reject a too large answer with 413 before any effect', async () => {
     const device = await stack.device(gateway);
     // Each quotation mark is two bytes of JSON.
     const outlines = feeds(4_700).map((url) => `<outline xmlUrl='${url}/${'"'.repeat(385)}'/>`);
@@ -130,7 +130,7 @@ describe('limits', () => {
     await expectNothingApplied(device);
   });
 
-  it('no credential is 401, before the body counts', async () => {
+  it('apply after the credential: 401 without one', async () => {
     const answers = [
       await ask(undefined, 'POST', path, { body: 'x'.repeat(3_000_000) }),
       await ask(undefined, 'GET', '/subscriptions.opml'),
@@ -139,8 +139,8 @@ describe('limits', () => {
   });
 });
 
-describe('a key', () => {
-  it('makes an import take effect once: sent again it gets the first answer, whatever was written since', async () => {
+describe('an idempotency key', () => {
+  it('lets an import take effect once, with the same answer after later writes', async () => {
     const device = await stack.device(gateway);
     const body = writeOpml(feeds(1_500));
     const first = await send(device, body, { 'idempotency-key': 'k1' });
@@ -154,7 +154,7 @@ describe('a key', () => {
     expect(await exported(device)).toHaveLength(1_499);
   });
 
-  it('with another document is 405, and so is that of another operation', async () => {
+  it('is 405 with another document or operation', async () => {
     const device = await stack.device(gateway);
     await send(device, writeOpml([]), { 'idempotency-key': 'k1' });
     expect((await send(device, writeOpml([feed(1)]), { 'idempotency-key': 'k1' })).status).toBe(
@@ -168,8 +168,8 @@ describe('a key', () => {
   });
 });
 
-describe('an import of which a later write fails', () => {
-  it('is 503 with what was before applied, and sent again with its key it is whole', async () => {
+describe('an import whose later write fails', () => {
+  it('is 503 with partial effect, and complete when it is repeated with its key', async () => {
     const device = await stack.device(gateway);
     const sent = [
       ...feeds(1_500),

@@ -166,7 +166,7 @@ const newest = `
   -- A status as one value; booleans as 1 and 0. "minute" says that its time was given to the minute only.
   CREATE TYPE episode.status AS (value double precision, at timestamptz, minute boolean);
 
-  -- "newer" of apps/episode/src/episode.rule.ts in SQL.
+  -- "newer" of apps/episode/src/episode.rules.ts in SQL.
   CREATE FUNCTION episode.newer(a episode.status, b episode.status) RETURNS episode.status
   LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE
@@ -183,7 +183,7 @@ const newest = `
 `;
 
 const matchSubscriptions = `
-  -- matchKeys of apps/episode/src/match.rule.ts in SQL, where its rule is written down; merge-subscription.int-spec.ts
+  -- matchKeys of apps/episode/src/match.rules.ts in SQL, where its rule is written down; merge-subscription.int-spec.ts
   -- beside it compares the two.
   CREATE FUNCTION episode.match_keys(e episode.episodes, p_found boolean) RETURNS TABLE (rank integer, key bytea)
   LANGUAGE sql STABLE AS $$

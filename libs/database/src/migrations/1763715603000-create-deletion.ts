@@ -58,7 +58,7 @@ const definer = 'LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_
 /** In this form, Postgres uses the key and never scans the index of PENDING records. */
 const isPending = "d.status IS NOT DISTINCT FROM 'PENDING'";
 
-/** The functions that alone change a record (deletion.store.ts, operator.store.ts). */
+/** The functions that alone change a record (deletion.repository.ts, operator.repository.ts). */
 const functions = [
   {
     // Ends a record, removes the deletion from the row of its subscription and returns its age in

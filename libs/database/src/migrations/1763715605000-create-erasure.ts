@@ -70,7 +70,7 @@ const definer = (language: 'sql' | 'plpgsql') =>
   `LANGUAGE ${language} SECURITY DEFINER SET search_path = pg_catalog, pg_temp`;
 const taken = 'RETURNS TABLE (user_id uuid, send integer, fresh boolean, origin json)';
 
-/** The functions that alone write a record (erasure.store.ts). */
+/** The functions that alone write a record (erasure.repository.ts). */
 const functions = [
   {
     // Records an erasure and refuses the user: in the services by the clock, in the account app as

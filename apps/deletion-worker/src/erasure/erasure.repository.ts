@@ -1,0 +1,239 @@
+import type { DeletionStatus } from '#contracts';
+import { type Database, type PgTransaction, type Statement, statement } from '#database';
+import type { DueRecord } from '../records/deletion.repository.js';
+
+/**
+ * The deletion of a user's rows in one table, in key order. A step starts where the last one ended.
+ */
+interface Phase {
+  readonly statement: Statement;
+  /** A lower bound of all keys. */
+  readonly first: string;
+}
+
+/** The rows that a step deleted. */
+interface StepResult {
+  rows: number;
+  /** The key of the last row. */
+  last: string | null;
+}
+
+const nil = '00000000-0000-0000-0000-000000000000';
+const keys = { uuid: nil, bigint: '0', bytea: '' } as const;
+
+/**
+ * Creates a phase. $1 user, $2 first key, $3 limit. The cost depends only on the deleted rows: an
+ * index range that begins after the deleted keys finds them, and their physical location deletes
+ * them.
+ */
+function phase(table: string, key: string, type: keyof typeof keys, condition = 'true'): Phase {
+  const name = condition === 'true' ? table : `${table}.${key}`;
+  const text = `
+    WITH page AS MATERIALIZED (
+      SELECT t.ctid AS place, t.${key} AS key FROM ${table} t
+      WHERE t.user_id = $1 AND t.${key} >= $2::${type} AND ${condition} ORDER BY t.${key} LIMIT $3
+    ), gone AS (
+      DELETE FROM ${table} t WHERE t.user_id = $1 AND t.ctid = ANY (ARRAY(SELECT place FROM page))
+    )
+    SELECT count(*)::int AS rows,
+      (SELECT p.key::text FROM page p ORDER BY p.key DESC LIMIT 1) AS last FROM page`;
+  return { statement: statement(`deletion.erase.${name}`, text), first: keys[type] };
+}
+
+/** All tables with several rows per user, in the order that foreign keys require. */
+export const phases: readonly Phase[] = [
+  phase('episode.states', 'id', 'bigint'),
+  phase('episode.episodes', 'sync_id', 'uuid'),
+  phase('episode.sync_ids', 'sync_id', 'uuid'),
+  phase('subscription.guids', 'guid', 'uuid'),
+  phase('subscription.feed_urls', 'url_sha256', 'bytea'),
+  phase('subscription.former_guids', 'subscription_id', 'bigint'),
+  phase('subscription.subscriptions', 'merged_into', 'bigint', 't.merged_into IS NOT NULL'),
+  phase('subscription.subscriptions', 'id', 'bigint'),
+  phase('deletion.deletions', 'id', 'bigint'),
+  phase('sync.request', 'request_id', 'uuid'),
+  phase('sync.answer', 'request_id', 'uuid'),
+  phase('sync.readers', 'credential_id', 'uuid'),
+  phase('sync.reader_sessions', 'session_id', 'uuid'),
+];
+
+/** Deletes rows of the account app. $1 user, $2 limit. */
+const eraseAccount = statement(
+  'deletion.erase_account',
+  'SELECT account.erase_user($1, $2) AS rows',
+);
+/** Deletes the counters. $1 user. */
+const eraseTotals = statement(
+  'deletion.erase_totals',
+  `WITH episodes AS (DELETE FROM episode.totals t WHERE t.user_id = $1)
+   DELETE FROM subscription.totals t WHERE t.user_id = $1`,
+);
+/** $1 user, $2 origin of the request. */
+const record = statement(
+  'deletion.record_erasure',
+  'SELECT deletion.record_erasure($1, $2) AS status',
+);
+/** $1 user. */
+const claim = statement(
+  'deletion.claim_erasure',
+  'SELECT status, age FROM deletion.claim_erasure($1)',
+);
+const count = statement('deletion.count_erased', 'SELECT deletion.count_erased($1, $2)');
+/** $1 user, $2 final state, $3 cause, $4 kinds of events. */
+const end = statement(
+  'deletion.end_erasure',
+  'SELECT deletion.end_erasure($1, $2, $3, $4) AS ended',
+);
+const read = statement(
+  'deletion.read_erasure',
+  'SELECT status, removed, cause FROM deletion.erasures e WHERE e.user_id = $1',
+);
+
+const dueColumns = 'user_id AS "userId", NULL AS "deletionId", send, fresh AS "isNew", origin';
+const claimDue = statement(
+  'deletion.take_erasures',
+  `SELECT ${dueColumns} FROM deletion.take_erasures($1, $2)`,
+);
+const renumber = statement(
+  'deletion.take_erasures_again',
+  `SELECT ${dueColumns} FROM deletion.take_erasures_again($1, $2)`,
+);
+
+/** Progress of an erasure. */
+interface ErasureRecord {
+  status: DeletionStatus;
+  /** Number of deleted rows. */
+  removed: number;
+  cause: string | null;
+}
+
+/**
+ * Records an erasure and refuses the user. It waits for a running write of the user.
+ *
+ * @param remainingMs returns the remaining time in milliseconds.
+ * @returns the state of the record. SUCCESS is final.
+ */
+export function recordErasure(
+  database: Database,
+  userId: string,
+  origin: Readonly<Record<string, string>>,
+  remainingMs: () => number,
+): Promise<DeletionStatus> {
+  return database.inTransaction(remainingMs, async (transaction) => {
+    const [recorded] = await transaction.query<{ status: DeletionStatus }>(record, [
+      userId,
+      JSON.stringify(origin),
+    ]);
+    await transaction.commit();
+    return (recorded as { status: DeletionStatus }).status;
+  });
+}
+
+/** Reads the progress of an erasure, undefined without a record. */
+export async function readErasure(
+  database: Database,
+  userId: string,
+): Promise<ErasureRecord | undefined> {
+  const [found] = await database.read<ErasureRecord>(read, [userId]);
+  return found;
+}
+
+/**
+ * Runs a statement under the locks of clock and record.
+ *
+ * @returns undefined if it is not PENDING.
+ */
+async function runClaimed<Row extends object>(
+  transaction: PgTransaction,
+  userId: string,
+  query: Statement,
+  values: unknown[],
+) {
+  type Claim = { status: DeletionStatus; age: number };
+  const [[found], rows] = await Promise.all([
+    transaction.query<Claim>(claim, [userId]),
+    transaction.query<Row>(query, values),
+  ]);
+  return found?.status === 'PENDING' ? { age: found.age, row: rows[0] as Row } : undefined;
+}
+
+/** Deletes up to `limit` rows of a phase and commits. @returns undefined for a final record. */
+export async function eraseStep(
+  transaction: PgTransaction,
+  userId: string,
+  of: Phase,
+  from: string,
+  limit: number,
+) {
+  const step = await runClaimed<StepResult>(transaction, userId, of.statement, [
+    userId,
+    from,
+    limit,
+  ]);
+  if (step) await transaction.commit([count, [userId, step.row.rows]]);
+  return step?.row;
+}
+
+/** Deletes up to `limit` rows of the account app and commits. @returns as {@link eraseStep}. */
+export async function eraseAccountStep(
+  transaction: PgTransaction,
+  userId: string,
+  limit: number,
+): Promise<number | undefined> {
+  const step = await runClaimed<{ rows: number }>(transaction, userId, eraseAccount, [
+    userId,
+    limit,
+  ]);
+  if (step) await transaction.commit([count, [userId, step.row.rows]]);
+  return step?.row.rows;
+}
+
+/** Ends an erasure after its last step. @returns its age in seconds, undefined if it was final. */
+export async function endErasure(
+  transaction: PgTransaction,
+  database: Pick<Database, 'announced'>,
+  userId: string,
+  limit: number,
+): Promise<number | undefined> {
+  // Again: a request of the account app can have been running during the first deletion.
+  const last = await runClaimed(transaction, userId, eraseAccount, [userId, limit]);
+  const kinds = database.announced(['erased']);
+  if (last)
+    await transaction.commit([eraseTotals, [userId]], [end, [userId, 'SUCCESS', null, kinds]]);
+  return last?.age;
+}
+
+/**
+ * Ends an erasure in FAILURE in its own transaction. The user stays refused.
+ *
+ * @returns true if it was PENDING.
+ */
+export async function failErasure(
+  database: Database,
+  userId: string,
+  cause: string,
+): Promise<boolean> {
+  const [ended] = await database.change<{ ended: boolean }>(end, [userId, 'FAILURE', cause, 0]);
+  return ended?.ended ?? false;
+}
+
+/** Claims due records, as `claimDueDeletions`. */
+export function claimDueErasures(
+  database: Database,
+  limit: number,
+  resendAfterMs: number,
+): Promise<DueRecord[]> {
+  return database.change<DueRecord>(claimDue, [limit, resendAfterMs]);
+}
+
+/** Numbers new jobs for lost ones, as `renumberLostDeletions`. */
+export async function renumberLostErasures(
+  database: Database,
+  lost: readonly DueRecord[],
+): Promise<DueRecord[]> {
+  if (lost.length === 0) return [];
+  return database.change<DueRecord>(renumber, [
+    lost.map((row) => row.userId),
+    lost.map((row) => row.send),
+  ]);
+}

@@ -1,0 +1,83 @@
+import type { DeletionStatus } from '#contracts';
+import { type Database, statement } from '#database';
+import type { DeletionOutcome } from '../records/deletion.rules.js';
+import { endInTransaction } from '../records/deletion.repository.js';
+
+/** A deletion record for operators. */
+export interface ListedDeletion {
+  id: number;
+  status: DeletionStatus;
+  requested: string;
+  finished: string | null;
+  /** Number of its jobs, and the time at which a relay last claimed it. */
+  send: number;
+  sentAt: string | null;
+  attempts: number;
+  userId: string;
+  subscriptionId: number;
+  cause: string | null;
+}
+
+const columns = `d.id, d.status, d.requested, d.finished, d.send, d.sent_at AS "sentAt", d.attempts,
+  d.user_id AS "userId", d.subscription_id AS "subscriptionId", d.cause`;
+
+const listPending = statement(
+  'deletion.list_pending',
+  `SELECT ${columns} FROM deletion.deletions d WHERE d.status = 'PENDING'
+   ORDER BY d.requested, d.id LIMIT $1`,
+);
+
+const listFailed = statement(
+  'deletion.list_failed',
+  `SELECT ${columns} FROM deletion.deletions d WHERE d.status = 'FAILURE'
+   ORDER BY d.finished DESC, d.id DESC LIMIT $1`,
+);
+
+const retry = statement('deletion.retry', 'SELECT id FROM deletion.make_due($1)');
+
+/** Uses an index of PENDING records, so final records do not slow it down. */
+const findPending = statement(
+  'deletion.find_pending',
+  `SELECT ${columns} FROM deletion.deletions d WHERE d.id = $1 AND d.status = 'PENDING'`,
+);
+
+const find = statement(
+  'deletion.find_by_id',
+  `SELECT ${columns} FROM deletion.deletions d WHERE d.id = $1`,
+);
+
+/** Lists pending records, oldest first, or failed ones, latest first. */
+export function listDeletions(
+  database: Database,
+  status: 'PENDING' | 'FAILURE',
+  limit: number,
+): Promise<ListedDeletion[]> {
+  return database.read<ListedDeletion>(status === 'PENDING' ? listPending : listFailed, [limit]);
+}
+
+/** Makes a PENDING record due, so a relay adds a new job. @returns false without such a record. */
+export async function makeDue(database: Database, deletionId: number): Promise<boolean> {
+  return (await database.change(retry, [deletionId])).length > 0;
+}
+
+/** Ends a PENDING record. @returns false without such a record. */
+export async function endByOperator(
+  database: Database,
+  deletionId: number,
+  outcome: DeletionOutcome,
+): Promise<boolean> {
+  const [found] = await database.read<ListedDeletion>(findPending, [deletionId]);
+  return (
+    found !== undefined &&
+    (await endInTransaction(database, found.userId, found.id, outcome)) !== undefined
+  );
+}
+
+/** Reads a record by id with a scan of all records, for an error message. */
+export async function findDeletion(
+  database: Database,
+  deletionId: number,
+): Promise<ListedDeletion | undefined> {
+  const [found] = await database.read<ListedDeletion>(find, [deletionId]);
+  return found;
+}

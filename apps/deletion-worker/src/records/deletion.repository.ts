@@ -1,0 +1,351 @@
+import type { DeletionStatus, listDeletions, ReplyOf, RequestOf } from '#contracts';
+import {
+  clockOfUser,
+  type Database,
+  instant,
+  type PgTransaction,
+  type Statement,
+  statement,
+  type Transaction,
+  unlessRefused,
+} from '#database';
+import type { DeletionOutcome } from './deletion.rules.js';
+
+/** A subscription with its PENDING deletion. */
+export interface MatchedSubscription {
+  subscriptionId: number;
+  /** False for a tombstone. */
+  isLive: boolean;
+  isSubscribed: boolean;
+  /** Time of the listener's last change of `is_subscribed`, UTC with microseconds. */
+  subscribedAt: string;
+  deletionId: number | null;
+  /** True if a later write won against the deletion. */
+  isOvertaken: boolean | null;
+}
+
+/** A locked deletion with its subscription. */
+interface ClaimedDeletion {
+  status: DeletionStatus;
+  subscriptionId: number;
+  /**
+   * True if the row of the subscription still names the deletion: no later write won against it.
+   */
+  isCurrent: boolean;
+  /** Time since the request in seconds. */
+  age: number;
+}
+
+/** A record that a relay has claimed. No other relay claims it until it is due again. */
+export interface DueRecord {
+  userId: string;
+  /** Null for an erasure: a user has at most one. */
+  deletionId: number | null;
+  /** The number of its last job. */
+  send: number;
+  /** True for a new number: the relay then adds a job, regardless of earlier ones. */
+  isNew: boolean;
+  /** Trace headers and request id of the DELETE. */
+  origin: Record<string, string> | null;
+}
+
+/** $1 user, $2 guid: reads a {@link MatchedSubscription}. */
+export const find = statement(
+  'deletion.find',
+  `SELECT n.subscription_id AS "subscriptionId", n.live AS "isLive",
+     n.is_subscribed AS "isSubscribed",
+     ${instant('n.is_subscribed_at')} AS "subscribedAt",
+     d.id AS "deletionId", d.id IS DISTINCT FROM n.deletion_id AS "isOvertaken"
+   FROM subscription.named_subscriptions n
+   LEFT JOIN deletion.deletions d
+     ON d.user_id = n.user_id AND d.subscription_id = n.subscription_id AND d.status = 'PENDING'
+   WHERE n.user_id = $1 AND n.guid = $2`,
+);
+
+/** $1 user, $2 subscription, $3 stamp of the request, $4 its origin. */
+export const insert = statement(
+  'deletion.insert',
+  `INSERT INTO deletion.deletions (user_id, subscription_id, requested, origin)
+   VALUES ($1, $2, $3, $4) RETURNING id`,
+);
+
+/**
+ * Links a deletion to its subscription. $1 user, $2 subscription, $3 its new deletion, $4 time of
+ * the DELETE by the client's clock. The row keeps the later of both times. Without $3 it keeps its
+ * deletion, which can end at the same time.
+ */
+export const mark = statement(
+  'deletion.mark',
+  `UPDATE subscription.subscriptions
+   SET deletion_id = coalesce($3, deletion_id),
+     is_subscribed_at = greatest(is_subscribed_at, coalesce($4::timestamptz, clock_timestamp()))
+   WHERE user_id = $1 AND id = $2`,
+);
+
+/**
+ * Ends a PENDING record and clears the reference on the row of its subscription. $1 user, $2
+ * deletion, $3 final state, $4 cause, $5 kinds of events. Only functions of the database are
+ * allowed to update or lock records.
+ */
+export const end = statement(
+  'deletion.end',
+  'SELECT age FROM deletion.end_pending($1, $2, $3, $4, $5)',
+);
+
+/** $1 user, $2 deletion. */
+export const read = statement(
+  'deletion.read',
+  `SELECT c.refused, d.status FROM ${clockOfUser} c
+   LEFT JOIN deletion.deletions d ON d.user_id = $1 AND d.id = $2`,
+);
+
+/** $1 user, $2 last id of the previous page, $3 limit. */
+const list = statement(
+  'deletion.list',
+  `SELECT c.refused, found.* FROM ${clockOfUser} c
+   LEFT JOIN (
+     SELECT d.id, d.status, d.requested, d.finished FROM deletion.deletions d
+     WHERE d.user_id = $1 AND d.id > $2 ORDER BY d.id LIMIT $3
+   ) found ON true
+   ORDER BY found.id`,
+);
+
+const countAttempt = statement(
+  'deletion.count_attempt',
+  'SELECT attempts FROM deletion.count_attempt($1, $2)',
+);
+
+/** $1 user: blocks all other writes of the user. */
+export const lockClock = statement(
+  'sync.lock_clock',
+  // The cascade needs this setting: see the indexes of episode.episodes.
+  `SELECT sync.lock_clock($1), set_config('enable_bitmapscan', 'off', true)`,
+);
+
+/** $1 user, $2 deletion: locks a record and reads it as a {@link ClaimedDeletion}. */
+export const claim = statement(
+  'deletion.claim',
+  `SELECT status, subscription_id AS "subscriptionId", stands AS "isCurrent", age
+   FROM deletion.claim($1, $2)`,
+);
+
+/**
+ * Deletes the episodes of a subscription and makes it a tombstone, under one stamp. $1 user, $2
+ * subscription, $3 and $4 kinds of events with and without episodes.
+ */
+export const cascade = statement(
+  'deletion.cascade',
+  `WITH clock AS (SELECT sync.advance_clock($1) AS stamp),
+   episodes AS (
+     DELETE FROM episode.episodes WHERE user_id = $1 AND subscription_id = $2 RETURNING id
+   ), states AS (
+     DELETE FROM episode.states s USING episodes e WHERE s.user_id = $1 AND s.id = e.id
+   ), sync_ids AS (
+     DELETE FROM episode.sync_ids s USING episodes e WHERE s.user_id = $1 AND s.episode_id = e.id
+     RETURNING s.sync_id
+   ), total AS (
+     UPDATE episode.totals t
+     SET episodes = t.episodes - deleted.episodes,
+       sync_ids = greatest(t.sync_ids - deleted.sync_ids, 0)
+     FROM (
+       SELECT (SELECT count(*) FROM episodes) AS episodes,
+         (SELECT count(*) FROM sync_ids) AS sync_ids
+     ) deleted
+     WHERE t.user_id = $1 AND deleted.episodes > 0
+   ), subscriptions AS (
+     UPDATE subscription.totals t SET live = greatest(t.live - 1, 0)
+     FROM subscription.subscriptions s
+     WHERE t.user_id = $1 AND s.user_id = $1 AND s.id = $2 AND s.deleted IS NULL
+       AND s.merged_into IS NULL
+   ), announced AS (
+     INSERT INTO sync.events (user_id, kinds) SELECT $1, k.kinds
+     FROM (
+       SELECT CASE
+         WHEN EXISTS (SELECT FROM episodes) THEN $3::smallint ELSE $4::smallint
+       END AS kinds
+     ) k
+     WHERE k.kinds <> 0
+   )
+   UPDATE subscription.subscriptions s
+   SET is_subscribed = false, flipped = CASE WHEN s.is_subscribed THEN c.stamp ELSE s.flipped END,
+     subscription_changed = c.stamp, deleted = c.stamp, changed = c.stamp
+   FROM clock c WHERE s.user_id = $1 AND s.id = $2
+   RETURNING c.stamp AS moved`,
+);
+
+/**
+ * $1 user, $2 guid, $3 stamp: the deletion in the answer to a request for the guid at the stamp.
+ */
+const findRequested = statement(
+  'deletion.find_requested',
+  `SELECT max(d.id) AS "deletionId" FROM subscription.named_subscriptions n
+   JOIN deletion.deletions d ON d.user_id = n.user_id AND d.subscription_id = n.subscription_id
+     AND d.requested <= $3
+   WHERE n.user_id = $1 AND n.guid = $2`,
+);
+
+const dueColumns = 'user_id AS "userId", id AS "deletionId", send, fresh AS "isNew", origin';
+
+/**
+ * Claims PENDING records that are due. $1 limit, $2 age of `sent_at` in milliseconds. A record
+ * without `sent_at` is new, or an operator retries it: it gets the number of a new job. The
+ * statement skips rows that another relay locks.
+ */
+const claimDue = statement('deletion.take', `SELECT ${dueColumns} FROM deletion.take($1, $2)`);
+
+/** Numbers new jobs for lost ones. A locked record has a running job, so the statement skips it. */
+const renumber = statement(
+  'deletion.take_again',
+  `SELECT ${dueColumns} FROM deletion.take_again($1, $2, $3)`,
+);
+
+/** Inserts a PENDING record. @returns its id. */
+export async function insertDeletion(
+  transaction: Transaction,
+  userId: string,
+  subscriptionId: number,
+  origin: Readonly<Record<string, string>>,
+): Promise<number> {
+  const values = [userId, subscriptionId, transaction.stamp, JSON.stringify(origin)];
+  const [inserted] = await transaction.query<{ id: number }>(insert, values);
+  return (inserted as { id: number }).id;
+}
+
+/** Returns the id of the deletion in the answer to an earlier request, in any state. */
+export async function findRequestedDeletion(
+  transaction: Transaction,
+  userId: string,
+  guid: string,
+): Promise<number | undefined> {
+  const values = [userId, guid, transaction.stamp];
+  const [found] = await transaction.query<{ deletionId: number | null }>(findRequested, values);
+  return found?.deletionId ?? undefined;
+}
+
+/**
+ * Returns the statement that ends a deletion and reads its age in seconds. It has no effect on a
+ * final record.
+ */
+export function endOf(
+  database: Pick<Database, 'announced'>,
+  userId: string,
+  deletionId: number,
+  ending: DeletionOutcome,
+): [Statement, unknown[]] {
+  return [
+    end,
+    [userId, deletionId, ending.status, ending.cause, database.announced(['deletions'])],
+  ];
+}
+
+/** Returns the statement that deletes a subscription with its episodes. */
+export function cascadeOf(
+  database: Pick<Database, 'announced'>,
+  userId: string,
+  subscriptionId: number,
+): [Statement, unknown[]] {
+  const withEpisodes = database.announced(['subscriptions', 'episodes']);
+  return [cascade, [userId, subscriptionId, withEpisodes, database.announced(['subscriptions'])]];
+}
+
+/**
+ * Ends a deletion in its own transaction.
+ *
+ * @returns its age in seconds, undefined if it was final.
+ */
+export async function endInTransaction(
+  database: Database,
+  userId: string,
+  deletionId: number,
+  ending: DeletionOutcome,
+): Promise<number | undefined> {
+  const [record] = await database.change<{ age: number }>(
+    ...endOf(database, userId, deletionId, ending),
+  );
+  return record?.age;
+}
+
+/** Reads the state of a record, if it exists. @throws Failure `unauthorized` for a refused user. */
+export async function readStatus(
+  database: Database,
+  userId: string,
+  id: number,
+): Promise<DeletionStatus | undefined> {
+  const [record] = await database.read<{ status: DeletionStatus | null; refused: number | null }>(
+    read,
+    [userId, id],
+  );
+  return unlessRefused(record).status ?? undefined;
+}
+
+/** Reads a page of a user's records. @throws Failure `unauthorized` for a refused user. */
+export async function readPage(
+  database: Database,
+  { userId, after, perPage }: RequestOf<typeof listDeletions>,
+): Promise<ReplyOf<typeof listDeletions>> {
+  type Row = {
+    refused: number | null;
+    id: number | null;
+    status: DeletionStatus;
+    requested: string;
+    finished: string;
+  };
+  const rows = await database.read<Row>(list, [userId, after, perPage + 1]);
+  unlessRefused(rows[0]);
+  const found = rows.filter((row) => row.id !== null).slice(0, perPage);
+  const deletions = found.map(({ id, status, requested, finished }) => ({
+    deletion_id: id as number,
+    status,
+    requested,
+    finished,
+  }));
+  return { deletions, more: rows.length > perPage };
+}
+
+/** Counts a failed attempt. @returns the number of attempts, undefined if the deletion is final. */
+export async function addAttempt(
+  database: Database,
+  userId: string,
+  deletionId: number,
+): Promise<number | undefined> {
+  const [record] = await database.change<{ attempts: number }>(countAttempt, [userId, deletionId]);
+  return record?.attempts;
+}
+
+/** Locks the user's clock and then the record. Data of the user is constant until the commit. */
+export async function claimDeletion(
+  transaction: PgTransaction,
+  userId: string,
+  deletionId: number,
+): Promise<ClaimedDeletion | undefined> {
+  await transaction.query(lockClock, [userId]);
+  const [claimed] = await transaction.query<ClaimedDeletion>(claim, [userId, deletionId]);
+  return claimed;
+}
+
+/** Claims due records. It commits immediately, so requests and cascades never wait for a relay. */
+export function claimDueDeletions(
+  database: Database,
+  limit: number,
+  resendAfterMs: number,
+): Promise<DueRecord[]> {
+  return database.change<DueRecord>(claimDue, [limit, resendAfterMs]);
+}
+
+/**
+ * Numbers new jobs for records whose last job is lost.
+ *
+ * @returns the records that are still PENDING.
+ */
+export async function renumberLostDeletions(
+  database: Database,
+  lost: readonly DueRecord[],
+): Promise<DueRecord[]> {
+  if (lost.length === 0) return [];
+  const columns = [
+    lost.map((row) => row.userId),
+    lost.map((row) => row.deletionId),
+    lost.map((row) => row.send),
+  ];
+  return database.change<DueRecord>(renumber, columns);
+}

@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest';
+import { maxAttempts, overtaken, stepAfterFault, stepFor } from './deletion.rules.js';
+import type { FaultKind } from '#database';
+
+describe('the step for a locked record', () => {
+  it.each(['SUCCESS', 'FAILURE'] as const)('leaves a record in %s unchanged', (status) => {
+    expect(stepFor({ status, isCurrent: true })).toBe('leave');
+    expect(stepFor({ status, isCurrent: false })).toBe('leave');
+  });
+
+  it('executes a PENDING record, or ends it in FAILURE if a later write won', () => {
+    expect(stepFor({ status: 'PENDING', isCurrent: true })).toEqual({ status: 'SUCCESS' });
+    expect(stepFor({ status: 'PENDING', isCurrent: false })).toEqual(overtaken);
+  });
+});
+
+describe('a failed attempt', () => {
+  const cases = (['away', 'passing', 'lasting'] as FaultKind[]).flatMap((kind) =>
+    Array.from({ length: maxAttempts + 2 }, (_, attempts) => ({ kind, attempts })),
+  );
+  it.each(cases)(
+    'with a fault of kind $kind and $attempts attempts has the right step',
+    ({ kind, attempts }) => {
+      const ends = kind === 'lasting' || (kind === 'passing' && attempts >= maxAttempts);
+      expect(stepAfterFault(kind, attempts, 'why')).toEqual(
+        ends ? { status: 'FAILURE', cause: 'why' } : 'leave',
+      );
+    },
+  );
+});

@@ -1,0 +1,56 @@
+import type { DeletionStatus } from '#contracts';
+import type { FaultKind } from '#database';
+
+/** Final state of a deletion. The cause of a FAILURE is for operators; clients do not see it. */
+export type DeletionOutcome =
+  | { readonly status: 'SUCCESS'; readonly cause?: undefined }
+  | { readonly status: 'FAILURE'; readonly cause: string };
+
+/**
+ * Next step for a record: `leave` it unchanged, run the cascade (SUCCESS), or end it in FAILURE.
+ */
+export type Step = 'leave' | DeletionOutcome;
+
+/** Outcome of a deletion against which a later write of the user won. */
+export const overtaken: DeletionOutcome = {
+  status: 'FAILURE',
+  cause: 'the subscription was added again, merged or deleted since the request',
+};
+
+/** Outcome of a DELETE that is older than the current value. */
+export const superseded: DeletionOutcome = {
+  status: 'FAILURE',
+  cause: 'the listener subscribed or unsubscribed later than the time of the request',
+};
+
+/**
+ * Returns the step for a locked record. SUCCESS and FAILURE are final (docs/reference/interface.md,
+ * "Deletion"). Privileges, checks and functions of the table enforce the same.
+ *
+ * @param isCurrent true if the row of the subscription still names the deletion: it is live, not
+ *   merged and not added again since the request (deletion.repository.ts).
+ */
+export function stepFor({
+  status,
+  isCurrent,
+}: {
+  status: DeletionStatus;
+  isCurrent: boolean;
+}): Step {
+  if (status !== 'PENDING') return 'leave';
+  return isCurrent ? { status: 'SUCCESS' } : overtaken;
+}
+
+/** Number of attempts with transient faults after which a deletion ends in FAILURE. */
+export const maxAttempts = 5;
+
+/**
+ * Returns the step after a failed attempt. The record waits while Postgres is unavailable. It is
+ * retried after a transient fault, up to {@link maxAttempts} times. A permanent fault ends it.
+ *
+ * @param attempts number of attempts with transient faults, including this one.
+ */
+export function stepAfterFault(kind: FaultKind, attempts: number, cause: string): Step {
+  if (kind === 'away') return 'leave';
+  return kind === 'passing' && attempts < maxAttempts ? 'leave' : { status: 'FAILURE', cause };
+}

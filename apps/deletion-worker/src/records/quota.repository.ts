@@ -1,0 +1,72 @@
+import { type Bound, statement } from '#database';
+import type { DeletionQuotas } from '../deletion-worker.config.js';
+
+/** Maximum number of excess rows per deletion, which limits the time that it locks the clock. */
+const maxRemovedRows = 100;
+
+/** SQL for the number of a user's rows beyond $2, limited to {@link maxRemovedRows}. */
+const beyond = (rows: string) =>
+  `SELECT greatest(count(*) - $2, 0) FROM (SELECT FROM ${rows} LIMIT $2 + ${maxRemovedRows}) n`;
+const tombstones =
+  'subscription.subscriptions WHERE user_id = $1 AND merged_into IS NULL AND deleted IS NOT NULL';
+const finalRecords = `deletion.deletions WHERE user_id = $1 AND status <> 'PENDING'`;
+
+/**
+ * Deletes the oldest tombstones beyond the quota with their names and pointers. $1 user, $2 quota.
+ * A tombstone with many pointers is deleted after its pointers.
+ */
+export const deleteOldestTombstones = statement(
+  'deletion.forget_tombstones',
+  `WITH oldest AS MATERIALIZED (
+     SELECT id FROM ${tombstones} ORDER BY deleted, id LIMIT (${beyond(tombstones)})
+   ), pointers AS MATERIALIZED (
+     SELECT s.id FROM subscription.subscriptions s
+     JOIN oldest ON s.user_id = $1 AND s.merged_into = oldest.id
+     LIMIT ${maxRemovedRows}
+   ), gone AS MATERIALIZED (
+     SELECT id FROM pointers
+     UNION ALL
+     SELECT o.id FROM oldest o WHERE NOT EXISTS (
+       SELECT FROM subscription.subscriptions s
+       WHERE s.user_id = $1 AND s.merged_into = o.id AND s.id NOT IN (SELECT id FROM pointers)
+     )
+   ), guids AS (
+     DELETE FROM subscription.guids g USING gone
+     WHERE g.user_id = $1 AND g.subscription_id = gone.id RETURNING g.guid
+   ), urls AS (
+     DELETE FROM subscription.feed_urls u USING gone
+     WHERE u.user_id = $1 AND u.subscription_id = gone.id RETURNING u.url_sha256
+   ), changes AS (
+     DELETE FROM subscription.former_guids f USING gone
+     WHERE f.user_id = $1 AND f.subscription_id = gone.id RETURNING f.guid
+   ), total AS (
+     UPDATE subscription.totals t
+     SET pointers = greatest(t.pointers - (SELECT count(*) FROM pointers), 0),
+       guid_changes = greatest(t.guid_changes - (SELECT count(*) FROM changes), 0),
+       guids = greatest(t.guids - (SELECT count(*) FROM guids), 0),
+       urls = greatest(t.urls - (SELECT count(*) FROM urls), 0)
+     WHERE t.user_id = $1 AND EXISTS (SELECT FROM gone)
+   )
+   DELETE FROM subscription.subscriptions s USING gone WHERE s.user_id = $1 AND s.id = gone.id`,
+);
+
+/** Deletes the oldest final records beyond the quota. $1 user, $2 quota. */
+export const deleteOldestRecords = statement(
+  'deletion.forget_records',
+  `DELETE FROM deletion.deletions d
+   WHERE d.user_id = $1
+     AND d.id = ANY (ARRAY(
+       SELECT id FROM ${finalRecords} ORDER BY finished, id LIMIT (${beyond(finalRecords)})
+     ))`,
+);
+
+/** Returns the statements that delete a user's rows beyond the quotas. */
+export function beyondQuotas(
+  userId: string,
+  quotas: DeletionQuotas,
+): Record<'tombstones' | 'records', Bound> {
+  return {
+    tombstones: [deleteOldestTombstones, [userId, quotas.QUOTA_TOMBSTONES]],
+    records: [deleteOldestRecords, [userId, quotas.QUOTA_DELETION_RECORDS]],
+  };
+}

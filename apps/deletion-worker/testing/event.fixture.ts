@@ -1,0 +1,76 @@
+import { randomUUID } from 'node:crypto';
+import { Redis } from 'ioredis';
+import type { ChangeEvent, EventKind } from '#contracts';
+import { connectRedis, redisConfig } from '#redis';
+import { createLog } from '#runtime';
+import { eventually, Fixture, type FixtureDatabase, type TestServer } from '#testing';
+import { EventPublisher } from '../src/events/event.publisher.js';
+import { EventRelay } from '../src/events/event.relay.js';
+import { eventsIn } from './event.follower.js';
+
+/** Relays of events on a separate database and a separate Redis. */
+export interface EventContext extends FixtureDatabase {
+  server: TestServer;
+  redis: Redis;
+  /**
+   * A relay, as a replica has one, that runs when it is started.
+   *
+   * @param url its Redis, if it is reached by another way.
+   * @param Relay another class of relays.
+   */
+  relay(batchSize?: number, url?: string, Relay?: typeof EventRelay): EventRelay;
+  /** Writes as a user and retries until the acknowledgement. @returns the stamp. */
+  write(userId: string, ...changes: EventKind[]): Promise<string>;
+  /** All events of the stream, oldest first. */
+  events(): Promise<ChangeEvent[]>;
+  /** Counts the rows of the outbox. */
+  waiting(): Promise<number>;
+  close(): Promise<void>;
+}
+
+export async function openEvents(): Promise<EventContext> {
+  const fixture = new Fixture();
+  const [base, server] = await Promise.all([
+    fixture.database('deletion', true),
+    fixture.redis({ durable: true, eachWrite: true }),
+  ]);
+  const redis = new Redis(server.url, { retryStrategy: () => 50 });
+  redis.on('error', () => {});
+  fixture.onClose(() => redis.disconnect());
+  const { database, owner } = base;
+  return {
+    ...base,
+    server,
+    redis,
+    relay: (batchSize, url = server.url, Relay = EventRelay) => {
+      const connect = () => connectRedis(redisConfig.parse({ REDIS_URL: url }));
+      const log = createLog('test', 'silent');
+      const publisher = new EventPublisher(
+        connect(),
+        connect(),
+        { maxEntries: 10_000, replicas: 0 },
+        log,
+      );
+      fixture.onClose(() => publisher.onApplicationShutdown());
+      return new Relay(database, publisher, log, batchSize);
+    },
+    write: (userId, ...changes) => {
+      const write = {
+        userId,
+        requestId: randomUUID(),
+        changes,
+        smallAnswer: true,
+        remainingMs: () => 10_000,
+      };
+      return eventually(() => database.write(write, async ({ stamp }) => stamp));
+    },
+    events: () => eventsIn(redis),
+    waiting: async () => {
+      const { rows } = await owner.query<{ count: number }>(
+        'SELECT count(*)::int FROM sync.events',
+      );
+      return rows[0]?.count ?? 0;
+    },
+    close: () => fixture.close(),
+  };
+}

@@ -1,0 +1,102 @@
+import {
+  type MetadataName,
+  metadataNames,
+  statusNames,
+  unknownMetadata,
+  wireNames,
+} from '#contracts';
+import { statement } from '#database';
+
+// Each statement except those for users reads one page of one user by row ids, so no result is
+// large. Postgres builds the JSON while this process waits for the disk.
+
+/** SQL condition for users `c` of a shard, without erased ones. */
+const inShard = (index: string, shards: string) => `
+   c.refused IS DISTINCT FROM 2 AND c.refused IS DISTINCT FROM 3
+     AND (uuid_hash_extended(c.user_id, 0) & 9223372036854775807) % ${shards} = ${index}::bigint`;
+
+/** Users of a shard, without erased ones. $1 last user before, $2 limit, $3 shard, $4 shards. */
+export const users = statement(
+  'dump.users',
+  `SELECT c.user_id AS id FROM sync.user_clock c
+   WHERE c.user_id > $1 AND ${inShard('$3', '$4')}
+   ORDER BY c.user_id LIMIT $2`,
+);
+
+/** Number of users of a shard. $1 shard, $2 number of shards. */
+export const countUsers = statement(
+  'dump.count_users',
+  `SELECT count(*) AS users FROM sync.user_clock c
+   WHERE ${inShard('$1', '$2')}`,
+);
+
+/** Returns whether a user was erased or is being erased; no row without writes. $1 user. */
+export const user = statement(
+  'dump.user',
+  'SELECT coalesce(c.refused, 0) > 1 AS erased FROM sync.user_clock c WHERE c.user_id = $1',
+);
+
+/** A live subscription with the names of the format. */
+export interface SubscriptionRow {
+  readonly id: string;
+  readonly feed_url: string;
+  readonly guid: string;
+  readonly is_subscribed: boolean;
+  readonly timestamp: string | null;
+  readonly pending: boolean;
+}
+
+/** Subscriptions of a user. $1 user, $2 last row of the previous page, $3 limit. */
+export const subscriptions = statement(
+  'dump.subscriptions',
+  `SELECT s.id, s.feed_url, s.guid, s.is_subscribed,
+     to_json(nullif(s.is_subscribed_at, 'epoch')) AS timestamp, s.deletion_id IS NOT NULL AS pending
+   FROM subscription.subscriptions s
+   WHERE s.user_id = $1 AND s.id > $2 AND s.deleted IS NULL AND s.merged_into IS NULL
+   ORDER BY s.id LIMIT $3`,
+);
+
+/** The line of an episode. */
+export interface EpisodeRow {
+  readonly id: string;
+  readonly line: string;
+}
+
+/** Returns SQL for a field of a line, which is left out if the value is null. */
+const field = (name: string, json: string) => `coalesce(',"${name}":' || ${json}, '')`;
+
+const metadataField = (name: MetadataName) => {
+  const [column, unknown] = [`e.${wireNames[name]}`, unknownMetadata[name]];
+  return field(
+    wireNames[name],
+    `to_json(${unknown === null ? column : `nullif(${column}, '${unknown}')`})::text`,
+  );
+};
+
+/** Returns SQL for a state of an episode; needs a session in UTC. Times to the minute stay so. */
+const statusField = (column: string, bit: number) => {
+  const minute = `to_char(s.${column}_at, '\\"YYYY-MM-DD"T"HH24:MI\\"')`;
+  const time = `CASE WHEN s.minute_forms & ${1 << bit} = 0
+         THEN to_json(s.${column}_at)::text ELSE ${minute} END`;
+  return field(column, `'{"value":' || s.${column} || ',"timestamp":' || ${time} || '}'`);
+};
+
+const fields = [
+  ...metadataNames.map(metadataField),
+  ...statusNames.map((name, bit) => statusField(wireNames[name], bit)),
+].join('\n       || ');
+
+/** Episodes of a user. $1 user, $2 last row of the previous page, $3 limit. */
+export const episodes = statement(
+  'dump.episodes',
+  `SELECT s.id, e.line FROM (
+     SELECT * FROM episode.states s WHERE s.user_id = $1 AND s.id > $2 ORDER BY s.id LIMIT $3
+   ) s CROSS JOIN LATERAL (
+     SELECT '{"episode":{"podcast_guid":"' || p.guid || '","sync_id":"' || e.sync_id || '"'
+       || ${fields} || '}}' AS line
+     FROM episode.episodes e
+     JOIN subscription.subscriptions p ON p.user_id = $1 AND p.id = e.subscription_id
+     WHERE e.user_id = $1 AND e.sync_id = s.sync_id OFFSET 0
+   ) e
+   ORDER BY s.id`,
+);

@@ -1,0 +1,176 @@
+import {
+  type ActedEpisode,
+  podcastGuid,
+  type ReplyOf,
+  type RequestOf,
+  type listActions,
+} from '#contracts';
+import { type Bound, clockOfUser, type Database, statement, unlessRefused } from '#database';
+import { subscriptionOf } from './action.sql.js';
+import { jsonBytes, rowTables, shownColumns } from './episode.sql.js';
+import type { Metadata } from './episode.rules.js';
+import { type StatusFields, statusesOf } from './episode.repository.js';
+
+type Request = RequestOf<typeof listActions>;
+
+/** Maximum bytes of JSON in one page. */
+const mostBytes = 2 * 1_024 * 1_024;
+/** Maximum number of rows to sort for a page. More matches are read in their order. */
+const mostSorted = 10_000;
+
+/** SQL of a status's time in full (`2026-01-01 10:00:00.5`), which the time parser would cut. */
+const inFull = (column: string) =>
+  column.endsWith('_at') ? `(${column} AT TIME ZONE 'UTC')::text` : column;
+
+/**
+ * Returns the statement of a page. $1 user, $2 second after which rows changed, $3 row id that it
+ * starts after, $4 maximum number of rows. It also reads the clock, the refusal of the user, and
+ * the number of `candidates` for the page.
+ *
+ * @param rows query of row ids in their order, one more than $4.
+ * @param before CTEs for it, each with a trailing comma.
+ */
+const page = (name: string, rows: string, before = '') =>
+  statement(
+    name,
+    `WITH head AS MATERIALIZED (SELECT clock, refused FROM ${clockOfUser} c), ${before}
+     ids AS MATERIALIZED (${rows}),
+     sized AS (
+       SELECT r.*, row_number() OVER by_id AS place, sum(r.bytes) OVER by_id AS size
+       FROM ids CROSS JOIN LATERAL (
+         SELECT s.id, g.guid AS "podcastGuid", g.feed_url AS "feedUrl", ${shownColumns(inFull)},
+           ${jsonBytes} + 2 * octet_length(g.feed_url) AS bytes
+         FROM ${rowTables}
+         JOIN subscription.current_guids g
+           ON g.user_id = $1 AND g.subscription_id = e.subscription_id
+         WHERE s.user_id = $1 AND s.id = ids.id OFFSET 0
+       ) r WINDOW by_id AS (ORDER BY r.id)
+     )
+     SELECT head.refused, (SELECT count(*) FROM ids) AS candidates, p.*
+     FROM head LEFT JOIN (
+       SELECT * FROM sized WHERE place <= $4 AND (place = 1 OR size <= ${mostBytes})
+     ) p ON true
+     ORDER BY p.id`,
+  );
+
+const sinceSecond = 'to_timestamp($2::double precision)';
+// greatest(changed) equals `changed`, but is in no index, so Postgres scans the primary key.
+const walked = `s.user_id = $1 AND s.id > $3 AND greatest(s.changed) > ${sinceSecond}`;
+const inOrder = 'ORDER BY s.id LIMIT $4 + 1';
+
+/** Lists all rows of the user. */
+export const listAll = page(
+  'episode.list_acted',
+  `SELECT s.id FROM episode.states s WHERE ${walked} ${inOrder}`,
+);
+
+/**
+ * Lists changed rows by the index on `changed`: the cost of a few changes is independent of other
+ * rows. It searches nothing if the clock has not advanced beyond $2.
+ */
+export const listChanged = page(
+  'episode.list_acted_changed',
+  `(SELECT id FROM matches WHERE (SELECT few FROM counted) AND id > $3 ORDER BY id LIMIT $4 + 1)
+   UNION ALL
+   (SELECT s.id FROM episode.states s
+    WHERE NOT (SELECT few FROM counted) AND ${walked} ${inOrder})`,
+  `matches AS MATERIALIZED (
+     SELECT s.id FROM episode.states s
+     WHERE (SELECT clock FROM head) > ${sinceSecond}
+       AND s.user_id = $1 AND s.changed > ${sinceSecond}
+     ORDER BY s.changed LIMIT ${mostSorted + 1}
+   ), counted AS MATERIALIZED (SELECT count(*) <= ${mostSorted} AS few FROM matches),`,
+);
+
+/** Lists favourites, by their own index. */
+export const listFavorites = page(
+  'episode.list_acted_favorites',
+  `SELECT s.id FROM episode.states s WHERE ${walked} AND s.favorite_status ${inOrder}`,
+);
+
+/** The rows of one podcast. $5 feed URL, $6 guid derived from it, $7 favourites only. */
+const ofFeed = `${walked} AND (NOT $7::boolean OR s.favorite_status)`;
+const feed = `feed AS MATERIALIZED (
+     SELECT n.subscription_id FROM ${subscriptionOf('$5::text', '$6::uuid')} n
+   )`;
+
+export const listOfFeed = page(
+  'episode.list_acted_of_feed',
+  `(SELECT s.id FROM matches CROSS JOIN LATERAL (
+      SELECT s.id FROM episode.states s WHERE ${ofFeed} AND s.id = matches.id OFFSET 0
+    ) s WHERE (SELECT few FROM counted) ${inOrder})
+   UNION ALL (SELECT s.id FROM episode.states s
+    WHERE NOT (SELECT few FROM counted) AND ${ofFeed} AND (
+      SELECT e.subscription_id FROM episode.episodes e
+      WHERE e.user_id = $1 AND e.sync_id = s.sync_id
+    ) = (SELECT subscription_id FROM feed) ${inOrder})`,
+  `${feed}, matches AS MATERIALIZED (
+     SELECT e.id FROM episode.episodes e
+     WHERE e.user_id = $1 AND e.subscription_id = (SELECT subscription_id FROM feed)
+     ORDER BY e.subscription_id, episode.enclosure_key(e.episode_guid = '', e.enclosure_url),
+       e.id + 0
+     LIMIT ${mostSorted + 1}
+   ), counted AS MATERIALIZED (SELECT count(*) <= ${mostSorted} AS few FROM matches),`,
+);
+
+type Row = Metadata &
+  StatusFields & { id: number; syncId: string; feedUrl: string; podcastGuid: string };
+type Head = { refused: number | null; candidates: number; id: number | null };
+
+function selectPage(request: Request, since: number): Bound<Row & Head> {
+  const { userId, feedUrl, favorites = false, perPage, further } = request;
+  const values = [userId, since, further?.after ?? 0, perPage];
+  if (feedUrl === undefined)
+    return [favorites ? listFavorites : since > 0 ? listChanged : listAll, values];
+  return [listOfFeed, [...values, feedUrl, podcastGuid(feedUrl), favorites]];
+}
+
+/**
+ * Reads one page of the episodes that changed after a second, in the order of their row ids.
+ *
+ * @throws Failure `unauthorized` for a refused user.
+ */
+export async function readActions(
+  database: Database,
+  request: Request,
+  since: number,
+): Promise<Pick<ReplyOf<typeof listActions>, 'episodes'> & { last?: number }> {
+  const [query, values] = selectPage(request, since);
+  const rows = await database.read<Row & Head>(query, values);
+  const head = unlessRefused<Head>(rows[0]);
+  if (head.id === null) return { episodes: [] };
+  return {
+    episodes: rows.map(toEpisode),
+    ...(head.candidates > rows.length && { last: rows.at(-1)?.id }),
+  };
+}
+
+function toEpisode(row: Row): ActedEpisode {
+  const {
+    syncId,
+    feedUrl,
+    podcastGuid: guid,
+    episodeGuid,
+    enclosureUrl,
+    episodeUrl,
+    title,
+    publishDate,
+    duration,
+  } = row;
+  const described = {
+    syncId,
+    feedUrl,
+    podcastGuid: guid,
+    episodeGuid,
+    enclosureUrl,
+    episodeUrl,
+    title,
+    publishDate,
+  };
+  const statuses = statusesOf(row, (value, at) => ({ value, at: `${at.replace(' ', 'T')}Z` }));
+  return {
+    ...described,
+    ...(duration !== null && { duration }),
+    statuses: statuses as ActedEpisode['statuses'],
+  };
+}

@@ -1,0 +1,79 @@
+import { setImmediate } from 'node:timers/promises';
+import {
+  type EntryFailureCode,
+  faultInHttpUrl,
+  podcastGuid,
+  readEntry,
+  type RequestOf,
+  statusNames,
+  type uploadActions,
+  wireNames,
+} from '#contracts';
+import type { KnownEpisodes } from './known-episodes.js';
+import {
+  type AppliedEntry,
+  applyUpload,
+  entriesPerIteration,
+  failedEntry,
+  type FailedEntry,
+  noAnswer,
+  type Upload,
+} from './upload.rules.js';
+
+/** The upload of an action on one episode by a client of the gpodder API. */
+export type Action = RequestOf<typeof uploadActions>['entries'][number];
+
+/**
+ * Later than all accepted times: such a status counts as set at the arrival
+ * (docs/reference/interface.md, "Times").
+ */
+const afterAll = '9999-12-31T23:59:59Z';
+
+/** Validates one action, and converts it to an upload that names its podcast by feed URL. */
+export function judgeAction({
+  feedUrl,
+  episodeGuid,
+  enclosureUrl,
+  duration,
+  statuses,
+}: Action): Upload | FailedEntry {
+  if (faultInHttpUrl(feedUrl) !== undefined) return failed('invalid_url');
+  const sent: Record<string, unknown> = {
+    episode_guid: episodeGuid,
+    enclosure_url: enclosureUrl,
+    duration,
+  };
+  for (const name of statusNames) {
+    const status = statuses[name];
+    if (status) sent[wireNames[name]] = { value: status.value, timestamp: status.at ?? afterAll };
+  }
+  const read = readEntry(sent);
+  if ('code' in read) return failed(read.code);
+  return { podcast: feedUrl, metadata: read.metadata, statuses: read.statuses, sent: {} };
+}
+
+/** Applies a batch of actions in order, and returns the outcome of each. */
+export async function applyActions(
+  known: KnownEpisodes,
+  actions: readonly Upload[],
+): Promise<(AppliedEntry | FailedEntry)[]> {
+  const outcomes: (AppliedEntry | FailedEntry)[] = [];
+  for (const [index, action] of actions.entries())
+    if (outcomes.push(applyUpload(known, action, index, noAnswer)) % entriesPerIteration === 0)
+      await setImmediate();
+  return outcomes;
+}
+
+/** Returns feeds with outdated URLs and the current ones, unless only scheme or slashes differ. */
+export function movedFeeds(
+  feeds: readonly { feedUrl: string; currentUrl: string }[],
+): [string, string][] {
+  return feeds
+    .filter(
+      ({ feedUrl, currentUrl }) =>
+        feedUrl !== currentUrl && podcastGuid(feedUrl) !== podcastGuid(currentUrl),
+    )
+    .map(({ feedUrl, currentUrl }) => [feedUrl, currentUrl]);
+}
+
+const failed = (code: EntryFailureCode) => failedEntry({ sent: {} }, code, '');

@@ -1,0 +1,133 @@
+import { podcastGuid } from '#contracts';
+import { type Bound, statement } from '#database';
+import type { Upload } from './upload.rules.js';
+import type { EpisodeQuotas } from './episode.config.js';
+import {
+  incomplete,
+  jsonBytes,
+  kept,
+  keptEpisodes,
+  lookup,
+  room,
+  sameEnclosure,
+  sameGuid,
+} from './episode.sql.js';
+import type { CandidatesResult } from './episode.repository.js';
+
+/**
+ * Returns the SQL of the live subscription that a URL matches (docs/reference/interface.md,
+ * "Names"). The owner of the URL, current or former, precedes the owner of the derived guid. $1 is
+ * the user.
+ */
+export const subscriptionOf = (url: string, derivedGuid: string) => `(
+       SELECT n.subscription_id, n.current_guid, n.feed_url FROM (
+         SELECT 1 AS place, u.subscription_id, u.current_guid, u.feed_url
+         FROM subscription.named_by_url u
+         WHERE u.user_id = $1 AND u.url_sha256 = sync.sha256(${url}) AND u.live
+         UNION ALL
+         SELECT 2, g.subscription_id, g.current_guid, g.feed_url
+         FROM subscription.named_subscriptions g
+         WHERE g.user_id = $1 AND g.guid = ${derivedGuid} AND g.live
+       ) n ORDER BY n.place LIMIT 1
+     )`;
+
+/**
+ * $1 user, $2 feeds by URL with the URLs that name them here, $3 actions, $4 and $5 the quotas of
+ * episodes and of aliases. Reads all episodes that the actions can match: by episode_guid, and
+ * (`searched`) by enclosure_url. If an episode has the guid, `searched` only covers those without a
+ * guid, and only if that episode has no enclosure_url. No other field of an action identifies an
+ * episode.
+ */
+export const readActed = statement(
+  'episode.read_acted',
+  `WITH feeds AS MATERIALIZED (
+     SELECT f."feedUrl", n.*
+     FROM json_to_recordset($2) AS f ("feedUrl" text, name text, "derivedGuid" uuid)
+     CROSS JOIN LATERAL ${subscriptionOf('f.name', 'f."derivedGuid"')} n
+   ), entries AS MATERIALIZED (
+     SELECT s.*, f.subscription_id
+     FROM json_to_recordset($3) AS s (
+       entry integer, "feedUrl" text, "episodeGuid" text, "enclosureUrl" text
+     )
+     JOIN feeds f USING ("feedUrl")
+   ), by_guid AS MATERIALIZED (
+     SELECT x.*, f.id, f.bytes, f.has_no_url FROM entries x LEFT JOIN LATERAL (
+       SELECT e.id, ${jsonBytes} AS bytes, e.enclosure_url = '' AS has_no_url
+       FROM episode.episodes e WHERE e.user_id = $1 AND ${sameGuid} LIMIT 1
+     ) f ON true
+   ), searched AS MATERIALIZED (
+     SELECT g.entry, g.subscription_id, g."enclosureUrl", side.bare
+     FROM by_guid g CROSS JOIN (VALUES (true), (false)) side (bare)
+     WHERE g."enclosureUrl" IS NOT NULL AND (side.bare OR g."episodeGuid" IS NULL)
+       AND (g.id IS NULL OR g.has_no_url)
+   ), found AS MATERIALIZED (
+     SELECT entry, 1 AS rank, id, bytes, 0::bigint AS place, false AS last
+     FROM by_guid WHERE id IS NOT NULL
+     ${lookup(2, sameEnclosure)}
+   ), ${kept}
+   SELECT
+     (SELECT json_agg(json_build_array("feedUrl", json_build_object(
+        'id', subscription_id, 'currentGuid', current_guid
+      )))
+      FROM feeds) AS subscriptions,
+     (SELECT json_agg(json_build_object('feedUrl', "feedUrl", 'currentUrl', feed_url))
+      FROM feeds WHERE "feedUrl" <> feed_url) AS renamed,
+     ${keptEpisodes},
+     ${incomplete},
+     (SELECT json_agg(nextval('episode.episode_id')) FROM by_guid WHERE id IS NULL) AS "newIds",
+     'all' AS reach,
+     ${room('$4', '$5')}`,
+);
+
+/** The result of {@link readActed}; `renamed` are feeds by URLs other than the current ones. */
+export type ActedResult = CandidatesResult & {
+  renamed: { feedUrl: string; currentUrl: string }[] | null;
+};
+
+/** A live subscription that a URL matches: a URL that names it, and whether it was created. */
+export interface EnsuredFeed {
+  readonly url: string;
+  readonly name: string;
+  readonly made: boolean;
+}
+
+/** $1 user, $2 URLs, $3 their derived guids, $4 stamp, $5 quota of live ones, $6 other quotas. */
+export const ensureFeeds = statement(
+  'episode.ensure_feeds',
+  `SELECT f.url, f.name, f.made
+   FROM subscription.ensure_feeds($1, $2::text[], $3::uuid[], $4, $5, $6) f`,
+);
+
+/**
+ * Returns the statement for episodes that actions can match, and for the current URLs of their
+ * feeds.
+ *
+ * @param names the URLs that match some feeds, if not the URLs of the actions.
+ */
+export function selectActed(
+  userId: string,
+  actions: readonly Upload[],
+  quotas: EpisodeQuotas,
+  names: ReadonlyMap<string, string> = new Map(),
+): Bound<ActedResult> {
+  const feeds = [...new Set(actions.map(({ podcast }) => podcast))].map((feedUrl) => {
+    const name = names.get(feedUrl) ?? feedUrl;
+    return { feedUrl, name, derivedGuid: podcastGuid(name) };
+  });
+  const entries = actions.map(({ podcast, metadata: { episodeGuid, enclosureUrl } }, entry) => ({
+    entry,
+    feedUrl: podcast,
+    episodeGuid,
+    enclosureUrl,
+  }));
+  return [
+    readActed,
+    [
+      userId,
+      JSON.stringify(feeds),
+      JSON.stringify(entries),
+      quotas.QUOTA_EPISODE_STATES,
+      quotas.QUOTA_SYNC_ID_ALIASES,
+    ],
+  ];
+}

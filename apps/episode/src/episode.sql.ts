@@ -1,0 +1,251 @@
+import { metadataNames, statusNames, unknownMetadata, wireNames } from '#contracts';
+import { statement } from '#database';
+
+/**
+ * Returns the SQL columns of an episode `e` and its state `s` that clients see, named as in the
+ * rules.
+ *
+ * @param time returns the SQL that reads a time.
+ */
+export const shownColumns = (time: (column: string) => string) => {
+  const metadata = metadataNames.map((name) => {
+    const column = `e.${wireNames[name]}`;
+    return `${name === 'publishDate' ? time(column) : column} AS "${name}"`;
+  });
+  const statuses = statusNames.map((name) => {
+    const column = `s.${wireNames[name]}`;
+    return `${column} AS "${name}", ${time(`${column}_at`)} AS "${name}At"`;
+  });
+  return ['e.sync_id AS "syncId"', ...metadata, ...statuses].join(', ');
+};
+
+/** JSON prints a time in the zone of the session, unless it has none. */
+const inUtc = (time: string) => `${time} AT TIME ZONE 'UTC'`;
+
+/** All columns of an episode `e` with its state `s`, for `toRow` of the repository. */
+export const rowColumns = `
+           e.id, e.subscription_id AS "subscriptionId", s.minute_forms AS "minuteForms",
+           ${inUtc('s.changed')} AS changed, ${shownColumns(inUtc)}`;
+
+/**
+ * The tables of {@link rowColumns}, for a condition on `s`. `OFFSET 0` fixes the plan: as a plain
+ * join, Postgres without statistics read all episodes of the user for each row.
+ */
+export const rowTables = `episode.states s CROSS JOIN LATERAL (
+           SELECT * FROM episode.episodes e
+           WHERE e.user_id = s.user_id AND e.sync_id = s.sync_id
+           OFFSET 0
+         ) e`;
+
+/** Limits of the episodes that one upload reads: rows, and bytes of JSON. */
+const mostRows = 2_000;
+const mostBytes = 6 * 1_024 * 1_024;
+/** Limits of the rows that one lookup reads; the second is for the lookup with a filter. */
+const mostAlike = 8;
+const mostOfAnEnclosure = 500;
+
+/**
+ * SQL of an upper bound for the bytes of a row as JSON. A character takes up to six bytes in an
+ * episode_guid and two in other texts; a status takes a hundred, the rest 350.
+ */
+export const jsonBytes = `6 * octet_length(e.episode_guid)
+        + 2 * (octet_length(e.title) + octet_length(e.enclosure_url) + octet_length(e.episode_url))
+        + ${350 + 100 * statusNames.length}`;
+
+/**
+ * Returns the SQL of one lookup of the episodes that an entry can match at a rank: the first `most`
+ * of them by id. `last` marks the row at which it stopped. The indexes separate episodes without an
+ * episode_guid (`bare`), so each side is a lookup. Entries with a guid only match bare ones at
+ * ranks 2 and 3. The indexes are ordered by "e.id + 0"; for "e.id" Postgres can choose another one.
+ * An unsent field is NULL, and matches none.
+ *
+ * @param entries the entries, each with the side of the indexes to search.
+ * @param agrees the condition for rows to keep.
+ */
+export const lookup = (
+  rank: number,
+  match: string,
+  { entries = 'searched', most = mostAlike, agrees = 'true' } = {},
+) => `
+     UNION ALL SELECT x.entry, ${rank}, f.id, f.bytes, f.place, f.place = ${most}
+     FROM ${entries} x CROSS JOIN LATERAL (
+       SELECT e.id, ${jsonBytes} AS bytes, row_number() OVER (ORDER BY e.id + 0) AS place,
+         ${agrees} AS agrees
+       FROM episode.episodes e
+       WHERE e.user_id = $1 AND e.subscription_id = x.subscription_id AND ${match}
+       ORDER BY e.id + 0 LIMIT ${most}
+     ) f WHERE f.agrees OR f.place = ${most}`;
+export const sameEnclosure = `episode.enclosure_key(e.episode_guid = '', e.enclosure_url)
+         = episode.enclosure_key(x.bare, x."enclosureUrl")`;
+/** SQL condition: an episode `e` has the episode_guid of an entry `x`. */
+export const sameGuid = `e.episode_guid <> ''
+         AND episode.guid_key(e.subscription_id, e.episode_guid)
+           = episode.guid_key(x.subscription_id, x."episodeGuid")`;
+const samePair = (ofRow: string, ofEntry: string) =>
+  `episode.pair_key(e.episode_guid = '', ${ofRow}) = episode.pair_key(x.bare, ${ofEntry})`;
+const hasDate = `e.publish_date <> '${unknownMetadata.publishDate}'`;
+const sameDateAndUrl = `${hasDate} AND e.episode_url <> ''
+         AND ${samePair('e.publish_date, e.episode_url', 'x."publishDate", x."episodeUrl"')}`;
+const sameDateAndTitle = `${hasDate} AND e.title <> ''
+         AND ${samePair('e.publish_date, e.title', 'x."publishDate", x.title')}`;
+const sameUrlAndTitle = `e.episode_url <> '' AND e.title <> ''
+         AND ${samePair('e.episode_url, e.title', 'x."episodeUrl", x.title')}`;
+const eitherHasNoGuid = `(x.bare OR x."episodeGuid" IS NULL)`;
+
+const namedSubscriptions = `named_subscriptions AS MATERIALIZED (
+     SELECT n.guid AS "podcastGuid", n.subscription_id, n.current_guid
+     FROM (SELECT DISTINCT "podcastGuid" FROM sent) s CROSS JOIN LATERAL (
+       SELECT * FROM subscription.named_subscriptions n
+       WHERE n.user_id = $1 AND n.guid = s."podcastGuid" AND n.live OFFSET 0
+     ) n
+   )`;
+const currentGuids = `
+     (SELECT json_agg(json_build_array("podcastGuid", json_build_object(
+        'id', subscription_id, 'currentGuid', current_guid
+      )))
+      FROM named_subscriptions) AS subscriptions`;
+/** Returns the SQL of the remaining quotas. */
+export const room = (episodes: string, aliases: string) => `
+     (SELECT json_build_object(
+        'episodes', ${episodes} - coalesce(max(t.episodes), 0),
+        'aliases', ${aliases} - coalesce(max(t.sync_ids), 0)
+      )
+      FROM episode.totals t WHERE t.user_id = $1) AS room`;
+
+/** The `found` episodes within the limits: named ones, then the first of each lookup, and so on. */
+export const kept = `kept AS MATERIALIZED (
+     SELECT id FROM (
+       SELECT id, sum(bytes) OVER nearest AS bytes, count(*) OVER nearest AS rows
+       FROM (SELECT id, min(place) AS place, min(bytes) AS bytes FROM found GROUP BY id) f
+       WINDOW nearest AS (ORDER BY place, id)
+     ) f WHERE bytes <= ${mostBytes} AND rows <= ${mostRows}
+   )`;
+export const keptEpisodes = `(SELECT json_agg(row_to_json(r)) FROM (
+       SELECT e.* FROM kept CROSS JOIN LATERAL (
+         SELECT ${rowColumns}
+         FROM ${rowTables} WHERE s.user_id = $1 AND s.id = kept.id OFFSET 0
+       ) e
+     ) r) AS episodes`;
+/** The entries and ranks with rows outside `kept`, and the id up to which all are in it. */
+export const incomplete = `(SELECT json_agg(json_build_array(i.entry, i.rank, i.complete_to)) FROM (
+       SELECT f.entry, f.rank, least(
+           min(f.id) FILTER (WHERE f.last),
+           min(f.id) FILTER (WHERE k.id IS NULL) - 1
+         ) AS complete_to
+       FROM found f LEFT JOIN kept k USING (id) GROUP BY f.entry, f.rank
+     ) i WHERE i.complete_to IS NOT NULL) AS incomplete`;
+
+/**
+ * $1 user, $2 entries, $3 and $4 the quotas of episodes and of aliases. Reads the episodes that
+ * entries name, which suffices for most uploads: by a sync_id, with one probe each, or by an alias.
+ * It also reads by an episode_guid, if it differs from that of the first. Reads none if they are
+ * too large for one upload. {@link readCandidates} reads all others.
+ */
+export const readNamed = statement(
+  'episode.read_named',
+  `WITH sent AS MATERIALIZED (
+     SELECT * FROM json_to_recordset($2)
+       AS e ("podcastGuid" uuid, "syncId" uuid, "episodeGuid" text)
+   ), ${namedSubscriptions}, entries AS MATERIALIZED (
+     SELECT s.*, n.subscription_id FROM sent s JOIN named_subscriptions n USING ("podcastGuid")
+   ), synced AS MATERIALIZED (
+     SELECT x.*, f.id, f.episode_guid FROM entries x LEFT JOIN LATERAL (
+       SELECT e.id, e.episode_guid FROM episode.episodes e
+       WHERE e.user_id = $1 AND e.sync_id = x."syncId" LIMIT 1
+     ) f ON true
+   ), aliases AS MATERIALIZED (
+     SELECT a.sync_id, a.episode_id FROM synced x CROSS JOIN LATERAL (
+       SELECT s.sync_id, s.episode_id FROM episode.sync_ids s
+       WHERE s.user_id = $1 AND s.sync_id = x."syncId" LIMIT 1
+     ) a WHERE x.id IS NULL
+   ), found AS MATERIALIZED (
+     SELECT id FROM synced WHERE id IS NOT NULL
+     UNION SELECT episode_id FROM aliases
+     UNION SELECT f.id FROM synced x CROSS JOIN LATERAL (
+       SELECT e.id FROM episode.episodes e WHERE e.user_id = $1 AND ${sameGuid} LIMIT 1
+     ) f WHERE x."episodeGuid" <> coalesce(x.episode_guid, '')
+   ), rows AS MATERIALIZED (
+     SELECT e.* FROM found CROSS JOIN LATERAL (
+       SELECT ${rowColumns}, ${jsonBytes} AS bytes
+       FROM ${rowTables} WHERE s.user_id = $1 AND s.id = found.id OFFSET 0
+     ) e
+   )
+   SELECT ${currentGuids},
+     (SELECT json_agg(json_build_array(sync_id, episode_id)) FROM aliases) AS aliases,
+     (SELECT CASE WHEN sum(bytes) > ${mostBytes} THEN 'none' ELSE 'named' END FROM rows) AS reach,
+     (SELECT json_agg(row_to_json(r)) FROM rows r
+      WHERE (SELECT sum(bytes) FROM rows) <= ${mostBytes}) AS episodes,
+     ${room('$3', '$4')}`,
+);
+
+/**
+ * $1 user, $2 entries, $3 their number, $4 and $5 the quotas of episodes and of aliases. Reads the
+ * candidates of all entries; the rules choose among them in memory.
+ * - Rank 0 (`named`): the episode of its sync_id or an alias.
+ * - Rank 1: the episode with its episode_guid.
+ * - Other ranks: only for an entry without a stored sync_id.
+ * - `completing`: an entry adds an enclosure_url to a named episode. Those of rank 2 without an
+ *   episode_guid are the same episode.
+ *
+ * Beyond the limits of one upload, `kept` applies. `incomplete` lists entries and ranks with
+ * omitted rows.
+ */
+export const readCandidates = statement(
+  'episode.read_candidates',
+  `WITH sent AS MATERIALIZED (
+     SELECT * FROM json_to_recordset($2) AS e (
+       entry integer, "podcastGuid" uuid, "syncId" uuid, "episodeGuid" text, title text,
+       "publishDate" timestamptz, "enclosureUrl" text, "episodeUrl" text
+     )
+   ), ${namedSubscriptions}, entries AS MATERIALIZED (
+     SELECT s.*, n.subscription_id FROM sent s JOIN named_subscriptions n USING ("podcastGuid")
+   ), aliases AS MATERIALIZED (
+     SELECT x.entry, a.sync_id, a.episode_id
+     FROM entries x CROSS JOIN LATERAL (
+       SELECT s.sync_id, s.episode_id FROM episode.sync_ids s
+       WHERE s.user_id = $1 AND s.sync_id = x."syncId" LIMIT 1
+     ) a
+   ), named AS MATERIALIZED (
+     SELECT x.entry, f.id, f.bytes, f.has_no_url FROM entries x CROSS JOIN LATERAL (
+       SELECT e.id, ${jsonBytes} AS bytes, e.enclosure_url = '' AS has_no_url
+       FROM episode.episodes e WHERE e.user_id = $1 AND e.sync_id = x."syncId" LIMIT 1
+     ) f
+     UNION ALL SELECT a.entry, f.id, f.bytes, f.has_no_url FROM aliases a CROSS JOIN LATERAL (
+       SELECT e.id, ${jsonBytes} AS bytes, e.enclosure_url = '' AS has_no_url
+       FROM ${rowTables} WHERE s.user_id = $1 AND s.id = a.episode_id LIMIT 1
+     ) f
+   ), searched AS MATERIALIZED (
+     SELECT e.*, side.bare FROM entries e CROSS JOIN (VALUES (true), (false)) side (bare)
+     WHERE coalesce(e."episodeGuid", e."enclosureUrl") IS NOT NULL
+       AND e.entry NOT IN (SELECT entry FROM named)
+   ), completing AS MATERIALIZED (
+     SELECT e.*, true AS bare FROM entries e
+     WHERE e."enclosureUrl" IS NOT NULL AND e.entry IN (SELECT entry FROM named WHERE has_no_url)
+   ), found AS MATERIALIZED (
+     SELECT entry, 0 AS rank, id, bytes, 0::bigint AS place, false AS last FROM named
+     UNION ALL SELECT x.entry, 1, f.id, f.bytes, 0, false
+     FROM entries x CROSS JOIN LATERAL (
+       SELECT e.id, ${jsonBytes} AS bytes FROM episode.episodes e
+       WHERE e.user_id = $1 AND ${sameGuid} LIMIT 1
+     ) f
+     ${lookup(2, `${eitherHasNoGuid} AND ${sameEnclosure}`)}
+     ${lookup(2, sameEnclosure, { entries: 'completing' })}
+     ${lookup(3, `${eitherHasNoGuid} AND ${sameDateAndUrl}`)}
+     ${lookup(3, `${eitherHasNoGuid} AND ${sameDateAndTitle}`)}
+     ${lookup(3, `${eitherHasNoGuid} AND ${sameUrlAndTitle}`)}
+     ${lookup(4, `NOT x.bare AND x."episodeGuid" IS NOT NULL AND ${sameEnclosure}`, {
+       most: mostOfAnEnclosure,
+       agrees: `coalesce(
+         e.publish_date = x."publishDate" OR e.episode_url = x."episodeUrl" OR e.title = x.title,
+         false
+       )`,
+     })}
+   ), ${kept}
+   SELECT ${currentGuids},
+     (SELECT json_agg(json_build_array(sync_id, episode_id)) FROM aliases) AS aliases,
+     ${keptEpisodes},
+     ${incomplete},
+     (SELECT json_agg(nextval('episode.episode_id')) FROM generate_series(1, $3)) AS "newIds",
+     'all' AS reach,
+     ${room('$4', '$5')}`,
+);

@@ -1,0 +1,166 @@
+import { setImmediate } from 'node:timers/promises';
+import {
+  echoLimits,
+  type EntryFailureCode,
+  type EpisodeEntry,
+  isJsonObject,
+  JsonText,
+  readEntry,
+  unknownMetadata,
+  type Uploaded,
+} from '#contracts';
+import type { AnswerBudget } from './answer.budget.js';
+import { type EpisodeRow, merged, withMetadata, withStatuses } from './episode.rules.js';
+import type { KnownEpisodes, NamedSubscription } from './known-episodes.js';
+
+/** An entry that cannot be applied: the reason, and the identifiers that it was sent with. */
+export type FailedEntry = Uploaded['failure'][number];
+
+/** A valid entry with its sent metadata. */
+export interface Upload extends Omit<EpisodeEntry, 'podcastGuid'> {
+  /** The name of its subscription: a guid, or the URL of its feed for clients that send URLs. */
+  podcast: string;
+  sent: Readonly<Record<string, unknown>>;
+}
+
+/** Validates the form of one entry (docs/reference/interface.md, "Episodes" and "Texts"). */
+export function validateEntry(sent: unknown): Upload | FailedEntry {
+  if (!isJsonObject(sent)) return { code: 'invalid_value', message: 'An entry must be an object' };
+  const read = readEntry(sent);
+  const isFault = 'code' in read;
+  // A missing podcast_guid precedes all other faults except that of the temporary_id.
+  if ((sent.podcast_guid ?? undefined) === undefined && !(isFault && read.field === 'temporary_id'))
+    return failedEntry({ sent }, 'missing_identifier', 'podcast_guid is missing');
+  if (isFault) return failedEntry({ sent }, read.code, read.message);
+  const { podcastGuid, syncId, temporaryId, metadata, statuses } = read;
+  return { podcast: podcastGuid as string, syncId, temporaryId, metadata, statuses, sent };
+}
+
+/** Returns the failure of an entry with its sent identifiers; it omits those above their limits. */
+export function failedEntry(
+  { sent }: Pick<Upload, 'sent'>,
+  code: EntryFailureCode,
+  message: string,
+): FailedEntry {
+  const failed: Record<string, unknown> = {};
+  for (const [name, limit] of Object.entries(echoLimits)) {
+    const value = sent[name];
+    const isName = typeof value === 'string' && Buffer.byteLength(value) <= limit;
+    if (isName || (name === 'temporary_id' && Number.isFinite(value))) failed[name] = value;
+  }
+  return { ...failed, code, message };
+}
+
+/** The outcome of an entry that was applied. */
+export interface AppliedEntry {
+  id: number;
+  subscription: NamedSubscription;
+  temporaryId: string | number | undefined;
+}
+
+/** The episode that an entry matches, and others that it identifies with it. */
+interface Match {
+  row: EpisodeRow;
+  same: EpisodeRow[];
+}
+
+const tooLarge = 'The answer exceeds its size limit: send fewer entries per request';
+const tooManyCandidates = 'Too many episodes can match this entry: send fewer entries per request';
+const quotaReached = 'The quota of episode states is reached: delete a subscription to free some';
+
+/** Returns whether an entry failed due to unread episodes; a smaller batch can succeed. */
+export const hasTooManyCandidates = ({ message }: FailedEntry): boolean =>
+  message === tooManyCandidates;
+
+const unknownSyncId = 'Unknown sync_id: send an episode_guid or an enclosure_url';
+const noIdentifier = 'A sync_id, an episode_guid or an enclosure_url is missing';
+
+/** Entries per event loop iteration: 250 with texts at their limits would block it for too long. */
+export const entriesPerIteration = 25;
+
+/** The budget of an answer that shows no episode. */
+export const noAnswer = { reserve: () => true };
+
+/** Applies a batch in order. @returns the answer; `undefined` if it needs unread episodes. */
+export async function applyUploads(
+  known: KnownEpisodes,
+  entries: readonly (Upload | FailedEntry)[],
+  budget: AnswerBudget,
+): Promise<JsonText<Uploaded> | undefined> {
+  let index = 0;
+  const outcomes: (AppliedEntry | FailedEntry)[] = [];
+  for (const entry of entries) {
+    const outcome = 'sent' in entry ? applyUpload(known, entry, index++, budget) : entry;
+    if (known.isIncomplete) return undefined;
+    if (
+      outcomes.push('message' in outcome ? budget.fit(outcome) : outcome) % entriesPerIteration ===
+      0
+    )
+      await setImmediate();
+  }
+  const success = outcomes.filter((outcome): outcome is AppliedEntry => 'id' in outcome);
+  const failure = outcomes.filter((outcome): outcome is FailedEntry => 'message' in outcome);
+  const survivors = success.map(({ id, temporaryId }) => ({ id: known.byId(id).id, temporaryId }));
+  return JsonText.from(budget.answer(survivors, failure));
+}
+
+/**
+ * Applies one entry to the result of the earlier ones (docs/reference/interface.md, "Episodes"). A
+ * failed entry changes nothing.
+ *
+ * @param entry its index among the entries of the lookup.
+ */
+export function applyUpload(
+  known: KnownEpisodes,
+  upload: Upload,
+  entry: number,
+  budget: Pick<AnswerBudget, 'reserve'>,
+): AppliedEntry | FailedEntry {
+  const subscription = known.subscription(upload.podcast);
+  if (!subscription)
+    return failedEntry(
+      upload,
+      'unknown_subscription',
+      'There is no subscription with this podcast_guid',
+    );
+  const match = matchEpisode(known, upload, entry, subscription.id);
+  if ('message' in match) return match;
+  const { row, same } = match;
+  const next = withStatuses(
+    withMetadata(same.reduce(merged, row), upload.metadata),
+    upload.statuses,
+    known.arrivedMs,
+  );
+  if (!budget.reserve(next, subscription.currentGuid, same))
+    return failedEntry(upload, 'limit_reached', tooLarge);
+  known.save(next, same);
+  if (upload.syncId !== undefined) known.addAlias(next.id, upload.syncId);
+  return { id: next.id, subscription, temporaryId: upload.temporaryId };
+}
+
+/** Matches the episode of an entry by its sync_id, else by its metadata; else drafts a new one. */
+function matchEpisode(
+  known: KnownEpisodes,
+  upload: Upload,
+  entry: number,
+  subscriptionId: number,
+): Match | FailedEntry {
+  const { syncId, metadata } = upload;
+  const named = syncId === undefined ? undefined : known.bySyncId(syncId, entry);
+  if (named === 'unread') return failedEntry(upload, 'limit_reached', tooManyCandidates);
+  if (named && named.subscriptionId !== subscriptionId)
+    return failedEntry(
+      upload,
+      'wrong_subscription',
+      'This sync_id belongs to an episode of another subscription',
+    );
+  if (!named && metadata.episodeGuid === undefined && metadata.enclosureUrl === undefined)
+    return failedEntry(upload, 'missing_identifier', syncId ? unknownSyncId : noIdentifier);
+  const searched = { ...unknownMetadata, ...metadata };
+  const found = named ?? known.match(subscriptionId, searched, entry);
+  const same = found && found !== 'unread' ? known.sameAs(found, metadata, entry) : [];
+  if (found === 'unread' || same === 'unread')
+    return failedEntry(upload, 'limit_reached', tooManyCandidates);
+  if (!found && !known.hasRoom) return failedEntry(upload, 'limit_reached', quotaReached);
+  return { row: found ?? known.draft(subscriptionId, searched, syncId), same };
+}

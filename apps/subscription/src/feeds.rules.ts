@@ -1,0 +1,62 @@
+import type { Feed } from '#contracts';
+import type { KnownSubscriptions } from './known-subscriptions.js';
+import { MergeBudget } from './merge.budget.js';
+import { applyEntry, type JudgedEntry, matchEntry, type UsableEntry } from './subscribe.rules.js';
+import { isLive, type SubscriptionRow } from './subscription.row.js';
+
+/** Entries of a request of the gpodder API, with only feed URLs. */
+export interface FeedChanges {
+  add: readonly JudgedEntry[];
+  remove: readonly JudgedEntry[];
+}
+
+/** The subscription that each entry matches. */
+export type MatchedFeeds = Record<'add' | 'remove', (SubscriptionRow | undefined)[]>;
+
+/**
+ * Subscribes and unsubscribes feeds (gpodder API). It skips entries that change nothing, as clients
+ * send full lists repeatedly. A subscription with a PENDING deletion still counts as subscribed.
+ */
+export function applyFeeds(known: KnownSubscriptions, { add, remove }: FeedChanges): MatchedFeeds {
+  const added = add.map((entry) => (entry.fault ? undefined : subscribe(known, entry)));
+  // A subscription in both lists, by different URLs, stays subscribed.
+  const kept = new Set(added.flatMap((row) => (row ? [row.id] : [])));
+  const removed = remove.map((entry) =>
+    entry.fault ? undefined : live(matchEntry(known, entry).row),
+  );
+  for (const row of removed)
+    if (row?.isSubscribed && !kept.has(row.id)) known.setSubscribed(row, false);
+  return { add: added, remove: removed };
+}
+
+/** Returns the subscription that a URL matches, unless it is deleted. */
+export function findFeed(
+  known: KnownSubscriptions,
+  entry: JudgedEntry,
+): SubscriptionRow | undefined {
+  return entry.fault ? undefined : live(matchEntry(known, entry).row);
+}
+
+function subscribe(known: KnownSubscriptions, entry: UsableEntry): SubscriptionRow | undefined {
+  const { row, url } = matchEntry(known, entry);
+  if (!row?.isSubscribed) {
+    const outcome = applyEntry(known, entry, new MergeBudget());
+    return 'code' in outcome ? undefined : outcome;
+  }
+  // The client uses this URL, so a later removal must list it.
+  if (url !== undefined && known.quota.allows({ urls: 1 })) known.nameUrl(row, entry.feedUrl);
+  return row;
+}
+
+const live = (row: SubscriptionRow | undefined) => (isLive(row) ? row : undefined);
+
+/** Returns the feed that clients store their data by. @param first the first guids, by row id. */
+export function toFeed(
+  row: SubscriptionRow | undefined,
+  first: ReadonlyMap<number, string>,
+): Feed | null {
+  if (!row) return null;
+  const { id, feedUrl, guid } = row;
+  const firstGuid = first.get(id) ?? guid;
+  return { feedUrl, guid, ...(firstGuid !== guid && { firstGuid }) };
+}

@@ -1,0 +1,67 @@
+import type { ListRequest, ReplyOf, listSubscriptions } from '#contracts';
+import { type Database, listing, listPage } from '#database';
+
+/** SQL condition: a guid is the current one of another subscription than r and its survivor. */
+const isAnothers = (guid: string) => `EXISTS (
+  SELECT FROM subscription.guids g
+  JOIN subscription.subscriptions x ON x.user_id = g.user_id AND x.id = g.subscription_id
+  WHERE g.user_id = r.user_id AND g.guid = ${guid}
+    AND g.subscription_id <> coalesce(r.merged_into, r.id) AND x.guid = g.guid)`;
+
+/** Each row r, its survivor s, and the guid by which the client has seen it. */
+const shownRows = `subscription.subscriptions r
+  LEFT JOIN subscription.subscriptions s ON s.user_id = r.user_id AND s.id = r.merged_into
+  CROSS JOIN LATERAL (
+    SELECT CASE WHEN r.guid_changed > $2 THEN coalesce(
+      (SELECT f.guid FROM subscription.former_guids f
+       WHERE f.user_id = r.user_id AND f.subscription_id = r.id AND f.replaced > $2
+         AND NOT ${isAnothers('f.guid')}
+       ORDER BY f.replaced LIMIT 1), r.guid) ELSE r.guid END AS guid
+  ) seen`;
+
+/**
+ * Lists one row per changed subscription. "guid" is its guid at "since", or the first one without
+ * "since". It skips guids that became another subscription's, because showing them would undo that
+ * one's entry. A merged subscription shows its survivor, unless that or another one has the same
+ * guid.
+ */
+export const list = listing('subscription.list', {
+  row: 'r',
+  columns: `r.id, seen.guid, coalesce(s.guid, r.guid) AS "newGuid",
+    CASE WHEN s.id IS NULL THEN r.guid_changed ELSE greatest(r.merged_at, s.guid_changed) END
+      AS "guidChanged",
+    coalesce(s.feed_url, r.feed_url) AS "feedUrl",
+    coalesce(s.is_subscribed, r.is_subscribed) AS "isSubscribed",
+    coalesce(s.subscription_changed, r.subscription_changed) AS "subscriptionChanged",
+    CASE WHEN s.id IS NULL THEN r.deleted ELSE s.deleted END AS deleted`,
+  matching: shownRows,
+  where: `(s.id IS NULL OR (seen.guid <> s.guid AND NOT ${isAnothers('seen.guid')}))`,
+});
+
+interface ListRow {
+  guid: string;
+  newGuid: string;
+  guidChanged: string | null;
+  feedUrl: string;
+  isSubscribed: boolean;
+  subscriptionChanged: string;
+  deleted: string | null;
+}
+
+/** Returns one page of changed subscriptions (GET /subscriptions). */
+export function listChanged(
+  database: Database,
+  request: ListRequest,
+): Promise<ReplyOf<typeof listSubscriptions>> {
+  return listPage(database, list, request, (row: ListRow) => ({
+    feed_url: row.feedUrl,
+    guid: row.guid,
+    is_subscribed: row.isSubscribed,
+    subscription_changed: row.subscriptionChanged,
+    ...(row.newGuid !== row.guid && {
+      new_guid: row.newGuid,
+      ...(row.guidChanged && { guid_changed: row.guidChanged }),
+    }),
+    ...(row.deleted && { deleted: row.deleted }),
+  }));
+}

@@ -1,0 +1,309 @@
+import {
+  type Bound,
+  clockOfUser,
+  type Database,
+  instant,
+  statement,
+  type Transaction,
+  unlessRefused,
+} from '#database';
+import { type Changes, type Snapshot, type Merge } from './known-subscriptions.js';
+import { mostStates } from './merge.budget.js';
+import { bounded } from './remaining.quota.js';
+import type { SubscriptionQuotas } from './subscription.config.js';
+import { type SubscriptionRow, urlKey } from './subscription.row.js';
+
+const columns = `
+  s.id, s.feed_url AS "feedUrl", s.guid, s.is_subscribed AS "isSubscribed",
+  ${instant('s.is_subscribed_at')} AS "subscribedAt",
+  s.subscription_changed AS "subscriptionChanged", s.flipped, s.guid_changed AS "guidChanged",
+  s.declared_guids AS "declaredGuids", s.deletion_id AS "deletionId", s.deleted,
+  s.merged_into AS "mergedInto", s.merged_at AS "mergedAt"`;
+
+const left = (limit: string, total: string) => `${limit}::bigint - coalesce(max(t.${total}), 0)`;
+
+/** $1 user, $2 guids, $3 URL keys, $4 count of new ids, $5 quota of live ones, $6 other quotas. */
+export const readNamed = statement(
+  'subscription.read_named',
+  `WITH g AS (
+       SELECT found.* FROM unnest($2::uuid[]) sent (guid) CROSS JOIN LATERAL (
+         SELECT g.guid, g.subscription_id, g.sent, g.derived FROM subscription.guids g
+         WHERE g.user_id = $1 AND g.guid = sent.guid OFFSET 0
+       ) found
+     ), u AS (
+       SELECT found.* FROM unnest($3::bytea[]) sent (key) CROSS JOIN LATERAL (
+         SELECT encode(u.url_sha256, 'hex') AS key, u.subscription_id
+         FROM subscription.feed_urls u WHERE u.user_id = $1 AND u.url_sha256 = sent.key OFFSET 0
+       ) found
+     )
+   SELECT
+     (SELECT json_agg(json_build_array(g.guid, g.subscription_id, g.sent, g.derived))
+      FROM g) AS guids,
+     (SELECT json_agg(json_build_array(u.key, u.subscription_id)) FROM u) AS urls,
+     (SELECT json_agg(row_to_json(r)) FROM (
+       SELECT ${columns}, s.deleted IS NOT NULL AND NOT EXISTS (
+         SELECT FROM subscription.feed_urls n
+         WHERE n.user_id = $1 AND n.url_sha256 = sync.sha256(s.feed_url)
+           AND n.subscription_id = s.id
+       ) AS "hasLostUrl"
+       FROM subscription.subscriptions s
+       WHERE s.user_id = $1
+         AND s.id IN (SELECT subscription_id FROM g UNION SELECT subscription_id FROM u)
+     ) r) AS rows,
+     (SELECT json_agg(nextval('subscription.subscription_id'))
+      FROM generate_series(1, $4)) AS "newIds",
+     (SELECT json_build_object(
+        'live', ${left('$5', 'live')},
+        'pointers', ${left('$6', 'pointers')},
+        'guidChanges', ${left('$6', 'guid_changes')},
+        'guids', ${left('$6', 'guids')},
+        'urls', ${left('$6', 'urls')}
+      )
+      FROM subscription.totals t WHERE t.user_id = $1) AS left,
+     ${instant('clock_timestamp()')} AS now`,
+);
+
+/** $1 user, $2 subscriptions, $3 upper bound of the count. */
+const states = statement(
+  'subscription.count_states',
+  'SELECT subscription_id AS id, states FROM episode.count_states($1, $2::bigint[], $3)',
+);
+
+/** $1 user, $2 merged subscriptions, $3 the final survivor of each, $4 stamp. */
+export const absorbNames = statement(
+  'subscription.absorb_names',
+  `WITH guids AS (
+     UPDATE subscription.guids g SET subscription_id = m.survivor, attached = $4
+     FROM unnest($2::bigint[], $3::bigint[]) m (merged, survivor)
+     WHERE g.user_id = $1 AND g.subscription_id = m.merged
+   ), urls AS (
+     UPDATE subscription.feed_urls u SET subscription_id = m.survivor
+     FROM unnest($2::bigint[], $3::bigint[]) m (merged, survivor)
+     WHERE u.user_id = $1 AND u.subscription_id = m.merged
+   )
+   UPDATE subscription.subscriptions s SET merged_into = m.survivor, merged_at = $4, changed = $4
+   FROM unnest($2::bigint[], $3::bigint[]) m (merged, survivor)
+   WHERE s.user_id = $1 AND s.merged_into = m.merged`,
+);
+
+/** $1 user, $2 merged subscriptions, $3 the survivor of each, $4 stamp, $5 quota of aliases. */
+const absorbStates = statement(
+  'subscription.absorb_states',
+  'SELECT episode.merge_subscriptions($1, $2::bigint[], $3::bigint[], $4, $5)',
+);
+
+/** The SQL of {@link saveRows}, which {@link save} combines with the names. */
+const savedRows = `
+     INSERT INTO subscription.subscriptions AS s (
+       user_id, id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, flipped,
+       guid_changed, declared_guids, deletion_id, deleted, merged_into, merged_at, changed
+     )
+     SELECT $1, r.id, r."feedUrl", r.guid, r."isSubscribed", r."subscribedAt",
+       r."subscriptionChanged", r.flipped, r."guidChanged", r."declaredGuids", r."deletionId",
+       r.deleted, r."mergedInto", r."mergedAt", r.changed
+     FROM json_to_recordset($2) AS r (
+       id bigint, "feedUrl" text, guid uuid, "isSubscribed" boolean, "subscribedAt" timestamptz,
+       "subscriptionChanged" timestamptz, flipped timestamptz, "guidChanged" timestamptz,
+       "declaredGuids" integer, "deletionId" bigint, deleted timestamptz, "mergedInto" bigint,
+       "mergedAt" timestamptz, changed timestamptz
+     )
+     -- A deletion that ends in FAILURE clears deletion_id at the same time: a write only clears it.
+     ON CONFLICT (user_id, id) DO UPDATE SET
+       feed_url = excluded.feed_url, guid = excluded.guid, is_subscribed = excluded.is_subscribed,
+       is_subscribed_at = excluded.is_subscribed_at,
+       subscription_changed = excluded.subscription_changed, flipped = excluded.flipped,
+       guid_changed = excluded.guid_changed, declared_guids = excluded.declared_guids,
+       deletion_id = CASE WHEN excluded.deletion_id IS NOT NULL THEN s.deletion_id END,
+       deleted = excluded.deleted, merged_into = excluded.merged_into,
+       merged_at = excluded.merged_at,
+       changed = excluded.changed`;
+
+/** $1 user, $2 rows. Suffices for most writes to an existing subscription. */
+const saveRows = statement('subscription.save_rows', savedRows);
+
+/** $1 user, $2 rows, $3 guids, $4 URLs, $5 former guids, $6 stamp. */
+export const save = statement(
+  'subscription.save',
+  `WITH rows AS (${savedRows}
+   ), guids AS (
+     INSERT INTO subscription.guids (user_id, guid, subscription_id, sent, derived, attached)
+     SELECT $1, (g ->> 0)::uuid, (g ->> 1)::bigint, (g ->> 2)::boolean, (g ->> 3)::boolean, $6
+     FROM json_array_elements($3) g
+     ON CONFLICT (user_id, guid) DO UPDATE SET
+       subscription_id = excluded.subscription_id, sent = excluded.sent, derived = excluded.derived,
+       attached = CASE
+         WHEN guids.subscription_id <> excluded.subscription_id THEN excluded.attached
+         ELSE guids.attached
+       END
+     WHERE (guids.subscription_id, guids.sent, guids.derived)
+       <> (excluded.subscription_id, excluded.sent, excluded.derived)
+   ), urls AS (
+     INSERT INTO subscription.feed_urls (user_id, url_sha256, subscription_id, url)
+     SELECT $1, decode(u ->> 0, 'hex'), (u ->> 1)::bigint, u ->> 2 FROM json_array_elements($4) u
+     ON CONFLICT (user_id, url_sha256) DO UPDATE SET
+       subscription_id = excluded.subscription_id, url = coalesce(feed_urls.url, excluded.url)
+     WHERE feed_urls.subscription_id <> excluded.subscription_id
+       OR (feed_urls.url IS NULL AND excluded.url IS NOT NULL)
+   )
+   INSERT INTO subscription.former_guids (user_id, subscription_id, replaced, guid)
+   SELECT $1, (f ->> 0)::bigint, $6, (f ->> 1)::uuid FROM json_array_elements($5) f`,
+);
+
+/** $1 user, $2 URLs by hex SHA-256. Stores URLs that left their row, with one lookup each. */
+export const keepUrls = statement(
+  'subscription.keep_urls',
+  `UPDATE subscription.feed_urls u SET url = $2::jsonb ->> encode(u.url_sha256, 'hex')
+   WHERE u.user_id = $1 AND u.url IS NULL
+     AND u.url_sha256 = ANY (ARRAY(
+       SELECT decode(key, 'hex') FROM jsonb_object_keys($2::jsonb) key
+     ))`,
+);
+
+/**
+ * $1 user, $2 to $6 increments of the counts under quotas. Only the one of live subscriptions can
+ * be negative, and then a row exists; the row offered for insertion must still pass the table's
+ * checks.
+ */
+const updateTotals = statement(
+  'subscription.update_totals',
+  `INSERT INTO subscription.totals AS t (user_id, live, pointers, guid_changes, guids, urls)
+   VALUES ($1, greatest($2::bigint, 0), $3::bigint, $4::bigint, $5::bigint, $6::bigint)
+   ON CONFLICT (user_id) DO UPDATE SET live = t.live + $2, pointers = t.pointers + $3,
+     guid_changes = t.guid_changes + $4, guids = t.guids + $5, urls = t.urls + $6`,
+);
+
+export const byGuid = statement(
+  'subscription.by_guid',
+  `SELECT c.refused, found.* FROM ${clockOfUser} c
+   LEFT JOIN (
+     SELECT ${columns}, g.attached
+     FROM subscription.guids g
+     JOIN subscription.subscriptions s ON s.user_id = g.user_id AND s.id = g.subscription_id
+     WHERE g.user_id = $1 AND g.guid = $2
+   ) found ON true`,
+);
+
+/** A row, and the stamp at which the requested guid became its name. */
+type NamedRow = SubscriptionRow & { attached: string };
+
+/** The result of {@link readNamed}; empty arrays are null. */
+export type SnapshotRow = { [Part in keyof Snapshot]: Snapshot[Part] | null };
+
+/** The guids and URLs that a write looks up, the number of its new rows, and the user's quotas. */
+interface Names {
+  guids: string[];
+  urls: string[];
+  newRows: number;
+  quotas: SubscriptionQuotas;
+}
+
+/** Returns the statement for everything that guids and URLs name; see {@link toSnapshot}. */
+export function selectNamed(userId: string, names: Names): Bound<SnapshotRow> {
+  const { guids, urls, newRows, quotas } = names;
+  const keys = urls.map((url) => Buffer.from(urlKey(url), 'hex'));
+  const limits = [quotas.QUOTA_LIVE_SUBSCRIPTIONS, quotas.QUOTA_SUBSCRIPTION_NAMES];
+  return [readNamed, [userId, guids, keys, newRows, ...limits]];
+}
+
+/** Converts the result of {@link readNamed}. */
+export function toSnapshot([result]: readonly SnapshotRow[]): Snapshot {
+  return {
+    rows: (result?.rows ?? []).map(withStamps),
+    guids: result?.guids ?? [],
+    urls: result?.urls ?? [],
+    newIds: result?.newIds ?? [],
+    left: result?.left ?? { live: 0, pointers: 0, guidChanges: 0, guids: 0, urls: 0 },
+    now: result?.now ?? '',
+  };
+}
+
+/** Counts the states of subscriptions, up to one more than a POST is allowed to merge. */
+export async function countStates(
+  transaction: Pick<Transaction, 'query'>,
+  userId: string,
+  ids: readonly number[],
+): Promise<Map<number, number>> {
+  const counted = await transaction.query<{ id: number; states: number }>(states, [
+    userId,
+    ids,
+    mostStates + 1,
+  ]);
+  return new Map(counted.map((row) => [row.id, row.states]));
+}
+
+/** Writes the changes: merges of states first, everything else with the commit. */
+export async function saveChanges(
+  transaction: Transaction,
+  userId: string,
+  changes: Changes,
+  quotas: SubscriptionQuotas,
+): Promise<void> {
+  const { merges, added } = changes;
+  const rounds = roundsOf(merges.filter(({ hasStates }) => hasStates));
+  if (rounds.length > 0) transaction.alsoChanges('episodes');
+  for (const round of rounds) {
+    const ids = [round.map(({ from }) => from), round.map(({ into }) => into)];
+    await transaction.query(absorbStates, [
+      userId,
+      ...ids,
+      transaction.stamp,
+      quotas.QUOTA_SYNC_ID_ALIASES,
+    ]);
+  }
+  const [rows, ...names] = [changes.rows, changes.guids, changes.urls, changes.formerGuids];
+  const values = [userId, JSON.stringify(rows)];
+  if (names.every((set) => set.length === 0)) transaction.last(saveRows, values);
+  else
+    transaction.last(save, [
+      ...values,
+      ...names.map((set) => JSON.stringify(set)),
+      transaction.stamp,
+    ]);
+  if (changes.formerUrls.length > 0) {
+    const byKey = Object.fromEntries(changes.formerUrls.map((url) => [urlKey(url), url]));
+    transaction.last(keepUrls, [userId, JSON.stringify(byKey)]);
+  }
+  const increments = bounded.map((kind) => added[kind]);
+  if (increments.some((number) => number !== 0))
+    transaction.last(updateTotals, [userId, ...increments]);
+  if (merges.length === 0) return;
+  // Last, as a survivor can be a new row.
+  const ids = [merges.map(({ from }) => from), merges.map(({ survivor }) => survivor)];
+  transaction.last(absorbNames, [userId, ...ids, transaction.stamp]);
+}
+
+/** Returns the row that a guid names. @throws Failure `unauthorized` for a refused user. */
+export async function findByGuid(
+  database: Database,
+  userId: string,
+  guid: string,
+): Promise<NamedRow | undefined> {
+  const [row] = await database.read<NamedRow & { refused: number | null }>(byGuid, [userId, guid]);
+  return unlessRefused(row).id === null ? undefined : row;
+}
+
+/** Converts times to stamps: in JSON, Postgres prints them with an offset. */
+function withStamps(row: SubscriptionRow): SubscriptionRow {
+  const stamp = (time: string) => new Date(time).toISOString();
+  const optional = (time: string | null) => time && stamp(time);
+  return {
+    ...row,
+    subscriptionChanged: stamp(row.subscriptionChanged),
+    flipped: optional(row.flipped),
+    guidChanged: optional(row.guidChanged),
+    deleted: optional(row.deleted),
+    mergedAt: optional(row.mergedAt),
+  };
+}
+
+/** Groups merges in their order into rounds; no two merges of a round share a subscription. */
+function roundsOf(merges: readonly Merge[]): Merge[][] {
+  const rounds: Merge[][] = [];
+  const roundOf = new Map<number, number>();
+  for (const merge of merges) {
+    const round = 1 + Math.max(roundOf.get(merge.from) ?? -1, roundOf.get(merge.into) ?? -1);
+    roundOf.set(merge.from, round).set(merge.into, round);
+    (rounds[round] ??= []).push(merge);
+  }
+  return rounds;
+}

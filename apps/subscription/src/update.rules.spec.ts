@@ -1,0 +1,286 @@
+import { describe, expect, it } from 'vitest';
+import { podcastGuid } from '#contracts';
+import {
+  changedRow,
+  type Described,
+  earlier,
+  guid,
+  now,
+  knownSubscriptions,
+  knownWithin,
+} from '../testing/known.fixture.js';
+import type { SubscriptionRow } from './subscription.row.js';
+import type { Remaining } from './remaining.quota.js';
+import { applyPatch } from './update.rules.js';
+
+const [A, B, C, D] = ['a', 'b', 'c', 'd'].map(guid) as [string, string, string, string];
+const [u, v, w] = [
+  'https://u.example/feed',
+  'https://v.example/feed',
+  'https://w.example/feed',
+] as const;
+const X: Described = { id: 1, urls: [u], guids: [A] };
+const Y: Described = { id: 2, urls: [v, w], guids: [B, C] };
+
+function patch(
+  fields: { newFeedUrl?: string; newGuid?: string; isSubscribed?: boolean; timestamp?: string },
+  ...described: Described[]
+) {
+  const known = knownSubscriptions(...described);
+  const answer = applyPatch(known, known.byGuid(A) as SubscriptionRow, fields);
+  return { known, answer, row: changedRow(known, 1), other: changedRow(known, 2) };
+}
+
+describe('PATCH', () => {
+  it('stamps is_subscribed even if the value is unchanged', () => {
+    const { answer, row } = patch({ isSubscribed: true }, X);
+    expect(answer).toEqual({ is_subscribed: true, subscription_changed: now });
+    expect(row).toMatchObject({
+      isSubscribed: true,
+      subscriptionChanged: now,
+      guidChanged: null,
+      changed: now,
+    });
+  });
+
+  it('unsubscribes and keeps a pending deletion', () => {
+    const { row } = patch({ isSubscribed: false }, { ...X, deletionId: 7 });
+    expect(row).toMatchObject({ isSubscribed: false, deletionId: 7, deleted: null });
+  });
+
+  it('answers new_guid with guid_changed and keeps the old guid as a name', () => {
+    const { answer, row, known } = patch({ newGuid: D }, X);
+    expect(answer).toEqual({ new_guid: D, guid_changed: now });
+    expect(row).toMatchObject({
+      guid: D,
+      guidChanged: now,
+      subscriptionChanged: earlier,
+      changed: now,
+    });
+    expect(known.byGuid(A)?.id).toBe(1);
+    expect(known.changes().formerGuids).toEqual([[1, A]]);
+  });
+
+  it('stamps a new_guid that is the current one, without a former guid', () => {
+    const { answer, row, known } = patch({ newGuid: A }, X);
+    expect(answer).toEqual({ new_guid: A, guid_changed: now });
+    expect(row).toMatchObject({ guid: A, guidChanged: now });
+    expect(known.changes().formerGuids).toEqual([]);
+  });
+
+  it('can restore a former guid', () => {
+    const { row, known } = patch({ newGuid: B }, { ...X, guids: [A, B] });
+    expect(row).toMatchObject({ guid: B });
+    expect(known.changes()).toMatchObject({ formerGuids: [[1, A]], merges: [] });
+  });
+
+  it('answers new_feed_url with subscription_changed and keeps the old URL', () => {
+    const { answer, row, known } = patch({ newFeedUrl: w }, X);
+    expect(answer).toEqual({ new_feed_url: w, subscription_changed: now });
+    expect(row).toMatchObject({ feedUrl: w, subscriptionChanged: now });
+    expect(known.byUrl(u)?.id).toBe(1);
+  });
+
+  it('stamps a new_feed_url that is the current one', () => {
+    expect(patch({ newFeedUrl: u }, X).row).toMatchObject({ feedUrl: u, subscriptionChanged: now });
+  });
+
+  it('answers with all sent fields', () => {
+    expect(patch({ newFeedUrl: w, newGuid: D, isSubscribed: false }, X).answer).toEqual({
+      new_feed_url: w,
+      new_guid: D,
+      is_subscribed: false,
+      subscription_changed: now,
+      guid_changed: now,
+    });
+  });
+
+  it('takes a former URL of another subscription without a merge', () => {
+    const { known, row, other } = patch({ newFeedUrl: w }, X, Y);
+    expect(row).toMatchObject({ feedUrl: w });
+    expect(known.byUrl(w)?.id).toBe(1);
+    expect(other).toMatchObject({ mergedInto: null, isSubscribed: true, flipped: now });
+    expect(known.changes().merges).toEqual([]);
+  });
+});
+
+describe('a merging PATCH', () => {
+  it.each([
+    ['the current guid', B],
+    ['a former guid', C],
+  ])('absorbs the subscription that new_guid names by %s, with all its names', (_, newGuid) => {
+    const { known, row, other, answer } = patch({ newGuid }, X, Y);
+    expect(answer).toEqual({ new_guid: newGuid, guid_changed: now });
+    expect(known.changes().merges).toMatchObject([{ from: 2, into: 1 }]);
+    expect([A, B, C].map((name) => known.byGuid(name)?.id)).toEqual([1, 1, 1]);
+    expect([u, v, w].map((name) => known.byUrl(name)?.id)).toEqual([1, 1, 1]);
+    expect(row).toMatchObject({
+      guid: newGuid,
+      feedUrl: u,
+      guidChanged: now,
+      subscriptionChanged: earlier,
+    });
+    expect(other).toMatchObject({
+      guid: B,
+      feedUrl: v,
+      mergedInto: 1,
+      mergedAt: now,
+      changed: now,
+    });
+  });
+
+  it('absorbs the subscription with the current URL', () => {
+    const { known, row } = patch({ newFeedUrl: v }, X, Y);
+    expect(known.changes().merges).toMatchObject([{ from: 2, into: 1 }]);
+    expect(row).toMatchObject({ feedUrl: v, guid: A, subscriptionChanged: now, guidChanged: null });
+  });
+
+  it('absorbs two if the fields name different ones', () => {
+    const Z: Described = { id: 3, urls: [w], guids: [D] };
+    const { known, row } = patch({ newGuid: B, newFeedUrl: w }, X, { ...Y, urls: [v] }, Z);
+    expect(known.changes().merges).toMatchObject([
+      { from: 2, into: 1 },
+      { from: 3, into: 1 },
+    ]);
+    expect(row).toMatchObject({ guid: B, feedUrl: w });
+    expect([A, B, C, D].map((name) => known.byGuid(name)?.id)).toEqual([1, 1, 1, 1]);
+  });
+
+  it('absorbs one once if both fields name it', () => {
+    const { known, row } = patch({ newGuid: C, newFeedUrl: v }, X, Y);
+    expect(known.changes().merges).toMatchObject([{ from: 2, into: 1 }]);
+    expect(row).toMatchObject({ guid: C, feedUrl: v });
+  });
+
+  it('absorbs nothing through its own names', () => {
+    const { known } = patch({ newGuid: D, newFeedUrl: w }, { ...X, guids: [A, D], urls: [u, w] });
+    expect(known.changes().merges).toEqual([]);
+  });
+
+  it('subscribes if either was subscribed, and stamps that change', () => {
+    const { row, answer } = patch({ newGuid: B }, { ...X, isSubscribed: false }, Y);
+    expect(row).toMatchObject({ isSubscribed: true, subscriptionChanged: now });
+    expect(answer).not.toHaveProperty('is_subscribed');
+  });
+
+  it('does not stamp a subscription that was already subscribed', () => {
+    expect(patch({ newGuid: B }, X, { ...Y, isSubscribed: false }).row).toMatchObject({
+      isSubscribed: true,
+      subscriptionChanged: earlier,
+    });
+  });
+
+  it('applies a sent is_subscribed', () => {
+    expect(patch({ newGuid: B, isSubscribed: false }, X, Y).row).toMatchObject({
+      isSubscribed: false,
+    });
+  });
+
+  it('is not subscribed by a tombstone and stays live', () => {
+    const { row } = patch(
+      { newGuid: B },
+      { ...X, isSubscribed: false },
+      { ...Y, deleted: earlier, isSubscribed: false },
+    );
+    expect(row).toMatchObject({ isSubscribed: false, deleted: null, subscriptionChanged: earlier });
+  });
+});
+
+describe('PATCH with a timestamp', () => {
+  const at = (minute: number) => `2026-01-15T00:${String(minute).padStart(2, '0')}:00.000000Z`;
+  const current: Described = { ...X, subscribedAt: at(10) };
+
+  it('that is later applies is_subscribed and becomes the current time', () => {
+    const { row, answer } = patch({ isSubscribed: false, timestamp: at(11) }, current);
+    expect(answer).toEqual({ is_subscribed: false, subscription_changed: now });
+    expect(row).toMatchObject({ isSubscribed: false, subscribedAt: at(11) });
+  });
+
+  it('that is earlier applies the other fields and answers with the current value', () => {
+    const { row, answer } = patch({ isSubscribed: false, newGuid: D, timestamp: at(9) }, current);
+    expect(answer).toEqual({
+      is_subscribed: true,
+      subscription_changed: earlier,
+      new_guid: D,
+      guid_changed: now,
+    });
+    expect(row).toMatchObject({
+      isSubscribed: true,
+      subscribedAt: at(10),
+      guid: D,
+      subscriptionChanged: earlier,
+    });
+  });
+
+  it('has no effect without is_subscribed', () => {
+    const { row } = patch({ newGuid: D, timestamp: at(20) }, current);
+    expect(row).toMatchObject({ guid: D, subscribedAt: at(10) });
+  });
+
+  it('does not change the time of a pending DELETE', () => {
+    const { row } = patch(
+      { isSubscribed: false, timestamp: at(20) },
+      { ...current, deletionId: 7 },
+    );
+    expect(row).toMatchObject({ isSubscribed: false, subscribedAt: at(10), deletionId: 7 });
+  });
+
+  it.each([
+    [at(12), at(12)],
+    [at(8), at(10)],
+  ])('keeps the later time of the two in a merge: %s', (subscribedAt, later) => {
+    expect(patch({ newGuid: B }, current, { ...Y, subscribedAt }).row).toMatchObject({
+      subscribedAt: later,
+    });
+  });
+
+  it('cancels the pending deletions of both in a merge', () => {
+    const { row, other } = patch(
+      { newGuid: B },
+      { ...current, deletionId: 7 },
+      { ...Y, deletionId: 8 },
+    );
+    expect([row?.deletionId, other?.deletionId]).toEqual([null, null]);
+  });
+});
+
+describe('names that a PATCH adds', () => {
+  it('include the derived guid of new_feed_url, unless a live one has it', () => {
+    expect(patch({ newFeedUrl: w }, X).known.byGuid(podcastGuid(w))?.id).toBe(1);
+    const other: Described = { id: 2, urls: [v], guids: [B, podcastGuid(w)] };
+    expect(patch({ newFeedUrl: w }, X, other).known.byGuid(podcastGuid(w))?.id).toBe(2);
+  });
+
+  it('count new_guid as declared, unless a URL of the subscription yields it', () => {
+    const derived: Described = { id: 1, urls: [u], guids: [A], declared: [] };
+    expect(patch({ newGuid: D }, derived).row).toMatchObject({ declaredGuids: 1 });
+    expect(patch({ newGuid: podcastGuid(u) }, derived).row).toMatchObject({ declaredGuids: 0 });
+  });
+});
+
+describe('an exceeded quota', () => {
+  const exceeded = (
+    left: Partial<Remaining>,
+    fields: { newFeedUrl?: string; newGuid?: string; isSubscribed?: boolean },
+  ) => {
+    const known = knownWithin(left, X, Y);
+    applyPatch(known, known.byGuid(A) as SubscriptionRow, fields);
+    return known.quota.isExceeded;
+  };
+
+  it.each<[Partial<Remaining>, { newFeedUrl?: string; newGuid?: string }]>([
+    [{ guids: 0 }, { newGuid: D }],
+    [{ guidChanges: 0 }, { newGuid: D }],
+    [{ urls: 0 }, { newFeedUrl: 'https://new.example' }],
+    [{ pointers: 0 }, { newGuid: B }],
+    [{ pointers: 0 }, { newFeedUrl: v }],
+  ])('is reported after the PATCH: %j, %j', (left, fields) => {
+    expect(exceeded(left, fields)).toBe(true);
+  });
+
+  it('does not prevent changes and merges that need no further names', () => {
+    const none = { live: 0, pointers: 0, guidChanges: 0, guids: 0, urls: 0 };
+    expect(exceeded(none, { newGuid: A, newFeedUrl: w, isSubscribed: false })).toBe(false);
+    expect(exceeded({ ...none, pointers: 1, guidChanges: 1 }, { newGuid: B })).toBe(false);
+  });
+});

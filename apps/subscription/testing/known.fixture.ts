@@ -1,0 +1,89 @@
+import { instantOf, podcastGuid } from '#contracts';
+import { type Changes, KnownSubscriptions, type Snapshot } from '../src/known-subscriptions.js';
+import { type SubscriptionRow, urlKey } from '../src/subscription.row.js';
+import type { Remaining } from '../src/remaining.quota.js';
+
+/** The stamp of stored rows, and that of the write, at which the request arrived. */
+export const earlier = '2026-01-01T00:00:00.000Z';
+export const now = '2026-02-02T00:00:00.000Z';
+
+/** Returns a guid that repeats one digit. */
+export function guid(digit: string): string {
+  return '00000000-0000-4000-8000-000000000000'.replaceAll('0', digit);
+}
+
+/** A subscription of a test. Its first URL and guid are the current ones, the others former. */
+export interface Described extends Partial<Omit<SubscriptionRow, 'feedUrl' | 'guid'>> {
+  id: number;
+  urls: [current: string, ...former: string[]];
+  guids: [current: string, ...former: string[]];
+  /** The guids that a client sent; by default all. */
+  declared?: string[];
+}
+
+/** Returns the subscriptions as a write reads them. */
+export function knownSubscriptions(...described: Described[]): KnownSubscriptions {
+  return knownWithin({}, ...described);
+}
+
+/** Like {@link knownSubscriptions}, with less left of some quotas. */
+export function knownWithin(
+  left: Partial<Remaining>,
+  ...described: Described[]
+): KnownSubscriptions {
+  const rows = described.map(({ urls, guids, declared = guids, ...row }) => ({
+    feedUrl: urls[0],
+    guid: guids[0],
+    isSubscribed: row.deleted == null,
+    subscriptionChanged: earlier,
+    subscribedAt: instantOf(Date.parse(earlier)),
+    declaredGuids: declared.filter((name) => !urls.map(podcastGuid).includes(name)).length,
+    deletionId: null,
+    flipped: earlier,
+    guidChanged: null,
+    deleted: null,
+    mergedInto: null,
+    mergedAt: null,
+    ...row,
+  }));
+  const names = <Name>(of: (subscription: Described) => Name[]) =>
+    described.flatMap((subscription) =>
+      of(subscription).map((name): [Name, number] => [name, subscription.id]),
+    );
+  return new KnownSubscriptions(
+    {
+      rows,
+      guids: described.flatMap(({ id, urls, guids, declared = guids }) =>
+        [...new Set([...guids, ...urls.map(podcastGuid)])].map(
+          (name): Snapshot['guids'][number] => [
+            name,
+            id,
+            declared.includes(name),
+            urls.map(podcastGuid).includes(name),
+          ],
+        ),
+      ),
+      urls: names(({ urls }) => urls.map(urlKey)),
+      newIds: Array.from({ length: 20 }, (_, index) => 100 + index),
+      now: instantOf(Date.parse(now)),
+      left: {
+        live: 1_000,
+        pointers: 1_000,
+        guidChanges: 1_000,
+        guids: 1_000,
+        urls: 1_000,
+        ...left,
+      },
+    },
+    now,
+    Date.parse(now),
+  );
+}
+
+/** Returns a row as the write changed it; `undefined` if it did not. */
+export function changedRow(
+  known: KnownSubscriptions,
+  id: number,
+): Changes['rows'][number] | undefined {
+  return known.changes().rows.find((row) => row.id === id);
+}
