@@ -96,8 +96,8 @@ const rules = [
     // A deletion is tried once more than allowed.
     id: 'one-attempt-more',
     file: `${deletion}/records/deletion.rule.ts`,
-    find: "kind === 'passing' && attempts < maxAttempts",
-    replace: "kind === 'passing' && attempts <= maxAttempts",
+    find: "kind === 'transient' && attempts < maxAttempts",
+    replace: "kind === 'transient' && attempts <= maxAttempts",
     near: ['apps/deletion-worker'],
   },
 ];

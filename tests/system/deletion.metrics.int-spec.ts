@@ -51,7 +51,7 @@ const becomeDue = (table: 'deletions' | 'erasures') =>
 describe('the metrics of the deletion worker', () => {
   it('start at zero, so that the first of a kind is a rise', async () => {
     for (const outcome of ['success', 'failure']) await show(`s_total{outcome="${outcome}"}`, 0);
-    for (const result of ['done', 'away', 'passing', 'lasting'])
+    for (const result of ['done', 'unavailable', 'transient', 'permanent'])
       await show(`_attempts_total{result="${result}"}`, 0);
     await show('_stalled_jobs_total', 0);
     for (const gauge of ['s_pending', '_oldest_pending_age_seconds', '_relay_lag_seconds'])

@@ -3,7 +3,7 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SwaggerModule } from '@nestjs/swagger';
 import { services as allServices } from '#contracts';
 import {
-  type BegunApp,
+  type RunningApp,
   type Connections,
   createHttpAdapter,
   type HttpApp,
@@ -14,7 +14,7 @@ import {
   Services,
   UserLimiter,
 } from '#http';
-import { ClockListener, connectRedis } from '#redis';
+import { ClockSubscriptions, connectRedis } from '#redis';
 import type { Log, Running } from '#runtime';
 import { watchStreams } from './gateway.metrics.js';
 import { Authenticator } from './auth/authenticator.js';
@@ -56,14 +56,17 @@ export async function compose(
   const adapter = await createHttpAdapter(
     serverOptions(config, { authenticator, limits, limiter }, log),
   );
-  const ear = new ClockListener(
+  const ear = new ClockSubscriptions(
     connectRedis(config),
     connectRedis(config),
-    { onHint: (userId, stamp) => streams.hint(userId, stamp), onLost: () => streams.lose() },
+    {
+      onNotification: (userId, stamp) => streams.hint(userId, stamp),
+      onLost: () => streams.lose(),
+    },
     log,
   );
   const streams = new ChangeStreams(config.MAX_STREAMS, authenticator, ear, bounds);
-  const begin = async (app: NestFastifyApplication): Promise<BegunApp> => {
+  const begin = async (app: NestFastifyApplication): Promise<RunningApp> => {
     app.enableVersioning({ type: VersioningType.URI, defaultVersion: [VERSION_NEUTRAL, '1'] });
     serveOpenPaths(app, authenticator, config);
     watchStreams(() => streams);

@@ -1,5 +1,5 @@
 import { services } from '#contracts';
-import { openConnections, type Patience } from '#http';
+import { openConnections, type HttpTimeouts } from '#http';
 import { createLog, loadConfig, type Log } from '#runtime';
 import type { Fixture, ServedApp } from '#testing';
 import type { StreamBounds } from '../src/changes/change.streams.js';
@@ -8,7 +8,7 @@ import { compose } from '../src/serve.js';
 
 /** What of a gateway is other than in production. */
 interface Unusual {
-  readonly patience?: Patience;
+  readonly timeouts?: HttpTimeouts;
   readonly streams?: StreamBounds;
   readonly log?: Log;
 }
@@ -17,12 +17,12 @@ interface Unusual {
 export async function startGateway(
   fixture: Fixture,
   variables: Readonly<Record<string, string>>,
-  { patience, streams, log = createLog('gateway', 'silent') }: Unusual = {},
+  { timeouts, streams, log = createLog('gateway', 'silent') }: Unusual = {},
 ): Promise<ServedApp> {
   const config = loadConfig(gatewayConfig, { PORT: '0', ...variables });
   return fixture.httpApp(async () => {
     const connections = openConnections(config, log, services);
-    const options = { config, log, connections, maxStreams: config.MAX_STREAMS, patience };
+    const options = { config, log, connections, maxStreams: config.MAX_STREAMS, timeouts };
     return [await compose(config, log, connections, streams), options];
   });
 }

@@ -61,7 +61,7 @@ describe('nothing is told of', () => {
   });
 
   it('a write that leaves nothing, or never moves the clock', async () => {
-    await write(async (transaction) => transaction.leaveNothing());
+    await write(async (transaction) => transaction.discard());
     await write(async () => 'done', { advances: false });
     expect(told).toEqual([]);
   });

@@ -76,7 +76,7 @@ describe('a request id', () => {
 
   it('leaves nothing in the outbox of events where there are none', async () => {
     await write({ changes: ['episodes'] }, async (transaction) => {
-      transaction.alsoChanges('subscriptions');
+      transaction.addEventKinds('subscriptions');
       return transaction.stamp;
     });
     expect(

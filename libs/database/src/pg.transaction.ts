@@ -7,7 +7,7 @@ import { bind, type Bound, inStatementSpan, type Statement } from './statement.j
 const graceMs = 1_000;
 
 /** Receives a user's clock after a commit that advanced it. The stamp has the form of answers. */
-export type ClockListener = (userId: string, stamp: string) => void;
+export type ClockCallback = (userId: string, stamp: string) => void;
 
 /** Returns the clock of $1 from the rows of a statement that advanced it ({@link statement}). */
 export function clockIn(
@@ -32,7 +32,7 @@ export class PgTransaction {
     private readonly client: PoolClient,
     private readonly remainingMs: () => number,
     private readonly prepared: boolean,
-    private readonly onMoved: ClockListener,
+    private readonly onMoved: ClockCallback,
   ) {}
 
   /**

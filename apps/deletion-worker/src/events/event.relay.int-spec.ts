@@ -55,9 +55,12 @@ describe('an event', () => {
   it('has more kinds if the write changes more', async () => {
     const changes: EventKind[] = ['subscriptions'];
     const write = { userId: freshUser(), requestId: randomUUID(), changes, smallAnswer: true };
-    await world.database.write({ ...write, remainingMs: () => 5_000 }, async ({ alsoChanges }) => {
-      alsoChanges('episodes');
-    });
+    await world.database.write(
+      { ...write, remainingMs: () => 5_000 },
+      async ({ addEventKinds }) => {
+        addEventKinds('episodes');
+      },
+    );
     await announce();
     expect(await world.events()).toMatchObject([{ kinds: 'subscriptions,episodes' }]);
   });

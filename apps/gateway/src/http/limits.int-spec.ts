@@ -154,17 +154,17 @@ describe('a limit of requests', () => {
     for (let count = 0; count < 3; count++) expect((await ask(at, freshUser())).status).toBe(404);
     await redis.start();
     await eventually(isCounted);
-    const said = /requests are let through without rate limits/g;
+    const said = /rate limits not applied/g;
     await eventually(() => expect(logged.match(said)).toHaveLength(2));
   });
 });
 
 describe('a client that never comes to an end', () => {
   const limitMs = 10_000;
-  const patience = { headMs: 1_000, requestMs: 1_000 };
+  const timeouts = { headMs: 1_000, requestMs: 1_000 };
   let impatient: ServedApp;
   beforeEach(async () => {
-    impatient = await gateway({}, { patience });
+    impatient = await gateway({}, { timeouts });
   });
 
   it.each([
