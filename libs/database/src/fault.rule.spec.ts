@@ -26,9 +26,8 @@ describe('faultKind', () => {
     'ENOTFOUND',
     'ENETUNREACH',
     'CERT_HAS_EXPIRED',
-  ])(
-    'is away when Postgres is not to be reached or not migrated yet, which is no attempt: %s',
-    (code) => expect(faultKind(withCode(code))).toBe('unavailable'),
+  ])('is unavailable if Postgres is unreachable or not migrated yet: %s', (code) =>
+    expect(faultKind(withCode(code))).toBe('unavailable'),
   );
 
   it.each(['26000', '40001', '40P01', '53100', '53200', '55P03', '57014', '58030'])(
@@ -50,7 +49,7 @@ describe('faultKind', () => {
     );
   });
 
-  it('is away for a call that never reached Postgres', () => {
+  it('is unavailable for a call that never reached Postgres', () => {
     expect(faultKind(new Failure('unavailable'))).toBe('unavailable');
     expect(
       faultKind(new Failure('unavailable', { cause: new Error('Connection terminated') })),

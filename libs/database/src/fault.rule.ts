@@ -1,8 +1,8 @@
 /**
  * Kinds of faults of a statement or transaction:
- * - `unavailable`: Postgres is unreachable, read-only, or not migrated yet, regardless of the statement.
- * - `transient`: transient; a retry can succeed.
- * - `permanent`: permanent; the statement or the code is wrong.
+ * - `unavailable`: Postgres is unreachable, read-only, or not migrated yet.
+ * - `transient`: a retry can succeed.
+ * - `permanent`: the statement or the code is wrong.
  */
 export type FaultKind = 'unavailable' | 'transient' | 'permanent';
 
@@ -15,8 +15,16 @@ const unavailableCodes =
   /^(08|25006|28|3D|57P|53300|42P01|42703|42883|3F000|42501)|^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOST|ENET|EAI_AGAIN)|^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/;
 
 /** Messages of the driver, which have no code, for a lost or unavailable connection. */
-const connectionGone =
-  /^(Connection terminated|Client (was closed|has encountered a connection error)|Query read timeout|timeout (exceeded|expired))/;
+const connectionGone = new RegExp(
+  `^(${[
+    'Connection terminated',
+    'Client was closed',
+    'Client has encountered a connection error',
+    'Query read timeout',
+    'timeout exceeded',
+    'timeout expired',
+  ].join('|')})`,
+);
 
 /**
  * SQLSTATEs: 26000 not prepared, as the preparing statement of the connection was cancelled; 40

@@ -45,7 +45,9 @@ export class PgTransaction {
     const limit = this.limit();
     sendTogether(this.client);
     // statement_timeout includes the wait for locks.
-    const text = `BEGIN; SET LOCAL statement_timeout = ${limit}; SET LOCAL plan_cache_mode = force_generic_plan`;
+    const text =
+      `BEGIN; SET LOCAL statement_timeout = ${limit}; ` +
+      'SET LOCAL plan_cache_mode = force_generic_plan';
     // If BEGIN fails, the statements after it fail as well.
     this.client
       .query({ text, query_timeout: limit + graceMs } as QueryConfig)
