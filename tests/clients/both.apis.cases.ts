@@ -89,7 +89,7 @@ export function bothApisCases(context: () => ClientsContext): void {
       expect(body.subscriptions.map(({ is_subscribed }) => is_subscribed)).toEqual([false, false]);
     });
 
-    it('both lose a subscription that one deletes, and get it back when the other adds it', async () => {
+    it('both lose a deleted subscription, and get it back when the other adds it', async () => {
       await device.send('DELETE', `/subscriptions/${podcastGuid(feed)}`);
       await expect
         .poll(async () => (await user.delta('laptop')).add, { timeout: 60_000 })

@@ -17,7 +17,7 @@ interface Actions {
 const [feed, other] = ['https://feeds.example/one.xml', 'https://feeds.example/two.xml'];
 const episode = 'https://files.example/1.mp3';
 
-/** Debian's python3-mygpoclient: each of its calls understands the answers. The int specs of apps/gpodder own the rules. */
+/** Calls of Debian's python3-mygpoclient accept the answers. apps/gpodder tests the rules. */
 export function mygpoclientCases(context: () => ClientsContext): void {
   describe('mygpoclient', () => {
     let account: Account;
@@ -41,7 +41,7 @@ export function mygpoclientCases(context: () => ClientsContext): void {
       expect(await client.call('get_devices')).toEqual([phone]);
     });
 
-    it('update_subscriptions, pull_subscriptions: a device receives what another one did', async () => {
+    it('update_subscriptions, pull_subscriptions: a device gets changes of another', async () => {
       const first = await client.call<Changes>('pull_subscriptions', 'phone');
       expect(first).toMatchObject({ add: [], remove: [] });
       const sent = [feed, ` ${other}`, 'gopher://feeds.example/c.xml'];
@@ -67,7 +67,7 @@ export function mygpoclientCases(context: () => ClientsContext): void {
       }
     });
 
-    it('upload_episode_actions, download_episode_actions: each type, of a podcast, of a device, and since', async () => {
+    it('upload_episode_actions, download_episode_actions: podcast, device, since', async () => {
       const played = {
         podcast: feed,
         episode,

@@ -15,7 +15,7 @@ const apps = [
   'gnome.podcasts',
 ];
 
-/** A clock some minutes after one hour ago: devices are used one after another, and later actions are newer. */
+/** Returns a time within the last hour; each call is later, as devices are used in order. */
 const minutes = (count: number) => () => Date.now() - 3_600_000 + count * 60_000;
 const freshFeed = () => `https://feeds.example/${randomUUID()}`;
 
@@ -76,7 +76,7 @@ export function recordedAppsCases(context: () => ClientsContext): void {
       await app.play('subscribe', { feed });
       const clock = () =>
         context().rows('SELECT * FROM sync.user_clock WHERE user_id = $1', [account.id]);
-      // A burst of writes moves the user's clock ahead of the time of day, and its changes are sent again until then.
+      // A burst of writes moves the user's clock ahead of the time, and repeats changes until then.
       const state = async () => [await clock(), app.kept['feeds'], app.kept['actions']];
       await eventually(async () => {
         await app.play('sync', { again: ['...'] });

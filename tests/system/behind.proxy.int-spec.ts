@@ -21,7 +21,7 @@ async function asker(variables: Record<string, string>): Promise<Device> {
 const page = '/v1/subscriptions?per_page=1&color=red';
 
 describe('the links of a list, whose gateway stands behind a proxy,', () => {
-  it('have PUBLIC_URL as their base, with its path, the prefix asked with and every other parameter', async () => {
+  it('start with PUBLIC_URL, and keep the requested prefix and all other parameters', async () => {
     const device = await asker({ PUBLIC_URL: 'https://sync.example/api/' });
     const headers = { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'http' };
     const { body } = await device.send('GET', page, { headers });

@@ -36,8 +36,8 @@ afterEach(() => stream.leave());
 const clock = async () =>
   (await user.device.send('GET', '/episodes')).headers.get('sync-timestamp') as string;
 
-/** Does something, and waits until the stream tells where the clock is then: further than before. */
-async function told(act: () => Promise<unknown>): Promise<void> {
+/** Runs a change, and waits until the stream reports a later clock. */
+async function expectNotification(act: () => Promise<unknown>): Promise<void> {
   const before = stream.last;
   await act();
   const now = await clock();
@@ -55,20 +55,20 @@ it('tells one who never wrote the epoch', () => {
 
 it('tells of subscribing, of an upload and of an update', async () => {
   let guid = '';
-  await told(async () => (guid = await user.subscribe()));
-  await told(() => send('POST', '/episodes', { episodes: [episode(guid, 'one')] }));
-  await told(() => send('PATCH', `/subscriptions/${guid}`, { is_subscribed: false }));
+  await expectNotification(async () => (guid = await user.subscribe()));
+  await expectNotification(() => send('POST', '/episodes', { episodes: [episode(guid, 'one')] }));
+  await expectNotification(() => send('PATCH', `/subscriptions/${guid}`, { is_subscribed: false }));
 });
 
 it('tells of subscriptions that are merged', async () => {
   const [from, into] = [await user.subscribeWithEpisodes(feed()), await user.subscribe(feed())];
-  await told(() => send('PATCH', `/subscriptions/${from}`, { new_guid: into }));
+  await expectNotification(() => send('PATCH', `/subscriptions/${from}`, { new_guid: into }));
 });
 
 it('tells of a request to delete, and of the deletion', async () => {
   const guid = await user.subscribeWithEpisodes();
   const before = stream.stamps.length;
-  await told(async () => user.ends(await user.delete(guid), 'SUCCESS'));
+  await expectNotification(async () => user.ends(await user.delete(guid), 'SUCCESS'));
   // Two commits, which may be joined.
   expect(stream.stamps.length - before).toBeLessThanOrEqual(2);
   expect(stream.last).toBe(await clock());
@@ -83,7 +83,7 @@ it('tells of what is loaded', async () => {
   const subscription = { feed_url: feed(), guid, timestamp: '2025-01-01T00:00:00.000Z' };
   const load = async (...part: Parameters<typeof partOf>) =>
     expect(await loader.load(fileOf(...partOf(...part)))).toMatchObject({ code: 0, refused: [] });
-  await told(() =>
+  await expectNotification(() =>
     load(subject, [subscription], [{ ...episode(guid, 'one'), sync_id: randomUUID() }]),
   );
 });
@@ -122,14 +122,14 @@ it('tells of what clients of the gpodder API write, and nothing of what they rea
 it('tells nothing of reads, of refused writes, or of a write that is sent again', async () => {
   const body = { subscriptions: [{ feed_url: feed() }] };
   const again = () => user.device.send('POST', '/subscriptions', { body, key: 'one' });
-  await told(again);
+  await expectNotification(again);
   const before = stream.stamps.length;
   await again();
   await send('GET', '/subscriptions');
   await send('PATCH', `/subscriptions/${randomUUID()}`, { is_subscribed: true });
   await send('DELETE', `/subscriptions/${randomUUID()}`);
-  // What comes after it would have come behind them.
-  await told(() => user.subscribe());
+  // A notification of the earlier changes would arrive before this one.
+  await expectNotification(() => user.subscribe());
   expect(stream.stamps).toHaveLength(before + 1);
 });
 

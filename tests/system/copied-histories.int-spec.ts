@@ -46,7 +46,7 @@ async function forEach<Item>(
   );
 }
 
-describe(`${users} users with random histories (TEST_SEED=${seed}), copied to an empty system`, () => {
+describe(`copies of ${users} users with random histories (TEST_SEED=${seed})`, () => {
   const all = Array.from({ length: users }, () => new RandomUser(freshUser()));
 
   beforeAll(async () => {

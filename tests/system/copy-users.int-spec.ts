@@ -210,7 +210,8 @@ describe('nothing is copied', () => {
     });
     expect(await rowsIn(target, user)).toEqual({});
     await target.owner.query(
-      'INSERT INTO sync.migrations SELECT * FROM json_populate_recordset(NULL::sync.migrations, $1)',
+      `INSERT INTO sync.migrations
+       SELECT * FROM json_populate_recordset(NULL::sync.migrations, $1)`,
       [JSON.stringify(rows)],
     );
   });

@@ -8,7 +8,7 @@ import { type AppProcess, AppStack, type Device } from '#testing';
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 const programs = ['gateway', 'subscription', 'episode'] as const;
 
-/** How many uploads are observed: a file counts if each of them crosses it, so that no timer does. */
+/** Number of observed uploads. A file counts if each crosses it, which excludes timers. */
 const uploads = 6;
 
 let root: string;
@@ -60,7 +60,7 @@ function listed(): { section: string; files: Set<string> } {
   return { section, files };
 }
 
-it('an upload crosses the files that docs/design/architecture.md lists, and no others', async () => {
+it('an upload crosses exactly the files that docs/design/architecture.md lists', async () => {
   const { body } = await device.send<{ success: { guid: string }[] }>('POST', '/subscriptions', {
     body: { subscriptions: [{ feed_url: 'https://podcast.example/feed' }] },
   });

@@ -45,13 +45,15 @@ const show = (name: string, value: number, of?: string) =>
 /** Lets half a minute pass for records that are PENDING: a relay sends them again. */
 const becomeDue = (table: 'deletions' | 'erasures') =>
   owner.query(
-    `UPDATE deletion.${table} SET sent_at = sent_at - interval '31 seconds' WHERE status = 'PENDING'`,
+    `UPDATE deletion.${table}
+     SET sent_at = sent_at - interval '31 seconds'
+     WHERE status = 'PENDING'`,
   );
 
 describe('the metrics of the deletion worker', () => {
   it('start at zero, so that the first of a kind is a rise', async () => {
     for (const outcome of ['success', 'failure']) await show(`s_total{outcome="${outcome}"}`, 0);
-    for (const result of ['done', 'away', 'passing', 'lasting'])
+    for (const result of ['done', 'unavailable', 'transient', 'permanent'])
       await show(`_attempts_total{result="${result}"}`, 0);
     await show('_stalled_jobs_total', 0);
     for (const gauge of ['s_pending', '_oldest_pending_age_seconds', '_relay_lag_seconds'])
@@ -94,10 +96,13 @@ describe('the metrics of the deletion worker', () => {
     await show('s_total{outcome="failure"}', 1);
   });
 
-  it('show which users are still to be erased and since when, beside what is to be deleted', async () => {
+  it('show the pending erasures and their age next to the deletions', async () => {
     await owner.query(
-      `WITH refused AS (INSERT INTO sync.user_clock (user_id, stamp, refused) VALUES ($1, 'epoch', 2))
-       INSERT INTO deletion.erasures (user_id, requested, sent_at) VALUES ($1, now() - interval '2 hours', now())`,
+      `WITH refused AS (
+         INSERT INTO sync.user_clock (user_id, stamp, refused) VALUES ($1, 'epoch', 2)
+       )
+       INSERT INTO deletion.erasures (user_id, requested, sent_at)
+       VALUES ($1, now() - interval '2 hours', now())`,
       [freshUser()],
     );
     await show('s_pending', 1, 'erasure');
@@ -110,7 +115,7 @@ describe('the metrics of the deletion worker', () => {
     await show('_oldest_pending_age_seconds', 0, 'erasure');
   });
 
-  it('are served without the records while Postgres is away, and in full when it is back', async () => {
+  it('are served without the records while Postgres is stopped', async () => {
     await stack.postgresServer.stop();
     const text = await scrape();
     expect(text).toContain('podcast_sync_deletions_total{outcome="success"} 3');

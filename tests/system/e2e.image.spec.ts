@@ -23,7 +23,7 @@ function pathsNamedIn(file: string): string[] {
   return paths.filter((path) => path !== '' && !path.startsWith('..') && existsSync(path));
 }
 
-/** What the image has from its own `npm ci` and `npm run build`. */
+/** Folders that the image creates by `npm ci` and `npm run build`. */
 const made = ['node_modules', 'dist'];
 const copied = [...copiedBy('build'), ...copiedBy('e2e')];
 const isIn = (folders: readonly string[], path: string) =>

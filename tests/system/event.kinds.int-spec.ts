@@ -86,7 +86,8 @@ it('a deletion that ends in FAILURE changes deletions, though the clock stands s
     CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN PERFORM pg_advisory_xact_lock_shared(1); RAISE EXCEPTION 'never'; END $$;
     CREATE TRIGGER refuse BEFORE UPDATE ON subscription.subscriptions FOR EACH ROW
-      WHEN (NEW.deleted IS NOT NULL AND NEW.user_id = '${user.id}') EXECUTE FUNCTION public.refuse();
+      WHEN (NEW.deleted IS NOT NULL AND NEW.user_id = '${user.id}')
+      EXECUTE FUNCTION public.refuse();
     SELECT pg_advisory_lock(1)`);
   let deletion = 0;
   expect(await announcedBy(async () => (deletion = await user.delete(guid)))).toEqual(
@@ -122,7 +123,7 @@ function follow(): string[] {
   return lines;
 }
 
-it('the example consumer prints each change once, and after a restart what came meanwhile', async () => {
+it('the example consumer prints each change once, also those during a restart', async () => {
   /** Subscribes. @returns the line that is to be printed. */
   const subscribe = async () => {
     await user.subscribe();

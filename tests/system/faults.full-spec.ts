@@ -6,7 +6,7 @@ import { deadlineMs, expectRefused, FaultWorld } from './testing/fault.world.js'
 /** A deletion that a fault interrupts is sent again after half a minute. */
 const limitMs = 120_000;
 
-/** How long a Redis Cluster needs to elect another master, and all to find it. */
+/** Time limit for the election of a Redis master and its discovery, in milliseconds. */
 const electionMs = 30_000;
 
 let world: FaultWorld;
@@ -26,7 +26,7 @@ describe('a fault of a replica', { timeout: limitMs }, () => {
     expect(traffic.failed).toEqual([]);
   });
 
-  it('no replica, all killed: refused by the deadline, and at once from 2 s on', async () => {
+  it('all replicas killed: refused by the deadline, and immediately from 2 s on', async () => {
     const device = await world.stack.device(world.gateways[0]!);
     const killed = performance.now();
     await Promise.all(world.replicas.map((replica) => replica.kill()));
@@ -38,9 +38,9 @@ describe('a fault of a replica', { timeout: limitMs }, () => {
   it('SIGKILL of one of two gateways: users of the other one do not notice', async () => {
     const [stays, goes] = world.gateways;
     const [served, cut] = [await world.traffic(4, [stays!]), await world.traffic(4, [goes!])];
-    await Promise.all([served.goOn(), cut.goOn()]);
+    await Promise.all([served.continueFor(), cut.continueFor()]);
     await goes!.kill();
-    await served.goOn(200);
+    await served.continueFor(200);
     await served.stop();
     expect([...served.failed, ...served.unclean]).toEqual([]);
     expect(cut.unclean.every(({ what }) => !what.startsWith('foreign'))).toBe(true);

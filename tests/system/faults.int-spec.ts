@@ -19,10 +19,10 @@ describe.each(process.env.TEST_FULL ? kinds : kinds.slice(0, 1))(
     beforeEach(() => world.complete());
     afterAll(() => world.stack.close());
 
-    it('of a replica: SIGKILL of one replica of each service: what fails is refused by its deadline, and nothing is lost', async () => {
+    it('SIGKILL of a replica of each service: errors by the deadline, no loss', async () => {
       await world.underTraffic('SIGKILL', async (traffic) => {
         await Promise.all(world.oneOfEach().map((replica) => replica.kill()));
-        await traffic.goOn(200);
+        await traffic.continueFor(200);
       });
     });
 
@@ -33,7 +33,7 @@ describe.each(process.env.TEST_FULL ? kinds : kinds.slice(0, 1))(
       expect(traffic.failed).toEqual([]);
     });
 
-    it('of a server: Redis killed and started again: refused at once meanwhile, and all heals by itself', async () => {
+    it('restart of Redis: requests fail immediately, and recover automatically', async () => {
       const { redis } = world.stack;
       await world.underTraffic('Redis killed', async () => {
         await redis.kill();
@@ -43,7 +43,7 @@ describe.each(process.env.TEST_FULL ? kinds : kinds.slice(0, 1))(
       world.expectAllAlive();
     });
 
-    it('of a server: Postgres killed and started again: refused at once meanwhile, and all heals by itself', async () => {
+    it('restart of Postgres: requests fail immediately, and recover automatically', async () => {
       const { postgresServer } = world.stack;
       await world.underTraffic('Postgres killed', async () => {
         await postgresServer.kill();

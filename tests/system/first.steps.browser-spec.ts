@@ -87,7 +87,7 @@ describe('the first steps of somebody new', () => {
     }
   });
 
-  it('what is ended on the page is refused at once', async () => {
+  it('an ended session is refused immediately', async () => {
     const status = async () => {
       const headers = { authorization: `Bearer ${token}` };
       return (await fetch(`${system.baseUrl}/subscriptions`, { headers })).status;
@@ -102,7 +102,7 @@ describe('the first steps of somebody new', () => {
     expect(await page.locator('form[action="/apps/end"]').count()).toBe(0);
   });
 
-  it('a list of 500 podcasts is imported in the console, seen there, and exported as it was', async () => {
+  it('the console imports a list of 500 podcasts, shows and exports it unchanged', async () => {
     const context = await browser.newContext({ locale: 'en-GB', baseURL: system.baseUrl });
     const visitor = await context.newPage();
     drawWhereItFails(visitor);

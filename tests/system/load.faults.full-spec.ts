@@ -8,7 +8,7 @@ const [users, episodes] = [200, 240];
 let stack: AppStack;
 let gateway: AppProcess;
 let loader: LoadProgram;
-/** What the lists of each user are after a load that nothing disturbs. */
+/** Returns the lists of each user after a load without faults. */
 let undisturbed: unknown[];
 
 beforeAll(async () => {
@@ -28,7 +28,7 @@ afterAll(async () => {
 
 const newUsers = () => Array.from({ length: users }, freshUser);
 
-/** The same data for each of some users; two lines in ten are of an episode that another line was about. */
+/** Returns equal data for each user; two of ten lines repeat an episode. */
 function dataOf(names: readonly string[]): string {
   const guid = '00000000-0000-4000-8000-00000000000a';
   const at = (n: number) => new Date(Date.UTC(2025, 0, 1, 0, n)).toISOString();
@@ -74,7 +74,7 @@ describe('a load ends with what it would have without faults', () => {
     );
   });
 
-  it('of the loader itself, killed in the middle and started again: it goes on where it was', async () => {
+  it('of the loader, killed and restarted: it resumes', async () => {
     const [service] = await stack.start(['episode']);
     const names = newUsers();
     const file = loader.write(dataOf(names));
@@ -92,7 +92,7 @@ describe('a load ends with what it would have without faults', () => {
     await service?.stop();
   });
 
-  it('of the loader, stopped in order: it says where it goes on', async () => {
+  it('of the loader, stopped in order: it prints where it resumes', async () => {
     const [service] = await stack.start(['episode']);
     const names = newUsers();
     const file = loader.write(dataOf(names));
@@ -108,7 +108,7 @@ describe('a load ends with what it would have without faults', () => {
     await service?.stop();
   });
 
-  it('of a service that is away at first and killed in the middle: nothing is refused', async () => {
+  it('of a service, unavailable at first and killed later: nothing is rejected', async () => {
     const names = newUsers();
     const file = loader.write(dataOf(names));
     const { ended } = loader.begin(file);

@@ -209,7 +209,7 @@ describe('a load', () => {
     expect(found[1]).toEqual(expected[1]);
   });
 
-  it('finds episodes by what describes them where a file has no sync_ids, however many are alike', async () => {
+  it('finds episodes by their metadata without sync_ids, even among similar ones', async () => {
     const user = freshUser();
     const long = 'x'.repeat(1_500);
     const entries = Array.from({ length: 1_200 }, (_, n) => ({
@@ -276,7 +276,7 @@ describe('a load', () => {
 });
 
 describe('of a file that is not as it should be', () => {
-  it('lines that can not be used are refused with number and code, and the rest is loaded', async () => {
+  it('invalid lines are rejected with number and code, and the rest is loaded', async () => {
     const user = freshUser();
     const unusable = [
       episode(2, { podcast_guid: podcast(7) }),
@@ -316,7 +316,7 @@ describe('of a file that is not as it should be', () => {
     ]);
   });
 
-  it('a line that is no JSON, no UTF-8 or too long is refused, and counts as either kind', async () => {
+  it('a line without JSON, without UTF-8 or too long is rejected, and counts', async () => {
     const user = freshUser();
     const [begin, subscription, known] = partOf(user, [feed(1)], [episode(1)]) as [
       object,
@@ -348,7 +348,7 @@ describe('of a file that is not as it should be', () => {
     expect(await items(await device(user), 'episodes')).toHaveLength(1);
   });
 
-  it('a user without issuer, or without a right end, is not applied at all; the others are', async () => {
+  it('a user without issuer or end is not applied, and others are', async () => {
     const [cut, wrong, good, unnamed, last] = Array.from({ length: 5 }, freshUser) as [
       string,
       string,

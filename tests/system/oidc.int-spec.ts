@@ -55,7 +55,7 @@ async function startProvider(): Promise<{ issuer: string; server: Server }> {
   return { issuer, server };
 }
 
-/** Logs a person in with authorization code and PKCE (RFC 7636), and gives back the access token. */
+/** Logs a person in with authorization code and PKCE (RFC 7636). @returns the access token. */
 async function logIn(issuer: string, login: string, scope: string): Promise<string> {
   const verifier = randomBytes(32).toString('base64url');
   const authorize = new URL('/auth', issuer);
@@ -110,7 +110,7 @@ describe('a provider of OpenID Connect, found by its issuer alone', { timeout: 6
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
     });
 
-  it('logs a person in with code and PKCE, and the access token reads and writes a list here', async () => {
+  it('logs a person in with code and PKCE, and its access token reads and writes', async () => {
     const token = await logIn(issuer, 'ann', 'read:subscriptions write:subscriptions');
     expect(decodeJwt(token)).toMatchObject({ iss: issuer, aud: audience, sub: 'ann' });
     const body = JSON.stringify({ subscriptions: [{ feed_url: 'https://feeds.example/1.xml' }] });

@@ -113,7 +113,7 @@ const renames: Step[] = [
   })),
 ];
 
-/** What the user has, counted plainly. */
+/** Counts the user's rows. */
 async function counts() {
   const of = (table: string, where = 'true') =>
     `(SELECT count(*)::int FROM ${table} WHERE user_id = $1 AND ${where})`;
@@ -121,14 +121,18 @@ async function counts() {
     `coalesce((SELECT ${column}::int FROM subscription.totals WHERE user_id = $1), 0) AS "${name}"`;
   const { rows } = await worker.owner.query<Record<string, number>>(
     `SELECT ${of('subscription.subscriptions', 'deleted IS NULL AND merged_into IS NULL')} AS live,
-       ${of('subscription.subscriptions', 'deleted IS NOT NULL AND merged_into IS NULL')} AS tombstones,
+       ${of('subscription.subscriptions', 'deleted IS NOT NULL AND merged_into IS NULL')}
+         AS tombstones,
        ${of('subscription.subscriptions', 'merged_into IS NOT NULL')} AS pointers,
        ${of('subscription.former_guids')} AS "guidChanges", ${of('subscription.guids')} AS guids,
        ${of('subscription.feed_urls')} AS urls, ${of('episode.episodes')} AS episodes,
-       ${of('episode.sync_ids')} AS aliases, ${of('deletion.deletions', `status <> 'PENDING'`)} AS records,
-       coalesce((SELECT episodes::int FROM episode.totals WHERE user_id = $1), 0) AS "totalEpisodes",
+       ${of('episode.sync_ids')} AS aliases,
+         ${of('deletion.deletions', `status <> 'PENDING'`)} AS records,
+       coalesce((SELECT episodes::int FROM episode.totals WHERE user_id = $1), 0)
+         AS "totalEpisodes",
        coalesce((SELECT sync_ids::int FROM episode.totals WHERE user_id = $1), 0) AS "totalAliases",
-       ${total('live', 'totalLive')}, ${total('pointers', 'totalPointers')}, ${total('guid_changes', 'totalGuidChanges')},
+       ${total('live', 'totalLive')}, ${total('pointers', 'totalPointers')},
+         ${total('guid_changes', 'totalGuidChanges')},
        ${total('guids', 'totalGuids')}, ${total('urls', 'totalUrls')}`,
     [userId],
   );
@@ -147,7 +151,7 @@ const most: Record<string, number> = {
   records: quotas.QUOTA_DELETION_RECORDS,
 };
 
-/** What is counted, and the total that is kept of it. */
+/** Pairs of counted rows and their stored totals. */
 const totals = [
   ['live', 'totalLive'],
   ['pointers', 'totalPointers'],
@@ -198,7 +202,7 @@ async function run(does: Step): Promise<string[]> {
 }
 
 it(
-  'nobody ever has more than their quotas, who is refused has as much, and what is counted is what is there',
+  'no user exceeds a quota, rejected users have reached it, and totals match the rows',
   { timeout: 300_000 },
   async () => {
     const reached = new Set<string>();

@@ -65,11 +65,11 @@ describe('a replica that loses Postgres', { timeout: limitMs }, () => {
   });
 });
 
-describe('a gateway that starts while Redis is away', { timeout: limitMs }, () => {
+describe('a gateway that starts without Redis', { timeout: limitMs }, () => {
   beforeAll(open);
   afterAll(() => stack.close());
 
-  it('refuses at once, says on its ops port what is missing, and serves when Redis is back', async () => {
+  it('refuses requests, reports it on the ops port, and serves with Redis', async () => {
     const replicas = stack.start(services);
     await replicas;
     await stack.redis.stop();

@@ -36,7 +36,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack?.close());
 
-/** What an operator's command prints. */
+/** Returns the output of an operator's command. */
 async function accounts(...args: string[]): Promise<string> {
   const env = {
     PATH: process.env['PATH'],
@@ -101,12 +101,12 @@ const everywhere = (credential: string) =>
 
 /** Waits until every gateway refuses a credential, and says how long that took. */
 async function refusedEverywhere(what: string, credential: string): Promise<void> {
-  const begun = performance.now();
+  const started = performance.now();
   await eventually(async () => expect(await everywhere(credential)).toEqual([401, 401]), {
     timeout: 10_000,
   });
   console.log(
-    `${what}: refused by both gateways after ${Math.round(performance.now() - begun)} ms`,
+    `${what}: refused by both gateways after ${Math.round(performance.now() - started)} ms`,
   );
 }
 
@@ -145,7 +145,7 @@ describe('every gateway refuses within a second', () => {
 });
 
 describe('a gateway that restarts', () => {
-  it('refuses from its first request what was revoked while it was away', async () => {
+  it('refuses credentials that were revoked before its start, from the first request', async () => {
     const person = await somebody('ends-meanwhile');
     const token = await accessToken(person);
     expect(await everywhere(token)).toEqual([200, 200]);

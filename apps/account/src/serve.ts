@@ -1,7 +1,7 @@
 import { services } from '#contracts';
 import { watchPool } from '#database';
 import {
-  type BegunApp,
+  type RunningApp,
   type Connections,
   createHttpAdapter,
   type HttpApp,
@@ -59,7 +59,7 @@ export async function compose(
     serverOptions(own, log, limits, (request) => issuer?.listener(request)),
   );
   await serveConsole(adapter.getInstance());
-  const begin = async (nest: NestFastifyApplication): Promise<BegunApp> => {
+  const begin = async (nest: NestFastifyApplication): Promise<RunningApp> => {
     nest.useGlobalFilters(new PageFailureFilter(log));
     issuer = nest.get(Issuer);
     const strategy = new StreamServer({

@@ -90,7 +90,7 @@ export class ActionService {
         throw new Failure('invalid');
       const changes = known.changes();
       const isMissing = 'code' in outcome || (!ensure && changes.inserted.size > 0);
-      if (isMissing || changes.rows.length === 0) transaction.leaveNothing();
+      if (isMissing || changes.rows.length === 0) transaction.discard();
       else await saveChanges(transaction, userId, changes);
       if (isMissing) return { episode: null };
       const { syncId, statuses: current } = known.byId(outcome.id);
@@ -119,7 +119,7 @@ export class ActionService {
       const { known, moved } = await this.read(transaction, userId, actions, context, true);
       const outcomes = await applyActions(known, actions);
       const changes = known.changes();
-      if (changes.rows.length === 0) transaction.leaveNothing();
+      if (changes.rows.length === 0) transaction.discard();
       else await saveChanges(transaction, userId, changes);
       return { outcomes, moved };
     });
@@ -177,7 +177,7 @@ export class ActionService {
         ...(ensure ? most : [0, 0]),
       ];
       const feeds = await transaction.query<EnsuredFeed>(ensureFeeds, values);
-      if (feeds.some(({ made }) => made)) transaction.alsoChanges('subscriptions');
+      if (feeds.some(({ made }) => made)) transaction.addEventKinds('subscriptions');
       const names = new Map(feeds.map(({ url, name }) => [url, name]));
       if (names.size > 0) {
         const [query, bound] = selectActed(userId, actions, this.quotas, names);

@@ -115,7 +115,7 @@ export const list = listing('episode.list', {
   row: 's',
   columns: `s.id, g.guid AS "podcastGuid", ${shownColumns((time) => time)}`,
   matching: 'episode.states s',
-  beside: `episode.episodes e
+  joined: `episode.episodes e
     LEFT JOIN subscription.current_guids g
       ON g.user_id = $1 AND g.subscription_id = e.subscription_id
     WHERE e.user_id = $1 AND e.sync_id = s.sync_id`,

@@ -3,7 +3,7 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SwaggerModule } from '@nestjs/swagger';
 import { services as allServices } from '#contracts';
 import {
-  type BegunApp,
+  type RunningApp,
   type Connections,
   createHttpAdapter,
   type HttpApp,
@@ -14,7 +14,7 @@ import {
   Services,
   UserLimiter,
 } from '#http';
-import { ClockListener, connectRedis } from '#redis';
+import { ClockSubscriptions, connectRedis } from '#redis';
 import type { Log, Running } from '#runtime';
 import { watchStreams } from './gateway.metrics.js';
 import { Authenticator } from './auth/authenticator.js';
@@ -56,17 +56,17 @@ export async function compose(
   const adapter = await createHttpAdapter(
     serverOptions(config, { authenticator, limits, limiter }, log),
   );
-  const clockSubscriber = new ClockListener(
+  const clockSubscriber = new ClockSubscriptions(
     connectRedis(config),
     connectRedis(config),
     {
-      onHint: (userId, stamp) => streams.notify(userId, stamp),
+      onNotification: (userId, stamp) => streams.notify(userId, stamp),
       onLost: () => streams.endAfterLoss(),
     },
     log,
   );
   const streams = new ChangeStreams(config.MAX_STREAMS, authenticator, clockSubscriber, bounds);
-  const begin = async (app: NestFastifyApplication): Promise<BegunApp> => {
+  const begin = async (app: NestFastifyApplication): Promise<RunningApp> => {
     app.enableVersioning({ type: VersioningType.URI, defaultVersion: [VERSION_NEUTRAL, '1'] });
     serveOpenPaths(app, authenticator, config);
     watchStreams(() => streams);

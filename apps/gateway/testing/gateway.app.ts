@@ -1,5 +1,5 @@
 import { services } from '#contracts';
-import { openConnections, type Patience } from '#http';
+import { openConnections, type HttpTimeouts } from '#http';
 import { createLog, loadConfig, type Log } from '#runtime';
 import type { Fixture, ServedApp } from '#testing';
 import type { StreamBounds } from '../src/changes/change.streams.js';
@@ -8,7 +8,7 @@ import { compose } from '../src/serve.js';
 
 /** Settings of a gateway that differ from production. */
 interface TestOptions {
-  readonly timeouts?: Patience;
+  readonly timeouts?: HttpTimeouts;
   readonly streams?: StreamBounds;
   readonly log?: Log;
 }
@@ -22,13 +22,7 @@ export async function startGateway(
   const config = loadConfig(gatewayConfig, { PORT: '0', ...variables });
   return fixture.httpApp(async () => {
     const connections = openConnections(config, log, services);
-    const options = {
-      config,
-      log,
-      connections,
-      maxStreams: config.MAX_STREAMS,
-      patience: timeouts, // language-ok: an option of libs/http
-    };
+    const options = { config, log, connections, maxStreams: config.MAX_STREAMS, timeouts };
     return [await compose(config, log, connections, streams), options];
   });
 }

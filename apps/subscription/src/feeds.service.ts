@@ -153,7 +153,7 @@ export class FeedService {
     await this.database.write(write, async (transaction) => {
       const values = [userId, [entry.feedUrl], [entry.derivedGuid], transaction.stamp, live, names];
       const [feed] = await transaction.query<{ made: boolean }>(store.ensureFeeds, values);
-      if (!feed?.made) transaction.leaveNothing();
+      if (!feed?.made) transaction.discard();
     });
     return { feed: await find() };
   }

@@ -240,7 +240,7 @@ export async function saveChanges(
 ): Promise<void> {
   const { merges, added } = changes;
   const rounds = roundsOf(merges.filter(({ hasStates }) => hasStates));
-  if (rounds.length > 0) transaction.alsoChanges('episodes');
+  if (rounds.length > 0) transaction.addEventKinds('episodes');
   for (const round of rounds) {
     const ids = [round.map(({ from }) => from), round.map(({ into }) => into)];
     await transaction.query(absorbStates, [

@@ -23,7 +23,7 @@ describe('keptTitle', () => {
     [`${'x'.repeat(2_047)} y`, 'x'.repeat(2_047)],
   ])('makes of %j what is kept', (sent, kept) => expect(keptTitle(sent)).toBe(kept));
 
-  it('keeps what it made as it is, well-formed and within the limit', () => {
+  it('is idempotent, well-formed and within the limit', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom('a', ' ', 'ä', '😀', '\ud83d', '\n'), maxLength: 3_000 }),
@@ -127,7 +127,8 @@ describe('parseTime', () => {
           const iso =
             isDay && isTime ? new Date(day.getTime() + seconds * 1_000).toISOString() : '';
           const expected = /^(?!0000)\d{4}-/.test(iso) ? `${iso.slice(0, 19)}.000000Z` : undefined;
-          const text = `${y}-${mo}-${d}T${h}:${mi}:${s}${zone === 'Z' ? zone : `${sign}${hours}:${minutes}`}`;
+          const zoneText = zone === 'Z' ? zone : `${sign}${hours}:${minutes}`;
+          const text = `${y}-${mo}-${d}T${h}:${mi}:${s}${zoneText}`;
           expect(parseTime(text)?.instant).toBe(expected);
         },
       ),
@@ -137,7 +138,7 @@ describe('parseTime', () => {
 });
 
 describe('parseStatusTime', () => {
-  it('reads the minute form as UTC and remembers the form', () => {
+  it('reads the minute form as UTC and returns which form it was', () => {
     expect(parseStatusTime('2023-02-23T14:05')).toEqual({
       instant: '2023-02-23T14:05:00.000000Z',
       minuteForm: true,
@@ -165,11 +166,11 @@ describe('toStamp', () => {
 
 describe('a change that ends a subscription', () => {
   const at = '2026-01-15T00:10:00.000000Z';
-  const standing = (isSubscribed: boolean) => ({ isSubscribed, subscribedAt: at });
+  const stored = (isSubscribed: boolean) => ({ isSubscribed, subscribedAt: at });
 
   it.each([true, false])(
-    'without a time is newer than all that stands: subscribed %s',
-    (isSubscribed) => expect(isSuperseded(standing(isSubscribed), false, undefined)).toBe(false),
+    'without a time replaces the current value, subscribed %s',
+    (isSubscribed) => expect(isSuperseded(stored(isSubscribed), false, undefined)).toBe(false),
   );
 
   it.each([
@@ -180,13 +181,13 @@ describe('a change that ends a subscription', () => {
     ['2026-01-15T00:10:00.000001Z', true, false],
   ])(
     'of %s, where subscribed %s stands, is superseded: %s; of equal times subscribed wins',
-    (time, value, is) => expect(isSuperseded(standing(value), false, time)).toBe(is),
+    (time, value, is) => expect(isSuperseded(stored(value), false, time)).toBe(is),
   );
 
-  it('while one that subscribes is superseded by a later time alone', () => {
-    expect(isSuperseded(standing(true), true, at)).toBe(false);
-    expect(isSuperseded(standing(false), true, at)).toBe(false);
-    expect(isSuperseded(standing(false), true, '2026-01-15T00:09:59.999999Z')).toBe(true);
+  it('with a subscription is superseded only by a later time', () => {
+    expect(isSuperseded(stored(true), true, at)).toBe(false);
+    expect(isSuperseded(stored(false), true, at)).toBe(false);
+    expect(isSuperseded(stored(false), true, '2026-01-15T00:09:59.999999Z')).toBe(true);
   });
 });
 

@@ -81,15 +81,15 @@ export function countedTime(instant: string, arrivedMs: number): { at: string; c
  * (docs/reference/interface.md, "Subscription timestamps"). At equal times, subscribed wins. A
  * change without a time wins always.
  *
- * @param standing the current value, `false` for a tombstone, and its time.
+ * @param current the current value, `false` for a tombstone, and its time.
  */
 export function isSuperseded(
-  standing: { isSubscribed: boolean; subscribedAt: string },
+  current: { isSubscribed: boolean; subscribedAt: string },
   isSubscribed: boolean,
   at: string | undefined,
 ): boolean {
-  if (at === undefined || at > standing.subscribedAt) return false;
-  return at < standing.subscribedAt || (standing.isSubscribed && !isSubscribed);
+  if (at === undefined || at > current.subscribedAt) return false;
+  return at < current.subscribedAt || (current.isSubscribed && !isSubscribed);
 }
 
 /** Returns a time cut to milliseconds, the form of stamps. */

@@ -4,13 +4,13 @@ import formats from 'ajv-formats';
 import { z } from 'zod';
 import type { JsonOf } from '../src/index.js';
 
-/** How the release that recorded a message wrote and read it. */
+/** The recorded forms in which a release wrote and read a message. */
 export interface Recorded {
-  /** What it read. */
+  /** Schema of the messages that it read. */
   readonly schema: JsonSchema;
-  /** What it wrote: the message in each of its forms. */
+  /** Messages that it wrote, one of each form. */
   readonly messages: readonly unknown[];
-  /** What travels as a text of its own: fields by their names, or `(all)`. */
+  /** Names of the fields that are sent as JSON texts, or `(all)`. */
   readonly texts: readonly string[];
 }
 
@@ -31,7 +31,7 @@ interface JsonSchema {
   exclusiveMinimum?: number;
 }
 
-/** The schema of a message as it travels: JSON texts, the whole reply or fields of it, replaced by their content. */
+/** Returns the schema of a message on the wire: JSON texts are replaced by their content. */
 function travelling(message: z.ZodType): z.ZodType {
   if ('content' in message) return (message as JsonOf<z.ZodType>).content;
   if (message instanceof z.ZodDiscriminatedUnion)
@@ -46,7 +46,7 @@ function travelling(message: z.ZodType): z.ZodType {
   );
 }
 
-/** Which fields of a message are JSON texts; `(all)` where the whole message is one. */
+/** Returns the names of fields that are JSON texts; `(all)` if the whole message is one. */
 function textsIn(message: z.ZodType): string[] {
   if ('content' in message) return ['(all)'];
   if (message instanceof z.ZodDiscriminatedUnion)
@@ -58,8 +58,8 @@ function textsIn(message: z.ZodType): string[] {
 
 /** Records a message as this build reads and writes it. The same build records the same. */
 export function record(message: z.ZodType): Recorded {
-  // As it is read: a field that the reader does not know is no fault. A format says what its long pattern would.
-  // What documents it (names, examples) does not travel.
+  // The schema of a reader, which accepts unknown fields. A format replaces its long pattern.
+  // Documentation, such as names and examples, is omitted.
   const schema = z.toJSONSchema(travelling(message), {
     io: 'input',
     metadata: z.registry(),
@@ -79,25 +79,29 @@ export function breaks(release: Recorded, message: z.ZodType): string[] {
     ...(isDeepStrictEqual(texts, release.texts)
       ? []
       : [
-          `as a text travels: ${texts.join() || 'nothing'}; then: ${release.texts.join() || 'nothing'}`,
+          `sent as JSON text: ${texts.join() || 'nothing'}; ` +
+            `by that release: ${release.texts.join() || 'nothing'}`,
         ]),
     ...release.messages.flatMap((written) => {
       const { success, data, error } = readNow.safeParse(written);
       if (!success)
         return [
-          `this build refuses what it was sent then: ${faults(error)} in ${JSON.stringify(written)}`,
+          `this build rejects a message of that release: ${faults(error)} ` +
+            `in ${JSON.stringify(written)}`,
         ];
       return isDeepStrictEqual(data, written)
         ? []
         : [
-            `this build drops or changes a part of what it was sent then: ${JSON.stringify(written)}`,
+            `this build drops or changes a part of a message of that release: ` +
+              JSON.stringify(written),
           ];
     }),
     ...writtenNow
       .filter((written) => !readsThen(written))
       .map((written) => {
         readsThen(written);
-        return `it refuses what this build sends: ${ajv.errorsText(readsThen.errors)} in ${JSON.stringify(written)}`;
+        const reasons = ajv.errorsText(readsThen.errors);
+        return `it rejects a message of this build: ${reasons} in ${JSON.stringify(written)}`;
       }),
   ];
 }
@@ -131,11 +135,11 @@ function forms(schema: JsonSchema): unknown[] {
       // Whatever a client sent.
       return [null, { any: ['thing'] }];
     default:
-      throw new Error(`no form is known of a value of type ${schema.type}`);
+      throw new Error(`unsupported type of value: ${schema.type}`);
   }
 }
 
-/** With nothing that may be left out, with everything, and with everything and each further form of a field. */
+/** Returns examples of an object: required fields only, all fields, and each form of a field. */
 function objects({ properties = {}, required = [], additionalProperties }: JsonSchema): unknown[] {
   if (typeof additionalProperties === 'object')
     return [{}, { name: forms(additionalProperties).at(-1) }];

@@ -8,17 +8,17 @@ import type { Transaction, Write } from './database.js';
 
 let world: DatabaseWorld;
 let userId: string;
-/** The notifications about the test's user. */
-let told: string[] = [];
+/** Notifications about the test's user. */
+let notified: string[] = [];
 
 beforeAll(async () => {
   world = await openDatabase('episode');
   world.database.onClock((user, stamp) => {
-    if (user === userId) told.push(stamp);
+    if (user === userId) notified.push(stamp);
   });
 });
 beforeEach(() => {
-  [userId, told] = [freshUser(), []];
+  [userId, notified] = [freshUser(), []];
 });
 afterAll(() => world.close());
 
@@ -37,33 +37,33 @@ const write = (run: (transaction: Transaction) => Promise<unknown>, more: Partia
     run,
   );
 
-describe('a commit that moves a clock is told, with where it is then:', () => {
+describe('a commit that advances a clock is reported with the new stamp:', () => {
   it('a write', async () => {
     await write(async () => 'done');
     await write(async () => 'done');
-    expect(told).toHaveLength(2);
-    expect(told[1]).toBe(await clock());
+    expect(notified).toHaveLength(2);
+    expect(notified[1]).toBe(await clock());
   });
 
   it('a write that moves it late', async () => {
     await write((transaction) => transaction.advance(), { advances: false });
-    expect(told).toEqual([await clock()]);
+    expect(notified).toEqual([await clock()]);
   });
 });
 
-describe('nothing is told of', () => {
+describe('nothing is reported for', () => {
   it('a write that fails', async () => {
     await expect(write(() => Promise.reject(new Failure('internal')))).rejects.toThrow('internal');
     await expect(write(() => Promise.reject(new Failure('not_found')))).rejects.toThrow(
       'not_found',
     );
-    expect(told).toEqual([]);
+    expect(notified).toEqual([]);
   });
 
   it('a write that leaves nothing, or never moves the clock', async () => {
-    await write(async (transaction) => transaction.leaveNothing());
+    await write(async (transaction) => transaction.discard());
     await write(async () => 'done', { advances: false });
-    expect(told).toEqual([]);
+    expect(notified).toEqual([]);
   });
 
   it('a write that took effect before', async () => {
@@ -71,7 +71,7 @@ describe('nothing is told of', () => {
     await write(async () => 'done', { requestId });
     for (const smallAnswer of [true, false])
       await write(async () => 'done', { requestId, smallAnswer });
-    expect(told).toHaveLength(1);
+    expect(notified).toHaveLength(1);
   });
 });
 

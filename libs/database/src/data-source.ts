@@ -48,7 +48,8 @@ const parseDate = pg.types.getTypeParser(timestamptz) as unknown as (text: strin
 function stamp(text: string): string {
   // Fast path: a session in UTC and a year of four digits.
   if (!text.endsWith('+00') || text.charAt(4) !== '-') return parseDate(text).toISOString();
-  return `${text.slice(0, 10)}T${text.slice(11, 19)}.${text.slice(20, -3).slice(0, 3).padEnd(3, '0')}Z`;
+  const milliseconds = text.slice(20, -3).slice(0, 3).padEnd(3, '0');
+  return `${text.slice(0, 10)}T${text.slice(11, 19)}.${milliseconds}Z`;
 }
 
 /** Creates a data source with the entities (tables) and the migrations. */

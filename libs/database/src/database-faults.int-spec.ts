@@ -38,7 +38,7 @@ function write(userId = freshUser(), budget = budgetMs): Promise<string> {
 }
 
 describe('a write', () => {
-  it('is unavailable soon after its deadline when its connection falls silent, and the next one gets another', async () => {
+  it('is unavailable soon after its deadline on a silent connection', async () => {
     const dataSource = createDataSource({ url: server.urls.episode, poolSize: 1 });
     const silent = new Database(await dataSource.initialize());
     const attempt = () =>
@@ -65,7 +65,7 @@ describe('a write', () => {
     await silent.close();
   });
 
-  it('is unavailable when its connection was lost between two statements, and so is whatever it still tries', async () => {
+  it('is unavailable after a loss of its connection between two statements', async () => {
     const lost = database.write(
       {
         userId: freshUser(),
@@ -87,7 +87,7 @@ describe('a write', () => {
     await expect(lost).rejects.toMatchObject({ code: 'unavailable' });
   });
 
-  it('is unavailable when its connection was lost as soon as it was there, and the process lives', async () => {
+  it('is unavailable after an immediate loss of its connection; the process survives', async () => {
     const owner = new pg.Client({ connectionString: server.url });
     await owner.connect();
     const proxy = await TcpProxy.to(server.urls.episode);
@@ -136,7 +136,7 @@ describe('a write', () => {
     }
   });
 
-  it('is unavailable while Postgres is away, and works again afterwards', async () => {
+  it('is unavailable while Postgres is stopped, and works again afterwards', async () => {
     await server.stop();
     await expect(write()).rejects.toMatchObject({ code: 'unavailable' });
     await expect(database.read(one, [])).rejects.toMatchObject({ code: 'unavailable' });
@@ -172,7 +172,7 @@ describe('a write', () => {
 });
 
 describe('availability', () => {
-  it('is lost with Postgres without a statement, is looked after meanwhile, and comes back by itself', async () => {
+  it('follows Postgres without a statement, and recovers automatically', async () => {
     const { availability } = database;
     await availability.whenAvailable();
     await write();
@@ -187,7 +187,7 @@ describe('availability', () => {
     await eventually(() => write());
   });
 
-  it('is not lost with one connection of several, nor with a statement that took too long', async () => {
+  it('is not lost with one of several connections, nor with a slow statement', async () => {
     const { availability } = database;
     const changes: boolean[] = [];
     availability.onChange((isAvailable) => changes.push(isAvailable));
@@ -229,7 +229,7 @@ describe('reads that come in one tick', () => {
     expect(counts.toSorted()).toEqual([1, 4, 4]);
   });
 
-  it('are all unavailable where the first is ended before it is prepared, and work again afterwards', async () => {
+  it('are all unavailable if the first ends before it is prepared', async () => {
     const dataSource = createDataSource({
       url: server.urls.episode,
       poolSize: 1,

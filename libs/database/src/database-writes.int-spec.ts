@@ -65,7 +65,8 @@ async function add(transaction: Transaction): Promise<string> {
 /** Returns the activity of an application's backends. */
 async function activity(applicationName: string) {
   const { rows } = await owner.query<{ state: string; query: string; waiting: boolean }>(
-    `SELECT state, query, wait_event_type IS NOT DISTINCT FROM 'Lock' AS waiting FROM pg_stat_activity
+    `SELECT state, query, wait_event_type IS NOT DISTINCT FROM 'Lock' AS waiting
+     FROM pg_stat_activity
      WHERE datname = current_database() AND application_name = $1`,
     [applicationName],
   );
@@ -81,7 +82,7 @@ describe('what a write reads first', () => {
     expect(await database.write(a(), async ({ found }) => found)).toEqual([]);
   });
 
-  it('is sent before the lock is held, runs under it, and sees what an earlier write of the user committed', async () => {
+  it('is sent before the lock, runs under it, and sees earlier writes of the user', async () => {
     const proxy = await TcpProxy.to(urls.episode);
     const second = await open(proxy.url, 'second');
     let commit: () => void = () => undefined;
@@ -120,7 +121,7 @@ describe('what a write reads first', () => {
     expect(await effects()).toEqual(['one']);
   });
 
-  it('fails the write where it fails, with nothing stored and the connection usable afterwards', async () => {
+  it('fails the write with it, stores nothing and leaves the connection usable', async () => {
     const requestId = randomUUID();
     const [before] = await database.read(backendPid, []);
     await expect(database.write(a({ requestId, reads: [fail, [0]] }), add)).rejects.toMatchObject({
@@ -131,7 +132,7 @@ describe('what a write reads first', () => {
     expect(await database.read(backendPid, [])).toEqual([before]);
   });
 
-  it('is unavailable when the lock is not to be had in time, and no rejection is left unhandled', async () => {
+  it('is unavailable without the lock in time, and leaves no unhandled rejection', async () => {
     const unhandled: unknown[] = [];
     const collect = (error: unknown) => void unhandled.push(error);
     process.on('unhandledRejection', collect);
@@ -175,7 +176,7 @@ describe('the last statements of a write', () => {
     },
   );
 
-  it('fail the write where one fails, with nothing stored and the connection usable afterwards', async () => {
+  it('fail the write with any of them, store nothing and leave the connection usable', async () => {
     const requestId = randomUUID();
     const [before] = await database.read(backendPid, []);
     const failed = database.write(a({ requestId }), async (transaction) => {
@@ -200,7 +201,7 @@ describe('an answer', () => {
     return rows.map(({ answer }) => answer);
   };
 
-  it('that is a JSON text is stored as the JSON that it is, and given again as the same text', async () => {
+  it('that is a JSON text is stored as JSON and repeated as the same text', async () => {
     const requestId = randomUUID();
     const value = { title: 'ä 😀 \n\t\0 \ud800 "\\', b: 1, a: [null] };
     const first = await database.write(a({ requestId }), async () => JsonText.of(value));

@@ -12,7 +12,7 @@ export function quota(count: number, description: string) {
 export const syncIdQuota = z.object({
   QUOTA_SYNC_ID_ALIASES: quota(
     2_000_000,
-    'Further sync_ids of episodes that one user may have; one beyond is not kept, and its entry applied.',
+    'Further sync_ids of episodes per user; above it an entry is applied without its sync_id.',
   ),
 });
 
@@ -24,7 +24,7 @@ export const subscriptionQuotas = z.object({
   ),
   QUOTA_SUBSCRIPTION_NAMES: quota(
     50_000,
-    'Guids, feed URLs, guid changes and subscriptions merged into others that one user may have, of each.',
+    'Maximum guids, feed URLs, guid changes and merged subscriptions per user, each.',
   ),
 });
 
@@ -47,13 +47,15 @@ export const databaseConfig = z.object({
     .enum(['on', 'off'])
     .default('on')
     .describe(
-      'Named prepared statements, and settings sent with a connection; `off` behind a pooler in transaction mode.',
+      'Named prepared statements and settings of a connection; `off` for a pooler in ' +
+        'transaction mode.',
     ),
   EVENTS: z
     .enum(['on', 'off'])
     .default('off')
     .describe(
-      "Events for other teams' services (docs/reference/events.md): whether writes are announced. The same in all services; the deletion worker sends them.",
+      "Whether writes send events to other teams' services (docs/reference/events.md). The " +
+        'same in all services; the deletion worker sends them.',
     ),
   QUOTA_STORED_ANSWER_BYTES: z.coerce
     .number()
@@ -61,6 +63,7 @@ export const databaseConfig = z.object({
     .min(0)
     .default(defaultStoredAnswerBytes)
     .describe(
-      'What the stored answers to one user may take; the oldest go. A write whose answer is gone still takes effect once.',
+      'Maximum bytes of the stored answers of a user; the oldest are deleted. A write without ' +
+        'a stored answer still takes effect once.',
     ),
 });

@@ -15,7 +15,8 @@ const addEffect = statement(
 const readEffects = statement(
   'test.read_clock_and_effects',
   `SELECT coalesce((SELECT stamp FROM sync.user_clock WHERE user_id = $1), 'epoch') AS clock,
-     (SELECT json_agg(to_char(stamp AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) FROM public.effects
+     (SELECT json_agg(to_char(stamp AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
+      FROM public.effects
       WHERE user_id = $1) AS stamps`,
 );
 
@@ -28,7 +29,8 @@ let userId: string;
 beforeAll(async () => {
   ({ urls, owner, database } = await fixture.database('episode'));
   await owner.query(
-    'CREATE TABLE public.effects (user_id uuid, stamp timestamptz(3)); GRANT ALL ON public.effects TO PUBLIC',
+    `CREATE TABLE public.effects (user_id uuid, stamp timestamptz(3));
+     GRANT ALL ON public.effects TO PUBLIC`,
   );
 });
 afterAll(() => fixture.close());
@@ -67,7 +69,7 @@ async function seen(): Promise<{ clock: string; stamps: string[] }> {
 }
 
 describe('a request id', () => {
-  it('has one effect and one answer, also when it comes many times at once', async () => {
+  it('has one effect and one answer if it arrives many times simultaneously', async () => {
     const requestId = randomUUID();
     const answers = await Promise.all(Array.from({ length: 10 }, () => write({ requestId })));
     expect(new Set(answers).size).toBe(1);
@@ -76,7 +78,7 @@ describe('a request id', () => {
 
   it('leaves nothing in the outbox of events where there are none', async () => {
     await write({ changes: ['episodes'] }, async (transaction) => {
-      transaction.alsoChanges('subscriptions');
+      transaction.addEventKinds('subscriptions');
       return transaction.stamp;
     });
     expect(
@@ -114,7 +116,7 @@ describe('a request id', () => {
     },
   );
 
-  it('without a kept answer has one effect all the same: it is judged again under its stamp, and rolled back', async () => {
+  it('without a stored answer has one effect: it runs again, rolled back', async () => {
     const requestId = randomUUID();
     const stamps = await Promise.all(
       Array.from({ length: 5 }, () => write({ requestId, changes: [], smallAnswer: false })),
@@ -173,7 +175,7 @@ describe("a client's key", () => {
     expect(await write(keyed())).toBe(first);
   });
 
-  it('that stood for another request is invalid also when that failed, or its answer is gone', async () => {
+  it('of another request is invalid, even if that failed or its answer is deleted', async () => {
     await write(keyed(), () => Promise.reject(new Failure('not_found'))).catch(() => undefined);
     await expect(write(keyed(another))).rejects.toMatchObject({ code: 'invalid' });
     await expect(write(keyed())).rejects.toMatchObject({ code: 'not_found' });
@@ -186,8 +188,10 @@ describe("a client's key", () => {
 describe('what is stored of a write', () => {
   const stored = async () => {
     const { rows } = await owner.query<{ marker: number; answer: string | null; counted: number }>(
-      `SELECT pg_column_size(r.*) AS marker, a.answer::text AS answer, c.answer_bytes::int AS counted
-       FROM sync.user_clock c JOIN sync.request r USING (user_id) LEFT JOIN sync.answer a USING (user_id, request_id)
+      `SELECT pg_column_size(r.*) AS marker, a.answer::text AS answer,
+         c.answer_bytes::int AS counted
+       FROM sync.user_clock c JOIN sync.request r USING (user_id)
+       LEFT JOIN sync.answer a USING (user_id, request_id)
        WHERE c.user_id = $1`,
       [userId],
     );
@@ -230,7 +234,7 @@ describe("the user's clock", () => {
     expect(passed >= 0 && passed < 5_000).toBe(true);
   });
 
-  it('shows the stamps of 16 concurrent writers in their own order, so that since misses none', async () => {
+  it('shows the stamps of 16 concurrent writers in their order', async () => {
     const writesEach = full ? 100 : 15;
     let writing = true;
     const missed: string[] = [];

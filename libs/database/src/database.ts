@@ -4,7 +4,7 @@ import type { DataSource } from 'typeorm';
 import { Availability } from './availability.js';
 import { defaultStoredAnswerBytes } from './database.config.js';
 import { faultKind, refusedUser } from './fault.rule.js';
-import { clockIn, type ClockListener, PgTransaction } from './pg.transaction.js';
+import { clockIn, type ClockCallback, PgTransaction } from './pg.transaction.js';
 import { SharedReads } from './shared.reads.js';
 import { bind, type Bound, inStatementSpan, statement, type Statement } from './statement.js';
 import { UserQueue } from './user.queue.js';
@@ -44,9 +44,9 @@ export interface Transaction<Found extends object = object> {
   /** Advances the clock of a write with `advances: false`. @returns the stamp of the write. */
   advance(): Promise<string>;
   /** Rolls the write back, including its marker and the advance of the clock. */
-  leaveNothing(): void;
+  discard(): void;
   /** Adds kinds of events to {@link Write.changes}. */
-  alsoChanges(...kinds: EventKind[]): void;
+  addEventKinds(...kinds: EventKind[]): void;
 }
 
 /** Starts a write. $1 user, $2 request, $3 fingerprint, $4 true to advance, $5 event bits. */
@@ -64,7 +64,7 @@ export const keepAnswer = statement(
 );
 
 /** Adds an event to a running write. $1 user, $2 kinds as bits. */
-const announce = statement(
+const addEvent = statement(
   'sync.announce',
   'INSERT INTO sync.events (user_id, kinds) VALUES ($1, $2)',
 );
@@ -77,7 +77,7 @@ const advanceClock = statement(
 const appliedMigrations = statement('sync.applied_migrations', 'SELECT name FROM sync.migrations');
 
 /** `fingerprint` and `answer` are those of the first request if `repeated` is true. */
-interface Begun {
+interface WriteStart {
   stamp: string;
   repeated: boolean;
   fingerprint: string | null;
@@ -113,7 +113,7 @@ export class Database {
   private readonly pool: Pool;
   private readonly reads: SharedReads;
   private readonly queue = new UserQueue();
-  private readonly clocks = new Set<ClockListener>();
+  private readonly clocks = new Set<ClockCallback>();
 
   constructor(
     readonly dataSource: DataSource,
@@ -158,11 +158,11 @@ export class Database {
    * Registers a listener for commits that advanced a clock. It runs synchronously, in the order of
    * the commits, before the write is answered; it must be fast and must not throw.
    */
-  onClock(listener: ClockListener): void {
+  onClock(listener: ClockCallback): void {
     this.clocks.add(listener);
   }
 
-  private readonly onMoved: ClockListener = (userId, stamp) => {
+  private readonly onMoved: ClockCallback = (userId, stamp) => {
     for (const listener of this.clocks) listener(userId, stamp);
   };
 
@@ -178,7 +178,7 @@ export class Database {
   }
 
   /** Returns the kinds of an event as bits for the outbox, or 0 if events are off. */
-  announced(kinds: readonly EventKind[]): number {
+  eventBits(kinds: readonly EventKind[]): number {
     return this.events ? bitsOf(kinds) : 0;
   }
 
@@ -212,35 +212,35 @@ export class Database {
   ): Promise<Reply> {
     const { userId, requestId, fingerprint = null, reads, advances = true } = write;
     const begin = async (transaction: PgTransaction) => {
-      const kinds = this.announced(write.changes);
-      const locked = transaction.query<Begun>(beginWrite, [
+      const kinds = this.eventBits(write.changes);
+      const locked = transaction.query<WriteStart>(beginWrite, [
         userId,
         requestId,
         fingerprint,
         changes && advances,
         kinds,
       ]);
-      const [[begun], found] = await Promise.all([
+      const [[started], found] = await Promise.all([
         locked,
         reads ? transaction.query<Found>(reads[0], reads[1]) : [],
       ]);
-      const { stamp, repeated, answer, ...first } = begun as Begun;
+      const { stamp, repeated, answer, ...first } = started as WriteStart;
       if (repeated && first.fingerprint !== fingerprint) throw new Failure('invalid');
       if (answer) return answered<Reply>(answer);
       const last: Bound[] = [];
       const { query } = transaction;
-      const alsoChanges = (...more: EventKind[]) => {
-        if (this.events) last.push([announce, [userId, bitsOf(more)]]);
+      const addEventKinds = (...more: EventKind[]) => {
+        if (this.events) last.push([addEvent, [userId, bitsOf(more)]]);
       };
       const add = (...bound: Bound) => void last.push(bound);
       let advanced = advances;
       const advance = async () => {
         advanced = true;
         const [clock] = await query<{ stamp: string }>(advanceClock, [userId]);
-        alsoChanges(...write.changes);
+        addEventKinds(...write.changes);
         return (clock as { stamp: string }).stamp;
       };
-      const leaveNothing = () => void (advanced = false);
+      const discard = () => void (advanced = false);
       const reply = await run({
         stamp,
         repeated,
@@ -248,8 +248,8 @@ export class Database {
         query,
         last: add,
         advance,
-        leaveNothing,
-        alsoChanges,
+        discard,
+        addEventKinds,
       });
       if (!repeated && (advanced || reply instanceof Failed)) {
         if (write.smallAnswer || reply instanceof Failed || fingerprint !== null)
@@ -318,8 +318,8 @@ export class Database {
       bind(appliedMigrations, [], this.prepared),
     );
     const names = new Set(rows.map(({ name }) => name));
-    const known = this.dataSource.migrations.map((migration) => migration.constructor.name);
-    return known.filter((name) => !names.has(name)).map((name) => `a migration: ${name}`);
+    const expected = this.dataSource.migrations.map((migration) => migration.constructor.name);
+    return expected.filter((name) => !names.has(name)).map((name) => `a migration: ${name}`);
   }
 
   /** Maps transient faults to `unavailable`, a refused user to `unauthorized`; others are bugs. */
@@ -327,8 +327,9 @@ export class Database {
     if (error instanceof Failure) return error;
     if ((error as { code?: unknown }).code === refusedUser) return new Failure('unauthorized');
     const kind = faultKind(error);
-    if (kind === 'lasting') return error;
-    if (kind === 'away' && !poolIsBusy.test((error as Error).message)) this.availability.suspect();
+    if (kind === 'permanent') return error;
+    if (kind === 'unavailable' && !poolIsBusy.test((error as Error).message))
+      this.availability.suspect();
     return new Failure('unavailable', { cause: error });
   }
 }

@@ -26,39 +26,40 @@ describe('faultKind', () => {
     'ENOTFOUND',
     'ENETUNREACH',
     'CERT_HAS_EXPIRED',
-  ])(
-    'is away when Postgres is not to be reached or not migrated yet, which is no attempt: %s',
-    (code) => expect(faultKind(withCode(code))).toBe('away'),
+  ])('is unavailable if Postgres is unreachable or not migrated yet: %s', (code) =>
+    expect(faultKind(withCode(code))).toBe('unavailable'),
   );
 
   it.each(['26000', '40001', '40P01', '53100', '53200', '55P03', '57014', '58030'])(
     'is passing when the same transaction may succeed later: %s',
-    (code) => expect(faultKind(withCode(code))).toBe('passing'),
+    (code) => expect(faultKind(withCode(code))).toBe('transient'),
   );
 
   it.each(['23503', '23514', '42601', 'XX000', 'P0001'])(
     'is lasting when it never will: %s',
-    (code) => expect(faultKind(withCode(code))).toBe('lasting'),
+    (code) => expect(faultKind(withCode(code))).toBe('permanent'),
   );
 
   it('goes by the causes of a failure', () => {
     const because = (cause: unknown) => new Failure('unavailable', { cause });
-    expect(faultKind(because(withCode('57P01')))).toBe('away');
-    expect(faultKind(because(withCode('40001')))).toBe('passing');
-    expect(faultKind(new Error('outside', { cause: because(withCode('40P01')) }))).toBe('passing');
+    expect(faultKind(because(withCode('57P01')))).toBe('unavailable');
+    expect(faultKind(because(withCode('40001')))).toBe('transient');
+    expect(faultKind(new Error('outside', { cause: because(withCode('40P01')) }))).toBe(
+      'transient',
+    );
   });
 
-  it('is away for a call that never reached Postgres', () => {
-    expect(faultKind(new Failure('unavailable'))).toBe('away');
+  it('is unavailable for a call that never reached Postgres', () => {
+    expect(faultKind(new Failure('unavailable'))).toBe('unavailable');
     expect(
       faultKind(new Failure('unavailable', { cause: new Error('Connection terminated') })),
-    ).toBe('away');
+    ).toBe('unavailable');
   });
 
   it.each([new TypeError('a fault of ours'), 'thrown text', undefined])(
     'is lasting for a fault of ours: %s',
     (error) => {
-      expect(faultKind(error)).toBe('lasting');
+      expect(faultKind(error)).toBe('permanent');
     },
   );
 });

@@ -24,7 +24,7 @@ interface ListParts {
   /** Tables that decide which rows match. */
   readonly matching: string;
   /** More tables for the columns, joined per row of `row`: the SQL after FROM. Default: none. */
-  readonly beside?: string;
+  readonly joined?: string;
   /** Additional condition on the changed rows. Default: none. */
   readonly where?: string;
   /** Query for a stored number of the user's rows. Default: they are counted. */
@@ -38,7 +38,7 @@ export const readClock = statement(
 
 /** Creates the statements of a list. Each reads clock, total and rows from one snapshot. */
 export function listing(name: string, parts: ListParts): Listing {
-  const { row, columns, matching, beside, where = 'true' } = parts;
+  const { row, columns, matching, joined, where = 'true' } = parts;
   const matchBy = (changed: string) => `${row}.user_id = $1 AND ${changed} > $2 AND ${where}`;
   const match = matchBy(`${row}.changed`);
   const { total = `SELECT count(*) FROM ${matching} WHERE ${match}` } = parts;
@@ -47,17 +47,20 @@ export function listing(name: string, parts: ListParts): Listing {
     `SELECT found.* FROM (${rows}) ${alias} CROSS JOIN LATERAL (${found} OFFSET 0) found`;
   // Rows are read once, with all columns. The joined tables are then looked up for each row.
   const items = (rest: string) =>
-    beside === undefined
+    joined === undefined
       ? `SELECT ${columns} FROM ${matching} ${rest}`
-      : each(`SELECT ${row}.* FROM ${matching} ${rest}`, row, `SELECT ${columns} FROM ${beside}`);
+      : each(`SELECT ${row}.* FROM ${matching} ${rest}`, row, `SELECT ${columns} FROM ${joined}`);
   // greatest(changed) equals `changed`, but no index has it, so Postgres scans ids in their order.
   // With the index on `changed` it could read and sort all matches again for every page.
   const walked = matchBy(`greatest(${row}.changed)`);
   const page = (beyond: string, direction: string) => `
     WITH page AS (${items(`
-      WHERE ${walked} AND ${row}.id ${beyond} $4 ORDER BY ${row}.id ${direction} LIMIT $3 OFFSET $5`)})
+      WHERE ${walked} AND ${row}.id ${beyond} $4
+      ORDER BY ${row}.id ${direction} LIMIT $3 OFFSET $5`)})
     SELECT head.*, page.*
-    FROM (SELECT clock, refused, coalesce($6::bigint, (${total}), 0) AS total FROM ${clockOfUser} c) head
+    FROM (
+      SELECT clock, refused, coalesce($6::bigint, (${total}), 0) AS total FROM ${clockOfUser} c
+    ) head
     LEFT JOIN page ON true
     ORDER BY page.id ${direction}`;
   // Uses the index on `changed`: a few matches are cheap, regardless of the user's number of rows.
@@ -72,14 +75,17 @@ export function listing(name: string, parts: ListParts): Listing {
     ), page AS (${each(ids, 'match', items(`WHERE ${row}.user_id = $1 AND ${row}.id = match.id`))})
     SELECT head.*, matched.*, page.*
     FROM head
-    CROSS JOIN (SELECT count(*) AS total, min(id) AS "firstMatch", max(id) AS "lastMatch" FROM matches) matched
+    CROSS JOIN (
+      SELECT count(*) AS total, min(id) AS "firstMatch", max(id) AS "lastMatch" FROM matches
+    ) matched
     LEFT JOIN page ON true
     ORDER BY page.id`;
   const changedPage = (beyond: string, direction: string) => `
     WITH page AS (${items(`
       WHERE ${walked} AND ${row}.id ${beyond} $4 AND ${row}.id BETWEEN $5 AND $6
       ORDER BY ${row}.id ${direction} LIMIT $3`)})
-    SELECT head.*, page.* FROM ${clockOfUser} head LEFT JOIN page ON true ORDER BY page.id ${direction}`;
+    SELECT head.*, page.* FROM ${clockOfUser} head
+    LEFT JOIN page ON true ORDER BY page.id ${direction}`;
   return {
     forward: statement(`${name}.forward`, page('>', 'ASC')),
     backward: statement(`${name}.backward`, page('<', 'DESC')),

@@ -7,7 +7,7 @@ import { bind, type Bound, inStatementSpan, type Statement } from './statement.j
 const graceMs = 1_000;
 
 /** Receives a user's clock after a commit that advanced it. The stamp has the form of answers. */
-export type ClockListener = (userId: string, stamp: string) => void;
+export type ClockCallback = (userId: string, stamp: string) => void;
 
 /** Returns the clock of $1 from the rows of a statement that advanced it ({@link statement}). */
 export function clockIn(
@@ -32,7 +32,7 @@ export class PgTransaction {
     private readonly client: PoolClient,
     private readonly remainingMs: () => number,
     private readonly prepared: boolean,
-    private readonly onMoved: ClockListener,
+    private readonly onMoved: ClockCallback,
   ) {}
 
   /**
@@ -45,7 +45,9 @@ export class PgTransaction {
     const limit = this.limit();
     sendTogether(this.client);
     // statement_timeout includes the wait for locks.
-    const text = `BEGIN; SET LOCAL statement_timeout = ${limit}; SET LOCAL plan_cache_mode = force_generic_plan`;
+    const text =
+      `BEGIN; SET LOCAL statement_timeout = ${limit}; ` +
+      'SET LOCAL plan_cache_mode = force_generic_plan';
     // If BEGIN fails, the statements after it fail as well.
     this.client
       .query({ text, query_timeout: limit + graceMs } as QueryConfig)

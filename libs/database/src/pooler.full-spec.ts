@@ -55,8 +55,10 @@ async function startPooler(target: URL): Promise<string> {
   writeFileSync(join(directory, 'users.txt'), `"${user}" "${password}"\n`);
   writeFileSync(
     join(directory, 'pgbouncer.ini'),
-    `[databases]\n* = host=${target.hostname} port=${target.port}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = ${port}\n` +
-      `unix_socket_dir =\nauth_type = plain\nauth_file = ${directory}/users.txt\npool_mode = transaction\ndefault_pool_size = 2\n`,
+    `[databases]\n* = host=${target.hostname} port=${target.port}\n` +
+      `[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = ${port}\n` +
+      `unix_socket_dir =\nauth_type = plain\nauth_file = ${directory}/users.txt\n` +
+      'pool_mode = transaction\ndefault_pool_size = 2\n',
   );
   const asNobody = process.getuid?.() === 0 ? ['-u', 'nobody'] : [];
   const { command, env } = await pgbouncer();
@@ -89,7 +91,7 @@ describe('behind a PgBouncer in transaction mode', () => {
     remainingMs: () => 5_000,
   });
 
-  it('reads and writes work, many more at once than it has connections', async () => {
+  it('many more concurrent reads and writes than connections succeed', async () => {
     const [user, ids] = [freshUser(), Array.from({ length: 50 }, () => randomUUID())];
     const stamps = await Promise.all(
       ids.map((id, n) =>
@@ -107,7 +109,7 @@ describe('behind a PgBouncer in transaction mode', () => {
     for (let n = 0; n < 4; n++) expect(await pooled.read(show, [])).toEqual([{ mode: 'auto' }]);
   });
 
-  it("the login's own limit holds for a statement, as for a connection without a pooler", async () => {
+  it('the limit of the login applies to statements, as without a pooler', async () => {
     const show = statement('test.limit', "SELECT current_setting('statement_timeout') AS limit");
     expect(await pooled.read(show, [])).toEqual(await direct.read(show, []));
   });

@@ -110,7 +110,7 @@ describe('who is refused', () => {
     await expect(outright).rejects.toMatchObject({ code: '42501' });
     await expect(
       world.owner.query('SELECT sync.refuse_user($1, 3::smallint)', [userId]),
-    ).rejects.toThrow('only an erasure says 3');
+    ).rejects.toThrow('only an erasure sets 3');
   });
 
   it('is known once a write that runs has ended, and not before', async () => {

@@ -48,8 +48,10 @@ const makeSubscription = `INSERT INTO subscription.subscriptions
   VALUES ('${userId}', 'https://u.example', gen_random_uuid(), true, 'epoch', 'epoch', 'epoch')`;
 const makeEpisode = `INSERT INTO episode.episodes
   (user_id, subscription_id, publish_date, sync_id, episode_guid, title, enclosure_url, episode_url)
-  VALUES ('${userId}', 1, 'epoch', gen_random_uuid(), '', '', 'https://u.example', 'https://u.example')`;
-const makeDeletion = `INSERT INTO deletion.deletions (user_id, subscription_id, requested) VALUES ('${userId}', 1, 'epoch')`;
+  VALUES ('${userId}', 1, 'epoch', gen_random_uuid(), '', '', 'https://u.example',
+    'https://u.example')`;
+const makeDeletion = `INSERT INTO deletion.deletions (user_id, subscription_id, requested)
+  VALUES ('${userId}', 1, 'epoch')`;
 /** Rights of the services that answer clients of the gpodder API. */
 const ofReaders = {
   'sync.user_clock': 'SELECT INSERT(user_id, stamp) UPDATE(stamp, answer_bytes, told)',
@@ -88,7 +90,8 @@ const rights: Record<string, Record<string, string>> = {
     'episode.totals': 'SELECT UPDATE DELETE',
     'subscription.totals': 'SELECT UPDATE DELETE',
     'subscription.subscriptions':
-      'SELECT DELETE UPDATE(is_subscribed, subscription_changed, is_subscribed_at, flipped, deletion_id, deleted, changed)',
+      'SELECT DELETE UPDATE(is_subscribed, subscription_changed, is_subscribed_at, flipped, ' +
+      'deletion_id, deleted, changed)',
     'subscription.guids': 'SELECT DELETE',
     'subscription.former_guids': 'SELECT DELETE',
     'subscription.feed_urls': 'SELECT DELETE',
@@ -145,14 +148,17 @@ describe('the login of', () => {
     ['episode', 'DELETE FROM episode.sync_ids'],
     [
       'episode',
-      'SELECT * FROM subscription.named_subscriptions, subscription.named_by_url, subscription.current_guids',
+      `SELECT * FROM subscription.named_subscriptions, subscription.named_by_url,
+        subscription.current_guids`,
     ],
     ['deletion', makeDeletion],
     ['deletion', 'DELETE FROM episode.episodes'],
     ['deletion', 'DELETE FROM episode.sync_ids'],
     [
       'deletion',
-      'UPDATE subscription.subscriptions SET is_subscribed = false, flipped = now(), subscription_changed = now(), deleted = now(), changed = now()',
+      `UPDATE subscription.subscriptions
+       SET is_subscribed = false, flipped = now(), subscription_changed = now(), deleted = now(),
+         changed = now()`,
     ],
     ['deletion', 'SELECT * FROM subscription.named_subscriptions'],
   ])('%s may do what it owns: %s', async (role, sql) => {
@@ -239,7 +245,9 @@ describe('the login of', () => {
   it('gains rights by no function but one that is its own', async () => {
     const definers = await owner.query<{ name: string; search: string; granted: string }[]>(
       `SELECT p.oid::regprocedure::text AS name, p.proconfig::text AS search,
-         (SELECT string_agg(a.grantee::regrole::text, ', ') FROM aclexplode(p.proacl) a WHERE a.grantee <> p.proowner) AS granted
+         (SELECT string_agg(a.grantee::regrole::text, ', ')
+         FROM aclexplode(p.proacl) a
+         WHERE a.grantee <> p.proowner) AS granted
        FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
        WHERE p.prosecdef AND n.nspname !~ '^(pg_|information_schema)' ORDER BY 1`,
     );
@@ -260,7 +268,10 @@ describe('the login of', () => {
       'episode.count_states(uuid,bigint[],bigint)': groups.subscription,
       'episode.merge_subscriptions(uuid,bigint[],bigint[],timestamp with time zone,bigint)':
         groups.subscription,
-      'subscription.ensure_feeds(uuid,text[],uuid[],timestamp with time zone,bigint,bigint)': `${groups.subscription}, ${groups.episode}`,
+      'subscription.ensure_feeds(uuid,text[],uuid[],timestamp with time zone,bigint,bigint)': [
+        groups.subscription,
+        groups.episode,
+      ].join(', '),
       'subscription.twins_of(uuid,text[])': groups.subscription,
       'sync.refuse_user(uuid,smallint)': groups.account,
     };
@@ -307,7 +318,7 @@ describe('making roles', () => {
     expect(rows).toEqual(Object.keys(groups).map(() => ({ rolcanlogin: false })));
   });
 
-  it('makes a login once, with the password of its URL, when many do so at the same time', async () => {
+  it('creates a login once, with the password of its URL, for concurrent callers', async () => {
     const name = `test ${randomUUID()}`;
     const password = 'it\'s "q" \\';
     const url = Object.assign(new URL(database.ownerUrl), { username: name, password }).href;

@@ -23,7 +23,8 @@ beforeAll(async () => {
   const base = await fixture.database('episode');
   owner = base.owner;
   await owner.query(
-    'CREATE TABLE public.effects (user_id uuid, stamp timestamptz(3)); GRANT ALL ON public.effects TO PUBLIC',
+    `CREATE TABLE public.effects (user_id uuid, stamp timestamptz(3));
+     GRANT ALL ON public.effects TO PUBLIC`,
   );
   database = new Database(base.database.dataSource, true, limit);
 });
@@ -52,9 +53,11 @@ async function answer(length: number, requestId: string = randomUUID()): Promise
 /** Returns the bytes of the user's answers in their order, 0 for a dropped one, and the counter. */
 async function stored(): Promise<{ bytes: number[]; counted: number }> {
   const { rows } = await owner.query<{ bytes: number; recorded: number; counted: number }>(
-    `SELECT coalesce(octet_length(a.answer::text), 0)::int AS bytes, coalesce(a.bytes, 0) AS recorded,
+    `SELECT coalesce(octet_length(a.answer::text), 0)::int AS bytes,
+       coalesce(a.bytes, 0) AS recorded,
        c.answer_bytes::int AS counted
-     FROM sync.user_clock c LEFT JOIN sync.request r USING (user_id) LEFT JOIN sync.answer a USING (user_id, request_id)
+     FROM sync.user_clock c LEFT JOIN sync.request r USING (user_id)
+     LEFT JOIN sync.answer a USING (user_id, request_id)
      WHERE c.user_id = $1 ORDER BY r.stamp`,
     [userId],
   );
@@ -113,13 +116,13 @@ describe('the stored answers of a user', () => {
     expect(again).toBe('x'.repeat(9_000));
   });
 
-  it('do not hold one that has no room by itself, and lose nothing to it', async () => {
+  it('do not include an answer above the limit, and lose no other', async () => {
     await answer(1_000);
     await answer(limit);
     expect((await stored()).bytes.map((each) => each > 0)).toEqual([true, false]);
   });
 
-  it('are counted anew where the counter says too much, as after the sweep of old ones', async () => {
+  it('are counted again if the counter is too high, e.g. after a sweep', async () => {
     await answer(1_000);
     for (const table of ['request', 'answer'])
       await owner.query(`DELETE FROM sync.${table} WHERE user_id = $1`, [userId]);
@@ -141,7 +144,7 @@ describe('a request whose answer is gone', () => {
     return { requestId, stamp };
   }
 
-  it('is judged again under its first stamp, and changes nothing however often it comes', async () => {
+  it('runs again under its first stamp, and never has another effect', async () => {
     const { requestId, stamp } = await evicted();
     const [before, clock] = [await effects(), await database.read(clockOf, [userId])];
     for (let n = 0; n < 3; n += 1) {
@@ -177,7 +180,8 @@ describe('the sweep', () => {
     await owner.query(
       `WITH made AS (
          INSERT INTO sync.request (user_id, request_id, stamp, created_at)
-         SELECT $1, gen_random_uuid(), now(), now() - $2 * interval '1 minute' FROM generate_series(1, $3::int)
+         SELECT $1, gen_random_uuid(), now(), now() - $2 * interval '1 minute'
+         FROM generate_series(1, $3::int)
          RETURNING *
        )
        INSERT INTO sync.answer (user_id, request_id, stamp, bytes, answer)
@@ -187,14 +191,15 @@ describe('the sweep', () => {
   };
   const ages = async () => {
     const { rows } = await owner.query<{ minutes: number; answered: boolean }>(
-      `SELECT round(extract(epoch FROM now() - r.created_at) / 60)::int AS minutes, a.answer IS NOT NULL AS answered
+      `SELECT round(extract(epoch FROM now() - r.created_at) / 60)::int AS minutes,
+         a.answer IS NOT NULL AS answered
        FROM sync.request r FULL JOIN sync.answer a USING (user_id, request_id) ORDER BY 1`,
     );
     return rows;
   };
   beforeEach(() => owner.query('DELETE FROM sync.request; DELETE FROM sync.answer'));
 
-  it('removes the markers of writes that are older than an hour with their answers, and no others', async () => {
+  it('removes only markers that are older than an hour, with their answers', async () => {
     for (const minutes of [0, 59, 61, 10_000]) await add(minutes);
     await add(120, 6_000);
     await sweep();

@@ -33,7 +33,7 @@ describe('UserQueue', () => {
     await running;
   });
 
-  it('goes on after one that failed, and gives its fault to nobody else', async () => {
+  it('continues after a failed write, whose fault no other write gets', async () => {
     const queue = new UserQueue();
     const failed = queue.run('ann', ages, () => Promise.reject(new Error('mine')));
     const next = queue.run('ann', ages, () => Promise.resolve('done'));
@@ -53,7 +53,7 @@ describe('UserQueue', () => {
     expect(ran).toBe(false);
   });
 
-  it('runs none beside the one that runs, when another gave up waiting for it', async () => {
+  it('runs one write at a time, even after another stopped waiting', async () => {
     const queue = new UserQueue();
     const first = held();
     const running = queue.run('ann', ages, first.run);

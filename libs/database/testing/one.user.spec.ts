@@ -6,9 +6,12 @@ const of = (sql: string) => isOfOneUser(sql, '$1');
 it.each([
   'SELECT 1',
   'SELECT FROM sync.request WHERE user_id = $1',
-  'SELECT FROM episode.episodes e JOIN episode.states s ON s.user_id = e.user_id AND s.id = e.id WHERE e.user_id = $1',
-  'INSERT INTO episode.totals AS t (user_id, episodes) VALUES ($1, $2) ON CONFLICT (user_id) DO NOTHING',
-  'INSERT INTO episode.states (user_id, id) SELECT $1, id FROM json_populate_recordset(NULL::episode.states, $2)',
+  `SELECT FROM episode.episodes e
+   JOIN episode.states s ON s.user_id = e.user_id AND s.id = e.id WHERE e.user_id = $1`,
+  `INSERT INTO episode.totals AS t (user_id, episodes) VALUES ($1, $2)
+   ON CONFLICT (user_id) DO NOTHING`,
+  `INSERT INTO episode.states (user_id, id)
+   SELECT $1, id FROM json_populate_recordset(NULL::episode.states, $2)`,
   'SELECT name FROM sync.migrations',
 ])('SQL that says of each table whose rows it means is of one user: %s', (sql) =>
   expect(of(sql)).toBe(true),

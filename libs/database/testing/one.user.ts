@@ -1,7 +1,7 @@
 const table =
   /(?:\b(?:FROM|JOIN|UPDATE|USING|INTO)|,)\s+((?:sync|subscription|episode|deletion)\.\w+)\b(?!\()/gi;
 
-/** The tables with users' rows that some SQL reads or writes; one that it names twice is there twice. */
+/** Returns the tables with users' rows that a statement uses, once per mention. */
 export function tablesOfUsers(sql: string): string[] {
   return [...sql.matchAll(table)]
     .map(([, name = '']) => name)
@@ -9,10 +9,10 @@ export function tablesOfUsers(sql: string): string[] {
 }
 
 /**
- * Whether some SQL says of each table with users' rows whose rows it means: that its `user_id` is the user's, or that of
- * another row which is, or that rows are added with it.
+ * Returns true if a statement restricts each table with users' rows to one user: its `user_id` is
+ * compared with the user's or another row's, or inserted.
  *
- * @param user how the SQL calls the user: `$1`, or an argument.
+ * @param user the SQL of the user's id: `$1`, or an argument.
  */
 export function isOfOneUser(sql: string, user: string): boolean {
   const name = user.replace('$', '\\$');

@@ -2,31 +2,35 @@ import type { DataSource } from 'typeorm';
 
 /** A table, view or sequence. */
 export interface Relation {
-  /** With its schema, quoted where needed. */
+  /** Name with schema, quoted if necessary. */
   readonly name: string;
   readonly columns: readonly string[];
   readonly isSequence: boolean;
 }
 
-/** Everything with rows or numbers outside of Postgres' own schemas. */
+/** Returns all tables, views and sequences outside of Postgres' own schemas. */
 export async function relationsOf(owner: DataSource): Promise<Relation[]> {
   return owner.query<Relation[]>(
     `SELECT format('%I.%I', n.nspname, c.relname) AS name, c.relkind = 'S' AS "isSequence",
-       ARRAY(SELECT quote_ident(a.attname) FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0
-         AND NOT a.attisdropped ORDER BY a.attnum) AS columns
+       ARRAY(
+         SELECT quote_ident(a.attname) FROM pg_attribute a
+         WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+         ORDER BY a.attnum
+       ) AS columns
      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND n.nspname !~ '^(pg_|information_schema)' ORDER BY 1`,
+     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND n.nspname !~ '^(pg_|information_schema)'
+     ORDER BY 1`,
   );
 }
 
-/** SQLSTATEs of what a login may not do, and of what nobody can do: write through a view of two tables, empty a view. */
+/** SQLSTATEs of missing rights, and of impossible writes through views. */
 const refusals = ['42501', '55000', '42809'];
 
 /**
- * What a login may do with the rows of a relation, found out by trying: `SELECT INSERT DELETE UPDATE(a, b)`; empty for
- * nothing.
+ * Returns the rights of a login on a relation, by trying: `SELECT INSERT DELETE UPDATE(a, b)`;
+ * empty for none.
  *
- * @param outcome tries a statement. @returns its SQLSTATE, or something else when there was no error.
+ * @param outcome tries a statement and returns its SQLSTATE, or another text on success.
  */
 export async function allowedOn(
   relation: Relation,
@@ -47,7 +51,8 @@ export async function allowedOn(
         ['INSERT', insert(columns)],
         [
           'UPDATE',
-          `UPDATE ${name} SET ${columns.map((column) => `${column} = DEFAULT`).join(', ')} WHERE false`,
+          `UPDATE ${name} SET ${columns.map((column) => `${column} = DEFAULT`).join(', ')}
+           WHERE false`,
         ],
         ['DELETE', `DELETE FROM ${name} WHERE false`],
         ['TRUNCATE', `TRUNCATE ${name}`],

@@ -2,8 +2,10 @@ import type pg from 'pg';
 
 const insert = `
   WITH made AS (
-    INSERT INTO subscription.subscriptions (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, changed)
-    VALUES ($1, coalesce(($5::text[])[1], 'https://podcast.example/feed'), $2, true, $3, $3, $3) RETURNING id
+    INSERT INTO subscription.subscriptions (user_id, feed_url, guid, is_subscribed,
+      is_subscribed_at, subscription_changed, changed)
+    VALUES ($1, coalesce(($5::text[])[1], 'https://podcast.example/feed'), $2, true, $3, $3, $3)
+    RETURNING id
   ), reached AS (
     INSERT INTO subscription.feed_urls (user_id, url_sha256, subscription_id)
     SELECT $1, sync.sha256(url), id FROM made, unnest($5::text[]) url
@@ -11,15 +13,16 @@ const insert = `
     INSERT INTO subscription.guids (user_id, guid, subscription_id, attached)
     SELECT $1, guid, id, $3 FROM made, unnest($4::uuid[]) guid
   ), counted AS (
-    INSERT INTO subscription.totals AS t (user_id, live, guids) VALUES ($1, 1, cardinality($4::uuid[]))
+    INSERT INTO subscription.totals AS t (user_id, live, guids)
+    VALUES ($1, 1, cardinality($4::uuid[]))
     ON CONFLICT (user_id) DO UPDATE SET live = t.live + 1, guids = t.guids + excluded.guids
   )
   SELECT id::int FROM made`;
 
 /**
- * Writes a live subscription straight into Postgres, its current guid first. @returns its row id.
+ * Inserts a live subscription directly. @returns its row id.
  *
- * @param feedUrls by which it is found, its current one first; by none where they are not given.
+ * @param feedUrls URLs that find it, the current one first; by default none.
  */
 export async function storeSubscription(
   owner: pg.Client,

@@ -3,7 +3,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { freePort, onFreePort } from './free.port.js';
 
-it('is a port that nobody listens on, and that no system gives to an outgoing connection', async () => {
+it('returns an unused port outside of the ranges for outgoing connections', async () => {
   const servers = [];
   const ports = new Set<number>();
   for (let n = 0; n < 200; n += 1) {

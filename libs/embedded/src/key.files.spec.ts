@@ -17,7 +17,7 @@ describe('KeyFiles', () => {
     expect((await KeyFiles.open(directory)).keys()).toEqual([key]);
   });
 
-  it('keep the signing key to this user, also after a rotation, and publish no part of it', async () => {
+  it('make the signing key readable by this user only, before and after a rotation', async () => {
     const files = await KeyFiles.open(directory);
     for (const change of [() => files.keys(), () => files.rotate()]) {
       await change();

@@ -66,8 +66,8 @@ function installedPackage(): PostgresPackage {
     return { name, version, native: join(root, 'native') };
   } catch (error) {
     throw new StartError(
-      `There is no Postgres for this platform in node_modules (${name}): it is an optional dependency that "npm ci" ` +
-        'installs where it exists. Otherwise start a Postgres 15 or newer yourself and set POSTGRES_URL.',
+      `node_modules has no Postgres for this platform (${name}). "npm ci" installs it on ` +
+        'supported platforms. On others start Postgres 15 or newer and set POSTGRES_URL.',
       { cause: error },
     );
   }

@@ -40,7 +40,8 @@ export function postgresPlace(directory: string, progress: (line: string) => voi
     const home = readFileSync(record, 'utf8').trim();
     if (!existsSync(home))
       throw new StartError(
-        `Postgres' data was in ${home}, which is gone. Put it back, or remove ${directory} to start with no data.`,
+        `Postgres' data was in ${home}, which does not exist. Restore it, or remove ` +
+          `${directory} to start with no data.`,
       );
     progress(`Postgres keeps its data in ${home}`);
     return { home, account: accountFor(home) };
@@ -59,7 +60,7 @@ export function postgresPlace(directory: string, progress: (line: string) => voi
   chownSync(home, account.uid, account.gid);
   writePrivateFile(record, `${home}\n`);
   progress(
-    `Postgres can't run as root and its user can't reach ${directory}, so it keeps its data in ${home}`,
+    `Postgres can't run as root and its user can't access ${directory}: its data is in ${home}`,
   );
   return { home, account };
 }
@@ -92,7 +93,7 @@ function nobody(): Account {
   const account = { uid: id('-u'), gid: id('-g') };
   if (account.uid === 0)
     throw new StartError(
-      "Postgres can't run as root and there is no user `nobody` to run it as; start as another user.",
+      "Postgres can't run as root and the user `nobody` does not exist: start as another user.",
     );
   return account;
 }

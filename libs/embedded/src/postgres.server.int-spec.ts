@@ -48,7 +48,7 @@ async function query(url: string, statement: string): Promise<unknown[]> {
 }
 
 describe('startPostgres', () => {
-  it('makes the database with the byte order of C and the letters of Unicode, in a process group of its own', async () => {
+  it('creates a database with byte order and Unicode, in its own process group', async () => {
     const server = await start();
     expect(await query(server.url, "SELECT current_database(), upper('ä'), 'a' < 'B'")).toEqual([
       'podcast_sync',
@@ -70,7 +70,7 @@ describe('startPostgres', () => {
     await next.stop();
   });
 
-  it("starts over a pid file whose pid has become another program's, and asks for the password", async () => {
+  it('starts despite a pid file of another program, and requires the password', async () => {
     const first = await start();
     const pidFile = join(directory, 'data', 'postmaster.pid');
     const content = readFileSync(pidFile, 'utf8');

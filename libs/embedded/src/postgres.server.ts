@@ -127,7 +127,7 @@ function refuseOtherVersion(data: string, { major }: PostgresBinaries): void {
   if (found !== major)
     throw new StartError(
       `The data in ${data} was written by Postgres ${found}, and this is Postgres ${major}. ` +
-        `Take it over with pg_dump from a Postgres ${found}, or remove the folder to start with no data.`,
+        `Migrate it with pg_dump of Postgres ${found}, or remove the folder to start with no data.`,
     );
 }
 

@@ -26,9 +26,10 @@ export async function redisBinary(
     if (fetched) return fetched;
   }
   throw new StartError(
-    `Redis ${minimum.join('.')} or newer is needed and could not be had here. Any one of these will do:\n` +
-      '  - install it: "apt-get install redis-server", "dnf install valkey", "apk add redis", "brew install redis";\n' +
-      '  - start one anywhere, e.g. in a container, and set REDIS_URL.',
+    `Redis ${minimum.join('.')} or newer is required and was not found. Either:\n` +
+      '  - install it: "apt-get install redis-server", "dnf install valkey", "apk add redis", ' +
+      '"brew install redis";\n' +
+      '  - or start one anywhere, e.g. in a container, and set REDIS_URL.',
   );
 }
 

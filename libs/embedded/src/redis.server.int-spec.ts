@@ -56,10 +56,12 @@ describe('startRedis', () => {
 
   it('lets nobody in without the password, which only this user can read', async () => {
     const server = await startRedis({ directory, programs });
-    const stranger = connect(server.port, '127.0.0.1').setEncoding('utf8');
-    stranger.write('PING\r\n');
-    expect(await new Promise((resolve) => stranger.once('data', resolve))).toMatch(/^-NOAUTH/);
-    stranger.destroy();
+    const unauthenticated = connect(server.port, '127.0.0.1').setEncoding('utf8');
+    unauthenticated.write('PING\r\n');
+    expect(await new Promise((resolve) => unauthenticated.once('data', resolve))).toMatch(
+      /^-NOAUTH/,
+    );
+    unauthenticated.destroy();
     for (const file of ['password', 'redis.conf'])
       expect(statSync(join(directory, file)).mode & 0o777).toBe(0o600);
     await server.stop();

@@ -60,7 +60,7 @@ describe('readJson', () => {
     expect(read(JSON.stringify('[,{,"'.repeat(100_000)))).toHaveLength(500_000);
   });
 
-  it('refuses them as it is told', () => {
+  it('rejects them with the error of the caller', () => {
     const tooMany = () => new Error('too many');
     expect(() => readJson(Buffer.from('[0,0,0]'), 2, tooMany)).toThrowError('too many');
     expect(readJson(Buffer.from('[0,0]'), 2, tooMany).value).toEqual([0, 0]);
@@ -79,7 +79,10 @@ describe('readJson', () => {
     'a number of many digits': '1'.repeat(limit),
     'an exponent of many digits': `1e${'1'.repeat(limit - 2)}`,
     'different keys': `{${Array.from({ length: 60_000 }, (_, key) => `"${key}x":0`).join(',')}}`,
-    'keys that look like places': `{${Array.from({ length: 60_000 }, (_, key) => `"${key * 65_537}":0`).join(',')}}`,
+    'keys that look like indexes': `{${Array.from(
+      { length: 60_000 },
+      (_, key) => `"${key * 65_537}":0`,
+    ).join(',')}}`,
     'white space': ' '.repeat(limit),
   };
   it.each(Object.entries(worst))('takes no second for 2 MB of it: %s', (name, text) => {

@@ -99,8 +99,8 @@ export function answerFor(error: unknown, log: Log, failures: FailureAnswers): E
     return { ...httpAnswers[429], headers: { 'retry-after': String(error.retryAfter) } };
   if (error instanceof TooLarge) return { ...httpAnswers[413], message: error.message };
   const { statusCode, status = statusCode } = error as { statusCode?: number; status?: number };
-  const known = httpAnswers[status ?? 500];
-  if (known && status !== 400) return known;
+  const answer = httpAnswers[status ?? 500];
+  if (answer && status !== 400) return answer;
   // Bad requests and unsupported media types of Fastify and Nest count as invalid input.
   if (status !== undefined && status >= 400 && status < 500) return failures.invalid;
   log.error({ err: error }, 'a request failed on a fault of ours');
@@ -149,7 +149,8 @@ export function answerBrokenHttp(
   const answer = httpAnswers[brokenHttp[error.code ?? ''] ?? 400];
   const body = JSON.stringify(errorBody(answer));
   socket.end(
-    `HTTP/1.1 ${answer.status} ${answer.message}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+    `HTTP/1.1 ${answer.status} ${answer.message}\r\n` +
+      'Content-Type: application/json; charset=utf-8\r\n' +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
 }

@@ -233,7 +233,7 @@ describe('a secret in a path', () => {
   });
 });
 
-it('a path that can not be decoded is refused by the process, with the headers of the edge', async () => {
+it('rejects a path that cannot be decoded, with the headers of all answers', async () => {
   const answer = await fetch(`${base}/links/%ff`);
   expect([answer.status, answer.headers.get('x-content-type-options')]).toEqual([400, 'nosniff']);
 });

@@ -33,13 +33,15 @@ export const httpConfig = z.object({
     .pipe(z.array(network))
     .optional()
     .describe(
-      'Proxies whose `X-Forwarded-*` headers say who asks and by which URL: `address,address/bits,…`. Not set: none.',
+      'Proxies whose `X-Forwarded-*` headers are trusted, as `address,address/bits,…`. ' +
+        'Not set: none.',
     ),
   HOST_NAMES: commaList
     .pipe(z.array(z.string().min(1)))
     .optional()
     .describe(
-      'Names under which the server is reached, beside that of `PUBLIC_URL` and those of local networks: `name,…`. ' +
+      'Host names of the server in addition to that of `PUBLIC_URL` and those of local ' +
+        'networks, as `name,…`. ' +
         'A request by another name gets 421. Neither set: any name.',
     ),
   RATE_LIMIT_PER_ADDRESS: rateLimit.describe(
@@ -57,7 +59,8 @@ export const httpConfig = z.object({
   MAX_HELD_BYTES: integer(4_194_304, 17_179_869_184)
     .default(67_108_864)
     .describe(
-      'Bytes of bodies that wait and answers that leave, of all users; one user has a quarter. Bodies weigh threefold.',
+      'Maximum bytes of request bodies and answers in memory; a quarter of it per user. ' +
+        'Bodies count threefold.',
     ),
   DRAIN_SECONDS: integer(0, 60)
     .default(0)

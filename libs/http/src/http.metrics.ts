@@ -35,7 +35,7 @@ export function authenticationFailureMetrics(): (reason: string) => void {
 export function rateLimitMetrics(): (policy: string, outcome: 'limited' | 'unchecked') => void {
   const outcomes = oneCounter(
     'podcast_sync_rate_limit_total',
-    'Requests over a rate limit (`limited`), or let through as Redis was away (`unchecked`), by policy.',
+    'Requests above a rate limit (`limited`), or uncounted without Redis (`unchecked`).',
     ['policy', 'outcome'],
   );
   return (policy, outcome) => outcomes.inc({ policy, outcome });

@@ -2,10 +2,10 @@ export { dropBody, parsingSlot, readJson, sentBatch, waitToParse, xmlTypes } fro
 export { createHttpAdapter, type HttpOptions, largestCompressed } from './http.adapter.js';
 export { httpConfig, type HttpConfig, rateLimit, type RateLimit } from './http.config.js';
 export {
-  type BegunApp,
+  type RunningApp,
   type HttpApp,
-  patience,
-  type Patience,
+  defaultTimeouts,
+  type HttpTimeouts,
   serveApps,
   serveHttp,
   type ServeOptions,

@@ -81,10 +81,7 @@ export class RateLimits {
       if (!(outcome instanceof RateLimiterRes)) {
         this.count(policy, 'unchecked');
         if (this.condition.becomes('unchecked'))
-          this.log.warn(
-            { err: outcome },
-            'requests are let through without rate limits, as Redis is away',
-          );
+          this.log.warn({ err: outcome }, 'rate limits not applied: Redis unavailable');
         return;
       }
       this.count(policy, 'limited');

@@ -16,7 +16,7 @@ declare module 'fastify' {
     /** True if a listener of Node answers it instead of a route. */
     isHandedOver?: boolean;
     /** Start of a streamed answer in milliseconds since the request. Absent for other answers. */
-    begunMs?: number;
+    streamStartMs?: number;
   }
 }
 
@@ -49,7 +49,7 @@ export function recordRequests(fastify: FastifyInstance, log: Log): void {
     const { route, path } = namesOf(request);
     const status = reply.statusCode;
     // The duration of a stream depends on its client, not on the speed of this process.
-    observe(route, method, status, (request.begunMs ?? reply.elapsedTime) / 1_000);
+    observe(route, method, status, (request.streamStartMs ?? reply.elapsedTime) / 1_000);
     const ms = Math.round(reply.elapsedTime * 10) / 10;
     const { span } = request.trace;
     log.info({ requestId: id, method, path, status, ms, trace_id: traceId(span) }, 'request');
@@ -98,8 +98,8 @@ function traceId(span: Span): string | undefined {
 export function trackEnds(fastify: FastifyInstance): void {
   const connections = new WeakMap<Socket, Set<RequestEnd>>();
   const openOn = (socket: Socket) => {
-    const known = connections.get(socket);
-    if (known) return known;
+    const existing = connections.get(socket);
+    if (existing) return existing;
     const open = new Set<RequestEnd>();
     connections.set(socket, open);
     socket.once('close', () => open.forEach((end) => end.reach()));

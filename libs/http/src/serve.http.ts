@@ -16,11 +16,11 @@ export interface HttpApp {
   readonly module: DynamicModule;
   readonly adapter: FastifyAdapter;
   /** Completes the created application before its first request. */
-  begin(app: NestFastifyApplication): Promise<BegunApp>;
+  begin(app: NestFastifyApplication): Promise<RunningApp>;
 }
 
 /** An HTTP app that answers requests. */
-export interface BegunApp {
+export interface RunningApp {
   /** Returns the dependencies that are currently missing, as texts for an operator. */
   missing?(): readonly string[];
   /** Ends open streams, spread over the time in which the app still serves. */
@@ -30,7 +30,7 @@ export interface BegunApp {
 }
 
 /** Timeouts of clients in milliseconds. */
-export interface Patience {
+export interface HttpTimeouts {
   /** To send the head of a request. */
   readonly headMs: number;
   /** To send a whole request. */
@@ -42,7 +42,7 @@ export interface Patience {
  * 2 MiB takes a minute at 0.3 Mbit/s. Slower clients are gone or hold connections open on purpose
  * (slowloris).
  */
-export const patience: Patience = { headMs: 10_000, requestMs: 60_000 };
+export const defaultTimeouts: HttpTimeouts = { headMs: 10_000, requestMs: 60_000 };
 
 /** Maximum wait for the connections at the start, in milliseconds. */
 const openLimitMs = 2_000;
@@ -68,7 +68,7 @@ export interface ServeOptions {
   /** Long-lived connections, in addition to `MAX_CONNECTIONS`. */
   readonly maxStreams?: number;
   /** Timeouts of clients; only tests override them. */
-  readonly patience?: Patience;
+  readonly timeouts?: HttpTimeouts;
   /** Creates the Nest application of an app; only tests override it. */
   readonly create?: (app: HttpApp) => Promise<NestFastifyApplication>;
 }
@@ -86,12 +86,12 @@ export async function serveApps(
 ): Promise<Running> {
   const { config, log, connections } = options;
   const { create = ({ module, adapter }) => createApp(module, adapter, log) } = options;
-  const begun = new Map<HttpApp, BegunApp>();
+  const runningApps = new Map<HttpApp, RunningApp>();
   const nests: NestFastifyApplication[] = [];
   for (const app of apps) {
     const nest = await create(app);
     nests.push(nest);
-    begun.set(app, await app.begin(nest));
+    runningApps.set(app, await app.begin(nest));
     await nest.init();
     await nest.getHttpAdapter().getInstance().ready();
   }
@@ -102,7 +102,7 @@ export async function serveApps(
   });
   server.listen({ port: config.PORT, host: config.HOST, backlog });
   await once(server, 'listening');
-  const running = [...begun.values()];
+  const running = [...runningApps.values()];
   await Promise.race([connections.opened, delay(openLimitMs, undefined, { ref: false })]);
   return {
     facts: { port: (server.address() as AddressInfo).port },
@@ -137,7 +137,7 @@ function createApp(
 const unanswered = new WeakMap<Server, Set<ServerResponse>>();
 
 function openServer(
-  { config, maxStreams = 0, patience: { headMs, requestMs } = patience }: ServeOptions,
+  { config, maxStreams = 0, timeouts: { headMs, requestMs } = defaultTimeouts }: ServeOptions,
   listener: (request: IncomingMessage, response: ServerResponse) => void,
 ): Server {
   const open = new Set<ServerResponse>();

@@ -94,7 +94,7 @@ describe('calls of one user', () => {
 });
 
 describe('calls that carry much', () => {
-  it('run while their bytes leave room, and one by itself whatever it carries', async () => {
+  it('run within the limit of bytes, and a larger one alone', async () => {
     const world = new World({ calls: 9, bytes: 10 });
     void world.call('a', { bytes: 99 });
     void world.call('b', { bytes: 6 });
@@ -142,7 +142,7 @@ describe('a call that has to wait', () => {
     expect(world.limiter.size).toBe(0);
   });
 
-  it('never starts when it could before its timer ends, in a process that was held up', async () => {
+  it('never starts after its time limit, even if the timer fires late', async () => {
     const { limiter, lane } = new World({ calls: 1 });
     const request = new RequestEnd();
     let end = () => {};
@@ -301,7 +301,7 @@ describe('bytes that requests hold', () => {
     expect(limiter.heldBytes).toBe(0);
   });
 
-  it('count also where there is no room for what is there already, and refuse what comes next', () => {
+  it('count above the limit if they are in memory already, and reject the next request', () => {
     const limiter = limiterOf(10);
     const end = new RequestEnd();
     limiter.admit('ann', end)(400, true);
@@ -310,7 +310,7 @@ describe('bytes that requests hold', () => {
     expect([limiter.heldBytes, open(limiter, 'ann').hold(1)]).toEqual([0, true]);
   });
 
-  it('belong to at most so many requests of one user: one more is refused at once', () => {
+  it('belong to a limited number of requests of one user: one more is rejected immediately', () => {
     const limiter = limiterOf(2);
     const first = open(limiter, 'ann');
     open(limiter, 'ann');

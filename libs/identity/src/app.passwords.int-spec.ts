@@ -18,8 +18,8 @@ const bounds: AppPasswordBounds = {
   ttl: 600_000,
   missing: { max: 100, ttl: 600_000 },
   pending: 40,
-  strangers: 30,
-  strangersOfNetwork: 20,
+  uncached: 30,
+  uncachedPerNetwork: 20,
   failures: 50,
   networks: 100,
 };
@@ -110,7 +110,7 @@ describe('an app password', () => {
     });
   });
 
-  it('is unavailable where nobody can tell, and one that is remembered is not', async () => {
+  it('is unavailable if the account service does not answer, unless it is cached', async () => {
     const [{ hash: before }, { hash: after }] = [known(), known()];
     const checked = passwords();
     await checked.check(before, here);
@@ -130,7 +130,7 @@ describe('a revocation', () => {
     await eventually(async () => expect(await checked.check(hash, here)).toBeUndefined());
   });
 
-  it('of a user has all of theirs asked for again, and those that are left are accepted', async () => {
+  it('of a user repeats lookups of all app passwords, and accepts remaining ones', async () => {
     const userId = randomUUID();
     const [checked, gone, left] = [passwords(), known({ userId }), known({ userId })];
     await Promise.all([gone, left].map(({ hash }) => checked.check(hash, here)));
@@ -156,7 +156,7 @@ describe('a revocation', () => {
   });
 });
 
-describe('a stranger who tries many', () => {
+describe('a client with many uncached app passwords', () => {
   /** Returns the number of checks by outcome: `none`, `wait`, or the code of a failure. */
   async function outcomes(checked: AppPasswords, count: number, address: string) {
     const counts: Record<string, number> = {};
@@ -185,8 +185,8 @@ describe('a stranger who tries many', () => {
     ]);
   });
 
-  it('is told to wait after a number in a minute, without a question, and others are not', async () => {
-    const checked = passwords({ strangersOfNetwork: 1 });
+  it('is limited per minute without further lookups, and others are not', async () => {
+    const checked = passwords({ uncachedPerNetwork: 1 });
     for (let count = 0; count < 50; count++) await checked.check(unknown(), here);
     expect(await outcomes(checked, 100, here)).toEqual({ wait: 100 });
     expect(book.asked).toHaveLength(50);
@@ -195,7 +195,7 @@ describe('a stranger who tries many', () => {
   });
 
   it('keeps out nobody whose app password was known here before', async () => {
-    const [checked, { hash, credential }] = [passwords({ strangersOfNetwork: 1 }), known()];
+    const [checked, { hash, credential }] = [passwords({ uncachedPerNetwork: 1 }), known()];
     await checked.check(hash, here);
     for (let count = 0; count < 50; count++) await checked.check(unknown(), here);
     expect(await outcomes(checked, 1, here)).toEqual({ wait: 1 });
@@ -215,7 +215,7 @@ describe('a stranger who tries many', () => {
     expect(checked.size).toEqual({ found: 3, missing: 5, networks: 4 });
   });
 
-  it('drops nobody who is known: those are counted apart, and the least recently used goes first', async () => {
+  it('evicts the least recently used entry, and no valid app password', async () => {
     const [checked, first, second] = [
       passwords({ max: 2, missing: { max: 2, ttl: 600_000 } }),
       known(),

@@ -18,20 +18,20 @@ export interface AppPasswordBounds {
   readonly missing: { readonly max: number; readonly ttl: number };
   /** Maximum concurrent lookups: in total, of uncached ones, and of those by network. */
   readonly pending: number;
-  readonly strangers: number;
-  readonly strangersOfNetwork: number;
+  readonly uncached: number;
+  readonly uncachedPerNetwork: number;
   /** Maximum nonexistent app passwords of a network in a minute, and maximum networks. */
   readonly failures: number;
   readonly networks: number;
 }
 
-const usual: AppPasswordBounds = {
+const defaultBounds: AppPasswordBounds = {
   max: 10_000,
   ttl: 60_000,
   missing: { max: 1_000, ttl: 5_000 },
   pending: 256,
-  strangers: 64,
-  strangersOfNetwork: 16,
+  uncached: 64,
+  uncachedPerNetwork: 16,
   failures: 60,
   networks: 10_000,
 };
@@ -47,14 +47,14 @@ export class AppPasswords {
   private readonly cache: CredentialCache<Credential, string>;
   private readonly failures: FailureCounter;
   private pending = 0;
-  /** Running lookups of app passwords that were never cached: in total, and by network. */
+  /** Running lookups of app passwords that were never cached: in total and by network. */
   private strangers = 0;
-  private readonly strangersOf = new Map<string, number>();
+  private readonly uncachedByNetwork = new Map<string, number>();
 
   constructor(
     private readonly client: StreamClient,
     revocations: Revocations,
-    private readonly bounds: AppPasswordBounds = usual,
+    private readonly bounds: AppPasswordBounds = defaultBounds,
   ) {
     this.failures = new FailureCounter(bounds.failures, bounds.networks);
     this.cache = new CredentialCache({
@@ -62,7 +62,7 @@ export class AppPasswords {
       ttl: bounds.ttl,
       missing: bounds.missing,
       ask: (hash, address, wasCached) =>
-        wasCached ? this.ask(hash) : this.askForStranger(hash, networkOf(address)),
+        wasCached ? this.ask(hash) : this.askUncached(hash, networkOf(address)),
       expiresAt: ({ expiresAt }) => (expiresAt === undefined ? undefined : Date.parse(expiresAt)),
       isRevoked: ({ userId, credentialId }, askedAt) =>
         revocations.refuses({ userId, credentialId, askedAt }),
@@ -99,26 +99,26 @@ export class AppPasswords {
     }
   }
 
-  private async askForStranger(hash: string, network: string): Promise<Credential | undefined> {
+  private async askUncached(hash: string, network: string): Promise<Credential | undefined> {
     this.failures.check(network);
-    const ofNetwork = this.strangersOf.get(network) ?? 0;
-    if (this.strangers >= this.bounds.strangers || ofNetwork >= this.bounds.strangersOfNetwork)
+    const ofNetwork = this.uncachedByNetwork.get(network) ?? 0;
+    if (this.strangers >= this.bounds.uncached || ofNetwork >= this.bounds.uncachedPerNetwork)
       throw tooMany;
-    this.countStranger(network, 1);
+    this.countUncached(network, 1);
     try {
       const credential = await this.ask(hash);
       if (!credential) this.failures.add(network);
       return credential;
     } finally {
-      this.countStranger(network, -1);
+      this.countUncached(network, -1);
     }
   }
 
-  private countStranger(network: string, change: 1 | -1): void {
-    const own = (this.strangersOf.get(network) ?? 0) + change;
+  private countUncached(network: string, change: 1 | -1): void {
+    const own = (this.uncachedByNetwork.get(network) ?? 0) + change;
     this.strangers += change;
-    if (own > 0) this.strangersOf.set(network, own);
-    else this.strangersOf.delete(network);
+    if (own > 0) this.uncachedByNetwork.set(network, own);
+    else this.uncachedByNetwork.delete(network);
   }
 }
 

@@ -4,7 +4,8 @@ import { countBy } from '#runtime';
 export function watchRevocations(read: () => Readonly<Record<string, number>>): void {
   countBy(
     'podcast_sync_revocations_total',
-    'Revocations by kind: `user`, `grant`, `session`, `credential`, `gpodder_session`; `unannounced`: Redis was away.',
+    'Revocations by kind: `user`, `grant`, `session`, `credential`, `gpodder_session`; ' +
+      '`unannounced`: Redis was unavailable.',
     'kind',
     read,
   );

@@ -65,7 +65,7 @@ describe('a revocation', () => {
     expect(here.refuses({ userId: randomUUID(), issuedAt })).toBe(false);
   });
 
-  it('of a user refuses an app password that was asked for before, and none that is asked for again', async () => {
+  it('of a user rejects app passwords of earlier lookups only', async () => {
     const [here, userId, credentialId] = [await follower(), randomUUID(), randomUUID()];
     const askedAt = performance.now();
     await writer.revoke([{ kind: 'user', id: userId }]);
@@ -81,7 +81,7 @@ describe('a revocation', () => {
     expect(here.refuses({ ...accepted, credentialId: randomUUID() })).toBe(false);
   });
 
-  it('reaches everybody who follows, and who starts afterwards knows it at once', async () => {
+  it('reaches all processes, and those that start later read it immediately', async () => {
     const [first, second, userId, gid] = [
       await follower(),
       await follower(),
@@ -105,7 +105,7 @@ describe('a revocation', () => {
     expect((await follower()).size).toBe(1_201);
   });
 
-  it('is remembered once, however often it is made', async () => {
+  it('is stored once if it is repeated', async () => {
     const [here, userId] = [await follower(), randomUUID()];
     await writer.revoke([{ kind: 'user', id: userId }]);
     await eventually(() => expect(here.size).toBe(1));
@@ -113,7 +113,7 @@ describe('a revocation', () => {
     expect((await follower()).size).toBe(1);
   });
 
-  it('fails where Redis is away, so that its caller knows', async () => {
+  it('rejects without Redis', async () => {
     redis.disconnect();
     await expect(writer.revoke([{ kind: 'grant', id: 'a' }])).rejects.toThrow(
       /Connection is closed|writeable/,
@@ -134,7 +134,7 @@ describe('a follower that lost its connection', () => {
     proxy.close();
   });
 
-  it('keeps what it knew, also where Redis comes back empty, and hears of what comes', async () => {
+  it('keeps stored revocations when Redis restarts empty, and receives new ones', async () => {
     const here = await follower();
     const [before, after] = [randomUUID(), randomUUID()];
     await writer.revoke([{ kind: 'grant', id: before }]);
@@ -148,7 +148,7 @@ describe('a follower that lost its connection', () => {
     expect(here.refuses({ userId: 'ann', gid: before })).toBe(true);
   });
 
-  it('does not refuse what was asked for since it first heard of a revocation, though it reads it again', async () => {
+  it('accepts lookups after the first receipt of a revocation that is read again', async () => {
     const proxy = await TcpProxy.to(server.url);
     const [here, userId, marker] = [await follower(proxy.url), randomUUID(), randomUUID()];
     await writer.revoke([{ kind: 'user', id: userId }]);
@@ -186,14 +186,16 @@ describe('a stream of revocations', () => {
   });
 });
 
-it('any number of app passwords and their sessions that are revoked pushes no other revocation out', async () => {
+it('revoked app passwords and sessions evict no other revocation', async () => {
   const [gid, userId] = [randomUUID(), randomUUID()];
   await writer.revoke([
     { kind: 'grant', id: gid },
     { kind: 'user', id: userId },
   ]);
   await redis.eval(
-    `for index = 1, 100000 do redis.call('XADD', KEYS[1], '*', 'kind', 'credential', 'id', index) end`,
+    `for index = 1, 100000 do
+      redis.call('XADD', KEYS[1], '*', 'kind', 'credential', 'id', index)
+    end`,
     1,
     revocationStreams.credentials,
   );
@@ -213,9 +215,9 @@ it('any number of app passwords and their sessions that are revoked pushes no ot
   expect(here.size).toBe(100_002);
 });
 
-it('a start without Redis goes on', async () => {
-  const away = await TcpProxy.to(server.url);
-  away.refuse();
-  expect((await follower(away.url)).refuses({ userId: 'ann' })).toBe(false);
-  away.close();
+it('a process starts without Redis', async () => {
+  const proxy = await TcpProxy.to(server.url);
+  proxy.refuse();
+  expect((await follower(proxy.url)).refuses({ userId: 'ann' })).toBe(false);
+  proxy.close();
 });

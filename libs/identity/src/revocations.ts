@@ -28,10 +28,10 @@ const streams = Object.values(revocationStreams);
 const ofCredentials: readonly string[] = ['credential', 'gpodder_session'];
 
 /** Retention of a revocation in milliseconds: longer than the lifetime of our access tokens. */
-const keptMs = 11 * 60_000;
+const retentionMs = 11 * 60_000;
 
 /** Maximum revocations of a stream. Tokens of removed ones still expire. */
-const mostKept = 100_000;
+const maxRevocations = 100_000;
 
 /** Adds entries to the stream of their kind, and trims both by age (Redis time) and length. */
 const add = `
@@ -75,7 +75,14 @@ export class RevocationWriter {
     for (let from = 0; from < revocations.length; from += perStep) {
       const entries = revocations.slice(from, from + perStep).flatMap(({ kind, id }) => [kind, id]);
       try {
-        await this.redis.eval(add, streams.length, ...streams, keptMs, mostKept, ...entries);
+        await this.redis.eval(
+          add,
+          streams.length,
+          ...streams,
+          retentionMs,
+          maxRevocations,
+          ...entries,
+        );
       } catch (error) {
         this.counts.unannounced += 1;
         throw error;
@@ -86,7 +93,7 @@ export class RevocationWriter {
 }
 
 /** A credential to check against revocations. */
-export interface Accepted {
+export interface AcceptedCredential {
   readonly userId: string;
   /** The grant or session of a token, or a gpodder session. */
   readonly gid?: string | undefined;
@@ -97,11 +104,11 @@ export interface Accepted {
   readonly askedAt?: number;
 }
 
-interface Heard {
+interface StoredRevocation {
   /** Time of the revocation in milliseconds, by the clock of Redis. */
   readonly at: number;
   /** Time of its first receipt by this process (`performance.now()`). */
-  readonly heardAt: number;
+  readonly receivedAt: number;
 }
 
 /** Entries of a stream in the reply to a read. */
@@ -124,13 +131,13 @@ const retryMs = 250;
  * - Number and age of stored revocations have the same limits as each stream.
  */
 export class Revocations {
-  private readonly tokens = new Map<string, Heard>();
-  private readonly credentials = new Map<string, Heard>();
+  private readonly tokens = new Map<string, StoredRevocation>();
+  private readonly credentials = new Map<string, StoredRevocation>();
   private count = 0;
   private readonly redis: Redis | Cluster;
   private readonly ending = new AbortController();
-  private readonly condition = new Condition<'followed' | 'away'>('followed');
-  private readonly following: Promise<void>;
+  private readonly condition = new Condition<'connected' | 'disconnected'>('connected');
+  private readonly subscription: Promise<void>;
   private caughtUp!: () => void;
   private readonly first = new Promise<void>((resolve) => (this.caughtUp = resolve));
 
@@ -139,9 +146,9 @@ export class Revocations {
     private readonly log: Log,
   ) {
     this.redis = connectRedis(config);
-    // `follow` handles failures of Redis.
+    // `subscribe` handles failures of Redis.
     this.redis.on('error', () => {});
-    this.following = this.follow();
+    this.subscription = this.subscribe();
   }
 
   /** Resolves when retained revocations are read, or after {@link openLimitMs}. */
@@ -150,7 +157,7 @@ export class Revocations {
   }
 
   /** Returns true if a credential was revoked after its issue or lookup. */
-  refuses({ userId, gid, issuedAt, credentialId, askedAt }: Accepted): boolean {
+  refuses({ userId, gid, issuedAt, credentialId, askedAt }: AcceptedCredential): boolean {
     if (this.size === 0) return false;
     if (gid !== undefined && (this.tokens.has(`gid:${gid}`) || this.credentials.has(`gid:${gid}`)))
       return true;
@@ -158,12 +165,12 @@ export class Revocations {
       return true;
     const user = this.tokens.get(`user:${userId}`);
     if (!user) return false;
-    if (askedAt !== undefined) return askedAt <= user.heardAt;
+    if (askedAt !== undefined) return askedAt <= user.receivedAt;
     return issuedAt === undefined || issuedAt * 1_000 <= user.at;
   }
 
   /** Number of received revocations. While unchanged, accepted credentials stay valid. */
-  get heard(): number {
+  get received(): number {
     return this.count;
   }
 
@@ -174,29 +181,29 @@ export class Revocations {
   async close(): Promise<void> {
     this.ending.abort();
     this.redis.disconnect();
-    await this.following;
+    await this.subscription;
   }
 
-  private async follow(): Promise<void> {
+  private async subscribe(): Promise<void> {
     const { signal } = this.ending;
     while (!signal.aborted) {
       try {
         if (this.redis.status !== 'ready') await once(this.redis, 'ready', { signal });
-        else await this.readOn();
+        else await this.readStreams();
       } catch (error) {
         if (signal.aborted) return;
-        if (this.condition.becomes('away'))
-          this.log.warn({ err: error }, 'revocations are not heard of, as Redis is away');
+        if (this.condition.becomes('disconnected'))
+          this.log.warn({ err: error }, 'revocation stream unavailable: Redis disconnected');
         await delay(retryMs, undefined, { signal }).catch(() => {});
       }
     }
   }
 
   /** Reads retained revocations, then new ones, until an error such as a lost connection. */
-  private async readOn(): Promise<never> {
+  private async readStreams(): Promise<never> {
     const [seconds] = await this.redis.time();
     const last = new Map<string, string>(
-      streams.map((stream) => [stream, `${Number(seconds) * 1_000 - keptMs}-0`]),
+      streams.map((stream) => [stream, `${Number(seconds) * 1_000 - retentionMs}-0`]),
     );
     let isLate = true;
     for (;;) {
@@ -212,34 +219,34 @@ export class Revocations {
             ...last.values(),
           );
       for (const [stream, entries] of reply ?? []) {
-        for (const [id, fields] of entries) this.remember(Number.parseInt(id), fields);
+        for (const [id, fields] of entries) this.store(Number.parseInt(id), fields);
         last.set(stream, entries.at(-1)?.[0] as string);
       }
       isLate = (reply ?? []).some(([, entries]) => entries.length === perRead);
-      this.forget();
+      this.dropOld();
       if (isLate) continue;
       this.caughtUp();
-      if (this.condition.becomes('followed')) this.log.info('revocations are heard of again');
+      if (this.condition.becomes('connected')) this.log.info('revocation stream available again');
     }
   }
 
-  private remember(at: number, fields: readonly string[]): void {
+  private store(at: number, fields: readonly string[]): void {
     this.count += 1;
     const { kind = '', id = '' } = Object.fromEntries(pairs(fields));
     const key = `${kind === 'user' || kind === 'credential' ? kind : 'gid'}:${id}`;
-    const heard = ofCredentials.includes(kind) ? this.credentials : this.tokens;
-    const known = heard.get(key);
-    if (known && known.at >= at) return;
+    const stored = ofCredentials.includes(kind) ? this.credentials : this.tokens;
+    const existing = stored.get(key);
+    if (existing && existing.at >= at) return;
     // Deletes and inserts the key, so that the map stays ordered by age.
-    heard.delete(key);
-    heard.set(key, { at, heardAt: performance.now() });
+    stored.delete(key);
+    stored.set(key, { at, receivedAt: performance.now() });
   }
 
-  private forget(): void {
-    const oldest = performance.now() - keptMs;
+  private dropOld(): void {
+    const oldest = performance.now() - retentionMs;
     for (const heard of [this.tokens, this.credentials])
-      for (const [key, { heardAt }] of heard) {
-        if (heardAt >= oldest && heard.size <= mostKept) break;
+      for (const [key, { receivedAt }] of heard) {
+        if (receivedAt >= oldest && heard.size <= maxRevocations) break;
         heard.delete(key);
       }
   }

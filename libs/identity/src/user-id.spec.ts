@@ -20,7 +20,7 @@ describe('userId', () => {
     expect(userId(own, uuid.toUpperCase(), own)).toBe(uuid);
   });
 
-  it('is the subject itself under each issuer of ours, and so stays where tokens come from another one', () => {
+  it('is the subject under each of our issuers, so it is the same for all of them', () => {
     const ours = [own, 'https://accounts.example'];
     expect(ours.map((issuer) => userId(issuer, uuid, ours))).toEqual([uuid, uuid]);
     expect(userId('https://accounts.example', 'ann', ours)).toBe(

@@ -7,16 +7,12 @@ import { commaList } from '#runtime';
 export const identityConfig = z.object({
   AUTH_OWN_ISSUER: commaList
     .optional()
-    .describe(
-      'Under these issuers, `iss,…`, a subject that is a UUID is the user id itself. Not set: none.',
-    ),
+    .describe('Issuers, `iss,…`, whose subject is the user id if it is a UUID. Not set: none.'),
   AUTH_ISSUER_ALIASES: z
     .string()
     .regex(/^[^=,]+=[^=,]+(,[^=,]+=[^=,]+)*$/, 'must look like new-issuer=first-issuer,…')
     .optional()
-    .describe(
-      'Issuers under a new name: `new=first,…`, so that users stay who they are when a provider moves.',
-    ),
+    .describe('Renamed issuers, `new=first,…`: users keep their ids when a provider moves.'),
 });
 export type IdentityConfig = z.output<typeof identityConfig>;
 

@@ -8,7 +8,7 @@ import type { Fixture } from '#testing';
 import { Handle, StreamClient, StreamServer } from '#transport';
 import type { Credential } from '../src/app.passwords.js';
 
-/** What the service knows and was asked. */
+/** The credentials of the service and the requests that it received. */
 interface CredentialBook {
   readonly credentials: Map<string, Credential>;
   /** By the id of the app password. */
@@ -42,7 +42,7 @@ class CredentialController {
   }
 }
 
-/** A replica of the service `account` that answers for app passwords and sessions alone, from a book. */
+/** Starts a replica of the service `account` that checks app passwords and sessions of a book. */
 export async function startCredentialService(
   redisUrl: string,
 ): Promise<{ app: INestMicroservice; book: CredentialBook }> {
@@ -64,7 +64,7 @@ export async function startCredentialService(
   return { app, book };
 }
 
-/** What checks credentials of such a service, as an edge has it: all on a Redis of its own, until the fixture is closed. */
+/** Returns the checks of credentials by that service, on its own Redis, until `fixture` closes. */
 export async function openCredentials(fixture: Fixture) {
   const server = await fixture.redis();
   const config = redisConfig.parse({ REDIS_URL: server.url });

@@ -14,13 +14,15 @@ describe('readOpml', () => {
     [
       'folders at any depth, in the order of the document',
       body(
-        '<outline xmlUrl="1"><outline xmlUrl="2"/></outline><outline><outline><outline xmlUrl="3"/></outline></outline><outline xmlUrl="4"/>',
+        '<outline xmlUrl="1"><outline xmlUrl="2"/></outline>' +
+          '<outline><outline><outline xmlUrl="3"/></outline></outline><outline xmlUrl="4"/>',
       ),
       ['1', '2', '3', '4'],
     ],
     [
       'names in any letter case',
-      '<OPML><Body><Outline XMLURL="a"/><OUTLINE xmlurl="b"></outline><outline XmlUrl=\'c\'/></BODY></opml>',
+      '<OPML><Body><Outline XMLURL="a"/><OUTLINE xmlurl="b"></outline>' +
+        "<outline XmlUrl='c'/></BODY></opml>",
       ['a', 'b', 'c'],
     ],
     ['the same feed twice', body('<outline xmlUrl="a"/><outline xmlUrl="a"/>'), ['a', 'a']],
@@ -49,7 +51,8 @@ describe('readOpml', () => {
     [
       'no feed that is not subscribed',
       body(
-        '<outline subscribed="0" xmlUrl="a"/><outline subscribed="false" url="b"/><outline subscribed="1" xmlUrl="c"/>',
+        '<outline subscribed="0" xmlUrl="a"/><outline subscribed="false" url="b"/>' +
+          '<outline subscribed="1" xmlUrl="c"/>',
       ),
       ['c'],
     ],
@@ -85,7 +88,9 @@ describe('readOpml', () => {
     ],
     [
       'instructions, comments and CDATA',
-      `<?x y?><!-- <outline xmlUrl="n"/> --><opml><head><title><![CDATA[<outline xmlUrl="n"/>]]></title></head><body><!--<outline xmlUrl="n"/>--><outline xmlUrl="a"/></body></opml><!-- x -->`,
+      '<?x y?><!-- <outline xmlUrl="n"/> --><opml><head>' +
+        '<title><![CDATA[<outline xmlUrl="n"/>]]></title></head><body>' +
+        '<!--<outline xmlUrl="n"/>--><outline xmlUrl="a"/></body></opml><!-- x -->',
       ['a'],
     ],
     ['no outlines', body(''), []],
@@ -107,7 +112,8 @@ describe('readOpml', () => {
   it('names a feed by its title, else by its text', async () => {
     const { feeds } = await read(
       body(
-        '<outline xmlUrl="a" text="x" title="Mind & Matter"/><outline xmlUrl="b" text="y" title=""/><outline xmlUrl="c"/>',
+        '<outline xmlUrl="a" text="x" title="Mind & Matter"/>' +
+          '<outline xmlUrl="b" text="y" title=""/><outline xmlUrl="c"/>',
       ),
     );
     expect(feeds.map(({ title }) => title)).toEqual(['Mind & Matter', 'y', '']);
@@ -225,7 +231,9 @@ describe('readOpml', () => {
     expect(slices).toBeGreaterThan(10);
   });
 
-  const tokens = `< > / <opml <body <outline </ xmlUrl = " ' &#1; & &nbsp; <!-- --> <? ?> <![CDATA[ ]]> <! x </body> </opml>`;
+  const tokens =
+    '< > / <opml <body <outline </ xmlUrl = " \' &#1; & &nbsp; <!-- --> <? ?> ' +
+    '<![CDATA[ ]]> <! x </body> </opml>';
   const pieces = fc.constantFrom(
     ' ',
     '\0',

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { eventually } from '#testing';
 import { describe, expect, it } from 'vitest';
 import { RedisGroup } from '../../transport/testing/redis.group.js';
-import { ClockHints, clockChannel } from './clock.hints.js';
-import { ClockListener } from './clock.listener.js';
+import { ClockNotifier, clockChannel } from './clock.notifier.js';
+import { ClockSubscriptions } from './clock.subscriptions.js';
 import { createLog } from '#runtime';
 import { connectRedis, redisConfig } from './redis.connection.js';
 
@@ -13,27 +13,30 @@ const failoverMs = 60_000;
 
 describe.each(['cluster', 'sentinels'] as const)('Redis with %s', (kind) => {
   it(
-    'is heard, also after a master was killed, and what may have been missed is said',
+    'delivers notifications, also after a failover, and reports a possible loss',
     { timeout: 180_000 },
     async () => {
       const group = await RedisGroup[kind]();
       const connect = () => connectRedis(redisConfig.parse(group.environment));
-      const heard = new Set<string>();
+      const notified = new Set<string>();
       let losses = 0;
-      const events = { onHint: (user: string) => heard.add(user), onLost: () => (losses += 1) };
-      const [ear, hints] = [
-        new ClockListener(connect(), connect(), events, log),
-        new ClockHints(connect(), log),
+      const events = {
+        onNotification: (user: string) => notified.add(user),
+        onLost: () => (losses += 1),
+      };
+      const [subscriptions, notifier] = [
+        new ClockSubscriptions(connect(), connect(), events, log),
+        new ClockNotifier(connect(), log),
       ];
       const users = Array.from({ length: 20 }, () => randomUUID());
-      const hearsAll = async () => {
-        heard.clear();
-        for (const user of users) await ear.listen(user);
-        for (const user of users) hints.tell(user, '2026-01-01T00:00:00.000Z');
-        await eventually(() => expect(heard.size).toBe(users.length), { timeout: 2_000 });
+      const expectAll = async () => {
+        notified.clear();
+        for (const user of users) await subscriptions.listen(user);
+        for (const user of users) notifier.notify(user, '2026-01-01T00:00:00.000Z');
+        await eventually(() => expect(notified.size).toBe(users.length), { timeout: 2_000 });
       };
       try {
-        await eventually(hearsAll, { timeout: failoverMs });
+        await eventually(expectAll, { timeout: failoverMs });
         expect(losses).toBe(0);
         await group.killMasterOf(clockChannel(users[0]!));
         // In a Cluster, this process can be without a connection to the lost server.
@@ -41,10 +44,10 @@ describe.each(['cluster', 'sentinels'] as const)('Redis with %s', (kind) => {
         await eventually(() => expect(losses).toBeGreaterThanOrEqual(least), {
           timeout: failoverMs,
         });
-        await eventually(hearsAll, { timeout: failoverMs });
+        await eventually(expectAll, { timeout: failoverMs });
       } finally {
-        ear.close();
-        hints.close();
+        subscriptions.close();
+        notifier.close();
         await group.dispose();
       }
     },

@@ -1,5 +1,5 @@
-export * from './clock.hints.js';
-export * from './clock.listener.js';
+export * from './clock.notifier.js';
+export * from './clock.subscriptions.js';
 export * from './redis.connection.js';
 export * from './redis.metrics.js';
 export * from './redis.warnings.js';

@@ -4,20 +4,20 @@ import { eventually } from '#testing';
 import { connectRedis, redisConfig } from './redis.connection.js';
 
 const rejections: unknown[] = [];
-const unheard = (error: unknown) => rejections.push(error);
+const onRejection = (error: unknown) => rejections.push(error);
 let redis: Redis;
 
 beforeEach(() => {
   rejections.length = 0;
-  process.prependListener('unhandledRejection', unheard);
+  process.prependListener('unhandledRejection', onRejection);
   redis = connectRedis(redisConfig.parse({ REDIS_URL: inject('servers').redisUrl })) as Redis;
 });
 afterEach(() => {
-  process.off('unhandledRejection', unheard);
+  process.off('unhandledRejection', onRejection);
   redis.disconnect();
 });
 
-it('a subscriber that is lost again in the moment in which it came back ends nothing: no rejection goes unheard', async () => {
+it('a subscriber that loses its connection twice leaves no unhandled rejection', async () => {
   await eventually(() => expect(redis.status).toBe('ready'));
   await redis.subscribe('a channel');
   let losses = 0;

@@ -20,7 +20,7 @@ describe('connectRedis', () => {
     expect(options.tls).toBeUndefined();
   });
 
-  it('takes the password from a variable of its own', () => {
+  it('reads the password from its own variable', () => {
     const { options } = connect({
       REDIS_URL: 'redis://cache.example',
       REDIS_PASSWORD: 'secret',
@@ -36,7 +36,7 @@ describe('connectRedis', () => {
     expect(options.tls).toEqual({ ca: 'PEM' });
   });
 
-  it('never queues, never resends, and rejects at once what a lost connection left open', () => {
+  it('never queues or resends, and rejects commands of a lost connection immediately', () => {
     const { options } = connect({}) as Redis;
     expect(options).toMatchObject({
       enableOfflineQueue: false,
@@ -45,7 +45,7 @@ describe('connectRedis', () => {
     });
   });
 
-  it('asks Sentinels for the server', () => {
+  it('finds the server through Sentinels', () => {
     const redis = connect({
       REDIS_SENTINELS: 'a:1, [::1]:2',
       REDIS_SENTINEL_MASTER: 'main',
@@ -62,7 +62,7 @@ describe('connectRedis', () => {
     });
   });
 
-  it('knows a Cluster', () => {
+  it('connects to a Cluster', () => {
     const redis = connect({ REDIS_CLUSTER: 'a:1,b:2', REDIS_PASSWORD: 'p', REDIS_TLS: 'true' });
     expect(redis).toBeInstanceOf(Cluster);
     expect(redis.options).toMatchObject({
@@ -90,7 +90,7 @@ describe('redisConfig', () => {
 });
 
 describe('reconnectDelay', () => {
-  it('is short at first, about a second at most, for any number of attempts', () => {
+  it('is short at first and at most about a second', () => {
     expect(reconnectDelay(1)).toBeLessThan(100);
     for (const attempt of [5, 50, 5_000]) {
       expect(reconnectDelay(attempt)).toBeGreaterThanOrEqual(500);

@@ -19,12 +19,14 @@ export const redisConfig = z.object({
     .url({ protocol: /^rediss?$/ })
     .default('redis://127.0.0.1:6379')
     .describe(
-      'The Redis that carries requests: `redis[s]://[user:password@]host[:port][/db]`; `rediss` is TLS.',
+      'URL of the Redis for requests: `redis[s]://[user:password@]host[:port][/db]`; ' +
+        '`rediss` is TLS.',
     ),
   REDIS_SENTINELS: nodes
     .optional()
     .describe(
-      'Sentinels as `host:port,host:port`. When set, they name the server and `REDIS_URL` is not used.',
+      'Sentinels as `host:port,host:port`. When set, they name the server, and ' +
+        '`REDIS_URL` is not used.',
     ),
   REDIS_SENTINEL_MASTER: z
     .string()

@@ -34,7 +34,8 @@ export function warnOfDenial(redis: Redis | Cluster, log: Logger, duty: string):
     const reason = error.message;
     log.error(
       { reason },
-      `the Redis of ${duty} refuses this app, or is not trusted by it: check user, password and certificates`,
+      `the Redis of ${duty} denies access or is not trusted: ` +
+        'check user, password and certificates',
     );
   };
   redis.on('error', failed);
@@ -67,7 +68,8 @@ export async function warnOfCutReplies(
   if (lowest < needed)
     log.warn(
       { limit: lowest, needed },
-      'the Redis of the requests cuts the connection of a gateway over few large replies: set client-output-buffer-limit pubsub',
+      'the Redis of the requests disconnects gateways after few large replies: ' +
+        'set client-output-buffer-limit pubsub',
     );
 }
 

@@ -1,17 +1,17 @@
 import { expect, it } from 'vitest';
 import { Condition } from './condition.js';
 
-it('changes once, however many attempts find it as it was', () => {
-  const redis = new Condition<'there' | 'away'>('there');
-  expect(redis.becomes('there')).toBe(false);
-  expect([redis.becomes('away'), redis.becomes('away'), redis.state]).toEqual([
+it('returns true only for a change of state', () => {
+  const redis = new Condition<'connected' | 'disconnected'>('connected');
+  expect(redis.becomes('connected')).toBe(false);
+  expect([redis.becomes('disconnected'), redis.becomes('disconnected'), redis.state]).toEqual([
     true,
     false,
-    'away',
+    'disconnected',
   ]);
-  expect([redis.becomes('there'), redis.becomes('there'), redis.becomes('away')]).toEqual([
-    true,
-    false,
-    true,
-  ]);
+  expect([
+    redis.becomes('connected'),
+    redis.becomes('connected'),
+    redis.becomes('disconnected'),
+  ]).toEqual([true, false, true]);
 });

@@ -10,7 +10,7 @@ describe('progress', () => {
     [undefined, 'load: 1\nload: 2\n'],
     [true, '\r\u001B[K1\r\u001B[K2\r\u001B[K'],
   ])(
-    'is a line each time, and on a terminal (%s) one line that changes and is gone in the end',
+    'writes a line each time, or on a terminal (%s) one line that it clears at the end',
     (isTTY, text) => {
       const stream = Object.assign(new PassThrough({ encoding: 'utf8' }), isTTY && { isTTY });
       let times = 0;
@@ -28,6 +28,4 @@ it.each([
   [12.34, '12.3 s'],
   [1_000, '17 min'],
   [9_000, '2.5 h'],
-])('a time of %i s is said as people say it', (seconds, text) =>
-  expect(duration(seconds)).toBe(text),
-);
+])('duration(%i) is %s', (seconds, text) => expect(duration(seconds)).toBe(text));

@@ -25,9 +25,7 @@ export const tracingConfig = z.object({
     .min(0)
     .max(1)
     .default(1)
-    .describe(
-      'Share of the traces begun here that is kept; one begun elsewhere is kept where it was there.',
-    ),
+    .describe('Share of sampled traces; a trace from another process keeps its sampling decision.'),
   OTEL_SDK_DISABLED: z.stringbool().default(false).describe('No traces, whatever else is set.'),
 });
 export type TracingConfig = z.output<typeof tracingConfig>;

@@ -65,7 +65,7 @@ export class AppProcess {
     this.child.once('exit', (code, signal) => {
       if (this.asked) return;
       console.error(
-        `${this.app} ended by itself (${code ?? signal}):\n${this.output.slice(-5_000)}`,
+        `${this.app} exited unexpectedly (${code ?? signal}):\n${this.output.slice(-5_000)}`,
       );
     });
     return this;

@@ -21,7 +21,7 @@ const small = (gateway: StreamClient, text: string) =>
   gateway.call(probe, { text }, { requestId: text, budgetMs: 20_000 });
 
 describe('a reply', () => {
-  it('that is larger than it may be is an error to its caller alone, and logged once with its pattern and size', async () => {
+  it('above the limit is an error of its caller only, and is logged once', async () => {
     const { logged } = await replica({ maxReplyBytes: 10_000 });
     const gateway = await client();
     const [tooLarge, fits, neighbour] = await Promise.allSettled([
@@ -63,7 +63,7 @@ describe('a Redis that cuts gateways over few large replies', () => {
   });
 });
 
-it('a dead letter keeps what names a request and the beginning of its payload, 4 KiB at the most', async () => {
+it('a dead letter keeps the metadata and the start of the payload, at most 4 KiB', async () => {
   await replica();
   const data = 'x'.repeat(mebibyte);
   // Not a request, as it has no budget; it becomes a dead letter immediately.
@@ -100,7 +100,7 @@ it('a dead letter keeps what names a request and the beginning of its payload, 4
   expect(await admin().xpending(requests, group)).toEqual([0, null, null, null]);
 });
 
-it('requests that are larger together than one step takes are all answered, in as many steps as that needs', async () => {
+it('requests that exceed the bytes of a step together are answered in several steps', async () => {
   await replica();
   const gateway = await client();
   const text = 'x'.repeat(mebibyte);

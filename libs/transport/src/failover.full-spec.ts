@@ -24,9 +24,9 @@ async function failover(group: RedisGroup): Promise<void> {
     await eventually(() => expect(answeredSince().length).toBeGreaterThan(100), {
       timeout: failoverMs,
     });
-    await load.goOn(1_000);
+    await load.continueFor(1_000);
     const healed = performance.now();
-    await load.goOn(1_000);
+    await load.continueFor(1_000);
     const latest = () =>
       new Set(
         stage

@@ -40,7 +40,7 @@ describe('a poisonous request', () => {
 });
 
 describe('without any replica', () => {
-  it('calls end by their deadline when all were killed, and fail at once from 2 s on', () =>
+  it('calls end at their deadline at first, and fail immediately from 2 s on', () =>
     Stage.play(async (stage) => {
       const replica = await stage.replica('a');
       const gateway = await stage.gateway();
@@ -67,7 +67,7 @@ describe('without any replica', () => {
 
 describe('Redis', () => {
   for (const durable of [false, true])
-    it(`killed and started again ${durable ? 'with its data' : 'empty'}: calls fail fast, and all heals by itself`, () =>
+    it(`restarts ${durable ? 'with its data' : 'empty'}: calls fail fast, and recover`, () =>
       Stage.play(
         async (stage) => {
           const replicas = await Promise.all(['a', 'b'].map((name) => stage.replica(name)));
@@ -75,7 +75,7 @@ describe('Redis', () => {
           await eventually(() => expect(load.answered).toBeGreaterThan(50));
           await stage.redis.kill();
           const sinceKill = load.outcomes.length;
-          await load.goOn(1_000);
+          await load.continueFor(1_000);
           expect(load.failed.length).toBeGreaterThan(0);
           expect(
             Math.max(...load.outcomes.slice(sinceKill).map(({ tookMs }) => tookMs)),
@@ -85,9 +85,9 @@ describe('Redis', () => {
           await eventually(() => expect(load.answered).toBeGreaterThan(answered + 50), {
             timeout: healMs,
           });
-          await load.goOn(1_000);
+          await load.continueFor(1_000);
           const failed = load.failed.length;
-          await load.goOn(500);
+          await load.continueFor(500);
           await load.stop();
           expect(load.failed.slice(failed), 'calls that failed after it had healed').toEqual([]);
           expect(new Set(load.failed.map(({ end }) => end))).toEqual(new Set(['unavailable']));
@@ -102,7 +102,7 @@ describe('Redis', () => {
       const load = new Load(await stage.gateway(), { callers: 8, takesMs: 20, budgetMs: 1_000 });
       await eventually(() => expect(load.answered).toBeGreaterThan(50));
       stage.redis.pause();
-      await load.goOn(3_000);
+      await load.continueFor(3_000);
       // They ended by their deadline, before Redis answered.
       expect(load.failed.length).toBeGreaterThan(0);
       stage.redis.resume();
@@ -114,7 +114,7 @@ describe('Redis', () => {
       expect(new Set(load.failed.map(({ end }) => end))).toEqual(new Set(['unavailable']));
     }));
 
-  it('emptied while it runs: calls go on', () =>
+  it('is emptied while it runs: calls continue', () =>
     Stage.play(async (stage) => {
       await stage.replica('a');
       const gateway = await stage.gateway();
@@ -133,9 +133,9 @@ describe('a replica that stood still for 5 s', () => {
       const load = new Load(gateway, { callers: 8, takesMs: 50 });
       await eventually(() => expect(load.answered).toBeGreaterThan(50));
       frozen!.pause();
-      await load.goOn(5_000);
+      await load.continueFor(5_000);
       frozen!.resume();
-      await load.goOn(1_500);
+      await load.continueFor(1_500);
       await load.stop();
       expect(load.failed).toEqual([]);
       expect(Math.max(...stage.rerun().values(), 0)).toBeLessThanOrEqual(2);
@@ -154,7 +154,7 @@ describe('two gateways', () => {
       await Promise.all(['a', 'b'].map((name) => stage.replica(name)));
       const gateways = await Promise.all([stage.gateway(), stage.gateway()]);
       const loads = gateways.map((gateway) => new Load(gateway, { callers: 8 }));
-      await Promise.all(loads.map((load) => load.goOn(1_000)));
+      await Promise.all(loads.map((load) => load.continueFor(1_000)));
       await Promise.all(loads.map((load) => load.stop()));
       for (const [index, load] of loads.entries()) {
         expect(load.failed).toEqual([]);
@@ -174,7 +174,7 @@ describe('a wall clock that is wrong', () => {
       Stage.play(async (stage) => {
         await Promise.all([stage.replica('right'), stage.replica('wrong', { skewMs })]);
         const load = new Load(await stage.gateway(), { callers: 8, takesMs: 5 });
-        await load.goOn(1_500);
+        await load.continueFor(1_500);
         await load.stop();
         expect(load.failed).toEqual([]);
         expect(new Set(stage.runs().map(({ replica }) => replica))).toEqual(

@@ -60,8 +60,10 @@ describe('far more calls than a service can take', { timeout: 90_000 }, () => {
       };
       await flood.stop();
       console.log(
-        `heaps grew by ${grown.gateway.toFixed(1)} MiB (gateway) and ${grown.replica.toFixed(1)} MiB (replica) in ${watchMs} ms; ` +
-          `${flood.answered} calls were answered, ${flood.refused} refused; ${Math.round(share * 100)} % of what the replica can do`,
+        `heaps grew by ${grown.gateway.toFixed(1)} MiB (gateway) and ` +
+          `${grown.replica.toFixed(1)} MiB (replica) in ${watchMs} ms; ` +
+          `${flood.answered} calls were answered, ${flood.refused} refused; ` +
+          `${Math.round(share * 100)} % of the replica's throughput`,
       );
       expect(grown.gateway).toBeLessThan(5);
       expect(grown.replica).toBeLessThan(5);

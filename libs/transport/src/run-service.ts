@@ -10,7 +10,7 @@ import {
   DatabaseModule,
   watchPool,
 } from '#database';
-import { ClockHints, connectRedis, redisConfig, watchHints } from '#redis';
+import { ClockNotifier, connectRedis, redisConfig, watchNotifications } from '#redis';
 import {
   commonConfig,
   Condition,
@@ -66,9 +66,9 @@ export function runService<Schema extends z.ZodObject>(
     const config = values as ServiceConfig;
     const database = await openDatabase(app, config, log, waitFor);
     const connect = () => connectRedis(config);
-    const hints = new ClockHints(connect(), log);
-    database.onClock((userId, stamp) => hints.tell(userId, stamp));
-    watchHints(() => hints.counts);
+    const notifier = new ClockNotifier(connect(), log);
+    database.onClock((userId, stamp) => notifier.notify(userId, stamp));
+    watchNotifications(() => notifier.counts);
     const options = {
       service,
       connect,
@@ -97,7 +97,7 @@ export function runService<Schema extends z.ZodObject>(
       stop: async () => {
         await nest.close();
         await database.close();
-        hints.close();
+        notifier.close();
         log.info({ handled: strategy.counters?.handled }, 'stopped');
       },
     };

@@ -89,7 +89,7 @@ const refusals = [
   ['a password that a Cluster refuses', cluster, { REDIS_PASSWORD: wrong }, /WRONGPASS/],
 ] as const;
 
-describe('an operator is told once, and callers at once,', { timeout: 60_000 }, () => {
+describe('reports to the operator once, and to callers immediately,', { timeout: 60_000 }, () => {
   it.each(full ? refusals : refusals.slice(0, 2))('of %s', (_, group, mistake, reason) =>
     on(group(), (environment) => isRefusedOn({ ...environment, ...mistake }, reason)),
   );

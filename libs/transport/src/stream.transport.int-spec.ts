@@ -19,7 +19,7 @@ const codeOf = (outcome: Promise<unknown>) =>
   );
 
 describe('a call', () => {
-  it('is answered, with the facts that ride beside it', async () => {
+  it('is answered, with its metadata', async () => {
     await replica();
     const correlationId = 'c1';
     const reply = await (
@@ -31,7 +31,7 @@ describe('a call', () => {
     expect(reply.remainingMs).toBeLessThanOrEqual(6_000);
   });
 
-  it('is answered with JSON as the handler made it, byte for byte, as a whole or as a field', async () => {
+  it('is answered with the JSON of the handler, as a whole or as a field', async () => {
     await replica();
     const gateway = await client();
     const json = `{"title":"ä 😀 \\n\\t","n":1.0, "list":[${'"long",'.repeat(20_000)}""]}`;
@@ -68,7 +68,7 @@ describe('a call', () => {
     });
   });
 
-  it('whose payload is a secret is logged without it when it fails: where, and by which code', async () => {
+  it('with a secret payload is logged without it on failure, with place and code', async () => {
     const { logged } = await replica();
     const failed = (await client()).call(confide, { text: 'a-secret' }, { requestId: 'r8' });
     expect(await codeOf(failed)).toBe('internal');
@@ -84,7 +84,7 @@ describe('a call', () => {
     expect(JSON.stringify(logged)).not.toContain('a-secret');
   });
 
-  it('is refused as invalid when its payload is not what the contract says, and the handler does not run', async () => {
+  it('is rejected as invalid if its payload violates the contract, without a run', async () => {
     const { runs } = await replica();
     expect(
       await codeOf((await client()).call(probe, { text: 7 } as never, { requestId: 'r' })),
@@ -92,7 +92,7 @@ describe('a call', () => {
     expect(runs).toEqual([]);
   });
 
-  it('is internal when the reply is not what the contract says, or nothing that JSON has', async () => {
+  it('fails as internal if the reply violates the contract or has no JSON form', async () => {
     await replica();
     const gateway = await client();
     const lie = gateway.call(probe, { text: 'x', outcome: 'lie' }, { requestId: 'r' });
@@ -128,7 +128,7 @@ describe('a call', () => {
     expect(b.runs.length).toBeGreaterThan(20);
   });
 
-  it('leaves others of the same tick to a second replica, once both know of each other', async () => {
+  it('leaves others of the same burst to a second replica after both are members', async () => {
     const [a, b] = await Promise.all([replica({ name: 'a' }), replica({ name: 'b' })]);
     const gateway = await client();
     await eventually(async () => {
@@ -170,8 +170,8 @@ describe('deadlines', () => {
   });
 });
 
-describe('a service that is away', () => {
-  it('is unavailable at once when it never started', async () => {
+describe('an unavailable service', () => {
+  it('fails calls immediately if it never started', async () => {
     const gateway = await client();
     expect(await codeOf(gateway.call(probe, { text: 'x' }, { requestId: 'r' }))).toBe(
       'unavailable',
@@ -179,7 +179,7 @@ describe('a service that is away', () => {
     expect(gateway.counters.timedOut).toBe(0);
   });
 
-  it('is unavailable at once after it was stopped in order', async () => {
+  it('fails calls immediately after a stop in order', async () => {
     const { app } = await replica({ timings: {} });
     const gateway = await client();
     await gateway.call(probe, { text: 'x' }, { requestId: 'r' });
@@ -240,7 +240,7 @@ describe('overload', () => {
     expect(b.runs.length).toBeGreaterThan(0);
   });
 
-  it('is refused at once above the most calls in flight', async () => {
+  it('is refused immediately above the maximum of calls in flight', async () => {
     await replica();
     const gateway = await client({ maxInFlight: 2 });
     const ends = Array.from({ length: 3 }, () =>
@@ -251,7 +251,7 @@ describe('overload', () => {
     expect(gateway.counters).toMatchObject({ sent: 3, refused: 1, timedOut: 0, inFlight: 0 });
   });
 
-  it('is refused at once while the backlog leaves too little of the deadline, and taken on again when it is drained', async () => {
+  it('is refused while the backlog leaves too little of the deadline', async () => {
     const { runs } = await replica({ maxInFlight: 1 });
     const gateway = await client({ pollMs: 50 });
     const slow = gateway.call(probe, { text: 'slow', takesMs: 900 }, { requestId: 'r' });
@@ -273,8 +273,8 @@ describe('overload', () => {
   });
 });
 
-describe('a citizen of Nest', () => {
-  it('runs the processing hooks around a handler, and carries what the dispatch hook attached', async () => {
+describe('the transport as part of Nest', () => {
+  it('runs the hooks around a handler, and sends metadata of the dispatch hook', async () => {
     const { server } = await replica();
     const seen: unknown[] = [];
     server.setOnProcessingStartHook((_transport, context, done) => {

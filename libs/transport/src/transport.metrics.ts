@@ -58,7 +58,7 @@ export function watchClient(read: () => ClientCounters): void {
   counter('podcast_sync_transport_calls_total', 'Calls that were sent.', () => read().sent);
   counter(
     'podcast_sync_transport_refused_total',
-    'Calls refused at once, as unavailable.',
+    'Calls refused immediately as unavailable.',
     () => read().refused,
   );
   counter(

@@ -17,9 +17,13 @@ export function traceHandlers(server: StreamServer): void {
   const spans = new WeakMap<object, Span>();
   server.setOnProcessingStartHook((_transport, call, done) => {
     const { pattern } = call as CallContext;
-    const begun = beginSpan(pattern, SpanKind.SERVER, traceOf((call as CallContext).getMetadata()));
-    spans.set(call as object, begun.span);
-    void context.with(begun.context, done);
+    const started = beginSpan(
+      pattern,
+      SpanKind.SERVER,
+      traceOf((call as CallContext).getMetadata()),
+    );
+    spans.set(call as object, started.span);
+    void context.with(started.context, done);
   });
   server.setOnProcessingEndHook((_transport, call) => spans.get(call as object)?.end());
 }

@@ -1,10 +1,10 @@
 import { Replica } from '../src/server/replica.js';
 import { Takeover } from '../src/server/takeover.js';
 
-/** Ways to break the transport, each of which one case of the failure suite has to notice. */
+/** Ways to break the transport. A case of the failure suite must detect each. */
 export type Breakage = 'no takeover' | 'no drain' | 'no claim';
 
-/** Breaks the transport of this process for good. */
+/** Breaks the transport of this process permanently. */
 export function breakTransport(how: Breakage): void {
   breakages[how]();
 }
@@ -18,7 +18,7 @@ const breakages: Record<Breakage, () => void> = {
       for (const link of this.links) link.redis.disconnect();
     };
   },
-  // Runs what another replica left without asking whether a third one has it already.
+  // Runs abandoned requests without a check whether a third replica has them already.
   'no claim': () => {
     const { reserve } = Takeover.prototype;
     Takeover.prototype.reserve = async function (this: Takeover) {

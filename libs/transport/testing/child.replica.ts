@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { ProbeProcessOptions } from './probe.process.js';
 
-/** A replica of the service `episode` in a process of its own, that faults are made with. */
+/** A replica of the service `episode` in its own process, for tests of faults. */
 export class ChildReplica {
   private constructor(
     private readonly child: ChildProcess,
@@ -37,26 +37,26 @@ export class ChildReplica {
     await this.exit;
   }
 
-  /** Ends it as a crash would. */
+  /** Kills the process, like a crash. */
   async kill(): Promise<void> {
     if (!this.hasExited) this.child.kill('SIGKILL');
     await this.exit;
   }
 
-  /** Stops it in order. */
+  /** Stops the process in order. */
   async stop(): Promise<void> {
     this.child.kill('SIGTERM');
     await this.exit;
   }
 
-  /** The bytes that its heap holds once garbage is collected, and how many requests run. */
+  /** Returns its heap in bytes after garbage collection, and the number of running requests. */
   async inspect(): Promise<{ heap: number; inFlight: number }> {
     this.child.send('inspect');
     const [answer] = (await once(this.child, 'message')) as [{ heap: number; inFlight: number }];
     return answer;
   }
 
-  /** Its process stands still and keeps all it has. */
+  /** Suspends the process. */
   pause(): void {
     this.child.kill('SIGSTOP');
   }

@@ -6,12 +6,12 @@ import { ask, Load } from './load.js';
 import { connectTo } from './probe.replica.js';
 import { Stage } from './stage.js';
 
-/** The cases of the failure suite that are also played with a broken transport, which each of them has to notice. */
+// Cases of the failure suite that also run with a broken transport, which they must detect.
 
-/** What a caller may wait at most: the default budget of 5 s, and far more for its timer, as machines are shared. */
+/** Limit of a caller's wait in milliseconds: the default budget, and a reserve. */
 export const longestWaitMs = 15_000;
 
-/** One of three replicas is killed while callers ask for what takes `takesMs`. */
+/** Kills one of three replicas during calls that take `takesMs`. */
 export function killOneOfThree({
   broken,
   takesMs = 50,
@@ -23,15 +23,17 @@ export function killOneOfThree({
     );
     const load = new Load(await stage.gateway(), { callers, takesMs, budgetMs: longestWaitMs });
     await eventually(() => expect(load.answered).toBeGreaterThan(60), { timeout: 20_000 });
-    // It is killed in the midst of requests, and not between two of them.
+    // Kills it during requests, and not between two of them.
     await eventually(() => {
       const ended = new Set(load.outcomes.map(({ text }) => text));
-      const begun = stage.runs().filter(({ replica, text }) => replica === 'a' && !ended.has(text));
-      expect(begun.length).toBeGreaterThan(1);
+      const running = stage
+        .runs()
+        .filter(({ replica, text }) => replica === 'a' && !ended.has(text));
+      expect(running.length).toBeGreaterThan(1);
     });
     const before = new Set(load.outcomes.map(({ text }) => text));
     await victim!.kill();
-    await load.goOn(2_500);
+    await load.continueFor(2_500);
     await load.stop();
     expect(load.failed, 'calls that failed').toEqual([]);
     const rerun = stage.rerun();
@@ -47,14 +49,14 @@ export function killOneOfThree({
   });
 }
 
-/** One of two replicas is stopped in order while 16 callers ask. */
+/** Stops one of two replicas in order during calls of 16 callers. */
 export function stopOneOfTwo(broken?: Breakage): Promise<void> {
   return Stage.play(async (stage) => {
     const [leaver] = await Promise.all(['a', 'b'].map((name) => stage.replica(name, { broken })));
     const load = new Load(await stage.gateway(), { callers: 16, takesMs: 50 });
     await eventually(() => expect(load.answered).toBeGreaterThan(100));
     await leaver!.stop();
-    await load.goOn(500);
+    await load.continueFor(500);
     await load.stop();
     expect(load.failed, 'calls that failed').toEqual([]);
     expect([...stage.rerun().keys()], 'requests that ran again').toEqual([]);
@@ -67,7 +69,7 @@ export function stopOneOfTwo(broken?: Breakage): Promise<void> {
   });
 }
 
-/** A request kills every replica that runs it, beside 20 others; dead replicas are started again. */
+/** Sends a request that kills its replicas next to 20 others; dead replicas are restarted. */
 export function poison(): Promise<void> {
   return Stage.play(async (stage) => {
     const supervision = new Supervision(stage);
@@ -111,7 +113,7 @@ async function expectOnlyPoisonToFail(stage: Stage): Promise<void> {
   expect(stage.runs().filter(({ text }) => text === 'poison')).toHaveLength(3);
 }
 
-/** Starts replicas again when they die, as Kubernetes does. */
+/** Restarts dead replicas, as Kubernetes does. */
 class Supervision {
   private ended = false;
 
@@ -120,7 +122,7 @@ class Supervision {
   async start(name: string): Promise<ChildReplica> {
     const replica = await this.stage.replica(name);
     void replica.ended().then(() => {
-      // That it was killed while it started, as the case has ended, is no fault.
+      // The end of the case can kill a starting replica, which is no fault.
       if (!this.ended) this.start(name).catch(() => {});
     });
     return replica;

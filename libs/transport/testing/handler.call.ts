@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { CallContext } from '../src/server/stream.server.js';
 
-/** A call as a handler sees it. @param fingerprint of one with a key of the client's. */
+/** Returns the context of a call for a handler. @param fingerprint of an idempotency key. */
 export function call(
   requestId: string = randomUUID(),
   budgetMs = 10_000,

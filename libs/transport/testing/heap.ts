@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** The bytes that this process' heap holds once garbage is collected. */
+/** Returns this process' heap in bytes after garbage collection. */
 export function heapAfterGc(): number {
   setFlagsFromString('--expose-gc');
   (runInNewContext('gc') as () => void)();

@@ -1,3 +1,3 @@
-/** What tests of the whole product look at of the transport, and programs do not. */
+/** Internals of the transport for tests of the whole product. */
 export { defaultTimings } from '../src/server/replica.options.js';
 export { serviceKeys } from '../src/wire/format.js';

@@ -3,24 +3,24 @@ import { Failure } from '#contracts';
 import type { StreamClient } from '../src/index.js';
 import { probe } from './probe.contracts.js';
 
-/** How one call of a load ended. */
+/** Result of one call of a load. */
 export interface Outcome {
   readonly text: string;
-  /** What was answered, or the failure's code. */
+  /** `answered` and `wrong reply` for replies, else the failure's code. */
   readonly end: 'answered' | 'wrong reply' | Failure['code'];
-  /** By the clock of performance.now(). */
+  /** Time of the start (`performance.now()`). */
   readonly started: number;
   readonly tookMs: number;
 }
 
 export interface LoadOptions {
-  /** How many callers ask at the same time, each again as soon as it was answered. */
+  /** Number of concurrent callers; each repeats its call after the answer. */
   readonly callers: number;
   readonly takesMs?: number;
   readonly budgetMs?: number;
 }
 
-/** Asks once. @returns how it ended. */
+/** Makes one call. @returns its result. */
 export async function ask(
   client: StreamClient,
   text: string,
@@ -37,7 +37,7 @@ export async function ask(
   return { text, end, started, tookMs: performance.now() - started };
 }
 
-/** Callers that ask without a pause until they are stopped. */
+/** Callers that repeat calls without a pause until they are stopped. */
 export class Load {
   readonly outcomes: Outcome[] = [];
   private readonly callers: Promise<void>[];
@@ -54,17 +54,17 @@ export class Load {
     return this.outcomes.filter(({ end }) => end === 'answered').length;
   }
 
-  /** Those that were not answered. */
+  /** Calls without a correct reply. */
   get failed(): Outcome[] {
     return this.outcomes.filter(({ end }) => end !== 'answered');
   }
 
-  /** Goes on for a while: time passes under load, nothing is waited for. */
-  goOn(ms: number): Promise<void> {
+  /** Continues for a time under load. It waits for no condition. */
+  continueFor(ms: number): Promise<void> {
     return delay(ms);
   }
 
-  /** Lets the calls that wait end, and resolves then. */
+  /** Starts no more calls; resolves after the running ones. */
   async stop(): Promise<void> {
     this.stopped = true;
     await Promise.all(this.callers);
@@ -75,7 +75,7 @@ export class Load {
     for (let round = 0; !this.stopped; round += 1) {
       const outcome = await ask(this.client, `${caller}.${round}`, request);
       this.outcomes.push(outcome);
-      // A call is refused at once: a caller that tried again without a pause would only burn CPU.
+      // Calls are refused immediately: a retry without a pause would only use CPU.
       if (outcome.end !== 'answered') await delay(20);
     }
   }

@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { jsonOf, rpc } from '#contracts';
 
-/** What the transport's tests ask their replicas for. */
+/** Contract of the transport's tests. */
 export const probe = rpc({
   pattern: 'episode.probe',
   write: false,
   request: z.object({
-    /** Comes back in the reply. */
+    /** Returned in the reply. */
     text: z.string(),
-    /** How long the handler takes. */
+    /** Duration of the handler in milliseconds. */
     takesMs: z.number().optional(),
     outcome: z.enum(['die', 'fail', 'throw', 'lie', 'hang', 'unspeakable']).optional(),
   }),
@@ -21,7 +21,7 @@ export const probe = rpc({
   }),
 });
 
-/** What is answered with JSON as it is: all of a reply or a field of it. */
+/** Contract whose reply is a JSON text, as a whole or as a field. */
 export const quote = rpc({
   pattern: 'episode.quote',
   write: false,
@@ -32,7 +32,7 @@ export const quote = rpc({
   ]),
 });
 
-/** What names a secret. Its handler throws an error that repeats it. */
+/** Contract with a secret payload; its handler throws an error that contains it. */
 export const confide = rpc({
   pattern: 'episode.confide',
   write: false,
@@ -41,7 +41,7 @@ export const confide = rpc({
   reply: z.object({}),
 });
 
-/** What no replica handles. */
+/** Contract without a handler. */
 export const unhandled = rpc({
   pattern: 'episode.unhandled',
   write: false,

@@ -4,7 +4,7 @@ import { Failure, JsonText, type ReplyOf, type RequestOf } from '#contracts';
 import { type CallContext, Handle } from '../src/index.js';
 import { confide, probe, quote } from './probe.contracts.js';
 
-/** Where a replica writes down what it does; a run is written down directly before it begins. */
+/** Records the runs of a replica, each directly before it starts. */
 export interface Journal {
   readonly replica: string;
   ran(text: string): void;

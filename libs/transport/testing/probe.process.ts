@@ -7,7 +7,7 @@ import { startReplica, type ProbeOptions, type RedisEnvironment } from './probe.
 export interface ProbeProcessOptions extends Omit<ProbeOptions, 'journal'> {
   readonly environment: RedisEnvironment;
   readonly name: string;
-  /** A file that gets a line `<replica> <text>` per run: what a killed process wrote there stays. */
+  /** File with a line `<replica> <text>` per run, which survives a killed process. */
   readonly runsFile: string;
   readonly broken?: Breakage;
 }
@@ -23,7 +23,7 @@ const journal = {
 };
 const { app, server } = await startReplica(environment, { ...options, journal });
 process.on('SIGTERM', () => void app.close().then(() => process.exit(0)));
-// Nothing of a test outlives it.
+// Ends with the test.
 process.on('disconnect', () => process.exit(1));
 process.on('message', () =>
   process.send?.({ heap: heapAfterGc(), inFlight: server.counters?.inFlight }),

@@ -17,11 +17,11 @@ export interface ProbeOptions {
 export interface ProbeReplica {
   readonly app: INestMicroservice;
   readonly server: StreamServer;
-  /** The texts it ran, in order. */
+  /** Texts of its runs, in order. */
   readonly runs: string[];
-  /** When each run took place. */
+  /** Start and end of each run. */
   readonly spans: { text: string; from: number; to: number }[];
-  /** What the transport logged. */
+  /** Log lines of the transport. */
   readonly logged: Record<string, unknown>[];
 }
 
@@ -71,7 +71,7 @@ export function connectTo(environment: RedisEnvironment) {
   return connectRedis(redisConfig.parse(environment));
 }
 
-/** A log that keeps its lines. */
+/** Returns a log and its lines. */
 export function memoryLog(): { log: Logger; logged: Record<string, unknown>[] } {
   const logged: Record<string, unknown>[] = [];
   const log = pino(

@@ -15,10 +15,10 @@ interface Node {
   readonly child: ChildProcess;
 }
 
-/** How long a server, or all of them together, may take to be ready. */
+/** Time limit for a server or the group to be ready, in milliseconds. */
 const startLimitMs = 30_000;
 
-/** What secured servers ask of everybody who connects. */
+/** Credentials and certificate of secured servers. */
 interface Secrets {
   readonly password: string;
   /** PEM: a certificate that is its own authority. */
@@ -27,18 +27,18 @@ interface Secrets {
 }
 
 /**
- * Redis servers that belong together: one, a Cluster, or a master with Sentinels, each the program that
- * `libs/embedded` finds or fetches. Secured ones speak TLS only and want a password.
+ * A group of Redis servers: one, a Cluster, or a master with Sentinels, of the program that
+ * `libs/embedded` finds or fetches. Secured ones accept TLS only and require a password.
  */
 export class RedisGroup {
   private readonly directory = mkdtempSync(join(tmpdir(), 'podcast-sync-redis-group-'));
   private readonly nodes: Node[] = [];
-  /** What `redisConfig` reads to reach it. */
+  /** Environment variables of `redisConfig` for this group. */
   environment: Record<string, string> = {};
 
   private constructor(private readonly secrets?: Secrets) {}
 
-  /** One server. */
+  /** Starts one server. */
   static async single({ secured = false, settings = '' } = {}): Promise<RedisGroup> {
     const group = await RedisGroup.empty(secured);
     const { port } = await group.start(settings);
@@ -48,7 +48,7 @@ export class RedisGroup {
     return group;
   }
 
-  /** Three masters with a replica each. */
+  /** Starts three masters with a replica each. */
   static async cluster({ secured = false } = {}): Promise<RedisGroup> {
     const group = await RedisGroup.empty(secured);
     const settings =
@@ -78,7 +78,7 @@ export class RedisGroup {
     return group;
   }
 
-  /** A master with a replica, watched by three Sentinels. */
+  /** Starts a master with a replica and three Sentinels. */
   static async sentinels({ secured = false } = {}): Promise<RedisGroup> {
     const group = await RedisGroup.empty(secured);
     const master = await group.start('');
@@ -107,7 +107,7 @@ export class RedisGroup {
     return new RedisGroup(secured ? await newSecrets() : undefined);
   }
 
-  /** Ends the server that owns a key, as a crash would. */
+  /** Kills the server that owns a key. */
   async killMasterOf(key: string): Promise<void> {
     for (const node of this.nodes.filter(
       ({ child }) => child.exitCode === null && child.signalCode === null,
@@ -146,7 +146,8 @@ export class RedisGroup {
     const file = join(directory, 'redis.conf');
     writeFileSync(
       file,
-      `bind 127.0.0.1\n${this.access(port)}dir ${directory}\nsave ""\nrepl-diskless-sync-delay 0\n${settings}`,
+      `bind 127.0.0.1\n${this.access(port)}dir ${directory}\n` +
+        `save ""\nrepl-diskless-sync-delay 0\n${settings}`,
     );
     const { command, env } = await redisBinary(inject('servers').programs, console.log);
     const child = spawn(command, [file, ...flags], { env, stdio: ['ignore', 'pipe', 'ignore'] });
@@ -162,7 +163,7 @@ export class RedisGroup {
     return node;
   }
 
-  /** The settings of a server's port, and of who may connect to it. */
+  /** Returns the settings of a server's port and access. */
   private access(port: number): string {
     if (!this.secrets) return `port ${port}\n`;
     const { password, certificate, privateKey } = this.secrets;
@@ -173,8 +174,9 @@ export class RedisGroup {
     writeFileSync(files[0], certificate);
     writeFileSync(files[1], privateKey, { mode: 0o600 });
     return (
-      `port 0\ntls-port ${port}\ntls-cert-file ${files[0]}\ntls-key-file ${files[1]}\ntls-ca-cert-file ${files[0]}\n` +
-      `tls-auth-clients no\ntls-replication yes\ntls-cluster yes\nrequirepass ${password}\nmasterauth ${password}\n`
+      `port 0\ntls-port ${port}\ntls-cert-file ${files[0]}\ntls-key-file ${files[1]}\n` +
+      `tls-ca-cert-file ${files[0]}\ntls-auth-clients no\ntls-replication yes\n` +
+      `tls-cluster yes\nrequirepass ${password}\nmasterauth ${password}\n`
     );
   }
 
@@ -192,7 +194,7 @@ export class RedisGroup {
     return this.says(replica, ['ROLE'], 'connected');
   }
 
-  /** Waits until a server's answer to a question contains all of some words. */
+  /** Waits until a server's answer to a command contains all words. */
   private async says(
     node: Node,
     [command, ...parts]: [string, ...string[]],

@@ -14,7 +14,7 @@ export interface Run {
   readonly text: string;
 }
 
-/** All that one case of the failure suite needs: a Redis of its own, replicas in processes of their own, gateways. */
+/** Environment of a case of the failure suite: its own Redis, replica processes and gateways. */
 export class Stage {
   private readonly replicas: Promise<ChildReplica>[] = [];
   private readonly clients: StreamClient[] = [];
@@ -26,7 +26,7 @@ export class Stage {
     private readonly server?: TestServer,
   ) {}
 
-  /** Plays a case on a stage of its own and clears it away. */
+  /** Runs a case on its own stage, and disposes it. */
   static async play(
     play: (stage: Stage) => Promise<void>,
     { durable = false } = {},
@@ -39,7 +39,7 @@ export class Stage {
     }
   }
 
-  /** Plays a case on a group of Redis servers, and clears both away. */
+  /** Runs a case on a group of Redis servers, and disposes both. */
   static async playOn(group: RedisGroup, play: (stage: Stage) => Promise<void>): Promise<void> {
     try {
       await new Stage(group.environment).run(play);
@@ -48,9 +48,9 @@ export class Stage {
     }
   }
 
-  /** The Redis of this case alone. */
+  /** The Redis of this case. @throws Error on a group of servers. */
   get redis(): TestServer {
-    if (!this.server) throw new Error('this case is played on a group of servers');
+    if (!this.server) throw new Error('this case runs on a group of servers');
     return this.server;
   }
 
@@ -58,7 +58,7 @@ export class Stage {
     name: string,
     { skewMs, ...options }: Partial<ProbeProcessOptions> & { skewMs?: number } = {},
   ): Promise<ChildReplica> {
-    // One that is still starting when the case ends is cleared away too.
+    // Also disposes a replica that is still starting at the end of the case.
     const replica = ChildReplica.start(
       { environment: this.environment, name, runsFile: this.runsFile, ...options },
       { skewMs },
@@ -80,14 +80,14 @@ export class Stage {
     return client;
   }
 
-  /** All runs of all replicas so far, in the order in which they began. */
+  /** Returns all runs of all replicas so far, by their start. */
   runs(): Run[] {
     if (!existsSync(this.runsFile)) return [];
     const lines = readFileSync(this.runsFile, 'utf8').split('\n').filter(Boolean);
     return lines.map((line) => ({ replica: line.split(' ')[0]!, text: line.split(' ')[1]! }));
   }
 
-  /** The texts that were run more than once, and how often. */
+  /** Returns the number of runs by text, for texts that ran more than once. */
   rerun(): Map<string, number> {
     const counts = new Map<string, number>();
     for (const { text } of this.runs()) counts.set(text, (counts.get(text) ?? 0) + 1);

@@ -10,7 +10,7 @@ import {
   type ProbeReplica,
 } from './probe.replica.js';
 
-/** Replicas and gateways in this process, on a Redis of this test file that is emptied after each test. */
+/** Returns factories of replicas and gateways in this process, on a Redis of the test file. */
 export function useTransport() {
   let redis: TestServer;
   let admin: Redis | Cluster;
@@ -34,13 +34,13 @@ export function useTransport() {
   });
 
   return {
-    /** A connection by which a test reads and changes what is in Redis. */
+    /** A connection for reads and changes of the data in Redis. */
     admin: () => admin,
 
     redisUrl: () => redis.url,
 
     async replica(options: ProbeOptions = {}): Promise<ProbeReplica> {
-      // Longer times are needed by no test here.
+      // No test here needs longer times.
       const replica = await startReplica(environment(), {
         timings: { drainGraceMs: 0, blockMs: 50, drainMs: 100 },
         ...options,

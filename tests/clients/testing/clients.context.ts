@@ -16,10 +16,10 @@ export interface Account {
   readonly password: string;
 }
 
-/** The system that all tests of clients share: two replicas of gpodder behind a load balancer, one of each other app. */
+/** The system of all tests of clients: two replicas of gpodder behind a load balancer. */
 export class ClientsContext {
   private constructor(
-    /** What users type into their apps as the server. */
+    /** The server address that users type into their apps. */
     readonly server: string,
     private readonly accountsUrl: string,
     private readonly stack: AppStack,
@@ -82,7 +82,8 @@ export class ClientsContext {
   async appPassword({ id }: Pick<Account, 'id'>): Promise<string> {
     const { secret, hash } = makeAppPassword();
     await this.owner.query(
-      `INSERT INTO account.credentials (id, account_id, hash, label, scopes) VALUES ($1, $2, $3, 'a client', $4)`,
+      `INSERT INTO account.credentials (id, account_id, hash, label, scopes)
+       VALUES ($1, $2, $3, 'a client', $4)`,
       [randomUUID(), id, Buffer.from(hash, 'base64url'), scopes],
     );
     return secret;

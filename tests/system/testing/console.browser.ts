@@ -6,7 +6,7 @@ import type { BrowserContextOptions, Page } from 'playwright-core';
 import { onTestFailed } from 'vitest';
 import { AccountBrowser } from '../../../apps/account/testing/account.browser.js';
 
-/** Where pages of failed tests are drawn; not part of the repository. */
+/** Folder for screenshots of failed tests; not part of the repository. */
 const pictures = join(repository, '.data', 'screenshots');
 
 /** A browser in front of the whole system, with the console. */

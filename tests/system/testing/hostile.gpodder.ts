@@ -74,7 +74,7 @@ function encoded(text: string): string {
   return encodeURIComponent(text.toWellFormed());
 }
 
-/** Requests to the gpodder API that a client gone wrong may send: bodies that are nearly right, lists of any text, and any paths. */
+/** Requests of a faulty client to the gpodder API: nearly valid bodies, any texts, any paths. */
 export function hostileGpodderRequests({
   name,
   password,

@@ -37,7 +37,7 @@ export function fileOf(...lines: readonly (object | string)[]): string {
 /** A run of the loader that has ended. */
 export interface Ended {
   readonly code: number | null;
-  /** What it wrote to the standard error. */
+  /** Its standard error. */
   readonly said: string;
   readonly refused: RefusedLine[];
 }
@@ -76,7 +76,7 @@ export class LoadProgram {
     return { code, said: stderr, refused: refusedLines(`${path}.refused`) };
   }
 
-  /** Starts the built program on a file, or with `-` on this input; `kill` ends it as a crash would. */
+  /** Starts the built program on a file, or with `-` on this input; `kill` is SIGKILL. */
   begin(path: string, options: readonly string[] = [], input?: Buffer) {
     const program = join(repository, 'dist', 'programs', 'podcast-sync.js');
     const child = spawn(process.execPath, [program, 'load', ...options, path], {

@@ -3,9 +3,9 @@ import { connect } from 'node:net';
 /** A request of bytes, on a connection of its own. */
 export interface RawRequest {
   readonly bytes: Buffer;
-  /** Whether to close after sending, as the bytes need not be a whole request, and so need not be answered. */
+  /** True to close after sending: incomplete requests get no answer. */
   readonly mayEndEarly: boolean;
-  /** Whether the answer has no body, as to HEAD. */
+  /** True if the answer has no body, as to HEAD. */
   readonly head: boolean;
 }
 
@@ -19,7 +19,7 @@ export interface RawAnswer {
 
 const silenceLimitMs = 30_000;
 
-/** Sends bytes as they are and reads the first answer until the server closes. @throws Error when it never does. */
+/** Sends bytes and reads the first answer until the server closes. @throws Error on a timeout. */
 export async function exchange(
   port: number,
   { bytes, mayEndEarly }: RawRequest,

@@ -26,7 +26,7 @@ export interface Call {
 }
 
 interface Feed {
-  /** Whether there ever was such a subscription, and whether it is there now. */
+  /** True if the subscription was ever created, and if it exists now. */
   known: boolean;
   live: boolean;
   subscribed: boolean;
@@ -37,10 +37,10 @@ interface Feed {
   pending?: number;
 }
 
-/** What a user has. */
+/** The data of a user. */
 export interface State {
   feeds: Feed[];
-  /** How deletions have ended, or will end once a worker takes them. */
+  /** Ends of deletions, also of those that a worker has not run yet. */
   ended: Record<number, 'SUCCESS' | 'FAILURE'>;
 }
 
@@ -56,8 +56,8 @@ export function nothing(urls: readonly string[]): State {
 }
 
 /**
- * All states that the calls can have led to: in any order, with any pending deletion carried out at any moment. None
- * where no order explains the answers.
+ * Returns all possible states after the calls in any order, with pending deletions run at any
+ * time; none if no order explains the answers.
  */
 export function outcomes(before: readonly State[], calls: readonly Call[]): State[] {
   const possible = distinct(before.flatMap(withDeletions));
@@ -96,7 +96,7 @@ function deleted(state: State, index: number): State {
   return next;
 }
 
-/** The state after a call, if its answer is the one that the state calls for. Changes the given one. */
+/** Returns the state after a call, if its answer matches the state. Changes the given state. */
 function step(state: State, { request, answer }: Call): State | undefined {
   const feed = 'feed' in request ? (state.feeds[request.feed] as Feed) : undefined;
   const { status, body } = answer;
@@ -178,8 +178,8 @@ function upload(
 ): State | undefined {
   const [success] = (body['success'] ?? []) as Body[];
   if (!feed.live) return status === 200 && !success ? state : undefined;
-  const standing = feed.episodes[episode];
-  if (!standing || standing.minute <= minute) feed.episodes[episode] = { position, minute };
+  const current = feed.episodes[episode];
+  if (!current || current.minute <= minute) feed.episodes[episode] = { position, minute };
   const now = { guid: feed.guid, episode, position: feed.episodes[episode]?.position };
   return status === 200 && success && same(episodeOf(success), now) ? state : undefined;
 }

@@ -16,8 +16,8 @@ export async function whileAvailable<Result>(
     return await run();
   } catch (error) {
     const kind = faultKind(error);
-    if (kind === 'lasting') throw error;
-    if (kind === 'away') availability.suspect();
+    if (kind === 'permanent') throw error;
+    if (kind === 'unavailable') availability.suspect();
     throw Object.assign(unavailable('the database is away'), { cause: error });
   }
 }

@@ -51,7 +51,7 @@ function failureOf(error: unknown): PageFailure {
   const { statusCode = fromHttp } = error as { statusCode?: number };
   if (statusCode !== undefined && statusCode < 500)
     return { kind: ofStatuses[statusCode] ?? 'badRequest' };
-  return faultKind(error) === 'lasting'
+  return faultKind(error) === 'permanent'
     ? { kind: 'internal' }
     : { kind: 'unavailable', unavailable: 'database' };
 }

@@ -191,13 +191,13 @@ export async function eraseAccountStep(
 /** Ends an erasure after its last step. @returns its age in seconds, undefined if it was final. */
 export async function endErasure(
   transaction: PgTransaction,
-  database: Pick<Database, 'announced'>,
+  database: Pick<Database, 'eventBits'>,
   userId: string,
   limit: number,
 ): Promise<number | undefined> {
   // Again: a request of the account app can have been running during the first deletion.
   const last = await runClaimed(transaction, userId, eraseAccount, [userId, limit]);
-  const kinds = database.announced(['erased']);
+  const kinds = database.eventBits(['erased']);
   if (last)
     await transaction.commit([eraseTotals, [userId]], [end, [userId, 'SUCCESS', null, kinds]]);
   return last?.age;

@@ -57,8 +57,8 @@ describe('an event', () => {
     const write = { userId: freshUser(), requestId: randomUUID(), changes, smallAnswer: true };
     await context.database.write(
       { ...write, remainingMs: () => 5_000 },
-      async ({ alsoChanges }) => {
-        alsoChanges('episodes');
+      async ({ addEventKinds }) => {
+        addEventKinds('episodes');
       },
     );
     await announce();

@@ -17,7 +17,7 @@ const durations = new Histogram({
 /** Counts attempts at deletions: `done`, or the kind of fault that ended them. */
 export const attempts = new Counter({
   name: 'podcast_sync_deletion_attempts_total',
-  help: 'Attempts at deletions: done, or away, passing or lasting for the kind of fault.',
+  help: 'Attempts at deletions: done, or the kind of fault: unavailable, transient or permanent.',
   labelNames: ['result'] as const,
 });
 
@@ -43,7 +43,8 @@ for (const outcome of ['success', 'failure'] as const) {
   outcomes.inc({ outcome }, 0);
   durations.zero({ outcome });
 }
-for (const result of ['done', 'away', 'passing', 'lasting'] as const) attempts.inc({ result }, 0);
+for (const result of ['done', 'unavailable', 'transient', 'permanent'] as const)
+  attempts.inc({ result }, 0);
 
 /** Counts a deletion after the commit of its outcome. @param age seconds since the request. */
 export function countOutcome({ status }: DeletionOutcome, age: number): void {

@@ -111,7 +111,7 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
     attempts.inc({ result: kind });
     // A final record has no attempts to count. With 0 it stays unchanged.
     const counted =
-      kind === 'passing' ? ((await addAttempt(this.database, userId, deletionId)) ?? 0) : 0;
+      kind === 'transient' ? ((await addAttempt(this.database, userId, deletionId)) ?? 0) : 0;
     const step = stepAfterFault(kind, counted, rootCauseOf(error));
     if (step === 'leave') throw error;
     const age = await endInTransaction(this.database, userId, deletionId, step);
@@ -134,7 +134,7 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
       if (await this.erasures.process({ userId }, () => this.isStopping))
         this.log.info({ requestId }, 'user erased');
     } catch (error) {
-      if (faultKind(error) !== 'lasting') throw error;
+      if (faultKind(error) !== 'permanent') throw error;
       const cause = rootCauseOf(error);
       if (await failErasure(this.database, userId, cause)) {
         countErasure('failure');

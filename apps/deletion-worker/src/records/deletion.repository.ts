@@ -227,25 +227,25 @@ export async function findRequestedDeletion(
  * final record.
  */
 export function endOf(
-  database: Pick<Database, 'announced'>,
+  database: Pick<Database, 'eventBits'>,
   userId: string,
   deletionId: number,
   ending: DeletionOutcome,
 ): [Statement, unknown[]] {
   return [
     end,
-    [userId, deletionId, ending.status, ending.cause, database.announced(['deletions'])],
+    [userId, deletionId, ending.status, ending.cause, database.eventBits(['deletions'])],
   ];
 }
 
 /** Returns the statement that deletes a subscription with its episodes. */
 export function cascadeOf(
-  database: Pick<Database, 'announced'>,
+  database: Pick<Database, 'eventBits'>,
   userId: string,
   subscriptionId: number,
 ): [Statement, unknown[]] {
-  const withEpisodes = database.announced(['subscriptions', 'episodes']);
-  return [cascade, [userId, subscriptionId, withEpisodes, database.announced(['subscriptions'])]];
+  const withEpisodes = database.eventBits(['subscriptions', 'episodes']);
+  return [cascade, [userId, subscriptionId, withEpisodes, database.eventBits(['subscriptions'])]];
 }
 
 /**

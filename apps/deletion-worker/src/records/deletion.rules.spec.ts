@@ -15,13 +15,13 @@ describe('the step for a locked record', () => {
 });
 
 describe('a failed attempt', () => {
-  const cases = (['away', 'passing', 'lasting'] as FaultKind[]).flatMap((kind) =>
+  const cases = (['unavailable', 'transient', 'permanent'] as FaultKind[]).flatMap((kind) =>
     Array.from({ length: maxAttempts + 2 }, (_, attempts) => ({ kind, attempts })),
   );
   it.each(cases)(
     'with a fault of kind $kind and $attempts attempts has the right step',
     ({ kind, attempts }) => {
-      const ends = kind === 'lasting' || (kind === 'passing' && attempts >= maxAttempts);
+      const ends = kind === 'permanent' || (kind === 'transient' && attempts >= maxAttempts);
       expect(stepAfterFault(kind, attempts, 'why')).toEqual(
         ends ? { status: 'FAILURE', cause: 'why' } : 'leave',
       );

@@ -51,6 +51,6 @@ export const maxAttempts = 5;
  * @param attempts number of attempts with transient faults, including this one.
  */
 export function stepAfterFault(kind: FaultKind, attempts: number, cause: string): Step {
-  if (kind === 'away') return 'leave';
-  return kind === 'passing' && attempts < maxAttempts ? 'leave' : { status: 'FAILURE', cause };
+  if (kind === 'unavailable') return 'leave';
+  return kind === 'transient' && attempts < maxAttempts ? 'leave' : { status: 'FAILURE', cause };
 }

@@ -142,7 +142,7 @@ export class Authenticator {
 
   /** Changes with revocations. While unchanged, only time or new keys make {@link holds} false. */
   get revoked(): number {
-    return this.credentials.revocations?.heard ?? 0;
+    return this.credentials.revocations?.received ?? 0;
   }
 
   private async holderOf(appPassword: string, address: string): Promise<Holder> {

@@ -52,7 +52,7 @@ export class ChangesController {
 
 /** Sends the head of the answer itself, because Fastify would buffer it in a stream. */
 function begin(request: FastifyRequest, reply: FastifyReply) {
-  request.begunMs = reply.elapsedTime;
+  request.streamStartMs = reply.elapsedTime;
   reply.headers(headers).hijack();
   for (const [name, value] of Object.entries(reply.getHeaders()))
     if (value !== undefined) reply.raw.setHeader(name, value);

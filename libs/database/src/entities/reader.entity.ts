@@ -18,8 +18,8 @@ export class ReaderEntity {
   asked!: number;
 
   /** The last second that the answers to this `since` had. */
-  @Column({ type: 'bigint' })
-  told!: number;
+  @Column({ name: 'told', type: 'bigint' })
+  answered!: number;
 
   /** The second up to which the client has all rows. */
   @Column({ type: 'bigint' })

@@ -18,7 +18,8 @@ import {
 @Index('subscriptions_pointers', ['userId', 'mergedInto'], { where: 'merged_into IS NOT NULL' })
 @Check(
   'subscriptions_changed_is_the_latest',
-  'changed = CASE WHEN merged_into IS NULL THEN greatest(subscription_changed, guid_changed, deleted, flipped) ELSE merged_at END',
+  'changed = CASE WHEN merged_into IS NULL ' +
+    'THEN greatest(subscription_changed, guid_changed, deleted, flipped) ELSE merged_at END',
 )
 @Check('subscriptions_declared_guids_are_no_debts', 'declared_guids >= 0')
 @Check('subscriptions_merged_together', '(merged_into IS NULL) = (merged_at IS NULL)')

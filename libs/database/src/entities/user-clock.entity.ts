@@ -20,6 +20,6 @@ export class UserClockEntity {
   refused!: 1 | 2 | 3 | null;
 
   /** The last second that a gpodder client received, 0 for none (docs/design/adr/0024). */
-  @Column({ type: 'bigint', default: 0 })
-  told!: number;
+  @Column({ name: 'told', type: 'bigint', default: 0 })
+  answered!: number;
 }

@@ -4,9 +4,10 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 export class CreateReaders1763715600500 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
-      -- What is known of those who read a list of the gpodder API (1 subscriptions, 2 episodes) with an app password, and up
-      -- to which stamp a session of it has everything. Seconds, and for arrived and known milliseconds, since 1970. Small
-      -- enough that each user's are a few pages; what was not used for longest makes room.
+      -- Sync states of clients that read a list of the gpodder API (1 subscriptions, 2 episodes)
+      -- with an app password, and the stamp up to which a session has all rows. Seconds since 1970,
+      -- milliseconds for arrived and known. The rows of a user are limited; the least recently used
+      -- are deleted.
       CREATE TABLE sync.readers (
         user_id uuid NOT NULL,
         credential_id uuid NOT NULL,

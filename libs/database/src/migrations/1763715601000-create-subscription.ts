@@ -6,7 +6,8 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
       CREATE SCHEMA subscription;
-      GRANT USAGE ON SCHEMA subscription TO podcast_sync_subscription_group, podcast_sync_episode_group,
+      GRANT USAGE ON SCHEMA subscription
+        TO podcast_sync_subscription_group, podcast_sync_episode_group,
         podcast_sync_deletion_group, podcast_sync_dump_group;
 
       CREATE SEQUENCE subscription.subscription_id;
@@ -20,7 +21,7 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
         is_subscribed boolean NOT NULL,
         subscription_changed timestamptz(3) NOT NULL,
         is_subscribed_at timestamptz NOT NULL,
-        -- When is_subscribed last became another one; NULL: it never was true.
+        -- The last change of is_subscribed; NULL if it never was true.
         flipped timestamptz(3),
         declared_guids integer NOT NULL DEFAULT 0,
         deletion_id bigint,
@@ -33,14 +34,20 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
         CONSTRAINT subscriptions_merged_into_fkey FOREIGN KEY (user_id, merged_into)
           REFERENCES subscription.subscriptions (user_id, id),
         CONSTRAINT subscriptions_changed_is_the_latest CHECK (
-          changed = CASE WHEN merged_into IS NULL THEN greatest(subscription_changed, guid_changed, deleted, flipped) ELSE merged_at END
+          changed = CASE
+            WHEN merged_into IS NULL
+            THEN greatest(subscription_changed, guid_changed, deleted, flipped)
+            ELSE merged_at
+          END
         ),
         CONSTRAINT subscriptions_declared_guids_are_no_debts CHECK (declared_guids >= 0),
-        CONSTRAINT subscriptions_merged_together CHECK ((merged_into IS NULL) = (merged_at IS NULL)),
-        CONSTRAINT subscriptions_tombstone_is_unsubscribed CHECK (deleted IS NULL OR NOT is_subscribed)
+        CONSTRAINT subscriptions_merged_together
+          CHECK ((merged_into IS NULL) = (merged_at IS NULL)),
+        CONSTRAINT subscriptions_tombstone_is_unsubscribed
+          CHECK (deleted IS NULL OR NOT is_subscribed)
       );
       CREATE INDEX subscriptions_changed ON subscription.subscriptions (user_id, changed, id);
-      -- Tombstones by age; pointers by what they point to.
+      -- Tombstones by age; pointers by their target.
       CREATE INDEX subscriptions_tombstones ON subscription.subscriptions (user_id, deleted, id)
         WHERE merged_into IS NULL AND deleted IS NOT NULL;
       CREATE INDEX subscriptions_pointers ON subscription.subscriptions (user_id, merged_into)
@@ -58,8 +65,9 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
         CONSTRAINT guids_subscription_id_fkey FOREIGN KEY (user_id, subscription_id)
           REFERENCES subscription.subscriptions (user_id, id)
       );
-      -- The names of a subscription: for merges, and for the foreign key where a subscription goes. It starts with the
-      -- subscription, which is one user's: by one that started with the user Postgres would look names up, too.
+      -- The guids of a subscription, for merges and for the foreign key when a subscription is
+      -- deleted. It starts with the subscription, which belongs to one user: Postgres would also
+      -- use an index that starts with the user to look up guids.
       CREATE INDEX guids_subscription ON subscription.guids (subscription_id, user_id);
       GRANT SELECT, INSERT, UPDATE ON subscription.guids TO podcast_sync_subscription_group;
 
@@ -78,7 +86,7 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
         user_id uuid NOT NULL,
         url_sha256 bytea NOT NULL,
         subscription_id bigint NOT NULL,
-        -- The URL itself, once it is or was another one than the subscription's feed_url, where it is known.
+        -- The URL, if it differs or differed from the subscription's feed_url and is stored.
         url text,
         CONSTRAINT feed_urls_pkey PRIMARY KEY (user_id, url_sha256),
         CONSTRAINT feed_urls_subscription_id_fkey FOREIGN KEY (user_id, subscription_id)
@@ -87,8 +95,8 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
       CREATE INDEX feed_urls_subscription ON subscription.feed_urls (subscription_id, user_id);
       GRANT SELECT, INSERT, UPDATE ON subscription.feed_urls TO podcast_sync_subscription_group;
 
-      -- How many each user has of what quotas bound, kept by the statements that add or remove some. Counting them for
-      -- each new name would cost by all that the user has.
+      -- Numbers for each user's quotas, maintained by the statements that add or remove rows. A
+      -- count for each new name would read all rows of the user.
       CREATE TABLE subscription.totals (
         user_id uuid NOT NULL,
         live bigint NOT NULL DEFAULT 0,
@@ -102,30 +110,42 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
       GRANT SELECT, INSERT, UPDATE ON subscription.totals TO podcast_sync_subscription_group;
       GRANT SELECT, UPDATE ON subscription.totals TO podcast_sync_deletion_group;
 
-      -- Published to the other services: which subscription a guid names. A contract; change it like a message.
+      -- Published to the other services: the subscription of a guid. A contract; change it like a
+      -- message.
       CREATE VIEW subscription.named_subscriptions AS
-        SELECT g.user_id, g.guid, s.id AS subscription_id, s.guid AS current_guid, s.deleted IS NULL AS live,
+        SELECT g.user_id, g.guid, s.id AS subscription_id, s.guid AS current_guid,
+          s.deleted IS NULL AS live,
           s.is_subscribed, s.is_subscribed_at, s.deletion_id, s.feed_url
         FROM subscription.guids g
         JOIN subscription.subscriptions s ON s.user_id = g.user_id AND s.id = g.subscription_id;
-      GRANT SELECT ON subscription.named_subscriptions TO podcast_sync_episode_group, podcast_sync_deletion_group;
+      GRANT SELECT ON subscription.named_subscriptions
+        TO podcast_sync_episode_group, podcast_sync_deletion_group;
 
-      -- Published to the other services: which subscription a URL names, by the URL's SHA-256.
+      -- Published to the other services: the subscription of a URL, by the URL's SHA-256.
       CREATE VIEW subscription.named_by_url AS
-        SELECT u.user_id, u.url_sha256, s.id AS subscription_id, s.guid AS current_guid, s.deleted IS NULL AS live,
+        SELECT u.user_id, u.url_sha256, s.id AS subscription_id, s.guid AS current_guid,
+          s.deleted IS NULL AS live,
           s.is_subscribed, s.is_subscribed_at, s.deletion_id, s.feed_url
         FROM subscription.feed_urls u
         JOIN subscription.subscriptions s ON s.user_id = u.user_id AND s.id = u.subscription_id;
       GRANT SELECT ON subscription.named_by_url TO podcast_sync_episode_group;
 
-      -- Published to the other services: the current guid and feed URL of a subscription by its row id.
+      -- Published to the other services: the current guid and feed URL of a subscription by its row
+      -- id.
       CREATE VIEW subscription.current_guids AS
-        SELECT s.user_id, s.id AS subscription_id, s.guid, s.feed_url FROM subscription.subscriptions s;
+        SELECT s.user_id, s.id AS subscription_id, s.guid, s.feed_url
+        FROM subscription.subscriptions s;
       GRANT SELECT ON subscription.current_guids TO podcast_sync_episode_group;
 
-      -- A request for a deletion marks the row; the cascade reads it and leaves a tombstone; the oldest of too many go,
-      -- with their names.
-      GRANT SELECT, UPDATE (is_subscribed, is_subscribed_at, flipped, subscription_changed, deletion_id, deleted, changed), DELETE
+      -- A request for a deletion marks the row. The cascade reads it and leaves a tombstone. The
+      -- oldest tombstones above a limit are deleted with their names.
+      GRANT
+        SELECT,
+        UPDATE (
+          is_subscribed, is_subscribed_at, flipped, subscription_changed, deletion_id, deleted,
+          changed
+        ),
+        DELETE
         ON subscription.subscriptions TO podcast_sync_deletion_group;
       GRANT SELECT, DELETE ON subscription.guids, subscription.feed_urls, subscription.former_guids
         TO podcast_sync_deletion_group;

@@ -49,23 +49,31 @@ const keys = `
   GRANT USAGE ON SCHEMA episode TO podcast_sync_subscription_group, podcast_sync_episode_group,
     podcast_sync_deletion_group, podcast_sync_dump_group;
 
-  -- The keys of the indexes that find episodes, as an index entry can't hold long texts. This one keeps guids unique, so it
-  -- is 128 bits that nobody can make collide. In plpgsql, as convert_to is not marked immutable.
+  -- Keys of the indexes that find episodes, because long texts do not fit into an index entry.
+  -- This one keeps guids unique, so it has 128 bits of a cryptographic hash. In plpgsql, because
+  -- convert_to is not marked immutable.
   CREATE FUNCTION episode.guid_key(p_subscription bigint, p_guid text) RETURNS uuid
   LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
   BEGIN
-    RETURN encode(substr(pg_catalog.sha256(int8send(p_subscription) || convert_to(p_guid, 'UTF8')), 1, 16), 'hex');
+    RETURN encode(
+      substr(pg_catalog.sha256(int8send(p_subscription) || convert_to(p_guid, 'UTF8')), 1, 16),
+      'hex'
+    );
   END $$;
 
-  -- The others find candidates, whose full texts decide; Postgres puts what they do in the place of their calls.
+  -- The others find candidates, which are then compared by their texts. Postgres inlines them.
   -- "bare" is an episode without an episode_guid.
   CREATE FUNCTION episode.enclosure_key(p_bare boolean, p_url text) RETURNS bigint
   LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT hashtextextended(p_url, p_bare::int) $$;
   CREATE FUNCTION episode.pair_key(p_bare boolean, p_one text, p_other text) RETURNS bigint
-  LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT hashtextextended(p_other, hashtextextended(p_one, p_bare::int)) $$;
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT hashtextextended(p_other, hashtextextended(p_one, p_bare::int))
+  $$;
   CREATE FUNCTION episode.pair_key(p_bare boolean, p_date timestamptz, p_other text) RETURNS bigint
   LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT hashtextextended(p_other, timestamp_hash_extended(p_date AT TIME ZONE 'UTC', p_bare::int))
+    SELECT hashtextextended(
+      p_other, timestamp_hash_extended(p_date AT TIME ZONE 'UTC', p_bare::int)
+    )
   $$;
 `;
 
@@ -73,9 +81,10 @@ const tables = `
   CREATE SEQUENCE episode.episode_id;
   GRANT USAGE ON SEQUENCE episode.episode_id TO podcast_sync_episode_group;
 
-  -- What an episode is, which rarely changes, with all indexes that find it. What a listener did with it, which changes
-  -- all the time, is in episode.states: a row there for each row here, with the same id and sync_id. Here the key is the
-  -- sync_id, there the id, so that each is found in one place: an id leads to a state, and that to its episode.
+  -- Metadata of episodes, which rarely change, with all indexes that find them. Statuses change
+  -- often and are in episode.states, with a row for each row here and the same id and sync_id.
+  -- The primary key is the sync_id here and the id there, so each has one index: an id finds a
+  -- state, and its sync_id the episode.
   CREATE TABLE episode.episodes (
     user_id uuid NOT NULL,
     id bigint NOT NULL DEFAULT nextval('episode.episode_id'),
@@ -90,29 +99,40 @@ const tables = `
     CONSTRAINT episodes_pkey PRIMARY KEY (user_id, sync_id),
     CONSTRAINT episodes_duration_is_positive CHECK (duration > 0)
   );
-  -- What identifies an episode within its subscription, each as one look-up.
-  CREATE UNIQUE INDEX episodes_guid ON episode.episodes (user_id, episode.guid_key(subscription_id, episode_guid))
+  -- Keys that identify an episode within its subscription, each for one lookup.
+  CREATE UNIQUE INDEX episodes_guid
+    ON episode.episodes (user_id, episode.guid_key(subscription_id, episode_guid))
     WHERE episode_guid <> '';
-  -- Each of these lists the rows that share something known in the order of ids, those without an episode_guid apart: of
-  -- many that do, a look-up reads the first few. ("id + 0" has no other index, so that none of the others is taken for
-  -- it.) They start with the subscription, which is one user's, as a user_id takes twice its bytes. The first has all
-  -- rows, so that those of one subscription are found by it as well; who does that turns bitmap scans off, or Postgres may
-  -- read all keys of the user beside it to save a few rows. The date of one without is that of 1970.
+  -- Each index has the rows with equal values in the order of ids, separately for rows without an
+  -- episode_guid, so a lookup reads the first few. "id + 0" has no other index that Postgres could
+  -- use instead. The indexes start with the subscription, which belongs to one user, because a
+  -- user_id needs twice the bytes. The first has all rows, so it also finds those of one
+  -- subscription. Such a query turns bitmap scans off: Postgres could combine the index with all
+  -- keys of the user to save a few rows. An episode without a date has that of 1970.
   CREATE INDEX episodes_enclosure
-    ON episode.episodes (subscription_id, episode.enclosure_key(episode_guid = '', enclosure_url), (id + 0));
+    ON episode.episodes (
+      subscription_id, episode.enclosure_key(episode_guid = '', enclosure_url), (id + 0)
+    );
   CREATE INDEX episodes_date_and_url
-    ON episode.episodes (subscription_id, episode.pair_key(episode_guid = '', publish_date, episode_url), (id + 0))
+    ON episode.episodes (
+      subscription_id, episode.pair_key(episode_guid = '', publish_date, episode_url), (id + 0)
+    )
     WHERE publish_date <> ${unknownDate} AND episode_url <> '';
   CREATE INDEX episodes_date_and_title
-    ON episode.episodes (subscription_id, episode.pair_key(episode_guid = '', publish_date, title), (id + 0))
+    ON episode.episodes (
+      subscription_id, episode.pair_key(episode_guid = '', publish_date, title), (id + 0)
+    )
     WHERE publish_date <> ${unknownDate} AND title <> '';
   CREATE INDEX episodes_url_and_title
-    ON episode.episodes (subscription_id, episode.pair_key(episode_guid = '', episode_url, title), (id + 0))
+    ON episode.episodes (
+      subscription_id, episode.pair_key(episode_guid = '', episode_url, title), (id + 0)
+    )
     WHERE episode_url <> '' AND title <> '';
   GRANT SELECT, INSERT, UPDATE, DELETE ON episode.episodes TO podcast_sync_episode_group;
   GRANT SELECT, DELETE ON episode.episodes TO podcast_sync_deletion_group;
 
-  -- No statement changes an id or a sync_id. They come before what changes, so that they are not logged with each change.
+  -- No statement changes an id or a sync_id. They precede the changing columns, so that the WAL of
+  -- a change omits them.
   CREATE TABLE episode.states (
     user_id uuid NOT NULL,
     id bigint NOT NULL,
@@ -147,8 +167,8 @@ const tables = `
   GRANT SELECT, INSERT, UPDATE, DELETE ON episode.sync_ids TO podcast_sync_episode_group;
   GRANT SELECT, DELETE ON episode.sync_ids TO podcast_sync_deletion_group;
 
-  -- How many episodes each user has, and how many further sync_ids, kept by the statements that add or remove some.
-  -- Counting them for a list's total and for the quotas would cost by all that the user ever had.
+  -- Numbers of each user's episodes and further sync_ids, maintained by the statements that add or
+  -- remove rows. A count for a list's total or a quota would read all rows of the user.
   CREATE TABLE episode.totals (
     user_id uuid NOT NULL,
     episodes bigint NOT NULL DEFAULT 0,
@@ -163,7 +183,7 @@ const tables = `
 `;
 
 const newest = `
-  -- A status as one value; booleans as 1 and 0. "minute" says that its time was given to the minute only.
+  -- A status as one value; booleans as 1 and 0. "minute": its time has a precision of one minute.
   CREATE TYPE episode.status AS (value double precision, at timestamptz, minute boolean);
 
   -- "newer" of apps/episode/src/episode.rules.ts in SQL.
@@ -173,7 +193,8 @@ const newest = `
       WHEN (b).at IS NULL THEN a
       WHEN (a).at IS NULL THEN b
       WHEN (a).minute OR (b).minute THEN
-        CASE WHEN date_trunc('minute', (b).at AT TIME ZONE 'UTC') > date_trunc('minute', (a).at AT TIME ZONE 'UTC')
+        CASE WHEN date_trunc('minute', (b).at AT TIME ZONE 'UTC')
+          > date_trunc('minute', (a).at AT TIME ZONE 'UTC')
           THEN b ELSE a END
       WHEN (b).at > (a).at THEN b
       ELSE a
@@ -183,9 +204,10 @@ const newest = `
 `;
 
 const matchSubscriptions = `
-  -- matchKeys of apps/episode/src/match.rules.ts in SQL, where its rule is written down; merge-subscription.int-spec.ts
-  -- beside it compares the two.
-  CREATE FUNCTION episode.match_keys(e episode.episodes, p_found boolean) RETURNS TABLE (rank integer, key bytea)
+  -- matchKeys of apps/episode/src/match.rules.ts in SQL, where the rule is described.
+  -- merge-subscription.int-spec.ts next to it compares the two.
+  CREATE FUNCTION episode.match_keys(e episode.episodes, p_found boolean)
+    RETURNS TABLE (rank integer, key bytea)
   LANGUAGE sql STABLE AS $$
     SELECT k.rank, sync.sha256(concat_ws(E'\\n', k.kind, k.a, k.b))
     FROM (
@@ -194,43 +216,52 @@ const matchSubscriptions = `
       SELECT either.rank, partner.kind || ' ' || either.kind, either.a, either.b
       FROM (VALUES
         (2, 'enclosure', nullif(e.enclosure_url, ''), ''),
-        (3, 'date and url', nullif(e.publish_date, ${unknownDate})::text, nullif(e.episode_url, '')),
+        (3, 'date and url', nullif(e.publish_date, ${unknownDate})::text,
+          nullif(e.episode_url, '')),
         (3, 'date and title', nullif(e.publish_date, ${unknownDate})::text, nullif(e.title, '')),
         (3, 'url and title', nullif(e.episode_url, ''), nullif(e.title, ''))
       ) either (rank, kind, a, b)
       CROSS JOIN (VALUES ('without guid'), ('with guid')) partner (kind)
       WHERE either.a IS NOT NULL AND either.b IS NOT NULL
         AND CASE WHEN p_found THEN partner.kind = 'without guid' OR e.episode_guid = ''
-          ELSE partner.kind = CASE WHEN e.episode_guid = '' THEN 'without guid' ELSE 'with guid' END END
+          ELSE partner.kind
+            = CASE WHEN e.episode_guid = '' THEN 'without guid' ELSE 'with guid' END
+        END
       UNION ALL
       SELECT 4, 'enclosure and ' || other.kind, e.enclosure_url, other.value
       FROM (VALUES
-        ('date', nullif(e.publish_date, ${unknownDate})::text), ('url', nullif(e.episode_url, '')), ('title', nullif(e.title, ''))
+        ('date', nullif(e.publish_date, ${unknownDate})::text),
+        ('url', nullif(e.episode_url, '')),
+        ('title', nullif(e.title, ''))
       ) other (kind, value)
       WHERE e.episode_guid <> '' AND e.enclosure_url <> '' AND other.value IS NOT NULL
     ) k
   $$;
 
-  -- Of pairs of subscriptions, which episode of the one is which of the other. What was just uploaded has no statistics yet, so the planner
-  -- is told what it can't know: both sides may be large, and they are joined by hashing.
+  -- Returns the pairs of equal episodes of pairs of subscriptions. New uploads have no statistics,
+  -- so the settings force hash joins: both sides can be large.
   CREATE FUNCTION episode.match_subscriptions(p_user uuid, p_from bigint[], p_into bigint[])
   RETURNS TABLE (absorbed bigint, survivor bigint)
-  LANGUAGE sql STABLE SET enable_nestloop = off SET enable_mergejoin = off SET enable_bitmapscan = off SET jit = off SET work_mem = '64MB' AS $$
+  LANGUAGE sql STABLE
+    SET enable_nestloop = off SET enable_mergejoin = off SET enable_bitmapscan = off
+    SET jit = off SET work_mem = '64MB' AS $$
     WITH f AS MATERIALIZED (
       SELECT p.pair, e.id, k.rank, k.key
-      FROM unnest(p_from) WITH ORDINALITY p (subscription_id, pair), episode.episodes e, episode.match_keys(e, false) k
+      FROM unnest(p_from) WITH ORDINALITY p (subscription_id, pair), episode.episodes e,
+        episode.match_keys(e, false) k
       WHERE e.user_id = p_user AND e.subscription_id = p.subscription_id
     ), i AS MATERIALIZED (
       SELECT p.pair, e.id, k.rank, k.key
-      FROM unnest(p_into) WITH ORDINALITY p (subscription_id, pair), episode.episodes e, episode.match_keys(e, true) k
+      FROM unnest(p_into) WITH ORDINALITY p (subscription_id, pair), episode.episodes e,
+        episode.match_keys(e, true) k
       WHERE e.user_id = p_user AND e.subscription_id = p.subscription_id
     ), best AS MATERIALIZED (
       SELECT DISTINCT ON (f.id) f.id AS absorbed, i.id AS survivor
       FROM f JOIN i ON i.pair = f.pair AND i.rank = f.rank AND i.key = f.key
       ORDER BY f.id, f.rank, i.id
     )
-    -- Two episodes with guids of their own may both meet one that has none. It takes the guid of the first, and then
-    -- another is the same only where the enclosure and one more agree.
+    -- Two episodes with different guids can match one without a guid. It gets the guid of the
+    -- first. Another one is then equal only if the enclosure and a further value agree.
     SELECT m.absorbed, m.survivor
     FROM (
       SELECT best.absorbed, best.survivor,
@@ -239,27 +270,36 @@ const matchSubscriptions = `
             OR (f.episode_url <> '' AND f.episode_url = i.episode_url)
             OR (f.title <> '' AND f.title = i.title)) AS sure,
         f.episode_guid <> '' AND i.episode_guid = '' AS names,
-        row_number() OVER (PARTITION BY best.survivor, f.episode_guid <> '' AND i.episode_guid = '' ORDER BY f.id) AS place
+        row_number() OVER (
+          PARTITION BY best.survivor, f.episode_guid <> '' AND i.episode_guid = ''
+          ORDER BY f.id
+        ) AS place
       FROM best
-      JOIN episode.episodes f ON f.user_id = p_user AND f.subscription_id = ANY (p_from) AND f.id = best.absorbed
-      JOIN episode.episodes i ON i.user_id = p_user AND i.subscription_id = ANY (p_into) AND i.id = best.survivor
+      JOIN episode.episodes f ON f.user_id = p_user AND f.subscription_id = ANY (p_from)
+        AND f.id = best.absorbed
+      JOIN episode.episodes i ON i.user_id = p_user AND i.subscription_id = ANY (p_into)
+        AND i.id = best.survivor
     ) m
     WHERE NOT m.names OR m.sure OR m.place = 1
   $$;
 `;
 
 const countStates = `
-  -- Published to the subscription service: how many states subscriptions have, each counted no further than p_most.
+  -- Published to the subscription service: the numbers of states of subscriptions, each counted up
+  -- to p_most.
   CREATE FUNCTION episode.count_states(p_user uuid, p_subscriptions bigint[], p_most bigint)
   RETURNS TABLE (subscription_id bigint, states bigint)
-  LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_bitmapscan = off AS $$
+  LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp SET enable_bitmapscan = off AS $$
     SELECT s.id, (
       SELECT count(*) FROM (
-        SELECT FROM episode.episodes e WHERE e.user_id = p_user AND e.subscription_id = s.id LIMIT p_most
+        SELECT FROM episode.episodes e
+        WHERE e.user_id = p_user AND e.subscription_id = s.id LIMIT p_most
       ) counted
     )
     FROM unnest(p_subscriptions) s (id)
   $$;
   REVOKE EXECUTE ON FUNCTION episode.count_states(uuid, bigint[], bigint) FROM PUBLIC;
-  GRANT EXECUTE ON FUNCTION episode.count_states(uuid, bigint[], bigint) TO podcast_sync_subscription_group;
+  GRANT EXECUTE ON FUNCTION episode.count_states(uuid, bigint[], bigint)
+    TO podcast_sync_subscription_group;
 `;

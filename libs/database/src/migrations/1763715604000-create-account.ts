@@ -15,12 +15,13 @@ export class CreateAccount1763715604000 implements MigrationInterface {
       -- A person. The id is the user's id everywhere else.
       CREATE TABLE account.accounts (
         id uuid NOT NULL,
-        -- As it was chosen; unique without case. NULL until somebody who comes from a provider chooses one.
+        -- As the person typed it; unique without case. NULL until a person of a provider chooses
+        -- one.
         name text,
-        -- Of whom another provider signs in.
+        -- For people who sign in with another provider.
         issuer text,
         subject text,
-        -- PHC text of argon2id; NULL for those without a password.
+        -- PHC text of argon2id; NULL without a password.
         password text,
         -- Sealed; its last accepted step, so that a code counts once.
         totp_secret bytea,
@@ -42,7 +43,8 @@ export class CreateAccount1763715604000 implements MigrationInterface {
         hash bytea NOT NULL,
         used_at timestamptz,
         CONSTRAINT recovery_codes_pkey PRIMARY KEY (account_id, hash),
-        CONSTRAINT recovery_codes_account_fkey FOREIGN KEY (account_id) REFERENCES account.accounts (id) ON DELETE CASCADE
+        CONSTRAINT recovery_codes_account_fkey FOREIGN KEY (account_id)
+          REFERENCES account.accounts (id) ON DELETE CASCADE
       );
 
       -- Browsers that are signed in.
@@ -51,7 +53,7 @@ export class CreateAccount1763715604000 implements MigrationInterface {
         id uuid NOT NULL,
         account_id uuid NOT NULL,
         created_at timestamptz NOT NULL DEFAULT now(),
-        -- When the person last showed the password, a code or a provider's answer.
+        -- The last authentication by password, code or provider.
         authenticated_at timestamptz NOT NULL DEFAULT now(),
         -- At most once an hour.
         last_used_at timestamptz NOT NULL DEFAULT now(),
@@ -59,17 +61,18 @@ export class CreateAccount1763715604000 implements MigrationInterface {
         address text NOT NULL,
         user_agent text NOT NULL,
         CONSTRAINT sessions_pkey PRIMARY KEY (hash),
-        CONSTRAINT sessions_account_fkey FOREIGN KEY (account_id) REFERENCES account.accounts (id) ON DELETE CASCADE
+        CONSTRAINT sessions_account_fkey FOREIGN KEY (account_id)
+          REFERENCES account.accounts (id) ON DELETE CASCADE
       );
       CREATE UNIQUE INDEX sessions_id_key ON account.sessions (id);
       CREATE INDEX sessions_account ON account.sessions (account_id);
       CREATE INDEX sessions_expiry ON account.sessions (expires_at);
 
-      -- What a link in a mail, a message or a terminal stands for; each works once.
+      -- Single-use links in mails, messages or a terminal.
       CREATE TABLE account.links (
         hash bytea NOT NULL,
         kind text NOT NULL,
-        -- Whose password is reset, whose address is verified, or whose id the new account takes over.
+        -- The account whose password is reset, whose address is verified, or whose id is reused.
         account_id uuid,
         name text,
         email text,
@@ -92,15 +95,17 @@ export class CreateAccount1763715604000 implements MigrationInterface {
         last_used_on date,
         expires_at timestamptz,
         CONSTRAINT credentials_pkey PRIMARY KEY (id),
-        CONSTRAINT credentials_account_fkey FOREIGN KEY (account_id) REFERENCES account.accounts (id) ON DELETE CASCADE
+        CONSTRAINT credentials_account_fkey FOREIGN KEY (account_id)
+          REFERENCES account.accounts (id) ON DELETE CASCADE
       );
       CREATE UNIQUE INDEX credentials_hash_key ON account.credentials (hash);
       CREATE INDEX credentials_account ON account.credentials (account_id);
 
-      -- Sessions of the gpodder API. Their cookies are signed, so one that has ended stays: its cookie would begin it anew.
+      -- Sessions of the gpodder API. Ended ones are kept, because their signed cookies would start
+      -- them again.
       CREATE TABLE account.gpodder_sessions (
         credential_id uuid NOT NULL,
-        -- Of the SHA-256 of its cookie.
+        -- The first 16 bytes of the SHA-256 of its cookie.
         id uuid NOT NULL,
         account_id uuid NOT NULL,
         created_at timestamptz NOT NULL DEFAULT now(),
@@ -108,7 +113,8 @@ export class CreateAccount1763715604000 implements MigrationInterface {
         last_used_at timestamptz NOT NULL DEFAULT now(),
         ended_at timestamptz,
         CONSTRAINT gpodder_sessions_pkey PRIMARY KEY (credential_id, id),
-        CONSTRAINT gpodder_sessions_credential_fkey FOREIGN KEY (credential_id) REFERENCES account.credentials (id) ON DELETE CASCADE
+        CONSTRAINT gpodder_sessions_credential_fkey FOREIGN KEY (credential_id)
+          REFERENCES account.credentials (id) ON DELETE CASCADE
       );
       CREATE INDEX gpodder_sessions_account ON account.gpodder_sessions (account_id);
 
@@ -122,22 +128,25 @@ export class CreateAccount1763715604000 implements MigrationInterface {
         last_used_at timestamptz NOT NULL DEFAULT now(),
         CONSTRAINT devices_pkey PRIMARY KEY (account_id, id),
         CONSTRAINT devices_type CHECK (type IN ('desktop', 'laptop', 'mobile', 'server', 'other')),
-        CONSTRAINT devices_account_fkey FOREIGN KEY (account_id) REFERENCES account.accounts (id) ON DELETE CASCADE
+        CONSTRAINT devices_account_fkey FOREIGN KEY (account_id)
+          REFERENCES account.accounts (id) ON DELETE CASCADE
       );
 
-      -- Settings that clients of the gpodder API keep here.
+      -- Settings of clients of the gpodder API.
       CREATE TABLE account.settings (
         account_id uuid NOT NULL,
         scope text NOT NULL,
-        -- Which device, the guid of which subscription, the sync_id of which episode; empty for the account.
+        -- The device, the guid of the subscription, or the sync_id of the episode; empty for the
+        -- account.
         subject text NOT NULL,
-        -- As it was sent: no jsonb, which changes numbers and refuses some texts.
+        -- As sent: jsonb would change numbers and reject some texts.
         settings json NOT NULL,
-        -- What it counts for in the user's limit.
+        -- Its part of the user's limit.
         bytes integer NOT NULL,
         CONSTRAINT settings_pkey PRIMARY KEY (account_id, scope, subject),
         CONSTRAINT settings_scope CHECK (scope IN ('account', 'device', 'podcast', 'episode')),
-        CONSTRAINT settings_account_fkey FOREIGN KEY (account_id) REFERENCES account.accounts (id) ON DELETE CASCADE
+        CONSTRAINT settings_account_fkey FOREIGN KEY (account_id)
+          REFERENCES account.accounts (id) ON DELETE CASCADE
       );
 
       -- Login flows of Nextcloud (v2), from their start until the app has its answer.
@@ -146,46 +155,48 @@ export class CreateAccount1763715604000 implements MigrationInterface {
         login_hash bytea NOT NULL,
         user_agent text NOT NULL,
         address text NOT NULL,
-        -- Which address that counts as for limits.
+        -- The network of the address, for limits.
         network text NOT NULL,
         server text NOT NULL,
         created_at timestamptz NOT NULL DEFAULT now(),
         expires_at timestamptz NOT NULL,
-        -- Who allowed it; which app password a poll made of that, and when: a repeat replaces it for a while.
+        -- The approving account, the app password that a poll created, and its time: a repeated
+        -- poll replaces it for a while.
         account_id uuid,
         credential_id uuid,
         answered_at timestamptz,
         CONSTRAINT logins_pkey PRIMARY KEY (poll_hash),
-        CONSTRAINT logins_account_fkey FOREIGN KEY (account_id) REFERENCES account.accounts (id) ON DELETE CASCADE
+        CONSTRAINT logins_account_fkey FOREIGN KEY (account_id)
+          REFERENCES account.accounts (id) ON DELETE CASCADE
       );
       CREATE UNIQUE INDEX logins_login_key ON account.logins (login_hash);
       CREATE INDEX logins_account ON account.logins (account_id);
       CREATE INDEX logins_expiry ON account.logins (expires_at);
 
-      -- Apps that registered by themselves (RFC 7591).
+      -- Dynamically registered apps (RFC 7591).
       CREATE TABLE account.clients (
         id text NOT NULL,
         payload jsonb NOT NULL,
-        -- Which address that counts as for limits that it registered from.
+        -- The network of the registration, for limits.
         network text NOT NULL,
         created_at timestamptz NOT NULL DEFAULT now(),
-        -- When somebody last allowed it something, to the hour: what nobody uses goes after a day.
+        -- The hour of the last consent. An app without one is deleted after a day.
         used_at timestamptz,
         CONSTRAINT clients_pkey PRIMARY KEY (id)
       );
       CREATE INDEX clients_unused ON account.clients (created_at) WHERE used_at IS NULL;
 
-      -- What the issuer keeps: codes, tokens, grants, interactions, sessions. The id is the SHA-256 of the value that a
-      -- client has, and the payload never repeats that value.
+      -- State of the issuer: codes, tokens, grants, interactions, sessions. The id is the SHA-256
+      -- of the value that a client has; the payload never contains that value.
       CREATE TABLE account.oidc (
         model text NOT NULL,
         id bytea NOT NULL,
         grant_id text,
         account_id uuid,
         user_code bytea,
-        -- Where a request that waits for a person began.
+        -- The address of a request that waits for a person.
         address text,
-        -- Which address that counts as for limits, for as long as nobody has decided.
+        -- The network of that address, for limits, until the person decides.
         network text,
         payload jsonb NOT NULL,
         created_at timestamptz NOT NULL DEFAULT now(),
@@ -197,14 +208,15 @@ export class CreateAccount1763715604000 implements MigrationInterface {
       CREATE INDEX oidc_account ON account.oidc (account_id, model, created_at);
       CREATE INDEX oidc_user_code ON account.oidc (user_code);
       CREATE INDEX oidc_network ON account.oidc (model, network) WHERE network IS NOT NULL;
-      -- For the sweep of apps that nobody allows anything any more.
+      -- For the sweep of apps without a grant.
       CREATE INDEX oidc_client ON account.oidc ((payload ->> 'clientId')) WHERE model = 'Grant';
       CREATE INDEX oidc_expiry ON account.oidc (expires_at);
 
-      GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA account TO podcast_sync_account_group;
+      GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA account
+        TO podcast_sync_account_group;
 
-      -- For the deletion worker: removes up to p_limit rows of a user, the account itself last, and says how many there
-      -- were. Fewer than p_limit: nothing is left.
+      -- For the deletion worker: deletes up to p_limit rows of a user, the account last, and
+      -- returns their number. With fewer than p_limit, none is left.
       CREATE FUNCTION account.erase_user(p_user uuid, p_limit integer) RETURNS integer
       LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
       DECLARE
@@ -212,14 +224,18 @@ export class CreateAccount1763715604000 implements MigrationInterface {
         v_rows integer;
         v_table text;
       BEGIN
-        -- Waits for whatever is being added to a grant, so that the statements below see it; nothing is added after it.
-        PERFORM FROM account.oidc o WHERE o.account_id = p_user AND o.model = 'Grant' ORDER BY o.id FOR UPDATE;
+        -- Waits for running inserts under a grant, so that the statements below see their rows.
+        -- No later insert can use the grant.
+        PERFORM FROM account.oidc o
+        WHERE o.account_id = p_user AND o.model = 'Grant' ORDER BY o.id FOR UPDATE;
         FOREACH v_table IN ARRAY ARRAY[
-          'settings', 'devices', 'gpodder_sessions', 'credentials', 'sessions', 'recovery_codes', 'links', 'logins', 'oidc'
+          'settings', 'devices', 'gpodder_sessions', 'credentials', 'sessions', 'recovery_codes',
+          'links', 'logins', 'oidc'
         ] LOOP
-          -- By their places: it costs by the rows that go, whatever Postgres expects of the table.
+          -- Deletes by place: the cost depends on the deleted rows, not on Postgres' estimates.
           EXECUTE format(
-            'DELETE FROM account.%1$I WHERE ctid = ANY (ARRAY(SELECT ctid FROM account.%1$I WHERE account_id = $1 LIMIT $2))',
+            'DELETE FROM account.%1$I WHERE ctid = ANY (ARRAY('
+              || 'SELECT ctid FROM account.%1$I WHERE account_id = $1 LIMIT $2))',
             v_table
           ) USING p_user, v_left;
           GET DIAGNOSTICS v_rows = ROW_COUNT;

@@ -4,34 +4,36 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 export class CreateErasure1763715605000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
-      -- Published to the account app: refuses a user (1), or admits them again (NULL). Who is being erased or has been
-      -- stays so. Answers what holds then, and until the transaction's end: it waits for a write of the user that runs,
-      -- and none begins before that end.
+      -- Published to the account app: refuses a user (1), or admits the user again (NULL). It never
+      -- changes the refusal of an erasure. Returns the value, which holds until the end of the
+      -- transaction: the lock waits for a running write of the user and delays the next one.
       CREATE FUNCTION sync.refuse_user(p_user uuid, p_refused smallint) RETURNS smallint
       LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
       DECLARE
         v_refused smallint;
       BEGIN
         IF p_refused <> 1 THEN
-          RAISE EXCEPTION 'only an erasure says %', p_refused;
+          RAISE EXCEPTION 'only an erasure sets %', p_refused;
         END IF;
-        INSERT INTO sync.user_clock AS c (user_id, stamp, refused) VALUES (p_user, 'epoch', p_refused)
-        ON CONFLICT (user_id) DO UPDATE SET refused = CASE WHEN c.refused > 1 THEN c.refused ELSE excluded.refused END
+        INSERT INTO sync.user_clock AS c (user_id, stamp, refused)
+        VALUES (p_user, 'epoch', p_refused)
+        ON CONFLICT (user_id) DO UPDATE
+        SET refused = CASE WHEN c.refused > 1 THEN c.refused ELSE excluded.refused END
         RETURNING c.refused INTO v_refused;
         RETURN v_refused;
       END $$;
       REVOKE EXECUTE ON FUNCTION sync.refuse_user(uuid, smallint) FROM PUBLIC;
       GRANT EXECUTE ON FUNCTION sync.refuse_user(uuid, smallint) TO podcast_sync_account_group;
 
-      -- One for each user, whose id says nothing about a person any more once the record has ended in SUCCESS: all else
-      -- of it is emptied then. Like the clock, it is kept for ever.
+      -- One record per user. After SUCCESS it keeps only the user's id and times, which no longer
+      -- identify a person. Like the clock, it is kept permanently.
       CREATE TABLE deletion.erasures (
         user_id uuid NOT NULL,
         status text NOT NULL DEFAULT 'PENDING',
         requested timestamptz(3) NOT NULL,
         send integer NOT NULL DEFAULT 0,
         sent_at timestamptz,
-        -- Rows that are gone so far, for whoever watches.
+        -- Number of deleted rows so far, for operators.
         removed bigint NOT NULL DEFAULT 0,
         finished timestamptz(3),
         cause text,
@@ -40,10 +42,12 @@ export class CreateErasure1763715605000 implements MigrationInterface {
         CONSTRAINT erasures_status CHECK (status IN ('PENDING', 'SUCCESS', 'FAILURE')),
         CONSTRAINT erasures_finished_when_final CHECK ((finished IS NULL) = (status = 'PENDING')),
         CONSTRAINT erasures_cause_of_failure CHECK ((cause IS NULL) = (status <> 'FAILURE')),
-        CONSTRAINT erasures_say_nothing CHECK (status <> 'SUCCESS' OR (origin IS NULL AND removed = 0))
+        CONSTRAINT erasures_say_nothing
+          CHECK (status <> 'SUCCESS' OR (origin IS NULL AND removed = 0))
       );
-      -- What the relays look for, of all users.
-      CREATE INDEX erasures_due ON deletion.erasures (coalesce(sent_at, '-infinity')) WHERE status = 'PENDING';
+      -- For the relays: the PENDING records of all users.
+      CREATE INDEX erasures_due ON deletion.erasures (coalesce(sent_at, '-infinity'))
+        WHERE status = 'PENDING';
       -- Only the functions below write.
       GRANT SELECT ON deletion.erasures TO podcast_sync_deletion_group;
       GRANT DELETE ON episode.totals, subscription.totals TO podcast_sync_deletion_group;
@@ -81,9 +85,12 @@ const functions = [
       BEGIN
         INSERT INTO sync.user_clock AS c (user_id, stamp, refused) VALUES (p_user, 'epoch', 2)
         ON CONFLICT (user_id) DO UPDATE SET refused = greatest(c.refused, excluded.refused);
-        UPDATE account.accounts a SET disabled_at = coalesce(a.disabled_at, clock_timestamp()) WHERE a.id = p_user;
-        INSERT INTO deletion.erasures AS e (user_id, requested, origin) VALUES (p_user, clock_timestamp(), p_origin)
-        ON CONFLICT (user_id) DO UPDATE SET status = 'PENDING', requested = excluded.requested, sent_at = NULL,
+        UPDATE account.accounts a
+        SET disabled_at = coalesce(a.disabled_at, clock_timestamp()) WHERE a.id = p_user;
+        INSERT INTO deletion.erasures AS e (user_id, requested, origin)
+        VALUES (p_user, clock_timestamp(), p_origin)
+        ON CONFLICT (user_id) DO UPDATE
+        SET status = 'PENDING', requested = excluded.requested, sent_at = NULL,
           finished = NULL, cause = NULL, origin = excluded.origin
         WHERE e.status = 'FAILURE';
         RETURN (SELECT e.status FROM deletion.erasures e WHERE e.user_id = p_user);
@@ -94,7 +101,9 @@ const functions = [
     definition: `${taken} ${definer('sql')} AS $$
       WITH due AS (
         SELECT e.user_id, e.sent_at IS NULL AS fresh FROM deletion.erasures e
-        WHERE e.status = 'PENDING' AND coalesce(e.sent_at, '-infinity') < now() - p_resend_after_ms * interval '1 millisecond'
+        WHERE e.status = 'PENDING'
+          AND coalesce(e.sent_at, '-infinity')
+            < now() - p_resend_after_ms * interval '1 millisecond'
         ORDER BY coalesce(e.sent_at, '-infinity') LIMIT p_limit
         FOR UPDATE SKIP LOCKED
       )
@@ -122,14 +131,18 @@ const functions = [
     definition: `RETURNS TABLE (status text, age double precision) ${definer('plpgsql')} AS $$
       BEGIN
         PERFORM FROM sync.user_clock c WHERE c.user_id = p_user FOR UPDATE;
-        RETURN QUERY SELECT e.status, greatest(extract(epoch FROM clock_timestamp() - e.requested), 0)::double precision
+        RETURN QUERY
+        SELECT e.status,
+          greatest(extract(epoch FROM clock_timestamp() - e.requested), 0)::double precision
           FROM deletion.erasures e WHERE e.user_id = p_user FOR UPDATE;
       END $$`,
   },
   {
     signature: 'deletion.count_erased(p_user uuid, p_rows bigint)',
     definition: `RETURNS void ${definer('sql')} AS $$
-      UPDATE deletion.erasures e SET removed = e.removed + p_rows WHERE e.user_id = p_user AND e.status = 'PENDING'
+      UPDATE deletion.erasures e
+      SET removed = e.removed + p_rows
+      WHERE e.user_id = p_user AND e.status = 'PENDING'
     $$`,
   },
   {
@@ -138,14 +151,16 @@ const functions = [
     signature: 'deletion.end_erasure(p_user uuid, p_status text, p_cause text, p_kinds smallint)',
     definition: `RETURNS boolean ${definer('plpgsql')} AS $$
       BEGIN
-        UPDATE deletion.erasures e SET status = p_status, cause = p_cause, finished = clock_timestamp(),
+        UPDATE deletion.erasures e
+        SET status = p_status, cause = p_cause, finished = clock_timestamp(),
           origin = CASE WHEN p_status = 'SUCCESS' THEN NULL ELSE e.origin END,
           removed = CASE WHEN p_status = 'SUCCESS' THEN 0 ELSE e.removed END
         WHERE e.user_id = p_user AND e.status = 'PENDING';
         IF NOT FOUND OR p_status <> 'SUCCESS' THEN
           RETURN FOUND;
         END IF;
-        UPDATE sync.user_clock c SET refused = 3, answer_bytes = 0, told = 0, stamp = sync.next_stamp(c.stamp)
+        UPDATE sync.user_clock c
+        SET refused = 3, answer_bytes = 0, told = 0, stamp = sync.next_stamp(c.stamp)
         WHERE c.user_id = p_user;
         IF p_kinds <> 0 THEN
           INSERT INTO sync.events (user_id, kinds) VALUES (p_user, p_kinds);

@@ -32,7 +32,7 @@ describe('the migrations', () => {
     expect(await drift(dataSource)).toEqual([]);
   });
 
-  it('undone all, leave nothing but the table of migrations and its schema; done again, make the same', async () => {
+  it('reverted, leave only their own table; applied again, make the same schema', async () => {
     const before = await catalog(dataSource);
     await undoAll();
     const rest = await catalog(dataSource);
@@ -66,10 +66,16 @@ describe('the migrations', () => {
     await dataSource.query(`
       INSERT INTO sync.user_clock VALUES ('00000000-0000-4000-8000-000000000001', now());
       INSERT INTO sync.events (user_id, kinds) VALUES ('00000000-0000-4000-8000-000000000001', 7);
-      INSERT INTO sync.request VALUES ('00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002', now());
-      INSERT INTO sync.answer VALUES ('00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002', now(), 2, '{}');
-      INSERT INTO subscription.subscriptions (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, changed)
-      VALUES ('00000000-0000-4000-8000-000000000001', 'https://u.example', gen_random_uuid(), true, 'epoch', 'epoch', 'epoch');
+      INSERT INTO sync.request
+      VALUES ('00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002',
+        now());
+      INSERT INTO sync.answer
+      VALUES ('00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002', now(),
+        2, '{}');
+      INSERT INTO subscription.subscriptions (user_id, feed_url, guid, is_subscribed,
+        is_subscribed_at, subscription_changed, changed)
+      VALUES ('00000000-0000-4000-8000-000000000001', 'https://u.example', gen_random_uuid(), true,
+        'epoch', 'epoch', 'epoch');
       INSERT INTO deletion.deletions (user_id, subscription_id, requested)
       VALUES ('00000000-0000-4000-8000-000000000001', 1, 'epoch');
     `);

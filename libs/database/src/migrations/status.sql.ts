@@ -38,7 +38,8 @@ function firstKnown(column: keyof typeof described): string {
 export function mergeSubscriptions(statuses: readonly StatusColumn[]): string {
   const parts = statuses.map(({ column, type }, index) => {
     const [bit, isFlag] = [1 << index, type === 'boolean'];
-    const stored = `ROW(s.${column}${isFlag ? '::int' : ''}, s.${column}_at, s.minute_forms & ${bit} <> 0)`;
+    const number = `s.${column}${isFlag ? '::int' : ''}`;
+    const stored = `ROW(${number}, s.${column}_at, s.minute_forms & ${bit} <> 0)`;
     const [value, at] = [`(n.${column}).value${isFlag ? ' = 1' : ''}`, `(n.${column}).at`];
     return {
       newest: `episode.newest(${stored}::episode.status ORDER BY g.place, e.id) AS ${column}`,
@@ -51,14 +52,16 @@ export function mergeSubscriptions(statuses: readonly StatusColumn[]): string {
   const all = (part: keyof (typeof parts)[number], separator = ', ') =>
     parts.map((status) => status[part]).join(separator);
   return `
-  -- Published to the subscription service, which runs it in the transaction that merges subscriptions, in pairs that
-  -- have none in common: episodes of the one that goes are merged with the same episodes of the one that stays, as these
-  -- were before: status by status, newest wins, and what one lacks the other completes; the rest move. What changed or
-  -- moved is stamped. The user may have p_aliases further sync_ids: those beyond are not kept.
+  -- Published to the subscription service, which runs it in the transaction that merges disjoint
+  -- pairs of subscriptions. Equal episodes are merged into those of the surviving subscription: the
+  -- newest of each status wins, and missing metadata is completed. Other episodes move. Changed and
+  -- moved episodes get the stamp. Further sync_ids above p_aliases are not stored.
   CREATE OR REPLACE FUNCTION episode.merge_subscriptions(
     p_user uuid, p_from bigint[], p_into bigint[], p_stamp timestamptz, p_aliases bigint
   ) RETURNS void
-  LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_bitmapscan = off SET jit = off AS $$
+  LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp
+    SET enable_bitmapscan = off SET jit = off AS $$
   DECLARE
     v_absorbed bigint[];
     v_survivors bigint[];
@@ -76,7 +79,11 @@ export function mergeSubscriptions(statuses: readonly StatusColumn[]): string {
     FROM unnest(v_absorbed, v_survivors) m (absorbed, survivor)
     JOIN episode.states s ON s.user_id = p_user AND s.id = m.absorbed
     ORDER BY s.id
-    LIMIT greatest(p_aliases - coalesce((SELECT t.sync_ids FROM episode.totals t WHERE t.user_id = p_user), 0), 0);
+    LIMIT greatest(
+      p_aliases
+        - coalesce((SELECT t.sync_ids FROM episode.totals t WHERE t.user_id = p_user), 0),
+      0
+    );
     GET DIAGNOSTICS v_added = ROW_COUNT;
 
     WITH n AS MATERIALIZED (
@@ -84,7 +91,8 @@ export function mergeSubscriptions(statuses: readonly StatusColumn[]): string {
         ${descriptions.map(firstKnown).join(',\n        ')},
         ${all('newest')}
       FROM (
-        SELECT m.survivor, m.absorbed AS id, 1 AS place FROM unnest(v_absorbed, v_survivors) m (absorbed, survivor)
+        SELECT m.survivor, m.absorbed AS id, 1 AS place
+        FROM unnest(v_absorbed, v_survivors) m (absorbed, survivor)
         UNION ALL
         SELECT DISTINCT s.survivor, s.survivor, 0 FROM unnest(v_survivors) s (survivor)
       ) g
@@ -92,9 +100,11 @@ export function mergeSubscriptions(statuses: readonly StatusColumn[]): string {
       JOIN episode.episodes e ON e.user_id = p_user AND e.sync_id = s.sync_id
       GROUP BY g.survivor
     ), completed AS (
-      UPDATE episode.episodes e SET ${descriptions.map((column) => `${column} = n.${column}`).join(', ')}
+      UPDATE episode.episodes e
+      SET ${descriptions.map((column) => `${column} = n.${column}`).join(', ')}
       FROM n
-      WHERE e.user_id = p_user AND e.sync_id = n.sync_id AND (${descriptions.map((column) => `e.${column}`).join(', ')})
+      WHERE e.user_id = p_user AND e.sync_id = n.sync_id
+        AND (${descriptions.map((column) => `e.${column}`).join(', ')})
         IS DISTINCT FROM (${descriptions.map((column) => `n.${column}`).join(', ')})
       RETURNING e.id
     )
@@ -107,7 +117,9 @@ export function mergeSubscriptions(statuses: readonly StatusColumn[]): string {
       AND (c.id IS NOT NULL OR (${all('before')}) IS DISTINCT FROM (${all('after')}));
 
     WITH gone AS (
-      DELETE FROM episode.states s USING unnest(v_absorbed) a (id) WHERE s.user_id = p_user AND s.id = a.id
+      DELETE FROM episode.states s
+      USING unnest(v_absorbed) a (id)
+      WHERE s.user_id = p_user AND s.id = a.id
       RETURNING s.sync_id
     )
     DELETE FROM episode.episodes e USING gone WHERE e.user_id = p_user AND e.sync_id = gone.sync_id;
@@ -116,12 +128,18 @@ export function mergeSubscriptions(statuses: readonly StatusColumn[]): string {
     WHERE t.user_id = p_user AND (v_gone, v_added) <> (0, 0);
     WITH moved AS (
       UPDATE episode.episodes e SET subscription_id = p.survivor
-      FROM unnest(p_from, p_into) p (merged, survivor) WHERE e.user_id = p_user AND e.subscription_id = p.merged
+      FROM unnest(p_from, p_into) p (merged, survivor)
+      WHERE e.user_id = p_user AND e.subscription_id = p.merged
       RETURNING e.id
     )
-    UPDATE episode.states s SET changed = p_stamp FROM moved WHERE s.user_id = p_user AND s.id = moved.id;
+    UPDATE episode.states s SET changed = p_stamp FROM moved
+    WHERE s.user_id = p_user AND s.id = moved.id;
   END $$;
-  REVOKE EXECUTE ON FUNCTION episode.merge_subscriptions(uuid, bigint[], bigint[], timestamptz, bigint) FROM PUBLIC;
-  GRANT EXECUTE ON FUNCTION episode.merge_subscriptions(uuid, bigint[], bigint[], timestamptz, bigint) TO podcast_sync_subscription_group;
+  REVOKE EXECUTE
+    ON FUNCTION episode.merge_subscriptions(uuid, bigint[], bigint[], timestamptz, bigint)
+    FROM PUBLIC;
+  GRANT EXECUTE
+    ON FUNCTION episode.merge_subscriptions(uuid, bigint[], bigint[], timestamptz, bigint)
+    TO podcast_sync_subscription_group;
 `;
 }

@@ -5,9 +5,9 @@ import { eventually } from '#testing';
 /** Indexes that Postgres ignores for small tables, with the test that shows their use. */
 const ofLargeTables = {
   'episode.states_favorites':
-    'the few states of a user are found by states_pkey as well: tests/system/query-plans.int-spec.ts',
+    'states_pkey also finds few states of a user: tests/system/query-plans.int-spec.ts',
   'episode.episodes_date_and_title':
-    'the few episodes of a subscription are found by episodes_enclosure as well: tests/system/query-plans.int-spec.ts',
+    'episodes_enclosure also finds few episodes: tests/system/query-plans.int-spec.ts',
   'subscription.guids_subscription':
     'the few names of a user are found by guids_pkey as well: the same',
   'subscription.feed_urls_subscription':

@@ -17,30 +17,36 @@ const indexesOfAll = {
 
 /** Functions over all users. docs/design/scaling.md describes each on a cluster. */
 const functionsOfAll = {
-  'deletion.make_due': 'an operator knows the id of a record and not whose it is',
-  'deletion.take': 'a relay takes what is due, whoever it is of',
-  'deletion.take_again': 'names the user of each record beside its id',
-  'deletion.take_erasures': 'a relay takes what is due, whoever it is of',
+  'deletion.make_due': 'an operator has the id of a record only',
+  'deletion.take': 'a relay takes due records of all users',
+  'deletion.take_again': 'names the user of each record together with its id',
+  'deletion.take_erasures': 'a relay takes due records of all users',
   'deletion.take_erasures_again': 'names the user of each record',
-  'sync.take_events': 'a relay announces whatever has changed',
+  'sync.take_events': 'a relay announces changes of all users',
 };
 
 /** Reads every primary, unique and foreign key with its columns on each side. */
 const keys = `
   SELECT x.conrelid::regclass::text AS "table", x.conname AS name, x.contype AS kind,
     ARRAY(SELECT a.attname::text FROM unnest(x.conkey) WITH ORDINALITY k (n, place)
-      JOIN pg_attribute a ON a.attrelid = x.conrelid AND a.attnum = k.n ORDER BY k.place) AS columns,
+      JOIN pg_attribute a ON a.attrelid = x.conrelid AND a.attnum = k.n
+        ORDER BY k.place) AS columns,
     ARRAY(SELECT a.attname::text FROM unnest(x.confkey) WITH ORDINALITY k (n, place)
-      JOIN pg_attribute a ON a.attrelid = x.confrelid AND a.attnum = k.n ORDER BY k.place) AS referenced
+      JOIN pg_attribute a ON a.attrelid = x.confrelid AND a.attnum = k.n
+        ORDER BY k.place) AS referenced
   FROM pg_constraint x JOIN pg_namespace n ON n.oid = x.connamespace
   WHERE x.contype IN ('p', 'u', 'x', 'f') AND n.nspname = ANY ($1)`;
 
 /** Reads every index with its columns; an expression has an empty name. */
 const indexes = `
-  SELECT i.indrelid::regclass::text AS "table", n.nspname || '.' || c.relname AS name, i.indisunique AS unique,
-    ARRAY(SELECT coalesce(a.attname::text, '') FROM unnest(i.indkey::int[]) WITH ORDINALITY k (n, place)
-      LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.n AND k.n > 0 ORDER BY k.place) AS columns
-  FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+  SELECT i.indrelid::regclass::text AS "table", n.nspname || '.' || c.relname AS name,
+    i.indisunique AS unique,
+    ARRAY(SELECT coalesce(a.attname::text, '')
+    FROM unnest(i.indkey::int[]) WITH ORDINALITY k (n, place)
+      LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.n AND k.n > 0
+        ORDER BY k.place) AS columns
+  FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+  JOIN pg_namespace n ON n.oid = c.relnamespace
   WHERE n.nspname = ANY ($1)`;
 
 type Key = {
@@ -91,7 +97,7 @@ describe('tables can be distributed by user', () => {
     ).toEqual([]);
   });
 
-  it('every other index starts with user_id or with the subscription of one user, except those that look for all', async () => {
+  it('every other index starts with a user or a subscription, except those for all', async () => {
     const other = (await read<Index>(indexes)).filter(({ unique }) => !unique);
     const ofOne = (first = '') => ['user_id', 'subscription_id'].includes(first);
     const without = other.filter(({ columns }) => !ofOne(columns[0])).map(({ name }) => name);
@@ -101,8 +107,10 @@ describe('tables can be distributed by user', () => {
   it('every table but those of nobody has user_id', async () => {
     const tables = await read<{ table: string; owned: boolean }>(`
       SELECT c.oid::regclass::text AS "table", EXISTS (
-        SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'user_id' AND a.attnotnull) AS owned
-      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p') AND n.nspname = ANY ($1)`);
+        SELECT FROM pg_attribute a
+        WHERE a.attrelid = c.oid AND a.attname = 'user_id' AND a.attnotnull) AS owned
+      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+      WHERE c.relkind IN ('r', 'p') AND n.nspname = ANY ($1)`);
     expect(tables.filter(({ owned }) => !owned).map(({ table }) => table)).toEqual(
       Object.keys(tablesOfNobody),
     );
@@ -116,7 +124,7 @@ describe('tables can be distributed by user', () => {
     expect(triggers).toEqual([]);
   });
 
-  it('every function is for one user, whom it names first and says of each table, except those for all users', async () => {
+  it('every function has the user as its first parameter, except those for all users', async () => {
     const functions = await read<{ name: string; body: string; first: string }>(`
       SELECT format('%s.%s', n.nspname, p.proname) AS name, p.prosrc AS body,
         format('%s %s', p.proargnames[1], p.proargtypes[0]::regtype) AS first

@@ -81,8 +81,8 @@ export class ClientLinks {
 
   /** Returns the view of a service. The first call adds the service to the polled ones. */
   view(service: string): ServiceView {
-    const known = this.views.get(service);
-    if (known) return known;
+    const existing = this.views.get(service);
+    if (existing) return existing;
     const view = new ServiceView(service, this.options.maxInFlight, this.writer);
     this.views.set(service, view);
     return view;

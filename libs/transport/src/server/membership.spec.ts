@@ -20,7 +20,7 @@ function machine(ahead: number) {
 }
 
 describe('RedisClock', () => {
-  it('knows nothing before the first answer', () => {
+  it('returns NaN before the first answer', () => {
     const { clock } = machine(0);
     expect(clock.now()).toBeNaN();
   });
@@ -50,7 +50,7 @@ describe('RedisClock', () => {
     expect(error()).toBeCloseTo(50, 0);
   });
 
-  it.each([600_000, -600_000, 50])("follows a step of Redis' time by %d ms at once", (step) => {
+  it.each([600_000, -600_000, 50])("follows a step of Redis' time by %d ms immediately", (step) => {
     const { ask, error, state } = machine(1_700_000_000_000);
     ask(1, 1);
     state.monotonic += 500;

@@ -47,7 +47,7 @@ describe('a replica that takes no requests', () => {
     });
   });
 
-  it('and is the only one: calls are unavailable at once, and answered as soon as it takes them again', async () => {
+  it('and is the only one: calls are unavailable until it takes requests again', async () => {
     const only = await replica({ timings: { drainGraceMs: 600, blockMs: 50, drainMs: 100 } });
     const gateway = await client({ services: ['episode'] });
     await ask(gateway, 'before');
@@ -66,17 +66,17 @@ describe('a replica that takes no requests', () => {
     );
   });
 
-  it('answers what it began before it was told', async () => {
+  it('answers the requests that it started before', async () => {
     const only = await replica();
     const gateway = await client({ services: ['episode'] });
-    const begun = ask(gateway, 'begun', { takesMs: 300 });
-    await eventually(() => expect(only.runs).toEqual(['begun']));
+    const started = ask(gateway, 'started', { takesMs: 300 });
+    await eventually(() => expect(only.runs).toEqual(['started']));
     only.server.takeRequests(false);
-    expect(await begun).toMatchObject({ end: 'answered' });
+    expect(await started).toMatchObject({ end: 'answered' });
     await isWithdrawn();
   });
 
-  it('does not take over what a replica that is gone has left, and does once it takes requests again', async () => {
+  it('takes over requests of a dead replica only while it takes requests', async () => {
     const only = await replica();
     only.server.takeRequests(false);
     // No blocking read is left.

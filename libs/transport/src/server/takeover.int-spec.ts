@@ -99,7 +99,7 @@ describe('a request whose replica died', () => {
     expect([runs, await admin().xlen(requests), await admin().xlen(dead)]).toEqual([[], 0, 0]);
   });
 
-  it('is given up after 3 deliveries: its caller is answered, and a secret payload is not kept or logged', async () => {
+  it('becomes a dead letter without a secret payload after 3 deliveries', async () => {
     const { take } = await ghost();
     const gateway = await client();
     const plain = ask(gateway, 'left', { budgetMs: 60_000 });
@@ -129,7 +129,7 @@ describe('a request that is long in running', () => {
     expect(replicas.flatMap(({ runs }) => runs)).toEqual(['long']);
   });
 
-  it('leaves the stream at its deadline; its replica goes on, and takes over others', async () => {
+  it('leaves the stream at its deadline; its replica continues and takes over others', async () => {
     const { runs, server } = await replica({ timings });
     const gateway = await client();
     expect((await ask(gateway, 'hung', { outcome: 'hang', budgetMs: 200 })).end).toBe(

@@ -40,7 +40,7 @@ it('sends what comes before the answer together, after it', async () => {
   expect(sent).toEqual([[1], [2, 3], [4]]);
 });
 
-it('sends no more than 1,000 at once, in order', async () => {
+it('sends at most 1,000 items together, in order', async () => {
   const { items, sent, answer } = batch();
   for (let item = 0; item < 2_500; item += 1) items.add(item);
   for (let n = 0; n < 3; n += 1) {
@@ -51,7 +51,7 @@ it('sends no more than 1,000 at once, in order', async () => {
   expect(sent.flat()).toEqual(Array.from({ length: 2_500 }, (_, item) => item));
 });
 
-it('sends no more bytes at once than it may, or one item that is larger; all of them, in order, and no fewer than fit', () =>
+it('fills steps up to the limit of bytes, sends a larger item alone, and keeps the order', () =>
   fc.assert(
     fc.asyncProperty(fc.array(fc.nat(150), { minLength: 1, maxLength: 30 }), async (sizes) => {
       const { items, sent, answer } = batch((size) => size, 100);

@@ -138,13 +138,13 @@ describe('a JSON text in a reply', () => {
   };
   const json = '{"title":"ä 😀 \\n\\t\\"","note":"\\u0000\\ud800"  ,"list":[1.0,{}]}';
 
-  it('comes back byte for byte, whatever is in it, and is not made anew of what it says', () => {
+  it('is decoded byte for byte, and not serialized again', () => {
     const whole = encodeReply('1z', encodeResult({ value: JsonText.from(json) }));
     expect(whole).toBe(`1z\n{"text":""}\t${json}`);
     expect(texts(whole)).toEqual([['1z', json]]);
   });
 
-  it('comes back as the field that it was, beside the others', () => {
+  it('is decoded as a field next to others', () => {
     const value = { total: 2, items: JsonText.from(json), clock: 'a\tb\n' };
     const part = encodeReply('1z', encodeResult({ value }));
     expect(part).toBe(`1z\n{"value":{"total":2,"clock":"a\\tb\\n"},"text":"items"}\t${json}`);
@@ -161,7 +161,7 @@ describe('a JSON text in a reply', () => {
     },
   );
 
-  it('is told from its neighbours, several of them and values without one in a message', () => {
+  it('is separated from other replies in one message', () => {
     const results = [
       { value: JsonText.from('["ä"]') },
       { value: { items: JsonText.from('[2]'), more: true } },
@@ -174,7 +174,7 @@ describe('a JSON text in a reply', () => {
     expect(found).toEqual(encoded.map((text, index) => [String(index), text]));
   });
 
-  it('is an error of its caller when what stands before it is no JSON', () => {
+  it('is an error of its caller if the text before it is no JSON', () => {
     const found: unknown[] = [];
     decodeReplies(Buffer.from('1\n{"text":\t[]'), (id, result) => found.push([id, result()]));
     expect(found).toEqual([['1', { error: expect.any(SyntaxError) }]]);

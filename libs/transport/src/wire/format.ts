@@ -121,7 +121,10 @@ export function encodeResult(result: Result): string {
   if (typeof value === 'object' && value !== null)
     for (const [field, part] of Object.entries(value))
       if (part instanceof JsonText)
-        return `${JSON.stringify({ value: { ...value, [field]: undefined }, text: field })}\t${part.toString()}`;
+        return [
+          JSON.stringify({ value: { ...value, [field]: undefined }, text: field }),
+          part.toString(),
+        ].join('\t');
   return JSON.stringify(result);
 }
 

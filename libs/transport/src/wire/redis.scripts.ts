@@ -108,7 +108,8 @@ for _, info in ipairs(groups) do
   local field = {}
   for at = 1, #info, 2 do field[info[at]] = info[at + 1] end
   if field['name'] == ARGV[1] then
-    local next = redis.call('XRANGE', KEYS[1], '(' .. field['last-delivered-id'], '+', 'COUNT', 1)[1]
+    local after = '(' .. field['last-delivered-id']
+    local next = redis.call('XRANGE', KEYS[1], after, '+', 'COUNT', 1)[1]
     if next then waited = now - tonumber(string.match(next[1], '^%d+')) end
   end
 end
@@ -122,7 +123,9 @@ local ids = {}
 local at = 2
 while at <= #ARGV do
   local last = at + ARGV[at]
-  ids[#ids + 1] = redis.call('XADD', KEYS[1], 'NOMKSTREAM', 'MINID', '~', oldest, '*', unpack(ARGV, at + 1, last))
+  ids[#ids + 1] = redis.call(
+    'XADD', KEYS[1], 'NOMKSTREAM', 'MINID', '~', oldest, '*', unpack(ARGV, at + 1, last)
+  )
   at = last + 1
 end
 return ids`,
@@ -208,8 +211,9 @@ local deleted = 0
 for _, info in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
   local field = {}
   for at = 1, #info, 2 do field[info[at]] = info[at + 1] end
-  local silent = field['idle'] > tonumber(ARGV[2]) and not redis.call('ZSCORE', KEYS[2], field['name'])
-  if silent and field['pending'] == 0 then
+  local isIdle = field['idle'] > tonumber(ARGV[2])
+  local isAlive = redis.call('ZSCORE', KEYS[2], field['name'])
+  if isIdle and not isAlive and field['pending'] == 0 then
     redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], field['name'])
     deleted = deleted + 1
   end

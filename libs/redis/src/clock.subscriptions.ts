@@ -1,22 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import { unavailable } from '#contracts';
 import type { Cluster, Redis } from 'ioredis';
-import { clockChannel } from './clock.hints.js';
+import { clockChannel } from './clock.notifier.js';
 import { Condition, type Log, withTimeLimit } from '#runtime';
 
 interface ClockEvents {
   /** A user's clock advanced to this stamp. Calls can be late, repeated and out of order. */
-  onHint(userId: string, stamp: string): void;
+  onNotification(userId: string, stamp: string): void;
   /** Redis is available again. Notifications can have been lost; all subscriptions are gone. */
   onLost(): void;
 }
 
-/** Interval of the listener's own heartbeat, and the timeout for it, in milliseconds. */
-export interface ListenerPace {
-  readonly beatMs: number;
-  readonly deafMs: number;
+/** Interval of heartbeats to itself, and the timeout for one to arrive, in milliseconds. */
+export interface HeartbeatTimings {
+  readonly intervalMs: number;
+  readonly timeoutMs: number;
 }
-const usual: ListenerPace = { beatMs: 1_000, deafMs: 10_000 };
+const defaultTimings: HeartbeatTimings = { intervalMs: 1_000, timeoutMs: 10_000 };
 
 /** Time limit for Redis to confirm a subscription, in milliseconds. */
 const confirmLimitMs = 2_000;
@@ -27,18 +27,18 @@ const confirmLimitMs = 2_000;
  * - It reports possible losses: a lost connection, or a missing heartbeat of its own, as behind a
  *   server that no longer receives publications. It then drops all its subscriptions.
  */
-export class ClockListener {
+export class ClockSubscriptions {
   private readonly self = `clock:listener:${randomUUID()}`;
   /** Subscribed users, with the confirmation by Redis. */
   private readonly users = new Map<string, Promise<unknown>>();
   private readonly prefix = clockChannel('');
-  private readonly condition = new Condition<'hears' | 'deaf'>('deaf');
-  private readonly beat: NodeJS.Timeout;
-  private heardAt = performance.now();
-  private hasHeard = false;
+  private readonly condition = new Condition<'connected' | 'disconnected'>('disconnected');
+  private readonly timer: NodeJS.Timeout;
+  private heartbeatAt = performance.now();
+  private wasConnected = false;
   /** Number of heartbeats sent, and the last one received since the subscription. */
   private sent = 0;
-  private last: number | undefined;
+  private lastHeartbeat: number | undefined;
 
   /** @param redis receives and sends nothing else. @param writer sends. */
   constructor(
@@ -46,24 +46,24 @@ export class ClockListener {
     private readonly writer: Redis | Cluster,
     private readonly events: ClockEvents,
     private readonly log: Log,
-    private readonly pace = usual,
+    private readonly timings = defaultTimings,
   ) {
     for (const connection of [redis, writer]) connection.on('error', () => {});
     redis.on('message', (channel: string, message: string) => {
-      if (channel === this.self) return this.heard(Number(message));
+      if (channel === this.self) return this.onHeartbeat(Number(message));
       const userId = channel.slice(this.prefix.length);
-      if (this.users.has(userId)) this.events.onHint(userId, message);
+      if (this.users.has(userId)) this.events.onNotification(userId, message);
       // A Cluster restores the subscriptions it had before a loss.
       else this.redis.unsubscribe(channel).catch(() => {});
     });
-    redis.on('close', () => this.lose());
-    redis.on('ready', () => void this.hear(this.self).catch(() => {}));
-    this.beat = setInterval(() => this.check(), pace.beatMs).unref();
+    redis.on('close', () => this.onDisconnected());
+    redis.on('ready', () => void this.subscribe(this.self).catch(() => {}));
+    this.timer = setInterval(() => this.check(), timings.intervalMs).unref();
   }
 
   /** True while its own heartbeats arrive. */
   get isUp(): boolean {
-    return this.condition.state === 'hears';
+    return this.condition.state === 'connected';
   }
 
   get size(): number {
@@ -76,16 +76,16 @@ export class ClockListener {
    * @throws Failure `unavailable` if Redis does not confirm it within the time limit.
    */
   async listen(userId: string): Promise<void> {
-    const known = this.users.get(userId);
-    const asked = known ?? this.hear(clockChannel(userId));
-    if (!known) {
-      this.users.set(userId, asked);
-      asked.catch(() => {
-        if (this.users.get(userId) === asked) this.users.delete(userId);
+    const existing = this.users.get(userId);
+    const confirmation = existing ?? this.subscribe(clockChannel(userId));
+    if (!existing) {
+      this.users.set(userId, confirmation);
+      confirmation.catch(() => {
+        if (this.users.get(userId) === confirmation) this.users.delete(userId);
       });
     }
-    await asked.catch((error: unknown) => {
-      throw unavailable('changes can not be heard of', error);
+    await confirmation.catch((error: unknown) => {
+      throw unavailable('subscription to changes not confirmed', error);
     });
   }
 
@@ -95,21 +95,21 @@ export class ClockListener {
   }
 
   close(): void {
-    clearInterval(this.beat);
+    clearInterval(this.timer);
     this.redis.removeAllListeners('close');
     this.redis.disconnect();
     this.writer.disconnect();
   }
 
-  private async hear(channel: string): Promise<void> {
+  private async subscribe(channel: string): Promise<void> {
     await withTimeLimit(this.redis.subscribe(channel), confirmLimitMs);
     if (channel === this.self) this.check();
   }
 
-  /** Sends a heartbeat, and reconnects if none has arrived for `deafMs`. */
+  /** Sends a heartbeat, and reconnects if none has arrived for `timeoutMs`. */
   private check(): void {
-    if (performance.now() - this.heardAt > this.pace.deafMs && this.isUp) {
-      this.lose();
+    if (performance.now() - this.heartbeatAt > this.timings.timeoutMs && this.isUp) {
+      this.onDisconnected();
       this.redis.disconnect(true);
     }
     if (this.redis.status !== 'ready') return;
@@ -120,22 +120,24 @@ export class ClockListener {
     this.redis.ping().catch(() => {});
   }
 
-  private heard(word: number): void {
+  private onHeartbeat(heartbeat: number): void {
     // A gap between two heartbeats can also have lost notifications.
-    if (this.last !== undefined && word !== this.last + 1) this.lose();
-    this.last = word;
-    this.heardAt = performance.now();
-    if (!this.condition.becomes('hears')) return;
-    if (this.hasHeard) {
-      this.log.info('changes are heard of again');
+    if (this.lastHeartbeat !== undefined && heartbeat !== this.lastHeartbeat + 1)
+      this.onDisconnected();
+    this.lastHeartbeat = heartbeat;
+    this.heartbeatAt = performance.now();
+    if (!this.condition.becomes('connected')) return;
+    if (this.wasConnected) {
+      this.log.info('change subscription available again');
       this.events.onLost();
     }
-    this.hasHeard = true;
+    this.wasConnected = true;
   }
 
-  private lose(): void {
-    if (this.condition.becomes('deaf')) this.log.warn('changes are not heard of, as Redis is away');
+  private onDisconnected(): void {
+    if (this.condition.becomes('disconnected'))
+      this.log.warn('change subscription unavailable: Redis disconnected');
     this.users.clear();
-    this.last = undefined;
+    this.lastHeartbeat = undefined;
   }
 }

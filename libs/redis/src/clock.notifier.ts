@@ -7,36 +7,36 @@ export function clockChannel(userId: string): string {
 }
 
 /** Limit of unanswered notifications: a short burst of a busy replica, and little memory. */
-const mostUnanswered = 1_000;
+const maxUnanswered = 1_000;
 
 /**
  * Publishes users' clock stamps to the gateways (ADR 26). Clients that miss a notification poll, so
  * it blocks no caller, is never sent twice, and never fails the write that it reports.
  */
-export class ClockHints {
+export class ClockNotifier {
   /** Counts of notifications, for metrics. Drops are due to a disconnected or slow Redis. */
   readonly counts = { sent: 0, dropped: 0 };
   private unanswered = 0;
-  private readonly condition = new Condition<'there' | 'away'>('there');
+  private readonly condition = new Condition<'sent' | 'dropped'>('sent');
 
   /** @param redis a connection without an offline queue; {@link close} closes it. */
   constructor(
     private readonly redis: Redis | Cluster,
     private readonly log: Log,
   ) {
-    // `tell` handles failures.
+    // `notify` handles failures.
     redis.on('error', () => {});
   }
 
   /** Publishes the stamp of a user's clock. Call it after the commit. Never throws. */
-  tell(userId: string, stamp: string): void {
-    if (this.redis.status !== 'ready' || this.unanswered >= mostUnanswered) return this.drop();
+  notify(userId: string, stamp: string): void {
+    if (this.redis.status !== 'ready' || this.unanswered >= maxUnanswered) return this.drop();
     this.unanswered += 1;
     this.redis.publish(clockChannel(userId), stamp).then(
       () => {
         this.unanswered -= 1;
         this.counts.sent += 1;
-        if (this.condition.becomes('there')) this.log.info('changes are told to gateways again');
+        if (this.condition.becomes('sent')) this.log.info('change notifications sent again');
       },
       (error: unknown) => {
         this.unanswered -= 1;
@@ -51,10 +51,7 @@ export class ClockHints {
 
   private drop(error?: unknown): void {
     this.counts.dropped += 1;
-    if (this.condition.becomes('away'))
-      this.log.warn(
-        { err: error },
-        'changes are not told to gateways, whose clients poll for them',
-      );
+    if (this.condition.becomes('dropped'))
+      this.log.warn({ err: error }, 'change notifications dropped: clients poll instead');
   }
 }
