@@ -65,7 +65,7 @@ export async function startSystem(
       await apps.stop();
       const { port } = new URL(apps.baseUrl);
       apps = await startApps(standalone, data, postgres.url, count, environment, port);
-      Object.assign(client, { baseUrl: apps.baseUrl, pid: apps.pid });
+      Object.assign(client, { baseUrl: apps.baseUrl, pids: [apps.pid] });
     };
     const { url: postgresUrl, pid: postgresPid } = postgres;
     const owner = await connect();
@@ -74,7 +74,7 @@ export async function startSystem(
       await owner.query(`ALTER SYSTEM SET ${setting}`);
     await owner.query('SELECT pg_reload_conf()');
     const servers = { owner, clock: await connect(), postgresUrl, postgresPid };
-    return Object.assign(client, servers, { data, pid: apps.pid, restart, stop });
+    return Object.assign(client, servers, { data, pids: [apps.pid], restart, stop });
   } catch (error) {
     await stop();
     throw error;
@@ -110,7 +110,8 @@ async function startApps(
   return { pid: child.pid, baseUrl, stop };
 }
 
-class Client {
+/** Sends requests of users whose tokens the system's account app would sign. */
+export class Client {
   /** @param key the signing key of the system's account app. */
   constructor(baseUrl, key) {
     this.baseUrl = baseUrl;

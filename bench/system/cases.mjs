@@ -45,8 +45,8 @@ export const cases = {
     json('PATCH', `/subscriptions/${guids[1]}`, { is_subscribed: Math.random() < 0.5 }),
 };
 
-/** Cases without a baseline, which finds episodes only by sync_id. */
-export const withoutBaseline = new Set(['POST of 30 new episodes']);
-
-/** A further case of several requests: from the DELETE until the end of the deletion. */
+/**
+ * A further case of several requests: from the DELETE until the end of the deletion. The floor has
+ * no deletions.
+ */
 export const deletion = 'DELETE to SUCCESS';

@@ -9,7 +9,8 @@ const parts = [
   ['services', /(apps\/|programs\/)(subscription|episode|deletion-worker)[./]/],
   ['Redis', /redis-server|valkey-server/],
   ['Postgres', /(^|\/)postgres(:|\0)/],
-  ['baseline', /bench\/baseline\//],
+  ['floor gateway', /bench\/floor\/gateway/],
+  ['floor service', /bench\/floor\/service/],
 ];
 
 /**

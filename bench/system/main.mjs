@@ -1,15 +1,16 @@
-// Measures the cost of the system relative to a bare server that does the same work: `npm run
-// bench`, with these options after `--`. Needs Linux, whose /proc has the CPU times.
+// Measures the cost of the system relative to the floor (bench/floor), in turns: `npm run bench`,
+// with these options after `--`. Needs Linux, whose /proc has the CPU times.
 //   --quick       a smoke test
 //   --rounds 5    medians of this many rounds
 //   --seconds 2   duration of a measurement
 //   --at 16       requests in flight
 import { parseArgs } from 'node:util';
+import { startFloor } from '../floor/floor.mjs';
 import { circumstances, say } from '../report.mjs';
-import { startSystem } from '../running.system.mjs';
+import { Client, startSystem } from '../running.system.mjs';
 import { compareAnswers } from './answers.mjs';
-import { cases, deletion, withoutBaseline } from './cases.mjs';
-import { measure, startBaseline, startLoad } from './measured.mjs';
+import { cases, deletion } from './cases.mjs';
+import { measure, startLoad } from './measured.mjs';
 import { report } from './system.report.mjs';
 import { seedSubscriptions, seedUsers } from './seed.mjs';
 
@@ -32,59 +33,62 @@ const userCount = 200;
 /** More deletions per second than a machine of this size can do. */
 const mostDeletions = 600;
 
+const size = { users: userCount, subscribed: 60, uploaded: 100 };
+
 /** Seeds separate users for reads and writes. @returns a function for the users of a case. */
-async function prepare(system) {
-  say(`Seeding ${userCount * 2} users ...`);
-  const size = { users: userCount, subscribed: 60, uploaded: 100 };
-  const [readers, writers] = [await seedUsers(system, size), await seedUsers(system, size)];
-  await system.owner.query('VACUUM ANALYZE');
-  const isRead = (name) => /^(poll|page)/.test(name);
+async function prepare(target) {
+  const [readers, writers] = [await seedUsers(target, size), await seedUsers(target, size)];
   return async (name) => {
-    if (name !== deletion) return isRead(name) ? readers : writers;
-    return seedSubscriptions(
-      system,
-      writers,
-      Math.ceil((mostDeletions * Math.max(seconds, warmUpSeconds)) / userCount),
-    );
+    if (name !== deletion) return /^(poll|page)/.test(name) ? readers : writers;
+    const each = Math.ceil((mostDeletions * Math.max(seconds, warmUpSeconds)) / userCount);
+    return seedSubscriptions(target, writers, each);
   };
 }
 
-/** Runs each case at each concurrency, directly after its baseline: other load affects both. */
-async function round(label, target, { baseline, system, load, usersOf, tell }) {
+/** Starts the floor next to the system, for users of the same issuer. */
+async function openFloor(system) {
+  const { d: _private, ...publicKey } = system.key;
+  const { stop, ...floor } = await startFloor({ postgresUrl: system.postgresUrl, publicKey });
+  return Object.assign(new Client(system.baseUrl, system.key), floor, { stop });
+}
+
+const names = [...Object.keys(cases), deletion];
+
+/** Runs each case at each concurrency, directly after the floor: other load affects both. */
+async function round(label, { targets, system, load, tell }) {
   const found = [];
-  for (const name of [...Object.keys(cases), deletion])
+  for (const name of names)
     for (const connections of concurrencies) {
-      const run = async (what, one) => {
+      let floor;
+      for (const { what, target, usersOf } of targets) {
+        if (name === deletion && what === 'floor') continue;
         const job = { name, connections, seconds, users: await usersOf(name) };
-        const measured = await measure(load, one, system, job);
+        const measured = await measure(load, target, system, job);
         tell(`${name}, ${connections} in flight, ${what}`, measured);
-        return { name, connections, label: what, ...measured };
-      };
-      const beside = withoutBaseline.has(name) ? undefined : await run('baseline', baseline);
-      found.push(...(beside ? [beside] : []), { ...(await run(label, target)), beside });
+        const one = { name, connections, label: what === 'floor' ? what : label, ...measured };
+        found.push({ ...one, beside: floor });
+        if (what === 'floor') floor = one;
+      }
     }
   return found;
 }
 
 /** Warms up every case, which connects, plans and compiles. */
-async function warmUp(targets, { baseline, load, usersOf }) {
+async function warmUp(targets, load) {
   say('Warming up ...');
-  for (const name of [...Object.keys(cases), deletion])
-    for (const { baseUrl: url } of targets.filter(
-      (one) => one !== baseline || !withoutBaseline.has(name),
-    ))
-      await load.run({
-        name,
-        connections: 16,
-        seconds: warmUpSeconds,
-        users: await usersOf(name),
-        url,
-      });
+  for (const name of names)
+    for (const { what, target, usersOf } of targets) {
+      if (name === deletion && what === 'floor') continue;
+      const job = { name, connections: 16, seconds: warmUpSeconds, users: await usersOf(name) };
+      await load.run({ ...job, url: target.baseUrl });
+    }
 }
 
 const system = await startSystem(say);
-const [baseline, load] = await Promise.all([startBaseline(system.postgresUrl), startLoad()]);
+let floor;
+let load;
 try {
+  [floor, load] = await Promise.all([openFloor(system), startLoad()]);
   const header = await circumstances(system.owner, [
     'fastify',
     '@nestjs/core',
@@ -93,12 +97,14 @@ try {
     'ioredis',
     'autocannon',
   ]);
-  const usersOf = await prepare(system);
-  const total =
-    2 *
-    rounds *
-    concurrencies.length *
-    (2 * (Object.keys(cases).length + 1) - withoutBaseline.size);
+  const targets = [];
+  for (const [what, target] of Object.entries({ floor, system })) {
+    say(`Seeding ${userCount * 2} users of the ${what} ...`);
+    targets.push({ what, target, usersOf: await prepare(target) });
+  }
+  await system.owner.query('VACUUM ANALYZE');
+  await floor.analyze();
+  const total = 2 * rounds * concurrencies.length * (2 * names.length - 1);
   const all = [];
   let done = 0;
   const tell = (what, { rate, cpu }) => {
@@ -108,19 +114,25 @@ try {
         `${cpu.total.toFixed(0)} µs of CPU each`,
     );
   };
-  const world = { baseline, system, load, usersOf, tell };
-  await compareAnswers(baseline, system, (await usersOf('PATCH'))[0]);
+  const writers = await Promise.all(
+    targets.map(async ({ usersOf }) => (await usersOf('PATCH'))[0]),
+  );
+  await compareAnswers(floor, system, writers);
   for (const replicas of [1, 2]) {
     if (replicas > 1) await system.restart(replicas);
-    await warmUp(replicas > 1 ? [system] : [baseline, system], world);
+    await warmUp(
+      targets.filter(({ what }) => replicas === 1 || what === 'system'),
+      load,
+    );
     const label = `${replicas} replica${replicas > 1 ? 's' : ''}`;
-    for (let n = 0; n < rounds; n += 1) all.push(...(await round(label, system, world)));
+    for (let n = 0; n < rounds; n += 1)
+      all.push(...(await round(label, { targets, system, load, tell })));
   }
   console.log(`${header}${rounds} round${rounds > 1 ? 's' : ''} of ${seconds} s a case\n`);
   console.log(report(all));
 } finally {
   say('Stopping ...');
-  load.stop();
-  baseline.stop();
+  load?.stop();
+  await floor?.stop();
   await system.stop();
 }

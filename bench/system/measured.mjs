@@ -29,12 +29,6 @@ async function firstMessage(child) {
   }
 }
 
-/** Starts the baseline on the database of a system. */
-export async function startBaseline(postgresUrl) {
-  const { child, said } = await launch('baseline/main.mjs', { DATABASE_URL: postgresUrl });
-  return { baseUrl: said.url, pid: child.pid, stop: () => child.kill() };
-}
-
 /** Starts the process that sends the requests. */
 export async function startLoad() {
   const { child } = await launch('load.mjs');
@@ -53,7 +47,7 @@ export async function startLoad() {
  * frequent after a checkpoint.
  */
 export async function measure(load, target, { postgresPid, owner }, job) {
-  const roots = [target.pid, postgresPid];
+  const roots = [...target.pids, postgresPid];
   const [before, logged] = [cpuTimes(roots), await walOf(owner)];
   const { requests, seconds, errors, p50, p99 } = await load.run({ ...job, url: target.baseUrl });
   const after = cpuTimes(roots);

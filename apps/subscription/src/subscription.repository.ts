@@ -122,7 +122,7 @@ const savedRows = `
 const saveRows = statement('subscription.save_rows', savedRows);
 
 /** $1 user, $2 rows, $3 guids, $4 URLs, $5 former guids, $6 stamp. */
-export const save = statement(
+const save = statement(
   'subscription.save',
   `WITH rows AS (${savedRows}
    ), guids AS (

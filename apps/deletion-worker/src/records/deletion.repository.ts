@@ -63,7 +63,7 @@ export const find = statement(
 );
 
 /** $1 user, $2 subscription, $3 stamp of the request, $4 its origin. */
-export const insert = statement(
+const insert = statement(
   'deletion.insert',
   `INSERT INTO deletion.deletions (user_id, subscription_id, requested, origin)
    VALUES ($1, $2, $3, $4) RETURNING id`,
@@ -87,10 +87,7 @@ export const mark = statement(
  * deletion, $3 final state, $4 cause, $5 kinds of events. Only functions of the database are
  * allowed to update or lock records.
  */
-export const end = statement(
-  'deletion.end',
-  'SELECT age FROM deletion.end_pending($1, $2, $3, $4, $5)',
-);
+const end = statement('deletion.end', 'SELECT age FROM deletion.end_pending($1, $2, $3, $4, $5)');
 
 /** $1 user, $2 deletion. */
 export const read = statement(
@@ -116,14 +113,14 @@ const countAttempt = statement(
 );
 
 /** $1 user: blocks all other writes of the user. */
-export const lockClock = statement(
+const lockClock = statement(
   'sync.lock_clock',
   // The cascade needs this setting: see the indexes of episode.episodes.
   `SELECT sync.lock_clock($1), set_config('enable_bitmapscan', 'off', true)`,
 );
 
 /** $1 user, $2 deletion: locks a record and reads it as a {@link ClaimedDeletion}. */
-export const claim = statement(
+const claim = statement(
   'deletion.claim',
   `SELECT status, subscription_id AS "subscriptionId", stands AS "isCurrent", age
    FROM deletion.claim($1, $2)`,
