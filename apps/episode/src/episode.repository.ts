@@ -250,32 +250,21 @@ const stamp = (time: string) => `${instant(time).slice(0, 23)}Z`;
 
 /** Converts a row that {@link readNamed} or {@link readCandidates} has read. */
 export function toRow(read: StateRow): EpisodeRow {
-  const {
-    id,
-    subscriptionId,
-    syncId,
-    episodeGuid,
-    title,
-    enclosureUrl,
-    episodeUrl,
-    duration,
-    minuteForms,
-  } = read;
   return {
-    id,
-    subscriptionId,
-    syncId,
-    episodeGuid,
-    title,
-    enclosureUrl,
-    episodeUrl,
-    duration,
+    id: read.id,
+    subscriptionId: read.subscriptionId,
+    syncId: read.syncId,
+    episodeGuid: read.episodeGuid,
+    title: read.title,
+    enclosureUrl: read.enclosureUrl,
+    episodeUrl: read.episodeUrl,
+    duration: read.duration,
     publishDate: stamp(read.publishDate),
     changed: stamp(read.changed),
     statuses: statusesOf(read, (value, at, bit) => ({
       value,
       at: instant(at),
-      minuteForm: (minuteForms & bit) !== 0,
+      minuteForm: (read.minuteForms & bit) !== 0,
     })),
   };
 }
