@@ -20,7 +20,7 @@ import {
 import type { Upload } from './upload.rule.js';
 import type { EpisodeQuotas } from './episode.config.js';
 import { load, loadKnown, shownColumns } from './episode.load.js';
-import { type EpisodeRow, type Metadata, shown } from './episode.rule.js';
+import { comparableEnclosure, type EpisodeRow, type Metadata, shown } from './episode.rule.js';
 import type { Changes, Loaded } from './known-episodes.js';
 
 export { load, loadKnown };
@@ -44,7 +44,7 @@ const makeWay = statement(
    UPDATE episode.episodes SET episode_guid = '' WHERE user_id = $1 AND sync_id = ANY ($4::uuid[])`,
 );
 
-const describing = metadataNames.map((name) => wireNames[name]);
+const describing = [...metadataNames.map((name) => wireNames[name]), 'comparable_enclosure_url'];
 const identity = ['id', 'subscription_id', 'sync_id', ...describing].join(', ');
 const changing = [
   'changed',
@@ -151,6 +151,7 @@ export function meant(
     podcastGuid: podcast,
     syncId,
     ...metadata,
+    enclosureUrl: comparableEnclosure(metadata.enclosureUrl ?? '') ?? metadata.enclosureUrl,
   }));
   const most = [quotas.QUOTA_EPISODE_STATES, quotas.QUOTA_SYNC_ID_ALIASES];
   return [load, [userId, JSON.stringify(entries), uploads.length, ...most]];
@@ -286,6 +287,8 @@ function columnsText({
 }: EpisodeRow): string {
   let text = `{"id":${id},"subscription_id":${subscriptionId},"sync_id":"${syncId}","changed":"${changed}"`;
   for (const [name, start] of describingStarts) text += start + JSON.stringify(described[name]);
+  const comparable = comparableEnclosure(described.enclosureUrl);
+  if (comparable !== null) text += `,"comparable_enclosure_url":${JSON.stringify(comparable)}`;
   let minuteForms = 0;
   for (const [bit, [name, start, startOfTime]] of statusStarts.entries()) {
     const status = statuses[name];
@@ -301,6 +304,7 @@ export function identityColumns(row: EpisodeRow): Record<string, unknown> {
   const { id, subscriptionId, syncId } = row;
   const values: Record<string, unknown> = { id, subscription_id: subscriptionId, sync_id: syncId };
   for (const name of metadataNames) values[wireNames[name]] = row[name];
+  values.comparable_enclosure_url = comparableEnclosure(row.enclosureUrl);
   return values;
 }
 

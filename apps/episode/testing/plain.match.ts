@@ -1,11 +1,12 @@
-import { unknownMetadata } from '#contracts';
+import { areEqualUrls, unknownMetadata } from '#contracts';
 import type { Identity } from '../src/episode.rule.js';
 import type { Rank } from '../src/match.rule.js';
 
 /** The rule of two episodes being the same as one would say it: what keys in memory and in SQL are held against. */
 export function matchRank(a: Identity, b: Identity): Rank | undefined {
   const same = (field: keyof Identity) =>
-    a[field] !== unknownMetadata[field] && a[field] === b[field];
+    a[field] !== unknownMetadata[field] &&
+    (field === 'enclosureUrl' ? areEqualUrls(a[field], b[field]) : a[field] === b[field]);
   const agreeing = [same('publishDate'), same('episodeUrl'), same('title')].filter(Boolean).length;
   if (a.episodeGuid !== '' && b.episodeGuid !== '') {
     if (a.episodeGuid === b.episodeGuid) return 1;

@@ -1,8 +1,7 @@
 import { type Bound, clockOfUser, statement, type Statement } from '#database';
-import { KnownSubscriptions, type Loaded } from './known-subscriptions.js';
-import { judgeEntry, type JudgedEntry, meaningOf, type UsableEntry } from './subscribe.rule.js';
+import type { JudgedEntry } from './subscribe.rule.js';
 import type { SubscriptionQuotas } from './subscription.config.js';
-import { type Found, named, toLoaded } from './subscription.store.js';
+import { type Found, named } from './subscription.store.js';
 import type { SubscriptionRow } from './subscription.row.js';
 
 /** Maximum number of URLs in one answer; each has at most 4,096 bytes. */
@@ -10,15 +9,12 @@ export const pageUrls = 500;
 /**
  * The URLs of a page of subscriptions p: the current URL of a subscribed one, all URLs of any
  * other, which a client can have. The current URL comes first, with an empty key, then the others
- * by their SHA-256. A subscription without a URL yields a row without one.
+ * by their lookup keys. A subscription without a URL yields a row without one.
  */
 const withUrls = `
    SELECT c.refused, p.id, p.is_subscribed AS "isSubscribed", u.url, encode(u.key, 'hex') AS key
    FROM ${clockOfUser} c LEFT JOIN p ON true LEFT JOIN LATERAL (
-     SELECT p.feed_url AS url, ''::bytea AS key WHERE p.id > $2 AND (p.is_subscribed OR EXISTS (
-       SELECT FROM subscription.feed_urls n
-       WHERE n.user_id = $1 AND n.url_sha256 = sync.sha256(p.feed_url) AND n.subscription_id = p.id
-     ))
+     SELECT p.feed_url AS url, ''::bytea AS key WHERE p.id > $2 AND NOT p.has_lost_url
      UNION ALL
      (SELECT f.url, f.url_sha256 FROM subscription.feed_urls f
      WHERE NOT p.is_subscribed AND f.user_id = $1 AND f.subscription_id = p.id AND f.url <> p.feed_url
@@ -35,7 +31,7 @@ export const flipped = statement(
   'subscription.flipped_feeds',
   // A flip is always a change, too. Only ids are sorted among all matches.
   `WITH p AS MATERIALIZED (
-     SELECT s.id, s.is_subscribed, s.feed_url FROM subscription.subscriptions s
+     SELECT s.id, s.is_subscribed, s.feed_url, s.has_lost_url FROM subscription.subscriptions s
      WHERE s.user_id = $1 AND s.changed > $4 AND s.flipped > $4 AND s.id >= $2 AND (s.id > $2 OR NOT s.is_subscribed) AND s.merged_into IS NULL
      ORDER BY s.id LIMIT $3
    )${withUrls}`,
@@ -45,7 +41,7 @@ export const flipped = statement(
 export const subscribed = statement(
   'subscription.subscribed_feeds',
   `WITH p AS MATERIALIZED (
-     SELECT s.id, s.is_subscribed, s.feed_url FROM subscription.subscriptions s
+     SELECT s.id, s.is_subscribed, s.feed_url, s.has_lost_url FROM subscription.subscriptions s
      WHERE s.user_id = $1 AND s.id >= $2 AND (s.id > $2 OR NOT s.is_subscribed) AND s.merged_into IS NULL AND (s.is_subscribed OR s.flipped > $4)
      ORDER BY s.id LIMIT $3
    )${withUrls}`,
@@ -79,7 +75,7 @@ export const hasOthers = statement(
   `SELECT s.id FROM subscription.subscriptions s WHERE ${leftOut} ORDER BY s.id LIMIT 1`,
 );
 
-/** $1 user, $2 subscriptions, $3 the SHA-256 of URLs. Returns a row if any has another URL. */
+/** $1 user, $2 subscriptions, $3 keys of URLs. Returns a row if any has another URL. */
 export const hasOtherUrls = statement(
   'subscription.has_other_urls',
   `SELECT found.* FROM unnest($2::bigint[]) of (id) CROSS JOIN LATERAL (
@@ -100,16 +96,13 @@ export const unsubscribeOthers = statement(
    WHERE ${leftOut}`,
 );
 
-/** $1 user, $2 unmatched URLs. Reads URLs that equal them without percent-encoding. */
-const twins = statement(
-  'subscription.twins',
-  'SELECT t.url, t.twin FROM subscription.twins_of($1, $2::text[]) t',
-);
-
-/** $1 user, $2 URLs, $3 their derived guids, $4 stamp, $5 quota of live ones, $6 other quotas. */
+/**
+ * $1 user, $2 URLs, $3 their derived guids, $4 their keys, $5 stamp, $6 quota of live ones, $7 other
+ * quotas. Returns the number of new subscriptions.
+ */
 export const ensureFeeds = statement(
   'subscription.ensure_feeds',
-  'SELECT f.made FROM subscription.ensure_feeds($1, $2::text[], $3::uuid[], $4, $5, $6) f',
+  'SELECT subscription.ensure_feeds($1, $2::text[], $3::uuid[], $4::bytea[], $5, $6, $7) AS made',
 );
 
 /** Runs a statement: {@link Database.read} or a transaction's `query`. */
@@ -118,50 +111,20 @@ export type Query = <Row extends object>(
   values: readonly unknown[],
 ) => Promise<Row[]>;
 
-/** Returns the statement for the rows and names of URLs, and the remaining quotas. */
+/** Returns the statement for the rows and names of valid entries, and the remaining quotas. */
 export function namedByUrl(
   userId: string,
-  urls: readonly string[],
+  entries: Iterable<JudgedEntry>,
   newRows: number,
   quotas: SubscriptionQuotas,
 ): Bound<Found> {
-  const usable = urls
-    .map((feedUrl) => judgeEntry({ feedUrl }))
-    .filter((entry) => entry.fault === undefined);
+  const usable = [...entries].filter((entry) => entry.fault === undefined);
   return named(userId, {
     guids: usable.map((entry) => entry.derivedGuid),
     urls: usable.map((entry) => entry.feedUrl),
     newRows,
     quotas,
   });
-}
-
-/** The loaded rows, and an entry for each URL, with the stored URL if percent-encoding differs. */
-export interface ReadFeeds {
-  loaded: Loaded;
-  entryOf(url: string): JudgedEntry;
-}
-
-/** Reads again, without percent-encoding, for URLs that match nothing. */
-export async function readOn(
-  query: Query,
-  userId: string,
-  urls: readonly string[],
-  { found, bind }: { found: readonly Found[]; bind(urls: readonly string[]): Bound<Found> },
-): Promise<ReadFeeds> {
-  const loaded = toLoaded(found);
-  const entries = new Map(urls.map((feedUrl) => [feedUrl, judgeEntry({ feedUrl })]));
-  const read = { loaded, entryOf: (url: string) => entries.get(url) as JudgedEntry };
-  const known = new KnownSubscriptions(loaded, '', 0);
-  const isUnknown = (entry: JudgedEntry): entry is UsableEntry =>
-    !entry.fault && !meaningOf(known, entry).row;
-  const unknown = [...entries].filter(([, entry]) => isUnknown(entry)).map(([url]) => url);
-  if (unknown.length === 0) return read;
-  const matched = await query<{ url: string; twin: string }>(twins, [userId, unknown]);
-  if (matched.length === 0) return read;
-  for (const { url, twin } of matched) entries.set(url, judgeEntry({ feedUrl: twin }));
-  const [load, values] = bind([...urls, ...matched.map(({ twin }) => twin)]);
-  return { ...read, loaded: toLoaded(await query<Found>(load, values)) };
 }
 
 /** Returns the first guids of subscriptions by id, for those whose guid has changed. */

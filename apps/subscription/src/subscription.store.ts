@@ -1,3 +1,4 @@
+import { urlKey } from '#contracts';
 import {
   type Bound,
   clockOfUser,
@@ -11,12 +12,13 @@ import { type Changes, type Loaded, type Merge } from './known-subscriptions.js'
 import { mostStates } from './merge.budget.js';
 import { bounded } from './remaining.quota.js';
 import type { SubscriptionQuotas } from './subscription.config.js';
-import { type SubscriptionRow, urlKey } from './subscription.row.js';
+import type { SubscriptionRow } from './subscription.row.js';
 
 const columns = `
   s.id, s.feed_url AS "feedUrl", s.guid, s.is_subscribed AS "isSubscribed", ${instant('s.is_subscribed_at')} AS "subscribedAt",
   s.subscription_changed AS "subscriptionChanged", s.flipped, s.guid_changed AS "guidChanged", s.declared_guids AS "declaredGuids",
-  s.deletion_id AS "deletionId", s.deleted, s.merged_into AS "mergedInto", s.merged_at AS "mergedAt"`;
+  s.deletion_id AS "deletionId", s.deleted, s.merged_into AS "mergedInto", s.merged_at AS "mergedAt",
+  s.has_lost_url AS "hasLostUrl"`;
 
 const left = (limit: string, total: string) => `${limit}::bigint - coalesce(max(t.${total}), 0)`;
 
@@ -37,11 +39,7 @@ export const load = statement(
      (SELECT json_agg(json_build_array(g.guid, g.subscription_id, g.sent, g.derived)) FROM g) AS guids,
      (SELECT json_agg(json_build_array(u.key, u.subscription_id)) FROM u) AS urls,
      (SELECT json_agg(row_to_json(r)) FROM (
-       SELECT ${columns}, s.deleted IS NOT NULL AND NOT EXISTS (
-         SELECT FROM subscription.feed_urls n
-         WHERE n.user_id = $1 AND n.url_sha256 = sync.sha256(s.feed_url) AND n.subscription_id = s.id
-       ) AS "hasLostUrl"
-       FROM subscription.subscriptions s
+       SELECT ${columns} FROM subscription.subscriptions s
        WHERE s.user_id = $1 AND s.id IN (SELECT subscription_id FROM g UNION SELECT subscription_id FROM u)
      ) r) AS rows,
      (SELECT json_agg(nextval('subscription.subscription_id')) FROM generate_series(1, $4)) AS "newIds",
@@ -81,14 +79,16 @@ const absorbStates = statement(
 const savedRows = `
      INSERT INTO subscription.subscriptions AS s (
        user_id, id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, flipped, guid_changed,
-       declared_guids, deletion_id, deleted, merged_into, merged_at, changed
+       declared_guids, deletion_id, deleted, merged_into, merged_at, changed, has_lost_url
      )
      SELECT $1, r.id, r."feedUrl", r.guid, r."isSubscribed", r."subscribedAt", r."subscriptionChanged", r.flipped,
-       r."guidChanged", r."declaredGuids", r."deletionId", r.deleted, r."mergedInto", r."mergedAt", r.changed
+       r."guidChanged", r."declaredGuids", r."deletionId", r.deleted, r."mergedInto", r."mergedAt", r.changed,
+       r."hasLostUrl"
      FROM json_to_recordset($2) AS r (
        id bigint, "feedUrl" text, guid uuid, "isSubscribed" boolean, "subscribedAt" timestamptz,
        "subscriptionChanged" timestamptz, flipped timestamptz, "guidChanged" timestamptz, "declaredGuids" integer,
-       "deletionId" bigint, deleted timestamptz, "mergedInto" bigint, "mergedAt" timestamptz, changed timestamptz
+       "deletionId" bigint, deleted timestamptz, "mergedInto" bigint, "mergedAt" timestamptz, changed timestamptz,
+       "hasLostUrl" boolean
      )
      -- A deletion may end in FAILURE at the same time, which takes it off the row: only what takes it off is written.
      ON CONFLICT (user_id, id) DO UPDATE SET
@@ -97,7 +97,7 @@ const savedRows = `
        flipped = excluded.flipped, guid_changed = excluded.guid_changed, declared_guids = excluded.declared_guids,
        deletion_id = CASE WHEN excluded.deletion_id IS NOT NULL THEN s.deletion_id END,
        deleted = excluded.deleted, merged_into = excluded.merged_into, merged_at = excluded.merged_at,
-       changed = excluded.changed`;
+       changed = excluded.changed, has_lost_url = excluded.has_lost_url`;
 
 /** $1 user, $2 rows. Suffices for most writes to an existing subscription. */
 const saveRows = statement('subscription.save_rows', savedRows);

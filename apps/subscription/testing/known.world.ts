@@ -1,6 +1,6 @@
-import { instantOf, podcastGuid } from '#contracts';
+import { instantOf, podcastGuid, urlKey } from '#contracts';
 import { type Changes, KnownSubscriptions, type Loaded } from '../src/known-subscriptions.js';
-import { type SubscriptionRow, urlKey } from '../src/subscription.row.js';
+import type { SubscriptionRow } from '../src/subscription.row.js';
 import type { Remaining } from '../src/remaining.quota.js';
 
 /** A stamp before every other, and the stamp of the write, in whose moment its request arrived. */
@@ -41,6 +41,7 @@ export function worldWith(left: Partial<Remaining>, ...described: Described[]): 
     deleted: null,
     mergedInto: null,
     mergedAt: null,
+    hasLostUrl: false,
     ...row,
   }));
   const names = <Name>(of: (subscription: Described) => Name[]) =>

@@ -260,8 +260,7 @@ describe('the login of', () => {
       'episode.count_states(uuid,bigint[],bigint)': groups.subscription,
       'episode.merge_subscriptions(uuid,bigint[],bigint[],timestamp with time zone,bigint)':
         groups.subscription,
-      'subscription.ensure_feeds(uuid,text[],uuid[],timestamp with time zone,bigint,bigint)': `${groups.subscription}, ${groups.episode}`,
-      'subscription.twins_of(uuid,text[])': groups.subscription,
+      'subscription.ensure_feeds(uuid,text[],uuid[],bytea[],timestamp with time zone,bigint,bigint)': `${groups.subscription}, ${groups.episode}`,
       'sync.refuse_user(uuid,smallint)': groups.account,
     };
     const search = expect.stringContaining('search_path=pg_catalog, pg_temp') as string;

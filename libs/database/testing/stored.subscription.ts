@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { urlKey } from '#contracts';
 
 const insert = `
   WITH made AS (
@@ -6,7 +7,7 @@ const insert = `
     VALUES ($1, coalesce(($5::text[])[1], 'https://podcast.example/feed'), $2, true, $3, $3, $3) RETURNING id
   ), reached AS (
     INSERT INTO subscription.feed_urls (user_id, url_sha256, subscription_id)
-    SELECT $1, sync.sha256(url), id FROM made, unnest($5::text[]) url
+    SELECT $1, decode(key, 'hex'), id FROM made, unnest($6::text[]) key
   ), named AS (
     INSERT INTO subscription.guids (user_id, guid, subscription_id, attached)
     SELECT $1, guid, id, $3 FROM made, unnest($4::uuid[]) guid
@@ -34,6 +35,7 @@ export async function storeSubscription(
     stamp,
     guids,
     feedUrls ?? null,
+    feedUrls?.map(urlKey) ?? null,
   ]);
   return (rows[0] as { id: number }).id;
 }

@@ -7,8 +7,8 @@ export class CreateEpisode1763715602000 implements MigrationInterface {
     await runner.query(keys);
     await runner.query(tables);
     await runner.query(newest);
-    await runner.query(matchSubscriptions);
-    await runner.query(mergeSubscriptions(statuses));
+    await runner.query(matchSubscriptions((episode) => `${episode}.enclosure_url`));
+    await runner.query(mergeSubscriptions(statuses, false));
     await runner.query(countStates);
   }
 
@@ -36,7 +36,7 @@ export class CreateEpisode1763715602000 implements MigrationInterface {
 }
 
 /** The statuses after this migration, in the order of their bits in `minute_forms`. */
-const statuses: readonly StatusColumn[] = [
+export const statuses: readonly StatusColumn[] = [
   { column: 'playback_position', type: 'double precision' },
   { column: 'played_status', type: 'boolean' },
   { column: 'new_status', type: 'boolean' },
@@ -182,10 +182,15 @@ const newest = `
   CREATE AGGREGATE episode.newest(episode.status) (SFUNC = episode.newer, STYPE = episode.status);
 `;
 
-const matchSubscriptions = `
+/**
+ * Returns the SQL of the functions that match the episodes of subscriptions.
+ *
+ * @param enclosure returns the SQL of the form by which an episode's enclosure_url is compared.
+ */
+export const matchSubscriptions = (enclosure: (episode: string) => string) => `
   -- matchKeys of apps/episode/src/match.rule.ts in SQL, where its rule is written down; merge-subscription.int-spec.ts
   -- beside it compares the two.
-  CREATE FUNCTION episode.match_keys(e episode.episodes, p_found boolean) RETURNS TABLE (rank integer, key bytea)
+  CREATE OR REPLACE FUNCTION episode.match_keys(e episode.episodes, p_found boolean) RETURNS TABLE (rank integer, key bytea)
   LANGUAGE sql STABLE AS $$
     SELECT k.rank, sync.sha256(concat_ws(E'\\n', k.kind, k.a, k.b))
     FROM (
@@ -193,7 +198,7 @@ const matchSubscriptions = `
       UNION ALL
       SELECT either.rank, partner.kind || ' ' || either.kind, either.a, either.b
       FROM (VALUES
-        (2, 'enclosure', nullif(e.enclosure_url, ''), ''),
+        (2, 'enclosure', nullif(${enclosure('e')}, ''), ''),
         (3, 'date and url', nullif(e.publish_date, ${unknownDate})::text, nullif(e.episode_url, '')),
         (3, 'date and title', nullif(e.publish_date, ${unknownDate})::text, nullif(e.title, '')),
         (3, 'url and title', nullif(e.episode_url, ''), nullif(e.title, ''))
@@ -203,7 +208,7 @@ const matchSubscriptions = `
         AND CASE WHEN p_found THEN partner.kind = 'without guid' OR e.episode_guid = ''
           ELSE partner.kind = CASE WHEN e.episode_guid = '' THEN 'without guid' ELSE 'with guid' END END
       UNION ALL
-      SELECT 4, 'enclosure and ' || other.kind, e.enclosure_url, other.value
+      SELECT 4, 'enclosure and ' || other.kind, ${enclosure('e')}, other.value
       FROM (VALUES
         ('date', nullif(e.publish_date, ${unknownDate})::text), ('url', nullif(e.episode_url, '')), ('title', nullif(e.title, ''))
       ) other (kind, value)
@@ -213,7 +218,7 @@ const matchSubscriptions = `
 
   -- Of pairs of subscriptions, which episode of the one is which of the other. What was just uploaded has no statistics yet, so the planner
   -- is told what it can't know: both sides may be large, and they are joined by hashing.
-  CREATE FUNCTION episode.match_subscriptions(p_user uuid, p_from bigint[], p_into bigint[])
+  CREATE OR REPLACE FUNCTION episode.match_subscriptions(p_user uuid, p_from bigint[], p_into bigint[])
   RETURNS TABLE (absorbed bigint, survivor bigint)
   LANGUAGE sql STABLE SET enable_nestloop = off SET enable_mergejoin = off SET enable_bitmapscan = off SET jit = off SET work_mem = '64MB' AS $$
     WITH f AS MATERIALIZED (
@@ -234,7 +239,7 @@ const matchSubscriptions = `
     SELECT m.absorbed, m.survivor
     FROM (
       SELECT best.absorbed, best.survivor,
-        f.enclosure_url <> '' AND f.enclosure_url = i.enclosure_url
+        f.enclosure_url <> '' AND ${enclosure('f')} = ${enclosure('i')}
           AND ((f.publish_date = i.publish_date AND f.publish_date <> ${unknownDate})
             OR (f.episode_url <> '' AND f.episode_url = i.episode_url)
             OR (f.title <> '' AND f.title = i.title)) AS sure,
