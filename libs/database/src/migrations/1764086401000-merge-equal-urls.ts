@@ -82,7 +82,7 @@ const urlsOfUsers = `
   WHERE f.user_id = ANY ($1::uuid[]) AND ${mayDiffer('f.url')}`;
 const ownersOfKeys = `
   SELECT DISTINCT f.user_id AS "user", encode(f.url_sha256, 'hex') AS old, s.id::text,
-    s.feed_url AS url, s.deleted IS NULL AS "isLive", s.is_subscribed AS "isSubscribed"
+    s.feed_url AS url, f.url AS text, s.deleted IS NULL AS "isLive", s.is_subscribed AS "isSubscribed"
   FROM json_to_recordset($1) u ("user" uuid, old text, key text)
   CROSS JOIN LATERAL unnest(ARRAY[u.old, u.key]) k (key)
   JOIN subscription.feed_urls f ON f.user_id = u."user" AND f.url_sha256 = decode(k.key, 'hex')
@@ -93,10 +93,16 @@ const deleteKeys = `
 const loseUrls = `
   UPDATE subscription.subscriptions s SET has_lost_url = true
   FROM json_to_recordset($1) n ("user" uuid, id bigint) WHERE s.user_id = n."user" AND s.id = n.id`;
-const moveKeys = `
-  UPDATE subscription.feed_urls f SET url_sha256 = decode(n.key, 'hex')
+/** Two steps, because the key of one URL can be the former key of another (`%2541` and `%41`). */
+const moveKeys = [
+  ["decode(n.old, 'hex')", 'sync.sha256(n.key)'],
+  ['sync.sha256(n.key)', "decode(n.key, 'hex')"],
+].map(
+  ([before, after]) => `
+  UPDATE subscription.feed_urls f SET url_sha256 = ${after}
   FROM json_to_recordset($1) n ("user" uuid, old text, key text)
-  WHERE f.user_id = n."user" AND f.url_sha256 = decode(n.old, 'hex')`;
+  WHERE f.user_id = n."user" AND f.url_sha256 = ${before}`,
+);
 const addGuids = `
   INSERT INTO subscription.guids (user_id, guid, subscription_id, attached, sent, derived)
   SELECT n."user", n.guid, n.id, c.stamp, false, true
@@ -120,11 +126,13 @@ async function compareFeeds(runner: QueryRunner, users: string[]): Promise<void>
   const urls = (await read<{ user: string; url: string }>(runner, urlsOfUsers, [users]))
     .filter(({ url }) => comparableUrl(url) !== url)
     .map(({ user, url }) => ({ user, url, old: sha256(url), key: urlKey(url) }));
-  const keys = new Map(urls.map(({ user, old, key }) => [`${user} ${old}`, key]));
-  type Owner = Omit<Name, 'key' | 'isCurrent'> & { url: string };
+  const moving = new Map(urls.map((url) => [`${url.user} ${url.old}`, url]));
+  type Owner = Omit<Name, 'key' | 'isCurrent'> & { url: string; text: string | null };
   const owners = await read<Owner>(runner, ownersOfKeys, [JSON.stringify(urls)]);
-  const names = owners.map(({ url, ...owner }): Name => {
-    const key = keys.get(`${owner.user} ${owner.old}`) ?? owner.old;
+  const names = owners.map(({ url, text, ...owner }): Name => {
+    const move = moving.get(`${owner.user} ${owner.old}`);
+    // In a second run, another URL can have moved to the former key of this one.
+    const key = move && [url, text].includes(move.url) ? move.key : owner.old;
     return { ...owner, key, isCurrent: urlKey(url) === key };
   });
   const kept = new Map<string, Name>();
@@ -137,7 +145,7 @@ async function compareFeeds(runner: QueryRunner, users: string[]): Promise<void>
   await runner.query(advance, [touched]);
   await runner.query(deleteKeys, [JSON.stringify(lost)]);
   await runner.query(loseUrls, [JSON.stringify(lost.filter((n) => n.isCurrent && !n.isLive))]);
-  await runner.query(moveKeys, [JSON.stringify(moved)]);
+  for (const step of moveKeys) await runner.query(step, [JSON.stringify(moved)]);
   const pairs = lost
     .filter(({ isCurrent, isLive }) => isCurrent && isLive)
     .map((name) => ({ user: name.user, from: name.id, into: kept.get(nameOf(name))?.id as string }))

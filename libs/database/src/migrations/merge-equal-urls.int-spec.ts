@@ -211,6 +211,17 @@ it('gives a key of a tombstone or of a former URL to the subscription whose curr
   });
 });
 
+it('moves a URL to the former key of another', async () => {
+  const userId = await user();
+  const urls = ['https://feeds.example.com/%2541', 'https://feeds.example.com/%41'] as const;
+  const ids = [await stored(userId, [urls[0]]), await stored(userId, [urls[1]])];
+  await migrated();
+  const named = urls.map((url, n) => ({ key: urlKey(url), id: ids[n] }));
+  expect(await namesOf(userId)).toEqual(
+    named.toSorted((one, other) => (one.key < other.key ? -1 : 1)),
+  );
+});
+
 it('changes nothing of users whose URLs are normal', async () => {
   const userId = await user();
   await stored(userId, [normal, 'http://feeds.example.com/x']);
