@@ -4,10 +4,11 @@ import {
   type ReplyOf,
   type RequestOf,
   type listActions,
+  urlKey,
 } from '#contracts';
 import { type Bound, clockOfUser, type Database, statement, unlessRefused } from '#database';
 import { subscriptionOf } from './action.sql.js';
-import { jsonBytes, rowTables, shownColumns } from './episode.sql.js';
+import { comparableEnclosureUrl, jsonBytes, rowTables, shownColumns } from './episode.sql.js';
 import type { Metadata } from './episode.rules.js';
 import { type StatusFields, statusesOf } from './episode.repository.js';
 
@@ -88,10 +89,10 @@ export const listFavorites = page(
   `SELECT s.id FROM episode.states s WHERE ${walked} AND s.favorite_status ${inOrder}`,
 );
 
-/** The rows of one podcast. $5 feed URL, $6 guid derived from it, $7 favourites only. */
+/** The rows of one podcast. $5 key of its feed URL, $6 the derived guid, $7 favourites only. */
 const ofFeed = `${walked} AND (NOT $7::boolean OR s.favorite_status)`;
 const feed = `feed AS MATERIALIZED (
-     SELECT n.subscription_id FROM ${subscriptionOf('$5::text', '$6::uuid')} n
+     SELECT n.subscription_id FROM ${subscriptionOf('$5::bytea', '$6::uuid')} n
    )`;
 
 export const listOfFeed = page(
@@ -107,8 +108,8 @@ export const listOfFeed = page(
   `${feed}, matches AS MATERIALIZED (
      SELECT e.id FROM episode.episodes e
      WHERE e.user_id = $1 AND e.subscription_id = (SELECT subscription_id FROM feed)
-     ORDER BY e.subscription_id, episode.enclosure_key(e.episode_guid = '', e.enclosure_url),
-       e.id + 0
+     ORDER BY e.subscription_id,
+       episode.enclosure_key(e.episode_guid = '', ${comparableEnclosureUrl}), e.id + 0
      LIMIT ${mostSorted + 1}
    ), counted AS MATERIALIZED (SELECT count(*) <= ${mostSorted} AS few FROM matches),`,
 );
@@ -122,7 +123,8 @@ function selectPage(request: Request, since: number): Bound<Row & Head> {
   const values = [userId, since, further?.after ?? 0, perPage];
   if (feedUrl === undefined)
     return [favorites ? listFavorites : since > 0 ? listChanged : listAll, values];
-  return [listOfFeed, [...values, feedUrl, podcastGuid(feedUrl), favorites]];
+  const key = Buffer.from(urlKey(feedUrl), 'hex');
+  return [listOfFeed, [...values, key, podcastGuid(feedUrl), favorites]];
 }
 
 /**

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import {
+  areAlikeUrls,
   type EntryFailureCode,
   faultInHttpUrl,
-  podcastGuid,
   readEntry,
   type RequestOf,
   statusNames,
@@ -69,10 +69,7 @@ export function movedFeeds(
   feeds: readonly { feedUrl: string; currentUrl: string }[],
 ): [string, string][] {
   return feeds
-    .filter(
-      ({ feedUrl, currentUrl }) =>
-        feedUrl !== currentUrl && podcastGuid(feedUrl) !== podcastGuid(currentUrl),
-    )
+    .filter(({ feedUrl, currentUrl }) => !areAlikeUrls(feedUrl, currentUrl))
     .map(({ feedUrl, currentUrl }) => [feedUrl, currentUrl]);
 }
 

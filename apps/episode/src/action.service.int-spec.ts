@@ -13,6 +13,7 @@ import {
   uploadedSchema,
 } from '#contracts';
 import { contentOf, freshUser } from '#testing';
+import { equalUrls, inBothOrders } from '../../../libs/contracts/testing/url.vectors.js';
 import { call } from '../../../libs/transport/testing/handler.call.js';
 import { openService, type ServiceContext } from '../testing/service.context.js';
 
@@ -246,6 +247,19 @@ describe('an upload of actions', () => {
       );
       expect((await subscriptions()).map((row) => row['feed_url'])).toEqual([unknown]);
     });
+
+    it.each(inBothOrders(equalUrls))(
+      'creates one podcast and one episode for equal URLs: %s, %s',
+      async (first, second) => {
+        const sent = [first, second].map((url, n) =>
+          played(1, n, n === 0 ? ten : later, { feedUrl: url, enclosureUrl: url }),
+        );
+        for (const entry of sent) await act(entry);
+        expect((await subscriptions()).map((row) => row['feed_url'])).toEqual([first]);
+        for (const url of [first, second])
+          expect(positions((await page({ feedUrl: url })).episodes)).toEqual([[first, 1]]);
+      },
+    );
 
     it('creates none if no action is applied', async () => {
       await upload(played(1, 1, ten, { feedUrl: unknown, enclosureUrl: undefined }));

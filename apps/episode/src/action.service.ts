@@ -8,12 +8,13 @@ import {
   type RequestOf,
   setFavorite,
   uploadActions,
+  urlKey,
 } from '#contracts';
 import { Database, readClock, type Transaction, unlessRefused, type Write } from '#database';
 import { answerList, sessionTimestamp } from '#gpodder-sync';
 import { type CallContext, Handle } from '#transport';
 import { readActions } from './action.repository.js';
-import { type ActedResult, type EnsuredFeed, ensureFeeds, selectActed } from './action.sql.js';
+import { type ActedResult, ensureFeeds, selectActed } from './action.sql.js';
 import { applyActions, judgeAction, movedFeeds } from './action.rules.js';
 import { type EpisodeQuotas, QUOTAS } from './episode.config.js';
 import { saveChanges, toCandidates } from './episode.repository.js';
@@ -167,20 +168,19 @@ export class ActionService {
     const unknown = [...new Set(actions.map(({ podcast }) => podcast))].filter(
       (feed) => !subscriptions.has(feed),
     );
-    if (unknown.length > 0) {
-      const most = [this.quotas.QUOTA_LIVE_SUBSCRIPTIONS, this.quotas.QUOTA_SUBSCRIPTION_NAMES];
-      const values = [
+    if (ensure && unknown.length > 0) {
+      const [ensured] = await transaction.query<{ made: number }>(ensureFeeds, [
         userId,
         unknown,
         unknown.map(podcastGuid),
+        unknown.map((feed) => Buffer.from(urlKey(feed), 'hex')),
         stamp,
-        ...(ensure ? most : [0, 0]),
-      ];
-      const feeds = await transaction.query<EnsuredFeed>(ensureFeeds, values);
-      if (feeds.some(({ made }) => made)) transaction.addEventKinds('subscriptions');
-      const names = new Map(feeds.map(({ url, name }) => [url, name]));
-      if (names.size > 0) {
-        const [query, bound] = selectActed(userId, actions, this.quotas, names);
+        this.quotas.QUOTA_LIVE_SUBSCRIPTIONS,
+        this.quotas.QUOTA_SUBSCRIPTION_NAMES,
+      ]);
+      if (ensured?.made) {
+        transaction.addEventKinds('subscriptions');
+        const [query, bound] = selectActed(userId, actions, this.quotas);
         found = await transaction.query(query, bound);
       }
     }

@@ -1,4 +1,4 @@
-import { podcastGuid } from '#contracts';
+import { comparableUrl, podcastGuid, urlKey } from '#contracts';
 import { type Bound, statement } from '#database';
 import type { Upload } from './upload.rules.js';
 import type { EpisodeQuotas } from './episode.config.js';
@@ -18,12 +18,14 @@ import type { CandidatesResult } from './episode.repository.js';
  * Returns the SQL of the live subscription that a URL matches (docs/reference/interface.md,
  * "Names"). The owner of the URL, current or former, precedes the owner of the derived guid. $1 is
  * the user.
+ *
+ * @param key SQL of the URL's lookup key.
  */
-export const subscriptionOf = (url: string, derivedGuid: string) => `(
+export const subscriptionOf = (key: string, derivedGuid: string) => `(
        SELECT n.subscription_id, n.current_guid, n.feed_url FROM (
          SELECT 1 AS place, u.subscription_id, u.current_guid, u.feed_url
          FROM subscription.named_by_url u
-         WHERE u.user_id = $1 AND u.url_sha256 = sync.sha256(${url}) AND u.live
+         WHERE u.user_id = $1 AND u.url_sha256 = ${key} AND u.live
          UNION ALL
          SELECT 2, g.subscription_id, g.current_guid, g.feed_url
          FROM subscription.named_subscriptions g
@@ -32,9 +34,9 @@ export const subscriptionOf = (url: string, derivedGuid: string) => `(
      )`;
 
 /**
- * $1 user, $2 feeds by URL with the URLs that name them here, $3 actions, $4 and $5 the quotas of
- * episodes and of aliases. Reads all episodes that the actions can match: by episode_guid, and
- * (`searched`) by enclosure_url. If an episode has the guid, `searched` only covers those without a
+ * $1 user, $2 feeds by URL with their lookup keys, $3 actions, $4 and $5 the quotas of episodes and
+ * of aliases. Reads all episodes that the actions can match: by episode_guid, and (`searched`) by
+ * enclosure_url. If an episode has the guid, `searched` only covers those without a
  * guid, and only if that episode has no enclosure_url. No other field of an action identifies an
  * episode.
  */
@@ -42,8 +44,8 @@ export const readActed = statement(
   'episode.read_acted',
   `WITH feeds AS MATERIALIZED (
      SELECT f."feedUrl", n.*
-     FROM json_to_recordset($2) AS f ("feedUrl" text, name text, "derivedGuid" uuid)
-     CROSS JOIN LATERAL ${subscriptionOf('f.name', 'f."derivedGuid"')} n
+     FROM json_to_recordset($2) AS f ("feedUrl" text, key text, "derivedGuid" uuid)
+     CROSS JOIN LATERAL ${subscriptionOf(`decode(f.key, 'hex')`, 'f."derivedGuid"')} n
    ), entries AS MATERIALIZED (
      SELECT s.*, f.subscription_id
      FROM json_to_recordset($3) AS s (
@@ -84,41 +86,35 @@ export type ActedResult = CandidatesResult & {
   renamed: { feedUrl: string; currentUrl: string }[] | null;
 };
 
-/** A live subscription that a URL matches: a URL that names it, and whether it was created. */
-export interface EnsuredFeed {
-  readonly url: string;
-  readonly name: string;
-  readonly made: boolean;
-}
-
-/** $1 user, $2 URLs, $3 their derived guids, $4 stamp, $5 quota of live ones, $6 other quotas. */
+/**
+ * $1 user, $2 URLs, $3 their derived guids, $4 their keys, $5 stamp, $6 quota of live ones,
+ * $7 other quotas. Returns the number of new subscriptions.
+ */
 export const ensureFeeds = statement(
   'episode.ensure_feeds',
-  `SELECT f.url, f.name, f.made
-   FROM subscription.ensure_feeds($1, $2::text[], $3::uuid[], $4, $5, $6) f`,
+  `SELECT subscription.ensure_feeds($1, $2::text[], $3::uuid[], $4::bytea[], $5, $6, $7)
+     AS made`,
 );
 
 /**
  * Returns the statement for episodes that actions can match, and for the current URLs of their
  * feeds.
- *
- * @param names the URLs that match some feeds, if not the URLs of the actions.
  */
 export function selectActed(
   userId: string,
   actions: readonly Upload[],
   quotas: EpisodeQuotas,
-  names: ReadonlyMap<string, string> = new Map(),
 ): Bound<ActedResult> {
-  const feeds = [...new Set(actions.map(({ podcast }) => podcast))].map((feedUrl) => {
-    const name = names.get(feedUrl) ?? feedUrl;
-    return { feedUrl, name, derivedGuid: podcastGuid(name) };
-  });
+  const feeds = [...new Set(actions.map(({ podcast }) => podcast))].map((feedUrl) => ({
+    feedUrl,
+    key: urlKey(feedUrl),
+    derivedGuid: podcastGuid(feedUrl),
+  }));
   const entries = actions.map(({ podcast, metadata: { episodeGuid, enclosureUrl } }, entry) => ({
     entry,
     feedUrl: podcast,
     episodeGuid,
-    enclosureUrl,
+    enclosureUrl: enclosureUrl && comparableUrl(enclosureUrl),
   }));
   return [
     readActed,

@@ -20,7 +20,7 @@ import {
 import type { Upload } from './upload.rules.js';
 import type { EpisodeQuotas } from './episode.config.js';
 import { readCandidates, readNamed, shownColumns } from './episode.sql.js';
-import { type EpisodeRow, type Metadata, shown } from './episode.rules.js';
+import { comparableEnclosure, type EpisodeRow, type Metadata, shown } from './episode.rules.js';
 import type { Candidates, Changes } from './known-episodes.js';
 
 export { readCandidates, readNamed };
@@ -46,7 +46,7 @@ const releaseUniqueKeys = statement(
    WHERE user_id = $1 AND sync_id = ANY ($4::uuid[])`,
 );
 
-const describing = metadataNames.map((name) => wireNames[name]);
+const describing = [...metadataNames.map((name) => wireNames[name]), 'comparable_enclosure_url'];
 const identity = ['id', 'subscription_id', 'sync_id', ...describing].join(', ');
 const changing = [
   'changed',
@@ -159,6 +159,7 @@ export function selectCandidates(
     podcastGuid: podcast,
     syncId,
     ...metadata,
+    enclosureUrl: comparableEnclosure(metadata.enclosureUrl ?? '') ?? metadata.enclosureUrl,
   }));
   const most = [quotas.QUOTA_EPISODE_STATES, quotas.QUOTA_SYNC_ID_ALIASES];
   return [readCandidates, [userId, JSON.stringify(entries), uploads.length, ...most]];
@@ -287,6 +288,8 @@ function columnsText({
   let text = `{"id":${id},"subscription_id":${subscriptionId},"sync_id":"${syncId}"`;
   text += `,"changed":"${changed}"`;
   for (const [name, start] of describingStarts) text += start + JSON.stringify(described[name]);
+  const comparable = comparableEnclosure(described.enclosureUrl);
+  if (comparable !== null) text += `,"comparable_enclosure_url":${JSON.stringify(comparable)}`;
   let minuteForms = 0;
   for (const [bit, [name, start, startOfTime]] of statusStarts.entries()) {
     const status = statuses[name];
@@ -302,6 +305,7 @@ export function identityColumns(row: EpisodeRow): Record<string, unknown> {
   const { id, subscriptionId, syncId } = row;
   const values: Record<string, unknown> = { id, subscription_id: subscriptionId, sync_id: syncId };
   for (const name of metadataNames) values[wireNames[name]] = row[name];
+  values.comparable_enclosure_url = comparableEnclosure(row.enclosureUrl);
   return values;
 }
 

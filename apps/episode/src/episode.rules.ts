@@ -1,4 +1,6 @@
 import {
+  areEqualUrls,
+  comparableUrl,
   countedTime,
   type Episode,
   type MetadataName,
@@ -87,12 +89,23 @@ function compare(a: Status, b: Status): number {
   return left > right ? 1 : -1;
 }
 
-/** Returns the row with the sent metadata; unsent fields keep their current value. */
+/** Returns the form by which an enclosure URL is compared; null if that is the URL itself. */
+export function comparableEnclosure(enclosureUrl: string): string | null {
+  const comparable = comparableUrl(enclosureUrl);
+  return comparable === enclosureUrl ? null : comparable;
+}
+
+/**
+ * Returns the row with the sent metadata; unsent fields keep their current value, and so does an
+ * equal enclosure_url.
+ */
 export function withMetadata(row: EpisodeRow, sent: SentMetadata): EpisodeRow {
+  const keepsUrl = areEqualUrls(sent.enclosureUrl ?? '', row.enclosureUrl);
+  const next = keepsUrl ? { ...sent, enclosureUrl: row.enclosureUrl } : sent;
   const isSame = metadataNames.every(
-    (name) => sent[name] === undefined || sent[name] === row[name],
+    (name) => next[name] === undefined || next[name] === row[name],
   );
-  return isSame ? row : { ...row, ...sent };
+  return isSame ? row : { ...row, ...next };
 }
 
 /** Returns the row after each sent status was applied to its current one. */

@@ -11,6 +11,7 @@ import {
   upload as uploadInMemory,
   knownEpisodes,
 } from '../testing/known.fixture.js';
+import { decodedUrls, equalUrls } from '../../../libs/contracts/testing/url.vectors.js';
 import { call } from '../../../libs/transport/testing/handler.call.js';
 import { type Entry, sentBody } from '../testing/sent.entry.js';
 import { openService, type ServiceContext } from '../testing/service.context.js';
@@ -135,6 +136,17 @@ describe('an upload', () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => put(metadata(1))));
     expect(new Set(answers.flat().map((episode) => episode.sync_id)).size).toBe(1);
   });
+
+  it.each([...equalUrls, ...decodedUrls])(
+    'makes one episode of concurrent uploads with the enclosure URLs %s and %s',
+    async (one, other) => {
+      const [first] = await put({ enclosureUrl: one });
+      const again = [other, one, other].map((enclosureUrl) => put({ enclosureUrl, title: 'A' }));
+      for (const [item] of await Promise.all(again))
+        expect(item).toMatchObject({ sync_id: first?.sync_id, enclosure_url: one });
+      expect(await list()).toHaveLength(1);
+    },
+  );
 
   it('swaps the episode_guids of two episodes in one batch', async () => {
     await put({ ...metadata(1), syncId: syncId(1) }, { ...metadata(2), syncId: syncId(2) });

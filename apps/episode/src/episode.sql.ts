@@ -57,7 +57,7 @@ export const jsonBytes = `6 * octet_length(e.episode_guid)
  * of them by id. `last` marks the row at which it stopped. The indexes separate episodes without an
  * episode_guid (`bare`), so each side is a lookup. Entries with a guid only match bare ones at
  * ranks 2 and 3. The indexes are ordered by "e.id + 0"; for "e.id" Postgres can choose another one.
- * An unsent field is NULL, and matches none.
+ * An unsent field is NULL, and matches none. The `"enclosureUrl"` of an entry is comparable.
  *
  * @param entries the entries, each with the side of the indexes to search.
  * @param agrees the condition for rows to keep.
@@ -75,7 +75,9 @@ export const lookup = (
        WHERE e.user_id = $1 AND e.subscription_id = x.subscription_id AND ${match}
        ORDER BY e.id + 0 LIMIT ${most}
      ) f WHERE f.agrees OR f.place = ${most}`;
-export const sameEnclosure = `episode.enclosure_key(e.episode_guid = '', e.enclosure_url)
+/** SQL of the form by which the enclosure URL of an episode `e` is compared, as in the index. */
+export const comparableEnclosureUrl = 'coalesce(e.comparable_enclosure_url, e.enclosure_url)';
+export const sameEnclosure = `episode.enclosure_key(e.episode_guid = '', ${comparableEnclosureUrl})
          = episode.enclosure_key(x.bare, x."enclosureUrl")`;
 /** SQL condition: an episode `e` has the episode_guid of an entry `x`. */
 export const sameGuid = `e.episode_guid <> ''

@@ -1,4 +1,4 @@
-import { unknownMetadata } from '#contracts';
+import { comparableUrl, unknownMetadata } from '#contracts';
 import type { Identity } from './episode.rules.js';
 
 /** Rank of a match of two episodes of one subscription: 1 is the most certain. */
@@ -32,15 +32,16 @@ const urlAndTitleFor = kindsFor('url and title');
  * 3. The same two of publish_date, episode_url and title, if either has no episode_guid.
  * 4. Different episode_guids, the same enclosure_url, and one more equal field.
  *
- * Unknown values never match. "If either has no guid" makes the keys of the two sides differ. A
- * searched episode has a single key, depending on its own guid. A candidate has the key for those
- * without a guid and, if it has none itself, the key for those with one as well.
+ * Equal enclosure URLs are the same. Unknown values never match. "If either has no guid" makes the
+ * keys of the two sides differ. A searched episode has a single key, depending on its own guid. A
+ * candidate has the key for those without a guid and, if it has none itself, the key for those with
+ * one as well.
  *
  * @param found true for a candidate, false for the searched episode.
  * @param least the highest rank to include.
  */
 export function matchKeys(episode: Identity, found: boolean, least: Rank = 4): MatchKey[] {
-  const { episodeGuid, title, enclosureUrl, episodeUrl } = episode;
+  const { episodeGuid, title, episodeUrl } = episode;
   const date = episode.publishDate === unknownMetadata.publishDate ? '' : episode.publishDate;
   const hasGuid = episodeGuid !== '';
   const keys: MatchKey[] = [];
@@ -50,6 +51,7 @@ export function matchKeys(episode: Identity, found: boolean, least: Rank = 4): M
   };
   add(1, 'guid', episodeGuid);
   if (least === 1) return keys;
+  const enclosureUrl = comparableUrl(episode.enclosureUrl);
   const searched = [hasGuid ? withGuid : withoutGuid];
   for (const partner of found ? [withoutGuid, ...(hasGuid ? [] : [withGuid])] : searched) {
     add(2, enclosureFor[partner], enclosureUrl);
@@ -116,7 +118,8 @@ export class MatchIndex {
   /** Returns the row ids of episodes with an enclosure_url and no episode_guid, ascending. */
   bare(subscriptionId: number, enclosureUrl: string): number[] {
     // Among candidates, only these have the key for a searched episode with a guid.
-    const key: MatchKey = { rank: 2, kind: enclosureFor[withGuid], texts: [enclosureUrl, ''] };
+    const texts = [comparableUrl(enclosureUrl), ''] as const;
+    const key: MatchKey = { rank: 2, kind: enclosureFor[withGuid], texts };
     const bucket = this.buckets.get(subscriptionId)?.get(key.kind)?.get(this.numberOf(key));
     if (bucket === undefined) return [];
     return typeof bucket === 'number' ? [bucket] : [...bucket.ids].sort((a, b) => a - b);

@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { unknownMetadata } from '#contracts';
 import {
+  decodedUrls,
+  differentUrls,
+  equalUrls,
+  inBothOrders,
+} from '../../../libs/contracts/testing/url.vectors.js';
+import {
   changedRow,
   earlier,
   elsewhere,
@@ -474,5 +480,27 @@ describe('two episodes that are merged', () => {
       duration: 5,
       episodeGuid: metadata(2).episodeGuid,
     });
+  });
+});
+
+describe('equal enclosure URLs', () => {
+  const pairs = inBothOrders([...equalUrls, ...decodedUrls]);
+
+  it.each(pairs)('are one episode, shown as first sent: %s, %s', (first, second) => {
+    const known = knownEpisodes();
+    expect(upload(known, { enclosureUrl: first }, { enclosureUrl: second })).toEqual([100, 100]);
+    expect(changedRow(known, 100)).toMatchObject({ enclosureUrl: first });
+  });
+
+  it.each(pairs)('change nothing of a stored episode: %s, %s', (first, second) => {
+    const known = knownEpisodes([stored(1, { enclosureUrl: first })]);
+    expect(upload(known, { ...metadata(1), enclosureUrl: second })).toEqual([1]);
+    expect(known.changes()).toEqual(nothing);
+  });
+
+  it.each(inBothOrders(differentUrls))('are not %s and %s', (first, second) => {
+    expect(upload(knownEpisodes(), { enclosureUrl: first }, { enclosureUrl: second })).toEqual([
+      100, 101,
+    ]);
   });
 });

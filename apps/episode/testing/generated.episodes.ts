@@ -32,15 +32,19 @@ export const description = fc
     title: fc.nat(2),
     date: fc.nat(3),
     enclosure: fc.nat(3),
+    isNormal: fc.boolean(),
     url: fc.nat(3),
     duration: fc.constantFrom(null, 90, 90.5),
     statuses,
   })
-  .map(({ guid, title, date, enclosure, url, ...rest }) => ({
+  .map(({ guid, title, date, enclosure, isNormal, url, ...rest }) => ({
     episodeGuid: guid === 0 ? '' : `guid ${guid}\n`,
     title: title === 0 ? '' : `Title ${title}`,
     publishDate: date === 0 ? unknownMetadata.publishDate : metadata(date).publishDate,
-    enclosureUrl: enclosure === 0 && guid !== 0 ? '' : metadata(enclosure).enclosureUrl,
+    enclosureUrl:
+      enclosure === 0 && guid !== 0
+        ? ''
+        : metadata(enclosure).enclosureUrl.replace('media', isNormal ? 'media' : 'MEDIA'),
     episodeUrl: url === 0 ? '' : metadata(url).episodeUrl,
     ...rest,
   }));

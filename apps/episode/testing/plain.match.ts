@@ -1,11 +1,12 @@
-import { unknownMetadata } from '#contracts';
+import { areEqualUrls, unknownMetadata } from '#contracts';
 import type { Identity } from '../src/episode.rules.js';
 import type { Rank } from '../src/match.rules.js';
 
 /** Returns the rank of two episodes without keys: the reference for keys in memory and in SQL. */
 export function matchRank(a: Identity, b: Identity): Rank | undefined {
   const same = (field: keyof Identity) =>
-    a[field] !== unknownMetadata[field] && a[field] === b[field];
+    a[field] !== unknownMetadata[field] &&
+    (field === 'enclosureUrl' ? areEqualUrls(a[field], b[field]) : a[field] === b[field]);
   const agreeing = [same('publishDate'), same('episodeUrl'), same('title')].filter(Boolean).length;
   if (a.episodeGuid !== '' && b.episodeGuid !== '') {
     if (a.episodeGuid === b.episodeGuid) return 1;

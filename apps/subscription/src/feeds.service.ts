@@ -8,6 +8,8 @@ import {
   listFeeds,
   type ReplyOf,
   type RequestOf,
+  normalizedUrl,
+  urlKey,
 } from '#contracts';
 import { Database, readClock, unlessRefused } from '#database';
 import { answerList, answerWrite, sessionTimestamp } from '#gpodder-sync';
@@ -18,8 +20,8 @@ import { KnownSubscriptions } from './known-subscriptions.js';
 import { judgeEntry } from './subscribe.rules.js';
 import { type Changes, isNothing } from './subscription.changes.js';
 import { QUOTAS, type SubscriptionQuotas } from './subscription.config.js';
-import { type SubscriptionRow, urlKey } from './subscription.row.js';
-import { type SnapshotRow, saveChanges } from './subscription.repository.js';
+import type { SubscriptionRow } from './subscription.row.js';
+import { type SnapshotRow, saveChanges, toSnapshot } from './subscription.repository.js';
 
 type Rows = readonly (SubscriptionRow | undefined)[];
 type Further = NonNullable<RequestOf<typeof listFeeds>['further']>;
@@ -59,8 +61,7 @@ export class FeedService {
     context: CallContext,
   ): Promise<ReplyOf<typeof changeFeeds>> {
     const { userId, sessionId, add, remove, whole } = request;
-    const urls = [...new Set([...add, ...remove])];
-    const bind = (of: readonly string[]) => store.namedByUrl(userId, of, add.length, this.quotas);
+    const asked = { add: add.map(toEntry), remove: remove.map(toEntry) };
     const { requestId, fingerprint } = context;
     const write = {
       userId,
@@ -69,16 +70,15 @@ export class FeedService {
       smallAnswer: false,
       advances: false,
       changes: ['subscriptions'] as const,
-      reads: bind(urls),
+      reads: store.namedByUrl(userId, [...asked.add, ...asked.remove], add.length, this.quotas),
       remainingMs: () => context.remainingMs(),
     };
     const { matched, timestamp } = await this.database.write(write, async (transaction) => {
       const { query, found, stamp: before } = transaction;
-      const { snapshot, entryOf } = await store.readOn(query, userId, urls, { found, bind });
-      const requested = { add: add.map(entryOf), remove: remove.map(entryOf) };
+      const snapshot = toSnapshot(found);
       const apply = (stamp: string): { matched: MatchedFeeds; changes: Changes } => {
         const known = new KnownSubscriptions(snapshot, stamp, context.arrivedMs);
-        return { matched: applyFeeds(known, requested), changes: known.changes() };
+        return { matched: applyFeeds(known, asked), changes: known.changes() };
       };
       const trial = apply(before);
       const others =
@@ -116,16 +116,15 @@ export class FeedService {
     feedUrls,
   }: RequestOf<typeof findFeeds>): Promise<ReplyOf<typeof findFeeds>> {
     const query: store.Query = (...bound) => this.database.read(...bound);
-    const bind = (urls: readonly string[]) => store.namedByUrl(userId, urls, 0, this.quotas);
-    const [load, values] = bind(feedUrls);
+    const entries = feedUrls.map(toEntry);
+    const [load, values] = store.namedByUrl(userId, entries, 0, this.quotas);
     const [[clock], found] = await Promise.all([
       query<{ refused: number | null }>(readClock, [userId]),
       query<SnapshotRow>(load, values),
     ]);
     unlessRefused(clock);
-    const { snapshot, entryOf } = await store.readOn(query, userId, feedUrls, { found, bind });
-    const known = new KnownSubscriptions(snapshot, '', 0);
-    const rows = feedUrls.map((url) => findFeed(known, entryOf(url)));
+    const known = new KnownSubscriptions(toSnapshot(found), '', 0);
+    const rows = entries.map((entry) => findFeed(known, entry));
     return { feeds: (await this.toFeeds(userId, rows))(rows) };
   }
 
@@ -151,9 +150,16 @@ export class FeedService {
       remainingMs: () => context.remainingMs(),
     };
     await this.database.write(write, async (transaction) => {
-      const values = [userId, [entry.feedUrl], [entry.derivedGuid], transaction.stamp, live, names];
-      const [feed] = await transaction.query<{ made: boolean }>(store.ensureFeeds, values);
-      if (!feed?.made) transaction.discard();
+      const [made] = await transaction.query<{ made: number }>(store.ensureFeeds, [
+        userId,
+        [entry.feedUrl],
+        [entry.derivedGuid],
+        [Buffer.from(urlKey(entry.feedUrl), 'hex')],
+        transaction.stamp,
+        live,
+        names,
+      ]);
+      if (!made?.made) transaction.discard();
     });
     return { feed: await find() };
   }
@@ -204,15 +210,19 @@ export class FeedService {
       shown.flatMap((row) =>
         row.url !== null && row.isSubscribed === isSubscribed ? [row.url] : [],
       );
+    // Some clients normalize the URLs that they receive, and know a feed by that form alone.
+    const remove = urlsOf(false).flatMap((url) => [url, normalizedUrl(url)]);
     return {
       add: urlsOf(true),
-      remove: urlsOf(false),
+      remove: [...new Set(remove)],
       ...(last?.id != null && {
         next: { after: last.id, since, first, ...(last.key && { key: last.key }) },
       }),
     };
   }
 }
+
+const toEntry = (feedUrl: string) => judgeEntry({ feedUrl });
 
 /** Returns whether the removed subscriptions have other URLs than the given ones. */
 async function keepsUrls(

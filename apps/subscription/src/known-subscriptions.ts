@@ -17,6 +17,8 @@ const { isLive, isStillSubscribed } = stored;
  *   can take those of a tombstone.
  * - The current guid of a subscription is among its guids.
  * - The guid derived from each of its URLs names it unless another live subscription has it.
+ *
+ * Equal URLs are one URL: maps have their lookup keys, and rows the text that was sent first.
  */
 export class KnownSubscriptions {
   /** Remaining quotas of the user. This class only counts changes; the rules refuse them. */
@@ -58,6 +60,11 @@ export class KnownSubscriptions {
   byUrl(feedUrl: string): SubscriptionRow | undefined {
     const id = this.urls.get(this.hashed.keyOf(feedUrl));
     return id === undefined ? undefined : this.byId(id);
+  }
+
+  /** Returns whether a URL equals the current one of a subscription. */
+  isCurrentUrl(row: SubscriptionRow, feedUrl: string): boolean {
+    return row.feedUrl === feedUrl || this.hashed.keyOf(row.feedUrl) === this.hashed.keyOf(feedUrl);
   }
 
   /** Returns the subscription with an id, or its survivor after merges. */
@@ -196,7 +203,10 @@ export class KnownSubscriptions {
 
   /** Moves a URL to another row; clients that list it receive the new and the former owner. */
   private passUrl(feedUrl: string, from: SubscriptionRow, into: SubscriptionRow): void {
-    if (from.feedUrl === feedUrl) from.hasLostUrl = true;
+    if (this.isCurrentUrl(from, feedUrl)) {
+      from.hasLostUrl = true;
+      this.changedRows.add(from.id);
+    }
     if (this.flippedOf(from) === null) return;
     for (const row of [
       ...(from.isSubscribed ? [from] : []),

@@ -2,6 +2,12 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { podcastGuid } from '#contracts';
 import {
+  decodedUrls,
+  differentUrls,
+  equalUrls,
+  inBothOrders,
+} from '../../../libs/contracts/testing/url.vectors.js';
+import {
   changedRow,
   type Described,
   earlier,
@@ -429,7 +435,7 @@ describe('a tombstone never blocks a live subscription', () => {
     expect(changedRow(known, 1)).toMatchObject({ feedUrl: v });
     expect(known.byUrl(v)?.id).toBe(1);
     expect(known.byUrl(w)?.id).toBe(2);
-    expect(changedRow(known, 2)).toBeUndefined();
+    expect(changedRow(known, 2)).toMatchObject({ changed: earlier, hasLostUrl: true });
   });
 
   it('loses a former guid to the live subscription with the URL', () => {
@@ -456,7 +462,7 @@ describe('a tombstone never blocks a live subscription', () => {
     );
     post(known, { feedUrl: v });
     expect(known.byUrl(v)?.id).toBe(1);
-    expect(changedRow(known, 2)).toBeUndefined();
+    expect(changedRow(known, 2)).toMatchObject({ changed: earlier, hasLostUrl: true });
   });
 
   it('loses a guid to the live subscription with the derived guid of a new URL', () => {
@@ -891,4 +897,48 @@ it('keeps every name at exactly one subscription for any batches', () => {
       expect(known.changes().merges.every(({ from }) => !survivors.has(from))).toBe(true);
     }),
   );
+});
+
+describe('equal URLs', () => {
+  const pairs = inBothOrders([...equalUrls, ...decodedUrls]);
+
+  it.each(pairs)('make one subscription, shown as first sent: %s, %s', (first, second) => {
+    const known = knownSubscriptions();
+    const { success } = post(known, { feedUrl: first }, { feedUrl: second });
+    expect(success.map((item) => item.feed_url)).toEqual([first, second]);
+    expect(success.map((item) => item.guid)).toEqual([podcastGuid(first), podcastGuid(first)]);
+    expect(known.changes()).toMatchObject({ rows: [{ feedUrl: first }], added: { urls: 1 } });
+  });
+
+  it.each(pairs)(
+    'are the own URL of an existing guid, so nothing moves: %s, %s',
+    (first, second) => {
+      const known = knownSubscriptions({ id: 1, urls: [first], guids: [A] });
+      post(known, { feedUrl: second, guid: A });
+      expect(known.changes()).toMatchObject({ rows: [{ id: 1, feedUrl: first }], urls: [] });
+    },
+  );
+
+  it.each(pairs)('are the current URL of another podcast: %s, %s', (first, second) => {
+    const known = knownSubscriptions(
+      { id: 1, urls: [first], guids: [A] },
+      { id: 2, urls: [v], guids: [B] },
+    );
+    expect(post(known, { feedUrl: second, guid: B }).failure).toMatchObject([
+      { feed_url: second, code: 'feed_url_taken', guid: A },
+    ]);
+  });
+
+  it.each(pairs)('move from a tombstone, which has lost its URL: %s, %s', (first, second) => {
+    const tombstone = { id: 1, urls: [first], guids: [A], deleted: earlier } satisfies Described;
+    const known = knownSubscriptions(tombstone, { id: 2, urls: [v], guids: [B] });
+    post(known, { feedUrl: second, guid: B });
+    expect(changedRow(known, 1)).toMatchObject({ feedUrl: first, hasLostUrl: true });
+    expect(changedRow(known, 2)).toMatchObject({ feedUrl: second });
+  });
+
+  it.each(inBothOrders(differentUrls))('are not %s and %s', (first, second) => {
+    const { success } = post(knownSubscriptions(), { feedUrl: first }, { feedUrl: second });
+    expect(new Set(success.map((item) => item.guid)).size).toBe(2);
+  });
 });

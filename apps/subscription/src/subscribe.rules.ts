@@ -205,11 +205,12 @@ function matchByGuid(
 ): EntryMatch {
   const named = known.byGuid(guid);
   const owner = known.byUrl(feedUrl);
-  const isCurrent = isLive(owner) && owner.feedUrl === feedUrl;
+  const isCurrent = isLive(owner) && known.isCurrentUrl(owner, feedUrl);
   // For a URL without an owner: the subscription that an entry without a guid would match.
   const alike = owner ? undefined : known.byGuid(derivedGuid);
   if (!named) {
-    if (owner) return { row: owner, guid: owner.feedUrl === feedUrl ? 'current' : 'alias' };
+    if (owner)
+      return { row: owner, guid: known.isCurrentUrl(owner, feedUrl) ? 'current' : 'alias' };
     return alike && alike.declaredGuids === 0 ? { row: alike, guid: 'current', url: 'alias' } : {};
   }
   if (!isLive(named)) {

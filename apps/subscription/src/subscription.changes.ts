@@ -8,8 +8,8 @@ export type GuidName = [subscriptionId: number, sent: boolean, derived: boolean]
 export interface Snapshot {
   rows: SubscriptionRow[];
   guids: [guid: string, ...name: GuidName][];
-  /** By the SHA-256 of the URL in hexadecimal. */
-  urls: [urlSha256: string, subscriptionId: number][];
+  /** By the lookup key of the URL in hexadecimal. */
+  urls: [key: string, subscriptionId: number][];
   newIds: number[];
   left: Remaining;
   /** The time of the database, UTC with microseconds. */
@@ -28,7 +28,7 @@ export interface Changes {
   rows: (SubscriptionRow & { changed: string })[];
   guids: [guid: string, ...name: GuidName][];
   /** Includes the URL itself if it is available and not the current one, which the row has. */
-  urls: [urlSha256: string, subscriptionId: number, url: string | null][];
+  urls: [key: string, subscriptionId: number, url: string | null][];
   /** URLs that are no longer current, of any subscription. */
   formerUrls: string[];
   /** Replaced at the write's stamp. */

@@ -1,3 +1,4 @@
+import { urlKey } from '#contracts';
 import {
   type Bound,
   clockOfUser,
@@ -11,14 +12,14 @@ import { type Changes, type Snapshot, type Merge } from './known-subscriptions.j
 import { mostStates } from './merge.budget.js';
 import { bounded } from './remaining.quota.js';
 import type { SubscriptionQuotas } from './subscription.config.js';
-import { type SubscriptionRow, urlKey } from './subscription.row.js';
+import type { SubscriptionRow } from './subscription.row.js';
 
 const columns = `
   s.id, s.feed_url AS "feedUrl", s.guid, s.is_subscribed AS "isSubscribed",
   ${instant('s.is_subscribed_at')} AS "subscribedAt",
   s.subscription_changed AS "subscriptionChanged", s.flipped, s.guid_changed AS "guidChanged",
   s.declared_guids AS "declaredGuids", s.deletion_id AS "deletionId", s.deleted,
-  s.merged_into AS "mergedInto", s.merged_at AS "mergedAt"`;
+  s.merged_into AS "mergedInto", s.merged_at AS "mergedAt", s.has_lost_url AS "hasLostUrl"`;
 
 const left = (limit: string, total: string) => `${limit}::bigint - coalesce(max(t.${total}), 0)`;
 
@@ -41,12 +42,7 @@ export const readNamed = statement(
       FROM g) AS guids,
      (SELECT json_agg(json_build_array(u.key, u.subscription_id)) FROM u) AS urls,
      (SELECT json_agg(row_to_json(r)) FROM (
-       SELECT ${columns}, s.deleted IS NOT NULL AND NOT EXISTS (
-         SELECT FROM subscription.feed_urls n
-         WHERE n.user_id = $1 AND n.url_sha256 = sync.sha256(s.feed_url)
-           AND n.subscription_id = s.id
-       ) AS "hasLostUrl"
-       FROM subscription.subscriptions s
+       SELECT ${columns} FROM subscription.subscriptions s
        WHERE s.user_id = $1
          AND s.id IN (SELECT subscription_id FROM g UNION SELECT subscription_id FROM u)
      ) r) AS rows,
@@ -96,16 +92,17 @@ const absorbStates = statement(
 const savedRows = `
      INSERT INTO subscription.subscriptions AS s (
        user_id, id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, flipped,
-       guid_changed, declared_guids, deletion_id, deleted, merged_into, merged_at, changed
+       guid_changed, declared_guids, deletion_id, deleted, merged_into, merged_at, changed,
+       has_lost_url
      )
      SELECT $1, r.id, r."feedUrl", r.guid, r."isSubscribed", r."subscribedAt",
        r."subscriptionChanged", r.flipped, r."guidChanged", r."declaredGuids", r."deletionId",
-       r.deleted, r."mergedInto", r."mergedAt", r.changed
+       r.deleted, r."mergedInto", r."mergedAt", r.changed, r."hasLostUrl"
      FROM json_to_recordset($2) AS r (
        id bigint, "feedUrl" text, guid uuid, "isSubscribed" boolean, "subscribedAt" timestamptz,
        "subscriptionChanged" timestamptz, flipped timestamptz, "guidChanged" timestamptz,
        "declaredGuids" integer, "deletionId" bigint, deleted timestamptz, "mergedInto" bigint,
-       "mergedAt" timestamptz, changed timestamptz
+       "mergedAt" timestamptz, changed timestamptz, "hasLostUrl" boolean
      )
      -- A deletion that ends in FAILURE clears deletion_id at the same time: a write only clears it.
      ON CONFLICT (user_id, id) DO UPDATE SET
@@ -116,7 +113,7 @@ const savedRows = `
        deletion_id = CASE WHEN excluded.deletion_id IS NOT NULL THEN s.deletion_id END,
        deleted = excluded.deleted, merged_into = excluded.merged_into,
        merged_at = excluded.merged_at,
-       changed = excluded.changed`;
+       changed = excluded.changed, has_lost_url = excluded.has_lost_url`;
 
 /** $1 user, $2 rows. Suffices for most writes to an existing subscription. */
 const saveRows = statement('subscription.save_rows', savedRows);

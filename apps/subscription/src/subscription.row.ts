@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { urlKey } from '#contracts';
 
 /** A subscription, or with `deleted` a tombstone. Times are stamps, except `subscribedAt`. */
 export interface SubscriptionRow {
@@ -19,8 +19,8 @@ export interface SubscriptionRow {
   deleted: string | null;
   mergedInto: number | null;
   mergedAt: string | null;
-  /** Of a tombstone: a live subscription took its feedUrl. */
-  hasLostUrl?: boolean;
+  /** True for a tombstone whose feedUrl a live subscription took. */
+  hasLostUrl: boolean;
 }
 
 /** The time of a state without a user's choice: earlier than any other. */
@@ -47,12 +47,8 @@ export function blankRow(
     deleted: null,
     mergedInto: null,
     mergedAt: null,
+    hasLostUrl: false,
   };
-}
-
-/** Returns the key of a stored feed URL, its SHA-256 in hexadecimal. */
-export function urlKey(feedUrl: string): string {
-  return hash('sha256', feedUrl, 'hex');
 }
 
 /** Returns whether a subscription exists and is not deleted; a PENDING deletion does not count. */
@@ -83,11 +79,11 @@ export class UrlKeys {
   keyOf(feedUrl: string): string {
     const key = this.keys.get(feedUrl) ?? urlKey(feedUrl);
     this.keys.set(feedUrl, key);
-    this.urls.set(key, feedUrl);
+    if (!this.urls.has(key)) this.urls.set(key, feedUrl);
     return key;
   }
 
-  /** Returns the URL of a key, if that URL was looked up before. */
+  /** Returns the first URL that was looked up by a key. */
   urlOf(key: string): string | null {
     return this.urls.get(key) ?? null;
   }

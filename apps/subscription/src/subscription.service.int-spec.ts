@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { subscribedSchema, subscriptionSchema, updatedSchema } from '#contracts';
 import { contentOf, freshUser } from '#testing';
+import { decodedUrls, equalUrls } from '../../../libs/contracts/testing/url.vectors.js';
 import { call } from '../../../libs/transport/testing/handler.call.js';
 import { type Entry, sentBody } from '../testing/sent.entry.js';
 import { openService, type ServiceContext } from '../testing/service.context.js';
@@ -61,6 +62,26 @@ describe('POST', () => {
     expect(await count('subscription.subscriptions')).toBe(1);
     const named = await Promise.all(guids.map(get));
     expect(new Set(named.map((read) => read.new_guid ?? read.guid)).size).toBe(1);
+  });
+
+  it.each([...equalUrls, ...decodedUrls])(
+    'creates one subscription for concurrent requests with %s and %s',
+    async (one, other) => {
+      const sent = [one, other, one, other].map((feedUrl) => ({ feedUrl }));
+      await Promise.all(sent.map((entry) => subscribe(entry)));
+      expect(await count('subscription.subscriptions')).toBe(1);
+      expect(await count('subscription.feed_urls')).toBe(1);
+    },
+  );
+
+  it('gives a restored tombstone the URL of the entry if its own has moved', async () => {
+    const [first, guid] = [randomUUID(), randomUUID()];
+    await subscribe({ feedUrl: feed('a'), guid: first }, { feedUrl: feed('b'), guid });
+    await context.deleteSubscription(userId, first);
+    await subscribe({ feedUrl: 'https://PODCAST.example/a', guid });
+    await subscribe({ feedUrl: feed('c'), guid: first });
+    expect(await get(first)).toMatchObject({ feed_url: feed('c') });
+    expect(await get(guid)).toMatchObject({ feed_url: 'https://PODCAST.example/a' });
   });
 
   it('merges existing subscriptions into one that the same request creates', async () => {

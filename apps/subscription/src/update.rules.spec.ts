@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { podcastGuid } from '#contracts';
 import {
+  decodedUrls,
+  equalUrls,
+  inBothOrders,
+} from '../../../libs/contracts/testing/url.vectors.js';
+import {
   changedRow,
   type Described,
   earlier,
@@ -282,5 +287,25 @@ describe('an exceeded quota', () => {
     const none = { live: 0, pointers: 0, guidChanges: 0, guids: 0, urls: 0 };
     expect(exceeded(none, { newGuid: A, newFeedUrl: w, isSubscribed: false })).toBe(false);
     expect(exceeded({ ...none, pointers: 1, guidChanges: 1 }, { newGuid: B })).toBe(false);
+  });
+});
+
+describe('new_feed_url that equals a stored URL', () => {
+  const pairs = inBothOrders([...equalUrls, ...decodedUrls]);
+
+  it.each(pairs)('changes what is shown and keeps every name: %s, %s', (first, second) => {
+    const { known, answer, row } = patch(
+      { newFeedUrl: second },
+      { id: 1, urls: [first], guids: [A] },
+    );
+    expect(answer).toEqual({ new_feed_url: second, subscription_changed: now });
+    expect(row).toMatchObject({ feedUrl: second, guid: A });
+    expect(known.byUrl(first)?.id).toBe(1);
+    expect(known.changes()).toMatchObject({ merges: [], formerUrls: [first], added: { urls: 0 } });
+  });
+
+  it.each(pairs)('merges the subscription that has it: %s, %s', (first, second) => {
+    const { other } = patch({ newFeedUrl: second }, X, { id: 2, urls: [first], guids: [B] });
+    expect(other).toMatchObject({ mergedInto: 1 });
   });
 });

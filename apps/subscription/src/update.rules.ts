@@ -16,7 +16,7 @@ export function applyPatch(known: KnownSubscriptions, row: SubscriptionRow, patc
   if (newGuid !== undefined) absorb(known, row, known.byGuid(newGuid));
   if (newFeedUrl !== undefined) {
     const owner = known.byUrl(newFeedUrl);
-    if (owner?.feedUrl === newFeedUrl) absorb(known, row, owner);
+    if (owner && known.isCurrentUrl(owner, newFeedUrl)) absorb(known, row, owner);
   }
   if (newGuid !== undefined) known.changeGuid(row, newGuid);
   if (newFeedUrl !== undefined) known.moveTo(row, newFeedUrl);

@@ -1,6 +1,6 @@
-import { instantOf, podcastGuid } from '#contracts';
+import { instantOf, podcastGuid, urlKey } from '#contracts';
 import { type Changes, KnownSubscriptions, type Snapshot } from '../src/known-subscriptions.js';
-import { type SubscriptionRow, urlKey } from '../src/subscription.row.js';
+import type { SubscriptionRow } from '../src/subscription.row.js';
 import type { Remaining } from '../src/remaining.quota.js';
 
 /** The stamp of stored rows, and that of the write, at which the request arrived. */
@@ -44,6 +44,7 @@ export function knownWithin(
     deleted: null,
     mergedInto: null,
     mergedAt: null,
+    hasLostUrl: false,
     ...row,
   }));
   const names = <Name>(of: (subscription: Described) => Name[]) =>

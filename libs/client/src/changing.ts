@@ -1,3 +1,4 @@
+import { areEqualUrls } from '../../contracts/src/feed.url.js';
 import { newKey } from './key.js';
 import { podcastGuid } from './podcast.guid.js';
 import {
@@ -33,7 +34,7 @@ export async function guidOf(store: Store, feedUrl: string): Promise<string> {
   const rows = await store.list(keys.subscription(''));
   const found = rows
     .map(([, row]) => row as KnownSubscription)
-    .find((row) => row.feed_url === feedUrl);
+    .find((row) => areEqualUrls(row.feed_url, feedUrl));
   return found?.guid ?? currentGuid(store, podcastGuid(feedUrl));
 }
 

@@ -1,3 +1,4 @@
+import { comparableUrl } from '../../contracts/src/feed.url.js';
 import type { Api } from './api.js';
 import { currentGuid, metaOf } from './changing.js';
 import { ApiError } from './errors.js';
@@ -6,7 +7,6 @@ import {
   bothEpisodes,
   bothSubscriptions,
   type EpisodeChange,
-  isSame,
   keys,
   type KnownSubscription,
   type Meta,
@@ -173,8 +173,17 @@ export class Pull {
       if (!(await this.store.get(keys.subscription(podcast)))) return true;
       const rows = (await this.store.list(keys.episodesOf(podcast))) as [string, Episode][];
       const changed = episodes.filter(({ podcast_guid }) => podcast_guid === podcast);
+      const owners = new Map<string, string[]>();
+      for (const [, row] of rows)
+        for (const name of namesOf(row)) {
+          const owned = owners.get(name);
+          if (owned) owned.push(row.sync_id);
+          else owners.set(name, [row.sync_id]);
+        }
       const mayBeTwo = changed.some((episode) =>
-        rows.some(([, row]) => row.sync_id !== episode.sync_id && mayBeOne(row, episode)),
+        namesOf(episode)
+          .flatMap((name) => owners.get(name) ?? [])
+          .some((syncId) => syncId !== episode.sync_id),
       );
       if (mayBeTwo) return true;
     }
@@ -233,9 +242,13 @@ export class Pull {
   }
 }
 
-/** Returns true if the server may have merged the episodes. Both can also continue to exist. */
-function mayBeOne(one: Episode, other: Episode): boolean {
-  return (
-    isSame(one, other) || (one.enclosure_url !== '' && one.enclosure_url === other.enclosure_url)
-  );
+/**
+ * Returns the guid and the file of an episode. The server may have merged episodes that share one;
+ * both can also continue to exist.
+ */
+function namesOf({ episode_guid, enclosure_url }: Episode): string[] {
+  return [
+    ...(episode_guid === '' ? [] : [`guid ${episode_guid}`]),
+    ...(enclosure_url === '' ? [] : [`file ${comparableUrl(enclosure_url)}`]),
+  ];
 }

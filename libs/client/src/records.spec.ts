@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { type Act, neededActs, timeOf } from './records.js';
+import { differentUrls, equalUrls } from '../../contracts/testing/url.vectors.js';
+import { guidOf } from './changing.js';
+import { type Act, isSame, keys, neededActs, timeOf } from './records.js';
+import { memoryStore } from './store.js';
 
 describe('the time of a change', () => {
   const day = 86_400_000;
@@ -87,4 +90,18 @@ describe('what has to be sent of the acts of a listener', () => {
       [subscribed(1), unsubscribed(2)],
     ],
   ])('is %s', (_name, acts, expected) => expect(neededActs(acts)).toEqual(expected));
+});
+
+describe('equal URLs', () => {
+  it.each(equalUrls)('are one subscription and one episode: %s, %s', async (one, other) => {
+    const guid = '3f2504e0-4f89-41d3-9a0c-0305e82c3302';
+    const row = { guid, feed_url: one, is_subscribed: true };
+    const store = memoryStore(new Map([[keys.subscription(guid), row]]));
+    expect(await guidOf(store, other)).toBe(guid);
+    expect(isSame({ enclosure_url: one }, { enclosure_url: other })).toBe(true);
+  });
+
+  it.each(differentUrls)('are not %s and %s', (one, other) => {
+    expect(isSame({ enclosure_url: one }, { enclosure_url: other })).toBe(false);
+  });
 });

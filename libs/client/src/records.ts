@@ -1,3 +1,4 @@
+import { areEqualUrls } from '../../contracts/src/feed.url.js';
 import type { Episode, Statuses } from './wire.js';
 
 // Records of a SyncClient in its store, by key.
@@ -158,5 +159,6 @@ export function bothEpisodes(one: EpisodeChange, other: EpisodeChange): EpisodeC
 export function isSame(one: EpisodeFacts, other: EpisodeFacts): boolean {
   if (one.sync_id !== undefined && one.sync_id === other.sync_id) return true;
   if (one.episode_guid && other.episode_guid) return one.episode_guid === other.episode_guid;
-  return Boolean(one.enclosure_url) && one.enclosure_url === other.enclosure_url;
+  if (!one.enclosure_url || !other.enclosure_url) return false;
+  return areEqualUrls(one.enclosure_url, other.enclosure_url);
 }

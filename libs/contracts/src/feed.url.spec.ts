@@ -1,5 +1,16 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { faultInHttpUrl, faultInSpacedUrl, faultInText, noProtocol } from './feed.url.js';
+import { decodedUrls, differentUrls, equalUrls, inBothOrders } from '../testing/url.vectors.js';
+import {
+  areAlikeUrls,
+  areEqualUrls,
+  comparableUrl,
+  faultInHttpUrl,
+  faultInSpacedUrl,
+  faultInText,
+  noProtocol,
+  normalizedUrl,
+} from './feed.url.js';
 
 describe('faultInHttpUrl', () => {
   it.each([
@@ -70,5 +81,77 @@ describe('faultInText', () => {
   it('accepts any text without NUL and lone surrogates up to the limit, in bytes of UTF-8', () => {
     expect(faultInText('ä 😀\n', 8)).toBeUndefined();
     expect(faultInText('ä 😀\n', 7)).toBe('is longer than 7 bytes');
+  });
+});
+
+describe('normalizedUrl', () => {
+  it.each([
+    ['HTTPS://Feeds.example.com:443/%7Ea', 'https://feeds.example.com/~a'],
+    ['http://a.example:443', 'http://a.example:443/'],
+    ['https://a.example/x%3ay?q=%c3%a4', 'https://a.example/x%3Ay?q=%C3%A4'],
+    ['https://a.example/b/../c/./d', 'https://a.example/c/d'],
+    ['https://a.example/\u00e4 b', 'https://a.example/%C3%A4%20b'],
+    [' https://a.example/Path/?B=%41 ', 'https://a.example/Path/?B=A'],
+    ['https://a.example/%2F%00', 'https://a.example/%2F%00'],
+    // Versions of the URL Standard encode these differently.
+    [
+      'https://a.example/^|`{}?^|`{}#^|{}',
+      'https://a.example/%5E%7C%60%7B%7D?%5E%7C%60%7B%7D#%5E%7C%7B%7D',
+    ],
+    ['http://0x7f.1/a', 'http://127.0.0.1/a'],
+    ['no URL', 'no URL'],
+  ])('of %j is %s', (url, normalized) => {
+    expect(normalizedUrl(url)).toBe(normalized);
+    expect(normalizedUrl(normalized)).toBe(normalized);
+  });
+
+  it('is the URL or its URL Standard form with normal codes, and is stable', () => {
+    const options = { withQueryParameters: true, withFragments: true };
+    fc.assert(
+      fc.property(fc.webUrl(options), (url) => {
+        const normalized = normalizedUrl(url);
+        expect(normalizedUrl(normalized)).toBe(normalized);
+        expect(new URL(normalized).host).toBe(new URL(url).host);
+      }),
+    );
+  });
+});
+
+describe('equal URLs', () => {
+  it.each(inBothOrders([...equalUrls, ...decodedUrls]))('are %s and %s', (one, other) => {
+    expect(areEqualUrls(one, other)).toBe(true);
+  });
+
+  it.each(inBothOrders(differentUrls))('are not %s and %s', (one, other) => {
+    expect(areEqualUrls(one, other)).toBe(false);
+  });
+
+  it.each([
+    ['http://a.example/f', 'https://a.example/f'],
+    ['https://a.example/f/', 'https://a.example/f'],
+  ])('are not %s and %s, which are alike', (one, other) => {
+    expect([areEqualUrls(one, other), areAlikeUrls(one, other)]).toEqual([false, true]);
+  });
+
+  it('have a form that Postgres can store, also with NUL and invalid UTF-8', () => {
+    expect(comparableUrl('https://a.example/%00%41%FF%C3%A4')).toBe(
+      'https://a.example/%00A%FF%C3%A4',
+    );
+  });
+
+  it('are a URL and every form of its characters', () => {
+    const coded = (text: string) =>
+      [...new TextEncoder().encode(text)].map((byte) => `%${byte.toString(16)}`).join('');
+    const part = fc.tuple(fc.stringMatching(/^[\w~.\u00e4-]{1,8}$/), fc.boolean());
+    fc.assert(
+      fc.property(fc.array(part, { minLength: 1, maxLength: 4 }), (parts) => {
+        const path = (of: (text: string) => string) =>
+          parts.map(([text, isCoded]) => `x${isCoded ? of(text) : text}`).join('/');
+        const [plain, encoded] = [path((text) => text), path(coded)];
+        expect(areEqualUrls(`https://a.example/${plain}`, `HTTPS://A.example/${encoded}`)).toBe(
+          true,
+        );
+      }),
+    );
   });
 });

@@ -16,17 +16,82 @@ const hex = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(
 type NameHash = (namespace: Uint8Array, name: string) => Uint8Array;
 
 /**
- * Returns the guid of a feed that declares none: UUIDv5 of its URL without surrounding white space,
- * scheme and trailing slashes (podcast namespace, `podcast:guid`).
+ * Matches a URL that is normal: ASCII letters, digits and reserved characters, a host of names in
+ * lower case, no port and no percent-encoding. Without `/.` it has no dot segments either.
+ */
+const normal = /^https?:\/\/(?:[a-z\d-]+\.)+[a-z]+\/[\w~!$&()*+,;=:@/?#.-]*$/;
+
+/** Characters that RFC 3986 does not allow, but that the URL Standard keeps in some parts. */
+const illegal = /[\^`{|}\\]/g;
+
+/**
+ * Returns a URL without surrounding white space, normalized by RFC 3986, 6.2.2 and 6.2.3: case of
+ * scheme, host and percent-encodings, percent-encodings of unreserved characters, dot segments,
+ * default port, empty path; and IDN as punycode. An invalid URL is returned as it is.
+ */
+export function normalizedUrl(url: string): string {
+  const text = url.trim();
+  // Fast path at a tenth of the cost.
+  if (normal.test(text) && !text.includes('/.')) return text;
+  try {
+    return new URL(text).href
+      .replace(illegal, encodeURIComponent)
+      .replace(/%[\da-f]{2}/gi, normalizedCode);
+  } catch {
+    return text;
+  }
+}
+
+function normalizedCode(code: string): string {
+  const character = String.fromCharCode(Number.parseInt(code.slice(1), 16));
+  return /[\w.~-]/.test(character) ? character : code.toUpperCase();
+}
+
+/**
+ * Returns the form by which URLs are compared: two URLs are equal if and only if their forms are
+ * (docs/reference/interface.md, "Equal URLs"). It is the normalized URL without percent-encoding,
+ * because some clients send URLs decoded. It is a key and not always a valid URL.
+ */
+export function comparableUrl(url: string): string {
+  const normalized = normalizedUrl(url);
+  if (!normalized.includes('%')) return normalized;
+  // Not %00, which Postgres cannot store.
+  return normalized.replace(/(?:%(?!00)[\dA-F]{2})+/g, (codes) => {
+    try {
+      return decodeURIComponent(codes);
+    } catch {
+      return codes;
+    }
+  });
+}
+
+/** Returns true if two URLs are equal by {@link comparableUrl}. */
+export function areEqualUrls(one: string, other: string): boolean {
+  return one === other || comparableUrl(one) === comparableUrl(other);
+}
+
+/** Returns true if two URLs differ at most in scheme and trailing slashes. */
+export function areAlikeUrls(one: string, other: string): boolean {
+  return nameOf(one) === nameOf(other);
+}
+
+/**
+ * Returns the guid of a feed that declares none: UUIDv5 of its normalized URL without scheme and
+ * trailing slashes (podcast namespace, `podcast:guid`).
  *
  * @param sha1 hash function of the platform: browsers have none on pages over plain http.
  */
 export function derivedGuid(feedUrl: string, sha1: NameHash): string {
-  const name = feedUrl.trim().replace(/^[a-z][a-z\d+.-]*:\/\//i, '');
+  return uuidOf(sha1(namespace, nameOf(normalizedUrl(feedUrl))), 5);
+}
+
+/** Returns a URL without scheme and trailing slashes. */
+function nameOf(url: string): string {
+  const name = url.replace(/^[a-z][a-z\d+.-]*:\/\//i, '');
   // No regular expression: /\/+$/ takes quadratic time in the number of slashes.
   let end = name.length;
   while (name[end - 1] === '/') end -= 1;
-  return uuidOf(sha1(namespace, name.slice(0, end)), 5);
+  return name.slice(0, end);
 }
 
 /** Returns the first 16 bytes as a UUID of a version (RFC 9562, 4). */

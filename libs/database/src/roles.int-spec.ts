@@ -251,6 +251,7 @@ describe('the login of', () => {
        FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
        WHERE p.prosecdef AND n.nspname !~ '^(pg_|information_schema)' ORDER BY 1`,
     );
+    const instant = 'timestamp with time zone';
     const owners = {
       'account.erase_user(uuid,integer)': groups.deletion,
       'deletion.claim(uuid,bigint)': groups.deletion,
@@ -268,11 +269,10 @@ describe('the login of', () => {
       'episode.count_states(uuid,bigint[],bigint)': groups.subscription,
       'episode.merge_subscriptions(uuid,bigint[],bigint[],timestamp with time zone,bigint)':
         groups.subscription,
-      'subscription.ensure_feeds(uuid,text[],uuid[],timestamp with time zone,bigint,bigint)': [
+      [`subscription.ensure_feeds(uuid,text[],uuid[],bytea[],${instant},bigint,bigint)`]: [
         groups.subscription,
         groups.episode,
       ].join(', '),
-      'subscription.twins_of(uuid,text[])': groups.subscription,
       'sync.refuse_user(uuid,smallint)': groups.account,
     };
     const search = expect.stringContaining('search_path=pg_catalog, pg_temp') as string;

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { urlKey } from '#contracts';
 
 const insert = `
   WITH made AS (
@@ -8,7 +9,7 @@ const insert = `
     RETURNING id
   ), reached AS (
     INSERT INTO subscription.feed_urls (user_id, url_sha256, subscription_id)
-    SELECT $1, sync.sha256(url), id FROM made, unnest($5::text[]) url
+    SELECT $1, decode(key, 'hex'), id FROM made, unnest($6::text[]) key
   ), named AS (
     INSERT INTO subscription.guids (user_id, guid, subscription_id, attached)
     SELECT $1, guid, id, $3 FROM made, unnest($4::uuid[]) guid
@@ -37,6 +38,7 @@ export async function storeSubscription(
     stamp,
     guids,
     feedUrls ?? null,
+    feedUrls?.map(urlKey) ?? null,
   ]);
   return (rows[0] as { id: number }).id;
 }

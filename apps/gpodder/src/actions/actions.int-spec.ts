@@ -196,8 +196,8 @@ describe('a download', () => {
         timestamp: expect.any(Number),
       });
     // A URL that matches the podcast after decoding.
-    await upload(ann, [play(3, { podcast: 'https://d.example/a%20b' })]);
-    const decoded = encodeURIComponent('https://d.example/a%2520b');
+    await upload(ann, [play(3, { podcast: 'https://d.example/a%3Ab' })]);
+    const decoded = encodeURIComponent('https://d.example/a:b');
     expect((await download(ann, `?podcast=${decoded}`)).actions).toMatchObject([
       { episode: medium(3) },
     ]);

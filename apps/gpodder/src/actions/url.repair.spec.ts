@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { faultInHttpUrl, faultInSpacedUrl } from '#contracts';
-import { isAlike, repairEnclosureUrl, repairFeedUrl, UrlUpdates } from './url.repair.js';
+import { areAlikeUrls, faultInHttpUrl, faultInSpacedUrl } from '#contracts';
+import { repairEnclosureUrl, repairFeedUrl, UrlUpdates } from './url.repair.js';
 
 describe('the URL of a feed', () => {
   it.each([
@@ -152,6 +152,6 @@ describe('update_urls', () => {
     const updates = new UrlUpdates();
     updates.moved(used, used, current);
     expect(updates.pairs).toEqual([]);
-    expect(isAlike(used, `${current}x`)).toBe(false);
+    expect(areAlikeUrls(used, `${current}x`)).toBe(false);
   });
 });

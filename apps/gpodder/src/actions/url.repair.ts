@@ -1,4 +1,4 @@
-import { faultInHttpUrl, faultInSpacedUrl, textLimits } from '#contracts';
+import { areAlikeUrls, faultInHttpUrl, faultInSpacedUrl, textLimits } from '#contracts';
 
 /** A pair of `update_urls`: the sent URL, and the used one, which is empty for an unusable URL. */
 export type UrlUpdate = [sent: string, used: string];
@@ -50,21 +50,10 @@ export class UrlUpdates {
 
   /** Adds the current URL of a subscription that moved. */
   moved(sent: string, used: string, current: string): void {
-    if (!isAlike(used, current)) this.used.set(sent, current);
+    if (!areAlikeUrls(used, current)) this.used.set(sent, current);
   }
 
   get pairs(): UrlUpdate[] {
     return [...this.used];
   }
-}
-
-/** Returns true if two URLs differ only in scheme and trailing slashes. */
-export function isAlike(one: string, other: string): boolean {
-  return bare(one) === bare(other);
-}
-
-function bare(url: string): string {
-  let end = url.length;
-  while (url[end - 1] === '/') end -= 1;
-  return url.slice(0, end).replace(/^https?:\/\//i, '');
 }

@@ -44,4 +44,8 @@ export class EpisodeEntity {
 
   @Column({ name: 'episode_url', type: 'text' })
   episodeUrl!: string;
+
+  /** The form by which `enclosureUrl` is compared, if it differs from it. */
+  @Column({ name: 'comparable_enclosure_url', type: 'text', nullable: true })
+  comparableEnclosureUrl!: string | null;
 }

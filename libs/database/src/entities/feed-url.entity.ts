@@ -9,13 +9,14 @@ import {
 } from 'typeorm';
 import { SubscriptionEntity } from './subscription.entity.js';
 
-/** A current or former feed URL by SHA-256: an index entry can't hold a long URL. */
+/** A current or former feed URL by its lookup key: an index entry can't hold a long URL. */
 @Entity({ schema: 'subscription', name: 'feed_urls' })
 @Index('feed_urls_subscription', ['subscriptionId', 'userId'])
 export class FeedUrlEntity {
   @PrimaryColumn({ name: 'user_id', type: 'uuid' })
   userId!: string;
 
+  /** The SHA-256 of the form by which URLs are compared, so equal URLs are one row. */
   @PrimaryColumn({ name: 'url_sha256', type: 'bytea' })
   urlSha256!: Buffer;
 

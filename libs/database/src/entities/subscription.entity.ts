@@ -76,6 +76,10 @@ export class SubscriptionEntity {
   @Column({ type: 'timestamp with time zone', precision: 3 })
   changed!: Date;
 
+  /** True for a tombstone whose `feedUrl` belongs to another subscription. */
+  @Column({ name: 'has_lost_url', type: 'boolean', default: false })
+  hasLostUrl!: boolean;
+
   @ManyToOne(() => SubscriptionEntity)
   @JoinColumn([
     {

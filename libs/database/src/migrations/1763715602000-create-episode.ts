@@ -7,8 +7,8 @@ export class CreateEpisode1763715602000 implements MigrationInterface {
     await runner.query(keys);
     await runner.query(tables);
     await runner.query(newest);
-    await runner.query(matchSubscriptions);
-    await runner.query(mergeSubscriptions(statuses));
+    await runner.query(matchSubscriptions((episode) => `${episode}.enclosure_url`));
+    await runner.query(mergeSubscriptions(statuses, false));
     await runner.query(countStates);
   }
 
@@ -36,7 +36,7 @@ export class CreateEpisode1763715602000 implements MigrationInterface {
 }
 
 /** The statuses after this migration, in the order of their bits in `minute_forms`. */
-const statuses: readonly StatusColumn[] = [
+export const statuses: readonly StatusColumn[] = [
   { column: 'playback_position', type: 'double precision' },
   { column: 'played_status', type: 'boolean' },
   { column: 'new_status', type: 'boolean' },
@@ -203,10 +203,15 @@ const newest = `
   CREATE AGGREGATE episode.newest(episode.status) (SFUNC = episode.newer, STYPE = episode.status);
 `;
 
-const matchSubscriptions = `
+/**
+ * Returns the SQL of the functions that match the episodes of subscriptions.
+ *
+ * @param enclosure returns the SQL of the form by which an episode's enclosure_url is compared.
+ */
+export const matchSubscriptions = (enclosure: (episode: string) => string) => `
   -- matchKeys of apps/episode/src/match.rules.ts in SQL, where the rule is described.
   -- merge-subscription.int-spec.ts next to it compares the two.
-  CREATE FUNCTION episode.match_keys(e episode.episodes, p_found boolean)
+  CREATE OR REPLACE FUNCTION episode.match_keys(e episode.episodes, p_found boolean)
     RETURNS TABLE (rank integer, key bytea)
   LANGUAGE sql STABLE AS $$
     SELECT k.rank, sync.sha256(concat_ws(E'\\n', k.kind, k.a, k.b))
@@ -215,7 +220,7 @@ const matchSubscriptions = `
       UNION ALL
       SELECT either.rank, partner.kind || ' ' || either.kind, either.a, either.b
       FROM (VALUES
-        (2, 'enclosure', nullif(e.enclosure_url, ''), ''),
+        (2, 'enclosure', nullif(${enclosure('e')}, ''), ''),
         (3, 'date and url', nullif(e.publish_date, ${unknownDate})::text,
           nullif(e.episode_url, '')),
         (3, 'date and title', nullif(e.publish_date, ${unknownDate})::text, nullif(e.title, '')),
@@ -228,7 +233,7 @@ const matchSubscriptions = `
             = CASE WHEN e.episode_guid = '' THEN 'without guid' ELSE 'with guid' END
         END
       UNION ALL
-      SELECT 4, 'enclosure and ' || other.kind, e.enclosure_url, other.value
+      SELECT 4, 'enclosure and ' || other.kind, ${enclosure('e')}, other.value
       FROM (VALUES
         ('date', nullif(e.publish_date, ${unknownDate})::text),
         ('url', nullif(e.episode_url, '')),
@@ -240,7 +245,8 @@ const matchSubscriptions = `
 
   -- Returns the pairs of equal episodes of pairs of subscriptions. New uploads have no statistics,
   -- so the settings force hash joins: both sides can be large.
-  CREATE FUNCTION episode.match_subscriptions(p_user uuid, p_from bigint[], p_into bigint[])
+  CREATE OR REPLACE FUNCTION
+    episode.match_subscriptions(p_user uuid, p_from bigint[], p_into bigint[])
   RETURNS TABLE (absorbed bigint, survivor bigint)
   LANGUAGE sql STABLE
     SET enable_nestloop = off SET enable_mergejoin = off SET enable_bitmapscan = off
@@ -265,7 +271,7 @@ const matchSubscriptions = `
     SELECT m.absorbed, m.survivor
     FROM (
       SELECT best.absorbed, best.survivor,
-        f.enclosure_url <> '' AND f.enclosure_url = i.enclosure_url
+        f.enclosure_url <> '' AND ${enclosure('f')} = ${enclosure('i')}
           AND ((f.publish_date = i.publish_date AND f.publish_date <> ${unknownDate})
             OR (f.episode_url <> '' AND f.episode_url = i.episode_url)
             OR (f.title <> '' AND f.title = i.title)) AS sure,

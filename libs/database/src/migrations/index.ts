@@ -5,6 +5,8 @@ import { CreateEpisode1763715602000 } from './1763715602000-create-episode.js';
 import { CreateDeletion1763715603000 } from './1763715603000-create-deletion.js';
 import { CreateAccount1763715604000 } from './1763715604000-create-account.js';
 import { CreateErasure1763715605000 } from './1763715605000-create-erasure.js';
+import { CompareUrls1764086400000 } from './1764086400000-compare-urls.js';
+import { MergeEqualUrls1764086401000 } from './1764086401000-merge-equal-urls.js';
 
 /** All migrations in order. A released migration is never edited. */
 export const migrations = [
@@ -15,4 +17,6 @@ export const migrations = [
   CreateDeletion1763715603000,
   CreateAccount1763715604000,
   CreateErasure1763715605000,
+  CompareUrls1764086400000,
+  MergeEqualUrls1764086401000,
 ];

@@ -25,8 +25,6 @@ export function wholeStatuses(statuses: readonly StatusColumn[]): string {
   return `CONSTRAINT states_status_is_whole CHECK (${whole.join(' AND ')})`;
 }
 
-const descriptions = Object.keys(described) as (keyof typeof described)[];
-
 /** Returns SQL for the first value of a column that is not unknown, over some episodes. */
 function firstKnown(column: keyof typeof described): string {
   const known = `e.${column} IS DISTINCT FROM ${described[column]}`;
@@ -34,8 +32,23 @@ function firstKnown(column: keyof typeof described): string {
   return `coalesce(${first}, ${described[column]}) AS ${column}`;
 }
 
-/** Returns the SQL of the function that merges subscriptions. */
-export function mergeSubscriptions(statuses: readonly StatusColumn[]): string {
+/** Returns SQL for the comparable form of the enclosure_url that {@link firstKnown} returns. */
+const firstComparable =
+  `(array_agg(e.comparable_enclosure_url ORDER BY g.place, e.id)` +
+  ` FILTER (WHERE e.enclosure_url <> ''))[1] AS comparable_enclosure_url`;
+
+/**
+ * Returns the SQL of the function that merges subscriptions.
+ *
+ * @param hasComparable false before the column comparable_enclosure_url exists.
+ */
+export function mergeSubscriptions(
+  statuses: readonly StatusColumn[],
+  hasComparable = true,
+): string {
+  const known = Object.keys(described) as (keyof typeof described)[];
+  const descriptions = [...known, ...(hasComparable ? ['comparable_enclosure_url'] : [])];
+  const completed = [...known.map(firstKnown), ...(hasComparable ? [firstComparable] : [])];
   const parts = statuses.map(({ column, type }, index) => {
     const [bit, isFlag] = [1 << index, type === 'boolean'];
     const number = `s.${column}${isFlag ? '::int' : ''}`;
@@ -88,7 +101,7 @@ export function mergeSubscriptions(statuses: readonly StatusColumn[]): string {
 
     WITH n AS MATERIALIZED (
       SELECT g.survivor, (array_agg(s.sync_id ORDER BY g.place))[1] AS sync_id,
-        ${descriptions.map(firstKnown).join(',\n        ')},
+        ${completed.join(',\n        ')},
         ${all('newest')}
       FROM (
         SELECT m.survivor, m.absorbed AS id, 1 AS place
