@@ -7,8 +7,10 @@ export const say = (line) => process.stderr.write(`${line}\n`);
 /** Returns the time and the machine of a measurement. */
 export function machine() {
   const load = loadavg()[0].toFixed(1);
-  const hardware = `${cpus().length} x ${cpus()[0]?.model ?? 'unknown'}, ${Math.round(totalmem() / 2 ** 30)} GiB`;
-  return `${new Date().toISOString().slice(0, 16)}Z, ${hardware}, ${platform()} ${release()}, load at the start ${load}`;
+  const memory = `${Math.round(totalmem() / 2 ** 30)} GiB`;
+  const hardware = `${cpus().length} x ${cpus()[0]?.model ?? 'unknown'}, ${memory}`;
+  const time = `${new Date().toISOString().slice(0, 16)}Z`;
+  return `${time}, ${hardware}, ${platform()} ${release()}, load at the start ${load}`;
 }
 
 /** Returns the time, the machine and the versions of a measurement. */

@@ -50,11 +50,11 @@ function processProblems({
 export function table(outcomes: readonly Outcome[], idle: Polls): string {
   const rows = outcomes.map((outcome) => {
     const { attack, statuses, polls, processes } = outcome;
-    const told = Object.entries(statuses).map(([status, count]) => `${count} x ${status}`);
+    const counts = Object.entries(statuses).map(([status, count]) => `${count} x ${status}`);
     return [
       problems(outcome, idle).length > 0 ? 'X' : '',
       attack,
-      told.join(', '),
+      counts.join(', '),
       `${polls.failures.length} of ${polls.count}`,
       `${polls.p50} / ${polls.p99} / ${polls.max}`,
       processes
@@ -83,7 +83,8 @@ export function table(outcomes: readonly Outcome[], idle: Polls): string {
   const line = (row: string[]) =>
     row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ');
   return [
-    `A neighbour who polls every 20 ms, by itself: p50 / p99 / max ${idle.p50} / ${idle.p99} / ${idle.max} ms.`,
+    'A neighbour who polls every 20 ms, without an attack: ' +
+      `p50 / p99 / max ${idle.p50} / ${idle.p99} / ${idle.max} ms.`,
     `The processes are ${order}; ! is above ${goalMs} ms, X out of bounds.`,
     line(head),
     ...rows.map(line),

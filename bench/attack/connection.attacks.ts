@@ -49,7 +49,7 @@ export const connectionAttacks: readonly Attack[] = [
     },
   },
   {
-    name: '5 connections with 2,000 requests at once each, no answer read',
+    name: '5 connections with 2,000 pipelined requests each, no answer read',
     prepare: (attacker) => {
       const line = attacker.bytes({ target: '/subscriptions', keepAlive: true });
       const bytes = Buffer.concat(Array.from({ length: 2_000 }, () => line));
@@ -57,7 +57,7 @@ export const connectionAttacks: readonly Attack[] = [
     },
   },
   {
-    name: '5 connections with 2,000 requests at once each, no token',
+    name: '5 connections with 2,000 pipelined requests each, no token',
     prepare: (attacker) => {
       const line = attacker.bytes({ target: '/subscriptions', keepAlive: true, token: null });
       const bytes = Buffer.concat(Array.from({ length: 2_000 }, () => line));
@@ -65,14 +65,14 @@ export const connectionAttacks: readonly Attack[] = [
     },
   },
   {
-    name: '200 connections with 2,000 of the smallest requests at once each',
+    name: '200 connections with 2,000 of the smallest pipelined requests each',
     prepare: (attacker) => {
       const bytes = Buffer.from('GET / HTTP/1.1\r\nHost:\r\n\r\n'.repeat(2_000));
       return () => attacker.hold(200, () => bytes, holdMs);
     },
   },
   {
-    name: '200 connections with 2,000 requests at once each that expect what nobody can meet',
+    name: '200 connections with 2,000 pipelined requests each with an unknown Expect',
     prepare: (attacker) => {
       const bytes = Buffer.from('GET / HTTP/1.1\r\nHost:\r\nExpect: x\r\n\r\n'.repeat(2_000));
       return () => attacker.hold(200, () => bytes, holdMs);
@@ -86,7 +86,7 @@ export const connectionAttacks: readonly Attack[] = [
     },
   },
   {
-    name: '200 connections with 32 requests of 15 kB at once each',
+    name: '200 connections with 32 pipelined requests of 15 kB each',
     prepare: (attacker) => {
       const line = attacker.bytes({
         target: '/deletions/1',

@@ -26,7 +26,9 @@ const entities = Array.from(
   { length: 20 },
   (_, n) => `<!ENTITY e${n + 1} "&e${n};&e${n};&e${n};">`,
 ).join('');
-const bomb = `<!DOCTYPE opml [<!ENTITY e0 "lol">${entities}]><opml><body><outline text="&e20;"/></body></opml>`;
+const bomb =
+  `<!DOCTYPE opml [<!ENTITY e0 "lol">${entities}]>` +
+  '<opml><body><outline text="&e20;"/></body></opml>';
 
 /** Returns minimal actions, each of a different episode. */
 function actions(count: number, podcast: (n: number) => string): string {

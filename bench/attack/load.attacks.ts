@@ -42,7 +42,7 @@ export const loadAttacks: readonly Attack[] = [
   { name: '500 deletions of subscriptions with an episode', prepare: deletions },
   { name: '10 merges of subscriptions with 1,000 episodes', prepare: merges },
   { name: '2 POSTs that merge 8 subscriptions with 1,000 episodes', prepare: mergesByPost },
-  { name: 'a walk of 100 guids between two subscriptions, 4 at once', prepare: moves },
+  { name: '100 guids moved between two subscriptions, 4 concurrently', prepare: moves },
 ];
 
 /** Requests many pages of 1,000 large episodes, some megabytes each without a limit. */

@@ -18,7 +18,9 @@ const entities = Array.from(
   { length: 20 },
   (_, n) => `<!ENTITY e${n + 1} "&e${n};&e${n};&e${n};">`,
 ).join('');
-const bomb = `<!DOCTYPE opml [<!ENTITY e0 "lol">${entities}]>${documentOf('<outline text="&e20;" xmlUrl="&e20;"/>')}`;
+const bomb =
+  `<!DOCTYPE opml [<!ENTITY e0 "lol">${entities}]>` +
+  documentOf('<outline text="&e20;" xmlUrl="&e20;"/>');
 
 /** Documents that each stress another part of the reader. */
 const documents: readonly (readonly [name: string, document: string])[] = [

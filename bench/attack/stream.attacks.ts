@@ -19,7 +19,7 @@ export const streamAttacks: readonly Attack[] = [
     },
   },
   {
-    name: '500 connections with four streams of changes at once each, whose user writes',
+    name: '500 connections with four pipelined streams of changes each, whose user writes',
     prepare: (attacker) => {
       const line = attacker.bytes({ target: '/changes', keepAlive: true });
       const bytes = Buffer.concat(Array.from({ length: 4 }, () => line));

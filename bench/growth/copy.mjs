@@ -51,26 +51,28 @@ const chunkSize = 65_536;
  *
  * @param owners users with their number of `states`; for a `descending` one the first rows changed
  * last.
- * @param told receives the number of rows so far.
+ * @param onProgress receives the number of rows so far.
  * @returns the dropped indexes.
  */
-export async function copyEpisodes(owner, owners, told) {
+export async function copyEpisodes(owner, owners, onProgress) {
   const { rows: indexes } = await owner.query(
     `SELECT indexname AS name, indexdef AS definition FROM pg_indexes
-     WHERE schemaname = 'episode' AND tablename IN ('episodes', 'states') AND indexname NOT LIKE '%_pkey'`,
+     WHERE schemaname = 'episode' AND tablename IN ('episodes', 'states')
+       AND indexname NOT LIKE '%_pkey'`,
   );
   for (const { name } of indexes) await owner.query(`DROP INDEX episode.${name}`);
   const { rows } = await owner.query(`SELECT nextval('episode.episode_id')::int AS id`);
   const copied = owners.reduce((sum, { states }) => sum + states, 0);
   for (const [n, [table, columns]] of Object.entries(tables).entries()) {
     const lines = episodeLines(owners, rows[0].id, columns, (done) =>
-      told(Math.round((n * copied + done) / 2)),
+      onProgress(Math.round((n * copied + done) / 2)),
     );
     const copy = from(`COPY episode.${table} (${columns.join(', ')}) FROM STDIN`);
     await pipeline(Readable.from(lines), owner.query(copy));
   }
   await owner.query(
-    `INSERT INTO episode.totals AS t (user_id, episodes) SELECT * FROM unnest($1::uuid[], $2::bigint[])
+    `INSERT INTO episode.totals AS t (user_id, episodes) SELECT *
+     FROM unnest($1::uuid[], $2::bigint[])
      ON CONFLICT (user_id) DO UPDATE SET episodes = t.episodes + excluded.episodes`,
     [owners.map(({ id }) => id), owners.map(({ states }) => states)],
   );
@@ -79,7 +81,7 @@ export async function copyEpisodes(owner, owners, told) {
   return indexes;
 }
 
-function* episodeLines(owners, firstId, columns, told) {
+function* episodeLines(owners, firstId, columns, onProgress) {
   let id = firstId;
   let chunk = '';
   for (const user of owners)
@@ -90,10 +92,10 @@ function* episodeLines(owners, firstId, columns, told) {
       if (chunk.length < chunkSize) continue;
       yield chunk;
       chunk = '';
-      told(id - firstId);
+      onProgress(id - firstId);
     }
   yield chunk;
-  told(id - firstId);
+  onProgress(id - firstId);
 }
 
 function episodeRow({ id: userId, subscriptionIds, states, descending }, id, n) {

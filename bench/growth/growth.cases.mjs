@@ -131,9 +131,9 @@ export class GrowthCases {
     const started = performance.now();
     for (let n = 0; n < times && (n < 3 || performance.now() < started + limitMs); n += 1)
       for (const [name, send] of Object.entries(requests)) {
-        const begun = performance.now();
+        const sentAt = performance.now();
         await send();
-        took[name].push(performance.now() - begun);
+        took[name].push(performance.now() - sentAt);
       }
     return Object.fromEntries(
       Object.entries(took).map(([name, all]) => [name, quantile(all, 0.5)]),

@@ -56,13 +56,13 @@ async function seed(system) {
 
 async function makeUsers(system, states) {
   const made = [];
-  const told = progressBar('Users', states.length);
+  const onProgress = progressBar('Users', states.length);
   while (made.length < states.length) {
     const users = Math.min(batch, states.length - made.length);
     made.push(
       ...(await seedUsers(system, { users, subscribed: usual.subscriptions, uploaded: 0 })),
     );
-    told(made.length);
+    onProgress(made.length);
   }
   return made.map((user, n) => Object.assign(user, { states: states[n] }));
 }

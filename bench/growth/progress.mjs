@@ -9,7 +9,8 @@ export function progressBar(what, total, { stream = process.stderr } = {}) {
     if (step === last) return;
     last = step;
     const bar = '#'.repeat(Math.round(share * width)).padEnd(width, '.');
-    const text = `${what} [${bar}] ${Math.floor(share * 100)} %, ${done.toLocaleString('en')} of ${total.toLocaleString('en')}`;
+    const counts = `${done.toLocaleString('en')} of ${total.toLocaleString('en')}`;
+    const text = `${what} [${bar}] ${Math.floor(share * 100)} %, ${counts}`;
     stream.write(stream.isTTY ? `\r${text}${share === 1 ? '\n' : ''}` : `${text}\n`);
   };
 }

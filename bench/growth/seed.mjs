@@ -1,16 +1,20 @@
 import { randomUUID } from 'node:crypto';
 
-const clocks = `INSERT INTO sync.user_clock (user_id, stamp) SELECT u, '2026-01-01' FROM unnest($1::uuid[]) u`;
+const clocks = `INSERT INTO sync.user_clock (user_id, stamp)
+  SELECT u, '2026-01-01' FROM unnest($1::uuid[]) u`;
 
 const subscriptions = `
   WITH made AS (
-    INSERT INTO subscription.subscriptions (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, changed)
-    SELECT u, 'https://podcast.example/shows/' || guid || '/feed.xml', guid, true, '2026-01-01', '2026-01-01', '2026-01-01'
+    INSERT INTO subscription.subscriptions (user_id, feed_url, guid, is_subscribed,
+      is_subscribed_at, subscription_changed, changed)
+    SELECT u, 'https://podcast.example/shows/' || guid || '/feed.xml', guid, true, '2026-01-01',
+      '2026-01-01', '2026-01-01'
     FROM unnest($1::uuid[]) u, generate_series(1, $2::int) n,
       LATERAL (SELECT gen_random_uuid() AS guid WHERE (u, n) IS NOT NULL) g
     RETURNING user_id, id, guid, feed_url
   ), named AS (
-    INSERT INTO subscription.guids (user_id, guid, subscription_id, attached) SELECT user_id, guid, id, '2026-01-01' FROM made
+    INSERT INTO subscription.guids (user_id, guid, subscription_id, attached)
+    SELECT user_id, guid, id, '2026-01-01' FROM made
   ), reached AS (
     INSERT INTO subscription.feed_urls (user_id, url_sha256, subscription_id)
     SELECT user_id, sync.sha256(feed_url), id FROM made
@@ -18,11 +22,13 @@ const subscriptions = `
     INSERT INTO subscription.totals (user_id, live, guids, urls)
     SELECT user_id, count(*), count(*), count(*) FROM made GROUP BY user_id
   )
-  SELECT user_id, array_agg(guid ORDER BY id) AS guids, array_agg(id ORDER BY id) AS ids FROM made GROUP BY user_id`;
+  SELECT user_id, array_agg(guid ORDER BY id) AS guids, array_agg(id ORDER BY id) AS ids FROM made
+  GROUP BY user_id`;
 
 const episodes = `
   WITH made AS (
-    INSERT INTO episode.episodes (user_id, subscription_id, publish_date, sync_id, episode_guid, title, enclosure_url, episode_url)
+    INSERT INTO episode.episodes (user_id, subscription_id, publish_date, sync_id, episode_guid,
+      title, enclosure_url, episode_url)
     SELECT u, s, '2020-01-01'::timestamptz + n * interval '1 hour', sync_id, sync_id,
       'Episode ' || n || ': of this and that, and of what else there is to say',
       'https://media.podcast.example/audio/2020/' || sync_id || '.mp3?source=feed',
@@ -31,10 +37,13 @@ const episodes = `
       LATERAL (SELECT gen_random_uuid() AS sync_id WHERE (u, n) IS NOT NULL) i
     RETURNING user_id, id, sync_id
   ), totals AS (
-    INSERT INTO episode.totals (user_id, episodes) SELECT user_id, count(*) FROM made GROUP BY user_id
+    INSERT INTO episode.totals (user_id, episodes)
+    SELECT user_id, count(*) FROM made GROUP BY user_id
   )
-  INSERT INTO episode.states (user_id, id, sync_id, changed, playback_position, playback_position_at, played_status, played_status_at)
-  SELECT user_id, id, sync_id, '2026-01-01', id % 3600, '2020-01-01', id % 2 = 0, '2020-01-01' FROM made`;
+  INSERT INTO episode.states (user_id, id, sync_id, changed, playback_position,
+    playback_position_at, played_status, played_status_at)
+  SELECT user_id, id, sync_id, '2026-01-01', id % 3600, '2020-01-01', id % 2 = 0, '2020-01-01'
+  FROM made`;
 
 /** Creates users with subscriptions, and episodes of each user's first subscription. */
 export async function seedUsers(system, { users, subscribed, uploaded }) {
@@ -50,8 +59,10 @@ export async function seedUsers(system, { users, subscribed, uploaded }) {
     ]);
   const known = await owner.query(
     `SELECT user_id, json_agg(e ORDER BY id) AS episodes
-     FROM (SELECT user_id, id, sync_id, episode_guid, title, publish_date, enclosure_url, episode_url,
-       row_number() OVER (PARTITION BY user_id ORDER BY id) AS n FROM episode.episodes WHERE user_id = ANY ($1)) e
+     FROM (SELECT user_id, id, sync_id, episode_guid, title, publish_date, enclosure_url,
+       episode_url,
+       row_number() OVER (PARTITION BY user_id ORDER BY id) AS n FROM episode.episodes
+       WHERE user_id = ANY ($1)) e
      WHERE n <= 30 GROUP BY user_id`,
     [ids],
   );

@@ -1,7 +1,9 @@
 const sizes = `
   SELECT n.nspname || '.' || c.relname AS name, i.indexrelid IS NULL AS "isTable",
-    coalesce((SELECT sum(pg_relation_size(relid)) FROM pg_partition_tree(c.oid)), pg_relation_size(c.oid))::float8 AS bytes
-  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace LEFT JOIN pg_index i ON i.indexrelid = c.oid
+    coalesce((SELECT sum(pg_relation_size(relid)) FROM pg_partition_tree(c.oid)),
+    pg_relation_size(c.oid))::float8 AS bytes
+  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+  LEFT JOIN pg_index i ON i.indexrelid = c.oid
   WHERE coalesce(i.indrelid, c.oid) = ANY ($1::regclass[])
   ORDER BY i.indrelid IS NOT NULL, c.relname`;
 

@@ -39,8 +39,8 @@ async function loadDeletions({ url, users, connections, seconds }) {
     while (performance.now() < started + seconds * 1_000) {
       const next = queue.pop();
       if (!next) throw new Error('not enough subscriptions to delete');
-      const begun = performance.now();
-      if (await deleted(url, next)) took.push(performance.now() - begun);
+      const sentAt = performance.now();
+      if (await deleted(url, next)) took.push(performance.now() - sentAt);
       else errors += 1;
     }
   };

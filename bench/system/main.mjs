@@ -104,7 +104,8 @@ try {
   const tell = (what, { rate, cpu }) => {
     done += 1;
     say(
-      `${done} of ${total}: ${what}: ${rate.toFixed(0)} requests/s, ${cpu.total.toFixed(0)} µs of CPU each`,
+      `${done} of ${total}: ${what}: ${rate.toFixed(0)} requests/s, ` +
+        `${cpu.total.toFixed(0)} µs of CPU each`,
     );
   };
   const world = { baseline, system, load, usersOf, tell };

@@ -13,13 +13,13 @@ async function launch(path, environment = {}) {
     execArgv: [],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
-  return { child, said: await heard(child) };
+  return { child, said: await firstMessage(child) };
 }
 
-async function heard(child) {
+async function firstMessage(child) {
   const done = new AbortController();
   const exit = once(child, 'exit', done).then(() =>
-    Promise.reject(new Error('a process of the bench ended by itself')),
+    Promise.reject(new Error('a process of the bench exited unexpectedly')),
   );
   try {
     const [message] = await Promise.race([once(child, 'message', done), exit]);
@@ -40,7 +40,7 @@ export async function startLoad() {
   const { child } = await launch('load.mjs');
   const run = (job) => {
     child.send(job);
-    return heard(child);
+    return firstMessage(child);
   };
   return { run, stop: () => child.kill() };
 }
@@ -71,7 +71,8 @@ export async function measure(load, target, { postgresPid, owner }, job) {
 
 async function walOf(owner) {
   const { rows } = await owner.query(
-    "SELECT (pg_current_wal_insert_lsn() - '0/0')::float8 AS bytes, wal_fpi::float8 AS images FROM pg_stat_wal",
+    `SELECT (pg_current_wal_insert_lsn() - '0/0')::float8 AS bytes, wal_fpi::float8 AS images
+     FROM pg_stat_wal`,
   );
   return rows[0];
 }

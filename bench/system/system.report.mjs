@@ -95,7 +95,7 @@ function judgements(series) {
     ...costs,
     says('errors', errors, errors === 0),
     says(
-      '2 replicas do less than 1, each beside its baseline',
+      '2 replicas have less throughput than 1, each relative to its baseline',
       slower.join(', ') || 'never',
       slower.length === 0,
     ),

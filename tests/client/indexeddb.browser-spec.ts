@@ -29,7 +29,9 @@ async function script(): Promise<string> {
             ? ['index', 'indexeddb']
                 .map(
                   (name) =>
-                    `export * from ${JSON.stringify(join(repository, `libs/client/src/${name}.ts`))};`,
+                    `export * from ${JSON.stringify(
+                      join(repository, `libs/client/src/${name}.ts`),
+                    )};`,
                 )
                 .join('\n')
             : undefined,
@@ -69,7 +71,7 @@ async function tab(): Promise<Page> {
   return page;
 }
 
-test('keeps all or nothing, lists in the order of keys, and outlives its tab', async () => {
+test('stores all or nothing, lists in the order of keys, and outlives its tab', async () => {
   const page = await tab();
   await page.evaluate(`(async () => {
     const store = await sdk.indexedDbStore('kept');
@@ -86,7 +88,7 @@ test('keeps all or nothing, lists in the order of keys, and outlives its tab', a
   expect(kept).toEqual([[['a/10', 'text'], ['a/2', { n: 1 }]], { n: 1 }, null]); // prettier-ignore
 });
 
-test('of two tabs one at a time runs, the other hears of what was written, and a tab that closes passes its turn on', async () => {
+test('one of two tabs runs; the other receives its writes, and runs after it closes', async () => {
   const [one, two] = [await tab(), await tab()];
   await one.evaluate(`(async () => {
     globalThis.store = await sdk.indexedDbStore('shared');
@@ -104,7 +106,7 @@ test('of two tabs one at a time runs, the other hears of what was written, and a
   expect(await two.evaluate(`turn`)).toBe('mine');
 });
 
-test('a client keeps there what is done without a network, on a page of plain http too', async () => {
+test('a client stores offline changes, also on a page of plain http', async () => {
   const page = await tab();
   const client = `sdk.indexedDbStore('client').then((store) => new sdk.SyncClient({ store,
     api: sdk.createApi({ baseUrl: 'http://127.0.0.1:9', token: () => 'none', retries: 0 }) }))`;
@@ -117,5 +119,8 @@ test('a client keeps there what is done without a network, on a page of plain ht
   const shown = await page.evaluate(
     `${client}.then(async (client) => [await client.subscriptions(), await client.episodes()])`,
   );
-  expect(shown).toMatchObject([[{ guid: '9b024349-ccf0-5f69-a609-6b82873eab3c', pending: true }], [{ playback_position: { value: 90 } }]]); // prettier-ignore
+  expect(shown).toMatchObject([
+    [{ guid: '9b024349-ccf0-5f69-a609-6b82873eab3c', pending: true }],
+    [{ playback_position: { value: 90 } }],
+  ]);
 });

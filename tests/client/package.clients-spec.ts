@@ -16,7 +16,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 beforeAll(async () => {
   await run(process.execPath, ['libs/client/build.mjs'], { cwd: repository });
-  // As libs/client/build.mjs says.
+  // As in libs/client/build.mjs.
   const pack = ['pack', '--json', '--pack-destination', folder, './dist/client'];
   const [{ filename }] = JSON.parse((await run('npm', pack, { cwd: repository })).stdout) as [
     { filename: string },
@@ -30,7 +30,9 @@ const install = (what: string) =>
   run('npm', ['install', '--offline', '--no-audit', '--no-fund', what], { cwd: folder });
 
 const program = `
-import { createApi, ApiError, memoryStore, SignIn, SyncClient, type LocalEpisode } from 'podcast-sync-client';
+import {
+  createApi, ApiError, memoryStore, SignIn, SyncClient, type LocalEpisode,
+} from 'podcast-sync-client';
 import { fileStore } from 'podcast-sync-client/file';
 import { signInByLoopback } from 'podcast-sync-client/loopback';
 
@@ -43,10 +45,11 @@ const [episode]: LocalEpisode[] = await client.episodes(podcast);
 // @ts-expect-error A position is a number.
 const wrong: string | undefined = episode?.playback_position?.value;
 const code = await client.sync().catch((error: unknown) => error instanceof ApiError && error.code);
-console.log(JSON.stringify([podcast, wrong, code, typeof signInByLoopback, typeof memoryStore, typeof SignIn]));
+const types = [typeof signInByLoopback, typeof memoryStore, typeof SignIn];
+console.log(JSON.stringify([podcast, wrong, code, ...types]));
 `;
 
-test('what is packed is used from Node with its types, without any dependency, and keeps what is done offline', async () => {
+test('the package works in Node with types, without dependencies and offline', async () => {
   writeFileSync(join(folder, 'program.ts'), program);
   const tsc = join(repository, 'node_modules', 'typescript', 'bin', 'tsc');
   // Neither types of Node nor of anything else are needed.
@@ -62,7 +65,7 @@ test('what is packed is used from Node with its types, without any dependency, a
   ]);
 });
 
-/** What a browser loads of an entry, and which modules of others are in it. */
+/** Returns the bundle of an entry for browsers, and its modules of other packages. */
 async function bundled(entry: string): Promise<{ bytes: number; foreign: string[] }> {
   const input = join(folder, 'node_modules', 'podcast-sync-client', 'client', 'src', entry);
   const bundle = await rolldown({ input, platform: 'browser', logLevel: 'silent' });
@@ -78,7 +81,7 @@ async function bundled(entry: string): Promise<{ bytes: number; foreign: string[
   };
 }
 
-test('a browser loads nothing of others with the core, less than 12 kB, and idb with its store', async () => {
+test('the core for browsers has less than 12 kB and no dependency, its store idb', async () => {
   const core = await bundled('index.js');
   expect(core.foreign).toEqual([]);
   expect(core.bytes).toBeLessThan(12_000);

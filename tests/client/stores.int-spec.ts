@@ -8,7 +8,8 @@ import { fileStore } from '#client/file';
 import { eventually, repository } from '#testing';
 import { afterAll, describe, expect, test } from 'vitest';
 
-// What a SyncClient needs of a store (libs/client/src/store.ts). That of browsers: indexeddb.browser-spec.ts.
+// Rules of a store of a SyncClient (libs/client/src/store.ts). For browsers:
+// indexeddb.browser-spec.ts.
 
 const folder = mkdtempSync(join(tmpdir(), 'client-stores-'));
 const children: ChildProcess[] = [];
@@ -24,7 +25,7 @@ describe.each<[string, () => Store]>([
   ['the store in memory', () => memoryStore()],
   ['the store in a file', () => fileStore(path())],
 ])('%s', (_name, make) => {
-  test('keeps copies, removes what is undefined, and lists what begins so in the order of keys', async () => {
+  test('stores copies, removes undefined values, and lists keys by prefix in order', async () => {
     const store = make();
     const value = { n: 1 };
     await store.write(
@@ -50,7 +51,7 @@ describe.each<[string, () => Store]>([
     ]);
   });
 
-  test('lets one at a time run of each name, also after one that failed', async () => {
+  test('runs one task of each name at a time, also after a failure', async () => {
     const store = make();
     const running: string[] = [];
     const turn = (name: string, fails = false) =>
@@ -79,7 +80,7 @@ describe.each<[string, () => Store]>([
   });
 });
 
-/** Another process that takes its turn at a store and says so. Built before the tests run. */
+/** A process that takes the lock of a store and reports it. Built before the tests run. */
 async function holder(file: string): Promise<ChildProcess> {
   const module = join(repository, 'dist', 'libs', 'client', 'src', 'file.js');
   const program = `
@@ -87,7 +88,10 @@ async function holder(file: string): Promise<ChildProcess> {
     const store = fileStore(${JSON.stringify(file)});
     await store.alone('sync', () => new Promise((resolve) => {
       console.log('holds');
-      process.stdin.once('data', () => { process.stdin.destroy(); resolve(store.write(new Map([['by', 'child']]))); });
+      process.stdin.once('data', () => {
+        process.stdin.destroy();
+        resolve(store.write(new Map([['by', 'child']])));
+      });
     }));`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -98,7 +102,7 @@ async function holder(file: string): Promise<ChildProcess> {
 }
 
 describe('the store in a file', () => {
-  test('is shared by processes: each sees what the others have written, and waits for its turn', async () => {
+  test('is shared by processes, which read all writes and wait for the lock', async () => {
     const file = path();
     const store = fileStore(file);
     expect(await store.get('by')).toBeUndefined();
@@ -108,10 +112,10 @@ describe('the store in a file', () => {
     expect(await mine).toBe('child');
   });
 
-  test('tells a client of what another process has done, and not of what it has done itself', async () => {
+  test('notifies a client of changes by other processes only', async () => {
     const file = path();
     const api = createApi({ baseUrl: 'http://127.0.0.1:9', token: () => 'none', retries: 0 });
-    // Two stores know no more of each other than two processes do.
+    // Two stores are as independent as two processes.
     const [here, there] = [fileStore(file), fileStore(file)];
     const client = new SyncClient({ api, store: here });
     const shown: number[] = [];
@@ -130,7 +134,7 @@ describe('the store in a file', () => {
     unwatch?.();
   });
 
-  test('passes the turn of a process that was killed on, to one of many who wait', async () => {
+  test('passes the lock of a killed process to one of many waiting ones', async () => {
     const file = path();
     const child = await holder(file);
     const stores = Array.from({ length: 5 }, () => fileStore(file));
@@ -147,7 +151,7 @@ describe('the store in a file', () => {
     expect(await fileStore(file).get('count')).toBe('5');
   });
 
-  test('is read by its owner alone, and leaves nothing beside it', async () => {
+  test('is readable by its owner only, and leaves no other files', async () => {
     const file = path();
     const store = fileStore(file);
     await store.alone('sync', () => store.write(new Map([['sign-in/tokens', 'secret']])));

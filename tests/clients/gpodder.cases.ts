@@ -27,7 +27,7 @@ export function gpodderCases(context: () => ClientsContext): void {
     const url = (name: string) => feeds.feed(name);
     const first = (number: number) => feeds.episode(one, number);
 
-    it('registers its device, and subscriptions of one device are offered at the other, once', async () => {
+    it('registers its device, and offers subscriptions of a device to another once', async () => {
       expect(await laptop.call('devices')).toEqual([
         ['desktop', 'desktop of gPodder', expect.any(String)],
         ['laptop', 'laptop of gPodder', expect.any(String)],
@@ -54,7 +54,7 @@ export function gpodderCases(context: () => ClientsContext): void {
       expect(await laptop.call('received')).toEqual([[url(one), 'remove']]);
     });
 
-    it('a position goes on at the other device', async () => {
+    it('a position continues on the other device', async () => {
       await laptop.call('subscribe', [url(one)]);
       await laptop.call('play', url(one), first(1), 0, 100, 600);
       const played = Math.floor(Date.now() / 1_000);
@@ -78,7 +78,7 @@ export function gpodderCases(context: () => ClientsContext): void {
       expect((await laptop.state())[url(one)]?.[first(1)]).toMatchObject({ position: 250 });
     });
 
-    it('offline in between: what waited is uploaded, and the newer position stands at both', async () => {
+    it('after an offline time, actions are uploaded and the newer position wins', async () => {
       await laptop.call('subscribe', [url(one)]);
       await laptop.sync();
       await desktop.syncAndConfirm();

@@ -17,7 +17,7 @@ interface Actions {
 const [feed, other] = ['https://feeds.example/one.xml', 'https://feeds.example/two.xml'];
 const episode = 'https://files.example/1.mp3';
 
-/** Debian's python3-mygpoclient: each of its calls understands the answers. The int specs of apps/gpodder own the rules. */
+/** Calls of Debian's python3-mygpoclient accept the answers. apps/gpodder tests the rules. */
 export function mygpoclientCases(context: () => ClientsContext): void {
   describe('mygpoclient', () => {
     let account: Account;
@@ -41,7 +41,7 @@ export function mygpoclientCases(context: () => ClientsContext): void {
       expect(await client.call('get_devices')).toEqual([phone]);
     });
 
-    it('update_subscriptions, pull_subscriptions: a device receives what another one did', async () => {
+    it('update_subscriptions, pull_subscriptions: a device gets changes of another', async () => {
       const first = await client.call<Changes>('pull_subscriptions', 'phone');
       expect(first).toMatchObject({ add: [], remove: [] });
       const sent = [feed, ` ${other}`, 'gopher://feeds.example/c.xml'];
@@ -67,7 +67,7 @@ export function mygpoclientCases(context: () => ClientsContext): void {
       }
     });
 
-    it('upload_episode_actions, download_episode_actions: each type, of a podcast, of a device, and since', async () => {
+    it('upload_episode_actions, download_episode_actions: podcast, device, since', async () => {
       const played = {
         podcast: feed,
         episode,
@@ -120,7 +120,7 @@ export function mygpoclientCases(context: () => ClientsContext): void {
       expect(await client.raises('get_settings', 'device', 'unknown')).toBe('NotFound');
     });
 
-    it('get_favorite_episodes: those whose setting says so', async () => {
+    it('get_favorite_episodes: episodes with that setting', async () => {
       await client.call('set_settings', 'episode', feed, episode, { is_favorite: true });
       expect(await client.call('get_favorite_episodes')).toMatchObject([
         { url: episode, podcast_url: feed },
@@ -152,7 +152,7 @@ export function mygpoclientCases(context: () => ClientsContext): void {
       expect(await client.call('challenges')).toBe(1);
     });
 
-    it('raises Unauthorized where its password is wrong', async () => {
+    it('raises Unauthorized for a wrong password', async () => {
       const wrong = open(`${account.password}_`);
       expect(await wrong.raises('get_devices')).toBe('Unauthorized');
       await wrong.close();

@@ -15,7 +15,7 @@ const apps = [
   'gnome.podcasts',
 ];
 
-/** A clock some minutes after one hour ago: devices are used one after another, and later actions are newer. */
+/** Returns a time within the last hour; each call is later, as devices are used in order. */
 const minutes = (count: number) => () => Date.now() - 3_600_000 + count * 60_000;
 const freshFeed = () => `https://feeds.example/${randomUUID()}`;
 
@@ -31,7 +31,7 @@ export function recordedAppsCases(context: () => ClientsContext): void {
   const start = (name: string, clock?: () => number) => context().app(name, account, clock);
 
   describe.each(apps)('%s', (name) => {
-    it('uploads its list and what it has played in its first sync', async () => {
+    it('uploads its list and its plays in the first sync', async () => {
       const app = await start(name);
       await app.play('first sync', { feed, other });
       const device = await context().device(account);
@@ -76,7 +76,7 @@ export function recordedAppsCases(context: () => ClientsContext): void {
       await app.play('subscribe', { feed });
       const clock = () =>
         context().rows('SELECT * FROM sync.user_clock WHERE user_id = $1', [account.id]);
-      // A burst of writes moves the user's clock ahead of the time of day, and its changes are sent again until then.
+      // A burst of writes moves the user's clock ahead of the time, and repeats changes until then.
       const state = async () => [await clock(), app.kept['feeds'], app.kept['actions']];
       await eventually(async () => {
         await app.play('sync', { again: ['...'] });
@@ -145,7 +145,7 @@ export function recordedAppsCases(context: () => ClientsContext): void {
       await kasts.play('sign out');
     });
 
-    it('misses nothing although it asks for changes from one second later', async () => {
+    it('misses nothing although it requests changes from one second later', async () => {
       const [kasts, phone] = [
         await start('kasts.v2', minutes(2)),
         await start('antennapod.v2', minutes(3)),

@@ -48,8 +48,8 @@ const rules = [
     // Of equal times unsubscribed wins.
     id: 'equal-times',
     file: `${contracts}/values.ts`,
-    find: 'if (at === undefined || at > standing.subscribedAt) return false;',
-    replace: 'if (at === undefined || at >= standing.subscribedAt) return false;',
+    find: 'if (at === undefined || at > current.subscribedAt) return false;',
+    replace: 'if (at === undefined || at >= current.subscribedAt) return false;',
     near: ['libs/contracts', 'apps/subscription', 'apps/deletion-worker'],
   },
   {
@@ -137,7 +137,7 @@ const sql = [
     near: ['apps/subscription'],
   },
   {
-    // No client that knows feeds by their URLs is told of a deletion.
+    // Clients that identify feeds by URL do not receive a deletion.
     id: 'deletion-unflipped',
     file: `${deletion}/records/deletion.store.ts`,
     find: 'flipped = CASE WHEN s.is_subscribed THEN c.stamp ELSE s.flipped END',
@@ -173,7 +173,7 @@ const sql = [
 /** The users' clocks, the markers of requests, and writes that run once. */
 const clock = [
   {
-    // Two writes have the same stamp where the clock is ahead of the time of Postgres.
+    // Two writes have the same stamp if the clock is ahead of the time of Postgres.
     id: 'clock-stands-still',
     file: `${database}/migrations/1763715600000-create-sync.ts`,
     find: "p_stamp + interval '1 millisecond')",
@@ -189,7 +189,7 @@ const clock = [
     near: ['libs/database'],
   },
   {
-    // A write that is sent again, and whose answer is gone, takes effect once more.
+    // A repeated write without a stored answer takes effect again.
     id: 'repeated-commits',
     file: `${database}/database.ts`,
     find: 'if (!repeated && (advanced || reply instanceof Failed)) {',
@@ -197,7 +197,7 @@ const clock = [
     near: ['libs/database'],
   },
   {
-    // A request is remembered for six minutes and not for an hour.
+    // A marker of a request is valid for six minutes instead of an hour.
     id: 'markers-swept-early',
     file: `${database}/request.sweep.ts`,
     find: "created_at < now() - interval '1 hour' ORDER BY",
@@ -233,7 +233,7 @@ const messages = [
     near: ['libs/transport'],
   },
   {
-    // A call may wait in the stream until its deadline, so it is answered too late.
+    // A call can wait in the stream until its deadline, so it is answered too late.
     id: 'backlog-of-whole-deadline',
     file: `${transport}/client/service.view.ts`,
     find: 'this.backlogMs > budgetMs * waitingShare',
@@ -250,7 +250,7 @@ const messages = [
   },
 ];
 
-/** Who gets in. */
+/** Faults of authentication. */
 const access = [
   {
     // A token for another audience is accepted.
@@ -269,7 +269,7 @@ const access = [
     near: ['apps/gateway'],
   },
   {
-    // An app password that may only read may write.
+    // A read-only app password can write.
     id: 'app-password-of-all-scopes',
     file: `${gateway}/auth/authenticator.ts`,
     find: 'scopes: new Set(credential.scopes),',
@@ -297,7 +297,7 @@ const access = [
 /** The gpodder API. */
 const facade = [
   {
-    // A client that adds a second to all it is told counts as one with a clock of its own.
+    // A client that adds a second to each timestamp counts as one with its own clock.
     id: 'echo-plus-one',
     file: 'libs/gpodder-sync/src/sync-state.rule.ts',
     find: 'since === told || since === told + 1',
@@ -305,7 +305,7 @@ const facade = [
     near: ['libs/gpodder-sync', 'apps/gpodder'],
   },
   {
-    // A row may be stamped in the second after the one that was told.
+    // A row can have a stamp within the second after an answered timestamp.
     id: 'second-after-told',
     file: 'libs/gpodder-sync/src/sync-state.rule.ts',
     find: '(second + 1) * 1_000',

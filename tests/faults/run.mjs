@@ -1,10 +1,10 @@
 /**
- * Plants one fault after another in the working tree, and tells which tests find it:
+ * Plants one fault after another in the working tree, and prints the tests that find it:
  *
  *     npm run test:faults -- [--only id,id] [--from 1] [--stages 5] [--check]
  *
  * It builds each fault, and runs tests in stages until one fails: those near it first. `--from`
- * goes on with the fault of that number, and `--stages` runs only so many stages. `--check` runs
+ * starts at the fault of that number, and `--stages` runs only so many stages. `--check` runs
  * nothing and only looks for the source text of each fault.
  *
  * It writes `.data/faults.json`. With `--only` or `--from` the results of other faults stay there.
@@ -21,7 +21,7 @@ import { faults } from './faults.mjs';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const resultFile = join(root, '.data/faults.json');
 
-/** What `npm test` runs, in another order. Each stage gets the folders near the fault. */
+/** Stages of `npm test`, in another order. Each stage gets the folders near the fault. */
 const stages = [
   { name: 'unit near', args: (near) => ['--project', 'unit', ...near] },
   { name: 'int near', args: (near) => ['--project', 'int', ...near] },
@@ -45,7 +45,7 @@ const { values: options } = parseArgs({
 let isInterrupted = false;
 /** The process that runs. */
 let child;
-/** What undoes the fault that is planted. */
+/** Removes the planted fault. */
 let restore = () => {};
 for (const signal of ['SIGINT', 'SIGTERM'])
   process.on(signal, () => {
@@ -72,7 +72,7 @@ function faulty({ id, file, find, replace }, source) {
   return source.replace(find, () => replace);
 }
 
-/** @throws Error where a fault can't be planted, or would be planted in what is not committed. */
+/** @throws Error if a fault can't be planted, or if its file has uncommitted changes. */
 function check(all) {
   const ids = new Set(faults.map(({ id }) => id));
   if (ids.size < faults.length) throw new Error('two faults have one id');
@@ -83,7 +83,7 @@ function check(all) {
   if (dirty !== '') throw new Error(`these have changes that are not committed:\n${dirty}`);
 }
 
-/** Runs a command. @returns its exit code (null where it was killed) and the end of its output. */
+/** Runs a command. @returns its exit code (null if it was killed) and the end of its output. */
 async function run(command, args, env = {}) {
   let output = '';
   const stdio = ['ignore', 'pipe', 'pipe'];
@@ -159,11 +159,11 @@ async function measure(fault) {
   const path = join(root, fault.file);
   const source = fs.readFileSync(path, 'utf8');
   restore = () => fs.writeFileSync(path, source);
-  const begun = performance.now();
+  const started = performance.now();
   try {
     fs.writeFileSync(path, faulty(fault, source));
     const outcome = await hunt(fault);
-    const seconds = Math.round((performance.now() - begun) / 1_000);
+    const seconds = Math.round((performance.now() - started) / 1_000);
     return outcome && { id: fault.id, area: fault.area, ...outcome, seconds };
   } finally {
     restore();
@@ -212,7 +212,7 @@ try {
     console.log(`${String(faults.indexOf(fault) + 1).padStart(3)}  ${line(result)}`);
   }
 } finally {
-  // What is built has the last fault.
+  // The build still has the last fault.
   execFileSync('npm', ['run', '-s', 'build'], { cwd: root, stdio: 'ignore' });
 }
 const ordered = save(results);

@@ -36,8 +36,8 @@ afterEach(() => stream.leave());
 const clock = async () =>
   (await user.device.send('GET', '/episodes')).headers.get('sync-timestamp') as string;
 
-/** Does something, and waits until the stream tells where the clock is then: further than before. */
-async function told(act: () => Promise<unknown>): Promise<void> {
+/** Runs a change, and waits until the stream reports a later clock. */
+async function expectNotification(act: () => Promise<unknown>): Promise<void> {
   const before = stream.last;
   await act();
   const now = await clock();
@@ -49,32 +49,32 @@ const send = (method: string, path: string, body?: object) =>
   user.device.send(method, path, { body });
 const feed = () => `https://feeds.example/${randomUUID()}`;
 
-it('tells one who never wrote the epoch', () => {
+it('sends the epoch before the first write', () => {
   expect(stream.stamps).toEqual(['1970-01-01T00:00:00.000Z']);
 });
 
-it('tells of subscribing, of an upload and of an update', async () => {
+it('reports subscriptions, uploads and updates', async () => {
   let guid = '';
-  await told(async () => (guid = await user.subscribe()));
-  await told(() => send('POST', '/episodes', { episodes: [episode(guid, 'one')] }));
-  await told(() => send('PATCH', `/subscriptions/${guid}`, { is_subscribed: false }));
+  await expectNotification(async () => (guid = await user.subscribe()));
+  await expectNotification(() => send('POST', '/episodes', { episodes: [episode(guid, 'one')] }));
+  await expectNotification(() => send('PATCH', `/subscriptions/${guid}`, { is_subscribed: false }));
 });
 
-it('tells of subscriptions that are merged', async () => {
+it('reports merges of subscriptions', async () => {
   const [from, into] = [await user.subscribeWithEpisodes(feed()), await user.subscribe(feed())];
-  await told(() => send('PATCH', `/subscriptions/${from}`, { new_guid: into }));
+  await expectNotification(() => send('PATCH', `/subscriptions/${from}`, { new_guid: into }));
 });
 
-it('tells of a request to delete, and of the deletion', async () => {
+it('reports a request for a deletion, and the deletion', async () => {
   const guid = await user.subscribeWithEpisodes();
   const before = stream.stamps.length;
-  await told(async () => user.ends(await user.delete(guid), 'SUCCESS'));
-  // Two commits, which may be joined.
+  await expectNotification(async () => user.ends(await user.delete(guid), 'SUCCESS'));
+  // Two commits, whose notifications can be merged.
   expect(stream.stamps.length - before).toBeLessThanOrEqual(2);
   expect(stream.last).toBe(await clock());
 });
 
-it('tells of what is loaded', async () => {
+it('reports loaded data', async () => {
   const subject = freshUser();
   user = new SimulatedUser(await stack.device(gateway, subject));
   stream.leave();
@@ -83,12 +83,12 @@ it('tells of what is loaded', async () => {
   const subscription = { feed_url: feed(), guid, timestamp: '2025-01-01T00:00:00.000Z' };
   const load = async (...part: Parameters<typeof partOf>) =>
     expect(await loader.load(fileOf(...partOf(...part)))).toMatchObject({ code: 0, refused: [] });
-  await told(() =>
+  await expectNotification(() =>
     load(subject, [subscription], [{ ...episode(guid, 'one'), sync_id: randomUUID() }]),
   );
 });
 
-it('tells of what clients of the gpodder API write, and nothing of what they read', async () => {
+it('reports writes of gpodder clients, and no reads', async () => {
   const account = await stack.appPassword();
   const url = `http://127.0.0.1:${String(gateway.facts['port'])}/changes`;
   stream.leave();
@@ -119,21 +119,21 @@ it('tells of what clients of the gpodder API write, and nothing of what they rea
   expect(stream.stamps).toHaveLength(4);
 });
 
-it('tells nothing of reads, of refused writes, or of a write that is sent again', async () => {
+it('reports no reads, no rejected and no repeated writes', async () => {
   const body = { subscriptions: [{ feed_url: feed() }] };
   const again = () => user.device.send('POST', '/subscriptions', { body, key: 'one' });
-  await told(again);
+  await expectNotification(again);
   const before = stream.stamps.length;
   await again();
   await send('GET', '/subscriptions');
   await send('PATCH', `/subscriptions/${randomUUID()}`, { is_subscribed: true });
   await send('DELETE', `/subscriptions/${randomUUID()}`);
-  // What comes after it would have come behind them.
-  await told(() => user.subscribe());
+  // A notification of the earlier changes would arrive before this one.
+  await expectNotification(() => user.subscribe());
   expect(stream.stamps).toHaveLength(before + 1);
 });
 
-it('tells nobody else, nothing else, and no stamp twice or in another order', async () => {
+it('sends each stamp once, in order, to its user only', async () => {
   for (let n = 0; n < 20; n += 1) await user.subscribe();
   await stream.knows(await clock());
   expect(stream.stamps).toEqual([...new Set(stream.stamps)].sort());

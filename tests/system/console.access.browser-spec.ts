@@ -125,7 +125,9 @@ describe('by keyboard alone', () => {
   async function tabTo(page: Page, name: string | RegExp): Promise<void> {
     const focused = () =>
       page.evaluate<string>(
-        `document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.labels?.[0]?.textContent ?? document.activeElement?.textContent ?? ''`,
+        `document.activeElement?.getAttribute('aria-label') ??
+          document.activeElement?.labels?.[0]?.textContent ??
+          document.activeElement?.textContent ?? ''`,
       );
     for (let tabs = 0; tabs < 60; tabs++) {
       await page.keyboard.press('Tab');
@@ -135,7 +137,7 @@ describe('by keyboard alone', () => {
     throw new Error(`"${String(name)}" can't be reached`);
   }
 
-  it('somebody skips the header, adds a podcast, manages and deletes it, and gets the focus back each time', async () => {
+  it('a keyboard user adds, manages and deletes a podcast, and keeps the focus', async () => {
     const visit = await world.person();
     const { page } = visit;
     await page.getByText('No podcast yet.').waitFor();
@@ -155,13 +157,13 @@ describe('by keyboard alone', () => {
     await page.getByRole('dialog', { name: 'radio.example' }).waitFor();
     await tabTo(page, 'Delete …');
     await page.keyboard.press('Enter');
-    await tabTo(page, 'Delete for ever');
+    await tabTo(page, 'Delete permanently');
     await page.keyboard.press('Enter');
     await page.getByText('Deleted radio.example').waitFor();
     expect(await visit.feeds()).toEqual([]);
   });
 
-  it('somebody goes from page to page, and each is told by its heading', async () => {
+  it('a user navigates between pages, and each sets the focus to its heading', async () => {
     const { page } = await world.person();
     await page.getByText('No podcast yet.').waitFor();
     for (const name of ['Listened to', 'Import and export']) {
@@ -176,7 +178,7 @@ describe('by keyboard alone', () => {
     }
   });
 
-  it('a row that has the focus stays, however far somebody scrolls', async () => {
+  it('a row with the focus stays while the user scrolls', async () => {
     const visit = await world.person({ viewport: { width: 1_000, height: 600 } }, '/');
     const { page } = visit;
     await visit.subscribe(

@@ -12,7 +12,7 @@ beforeAll(async () => void (world = await ConsoleBrowser.open()));
 afterAll(() => world?.close());
 
 describe('podcasts', () => {
-  it('are added by the address of their feed, searched, unsubscribed and subscribed again', async () => {
+  it('are added by feed URL, searched, unsubscribed and subscribed again', async () => {
     const visit = await world.person();
     const { page } = visit;
     await page.getByText('No podcast yet.').waitFor();
@@ -40,7 +40,7 @@ describe('podcasts', () => {
     expect((await visit.feeds()).sort()).toEqual([feed('first'), feed('second')]);
   });
 
-  it('get the new address of a feed that has moved, and are told where another one has it', async () => {
+  it('get the new URL of a moved feed, and show a conflict with another podcast', async () => {
     const visit = await world.person();
     const { page } = visit;
     const guid = 'f0b9b0b4-1d2c-4d4f-9a3f-3c0c5d6a7e01';
@@ -55,7 +55,7 @@ describe('podcasts', () => {
     expect(await page.getByRole('button', { name: 'Manage old.example' }).count()).toBe(0);
   });
 
-  it('are deleted after a second step, which says how it goes', async () => {
+  it('are deleted after a second step that shows the progress', async () => {
     const visit = await world.person();
     const { page } = visit;
     await visit.subscribe(feed('kept'), feed('unwanted'));
@@ -63,7 +63,7 @@ describe('podcasts', () => {
     await page.getByRole('button', { name: 'Delete …' }).click();
     await page.getByText('This can’t be undone.').waitFor();
     expect(await visit.feeds()).toHaveLength(2);
-    await page.getByRole('button', { name: 'Delete for ever' }).click();
+    await page.getByRole('button', { name: 'Delete permanently' }).click();
     await page.getByText('is being deleted').waitFor();
     await page.getByText('Deleted unwanted.example').waitFor();
     await page
@@ -73,8 +73,8 @@ describe('podcasts', () => {
   });
 });
 
-describe('what was listened to', () => {
-  it('is there with its position, what was played and favourites, the newest first, and goes on without end', async () => {
+describe('the listening history', () => {
+  it('shows position, played and favourites, newest first, and loads more on scroll', async () => {
     const visit = await world.person({ viewport: { width: 1_000, height: 700 } });
     const { page } = visit;
     const episodes = Array.from({ length: 320 }, (_, at) => ({
@@ -132,7 +132,7 @@ describe('a list of podcasts', () => {
     expect(exported.sort()).toEqual(feeds.sort());
   });
 
-  it('of 5,000 says how far it is, and stops where it is told to', async () => {
+  it('of 5,000 shows its progress, and can be stopped', async () => {
     const visit = await world.person({}, '/console/data');
     const { page } = visit;
     const feeds = Array.from({ length: 5_000 }, (_, at) => feed(`podcast-${at}`));
@@ -161,17 +161,17 @@ describe('a list of podcasts', () => {
       'This is no OPML file',
     ],
     ['<opml><body><outline text="a folder"/></body></opml>', 'no podcasts in it'],
-  ])('that is damaged is refused: %s', async (text, told) => {
+  ])('that is damaged is rejected: %s', async (text, message) => {
     const { page } = await world.person({}, '/console/data');
     await page
       .getByLabel('OPML file')
       .setInputFiles({ name: 'a.opml', mimeType: 'text/xml', buffer: Buffer.from(text) });
-    await page.getByText(told).waitFor();
+    await page.getByText(message).waitFor();
   });
 });
 
 describe('the way to the account', () => {
-  it('leads there and back, to everything that is kept, and to erasure with its second step', async () => {
+  it('links there and back, to all stored data, and to erasure with its second step', async () => {
     const { page } = await world.person({ acceptDownloads: true }, '/console/data');
     const download = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Download everything' }).click();
@@ -184,7 +184,7 @@ describe('the way to the account', () => {
     await page.waitForURL('/');
   });
 
-  it('leads strangers to sign in first, and back then', async () => {
+  it('redirects unauthenticated visitors to sign in, and back afterwards', async () => {
     const page = await world.account.visitor({ javaScriptEnabled: true });
     await page.goto('/console/data');
     await page.waitForURL('/sign-in?next=%2Fconsole%2Fdata');

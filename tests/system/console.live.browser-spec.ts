@@ -23,7 +23,7 @@ function streamsOf({ page }: Visit): { open: number } {
   return count;
 }
 
-/** The scripts that a page has by now, without their hashes: those of other pages are loaded in advance. */
+/** Returns the loaded scripts without their hashes, including preloaded ones of other pages. */
 function loadedScripts(page: Page): Promise<string[]> {
   return page.evaluate(() =>
     performance
@@ -60,7 +60,7 @@ describe('two windows', () => {
     expect(ofOne.open + ofOther.open).toBe(1);
   });
 
-  it('go on where the one with the stream is closed', async () => {
+  it('continue when the tab with the stream is closed', async () => {
     const one = await world.person();
     await one.page.getByText('No podcast yet.').waitFor();
     const other = new Visit(await one.page.context().newPage(), one.id, world.api);
@@ -71,7 +71,7 @@ describe('two windows', () => {
     await other.page.getByRole('button', { name: 'Manage later.example' }).waitFor();
   });
 
-  it('show what an app does: a position that goes on, a subscription that ends', async () => {
+  it('show changes of an app: a new position, an ended subscription', async () => {
     const visit = await world.person();
     const { page } = visit;
     const listened = (value: number) =>
@@ -97,7 +97,7 @@ describe('an app of sixty lines on the SDK', () => {
   const folder = mkdtempSync(join(tmpdir(), 'player-'));
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  it('syncs with the console open beside it, both ways', async () => {
+  it('syncs with an open console in both directions', async () => {
     const visit = await world.person();
     const { page } = visit;
     const env = { PATH: process.env['PATH'], API: world.api, TOKEN: await visit.token() };
@@ -121,7 +121,7 @@ describe('an app of sixty lines on the SDK', () => {
 });
 
 describe('without a network', () => {
-  it('who waits is told so; what was done is kept, and sent once the network is back', async () => {
+  it('shows waiting changes, keeps them, and sends them after a reconnect', async () => {
     const visit = await world.person();
     const { page } = visit;
     await visit.subscribe(feed('here'));
@@ -136,7 +136,7 @@ describe('without a network', () => {
     await page.getByRole('button', { name: 'Manage here.example' }).click();
     await page.getByRole('button', { name: 'Unsubscribe' }).click();
     await page.getByText('waits for the network').nth(1).waitFor();
-    // Other pages are there all the same.
+    // Other pages still work.
     await page.getByRole('link', { name: 'Import and export' }).click();
     await page.getByLabel('OPML file').waitFor();
     await page.getByRole('link', { name: 'Podcasts' }).click();
@@ -149,7 +149,7 @@ describe('without a network', () => {
     );
   });
 
-  it('what was done while the server has a fault waits as well', async () => {
+  it('keeps changes during a fault of the server', async () => {
     const visit = await world.person();
     const { page } = visit;
     await visit.subscribe(feed('here'));
@@ -168,7 +168,7 @@ describe('without a network', () => {
     expect(await visit.feeds()).toEqual(expect.arrayContaining([feed('added')]));
   });
 
-  it('what was done then does not undo what came afterwards', async () => {
+  it('does not revert later changes of others', async () => {
     const visit = await world.person();
     const { page } = visit;
     await visit.subscribe(feed('kept'));
@@ -187,8 +187,8 @@ describe('without a network', () => {
   });
 });
 
-describe('who is signed out', () => {
-  it('is told so, loses nothing that was typed, and is led back', async () => {
+describe('a sign-out', () => {
+  it('is shown to the user, who keeps all input and returns after sign-in', async () => {
     const { page } = await world.person();
     await page.getByText('No podcast yet.').waitFor();
     const other = await page.context().newPage();

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ConsoleBrowser } from './testing/console.browser.js';
 import { opmlOf } from './testing/opml.js';
 
-/** Those of the README are drawn with PICTURES=1 (docs/guide/console.md); each run draws them, so that they can be. */
+/** PICTURES=1 updates the pictures of the README (docs/guide/console.md). Each run draws them. */
 const folder = join(repository, process.env['PICTURES'] ? 'docs/pictures' : '.data/pictures');
 /** Bytes of one, for who reads the README on the way. */
 const most = 100_000;
@@ -70,7 +70,7 @@ async function draw(page: Page, name: string): Promise<number> {
 }
 
 describe('the pictures of the README', () => {
-  it('show podcasts, what was listened to, and an import, and are small', async () => {
+  it('show podcasts, the history and an import, and are small', async () => {
     const page = await listener();
     await page.goto('/console/');
     await page.getByText('8 podcasts', { exact: true }).waitFor();

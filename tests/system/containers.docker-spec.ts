@@ -34,7 +34,7 @@ if (reason) throw new Error(`The images can not be run: ${reason}.`);
 
 const run = promisify(execFile);
 const [command = '', ...prefix] = composeCommand() ?? [];
-/** A project of its own beside whatever runs here, on any free port. */
+/** Starts a separate compose project on a free port. */
 const environment = { ...process.env, HTTP_PORT: '0', TAG: 'local', TEST_FULL: '' };
 
 async function docker(...args: string[]): Promise<string> {
@@ -78,8 +78,12 @@ function answers(requests: readonly Call[]): Promise<unknown> {
   return inEdge(`
     const answers = [];
     for (const { path, token, method, body } of ${JSON.stringify(requests)}) {
-      const headers = { ...(token && { authorization: 'Bearer ' + token }), ...(body && { 'content-type': 'application/json' }) };
-      const answer = await fetch('http://127.0.0.1:3000' + path, { method, headers, body: body && JSON.stringify(body) });
+      const headers = {
+        ...(token && { authorization: 'Bearer ' + token }),
+        ...(body && { 'content-type': 'application/json' }),
+      };
+      const sent = { method, headers, body: body && JSON.stringify(body) };
+      const answer = await fetch('http://127.0.0.1:3000' + path, sent);
       await answer.arrayBuffer();
       answers.push([answer.status, path.split('?')[0]]);
     }
@@ -97,7 +101,7 @@ describe('the images', () => {
 
   afterAll(() => compose('down', '-v', '-t', '20'), 120_000);
 
-  it('serve a request through each service, and what is loaded only when it is asked for', async () => {
+  it('serve a request through each service, and lazily loaded parts', async () => {
     const token = await compose(
       'exec',
       '-T',
@@ -129,7 +133,7 @@ describe('the images', () => {
     expect(await answers(requests)).toEqual(statuses);
   });
 
-  it('have what operators do with deletions beside the worker', async () => {
+  it('have the commands for operators of deletions', async () => {
     const [worker = ''] = await containersOf('deletion-worker');
     const list = ['node', 'dist/programs/podcast-sync.js', 'deletions', 'list', '--json'];
     expect(JSON.parse(await docker('exec', worker, ...list))).toBeInstanceOf(Array);

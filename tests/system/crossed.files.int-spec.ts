@@ -8,7 +8,7 @@ import { type AppProcess, AppStack, type Device } from '#testing';
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 const programs = ['gateway', 'subscription', 'episode'] as const;
 
-/** How many uploads are observed: a file counts if each of them crosses it, so that no timer does. */
+/** Number of observed uploads. A file counts if each crosses it, which excludes timers. */
 const uploads = 6;
 
 let root: string;
@@ -47,7 +47,7 @@ async function crossed(app: AppProcess): Promise<string[]> {
   return files.filter((file) => file !== undefined).map((file) => `${file}.ts`);
 }
 
-/** The section of the page that says which files an upload crosses, and the files that it lists. */
+/** Returns the section of the page on the files of an upload, and the listed files. */
 function listed(): { section: string; files: Set<string> } {
   const page = readFileSync(join(repository, 'docs/design/architecture.md'), 'utf8');
   const section = /### The files of `POST \/episodes`.*?\n## /s.exec(page)?.[0] ?? '';
@@ -60,7 +60,7 @@ function listed(): { section: string; files: Set<string> } {
   return { section, files };
 }
 
-it('an upload crosses the files that docs/design/architecture.md lists, and no others', async () => {
+it('an upload crosses exactly the files that docs/design/architecture.md lists', async () => {
   const { body } = await device.send<{ success: { guid: string }[] }>('POST', '/subscriptions', {
     body: { subscriptions: [{ feed_url: 'https://podcast.example/feed' }] },
   });

@@ -7,7 +7,7 @@ import { Witness } from './testing/witness.js';
 
 let stack: DeletionStack;
 beforeAll(async () => {
-  // Room for everything that one test holds at once.
+  // Above the number of calls in flight of any test.
   stack = await DeletionStack.open({ DELETION_CONCURRENCY: '8' }, true);
 });
 afterAll(async () => {
@@ -21,7 +21,7 @@ const record = async (id: number) =>
       [id],
     )
   ).rows[0] as { status: string; send: number; attempts: number; cause: string | null };
-/** What of a deletion that succeeded is left: nothing. */
+/** Expected rows after a successful deletion: none. */
 async function expectGone(user: SimulatedUser, guid: string): Promise<void> {
   expect(await user.sees(guid)).toEqual({ subscription: 410, episodes: [] });
 }
@@ -37,9 +37,9 @@ async function held(moment: 'claimed' | 'midway' | 'finished') {
   return { moment, user, guid, witness, barrier, deletionId };
 }
 
-// The queue takes half a minute to notice; with small counts, deletion.model.int-spec.ts kills workers.
+// The queue notices after half a minute. With small counts, deletion.model.int-spec.ts covers it.
 describe.each(process.env.TEST_FULL ? ['killed'] : [])('a worker that is %s', () => {
-  it('leaves deletions that end once, in SUCCESS, and of which everybody sees all or nothing at every moment', async () => {
+  it('leaves deletions that end once, in SUCCESS, and are visible as a whole', async () => {
     const [claimed, midway, finished, orphaned, acknowledged] = await Promise.all(
       (['claimed', 'midway', 'finished', 'midway', 'finished'] as const).map(held),
     );
@@ -57,7 +57,7 @@ describe.each(process.env.TEST_FULL ? ['killed'] : [])('a worker that is %s', ()
     for (const { barrier } of [claimed!, midway!, finished!]) await barrier.cut();
     for (const { deletionId } of [claimed!, midway!, finished!, orphaned!])
       expect(await record(deletionId)).toMatchObject({ status: 'PENDING' });
-    // ... or has read all of it before, and commits what nobody waits for.
+    // ... or has read all of it before, and commits without a waiting caller.
     await orphaned!.barrier.open();
     await stack.restart('worker');
 
@@ -82,7 +82,7 @@ describe('Redis', () => {
     beforeAll(() => restartWorker({ QUEUE_REDIS_URL: stack.stack.redis.url }));
     afterAll(() => restartWorker());
 
-    it('and dies between commit and reply: DELETE again is answered with the same deletion', async () => {
+    it('and dies between commit and reply: a repeated DELETE has the same deletion', async () => {
       const user = await stack.newUser();
       const guid = await user.subscribeWithEpisodes();
       const key = randomUUID();
@@ -100,7 +100,7 @@ describe('Redis', () => {
         expect(rows).toHaveLength(1);
         return rows[0]?.id;
       });
-      // Until DELETE came again no relay takes the record: its cascade would hold the user's clock, or be over.
+      // No relay takes the record before the repetition: its cascade could hold the clock or end.
       const relays = await stack.owner.connect();
       await relays.query('BEGIN; LOCK TABLE deletion.deletions IN SHARE MODE');
       await stack.stack.redis.start();
@@ -114,7 +114,7 @@ describe('Redis', () => {
 });
 
 describe('Postgres', () => {
-  it('that dies in the midst of a cascade and is away for long: no job is taken, no retry used up, SUCCESS afterwards', async () => {
+  it('that dies in a cascade and stays down: no retry is used, SUCCESS afterwards', async () => {
     const { user, guid, witness, deletionId } = await held('midway');
     expect(await user.sees(guid)).toEqual({
       subscription: 200,
@@ -126,9 +126,9 @@ describe('Postgres', () => {
       status: 'PENDING',
       message: 'Deletion is pending',
     });
-    // Killed and not stopped: a stopped one would end the connection of the barrier first, and let the deletion go on.
+    // Killed: a stop would end the barrier's connection first, and continue the deletion.
     await stack.stack.postgresServer.kill();
-    // Each retry may come at once, and none does.
+    // Each retry is due immediately, and none happens.
     const job = `deletion-${deletionId}-1`;
     await eventually(
       async () => {

@@ -31,7 +31,7 @@ afterAll(async () => {
 const scrape = async () =>
   (await fetch(`http://127.0.0.1:${String(worker.facts['opsPort'])}/metrics`)).text();
 
-/** One value of what the worker shows, of deletions unless it is said of what. */
+/** Returns a value of the worker's metrics, by default of deletions. */
 async function metric(name: string, of = 'deletion'): Promise<number | undefined> {
   const line = (await scrape())
     .split('\n')
@@ -45,7 +45,9 @@ const show = (name: string, value: number, of?: string) =>
 /** Lets half a minute pass for records that are PENDING: a relay sends them again. */
 const becomeDue = (table: 'deletions' | 'erasures') =>
   owner.query(
-    `UPDATE deletion.${table} SET sent_at = sent_at - interval '31 seconds' WHERE status = 'PENDING'`,
+    `UPDATE deletion.${table}
+     SET sent_at = sent_at - interval '31 seconds'
+     WHERE status = 'PENDING'`,
   );
 
 describe('the metrics of the deletion worker', () => {
@@ -74,7 +76,7 @@ describe('the metrics of the deletion worker', () => {
     await show('s_pending', 0);
   });
 
-  it('show what waits and for how long, and that it has ended', async () => {
+  it('show pending deletions with their age, and their end', async () => {
     const guid = await user.subscribe();
     const { rowCount } = await owner.query(
       `INSERT INTO deletion.deletions (user_id, subscription_id, requested, sent_at)
@@ -94,10 +96,13 @@ describe('the metrics of the deletion worker', () => {
     await show('s_total{outcome="failure"}', 1);
   });
 
-  it('show which users are still to be erased and since when, beside what is to be deleted', async () => {
+  it('show the pending erasures and their age next to the deletions', async () => {
     await owner.query(
-      `WITH refused AS (INSERT INTO sync.user_clock (user_id, stamp, refused) VALUES ($1, 'epoch', 2))
-       INSERT INTO deletion.erasures (user_id, requested, sent_at) VALUES ($1, now() - interval '2 hours', now())`,
+      `WITH refused AS (
+         INSERT INTO sync.user_clock (user_id, stamp, refused) VALUES ($1, 'epoch', 2)
+       )
+       INSERT INTO deletion.erasures (user_id, requested, sent_at)
+       VALUES ($1, now() - interval '2 hours', now())`,
       [freshUser()],
     );
     await show('s_pending', 1, 'erasure');
@@ -110,7 +115,7 @@ describe('the metrics of the deletion worker', () => {
     await show('_oldest_pending_age_seconds', 0, 'erasure');
   });
 
-  it('are served without the records while Postgres is away, and in full when it is back', async () => {
+  it('are served without the records while Postgres is stopped', async () => {
     await stack.postgresServer.stop();
     const text = await scrape();
     expect(text).toContain('podcast_sync_deletions_total{outcome="success"} 3');

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DeletionStack } from './testing/deletion.stack.js';
 import { checkWalks, seed } from './testing/sync.walk.js';
 
-/** As many walks at most as the model is held to, several at the same time; no more once one has found something. */
+/** Runs up to the given number of walks, several concurrently, until one finds a fault. */
 const walkers = 8;
 const rounds = { count: 12, numRuns: 5 };
 
@@ -14,7 +14,7 @@ afterAll(async () => {
   await stack.close();
 });
 
-/** What the first walk to find a fault says; none where all walks are done. */
+/** Returns the report of the first walk that finds a fault; undefined for none. */
 async function firstFault(): Promise<string> {
   for (let round = 0; round < rounds.count; round += 1) {
     const checks = Array.from({ length: walkers }, (_, walker) =>
@@ -32,7 +32,7 @@ async function firstFault(): Promise<string> {
   return 'nothing was found';
 }
 
-describe('a system that is broken is found out:', () => {
+describe('the walks detect a broken system:', () => {
   const broken = (body: string, trigger: string) => `
     CREATE FUNCTION public.broken() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${body} END $$;
     CREATE TRIGGER broken ${trigger} FOR EACH ROW EXECUTE FUNCTION public.broken()`;
@@ -50,10 +50,12 @@ describe('a system that is broken is found out:', () => {
       ),
     ],
     [
-      'answers are not remembered',
-      // Not by RETURN NULL before the INSERT: sync.begin_write would look for the marker that is in its way, for ever.
+      'answers are not stored',
+      // RETURN NULL before the INSERT would make sync.begin_write look for the conflicting marker
+      // without end.
       broken(
-        'DELETE FROM sync.request r WHERE r.user_id = NEW.user_id AND r.request_id = NEW.request_id; RETURN NULL;',
+        `DELETE FROM sync.request r
+         WHERE r.user_id = NEW.user_id AND r.request_id = NEW.request_id; RETURN NULL;`,
         'AFTER INSERT ON sync.request',
       ),
     ],

@@ -4,13 +4,13 @@ import { DeletionStack } from './testing/deletion.stack.js';
 import { checkWalks, seed } from './testing/sync.walk.js';
 
 const full = Boolean(process.env.TEST_FULL);
-/** Walkers at the same time: with kills, which wait for what a killed worker had begun, and without. */
+/** Numbers of concurrent walkers: with kills, which wait for started work of a killed worker. */
 const walkers = full ? { killing: 6, others: 8 } : { killing: 2, others: 4 };
 const runs = full ? { killing: 4, others: 60 } : { killing: 1, others: 6 };
 
 let stack: DeletionStack;
 beforeAll(async () => {
-  // More than the walkers hold at once.
+  // Above the number of calls in flight of all walkers.
   stack = await DeletionStack.open({ DELETION_CONCURRENCY: '8', LOG_LEVEL: 'warn' });
 });
 afterAll(async () => {
@@ -22,8 +22,8 @@ const all = (count: number, kills: boolean, numRuns: number) =>
     checkWalks(stack, kills, { numRuns, seed: seed + index }),
   );
 
-describe('whatever devices send, and whatever breaks meanwhile', () => {
-  it('answers and data are those of a serial order of the requests, and every deletion ends', async () => {
+describe('random requests of devices during faults', () => {
+  it('answers and data match a serial order of the requests, and every deletion ends', async () => {
     console.log(`seed ${seed}`);
     const checked = await Promise.all([
       ...all(walkers.killing, true, runs.killing),

@@ -19,7 +19,7 @@ afterAll(async () => {
 
 type Status = 'SUCCESS' | 'FAILURE';
 
-/** What one round left: how the deletion ended, what the other request was answered, what the user sees. */
+/** Result of one round: the deletion's end, the answer to the other request, the user's data. */
 interface Outcome {
   ended: Status;
   answer: DeviceAnswer;
@@ -28,8 +28,8 @@ interface Outcome {
 }
 
 /**
- * A user's DELETE against another request of theirs: at the same time, or once DELETE is answered and the cascade is
- * about to run.
+ * Sends a user's DELETE and another request of the user: concurrently, or after the DELETE while
+ * the cascade is about to run.
  */
 async function race(
   round: number,
@@ -55,7 +55,7 @@ async function race(
   return { ended, answer, ...(await user.sees(guid)) } satisfies Outcome;
 }
 
-/** Runs all rounds and counts how often each serial order was seen. @throws where a round was none of them. */
+/** Runs all rounds and counts each serial order. @throws Error for a round that matches none. */
 async function runs(
   send: Parameters<typeof race>[1],
   orders: Readonly<Record<string, (outcome: Outcome) => boolean>>,
@@ -82,7 +82,7 @@ const all = ['first', 'second', 'midway'];
 const isGone = ({ ended, subscription, episodes }: Outcome) =>
   ended === 'SUCCESS' && subscription === 410 && episodes.length === 0;
 
-describe(`in ${rounds} rounds the outcome is that of a serial order, where a deletion races with`, () => {
+describe(`${rounds} rounds end in a serial order if a deletion races with`, () => {
   it('POST of the same feed', async () => {
     const seen = await runs(
       (user, _, feed) =>
@@ -97,7 +97,7 @@ describe(`in ${rounds} rounds the outcome is that of a serial order, where a del
           ended === 'SUCCESS' && subscription === 200 && episodes.length === 0,
       },
     );
-    // Sent when DELETE was answered, POST comes after it, whatever else happens.
+    // A POST after the answer to DELETE always follows it.
     expect(Number(seen['POST, DELETE, cascade'])).toBeLessThanOrEqual(rounds / 2);
   }, 120_000);
 
@@ -128,15 +128,18 @@ describe(`in ${rounds} rounds the outcome is that of a serial order, where a del
 });
 
 describe('two workers', () => {
-  /** Deletions of as many users, as if all had been asked for at once. */
+  /** Inserts simultaneous deletions of that many users. */
   async function ask(count: number): Promise<string[]> {
     const { rows } = await stack.owner.query<{ user: string }>(
-      `WITH asked AS (SELECT gen_random_uuid() AS user_id, date_trunc('milliseconds', clock_timestamp()) AS stamp FROM generate_series(1, $1)),
+      `WITH asked AS (SELECT gen_random_uuid() AS user_id,
+         date_trunc('milliseconds', clock_timestamp()) AS stamp FROM generate_series(1, $1)),
        clocks AS (INSERT INTO sync.user_clock SELECT user_id, stamp FROM asked),
        made AS (
          INSERT INTO subscription.subscriptions
-           (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, changed, deletion_id)
-         SELECT user_id, 'https://podcast.example/feed', gen_random_uuid(), true, stamp, stamp, stamp,
+           (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, changed,
+           deletion_id)
+         SELECT user_id, 'https://podcast.example/feed', gen_random_uuid(), true,
+           stamp, stamp, stamp,
            nextval('deletion.deletion_id') FROM asked
          RETURNING user_id, id, changed, deletion_id
        )
@@ -148,7 +151,7 @@ describe('two workers', () => {
     return rows.map(({ user }) => user);
   }
 
-  /** Waits until these have ended, each once: a second cascade would have advanced the user's clock. */
+  /** Waits until each has ended once: a second cascade would advance the user's clock. */
   async function end(users: readonly string[]): Promise<void> {
     await eventually(
       async () => {
@@ -166,10 +169,12 @@ describe('two workers', () => {
   }
 
   it(`end each of ${deletions} deletions once, and both have a part`, async () => {
-    // A commit that takes its time, as on a busy disk, so that there is something left for the second one.
+    // A slow commit, as on a busy disk, so that the second worker gets work.
     await stack.owner.query(`
-      CREATE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.04); RETURN NEW; END $$;
-      CREATE CONSTRAINT TRIGGER slow AFTER UPDATE ON deletion.deletions DEFERRABLE INITIALLY DEFERRED
+      CREATE FUNCTION public.slow() RETURNS trigger
+        LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.04); RETURN NEW; END $$;
+      CREATE CONSTRAINT TRIGGER slow
+        AFTER UPDATE ON deletion.deletions DEFERRABLE INITIALLY DEFERRED
         FOR EACH ROW WHEN (NEW.status = 'SUCCESS') EXECUTE FUNCTION public.slow()`);
     const oneAtATime = { DELETION_CONCURRENCY: '1', OPS_PORT: '0' };
     await stack.running.worker.stop();
@@ -182,7 +187,7 @@ describe('two workers', () => {
     expect(Math.min(...done)).toBeGreaterThan(0);
   }, 180_000);
 
-  /** How many deletions a worker has ended in SUCCESS, as its metrics say. */
+  /** Returns the number of a worker's deletions that ended in SUCCESS, from its metrics. */
   async function ended({ facts }: AppProcess): Promise<number> {
     const text = await (await fetch(`http://127.0.0.1:${String(facts['opsPort'])}/metrics`)).text();
     return Number(/^podcast_sync_deletions_total\{outcome="success"\} (\d+)$/m.exec(text)?.[1]);

@@ -23,7 +23,7 @@ function pathsNamedIn(file: string): string[] {
   return paths.filter((path) => path !== '' && !path.startsWith('..') && existsSync(path));
 }
 
-/** What the image has from its own `npm ci` and `npm run build`. */
+/** Folders that the image creates by `npm ci` and `npm run build`. */
 const made = ['node_modules', 'dist'];
 const copied = [...copiedBy('build'), ...copiedBy('e2e')];
 const isIn = (folders: readonly string[], path: string) =>
@@ -41,7 +41,7 @@ describe('the image of the end-to-end tests', () => {
     expect(missing).toEqual([]);
   });
 
-  it('is built from files that .dockerignore lets through', () => {
+  it('is built from files that .dockerignore includes', () => {
     const ignore = readFileSync('.dockerignore', 'utf8').split('\n');
     const allowed = ignore.filter((line) => line.startsWith('!')).map((line) => line.slice(1));
     expect(copied.filter((path) => !isIn(allowed, path))).toEqual([]);

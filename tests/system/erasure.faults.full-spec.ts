@@ -15,19 +15,22 @@ beforeAll(async () => {
 afterAll(() => stack.close());
 
 const key = (user: string) => `hashtext('erased ' || ${user})`;
-/** A step is held before it commits: for the n-th of a user, who has the lock `erased <user> <n>`. */
+/** Holds a step before its commit while a lock `erased <user> <n>` is held. */
 const barriers = `
-  CREATE TABLE public.steps (user_id uuid PRIMARY KEY, hold_at integer, n integer NOT NULL DEFAULT 0);
+  CREATE TABLE public.steps (user_id uuid PRIMARY KEY, hold_at integer,
+    n integer NOT NULL DEFAULT 0);
   GRANT ALL ON public.steps TO PUBLIC;
   CREATE FUNCTION public.hold_step() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
   DECLARE v_step public.steps;
   BEGIN
     UPDATE public.steps s SET n = s.n + 1 WHERE s.user_id = NEW.user_id RETURNING s.* INTO v_step;
-    IF v_step.hold_at = v_step.n THEN PERFORM pg_advisory_xact_lock_shared(${key('NEW.user_id')}); END IF;
+    IF v_step.hold_at = v_step.n
+      THEN PERFORM pg_advisory_xact_lock_shared(${key('NEW.user_id')}); END IF;
     RETURN NEW;
   END $$;
   CREATE TRIGGER hold_step BEFORE UPDATE ON deletion.erasures FOR EACH ROW
-    WHEN (NEW.removed <> OLD.removed OR NEW.status <> OLD.status) EXECUTE FUNCTION public.hold_step()`;
+    WHEN (NEW.removed <> OLD.removed OR NEW.status <> OLD.status)
+    EXECUTE FUNCTION public.hold_step()`;
 
 const status = async ({ id }: SimulatedUser) =>
   (
@@ -38,7 +41,9 @@ const status = async ({ id }: SimulatedUser) =>
   ).rows[0]?.status;
 const letResend = ({ id }: SimulatedUser) =>
   stack.owner.query(
-    `UPDATE deletion.erasures SET sent_at = sent_at - interval '31 seconds' WHERE status = 'PENDING' AND user_id = $1`,
+    `UPDATE deletion.erasures
+     SET sent_at = sent_at - interval '31 seconds'
+     WHERE status = 'PENDING' AND user_id = $1`,
     [id],
   );
 async function expectErased(user: SimulatedUser): Promise<void> {
@@ -55,8 +60,8 @@ async function expectErased(user: SimulatedUser): Promise<void> {
 const record = ({ id }: SimulatedUser) =>
   stack.owner.query(`SELECT deletion.record_erasure($1, '{}')`, [id]);
 
-describe('a user who is erased', () => {
-  it('is refused by every service from the record on, and for ever, and what was written before is gone', async () => {
+describe('an erased user', () => {
+  it('is refused by every service from the record on, and all data is erased', async () => {
     const user = await stack.newUser();
     const guid = await user.subscribeWithEpisodes();
     const { device } = user;
@@ -84,7 +89,7 @@ describe('a user who is erased', () => {
     await expectErased(user);
   });
 
-  it('by an operator, who sees it end', async () => {
+  it('by an operator reports its end', async () => {
     const [user, other] = [await stack.newUser(), await stack.newUser()];
     await user.subscribeWithEpisodes();
     const guid = await other.subscribeWithEpisodes();
@@ -95,7 +100,7 @@ describe('a user who is erased', () => {
   });
 });
 
-/** Each row that a record counts or ends by is a step: that of the account, of each table with rows, and the end. */
+/** Steps of an erasure: the account, each table with rows, and the end of the record. */
 const steps = Array.from({ length: 9 }, (_, n) => n + 1);
 
 describe('a worker that is killed in the midst of an erasure', () => {
@@ -113,7 +118,8 @@ describe('a worker that is killed in the midst of an erasure', () => {
       await record(user);
       const isHeld = async () => {
         const { rows } = await stack.owner.query(
-          `SELECT FROM pg_stat_activity WHERE wait_event = 'advisory' AND usename = 'podcast_sync_deletion'`,
+          `SELECT FROM pg_stat_activity
+           WHERE wait_event = 'advisory' AND usename = 'podcast_sync_deletion'`,
         );
         assert.equal(rows.length, 1);
       };

@@ -64,7 +64,7 @@ it('subscribing changes subscriptions, an upload episodes, a read nothing', asyn
   expect(await announcedBy(() => user.sees(guid))).toEqual(new Set());
 });
 
-it('subscriptions that are merged change episodes, where they have some', async () => {
+it('a merge of subscriptions changes episodes if they have some', async () => {
   const [from, into] = [await user.subscribeWithEpisodes(feed()), await user.subscribe(feed())];
   const merge = (guid: string) =>
     user.device.send('PATCH', `/subscriptions/${guid}`, { body: { new_guid: into } });
@@ -80,13 +80,14 @@ it('a request to delete changes deletions, and a deletion all that it deletes', 
   expect(await announcedBy(deletion)).toEqual(new Set(['subscriptions', 'deletions']));
 });
 
-it('a deletion that ends in FAILURE changes deletions, though the clock stands still', async () => {
+it('a deletion that ends in FAILURE changes deletions without a new stamp', async () => {
   const guid = await user.subscribe();
   await owner.query(`
     CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN PERFORM pg_advisory_xact_lock_shared(1); RAISE EXCEPTION 'never'; END $$;
     CREATE TRIGGER refuse BEFORE UPDATE ON subscription.subscriptions FOR EACH ROW
-      WHEN (NEW.deleted IS NOT NULL AND NEW.user_id = '${user.id}') EXECUTE FUNCTION public.refuse();
+      WHEN (NEW.deleted IS NOT NULL AND NEW.user_id = '${user.id}')
+      EXECUTE FUNCTION public.refuse();
     SELECT pg_advisory_lock(1)`);
   let deletion = 0;
   expect(await announcedBy(async () => (deletion = await user.delete(guid)))).toEqual(
@@ -122,7 +123,7 @@ function follow(): string[] {
   return lines;
 }
 
-it('the example consumer prints each change once, and after a restart what came meanwhile', async () => {
+it('the example consumer prints each change once, also those during a restart', async () => {
   /** Subscribes. @returns the line that is to be printed. */
   const subscribe = async () => {
     await user.subscribe();

@@ -39,7 +39,10 @@ async function person(episodes?: number): Promise<{ user: ErasedUser; cookie: st
     createHash('sha256').update(secret).digest(),
   ];
   await owner.query(
-    `WITH keys AS (UPDATE account.accounts SET password = $2, totp_secret = $3, totp_confirmed_at = now() WHERE id = $1)
+    `WITH keys AS (
+       UPDATE account.accounts
+       SET password = $2, totp_secret = $3, totp_confirmed_at = now() WHERE id = $1
+     )
      INSERT INTO account.sessions (hash, id, account_id, expires_at, address, user_agent)
      VALUES ($4, gen_random_uuid(), $1, '2100-01-01', '192.0.2.7', 'A browser')`,
     values,
@@ -47,7 +50,8 @@ async function person(episodes?: number): Promise<{ user: ErasedUser; cookie: st
   const grant = `grant-${user.id}`;
   await owner.query(
     `INSERT INTO account.oidc (model, id, grant_id, account_id, payload, expires_at)
-     SELECT model, sha256(($2 || model)::bytea), $2, $1, '{"clientId":"podcast-sync-cli","scope":"read:subscriptions"}', '2100-01-01'
+     SELECT model, sha256(($2 || model)::bytea), $2, $1,
+       '{"clientId":"podcast-sync-cli","scope":"read:subscriptions"}', '2100-01-01'
      FROM unnest(ARRAY['Grant', 'RefreshToken']) model`,
     [user.id, grant],
   );
@@ -80,7 +84,7 @@ async function largePerson(episodes = 3_000): Promise<{ user: ErasedUser; cookie
   return made;
 }
 
-/** What comes after the {@link beginning}, and whether the connection broke. */
+/** Returns the rest after the {@link beginning}, and whether the connection broke. */
 async function rest(
   reader: ReadableStreamDefaultReader<Uint8Array>,
 ): Promise<{ text: string; isBroken: boolean }> {
@@ -124,8 +128,8 @@ describe('an export', () => {
       recovery_codes_left: 10,
     });
     expect(idsOf('subscriptions', 'feed_url')?.every((url) => url.includes(user.word))).toBe(true);
-    const guids =
-      'SELECT guid AS value FROM subscription.subscriptions WHERE user_id = $1 AND merged_into IS NULL';
+    const guids = `SELECT guid AS value FROM subscription.subscriptions
+       WHERE user_id = $1 AND merged_into IS NULL`;
     const shown = JSON.stringify(all['subscriptions']);
     expect((await column(guids, id)).filter((guid) => !shown.includes(guid))).toEqual([]);
     const states = 'SELECT sync_id AS value FROM episode.states WHERE user_id = $1';
@@ -159,7 +163,8 @@ describe('an export', () => {
        UNION ALL SELECT hash FROM account.links WHERE account_id = $1
        UNION ALL SELECT id FROM account.oidc WHERE account_id = $1
        UNION ALL SELECT uuid_send(id) FROM account.gpodder_sessions WHERE account_id = $1
-       UNION ALL SELECT convert_to(id::text, 'UTF8') FROM account.gpodder_sessions WHERE account_id = $1
+       UNION ALL SELECT convert_to(id::text, 'UTF8')
+       FROM account.gpodder_sessions WHERE account_id = $1
        UNION ALL SELECT totp_secret FROM account.accounts WHERE id = $1
        UNION ALL SELECT password::bytea FROM account.accounts WHERE id = $1`,
       [user.id],
@@ -179,7 +184,7 @@ describe('an export', () => {
     expect(text).not.toMatch(/argon2|"hash"|"type":"Buffer"/);
   });
 
-  it('is of nobody else', async () => {
+  it('contains no data of other users', async () => {
     const [one, other] = [await person(), await person()];
     const text = await (await ask(one.cookie)).text();
     expect(text).toContain(one.user.word);
@@ -187,12 +192,14 @@ describe('an export', () => {
     expect(text).not.toContain(other.user.id);
   });
 
-  it('is for somebody who signed in lately, and asked for by a page of ours', async () => {
+  it('requires a recent sign-in and a request of our pages', async () => {
     const { user, cookie } = await person();
     expect((await ask(cookie, { 'sec-fetch-site': 'cross-site' })).status).toBe(403);
     expect((await ask()).headers.get('location')).toBe('/sign-in?next=%2F');
     await owner.query(
-      `UPDATE account.sessions SET authenticated_at = now() - interval '6 minutes' WHERE account_id = $1`,
+      `UPDATE account.sessions
+       SET authenticated_at = now() - interval '6 minutes'
+       WHERE account_id = $1`,
       [user.id],
     );
     expect((await ask(cookie)).headers.get('location')).toBe('/sign-in?next=%2F');
@@ -202,13 +209,13 @@ describe('an export', () => {
 describe('an export of many episodes', () => {
   it('is sent as it is read, a page at a time, and once for a person', async () => {
     const { user, cookie } = await largePerson(large.episodes);
-    // What every export of some size needs is no growth by this one.
+    // Excludes the memory that every larger export needs.
     await (await ask((await largePerson()).cookie)).text();
     writeFileSync(`/proc/${account.pid}/clear_refs`, '5');
     const before = memory('VmRSS');
     const { reader, text } = await beginning(await ask(cookie));
     expect((await ask(cookie)).status).toBe(429);
-    // Changed once the beginning has arrived, and in the document all the same: the last page was not read before.
+    // A change after the beginning is in the document, because the last page is read later.
     await owner.query(
       `UPDATE episode.episodes SET title = 'changed since' WHERE user_id = $1
        AND id = (SELECT max(id) FROM episode.states WHERE user_id = $1)`,
@@ -224,7 +231,7 @@ describe('an export of many episodes', () => {
     await eventually(async () => expect((await ask(cookie)).status).toBe(200));
   });
 
-  it('makes way once its person has left', async () => {
+  it('ends when the client disconnects', async () => {
     const { cookie } = await largePerson();
     const { reader } = await beginning(await ask(cookie));
     await reader.cancel();
@@ -235,7 +242,7 @@ describe('an export of many episodes', () => {
     });
   });
 
-  it('breaks the connection where it can’t go on, and never ends the document', async () => {
+  it('breaks the connection after an error, and never ends the document', async () => {
     const { cookie } = await largePerson();
     const { reader, text } = await beginning(await ask(cookie));
     await episode.kill();

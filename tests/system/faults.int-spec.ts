@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { FaultWorld } from './testing/fault.world.js';
+import { FaultStack } from './testing/fault.stack.js';
 
 /** A deletion that a fault interrupts is sent again after half a minute. */
 const limitMs = 120_000;
 
-let world: FaultWorld;
+let world: FaultStack;
 
 const kinds = [
   { kept: 'empty', durableRedis: false },
@@ -15,25 +15,25 @@ describe.each(process.env.TEST_FULL ? kinds : kinds.slice(0, 1))(
   'where Redis comes back $kept, a fault',
   { timeout: limitMs },
   ({ durableRedis }) => {
-    beforeAll(async () => void (world = await FaultWorld.open({ durableRedis })));
+    beforeAll(async () => void (world = await FaultStack.open({ durableRedis })));
     beforeEach(() => world.complete());
     afterAll(() => world.stack.close());
 
-    it('of a replica: SIGKILL of one replica of each service: what fails is refused by its deadline, and nothing is lost', async () => {
+    it('SIGKILL of a replica of each service: errors by the deadline, no loss', async () => {
       await world.underTraffic('SIGKILL', async (traffic) => {
         await Promise.all(world.oneOfEach().map((replica) => replica.kill()));
-        await traffic.goOn(200);
+        await traffic.continueFor(200);
       });
     });
 
-    it('of a replica: SIGTERM of one replica of each service: nobody notices', async () => {
+    it('SIGTERM of a replica of each service: no request fails', async () => {
       const traffic = await world.underTraffic('SIGTERM', async () => {
         await Promise.all(world.oneOfEach().map((replica) => replica.stop()));
       });
       expect(traffic.failed).toEqual([]);
     });
 
-    it('of a server: Redis killed and started again: refused at once meanwhile, and all heals by itself', async () => {
+    it('restart of Redis: requests fail immediately, and recover automatically', async () => {
       const { redis } = world.stack;
       await world.underTraffic('Redis killed', async () => {
         await redis.kill();
@@ -43,7 +43,7 @@ describe.each(process.env.TEST_FULL ? kinds : kinds.slice(0, 1))(
       world.expectAllAlive();
     });
 
-    it('of a server: Postgres killed and started again: refused at once meanwhile, and all heals by itself', async () => {
+    it('restart of Postgres: requests fail immediately, and recover automatically', async () => {
       const { postgresServer } = world.stack;
       await world.underTraffic('Postgres killed', async () => {
         await postgresServer.kill();

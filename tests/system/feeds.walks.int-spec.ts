@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => context.close());
 
-/** Few names, so that feeds meet: moves, renamings, merges, and what differs in the scheme alone. */
+/** Few names, so that feeds meet in moves, renamings and merges, or differ in the scheme only. */
 const urls = [
   'https://a.example/f',
   'http://a.example/f',
@@ -55,13 +55,13 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer Made> ? Made : never;
 
-/** A device: the feeds that it has, and what it was told last. */
+/** A device: its feeds and the last received timestamp. */
 interface Device {
   readonly credentialId: string;
   readonly sessionId: string;
   feeds: Set<string>;
   since: number;
-  /** Whether its last answer was lost: every app begins its sync anew then, before it uploads anything. */
+  /** True after a lost answer: every app then restarts its sync before it uploads. */
   missed: boolean;
 }
 
@@ -101,7 +101,7 @@ class Walk {
     }
   }
 
-  /** What each device has once it has polled, and what the server has: the subscriptions that are meant. */
+  /** Returns the subscriptions of each device after a poll, and of the server. */
   async ends(): Promise<{ server: string[]; devices: string[][] }> {
     const { add: server } = await context.feeds.list({ userId: this.userId }, call());
     const found: string[][] = [];
@@ -154,14 +154,15 @@ class Walk {
 
   private async one(which: number): Promise<{ id: string; guid: string } | undefined> {
     const { rows } = await context.owner.query<{ id: string; guid: string }>(
-      `SELECT id, guid FROM subscription.subscriptions WHERE user_id = $1 AND deleted IS NULL AND merged_into IS NULL ORDER BY id`,
+      `SELECT id, guid FROM subscription.subscriptions
+       WHERE user_id = $1 AND deleted IS NULL AND merged_into IS NULL ORDER BY id`,
       [this.userId],
     );
     return rows[which % Math.max(1, rows.length)];
   }
 }
 
-/** What random steps have found. */
+/** Faults that random steps found. */
 const found: Record<string, Step[]> = {
   'a feed that is deleted after a device has polled': [
     { do: 'post', url: urls[0] as string, guid: undefined },
@@ -183,7 +184,7 @@ it.each(Object.entries(found))('%s', async (_name, steps) => {
   for (const one of all) expect(one).toEqual(server);
 });
 
-it('whatever happens, devices that apply what is added and removed since end with what is subscribed', async () => {
+it('devices that apply the changes since their timestamp end with all subscriptions', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(step, { minLength: 5, maxLength: 30, size: 'max' }),

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createDatabase, type TestDatabase } from '#testing';
 import { listAll } from '../../apps/episode/src/action.list.js';
 
-/** Episodes of the user, and of those a page has; the pages of 8 KiB that each row of it may cost. */
+/** Episodes of the user, episodes of a page, and maximum buffers of 8 KiB per row. */
 const [episodes, onPage, buffersOfRow] = [5_000, 250, 24];
 
 let database: TestDatabase;
@@ -21,8 +21,8 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** A service keeps the plans of its first minutes until Postgres has counted the rows, and a new system fills in between. */
-it('a page of all actions reads its own rows alone by a plan that was made before there was any row', async () => {
+/** A service keeps its first plans until Postgres analyzes the tables, which fill meanwhile. */
+it('a page of all actions reads only its own rows, by a plan of empty tables', async () => {
   const user = randomUUID();
   const page = `EXECUTE page ('${user}', 0, 0, ${onPage})`;
   await client.query(
@@ -30,13 +30,17 @@ it('a page of all actions reads its own rows alone by a plan that was made befor
   );
   await client.query(
     `WITH podcast AS (
-       INSERT INTO subscription.subscriptions (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, changed)
+       INSERT INTO subscription.subscriptions (user_id, feed_url, guid, is_subscribed,
+         is_subscribed_at, subscription_changed, changed)
        VALUES ($1, 'https://podcast.example', $1, true, now(), now(), now()) RETURNING id
      ), made AS (
-       INSERT INTO episode.episodes (user_id, subscription_id, sync_id, episode_guid, title, enclosure_url, episode_url, publish_date)
-       SELECT $1, podcast.id, gen_random_uuid(), n, repeat('t', 200), '', '', now() FROM podcast, generate_series(1, $2) n RETURNING id, sync_id
+       INSERT INTO episode.episodes (user_id, subscription_id, sync_id, episode_guid, title,
+         enclosure_url, episode_url, publish_date)
+       SELECT $1, podcast.id, gen_random_uuid(), n, repeat('t', 200), '', '', now()
+       FROM podcast, generate_series(1, $2) n RETURNING id, sync_id
      )
-     INSERT INTO episode.states (user_id, id, sync_id, changed) SELECT $1, id, sync_id, now() FROM made`,
+     INSERT INTO episode.states (user_id, id, sync_id, changed)
+     SELECT $1, id, sync_id, now() FROM made`,
     [user, episodes],
   );
   const { rows } = await client.query<{ 'QUERY PLAN': [{ Plan: Record<string, number> }] }>(

@@ -49,7 +49,7 @@ function outputOf(stream: ChildProcess['stdout']): () => string {
   return () => text;
 }
 
-describe('the first steps of somebody new', () => {
+describe('the first steps of a new user', () => {
   const readme = readmeCalls();
   let token: string;
 
@@ -78,7 +78,7 @@ describe('the first steps of somebody new', () => {
     expect(token).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+$/);
   });
 
-  it("the README's five calls print what it shows", () => {
+  it("the README's five calls print its output", () => {
     expect(readme.calls).toHaveLength(5);
     for (const { command, output } of readme.calls) {
       const script = `BASE='${system.baseUrl}'; TOKEN='${token}'; ${readme.define}; ${command}`;
@@ -87,7 +87,7 @@ describe('the first steps of somebody new', () => {
     }
   });
 
-  it('what is ended on the page is refused at once', async () => {
+  it('an ended session is refused immediately', async () => {
     const status = async () => {
       const headers = { authorization: `Bearer ${token}` };
       return (await fetch(`${system.baseUrl}/subscriptions`, { headers })).status;
@@ -102,7 +102,7 @@ describe('the first steps of somebody new', () => {
     expect(await page.locator('form[action="/apps/end"]').count()).toBe(0);
   });
 
-  it('a list of 500 podcasts is imported in the console, seen there, and exported as it was', async () => {
+  it('the console imports a list of 500 podcasts, shows and exports it unchanged', async () => {
     const context = await browser.newContext({ locale: 'en-GB', baseURL: system.baseUrl });
     const visitor = await context.newPage();
     drawWhereItFails(visitor);

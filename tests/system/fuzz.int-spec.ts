@@ -59,7 +59,7 @@ async function subscribed(): Promise<string> {
   return body.success[0]?.guid ?? '';
 }
 
-/** What is wrong with an answer, if anything. It must be a success, or a client error with exactly its body. */
+/** Returns the fault of an answer, if any. Valid are a success, or a client error with its body. */
 async function fault(
   request: HostileRequest,
   answer: RawAnswer | undefined,
@@ -87,7 +87,7 @@ async function fault(
   }
 }
 
-/** What is wrong with an answer of the gpodder API, whose successes have many forms. */
+/** Returns the fault of an answer of the gpodder API, if any. Successes have many forms. */
 function gpodderFault({ head }: HostileRequest, answer: RawAnswer | undefined): string | undefined {
   if (!answer) return 'no answer';
   const { status, body } = answer;
@@ -101,7 +101,7 @@ function gpodderFault({ head }: HostileRequest, answer: RawAnswer | undefined): 
     : `the body of ${status} is ${body}`;
 }
 
-/** Sends a request. @returns the status, 0 where the connection was closed without an answer, and what is wrong. */
+/** Sends a request. @returns the status, 0 for a closed connection, and the fault. */
 async function outcome(
   request: HostileRequest,
   app = 0,

@@ -8,7 +8,7 @@ const [users, episodes] = [200, 240];
 let stack: AppStack;
 let gateway: AppProcess;
 let loader: LoadProgram;
-/** What the lists of each user are after a load that nothing disturbs. */
+/** Returns the lists of each user after a load without faults. */
 let undisturbed: unknown[];
 
 beforeAll(async () => {
@@ -28,7 +28,7 @@ afterAll(async () => {
 
 const newUsers = () => Array.from({ length: users }, freshUser);
 
-/** The same data for each of some users; two lines in ten are of an episode that another line was about. */
+/** Returns equal data for each user; two of ten lines repeat an episode. */
 function dataOf(names: readonly string[]): string {
   const guid = '00000000-0000-4000-8000-00000000000a';
   const at = (n: number) => new Date(Date.UTC(2025, 0, 1, 0, n)).toISOString();
@@ -67,14 +67,14 @@ const underWay = (file: string) =>
     ).toBeGreaterThan(0);
   });
 
-describe('a load ends with what it would have without faults', () => {
+describe('a load with faults has the same result as one without', () => {
   it('which is all of its episodes', () => {
     expect(undisturbed.map((lists) => (lists as [number])[0])).toEqual(
       Array(users).fill((episodes * 9) / 10),
     );
   });
 
-  it('of the loader itself, killed in the middle and started again: it goes on where it was', async () => {
+  it('of the loader, killed and restarted: it resumes', async () => {
     const [service] = await stack.start(['episode']);
     const names = newUsers();
     const file = loader.write(dataOf(names));
@@ -85,14 +85,14 @@ describe('a load ends with what it would have without faults', () => {
     const again = await loader.run(file);
     expect(again).toMatchObject({
       code: 0,
-      said: expect.stringContaining('going on behind line'),
+      said: expect.stringMatching(/ line \d+/),
       refused: [],
     });
     expect(await listsOf(names)).toEqual(undisturbed);
     await service?.stop();
   });
 
-  it('of the loader, stopped in order: it says where it goes on', async () => {
+  it('of the loader, stopped in order: it prints where it resumes', async () => {
     const [service] = await stack.start(['episode']);
     const names = newUsers();
     const file = loader.write(dataOf(names));
@@ -101,14 +101,14 @@ describe('a load ends with what it would have without faults', () => {
     stop();
     expect(await ended).toMatchObject({
       code: 1,
-      said: expect.stringContaining('started again it goes on'),
+      said: expect.stringMatching(/stopped;.* line \d+/),
     });
     expect(await loader.run(file)).toMatchObject({ code: 0, refused: [] });
     expect(await listsOf(names)).toEqual(undisturbed);
     await service?.stop();
   });
 
-  it('of a service that is away at first and killed in the middle: nothing is refused', async () => {
+  it('of a service, unavailable at first and killed later: nothing is rejected', async () => {
     const names = newUsers();
     const file = loader.write(dataOf(names));
     const { ended } = loader.begin(file);
@@ -136,7 +136,7 @@ describe('a load ends with what it would have without faults', () => {
     await service?.stop();
   });
 
-  it('of two at the same time with the same file: what both wrote is there once', async () => {
+  it('of two concurrent loads of a file: rows of both exist once', async () => {
     const [service] = await stack.start(['episode']);
     const names = newUsers();
     const file = loader.write(dataOf(names));

@@ -37,12 +37,13 @@ beforeAll(async () => {
     subscriptionConfig.parse(settings),
   );
   episodes = new EpisodeService(databases[1] as Database, episodeConfig.parse(settings));
-  // A relay would change records at times of its own.
+  // A relay would change records at any time.
   const relay = { wake: () => undefined } as unknown as DeletionRelay;
   deletions = new DeletionService(world.database, relay, deletionWorkerConfig.parse(settings));
   const { rows } = await world.owner.query<{ name: string }>(
     `SELECT format('%I.%I', n.nspname, c.relname) AS name
-     FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+     FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+     JOIN pg_namespace n ON n.oid = c.relnamespace
      WHERE a.attname = 'user_id' AND c.relkind = 'r'
        AND n.nspname IN ('sync', 'subscription', 'episode', 'deletion') ORDER BY 1`,
   );
@@ -193,7 +194,7 @@ class Requests {
       `${JSON.stringify(one)} was delivered again`,
     );
     if (one.isKept) assert.equal(answer, one.answer);
-    // Judged again: each entry of a batch has a verdict, whatever stands.
+    // Runs again: each entry of a batch has a result for any current value.
     else if (['subscribe', 'upload'].includes(one.write.does))
       assert.match(answer, /^\{"success":/);
     if (!one.isKept) written['judged again'] += 1;
@@ -205,7 +206,9 @@ class Requests {
   async everyOneAgain(): Promise<void> {
     for (const which of this.sent.keys()) await this.again(which);
     const { rows } = await world.owner.query<{ merges: number }>(
-      'SELECT count(*)::int AS merges FROM subscription.subscriptions WHERE user_id = $1 AND merged_into IS NOT NULL',
+      `SELECT count(*)::int AS merges
+       FROM subscription.subscriptions
+       WHERE user_id = $1 AND merged_into IS NOT NULL`,
       [this.userId],
     );
     written.merge += rows[0]?.merges ?? 0;
@@ -224,7 +227,7 @@ class Requests {
 }
 
 it(
-  'a request that is delivered again, after whatever others, changes no row, and has its first answer where that is kept',
+  'a redelivered request changes no row, and returns its first answer if that is stored',
   { timeout: 300_000 },
   async () => {
     await fc.assert(

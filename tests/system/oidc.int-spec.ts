@@ -55,7 +55,7 @@ async function startProvider(): Promise<{ issuer: string; server: Server }> {
   return { issuer, server };
 }
 
-/** Logs a person in with authorization code and PKCE (RFC 7636), and gives back the access token. */
+/** Logs a person in with authorization code and PKCE (RFC 7636). @returns the access token. */
 async function logIn(issuer: string, login: string, scope: string): Promise<string> {
   const verifier = randomBytes(32).toString('base64url');
   const authorize = new URL('/auth', issuer);
@@ -89,7 +89,7 @@ async function logIn(issuer: string, login: string, scope: string): Promise<stri
   return tokens.access_token as string;
 }
 
-describe('a provider of OpenID Connect, found by its issuer alone', { timeout: 60_000 }, () => {
+describe('a provider of OpenID Connect, discovered by its issuer', { timeout: 60_000 }, () => {
   let [stack, gateway, provider]: [SharedStack?, AppProcess?, Server?] = [];
   let issuer = '';
   beforeAll(async () => {
@@ -110,7 +110,7 @@ describe('a provider of OpenID Connect, found by its issuer alone', { timeout: 6
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
     });
 
-  it('logs a person in with code and PKCE, and the access token reads and writes a list here', async () => {
+  it('logs a person in with code and PKCE, and its access token reads and writes', async () => {
     const token = await logIn(issuer, 'ann', 'read:subscriptions write:subscriptions');
     expect(decodeJwt(token)).toMatchObject({ iss: issuer, aud: audience, sub: 'ann' });
     const body = JSON.stringify({ subscriptions: [{ feed_url: 'https://feeds.example/1.xml' }] });
@@ -119,7 +119,7 @@ describe('a provider of OpenID Connect, found by its issuer alone', { timeout: 6
     expect([list.status, await list.json()]).toMatchObject([200, { total: 1 }]);
   });
 
-  it('gives another person another list, and only the scopes that were asked for', async () => {
+  it('separates the lists of persons, and grants only the requested scopes', async () => {
     const token = await logIn(issuer, 'bob', 'read:subscriptions');
     expect(await (await call(token)).json()).toMatchObject({ total: 0 });
     expect((await call(token, { method: 'POST', body: '{"subscriptions":[]}' })).status).toBe(401);

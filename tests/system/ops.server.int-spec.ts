@@ -23,7 +23,7 @@ async function ask(app: string, path: string): Promise<{ status: number; text: s
 }
 
 describe.each(apps)('the ops port of the %s', (app) => {
-  it('says that it lives and is ready', async () => {
+  it('reports liveness and readiness', async () => {
     expect(await ask(app, '/livez')).toEqual({ status: 200, text: 'ok\n' });
     expect(await ask(app, '/readyz')).toEqual({ status: 200, text: 'ok\n' });
     expect(await ask(app, '/elsewhere')).toMatchObject({ status: 404 });
@@ -54,7 +54,7 @@ it('requests are counted by route and by contract, without the ids in them', asy
 });
 
 describe('readiness', () => {
-  it('of a service goes with Postgres and comes back with it; the gateway stays ready, and all live', async () => {
+  it('of a service follows Postgres; the gateway stays ready, and all processes live', async () => {
     await stack.postgresServer.stop();
     for (const app of ['subscription', 'episode', 'deletion-worker'])
       await eventually(async () =>
@@ -69,7 +69,7 @@ describe('readiness', () => {
       );
   });
 
-  it('of a service goes with Redis and comes back with it; the gateway stays ready', async () => {
+  it('of a service follows Redis; the gateway stays ready', async () => {
     await stack.redis.kill();
     await eventually(async () =>
       expect(await ask('episode', '/readyz')).toEqual({
@@ -84,7 +84,7 @@ describe('readiness', () => {
     );
   });
 
-  it('is missing where a migration is, and is not troubled by one that this build does not know', async () => {
+  it('requires every migration, and ignores those that the build does not have', async () => {
     const owner = new pg.Client({ connectionString: stack.postgres.url });
     await owner.connect();
     const name = 'CreateEpisode1763715602000';
@@ -105,7 +105,7 @@ describe('readiness', () => {
     await owner.end();
   });
 
-  it('of a stopping gateway goes at once, while it serves on until balancers have learnt of it', async () => {
+  it('of a stopping gateway ends immediately, while it serves until balancers notice', async () => {
     const [gateway] = await stack.start(['gateway'], { OPS_PORT: '0', DRAIN_SECONDS: '2' });
     const device = await stack.device(gateway!);
     const stopped = gateway!.stop();

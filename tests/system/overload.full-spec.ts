@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type AppProcess, AppStack, type Device, type DeviceAnswer, eventually } from '#testing';
-import { deadlineMs, expectRefused } from './testing/fault.world.js';
+import { deadlineMs, expectRefused } from './testing/fault.stack.js';
 import { storedEpisodes } from '../../libs/database/testing/stored.episodes.js';
 
 let stack: AppStack;
@@ -28,7 +28,7 @@ const subscribe = (device: Device, url: string) =>
 
 const urls = (count: number) => Array.from({ length: count }, (_, n) => `https://example.org/${n}`);
 
-/** Every answer is 200, or 503 with the time to try again, by the deadline; answers those that were 200. */
+/** Expects 200, or 503 with Retry-After, by the deadline. @returns the answers with 200. */
 function expectServedOrRefused(answers: readonly DeviceAnswer<object>[]): DeviceAnswer<object>[] {
   const served = answers.filter(({ status }) => status === 200);
   for (const answer of answers)
@@ -42,8 +42,10 @@ async function big(device: Device, episodes: number): Promise<string> {
   const { body } = await subscribe(device, 'https://example.org/big');
   await database.query(
     storedEpisodes(
-      `INSERT INTO episode.episodes (user_id, subscription_id, publish_date, sync_id, episode_guid, title, enclosure_url, episode_url)
-       SELECT s.user_id, s.id, '2026-01-01', gen_random_uuid(), 'e' || n, 't' || n, 'https://example.org/' || n, 'https://example.org/' || n
+      `INSERT INTO episode.episodes (user_id, subscription_id, publish_date, sync_id, episode_guid,
+         title, enclosure_url, episode_url)
+       SELECT s.user_id, s.id, '2026-01-01', gen_random_uuid(), 'e' || n, 't' || n,
+         'https://example.org/' || n, 'https://example.org/' || n
        FROM subscription.subscriptions s, generate_series(1, $2) n WHERE s.user_id = $1`,
       "'2026-01-01'",
     ),
@@ -82,10 +84,10 @@ function p99(answers: readonly DeviceAnswer<object>[]): number {
   return Math.round(sorted[Math.floor(sorted.length * 0.99)] ?? 0);
 }
 
-describe('one user who writes as much as they can', { timeout: 120_000 }, () => {
+describe('a user with the maximum of writes', { timeout: 120_000 }, () => {
   const [writes, episodes] = [200, 100_000];
 
-  it(`${writes} writes at once during a cascade of ${episodes} episodes: other users get no error`, async () => {
+  it(`${writes} concurrent writes in a cascade cause no error of other users`, async () => {
     const apps = ['subscription', 'episode', 'deletion-worker'] as const;
     processes = await stack.start(['gateway', ...apps, ...apps]);
     const [gateway] = processes;
@@ -107,15 +109,22 @@ describe('one user who writes as much as they can', { timeout: 120_000 }, () => 
 
     const served = expectServedOrRefused(answers);
     console.log(
-      `${served.length} of ${writes} writes were served, the others refused; p99 of other users: ${p99(idle)} ms ` +
-        `by themselves, ${p99(meanwhile)} ms meanwhile`,
+      `${served.length} of ${writes} writes were served, the others refused; ` +
+        `p99 of other users: ${p99(idle)} ms when idle, ${p99(meanwhile)} ms meanwhile`,
     );
     expect(meanwhile.filter(({ status }) => status !== 200)).toEqual([]);
     expect(served.length).toBeGreaterThanOrEqual(1);
     // Every write that was answered has taken effect as a whole.
     const { rows } = await database.query<{ feed_url: string; known: boolean }>(
-      `SELECT s.feed_url, EXISTS (SELECT FROM subscription.feed_urls f WHERE f.user_id = s.user_id AND f.subscription_id = s.id)
-         AND EXISTS (SELECT FROM subscription.guids g WHERE g.user_id = s.user_id AND g.subscription_id = s.id) AS known
+      `SELECT s.feed_url,
+         EXISTS (
+           SELECT FROM subscription.feed_urls f
+           WHERE f.user_id = s.user_id AND f.subscription_id = s.id
+         )
+         AND EXISTS (
+           SELECT FROM subscription.guids g
+           WHERE g.user_id = s.user_id AND g.subscription_id = s.id
+         ) AS known
        FROM subscription.subscriptions s WHERE s.user_id = $1 AND s.deleted IS NULL`,
       [busy.user],
     );
@@ -127,10 +136,10 @@ describe('one user who writes as much as they can', { timeout: 120_000 }, () => 
   });
 });
 
-describe('services that can not keep up', { timeout: 120_000 }, () => {
+describe('overloaded services', { timeout: 120_000 }, () => {
   const [maxCalls, callers] = [50, 400];
 
-  it(`a paused replica: at most ${maxCalls} calls wait, all others are refused at once, and memory stays flat`, async () => {
+  it(`a paused replica: ${maxCalls} calls wait, others fail, memory stays flat`, async () => {
     const limits = { MAX_CALLS: String(maxCalls), MAX_IN_FLIGHT: '1' };
     processes = await stack.start(['gateway', 'subscription'], limits);
     const [gateway, service] = processes;
@@ -150,7 +159,8 @@ describe('services that can not keep up', { timeout: 120_000 }, () => {
     const waited = answers.filter(({ tookMs }) => tookMs > 1_500);
     expect(waited.length).toBeLessThanOrEqual(maxCalls);
     console.log(
-      `${waited.length} of ${callers} waited; the gateway had ${before} MB before and ${after} MB after`,
+      `${waited.length} of ${callers} waited; ` +
+        `the gateway had ${before} MB before and ${after} MB after`,
     );
     expect(after).toBeLessThan(before + 100);
     await eventually(async () =>

@@ -57,7 +57,8 @@ beforeAll(async () => {
   );
   guids = found.rows.map(({ guid }) => guid);
   const rows = await client.query<Record<string, unknown>>(
-    'SELECT * FROM episode.episodes JOIN episode.states USING (user_id, id, sync_id) WHERE user_id = $1 ORDER BY id OFFSET $2 LIMIT 30',
+    `SELECT * FROM episode.episodes JOIN episode.states USING (user_id, id, sync_id)
+     WHERE user_id = $1 ORDER BY id OFFSET $2 LIMIT 30`,
     [ascending, large / 2],
   );
   stored = rows.rows;
@@ -84,11 +85,11 @@ const entry = (row: Record<string, unknown>, place: number) => ({
 const known = (entries: object[]) => [ascending, JSON.stringify(entries), 1_000_000, 2_000_000];
 const sent = (entries: object[]) => [ascending, JSON.stringify(entries), 30, 1_000_000, 2_000_000];
 
-/** When the n-th of a large user's uploads of a hundred was made. */
+/** Returns the time of the n-th upload of a hundred episodes. */
 const upload = (n: number) => new Date(Date.UTC(2025, 0) + n * 1_000).toISOString();
 const lastUpload = large / 100 - 1;
 
-/** A statement planned both for its values and for any: prepared ones go over from the first to the second. */
+/** Plans a statement for its values and generically: Postgres switches to the generic plan. */
 async function plans(statement: Statement, values: readonly unknown[]): Promise<Plan[]> {
   const found: Plan[] = [];
   for (const mode of planModes) found.push(await explain(client, statement, values, mode));
@@ -96,7 +97,7 @@ async function plans(statement: Statement, values: readonly unknown[]): Promise<
   return found;
 }
 
-/** What every hot statement has in common: indexes only, and pages by what it is about. */
+/** Expects only index scans, and buffers in proportion to the concerned rows. */
 async function expectPlans(
   statement: Statement,
   values: readonly unknown[],
@@ -109,7 +110,8 @@ async function expectPlans(
       buffers: plan.buffers,
       'at most': buffers,
     });
-    const about = `${statement.name}: ${plan.rows} rows, ${plan.buffers} buffers, ${[...plan.indexes].join(', ')}`;
+    const indexes = [...plan.indexes].join(', ');
+    const about = `${statement.name}: ${plan.rows} rows, ${plan.buffers} buffers, ${indexes}`;
     expect([...plan.sequential], `${about}`).toEqual([]);
     for (const index of uses) expect([...plan.indexes], `${about}`).toContain(index);
     expect(plan.buffers, `${about}`).toBeLessThanOrEqual(buffers);
@@ -128,7 +130,7 @@ const page = (id: string, boundary: number, total: number | null) => [
 ];
 
 describe(`query plans on plain tables with ${size} episode states`, () => {
-  it('a page reached by a link reads its rows through the primary key, wherever in the list it is', async () => {
+  it('a page by a link reads its rows through the primary key, anywhere in the list', async () => {
     // Each row is a page of the table and one look-up of its subscription.
     const most = { uses: ['states_pkey', 'episodes_pkey'], buffers: 51 * 12 };
     const middle = Number(stored[0]?.['id']);
@@ -137,7 +139,7 @@ describe(`query plans on plain tables with ${size} episode states`, () => {
     await expectPlans(episodes.list.backward, page(ascending, middle, large), most);
   });
 
-  it('a first page finds its total as one row, however much the user has', async () => {
+  it('a first page reads its total from one row', async () => {
     await expectPlans(episodes.list.forward, page(ascending, 0, null), {
       uses: ['states_pkey', 'episodes_pkey', 'totals_pkey'],
       buffers: 51 * 12,
@@ -155,9 +157,9 @@ describe(`query plans on plain tables with ${size} episode states`, () => {
     await expectPlans(readClock, [ascending], { uses: ['user_clock_pkey'], buffers: 8 });
   });
 
-  it('an empty poll of the gpodder API reads three rows, each by its key, whatever else the user has', async () => {
+  it('an empty poll of the gpodder API reads three rows, each by its key', async () => {
     const [credential, session] = [randomUUID(), randomUUID()];
-    // As many as may be of this user, and far more of others.
+    // The maximum of this user, and far more of others.
     const owner = 'CASE WHEN n <= 400 THEN $1::uuid ELSE gen_random_uuid() END';
     await client.query(
       `INSERT INTO sync.readers (user_id, credential_id, list, asked, told, safe, arrived)
@@ -182,7 +184,7 @@ describe(`query plans on plain tables with ${size} episode states`, () => {
     });
   });
 
-  it('a write begins and keeps its answer with a few look-ups', async () => {
+  it('a write starts and stores its answer with a few lookups', async () => {
     const request = randomUUID();
     await expectPlans(beginWrite, [ascending, request, null, true, 2], { uses: [], buffers: 30 });
     await expectPlans(keepAnswer, [ascending, request, upload(0), '{}', 1_000], {
@@ -193,11 +195,11 @@ describe(`query plans on plain tables with ${size} episode states`, () => {
 });
 
 describe(`query plans on plain tables of writes with ${size} episode states`, () => {
-  it('an upload finds what it could mean by look-ups, each entry by every identifier', async () => {
+  it('an upload looks up its matches, each entry by every identifier', async () => {
     await expectPlans(episodes.loadKnown, known(stored.map(entry)), {
       uses: ['episodes_pkey', 'episodes_guid', 'states_pkey', 'sync_ids_pkey'],
-      // Three probes for each entry, its subscription, and the row in two tables; what a CTE reads counts again where it
-      // is read.
+      // Three lookups per entry, its subscription, and the row in two tables; a CTE counts again
+      // where it is read.
       buffers: 30 * 75,
     });
     await expectPlans(episodes.load, sent(stored.map(entry)), {
@@ -231,11 +233,11 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
     });
   });
 
-  it('a write of subscriptions finds what its names mean by look-ups', async () => {
+  it('a write of subscriptions looks up its names', async () => {
     await expectPlans(subscriptions.load, [ascending, guids.slice(0, 50), [], 50, 10_000, 50_000], {
       uses: ['guids_pkey', 'totals_pkey'],
-      // 50 names and their rows, up to 6 pages each in a table of a million; what a CTE reads counts again where it is
-      // read. What is left of the quotas is one row.
+      // 50 names and their rows, up to 6 buffers each in a table of a million; a CTE counts again
+      // where it is read. The quotas are one row.
       buffers: 50 * 16,
     });
     await expectPlans(subscriptions.byGuid, [ascending, guids[0]], {
@@ -244,12 +246,13 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
     });
   });
 
-  it('clients of the gpodder API are told what was subscribed and unsubscribed by reading what has changed', async () => {
+  it('a list of changed subscriptions of the gpodder API reads only the changed rows', async () => {
     const [since, before] = ['2025-06-01', '2024-06-01'];
     // Of the rows of one user a few, with the URLs of those that are not subscribed.
     await client.query('BEGIN');
     await client.query(
-      `UPDATE subscription.subscriptions SET is_subscribed = false, flipped = '2025-07-01', subscription_changed = '2025-07-01',
+      `UPDATE subscription.subscriptions
+       SET is_subscribed = false, flipped = '2025-07-01', subscription_changed = '2025-07-01',
          changed = '2025-07-01' WHERE user_id = $1 AND id < $2`,
       [ascending, user.subscriptionId + 5],
     );
@@ -290,7 +293,7 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
     await client.query('ROLLBACK');
   });
 
-  it('URLs are found without their percent-encoding by reading no more than the URLs of the user', async () => {
+  it('a search without percent-encoding reads only the URLs of the user', async () => {
     const urls = Array.from({ length: 50 }, (_, n) => `https://podcast.example/${n}`);
     await expectPlans(await inFunction(client, 'subscription.twins_of'), [ascending, urls], {
       uses: ['feed_urls_pkey'],
@@ -304,13 +307,14 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
     });
   });
 
-  it('a merge reads no more than the names of the user, and finds the pointers to one subscription by look-ups', async () => {
+  it('a merge reads only names of the user, and looks up pointers to a subscription', async () => {
     await expectPlans(
       subscriptions.absorbNames,
       [ascending, [user.subscriptionId + 1], [user.subscriptionId + 2], upload(0)],
       {
         uses: ['subscriptions_pointers'],
-        // By the names of the subscription where it is planned for these values, by all that the user has otherwise.
+        // The plan for values uses the names of the subscription, the generic one all of the
+        // user's.
         buffers: Infinity,
         // One pair of subscriptions, and each name that the user has.
         pairs: 1_000,
@@ -318,7 +322,7 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
     );
   });
 
-  it('a deletion finds its subscription by look-ups, and reads and deletes the episodes of one subscription', async () => {
+  it('a deletion looks up its subscription, and reads only the episodes of that one', async () => {
     await expectPlans(deletions.find, [ascending, guids[0]], {
       uses: ['guids_pkey', 'subscriptions_pkey'],
       buffers: 24,
@@ -350,7 +354,7 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
         buffers: 40,
       },
     );
-    // What the cascade's transaction begins with.
+    // The first statements of the cascade's transaction.
     await client.query('SET enable_bitmapscan = off');
     await expectPlans(deletions.cascade, [ascending, user.subscriptionId, 3, 1], {
       uses: ['episodes_enclosure', 'states_pkey', 'sync_ids_episode_id', 'subscriptions_pkey'],
@@ -360,10 +364,11 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
   });
 });
 
-it('a foreign key finds the names of a subscription that goes by look-ups', async () => {
+it('a foreign key looks up the names of a deleted subscription', async () => {
   for (const table of ['guids', 'feed_urls']) {
-    // What Postgres asks for each row that is removed, without the lock of what it finds.
-    const text = `SELECT 1 FROM ONLY subscription.${table} x WHERE $1 = x.user_id AND $2 = x.subscription_id`;
+    // The foreign key check of Postgres per deleted row, without its lock.
+    const text = `SELECT 1 FROM ONLY subscription.${table} x
+      WHERE $1 = x.user_id AND $2 = x.subscription_id`;
     const check = { name: `subscription.${table}.foreign_key`, text };
     await expectPlans(check, [ascending, user.subscriptionId], {
       uses: [`${table}_subscription`],
@@ -372,11 +377,13 @@ it('a foreign key finds the names of a subscription that goes by look-ups', asyn
   }
 });
 
-it('a relay finds the erasures that are due by look-ups, however many have ended', async () => {
+it('a relay looks up due erasures, for any number of ended ones', async () => {
   await client.query(`
     INSERT INTO deletion.erasures (user_id, status, requested, finished, sent_at)
     SELECT gen_random_uuid(), 'SUCCESS', now(), now(), now() FROM generate_series(1, 5000);
-    INSERT INTO deletion.erasures (user_id, requested) SELECT gen_random_uuid(), now() FROM generate_series(1, 200);
+    INSERT INTO deletion.erasures (user_id, requested)
+    SELECT gen_random_uuid(), now()
+    FROM generate_series(1, 200);
     ANALYZE deletion.erasures`);
   await expectPlans(await inFunction(client, 'deletion.take_erasures'), [10, 1_000], {
     uses: ['erasures_due', 'erasures_pkey'],
@@ -384,7 +391,7 @@ it('a relay finds the erasures that are due by look-ups, however many have ended
   });
 });
 
-/** Those with episodes, of which there are many here: $2 where a step begins, $3 rows. */
+/** Tables with many rows: $2 start of a step, $3 rows. */
 const erasing = phases.filter(({ statement }) => statement.name.includes('episode.'));
 
 describe(`query plans on plain tables of erasures with ${size} episode states`, () => {
@@ -395,7 +402,8 @@ describe(`query plans on plain tables of erasures with ${size} episode states`, 
       const index = `${table.replace('episode.', '')}_pkey`;
       const key = table === 'episode.states' ? 'id' : 'sync_id';
       const { rows } = await client.query<{ key: string }>(
-        `SELECT ${key}::text AS key FROM ${table} WHERE user_id = $1 ORDER BY ${key} OFFSET $2 LIMIT 1`,
+        `SELECT ${key}::text AS key FROM ${table}
+         WHERE user_id = $1 ORDER BY ${key} OFFSET $2 LIMIT 1`,
         [ascending, large / 2],
       );
       // The row is found, and its place is read, three times where a CTE reads it, too.
@@ -413,7 +421,8 @@ describe(`query plans on plain tables of lists with since, ${size} episode state
       for (const share of [0, 0.001, 0.1, 0.5]) {
         const since = share === 0 ? '2026-01-01' : upload(Math.floor(lastUpload * (1 - share)));
         const { rows } = await client.query<{ ids: number[] }>(
-          'SELECT array_agg(id::int ORDER BY id) AS ids FROM episode.states WHERE user_id = $1 AND changed > $2',
+          `SELECT array_agg(id::int ORDER BY id) AS ids FROM episode.states
+           WHERE user_id = $1 AND changed > $2`,
           [id, since],
         );
         found.push({
@@ -430,7 +439,7 @@ describe(`query plans on plain tables of lists with since, ${size} episode state
     return Math.max(...(await plans(list, values)).map(({ episodesRead }) => episodesRead));
   }
 
-  it('no page reads more than four times its rows, and the first one pass over the matches', async () => {
+  it('no page reads over four times its rows, and the first scans the matches once', async () => {
     const read = [];
     for (const { id, since, ids, where } of await sinces()) {
       const [matches, lastPage] = [ids.length, ids.length - (ids.length % 50 || 50)];
@@ -455,7 +464,7 @@ describe(`query plans on plain tables of lists with since, ${size} episode state
     console.table(read);
     for (const { matches, first, second = 0, last = 0, 'back to first': back = 0 } of read) {
       expect(first).toBeLessThanOrEqual(4 * 51 + matches);
-      // Few thousand rows Postgres may rather read within the range and sort.
+      // Postgres can prefer to read and sort a few thousand rows of the range.
       const most = process.env.TEST_FULL ? 4 * 51 : 4 * 51 + matches;
       expect(Math.max(second, last, back)).toBeLessThanOrEqual(most);
     }
@@ -491,7 +500,7 @@ describe(`query plans on plain tables of actions with ${size} episode states`, (
   it('an upload of actions finds its feeds and episodes by look-ups', async () => {
     await expectPlans(loadActed, loaded(actions({})), {
       uses: ['feed_urls_pkey', 'episodes_guid', 'states_pkey', 'episodes_pkey'],
-      // Its feed, one probe, and the row in two tables; what a CTE reads counts again where it is read.
+      // Its feed, one lookup, and the row in two tables; a CTE counts again where it is read.
       buffers: 30 * 75,
     });
     await expectPlans(loadActed, loaded(actions({ episodeGuid: undefined })), {
@@ -506,7 +515,7 @@ describe(`query plans on plain tables of actions with ${size} episode states`, (
     await expectPlans(actionList.listAll, [ascending, 0, stored[0]?.['id'], 50], most);
   });
 
-  it('a page of what changed since reads what changed, however much there is, and nothing where nothing did', async () => {
+  it('a page of changes reads only the changed rows, and none without changes', async () => {
     for (const id of [ascending, descending]) {
       const at = (n: number) => [id, second(upload(n)), 0, 50];
       await expectPlans(actionList.listChanged, at(lastUpload - 1), {
@@ -531,7 +540,8 @@ describe(`query plans on plain tables of actions with ${size} episode states`, (
 
   it('a page of favourites is read by their own index', async () => {
     await client.query(
-      `UPDATE episode.states SET favorite_status = true, favorite_status_at = '2025-01-01' WHERE user_id = $1 AND id % 50 = 0`,
+      `UPDATE episode.states SET favorite_status = true, favorite_status_at = '2025-01-01'
+       WHERE user_id = $1 AND id % 50 = 0`,
       [ascending],
     );
     await client.query('VACUUM ANALYZE episode.states');
@@ -543,10 +553,12 @@ describe(`query plans on plain tables of actions with ${size} episode states`, (
 });
 
 // The last one: it changes what is stored.
-describe(`query plans on plain tables of episodes that are hardly described, ${size} states`, () => {
-  it('an upload looks for nothing that its entries do not know, however many episodes do not know it either', async () => {
+describe(`query plans for episodes with little metadata, ${size} states`, () => {
+  it('an upload never looks up missing metadata, even if many episodes lack it too', async () => {
     await client.query(
-      `UPDATE episode.episodes SET title = '', enclosure_url = '', episode_url = '', publish_date = 'epoch' WHERE user_id = $1`,
+      `UPDATE episode.episodes
+       SET title = '', enclosure_url = '', episode_url = '', publish_date = 'epoch'
+       WHERE user_id = $1`,
       [ascending],
     );
     await client.query('VACUUM ANALYZE episode.episodes');
@@ -571,7 +583,7 @@ describe(`query plans on plain tables of episodes that are hardly described, ${s
   });
 });
 
-// Of few rows, one index may do for two.
+// For few rows, one index can replace two.
 it.each(process.env.TEST_FULL ? ['these statements use'] : [])(
   'every index that keeps nothing unique is one that %s',
   async () => {

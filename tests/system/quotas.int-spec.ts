@@ -82,13 +82,13 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** Has all tombstones that a user may have, which those that are drawn do not always come to. */
+/** Reaches the limit of tombstones, which random steps do not always reach. */
 const deletions = [0, 1].flatMap((name): Step[] => [
   { do: 'post', feed: name, guid: name },
   { do: 'delete', guid: name, process: true },
 ]);
 
-/** Has all feed URLs that a user may have; the guids derived from some have no room any more. */
+/** Reaches the limit of feed URLs; some derived guids exceed it. */
 const moves: Step[] = [
   { do: 'post', feed: 0, guid: 0 },
   ...[1, 2, 3, 4, 5, 6, 7].map((newFeed): Step => ({
@@ -99,7 +99,7 @@ const moves: Step[] = [
   })),
 ];
 
-/** Has all guid changes that a user may have, each back to an earlier guid. */
+/** Reaches the limit of guid changes, each back to an earlier guid. */
 const renames: Step[] = [
   { do: 'post', feed: 0, guid: 0 },
   ...[1, 0, 1, 0, 1, 0, 1, 0].map((newGuid): Step => ({
@@ -110,7 +110,7 @@ const renames: Step[] = [
   })),
 ];
 
-/** What the user has, counted plainly. */
+/** Counts the user's rows. */
 async function counts() {
   const of = (table: string, where = 'true') =>
     `(SELECT count(*)::int FROM ${table} WHERE user_id = $1 AND ${where})`;
@@ -118,14 +118,18 @@ async function counts() {
     `coalesce((SELECT ${column}::int FROM subscription.totals WHERE user_id = $1), 0) AS "${name}"`;
   const { rows } = await worker.owner.query<Record<string, number>>(
     `SELECT ${of('subscription.subscriptions', 'deleted IS NULL AND merged_into IS NULL')} AS live,
-       ${of('subscription.subscriptions', 'deleted IS NOT NULL AND merged_into IS NULL')} AS tombstones,
+       ${of('subscription.subscriptions', 'deleted IS NOT NULL AND merged_into IS NULL')}
+         AS tombstones,
        ${of('subscription.subscriptions', 'merged_into IS NOT NULL')} AS pointers,
        ${of('subscription.former_guids')} AS "guidChanges", ${of('subscription.guids')} AS guids,
        ${of('subscription.feed_urls')} AS urls, ${of('episode.episodes')} AS episodes,
-       ${of('episode.sync_ids')} AS aliases, ${of('deletion.deletions', `status <> 'PENDING'`)} AS records,
-       coalesce((SELECT episodes::int FROM episode.totals WHERE user_id = $1), 0) AS "totalEpisodes",
+       ${of('episode.sync_ids')} AS aliases,
+         ${of('deletion.deletions', `status <> 'PENDING'`)} AS records,
+       coalesce((SELECT episodes::int FROM episode.totals WHERE user_id = $1), 0)
+         AS "totalEpisodes",
        coalesce((SELECT sync_ids::int FROM episode.totals WHERE user_id = $1), 0) AS "totalAliases",
-       ${total('live', 'totalLive')}, ${total('pointers', 'totalPointers')}, ${total('guid_changes', 'totalGuidChanges')},
+       ${total('live', 'totalLive')}, ${total('pointers', 'totalPointers')},
+         ${total('guid_changes', 'totalGuidChanges')},
        ${total('guids', 'totalGuids')}, ${total('urls', 'totalUrls')}`,
     [userId],
   );
@@ -144,7 +148,7 @@ const most: Record<string, number> = {
   records: quotas.QUOTA_DELETION_RECORDS,
 };
 
-/** What is counted, and the total that is kept of it. */
+/** Pairs of counted rows and their stored totals. */
 const totals = [
   ['live', 'totalLive'],
   ['pointers', 'totalPointers'],
@@ -195,7 +199,7 @@ async function run(does: Step): Promise<string[]> {
 }
 
 it(
-  'nobody ever has more than their quotas, who is refused has as much, and what is counted is what is there',
+  'no user exceeds a quota, rejected users have reached it, and totals match the rows',
   { timeout: 300_000 },
   async () => {
     const reached = new Set<string>();

@@ -19,16 +19,16 @@ import { call } from '../../libs/transport/testing/handler.call.js';
 type Service = 'subscription' | 'episode';
 type Subscribed = { success: { guid: string }[] };
 
-/** A write to a subscription, what another device writes after it, and which of the two must stand in the end. */
+/** A write to a subscription, a later write of another device, and the one that must win. */
 interface Case {
   readonly write: string;
   readonly app: Service;
   send(device: Device, guid: string, key?: string): Promise<DeviceAnswer<object>>;
-  /** Whether it is sent without a key: then its answer is not kept, and it is judged again. */
+  /** True without a key: its answer is not stored, and it runs again. */
   readonly keyless?: true;
   /** Goes past the replicas, so that it comes before any takeover. */
   other(userId: string, guid: string): Promise<unknown>;
-  /** What the other device wrote, as it reads it. */
+  /** The other device's write, as that device reads it. */
   read(device: Device, guid: string): Promise<unknown>;
   readonly stands: unknown;
 }
@@ -150,7 +150,8 @@ function row<Row extends pg.QueryResultRow>(text: string, values: unknown[]): Pr
 const waitsForClock = `SELECT FROM pg_stat_activity
   WHERE datname = current_database() AND application_name = $1 AND wait_event_type = 'Lock'`;
 /** The user's second write; the first one subscribed. */
-const committed = `SELECT a.answer FROM sync.request r LEFT JOIN sync.answer a USING (user_id, request_id)
+const committed = `SELECT a.answer FROM sync.request r
+  LEFT JOIN sync.answer a USING (user_id, request_id)
   WHERE r.user_id = $1 ORDER BY r.stamp OFFSET 1`;
 
 /** All values of a JSON document. */
@@ -171,7 +172,7 @@ async function replicaOnWire(app: Service): Promise<{ replica: AppProcess; wire:
   return { replica: replica!, wire };
 }
 
-/** Cuts a replica's connections, and waits until Redis has none of them left that blocks for a request. */
+/** Cuts a replica's connections, and waits until Redis has no blocked reads of it. */
 async function silence(wire: TcpProxy): Promise<void> {
   wire.hold();
   await eventually(async () => {
@@ -184,8 +185,8 @@ async function silence(wire: TcpProxy): Promise<void> {
 }
 
 /**
- * Of two replicas, one gets the write and commits it, but its answer never reaches Redis: the replica is cut off, and
- * killed or suspended. Another device writes. Then the other replica takes the request over and answers it.
+ * One of two replicas commits the write, but its answer never reaches Redis: it is disconnected,
+ * and killed or suspended. Another device writes. Then the other replica takes over the request.
  */
 async function play(
   { app, send, keyless, other, read, stands }: Case,
@@ -244,7 +245,7 @@ describe.each(faults)(
   { timeout: 120_000 },
   (fault) => {
     it.each(cases)(
-      '$write: the redelivered write answers as the first run did, or as things stand, and undoes nothing',
+      '$write: the redelivered write returns the first or the current answer, and reverts nothing',
       (write) => play(write, fault),
     );
   },

@@ -36,7 +36,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack?.close());
 
-/** What an operator's command prints. */
+/** Returns the output of an operator's command. */
 async function accounts(...args: string[]): Promise<string> {
   const env = {
     PATH: process.env['PATH'],
@@ -99,14 +99,14 @@ const status = async (gateway: AppProcess, credential: string) => {
 const everywhere = (credential: string) =>
   Promise.all(gateways.map((gateway) => status(gateway, credential)));
 
-/** Waits until every gateway refuses a credential, and says how long that took. */
+/** Waits until every gateway rejects a credential, and logs the duration. */
 async function refusedEverywhere(what: string, credential: string): Promise<void> {
-  const begun = performance.now();
+  const started = performance.now();
   await eventually(async () => expect(await everywhere(credential)).toEqual([401, 401]), {
     timeout: 10_000,
   });
   console.log(
-    `${what}: refused by both gateways after ${Math.round(performance.now() - begun)} ms`,
+    `${what}: refused by both gateways after ${Math.round(performance.now() - started)} ms`,
   );
 }
 
@@ -132,7 +132,7 @@ describe('every gateway refuses within a second', () => {
     expect(await everywhere(token)).toEqual([200, 200]);
   });
 
-  it('whatever a person has who is disabled', async () => {
+  it('all credentials of a disabled person', async () => {
     const person = await somebody('is-disabled');
     const [token, secret] = [await accessToken(person), await appPassword(person)];
     expect([await everywhere(token), await everywhere(secret)].flat()).toEqual([
@@ -145,7 +145,7 @@ describe('every gateway refuses within a second', () => {
 });
 
 describe('a gateway that restarts', () => {
-  it('refuses from its first request what was revoked while it was away', async () => {
+  it('refuses credentials that were revoked before its start, from the first request', async () => {
     const person = await somebody('ends-meanwhile');
     const token = await accessToken(person);
     expect(await everywhere(token)).toEqual([200, 200]);

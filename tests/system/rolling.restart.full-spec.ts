@@ -9,19 +9,21 @@ beforeAll(async () => {
 });
 afterAll(() => stack.close());
 
-/** What is replaced in each round: as in a release all apps at the same time, each one replica after another. */
+/** Apps to replace per round. As in a release, all together, each replica after another. */
 const all: App[] = ['gateway', 'subscription', 'episode', 'deletion-worker'];
 const rounds: App[][] = [all, all];
 
 describe('a rolling restart', () => {
-  it(`of ${rounds.map((round) => round.join(', ')).join(', then ')}, under load, fails no request`, async () => {
+  const order = rounds.map((round) => round.join(', ')).join(', then ');
+  it(`of ${order}, under load, fails no request`, async () => {
     const old = await stack.start([...all, ...all]);
     const balancer = new Balancer();
     const url = await balancer.open();
     await balancer.add(...old.filter(({ app }) => app === 'gateway'));
     const load = startLoad({ url, ...(await requests(old[0]!)) });
     const replace = async (process: AppProcess) => {
-      // As a Deployment does with `maxUnavailable: 0`: the new one is ready before the old one is asked to leave.
+      // Like a Deployment with `maxUnavailable: 0`: the new replica is ready before the old one
+      // stops.
       const [next] = await stack.start([process.app]);
       if (process.app === 'gateway') await balancer.add(next!);
       await process.stop();
@@ -74,7 +76,7 @@ function startLoad(options: autocannon.Options): {
   return { stop: () => load?.stop(), result };
 }
 
-/** Work for every app: each connection adds a subscription and an episode, reads, and deletes the subscription. */
+/** Requests for every app: adds a subscription and an episode, reads, deletes the subscription. */
 async function requests(gateway: AppProcess): Promise<Omit<autocannon.Options, 'url'>> {
   const { token } = await stack.device(gateway);
   const json = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };

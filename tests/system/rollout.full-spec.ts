@@ -1,13 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type App, AppStack, eventually, migrate } from '#testing';
-import {
-  asOwner,
-  countedOn,
-  ended,
-  endWell,
-  healed,
-  trafficAt,
-} from './testing/readiness.world.js';
+import { asOwner, countedOn, ended, endWell, healed, trafficAt } from './testing/readiness.js';
 
 /** A deletion that a fault interrupts is sent again after half a minute. */
 const limitMs = 240_000;
@@ -26,7 +19,7 @@ describe('a rollout', { timeout: limitMs }, () => {
   beforeAll(open);
   afterAll(() => stack.close());
 
-  it('of code before its migrations: 503 and nothing else until they are applied, then all is answered', async () => {
+  it('of code before its migrations answers 503 until they are applied', async () => {
     await asOwner(stack, async (owner) => {
       while ((await owner.query(`SELECT FROM sync.migrations WHERE name = '${first}'`)).length > 0)
         await owner.undoLastMigration();
@@ -45,16 +38,18 @@ describe('a rollout', { timeout: limitMs }, () => {
     for (const { output } of replicas) expect(output).toContain(`a migration: ${first}`);
   });
 
-  it('in which a migration is missing for a while beneath replicas that serve: they leave, and come back after it', async () => {
+  it('with a briefly missing migration, replicas become unready and recover', async () => {
     const gateways = await stack.start(['gateway', 'gateway']);
     await healed(stack, gateways[0]!);
     const traffic = await trafficAt(stack, gateways);
-    await traffic.goOn();
+    await traffic.continueFor();
     // Out of sight and unknown, with all that was acknowledged: undone it would be lost.
     await asOwner(stack, (owner) =>
       eventually(() =>
         owner.query(
-          `ALTER TABLE episode.states RENAME TO later; DELETE FROM sync.migrations WHERE name = '${missing}'`,
+          `ALTER TABLE episode.states RENAME TO later;
+           DELETE FROM sync.migrations
+           WHERE name = '${missing}'`,
         ),
       ),
     );
@@ -63,23 +58,24 @@ describe('a rollout', { timeout: limitMs }, () => {
     await asOwner(stack, (owner) =>
       owner.query(`
         ALTER TABLE episode.later RENAME TO states;
-        INSERT INTO sync.migrations (timestamp, name) VALUES (${missing.slice(-13)}, '${missing}')`),
+        INSERT INTO sync.migrations (timestamp, name)
+        VALUES (${missing.slice(-13)}, '${missing}')`),
     );
     await endWell(stack, traffic, gateways);
     await eventually(async () => expect(await countedOn(stack)).toEqual([2, 2, 2]));
   });
 
-  it('in which tables and rights are not there yet while all migrations are said to be: 503, and deletions wait', async () => {
+  it('with missing tables and rights: answers are 503, and deletions wait', async () => {
     const [gateway] = await stack.start(['gateway']);
     await healed(stack, gateway!);
     const traffic = await trafficAt(stack, [gateway!]);
-    await traffic.goOn();
+    await traffic.continueFor();
     const wait = (change: string, back: string) =>
       asOwner(stack, async (owner) => {
         await eventually(() => owner.query(change));
         await ended(traffic, 100);
         await eventually(() => owner.query(back));
-        await traffic.goOn();
+        await traffic.continueFor();
       });
     await wait(
       'ALTER TABLE episode.episodes RENAME TO later',

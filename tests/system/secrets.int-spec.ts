@@ -28,7 +28,7 @@ let mailServer: SMTPServer;
 const mails: string[] = [];
 /** Every command that Redis was sent, as it was sent. */
 const commands: string[] = [];
-/** What nobody may find there, by what it is. */
+/** Secrets that must not be found, by kind. */
 const secrets: Record<string, string[]> = {};
 
 beforeAll(async () => {
@@ -80,7 +80,7 @@ async function issuer<Answer = Record<string, string>>(
   return (await answer.json()) as Answer;
 }
 
-/** An account by the first link; a wrong password and the right one; a second factor with recovery codes. */
+/** Creates an account, signs in with wrong and right passwords, and adds a second factor. */
 async function signInAndSecure(person: Person): Promise<void> {
   await person.submit(new URL(system.firstLink).pathname, { name: 'ann', password });
   await person.submit('/sign-in', { name: 'ann', password: 'a wrong one, but long' }, [403]);
@@ -201,7 +201,7 @@ async function useApp(person: Person): Promise<void> {
   secrets['tokens of an app'] = [tokens.access_token, tokens.refresh_token ?? ''];
 }
 
-/** Links that an operator makes, for an invitation and a new password; and what `podcast-sync token` prints. */
+/** Creates an operator's links and the output of `podcast-sync token`. */
 async function useOperatorsLinks(): Promise<void> {
   const data = join(root, 'data');
   const made = async (...args: string[]) => {
@@ -241,7 +241,7 @@ it('no secret of people or apps crosses Redis in clear', async () => {
   await useApp(person);
   await useOperatorsLinks();
   await useLoginFlow(person);
-  // All of it has been heard of once the last thing that is asked by its hash has.
+  // The last revocation was received, so all earlier ones were.
   const last = hashOf(secrets['login flow']?.[2] ?? '');
   await eventually(() => expect(commands.some((command) => command.includes(last))).toBe(true));
 

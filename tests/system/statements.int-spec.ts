@@ -5,7 +5,7 @@ import { createDatabase, type TestDatabase } from '#testing';
 import { isOfOneUser } from '../../libs/database/testing/one.user.js';
 import { namedStatements } from './testing/named.statements.js';
 
-/** Those that are about no user, or about all; what each does on a cluster is in docs/design/scaling.md. */
+/** Statements for no user or all users. docs/design/scaling.md describes each on a cluster. */
 const ofAllUsers = {
   'sync.applied_migrations': 'which migrations the database has',
   'sync.sweep_requests': 'removes what is old, whoever it is of',
@@ -14,7 +14,7 @@ const ofAllUsers = {
   'dump.users': 'finds out whom there is to dump',
   'dump.count_users': 'says how many that are',
   'deletion.take': 'a relay takes what is due, whoever it is of',
-  'deletion.take_again': 'names the user of each record beside its id',
+  'deletion.take_again': 'names the user of each record together with its id',
   'deletion.take_erasures': 'a relay takes what is due, whoever it is of',
   'deletion.take_erasures_again': 'names the user of each record',
   'deletion.pending': 'counts what waits, for metrics',
@@ -40,7 +40,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** What a node of a cluster can be asked without asking the others. */
+/** Statements that a node of a cluster can run alone. */
 describe('every statement but those of all users', () => {
   it('is not on the list of those', () => {
     expect(Object.keys(ofAllUsers).filter((name) => !named.has(name))).toEqual([]);
@@ -48,13 +48,14 @@ describe('every statement but those of all users', () => {
 
   const ofUsers = () => [...named.values()].filter(({ name }) => !(name in ofAllUsers));
 
-  it('says of each table that it names whose rows it means: user_id = $1', () => {
+  it('restricts each of its tables to user_id = $1', () => {
     expect(ofUsers().filter(({ text }) => !isOfOneUser(text, '$1'))).toEqual([]);
   });
 
   it('calls a function that reads or writes tables for the same user', async () => {
     const { rows } = await client.query<{ name: string; forUser: boolean }>(
-      `SELECT format('%s.%s', pronamespace::regnamespace, proname) AS name, proargnames[1] = 'p_user' AS "forUser" FROM pg_proc
+      `SELECT format('%s.%s', pronamespace::regnamespace, proname) AS name,
+         proargnames[1] = 'p_user' AS "forUser" FROM pg_proc
        WHERE provolatile <> 'i' AND pronamespace::regnamespace::text = ANY ($1)`,
       [['sync', 'subscription', 'episode', 'deletion']],
     );

@@ -10,7 +10,7 @@ afterAll(() => stack.close());
 
 const portOf = ({ facts }: AppProcess) => facts['port'] as number;
 
-/** What a raw connection has received, and a way to send on it. */
+/** A raw connection with its received text. */
 function rawConnection(port: number) {
   const socket = connect(port, '127.0.0.1');
   const connection = {
@@ -25,7 +25,7 @@ function rawConnection(port: number) {
   return connection;
 }
 
-/** Whether a port takes connections. */
+/** Returns true if a port accepts connections. */
 function listens(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1');
@@ -35,7 +35,7 @@ function listens(port: number): Promise<boolean> {
 }
 
 describe('a stopping gateway', () => {
-  it('turns unready, serves on, and then answers what it has begun with Connection: close', async () => {
+  it('becomes unready, serves, and answers started requests with Connection: close', async () => {
     const [gateway] = (await stack.start(['gateway', 'subscription'])) as [AppProcess, AppProcess];
     const port = portOf(gateway);
     const { token } = await stack.device(gateway);

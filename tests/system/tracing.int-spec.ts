@@ -62,7 +62,7 @@ const paths = (traceId: string) =>
   spans.filter((span) => span.traceId === traceId).map((span) => pathTo(span).join(' > '));
 
 describe('one trace', () => {
-  it('goes from the HTTP request through Redis and Postgres to the deletion job', async () => {
+  it('covers the HTTP request, Redis, Postgres and the deletion job', async () => {
     const environment = {
       OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${(collector.address() as AddressInfo).port}`,
     };
@@ -86,10 +86,12 @@ describe('one trace', () => {
     // A process that stops sends its spans first.
     for (const app of apps) await app.stop();
     expect(paths('a'.repeat(32))).toContain(
-      'gateway: POST /subscriptions > gateway: subscription.subscribe > subscription: subscription.subscribe > subscription: postgres sync.begin_write',
+      'gateway: POST /subscriptions > gateway: subscription.subscribe > ' +
+        'subscription: subscription.subscribe > subscription: postgres sync.begin_write',
     );
     const handler =
-      'gateway: DELETE /subscriptions/:guid > gateway: deletion.request > deletion-worker: deletion.request';
+      'gateway: DELETE /subscriptions/:guid > gateway: deletion.request > ' +
+      'deletion-worker: deletion.request';
     expect(paths('b'.repeat(32))).toEqual(
       expect.arrayContaining([
         `${handler} > deletion-worker: postgres deletion.insert`,
@@ -108,7 +110,7 @@ describe('the log', () => {
     [gateway, worker] = [first!, last!];
   });
 
-  it('names the request that a deletion comes from', async () => {
+  it('links a deletion to its request', async () => {
     const device = await stack.device(gateway);
     const body = { subscriptions: [{ feed_url: 'https://a.example/feed' }] };
     const made = await device.send<{ success: { guid: string }[] }>('POST', '/subscriptions', {
@@ -117,8 +119,10 @@ describe('the log', () => {
     const owner = new pg.Client({ connectionString: stack.postgres.url });
     await owner.connect();
     await owner.query(`
-      CREATE FUNCTION public.fault() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'a fault of the test'; END $$;
-      CREATE TRIGGER fault BEFORE UPDATE OF deleted ON subscription.subscriptions FOR EACH ROW EXECUTE FUNCTION public.fault()`);
+      CREATE FUNCTION public.fault() RETURNS trigger
+        LANGUAGE plpgsql AS $$ BEGIN RAISE 'a fault of the test'; END $$;
+      CREATE TRIGGER fault BEFORE UPDATE OF deleted ON subscription.subscriptions
+        FOR EACH ROW EXECUTE FUNCTION public.fault()`);
     await owner.end();
     const path = `/subscriptions/${made.body.success[0]?.guid}`;
     await device.send('DELETE', path, { headers: { 'x-request-id': 'mine-2' } });

@@ -55,11 +55,11 @@ const episodeQuotas = [1_000_000, 2_000_000];
 function write(userId, reads, run, { smallAnswer = false } = {}) {
   const requestId = randomUUID();
   return database.transaction(async (query, commit) => {
-    const [begun, found] = await Promise.all([
+    const [started, found] = await Promise.all([
       query(beginWrite, [userId, requestId, null, true, 0]),
       query(...reads),
     ]);
-    const { stamp } = begun.rows[0];
+    const { stamp } = started.rows[0];
     const { reply, save } = await run(found.rows, stamp, query);
     const answer = [
       keepAnswer,

@@ -64,8 +64,7 @@ describe('the messages', () => {
     const file = fileOf(version, name);
     expect(
       existsSync(file) ? read(file) : undefined,
-      `${name} differs from its recording of ${version}: record it again with TEST_RECORD=1 ` +
-        'npx vitest run --project unit libs/contracts, under a new version after a release',
+      `${name} changed: set TEST_RECORD=1 (docs/design/teams.md, "A message changes")`,
     ).toEqual(recordAll(messages[name]!));
   });
 });

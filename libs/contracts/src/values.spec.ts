@@ -23,7 +23,7 @@ describe('keptTitle', () => {
     [`${'x'.repeat(2_047)} y`, 'x'.repeat(2_047)],
   ])('makes of %j what is kept', (sent, kept) => expect(keptTitle(sent)).toBe(kept));
 
-  it('keeps what it made as it is, well-formed and within the limit', () => {
+  it('is idempotent, well-formed and within the limit', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom('a', ' ', 'ä', '😀', '\ud83d', '\n'), maxLength: 3_000 }),
@@ -127,8 +127,8 @@ describe('parseTime', () => {
           const iso =
             isDay && isTime ? new Date(day.getTime() + seconds * 1_000).toISOString() : '';
           const expected = /^(?!0000)\d{4}-/.test(iso) ? `${iso.slice(0, 19)}.000000Z` : undefined;
-          const offset = zone === 'Z' ? zone : `${sign}${hours}:${minutes}`;
-          const text = `${y}-${mo}-${d}T${h}:${mi}:${s}${offset}`;
+          const zoneText = zone === 'Z' ? zone : `${sign}${hours}:${minutes}`;
+          const text = `${y}-${mo}-${d}T${h}:${mi}:${s}${zoneText}`;
           expect(parseTime(text)?.instant).toBe(expected);
         },
       ),
@@ -184,7 +184,7 @@ describe('a change that ends a subscription', () => {
     (time, value, is) => expect(isSuperseded(stored(value), false, time)).toBe(is),
   );
 
-  it('while one that subscribes is superseded by a later time alone', () => {
+  it('with a subscription is superseded only by a later time', () => {
     expect(isSuperseded(stored(true), true, at)).toBe(false);
     expect(isSuperseded(stored(false), true, at)).toBe(false);
     expect(isSuperseded(stored(false), true, '2026-01-15T00:09:59.999999Z')).toBe(true);

@@ -2,8 +2,10 @@
 export const xmlDeclaration = '<?xml version="1.0" encoding="UTF-8"?>\n';
 
 /** Text before and after the outlines of an OPML document (opml.org/spec2.opml). */
-export const opmlStart =
-  `${xmlDeclaration}<opml version="2.0">\n` + '<head><title>Subscriptions</title></head>\n<body>\n';
+export const opmlStart = `${xmlDeclaration}<opml version="2.0">
+<head><title>Subscriptions</title></head>
+<body>
+`;
 export const opmlEnd = '</body>\n</opml>\n';
 
 /**

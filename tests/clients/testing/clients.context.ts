@@ -16,10 +16,10 @@ export interface Account {
   readonly password: string;
 }
 
-/** The system that all tests of clients share: two replicas of gpodder behind a load balancer, one of each other app. */
+/** The system of all tests of clients: two replicas of gpodder behind a load balancer. */
 export class ClientsContext {
   private constructor(
-    /** What users type into their apps as the server. */
+    /** The server address that users type into their apps. */
     readonly server: string,
     private readonly accountsUrl: string,
     private readonly stack: AppStack,
@@ -78,11 +78,12 @@ export class ClientsContext {
     return { account, browser };
   }
 
-  /** Creates a further app password; each client of a user has one of its own. */
+  /** Creates a further app password; each client of a user has its own. */
   async appPassword({ id }: Pick<Account, 'id'>): Promise<string> {
     const { secret, hash } = makeAppPassword();
     await this.owner.query(
-      `INSERT INTO account.credentials (id, account_id, hash, label, scopes) VALUES ($1, $2, $3, 'a client', $4)`,
+      `INSERT INTO account.credentials (id, account_id, hash, label, scopes)
+       VALUES ($1, $2, $3, 'a client', $4)`,
       [randomUUID(), id, Buffer.from(hash, 'base64url'), scopes],
     );
     return secret;
@@ -109,7 +110,7 @@ export class ClientsContext {
     return (await this.owner.query(statement, [...parameters])).rows as Row[];
   }
 
-  /** Ends everything. @throws Error where an app has logged an error. */
+  /** Stops all processes. @throws Error if an app logged an error. */
   async close(): Promise<void> {
     this.balancer.close();
     await this.owner.end();

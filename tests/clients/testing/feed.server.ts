@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A podcast's web server: each path is a feed with the same three episodes, whose files nobody gets. */
+/** A web server of podcasts: each path is a feed with three episodes without files. */
 export class FeedServer {
   private readonly server: Server = createServer((request, response) => {
     const origin = `http://${request.headers.host}`;
@@ -40,6 +40,7 @@ function rss(origin: string, path: string): string {
       <pubDate>0${number} Jan 2024 10:00:00 +0000</pubDate>
       <enclosure url="${origin}${path}/${number}.mp3" length="1000" type="audio/mpeg"/></item>`,
   );
-  return `<?xml version="1.0"?><rss version="2.0"><channel><title>Podcast at ${path}</title><link>${origin}</link>
+  return `<?xml version="1.0"?>
+<rss version="2.0"><channel><title>Podcast at ${path}</title><link>${origin}</link>
     <description>A test</description>${items.join('')}</channel></rss>`;
 }

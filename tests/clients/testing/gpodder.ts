@@ -33,7 +33,7 @@ export class GPodder {
     return this.client.call<Result>(name, ...args);
   }
 
-  /** One round of its worker; it swallows its failures, but goes on having what it could not upload. */
+  /** Runs its worker once. It ignores failures and keeps changes that it could not upload. */
   async sync(): Promise<void> {
     await this.call('sync');
     if (!(await this.call('is_enabled')))
@@ -41,7 +41,7 @@ export class GPodder {
     if ((await this.call('pending')) !== 0) throw new Error('gPodder could not upload');
   }
 
-  /** A round, and its user says yes to every change of subscriptions; then it applies what was done with episodes. */
+  /** Runs its worker, accepts every change of subscriptions, and applies episode actions. */
   async syncAndConfirm(): Promise<unknown> {
     await this.sync();
     const confirmed = await this.call('confirm');

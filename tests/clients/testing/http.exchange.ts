@@ -3,7 +3,7 @@ import { Agent, type IncomingMessage, request } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
 
-/** A request of a client: nothing is sent beside what stands here, but `Host`, `Connection` and the body's length. */
+/** A client's request, sent as it is with `Host`, `Connection` and the length of the body. */
 export interface ClientRequest {
   readonly method: string;
   readonly url: string;
@@ -16,7 +16,7 @@ export interface ClientAnswer {
   readonly status: number;
   /** By lower-case name. */
   readonly headers: Readonly<Record<string, string | undefined>>;
-  /** The value of `sessionid` where the answer sets one; empty where it expires it. */
+  /** The value of `sessionid` if the answer sets it; empty if it expires it. */
   readonly session?: string | undefined;
   readonly text: string;
 }
@@ -26,7 +26,7 @@ const agent = new Agent({ keepAlive: true });
 /** Of Kasts and AntennaPod; the others wait longer. */
 const silenceLimitMs = 30_000;
 
-/** Sends a request as a client does, and follows nothing. @throws Error where a client would wait no longer. */
+/** Sends a request without following redirects. @throws Error after a client's timeout. */
 export async function exchange({
   method,
   url,
@@ -36,7 +36,7 @@ export async function exchange({
   const length = body === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(body)) };
   const sent = request(url, { method, agent, headers: { ...headers, ...length } });
   sent.setTimeout(silenceLimitMs, () => sent.destroy(new Error('no byte for 30 s')));
-  // An error beside the answer breaks the body, which is read below.
+  // An error during the answer breaks the body, which is read below.
   sent.on('error', () => {}).end(body);
   const [answer] = (await once(sent, 'response')) as [IncomingMessage];
   const bytes = await buffer(answer);

@@ -2,13 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface, type Interface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-/** Debian's, which its packages install into; whatever other Python comes first in PATH has none of them. */
+/** Debian's Python, which has its packages; another Python in PATH does not. */
 const python = '/usr/bin/python3';
 
 /** The characters of a trace that tell what went wrong. */
 const traceLength = 600;
 
-/** What a call of a client ended with. */
+/** Result of a client's call. */
 interface Outcome {
   readonly result?: unknown;
   /** The name of what it raised. */
@@ -16,7 +16,7 @@ interface Outcome {
   readonly trace?: string;
 }
 
-/** A client that is written in Python, as a process of its own which keeps what such a client keeps: one call at a time. */
+/** A Python client in its own process with its state; it runs one call at a time. */
 export class PythonClient {
   private errors = '';
   private readonly lines: Interface;
@@ -32,7 +32,7 @@ export class PythonClient {
     });
   }
 
-  /** @param driver a program beside this file. @param args what it needs to begin. */
+  /** @param driver a program next to this file. @param args its arguments. */
   static start(
     driver: string,
     args: object,
@@ -48,7 +48,7 @@ export class PythonClient {
     return new PythonClient(spawn(python, [program, JSON.stringify(args)], { env, stdio: 'pipe' }));
   }
 
-  /** Calls it. @throws Error where the client raised. */
+  /** Calls a method. @throws Error if the client raised. */
   async call<Result = unknown>(name: string, ...args: readonly unknown[]): Promise<Result> {
     const { result, raised, trace } = await this.exchange(name, args);
     if (raised !== undefined)
@@ -56,7 +56,7 @@ export class PythonClient {
     return result as Result;
   }
 
-  /** Calls it. @returns the name of what it raised; undefined where it did not. */
+  /** Calls a method. @returns the name of the raised error; undefined for none. */
   async raises(name: string, ...args: readonly unknown[]): Promise<string | undefined> {
     return (await this.exchange(name, args)).raised;
   }

@@ -8,14 +8,14 @@ interface Exchange {
   readonly request: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
-  /** By default 200. What is not named is not compared. */
+  /** By default 200. Other fields are not compared. */
   readonly answer?: { status?: number; headers?: Record<string, string>; body?: unknown };
 }
 
-/** Either an exchange with the values of its templates, or values that the app keeps for later steps. */
+/** An exchange with the values of its templates, or values for later steps of the app. */
 type Step = { readonly send: string } | { readonly set: Values };
 
-/** What an app sends and needs to receive; a file in the folder `recordings`. */
+/** Requests and expected answers of an app; a file in the folder `recordings`. */
 interface Recording {
   readonly app: string;
   /** The sources of the app that the recording follows. */
@@ -31,7 +31,7 @@ interface Recording {
   readonly sequences: Readonly<Record<string, readonly Step[]>>;
 }
 
-/** Where an app syncs, and the time of its clock in milliseconds, by default the machine's. */
+/** Server of an app, and its clock in milliseconds, by default the machine's. */
 interface RecordedAppSettings {
   readonly server: string;
   readonly user?: string;
@@ -41,7 +41,7 @@ interface RecordedAppSettings {
 
 /** An app of which the requests are recorded. It replays them and compares the answers. */
 export class RecordedApp {
-  /** What the app keeps between its syncs, such as timestamps of answers. */
+  /** State of the app between syncs, such as timestamps of answers. */
   readonly kept: Values;
 
   private constructor(
@@ -68,7 +68,7 @@ export class RecordedApp {
     delete this.kept['cookie'];
   }
 
-  /** Replays a sequence. @throws Error where an answer is not what the app needs. */
+  /** Replays a sequence. @throws Error for an answer that the app does not accept. */
   async play(name: string, values: Values = {}): Promise<void> {
     const steps = this.recording.sequences[name];
     if (!steps) throw new Error(`${this.recording.app} has no sequence "${name}"`);

@@ -6,7 +6,7 @@ const shownLength = 2_000;
 
 const template = /\{\{([^}]+)\}\}/;
 
-/** What a template of an expected answer may name instead of a value, each optionally with `as <name>`. */
+/** Matchers that a template can use instead of a value, each optionally with `as <name>`. */
 const matchers: Readonly<Record<string, string>> = {
   // 32 bits at most, as Kasts reads no more.
   'an integer': '-?\\d{1,9}|[12]\\d{9}',
@@ -19,8 +19,8 @@ const matchers: Readonly<Record<string, string>> = {
 };
 
 /**
- * Fills the templates of a JSON value. `"{{name}}"` alone is the value itself, which may be JSON with templates;
- * `{"part": "name", ...}` is a part of the recording with values of its own.
+ * Fills the templates of a JSON value. `"{{name}}"` alone is the value itself, which can be JSON
+ * with templates; `{"part": "name", ...}` is a part of the recording with its own values.
  */
 export function fill(value: unknown, values: Values): unknown {
   if (typeof value === 'string') return fillString(value, values);
@@ -56,8 +56,10 @@ function matcherOf(name: string): { pattern: string; capture: string } | undefin
 }
 
 /**
- * Compares an answer with what an app needs: objects may have more fields, lists have any order, and a list with "..."
- * may have more items. @returns what the matchers capture; `as name+1` captures one more. @throws Error for a difference.
+ * Compares an answer with its expected parts: objects can have more fields, lists any order, and a
+ * list with "..." more items.
+ *
+ * @returns values of the matchers; `as name+1` adds one. @throws Error for a difference.
  */
 export function expectAnswer(
   expected: unknown,
@@ -70,7 +72,8 @@ export function expectAnswer(
   const difference = compare(needed, actual, captured);
   if (difference !== undefined)
     throw new Error(
-      `${where}: ${difference}\nneeded: ${JSON.stringify(needed)}\nanswer: ${JSON.stringify(actual).slice(0, shownLength)}`,
+      `${where}: ${difference}\nneeded: ${JSON.stringify(needed)}\n` +
+        `answer: ${JSON.stringify(actual).slice(0, shownLength)}`,
     );
   return captured;
 }

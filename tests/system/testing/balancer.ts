@@ -9,7 +9,7 @@ import {
 import type { AddressInfo } from 'node:net';
 import type { AppProcess } from '#testing';
 
-/** How often the readiness of gateways is polled, in milliseconds: many times while one drains. */
+/** Interval of readiness polls of the gateways, in milliseconds: many during a drain. */
 const pollMs = 50;
 
 interface Backend {
@@ -18,8 +18,8 @@ interface Backend {
 }
 
 /**
- * A minimal load balancer: it keeps its connections to the gateways alive, sends each request to one that was ready at
- * the last poll, and repeats none.
+ * A minimal load balancer with keep-alive connections to the gateways. It sends each request to a
+ * gateway that was ready at the last poll, and repeats none.
  */
 export class Balancer {
   private readonly agent = new Agent({ keepAlive: true });

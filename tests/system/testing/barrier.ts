@@ -2,9 +2,11 @@ import pg from 'pg';
 import { eventually } from '#testing';
 
 /**
- * Where a deletion can be held: `requested`, DELETE has written its record and is about to commit; `claimed`, the
- * worker has the job, the clock and the record, and has written nothing; `midway`, some episodes are deleted and some
- * are not (the one with this title is next); `finished`, all is done but the commit.
+ * Steps at which a deletion can be held:
+ * - `requested`: DELETE has written its record and is about to commit.
+ * - `claimed`: the worker has locked the clock and the record, and has written nothing.
+ * - `midway`: some episodes are deleted; the one with this title is next.
+ * - `finished`: only the commit is missing.
  */
 export type Moment = 'requested' | 'claimed' | 'midway' | 'finished';
 
@@ -12,26 +14,30 @@ const key = "hashtext(TG_ARGV[0] || ' ' || %s.user_id)";
 const pass = (row: 'OLD' | 'NEW') =>
   `PERFORM pg_advisory_xact_lock_shared(${key.replace('%s', row)}); RETURN ${row};`;
 
-/** Triggers of the test that wait for a lock which nobody holds unless a {@link Barrier} is closed. */
+/** Triggers that wait for a lock, which only a closed {@link Barrier} holds. */
 export const barriers = `
-  CREATE FUNCTION public.barrier_of_new() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${pass('NEW')} END $$;
-  CREATE FUNCTION public.barrier_of_old() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${pass('OLD')} END $$;
+  CREATE FUNCTION public.barrier_of_new() RETURNS trigger
+    LANGUAGE plpgsql AS $$ BEGIN ${pass('NEW')} END $$;
+  CREATE FUNCTION public.barrier_of_old() RETURNS trigger
+    LANGUAGE plpgsql AS $$ BEGIN ${pass('OLD')} END $$;
   CREATE FUNCTION public.barrier_of_claim() RETURNS trigger LANGUAGE plpgsql AS $$
   BEGIN
-    -- The clock advances first in every write; in a cascade, while the record is PENDING and the worker has it locked.
+    -- Every write advances the clock first; a cascade does so while it locks the PENDING record.
     IF current_query() LIKE '%DELETE FROM episode.episodes%' THEN ${pass('NEW')} END IF;
     RETURN NEW;
   END $$;
-  CREATE CONSTRAINT TRIGGER barrier_requested AFTER INSERT ON deletion.deletions DEFERRABLE INITIALLY DEFERRED
+  CREATE CONSTRAINT TRIGGER barrier_requested
+    AFTER INSERT ON deletion.deletions DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW EXECUTE FUNCTION public.barrier_of_new('requested');
   CREATE TRIGGER barrier_claimed BEFORE UPDATE ON sync.user_clock
     FOR EACH ROW EXECUTE FUNCTION public.barrier_of_claim('claimed');
   CREATE TRIGGER barrier_midway BEFORE DELETE ON episode.episodes
     FOR EACH ROW WHEN (OLD.title = 'midway') EXECUTE FUNCTION public.barrier_of_old('midway');
-  CREATE CONSTRAINT TRIGGER barrier_finished AFTER UPDATE ON deletion.deletions DEFERRABLE INITIALLY DEFERRED
+  CREATE CONSTRAINT TRIGGER barrier_finished
+    AFTER UPDATE ON deletion.deletions DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW WHEN (NEW.status = 'SUCCESS') EXECUTE FUNCTION public.barrier_of_new('finished')`;
 
-/** Holds whatever one user's deletion does at one moment, until it is opened or its connection is lost. */
+/** Holds a user's deletion at one step, until it is opened or its connection is lost. */
 export class Barrier {
   private constructor(
     private readonly client: pg.Client,
@@ -40,7 +46,7 @@ export class Barrier {
 
   static async close(ownerUrl: string, moment: Moment, userId: string): Promise<Barrier> {
     const client = new pg.Client({ connectionString: ownerUrl });
-    // Postgres may be killed while a barrier is closed, which opens it.
+    // A kill of Postgres opens a closed barrier.
     client.on('error', () => {});
     await client.connect();
     const { rows } = await client.query<{ pid: number }>(
@@ -55,7 +61,8 @@ export class Barrier {
     return eventually(
       async () => {
         const { rows } = await this.client.query<{ pid: number }>(
-          'SELECT pid FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid)) AND wait_event = $2',
+          `SELECT pid FROM pg_stat_activity
+           WHERE $1 = ANY (pg_blocking_pids(pid)) AND wait_event = $2`,
           [this.pid, 'advisory'],
         );
         if (rows.length === 0) throw new Error('nothing has reached the barrier');
@@ -65,12 +72,12 @@ export class Barrier {
     );
   }
 
-  /** Lets whatever is held go on. */
+  /** Continues the held deletion. */
   async open(): Promise<void> {
     await this.client.end().catch(() => undefined);
   }
 
-  /** Ends what is held where it stands, as Postgres does with a process whose client is gone. */
+  /** Terminates the held transaction, as Postgres does for a lost client. */
   async cut(): Promise<void> {
     const held = await this.reached(0).catch(() => []);
     await this.client.query('SELECT pg_terminate_backend(pid, 5000) FROM unnest($1::int[]) pid', [

@@ -6,7 +6,7 @@ import type { BrowserContextOptions, Page } from 'playwright-core';
 import { onTestFailed } from 'vitest';
 import { AccountBrowser } from '../../../apps/account/testing/account.browser.js';
 
-/** Where pages of failed tests are drawn; not part of the repository. */
+/** Folder for screenshots of failed tests; not part of the repository. */
 const pictures = join(repository, '.data', 'screenshots');
 
 /** A browser in front of the whole system, with the console. */
@@ -41,7 +41,7 @@ export class ConsoleBrowser {
     }
   }
 
-  /** Somebody new who has the console open; drawn where the test fails. */
+  /** A new user with the console open; a failed test draws the page. */
   async person(options: BrowserContextOptions = {}, path = '/console/'): Promise<Visit> {
     const { page, id } = await this.account.person(
       { javaScriptEnabled: true, ...options },
@@ -58,7 +58,7 @@ export class ConsoleBrowser {
   }
 }
 
-/** Draws the page where the present test fails. */
+/** Draws the page if the current test fails. */
 export function drawWhereItFails(page: Page): void {
   onTestFailed(async ({ task }) => {
     mkdirSync(pictures, { recursive: true });

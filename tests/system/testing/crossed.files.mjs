@@ -1,4 +1,5 @@
-// Imported before a program: at SIGUSR2 it sends the files of which a function ran since the signal before.
+// Imported before a program. At SIGUSR2 it sends the files whose functions ran since the last
+// signal.
 import { Session } from 'node:inspector/promises';
 
 const session = new Session();

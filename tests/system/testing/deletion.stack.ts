@@ -7,12 +7,12 @@ import { queuePrefix } from '../../../apps/deletion-worker/src/queue/queue.optio
 import { Barrier, barriers, type Moment } from './barrier.js';
 import { SimulatedUser } from './simulated.user.js';
 
-/** What each app answers a user of whom nothing is known. */
+/** A request to each app for a user without data, with the expected status. */
 const probes = { subscription: '/subscriptions', episode: '/episodes', worker: '/deletions/1' };
 
 /**
- * The whole system as built processes, on a Postgres, a Redis and a Redis for the queue of its own, with what faults of
- * deletions are made with.
+ * The whole system as built processes on its own Postgres, Redis and Redis of the queue, with
+ * methods that cause faults of deletions.
  */
 export class DeletionStack {
   private crashes: Promise<void> = Promise.resolve();
@@ -69,7 +69,7 @@ export class DeletionStack {
     await this.stack.close();
   }
 
-  /** @throws Error when an app has ended by itself, with what it wrote last. */
+  /** @throws Error if an app exited unexpectedly, with its last output. */
   checkAlive(): void {
     for (const process of [
       this.gateway,
@@ -78,15 +78,15 @@ export class DeletionStack {
       this.running.worker,
     ])
       if (process.hasExited)
-        throw new Error(`the ${process.app} ended by itself\n${process.output.slice(-5_000)}`);
+        throw new Error(`the ${process.app} exited unexpectedly\n${process.output.slice(-5_000)}`);
   }
 
-  /** A user that nobody else knows. */
+  /** Returns a new user. */
   async newUser(): Promise<SimulatedUser> {
     return new SimulatedUser(await this.stack.device(this.gateway));
   }
 
-  /** Starts an app's process anew, after it was killed or stopped, and waits until the gateway has found it. */
+  /** Restarts a killed or stopped app, and waits until the gateway detects it. */
   async restart(
     app: keyof DeletionStack['running'],
     environment: Readonly<Record<string, string>> = {},
@@ -107,7 +107,7 @@ export class DeletionStack {
     await eventually(isFound, { timeout: 20_000 });
   }
 
-  /** Kills an app's process and starts it anew; one crash after another. */
+  /** Kills and restarts an app; crashes run one after another. */
   async crash(app: keyof DeletionStack['running']): Promise<void> {
     const crashed = this.crashes.then(async () => {
       await this.running[app].kill();
@@ -122,7 +122,7 @@ export class DeletionStack {
     return Barrier.close(this.stack.postgres.url, moment, userId);
   }
 
-  /** Lets half a minute pass for a user's records: a relay looks at what was sent and has not ended. */
+  /** Ages a user's records by half a minute, so that a relay resends those that have not ended. */
   async letResend(userId: string): Promise<void> {
     await this.owner.query(
       `UPDATE deletion.deletions SET sent_at = sent_at - interval '31 seconds'
@@ -131,10 +131,11 @@ export class DeletionStack {
     );
   }
 
-  /** What keeps a user's deletions from their end: their records, the queue, and what the worker said last. */
+  /** Describes a user's pending deletions: records, queue and the worker's last output. */
   async pending(userId: string): Promise<unknown> {
     const { rows } = await this.owner.query(
-      "SELECT id, status, send, sent_at FROM deletion.deletions WHERE user_id = $1 AND status = 'PENDING'",
+      `SELECT id, status, send, sent_at
+       FROM deletion.deletions WHERE user_id = $1 AND status = 'PENDING'`,
       [userId],
     );
     const jobs = await Promise.all(
@@ -149,7 +150,7 @@ export class DeletionStack {
     return { rows, jobs, counts, isPaused, worker: this.running.worker.output.slice(-3_000) };
   }
 
-  /** How often what must never be is there: episodes without subscription, states or names without episode, wrong counts. */
+  /** Counts violated invariants: rows without their parent row, and wrong totals. */
   async orphans(): Promise<{
     episodes: number;
     states: number;
@@ -165,15 +166,21 @@ export class DeletionStack {
       SELECT
         (SELECT count(*)::int FROM episode.episodes e WHERE NOT EXISTS (
           SELECT FROM subscription.subscriptions s
-          WHERE s.user_id = e.user_id AND s.id = e.subscription_id AND s.deleted IS NULL)) AS episodes,
+          WHERE s.user_id = e.user_id AND s.id = e.subscription_id
+            AND s.deleted IS NULL)) AS episodes,
         (SELECT count(*)::int FROM episode.states t WHERE NOT EXISTS (
-          SELECT FROM episode.episodes e WHERE e.user_id = t.user_id AND e.id = t.id AND e.sync_id = t.sync_id)) AS states,
+          SELECT FROM episode.episodes e
+          WHERE e.user_id = t.user_id AND e.id = t.id AND e.sync_id = t.sync_id)) AS states,
         (SELECT count(*)::int FROM episode.sync_ids i WHERE NOT EXISTS (
-          SELECT FROM episode.episodes e WHERE e.user_id = i.user_id AND e.id = i.episode_id)) AS "syncIds",
+          SELECT FROM episode.episodes e
+          WHERE e.user_id = i.user_id AND e.id = i.episode_id)) AS "syncIds",
         (SELECT count(*)::int FROM episode.totals t
-         FULL JOIN (SELECT user_id, count(*) AS states FROM episode.states GROUP BY user_id) s USING (user_id)
-         FULL JOIN (SELECT user_id, count(*) AS episodes FROM episode.episodes GROUP BY user_id) c USING (user_id)
-         WHERE coalesce(t.episodes, 0) <> coalesce(c.episodes, 0) OR coalesce(s.states, 0) <> coalesce(c.episodes, 0)) AS miscounted`);
+         FULL JOIN (SELECT user_id, count(*) AS states FROM episode.states GROUP BY user_id) s
+         USING (user_id)
+         FULL JOIN (SELECT user_id, count(*) AS episodes FROM episode.episodes GROUP BY user_id) c
+         USING (user_id)
+         WHERE coalesce(t.episodes, 0) <> coalesce(c.episodes, 0)
+           OR coalesce(s.states, 0) <> coalesce(c.episodes, 0)) AS miscounted`);
     return rows[0] as { episodes: number; states: number; syncIds: number; miscounted: number };
   }
 }

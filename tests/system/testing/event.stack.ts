@@ -20,7 +20,7 @@ const services: readonly Service[] = [
   'deletion-worker',
 ];
 
-/** What may be killed. */
+/** Parts of the system to kill. */
 export const victims = [
   'subscription',
   'episode',
@@ -30,7 +30,7 @@ export const victims = [
   'Postgres',
 ] as const;
 
-/** The whole system as built processes that announce events, with users who write and a service that follows. */
+/** The whole system as built processes with events, writing users and an event consumer. */
 export class EventStack {
   private writing = true;
   private readonly users: SimulatedUser[] = [];
@@ -40,7 +40,7 @@ export class EventStack {
 
   private constructor(
     private readonly stack: AppStack,
-    /** Where the stream is, and kept as soon as it is acknowledged. */
+    /** Position in the stream, stored when it is acknowledged. */
     private readonly events: TestServer,
     private readonly running: AppProcess[],
     private readonly owner: pg.Pool,
@@ -72,7 +72,7 @@ export class EventStack {
     }
   }
 
-  /** Kills one thing, in whatever state it is, and starts it again. */
+  /** Kills and restarts one part, in any state. */
   async kill(victim: (typeof victims)[number]): Promise<void> {
     const { stack, events } = this;
     const servers = {
@@ -92,7 +92,7 @@ export class EventStack {
   }
 
   /** Waits until some more writes were acknowledged. */
-  async goOn(count = 20): Promise<void> {
+  async continueFor(count = 20): Promise<void> {
     const until = this.writes + count;
     const check = () => {
       if (this.writes < until) throw new Error(`${this.writes} writes, and not ${until}`);
@@ -100,11 +100,13 @@ export class EventStack {
     await eventually(check, { timeout: 60_000 });
   }
 
-  /** Ends the writers and waits until everything has been announced and read. @returns what does not hold. */
+  /** Stops the writers and waits for all events. @returns the violated rules. */
   async violations(): Promise<string[]> {
     this.writing = false;
     await Promise.all(this.writers);
-    const pending = `SELECT (SELECT count(*) FROM sync.events) + (SELECT count(*) FROM deletion.deletions WHERE status = 'PENDING') AS n`;
+    const pending = `
+      SELECT (SELECT count(*) FROM sync.events)
+        + (SELECT count(*) FROM deletion.deletions WHERE status = 'PENDING') AS n`;
     const check = async () => {
       const [found] = (await this.owner.query<{ n: string }>(pending)).rows;
       if (found?.n !== '0') throw new Error(`${found?.n} events and deletions wait`);
@@ -122,21 +124,26 @@ export class EventStack {
     await Promise.all([this.stack.close(), this.events.dispose()]);
   }
 
-  /** The stamp of the last change of each `<user> <kind>`, acknowledged or not, as the rows have it. */
+  /** Returns the last stamp of each `<user> <kind>` from the rows, acknowledged or not. */
   private async changes(): Promise<Map<string, string>> {
     const { rows } = await this.owner.query<{ user: string; kind: 'subscriptions'; stamp: Date }>(
-      `SELECT user_id AS "user", 'subscriptions' AS kind, max(changed) AS stamp FROM subscription.subscriptions GROUP BY 1
+      `SELECT user_id AS "user", 'subscriptions' AS kind, max(changed) AS stamp
+       FROM subscription.subscriptions GROUP BY 1
        UNION ALL SELECT user_id, 'episodes', max(changed) FROM episode.states GROUP BY 1
-       UNION ALL SELECT user_id, 'episodes', max(deleted) FROM subscription.subscriptions WHERE deleted IS NOT NULL GROUP BY 1
+       UNION ALL SELECT user_id, 'episodes', max(deleted)
+       FROM subscription.subscriptions
+       WHERE deleted IS NOT NULL GROUP BY 1
        UNION ALL SELECT user_id, 'deletions', max(requested) FROM deletion.deletions GROUP BY 1
-       UNION ALL SELECT user_id, 'deletions', max(deleted) FROM subscription.subscriptions WHERE deleted IS NOT NULL GROUP BY 1`,
+       UNION ALL SELECT user_id, 'deletions', max(deleted)
+       FROM subscription.subscriptions
+       WHERE deleted IS NOT NULL GROUP BY 1`,
     );
     const last = new Map<string, string>();
     for (const { user, kind, stamp } of rows) note(last, user, [kind], stamp.toISOString());
     return last;
   }
 
-  /** Subscribes, uploads and deletes, over and over; what fails is given up, and was committed or not. */
+  /** Repeats subscribing, uploading and deleting. Failed requests are not retried. */
   private async write(user: SimulatedUser): Promise<void> {
     for (let n = 0; this.writing; n += 1) {
       const { status, body } = await this.send(user, 'POST', '/subscriptions', {
@@ -150,7 +157,7 @@ export class EventStack {
     }
   }
 
-  /** @throws Error while the services are away and users still write. */
+  /** @throws Error while the services are unavailable and users still write. */
   private async checkServed(user: SimulatedUser): Promise<void> {
     if (this.writing && (await user.device.send('GET', '/episodes')).status >= 300)
       throw new Error('not served');

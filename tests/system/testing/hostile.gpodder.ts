@@ -69,12 +69,12 @@ function readPaths(name: string): string[] {
   ];
 }
 
-/** Any text as a query may have it; what is no text at all is replaced. */
+/** Any text of a query; values that are no text are replaced. */
 function encoded(text: string): string {
   return encodeURIComponent(text.toWellFormed());
 }
 
-/** Requests to the gpodder API that a client gone wrong may send: bodies that are nearly right, lists of any text, and any paths. */
+/** Requests of a faulty client to the gpodder API: nearly valid bodies, any texts, any paths. */
 export function hostileGpodderRequests({
   name,
   password,

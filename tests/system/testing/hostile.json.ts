@@ -107,7 +107,8 @@ const fixed: readonly JsonBytes[] = [
     '[1,]',
     '{"a"}',
   ].map(text),
-  // Broken UTF-8: a lone continuation, an overlong slash, half a letter, a surrogate, beyond the last letter.
+  // Broken UTF-8: a lone continuation, an overlong slash, half a character, a surrogate, and a code
+  // point above the maximum.
   ...[
     '"\x80"',
     '"\xc0\xaf"',
@@ -125,7 +126,7 @@ const fixed: readonly JsonBytes[] = [
   text(`{${Array.from({ length: 10_000 }, (_, index) => `"k${index}":0`).join(',')}}`),
 ];
 
-/** A value that does not belong where it stands. */
+/** A value of a wrong type or meaning. */
 export const hostileValue: fc.Arbitrary<JsonBytes> = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(...fixed) },
   { weight: 3, arbitrary: fc.constantFrom(...texts).map((value) => text(JSON.stringify(value))) },
@@ -144,7 +145,7 @@ export const hostileValue: fc.Arbitrary<JsonBytes> = fc.oneof(
 
 const mark = '@@here@@';
 
-/** A document with one value replaced, at any position, or with one more member, whose name may be there already. */
+/** A document with one replaced value at any position, or with one more or repeated member. */
 export function spoilt(document: unknown): fc.Arbitrary<JsonBytes> {
   const positions = positionsOf(document, []);
   const replaced = fc

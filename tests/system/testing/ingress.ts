@@ -3,13 +3,13 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import type { Device } from '#testing';
 
-/** Where the requests of a user go: a cell, with or without those that write. */
+/** Target of a user's requests: a cell, and whether it accepts writes. */
 interface Way {
   cell: Device;
   isFrozen: boolean;
 }
 
-/** In front of two cells: sends each user to theirs. Users are told apart by their tokens, and have one for each cell. */
+/** Routes each user to one of two cells, by the token; users have one token per cell. */
 export class Ingress {
   private readonly ways = new Map<string, Way>();
   private readonly server: Server = createServer((incoming, outgoing) => {

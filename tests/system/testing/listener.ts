@@ -4,7 +4,7 @@ import { type Device, eventually } from '#testing';
 
 type Body = Record<string, unknown>;
 
-/** A device's copy of what a user has, kept by polls: by the guid that a subscription has now, and by sync_id. */
+/** A device's copy of the user's data from polls, by current guid and by sync_id. */
 class Copy {
   readonly subscriptions = new Map<unknown, Body>();
   readonly episodes = new Map<unknown, Body>();
@@ -43,7 +43,7 @@ interface Feed {
   readonly positions: Map<string, number>;
 }
 
-/** A user whose device writes one thing after the other, each until it is acknowledged, and polls after each. */
+/** A user whose device sends writes one by one until acknowledged, and polls after each. */
 export class Listener {
   private readonly copy = new Copy();
   private readonly feeds: Feed[] = [];
@@ -53,7 +53,7 @@ export class Listener {
 
   constructor(readonly device: Device) {}
 
-  /** How many writes were acknowledged. */
+  /** Number of acknowledged writes. */
   get acknowledged(): number {
     return this.steps;
   }
@@ -73,7 +73,7 @@ export class Listener {
     await this.writing;
   }
 
-  /** @throws AssertionError where what was acknowledged is not there, or the polls missed something. */
+  /** @throws AssertionError if an acknowledged write or a change in the polls is missing. */
   async check(): Promise<void> {
     await this.copy.poll(this.device);
     const all = new Copy();

@@ -37,12 +37,12 @@ export function fileOf(...lines: readonly (object | string)[]): string {
 /** A run of the loader that has ended. */
 export interface Ended {
   readonly code: number | null;
-  /** What it wrote to the standard error. */
+  /** Its standard error. */
   readonly said: string;
   readonly refused: RefusedLine[];
 }
 
-/** The loader, on files in a directory of its own. */
+/** The loader with its own directory of files. */
 export class LoadProgram {
   readonly folder = mkdtempSync(join(tmpdir(), 'podcast-sync-load-test-'));
   private child: ChildProcess | undefined;
@@ -66,7 +66,7 @@ export class LoadProgram {
     return this.run(this.write(content), ...options);
   }
 
-  /** Loads a file that is there in this process. */
+  /** Loads an existing file in this process. */
   async run(path: string, ...options: string[]): Promise<Ended> {
     const { code, stderr } = await callProgram(
       podcastSync,
@@ -76,7 +76,7 @@ export class LoadProgram {
     return { code, said: stderr, refused: refusedLines(`${path}.refused`) };
   }
 
-  /** Starts the built program on a file, or with `-` on this input; `kill` ends it as a crash would. */
+  /** Starts the built program on a file, or with `-` on this input; `kill` is SIGKILL. */
   begin(path: string, options: readonly string[] = [], input?: Buffer) {
     const program = join(repository, 'dist', 'programs', 'podcast-sync.js');
     const child = spawn(process.execPath, [program, 'load', ...options, path], {

@@ -16,7 +16,7 @@ export class Person {
     return (await this.browser.go(new URL(path, this.origin))).text();
   }
 
-  /** Where a page sends the browser on to. */
+  /** The redirect target of a page. */
   async follow(path: string): Promise<URL> {
     const url = new URL(path, this.origin);
     return BrowserVisit.target(await this.browser.go(url), url);
@@ -31,6 +31,6 @@ export class Person {
   }
 }
 
-/** What a page shows once and never again. */
+/** The value that a page shows only once. */
 export const shownSecret = (page: string) =>
   /class="secret">([^<]+)</.exec(page)?.[1]?.trim() ?? '';

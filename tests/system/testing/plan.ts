@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { Statement } from '#database';
 
-/** What Postgres did for a statement. */
+/** Work of Postgres for a statement. */
 export interface Plan {
   /** Rows that came back. */
   readonly rows: number;
@@ -13,11 +13,11 @@ export interface Plan {
   readonly sequential: ReadonlySet<string>;
   /** Pairs of rows that a join compared and that did not belong together. */
   readonly pairsTried: number;
-  /** Rows of `episodes` and `states` that were read, also those that turned out not to be wanted. */
+  /** Rows of `episodes` and `states` that were read, including filtered ones. */
   readonly episodesRead: number;
 }
 
-/** Whether a prepared statement is planned for these values or for any: a connection goes over to the latter by itself. */
+/** Plan for these values, or the generic plan that a connection changes to automatically. */
 export const planModes = ['force_custom_plan', 'force_generic_plan'] as const;
 export type PlanMode = (typeof planModes)[number];
 
@@ -59,7 +59,8 @@ export async function explain(
 export async function inFunction(client: pg.Client, name: string): Promise<Statement> {
   const { rows } = await client.query<{ body: string; names: string[]; types: string[] }>(
     `SELECT prosrc AS body, proargnames[:pronargs] AS names,
-       ARRAY(SELECT format_type(t, NULL) FROM unnest(proargtypes) t) AS types FROM pg_proc WHERE oid = $1::regproc`,
+       ARRAY(SELECT format_type(t, NULL) FROM unnest(proargtypes) t) AS types FROM pg_proc
+       WHERE oid = $1::regproc`,
     [name],
   );
   const { body, names, types } = rows[0] as (typeof rows)[number];

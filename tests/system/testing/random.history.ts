@@ -6,7 +6,7 @@ import { guidOf } from './sync.model.js';
 
 type Body = Record<string, unknown>;
 
-/** What a user does, before it is known which guids and URLs are meant: those are numbers. */
+/** A user's step, with numbers instead of the guids and URLs. */
 type Step =
   | {
       op: 'subscribe';
@@ -27,7 +27,7 @@ interface Episode {
   statuses: Body;
 }
 
-/** How many guids, URLs and sync_ids a user knows: few, so that what they do meets what they did. */
+/** Number of guids, URLs and sync_ids of a user: few, so that steps affect earlier ones. */
 const [guids, urls, syncIds] = [4, 4, 6];
 const maybe = <Value>(arbitrary: fc.Arbitrary<Value>) => fc.option(arbitrary, { nil: undefined });
 const url = fc.nat(urls - 1);
@@ -93,7 +93,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-/** What a user does in the course of time: it begins with a feed. */
+/** The steps of a user over time; the first adds a feed. */
 export type History = readonly Step[];
 const history: fc.Arbitrary<History> = fc
   .array(step, { minLength: 5, maxLength: 20 })
@@ -109,7 +109,7 @@ export const histories = (count: number, seed: number): History[] =>
 /** A user with a history, on the device of any system that has them. */
 export class RandomUser {
   private readonly urls: string[];
-  /** Every guid that may name a subscription of theirs. */
+  /** Every guid that can identify a subscription of the user. */
   private readonly names: string[];
   private readonly syncIds = Array.from({ length: syncIds }, () => randomUUID());
 
@@ -174,7 +174,7 @@ export class RandomUser {
     }
   }
 
-  /** All that can be asked, without stamps: both lists, each subscription by every guid, each episode by every sync_id. */
+  /** All readable data without stamps: both lists, subscriptions by guid, episodes by sync_id. */
   async shown(device: Device): Promise<unknown> {
     const subscriptions = await listed(device, 'subscriptions');
     const named = await Promise.all(

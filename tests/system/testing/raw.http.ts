@@ -1,15 +1,15 @@
 import { connect } from 'node:net';
 
-/** A request of bytes, on a connection of its own. */
+/** A request of bytes on its own connection. */
 export interface RawRequest {
   readonly bytes: Buffer;
-  /** Whether to close after sending, as the bytes need not be a whole request, and so need not be answered. */
+  /** True to close after sending: incomplete requests get no answer. */
   readonly mayEndEarly: boolean;
-  /** Whether the answer has no body, as to HEAD. */
+  /** True if the answer has no body, as to HEAD. */
   readonly head: boolean;
 }
 
-/** An answer; `undefined` where the server closed the connection without one. */
+/** An answer; `undefined` if the server closed the connection without one. */
 export interface RawAnswer {
   readonly status: number;
   /** By lower-case name. */
@@ -19,7 +19,7 @@ export interface RawAnswer {
 
 const silenceLimitMs = 30_000;
 
-/** Sends bytes as they are and reads the first answer until the server closes. @throws Error when it never does. */
+/** Sends bytes and reads the first answer until the server closes. @throws Error on a timeout. */
 export async function exchange(
   port: number,
   { bytes, mayEndEarly }: RawRequest,

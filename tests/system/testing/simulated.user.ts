@@ -33,7 +33,7 @@ export class SimulatedUser {
     return String((body['success'] as Row[])[0]?.['guid']);
   }
 
-  /** Adds a feed with three episodes, one of them under two names; a deletion can be held in their midst. */
+  /** Adds a feed with three episodes, one with two sync_ids; a deletion can stop between them. */
   async subscribeWithEpisodes(feedUrl?: string): Promise<string> {
     const guid = await this.subscribe(feedUrl);
     const episodes = ['first', 'second', 'midway', 'first'].map((name) => ({

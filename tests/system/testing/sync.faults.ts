@@ -3,7 +3,7 @@ import { eventually } from '#testing';
 import type { DeletionStack } from './deletion.stack.js';
 import type { Moment } from './barrier.js';
 
-/** What happens to the system while requests are under way. */
+/** Faults of the system during requests. */
 export type Fault =
   | { fault: 'cut Postgres'; app: 'subscription' | 'episode' | 'deletion-worker' }
   | { fault: 'cut Redis'; of: 'redis' | 'queueRedis' }
@@ -41,7 +41,8 @@ async function both(...runs: [Promise<unknown>, Promise<unknown>]): Promise<void
 
 async function cutPostgres(stack: DeletionStack, app: string): Promise<void> {
   await stack.owner.query(
-    'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1',
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+     WHERE datname = current_database() AND application_name = $1`,
     [app],
   );
 }
@@ -62,7 +63,7 @@ const cutRedis = (url: string) =>
 
 const emptyRedis = (url: string) => withRedis(url, (redis) => redis.flushall());
 
-/** Pauses the queue during the requests, so that what is done to their jobs is done before they run. */
+/** Pauses the queue during the requests, so that faults precede the runs of their jobs. */
 async function withJobsHeld(
   stack: DeletionStack,
   run: () => Promise<void>,
@@ -89,7 +90,7 @@ async function change(
   for (const { id, send } of rows) {
     const data = { userId, deletionId: id };
     if (become === 'lost') await queue.remove(`deletion-${id}-${send}`);
-    // Also for deletions that have ended: an old job that comes back.
+    // Also for ended deletions: an old job that reappears.
     else
       await queue.add('deletion', data, {
         jobId: `twin-${id}`,
@@ -98,7 +99,7 @@ async function change(
   }
 }
 
-/** Kills the worker while it stands at some moment of the user's deletion, if there is one that gets there. */
+/** Kills the worker at a step of the user's deletion, if one reaches it. */
 async function killWorker(
   stack: DeletionStack,
   userId: string,

@@ -26,21 +26,21 @@ export interface Call {
 }
 
 interface Feed {
-  /** Whether there ever was such a subscription, and whether it is there now. */
+  /** True if the subscription was ever created, and if it exists now. */
   known: boolean;
   live: boolean;
   subscribed: boolean;
   guid: string;
   url: string;
   episodes: Record<string, { position: number; minute: number }>;
-  /** The deletion that may run at any moment. */
+  /** The deletion that can run at any time. */
   pending?: number;
 }
 
-/** What a user has. */
+/** The data of a user. */
 export interface State {
   feeds: Feed[];
-  /** How deletions have ended, or will end once a worker takes them. */
+  /** Ends of deletions, also of those that a worker has not run yet. */
   ended: Record<number, 'SUCCESS' | 'FAILURE'>;
 }
 
@@ -48,7 +48,7 @@ export interface State {
 export const guidOf = (url: string) =>
   uuidv5(url.replace('https://', ''), 'ead4c236-bf58-58c6-a2c6-a6b28d128cb6');
 
-/** A user who never wrote, and the URLs of the feeds that they may add. */
+/** Returns the state of a new user, with the URLs of possible feeds. */
 export function nothing(urls: readonly string[]): State {
   const unknown = { known: false, live: false, subscribed: false };
   const feeds = urls.map((url) => ({ ...unknown, guid: guidOf(url), url, episodes: {} }));
@@ -56,8 +56,8 @@ export function nothing(urls: readonly string[]): State {
 }
 
 /**
- * All states that the calls can have led to: in any order, with any pending deletion carried out at any moment. None
- * where no order explains the answers.
+ * Returns all possible states after the calls in any order, with pending deletions run at any
+ * time; none if no order explains the answers.
  */
 export function outcomes(before: readonly State[], calls: readonly Call[]): State[] {
   const possible = distinct(before.flatMap(withDeletions));
@@ -96,7 +96,7 @@ function deleted(state: State, index: number): State {
   return next;
 }
 
-/** The state after a call, if its answer is the one that the state calls for. Changes the given one. */
+/** Returns the state after a call, if its answer matches the state. Changes the given state. */
 function step(state: State, { request, answer }: Call): State | undefined {
   const feed = 'feed' in request ? (state.feeds[request.feed] as Feed) : undefined;
   const { status, body } = answer;
@@ -178,8 +178,8 @@ function upload(
 ): State | undefined {
   const [success] = (body['success'] ?? []) as Body[];
   if (!feed.live) return status === 200 && !success ? state : undefined;
-  const standing = feed.episodes[episode];
-  if (!standing || standing.minute <= minute) feed.episodes[episode] = { position, minute };
+  const current = feed.episodes[episode];
+  if (!current || current.minute <= minute) feed.episodes[episode] = { position, minute };
   const now = { guid: feed.guid, episode, position: feed.episodes[episode]?.position };
   return status === 200 && success && same(episodeOf(success), now) ? state : undefined;
 }

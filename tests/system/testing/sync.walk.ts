@@ -11,7 +11,7 @@ import { feeds, type Step, type Walk, walks } from './walk.arbitrary.js';
 /** Of all walks. A failing run prints it; `TEST_SEED` runs the same walks again. */
 export const seed = Number(process.env.TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
-/** Checks many walks, with killed processes or without. Each is a user of its own, so several run at the same time. */
+/** Checks many concurrent walks, with or without kills. Each has its own user. */
 export function checkWalks(
   stack: DeletionStack,
   kills: boolean,
@@ -23,7 +23,7 @@ export function checkWalks(
   );
 }
 
-/** Walks with a new user. @throws where no order of the requests explains what they were answered. */
+/** Walks with a new user. @throws Error if no order of the requests explains the answers. */
 async function walk(stack: DeletionStack, { groups, faults }: Walk): Promise<void> {
   const walker = new Walker(await stack.newUser());
   for (const [index, group] of groups.entries()) {
@@ -43,7 +43,7 @@ async function walk(stack: DeletionStack, { groups, faults }: Walk): Promise<voi
   );
 }
 
-/** One user, and what the model says they may have. */
+/** A user, and the possible states of the model. */
 class Walker {
   private states: State[];
   private readonly names: string[][];
@@ -70,7 +70,7 @@ class Walker {
     );
   }
 
-  /** Waits until every deletion has ended, and compares all that can be read; then sends every write once more. */
+  /** Waits for all deletions, compares all readable data, and repeats every write. */
   async end(letResend: () => Promise<void>, stuck: () => Promise<unknown>): Promise<void> {
     await this.everyDeletionEnds(letResend, stuck);
     this.states = this.states.filter(({ feeds: all }) =>
@@ -170,7 +170,7 @@ class Walker {
     return call;
   }
 
-  /** What a request is answered, asked again with the same key while there is no answer. */
+  /** Returns the answer to a request, which it repeats with the same key until answered. */
   private answer(request: Request, key?: string): Promise<Call['answer']> {
     const [method, path, body] = wire(request);
     return eventually(

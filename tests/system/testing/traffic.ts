@@ -14,20 +14,20 @@ export interface Exchange {
   readonly retryAfter: string | null;
 }
 
-/** Whether it is what the operation answers, or a 503 that says when to try again. */
+/** Returns true for the operation's answer, or a 503 with Retry-After. */
 function isClean({ status, retryAfter }: Exchange): boolean {
   return status === 200 || status === 202 || (status === 503 && retryAfter !== null);
 }
 
-/** How much later than its deadline an answer may come, as the machine is shared. */
+/** Allowed delay of an answer after its deadline in milliseconds, for busy machines. */
 const slackMs = 10_000;
 
-/** How long a client that was refused waits before it asks for something else. */
+/** Pause of a client after a refusal, in milliseconds. */
 const pauseMs = 50;
 
 /**
- * A user who reads and writes without a pause, and remembers every acknowledged write. All of the user's URLs contain
- * the user's id, so that another user's data would be noticed.
+ * A user who reads and writes without a pause, and stores every acknowledged write. All URLs
+ * contain the user's id, which reveals data of other users.
  */
 class SimulatedUser {
   private readonly feeds = new Set<string>();
@@ -56,7 +56,7 @@ class SimulatedUser {
     if (!(await next!.call(this))) await delay(pauseMs);
   }
 
-  /** Checks every acknowledged write. A deletion whose job a fault interrupted is sent again after half a minute. */
+  /** Checks every acknowledged write. An interrupted deletion is resent after half a minute. */
   async confirm(): Promise<void> {
     const { body: list } = await this.whole<{
       subscriptions: { feed_url: string; is_subscribed: boolean }[];
@@ -121,13 +121,13 @@ class SimulatedUser {
     const answer = await this.send('PATCH', `/subscriptions/${this.podcast}`, {
       is_subscribed: isSubscribed,
     });
-    // A refused one may have taken effect all the same.
+    // A refused one can have taken effect.
     this.isSubscribed = answer?.status === 200 ? isSubscribed : undefined;
     return answer?.status === 200;
   }
 
   private async delete(): Promise<boolean> {
-    // A feed of its own, never added again, as that would win over the deletion.
+    // A separate feed, never added again, as that would win over the deletion.
     const body = { subscriptions: [{ feed_url: this.feed(`away-${this.step}`) }] };
     const made = await this.send<{ success: { guid: string }[] }>('POST', '/subscriptions', body);
     if (made?.status !== 200) return false;
@@ -231,7 +231,7 @@ export class Traffic {
   }
 
   /** Resolves after this many more successful answers. */
-  async goOn(count = 60, timeout = 20_000): Promise<void> {
+  async continueFor(count = 60, timeout = 20_000): Promise<void> {
     const answered = () => this.exchanges.length - this.failed.length;
     const enough = answered() + count;
     await eventually(
@@ -242,7 +242,7 @@ export class Traffic {
     );
   }
 
-  /** Stops without checking anything: for users whose gateway is gone. */
+  /** Stops without checks, for users of a stopped gateway. */
   async abandon(): Promise<void> {
     this.stopped = true;
     await Promise.all(this.loops);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { Fault } from './sync.faults.js';
 
-/** What a device does, before it is known under which guids and URLs the feeds go by then. */
+/** A device's step, before the feeds' guids and URLs at that time are known. */
 export type Step = { feed: number; former: boolean; twice: boolean } & (
   | { op: 'subscribe' | 'delete' }
   | { op: 'read' | 'list' | 'episodes' | 'deletion' }
@@ -9,13 +9,13 @@ export type Step = { feed: number; former: boolean; twice: boolean } & (
   | { op: 'upload'; episode: string; minute: number }
 );
 
-/** Groups of steps; the steps of a group run at the same time. Each fault meets the group with its number. */
+/** Groups of concurrent steps. Each fault applies to the group with its number. */
 export interface Walk {
   groups: Step[][];
   faults: { group: number; fault: Fault }[];
 }
 
-/** How many feeds a user knows. */
+/** Number of feeds of a user. */
 export const feeds = 2;
 
 const common = { feed: fc.nat(feeds - 1), former: fc.boolean(), twice: fc.boolean() };
@@ -64,7 +64,7 @@ const crash = fc.oneof(
   { weight: 1, arbitrary: killedService },
 );
 
-/** Walks with at least one fault of connections and one of jobs each, and with one killed process where asked for. */
+/** Walks with at least one fault of connections and of jobs, and optionally one kill. */
 export const walks = ({ kills }: { kills: boolean }): fc.Arbitrary<Walk> =>
   fc.record({
     groups: fc.array(fc.array(step, { minLength: 1, maxLength: 3 }), {

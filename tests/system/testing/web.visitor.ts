@@ -1,8 +1,8 @@
-/** As much of a browser as a login needs: keeps cookies, follows redirects one by one, posts forms. */
+/** A minimal browser for logins: keeps cookies, follows redirects, posts forms. */
 export class WebVisitor {
   private readonly cookies = new Map<string, string>();
 
-  /** Opens a page and follows redirects until one ends, or leads to a URL that starts with `until`. */
+  /** Opens a page and follows redirects until the end, or to a URL that starts with `until`. */
   async open(
     url: string,
     until: string,

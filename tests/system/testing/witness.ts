@@ -6,15 +6,16 @@ const snapshot = `
   SELECT s.deleted IS NOT NULL AS deleted,
     (SELECT count(*)::int FROM episode.episodes e WHERE e.user_id = s.user_id) AS episodes,
     (SELECT count(*)::int FROM episode.sync_ids i WHERE i.user_id = s.user_id) AS "syncIds",
-    (SELECT d.status FROM deletion.deletions d WHERE d.user_id = s.user_id ORDER BY d.id DESC LIMIT 1) AS status
+    (SELECT d.status FROM deletion.deletions d
+    WHERE d.user_id = s.user_id ORDER BY d.id DESC LIMIT 1) AS status
   FROM subscription.subscriptions s WHERE s.user_id = $1`;
 
 /**
- * Reads all that one user has, over and over: the lists over HTTP, the tables in one snapshot. For a user with one
- * subscription and some episodes, each read must find all of it or, from one read on and for ever, none of it.
+ * Repeatedly reads all data of a user: the lists over HTTP, the tables in one snapshot. Each read
+ * must find the subscription with all episodes or, permanently from one read on, nothing.
  */
 export class Witness {
-  /** How many reads were answered. */
+  /** Number of answered reads. */
   reads = 0;
   private gone = false;
   private stopped = false;

@@ -45,7 +45,7 @@ export const en = {
     remove: 'Delete …',
     removeText:
       'Deletes the podcast and everything that you have listened to of it, on all your devices. This can’t be undone.',
-    removeSubmit: 'Delete for ever',
+    removeSubmit: 'Delete permanently',
     pending: {
       add: 'is being added',
       subscribe: 'is being added',

@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { createDataSource } from '#database';
 import { type AppProcess, type AppStack, eventually } from '#testing';
 import { serviceKeys } from '../../../libs/transport/testing/internals.js';
-import { probes } from './fault.world.js';
+import { probes } from './fault.stack.js';
 import { Traffic } from './traffic.js';
 
 /** Users who read and write at these gateways until they are stopped. */
@@ -34,7 +34,7 @@ export async function healed(stack: AppStack, gateway: AppProcess): Promise<void
     });
 }
 
-/** How many live replicas each service has for its clients. */
+/** Returns the number of live replicas of each service. */
 export async function countedOn(stack: AppStack): Promise<number[]> {
   const redis = new Redis(stack.redis.url);
   try {
@@ -58,15 +58,13 @@ export async function asOwner<Result>(
   return run(owner).finally(() => owner.destroy());
 }
 
-/**
- * Checks that requests end in answers and 503 only, no acknowledged write is lost, and each deletion is carried out.
- */
+/** Expects only answers and 503, no lost acknowledged write, and an end of each deletion. */
 export async function endWell(
   stack: AppStack,
   traffic: Traffic,
   processes: readonly AppProcess[],
 ): Promise<void> {
-  await traffic.goOn();
+  await traffic.continueFor();
   await traffic.stop();
   const { exchanges, failed } = traffic;
   console.log(`${exchanges.length} requests, ${failed.length} of them refused`);

@@ -21,15 +21,15 @@ export const probes = {
   deletion: ['/deletions/1', 404],
 } as const;
 
-/** How long an immediate answer may take; far more than it does, as machines are shared. */
+/** Limit of an immediate answer in milliseconds, with a reserve for busy machines. */
 const atOnceMs = 3_000;
-/** When the last answer has come: the deadline of every contract is 5 s, and machines are shared. */
+/** Limit of any answer in milliseconds: every contract has 5 s, plus a reserve. */
 export const deadlineMs = 15_000;
-/** How long recovery may take; it takes a second or two, and machines are shared. */
+/** Limit of a recovery in milliseconds; it usually takes two seconds. */
 const healMs = 30_000;
 
 /** The whole system, two processes of each app, and users who read and write without a pause. */
-export class FaultWorld {
+export class FaultStack {
   replicas: AppProcess[] = [];
 
   private constructor(
@@ -37,12 +37,12 @@ export class FaultWorld {
     readonly gateways: readonly AppProcess[],
   ) {}
 
-  /** Starts it. The queue has a Redis of its own, as in production, and no crash costs Postgres a commit. */
+  /** Starts it. The queue has its own Redis, as in production, and Postgres loses no commit. */
   static async open(
     options: { durableRedis?: boolean; environment?: Readonly<Record<string, string>> } = {},
   ) {
     const stack = await AppStack.open({ ...options, durablePostgres: true, ownQueue: true });
-    const world = new FaultWorld(
+    const world = new FaultStack(
       stack,
       await stack.start(['gateway', 'gateway']).catch(async (error: unknown) => {
         await stack.close();
@@ -53,7 +53,7 @@ export class FaultWorld {
     return world;
   }
 
-  /** Replaces replicas that have ended, so that there are two of each service, and waits for recovery. */
+  /** Restarts missing replicas up to two of each service, and waits for the recovery. */
   async complete(): Promise<void> {
     const alive = services.flatMap((app) => this.alive(app));
     const missing = services.flatMap((app) =>
@@ -96,7 +96,7 @@ export class FaultWorld {
     return Promise.all(Object.values(probes).map(([path]) => device.send('GET', path)));
   }
 
-  /** No process has ended by itself. */
+  /** Expects that no process exited unexpectedly. */
   expectAllAlive(): void {
     const ended = [...this.gateways, ...this.replicas].filter(({ hasExited }) => hasExited);
     assert.deepEqual(
@@ -105,21 +105,22 @@ export class FaultWorld {
     );
   }
 
-  /** Plays a fault while users read and write, and checks that nothing hangs, is a 500 or is lost. */
+  /** Runs a fault during reads and writes, and expects no hanging, failed or lost request. */
   async underTraffic(
     name: string,
     fault: (traffic: Traffic) => Promise<void>,
     healsWithinMs = healMs,
   ): Promise<Traffic> {
     const traffic = await this.traffic();
-    await traffic.goOn();
+    await traffic.continueFor();
     await fault(traffic);
     const healedMs = await this.heal(healsWithinMs);
-    await traffic.goOn();
+    await traffic.continueFor();
     await traffic.stop();
     const { exchanges, failed, longestMs } = traffic;
     console.log(
-      `${name}: ${exchanges.length} requests, ${failed.length} refused, the longest took ${Math.round(longestMs)} ms, ` +
+      `${name}: ${exchanges.length} requests, ${failed.length} refused, ` +
+        `the longest took ${Math.round(longestMs)} ms, ` +
         `all well after ${healedMs} ms`,
     );
     assert.deepEqual(traffic.unclean, [], this.errors());
@@ -127,7 +128,7 @@ export class FaultWorld {
     return traffic;
   }
 
-  /** Every service's requests are refused at once. */
+  /** Expects that requests to every service are refused immediately. */
   async expectAllRefused(): Promise<void> {
     const device = await this.stack.device(this.gateways[0] as AppProcess);
     for (const answer of await this.ask(device)) expectRefused(answer);
@@ -144,7 +145,7 @@ export class FaultWorld {
   }
 }
 
-/** Expects a 503 that says when to try again. */
+/** Expects a 503 with Retry-After. */
 export function expectRefused(answer: DeviceAnswer, withinMs = atOnceMs): void {
   expect(answer.status).toBe(503);
   expect(answer.headers.get('retry-after')).toMatch(/^[1-5]$/);
