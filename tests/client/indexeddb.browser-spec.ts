@@ -71,7 +71,7 @@ async function tab(): Promise<Page> {
   return page;
 }
 
-test('keeps all or nothing, lists in the order of keys, and outlives its tab', async () => {
+test('stores all or nothing, lists in the order of keys, and outlives its tab', async () => {
   const page = await tab();
   await page.evaluate(`(async () => {
     const store = await sdk.indexedDbStore('kept');

@@ -16,7 +16,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 beforeAll(async () => {
   await run(process.execPath, ['libs/client/build.mjs'], { cwd: repository });
-  // As libs/client/build.mjs says.
+  // As in libs/client/build.mjs.
   const pack = ['pack', '--json', '--pack-destination', folder, './dist/client'];
   const [{ filename }] = JSON.parse((await run('npm', pack, { cwd: repository })).stdout) as [
     { filename: string },

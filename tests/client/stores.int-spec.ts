@@ -51,7 +51,7 @@ describe.each<[string, () => Store]>([
     ]);
   });
 
-  test('lets one at a time run of each name, also after one that failed', async () => {
+  test('runs one task of each name at a time, also after a failure', async () => {
     const store = make();
     const running: string[] = [];
     const turn = (name: string, fails = false) =>
@@ -80,7 +80,7 @@ describe.each<[string, () => Store]>([
   });
 });
 
-/** Another process that takes its turn at a store and says so. Built before the tests run. */
+/** A process that takes the lock of a store and reports it. Built before the tests run. */
 async function holder(file: string): Promise<ChildProcess> {
   const module = join(repository, 'dist', 'libs', 'client', 'src', 'file.js');
   const program = `
@@ -134,7 +134,7 @@ describe('the store in a file', () => {
     unwatch?.();
   });
 
-  test('passes the turn of a process that was killed on, to one of many who wait', async () => {
+  test('passes the lock of a killed process to one of many waiting ones', async () => {
     const file = path();
     const child = await holder(file);
     const stores = Array.from({ length: 5 }, () => fileStore(file));

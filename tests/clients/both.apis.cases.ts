@@ -60,7 +60,7 @@ export function bothApisCases(context: () => ClientsContext): void {
       ]);
     });
 
-    it('pass on to each other what is played', async () => {
+    it('exchange their plays', async () => {
       await post({ played_status: { value: true, timestamp: ago(2) } });
       await phone.play('receive a position', { feed, number: 1, position: 1_800 });
       await phone.play('play', { feed, number: 2, position: 1_800 });
@@ -79,7 +79,7 @@ export function bothApisCases(context: () => ClientsContext): void {
       await device.send('PATCH', `/subscriptions/${podcastGuid(feed)}`, {
         body: { is_subscribed: false },
       });
-      // The feed that was added in the same burst may be sent again.
+      // A feed that was added in the same burst can be sent again.
       await phone.play('receive a removal', { feed, others: ['...'] });
       await phone.play('unsubscribe', { feed: other });
       const { body } = await device.send<{ subscriptions: { is_subscribed: boolean }[] }>(

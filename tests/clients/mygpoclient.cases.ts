@@ -120,7 +120,7 @@ export function mygpoclientCases(context: () => ClientsContext): void {
       expect(await client.raises('get_settings', 'device', 'unknown')).toBe('NotFound');
     });
 
-    it('get_favorite_episodes: those whose setting says so', async () => {
+    it('get_favorite_episodes: episodes with that setting', async () => {
       await client.call('set_settings', 'episode', feed, episode, { is_favorite: true });
       expect(await client.call('get_favorite_episodes')).toMatchObject([
         { url: episode, podcast_url: feed },
@@ -152,7 +152,7 @@ export function mygpoclientCases(context: () => ClientsContext): void {
       expect(await client.call('challenges')).toBe(1);
     });
 
-    it('raises Unauthorized where its password is wrong', async () => {
+    it('raises Unauthorized for a wrong password', async () => {
       const wrong = open(`${account.password}_`);
       expect(await wrong.raises('get_devices')).toBe('Unauthorized');
       await wrong.close();

@@ -31,7 +31,7 @@ export function recordedAppsCases(context: () => ClientsContext): void {
   const start = (name: string, clock?: () => number) => context().app(name, account, clock);
 
   describe.each(apps)('%s', (name) => {
-    it('uploads its list and what it has played in its first sync', async () => {
+    it('uploads its list and its plays in the first sync', async () => {
       const app = await start(name);
       await app.play('first sync', { feed, other });
       const device = await context().device(account);
@@ -145,7 +145,7 @@ export function recordedAppsCases(context: () => ClientsContext): void {
       await kasts.play('sign out');
     });
 
-    it('misses nothing although it asks for changes from one second later', async () => {
+    it('misses nothing although it requests changes from one second later', async () => {
       const [kasts, phone] = [
         await start('kasts.v2', minutes(2)),
         await start('antennapod.v2', minutes(3)),

@@ -173,7 +173,7 @@ const sql = [
 /** The users' clocks, the markers of requests, and writes that run once. */
 const clock = [
   {
-    // Two writes have the same stamp where the clock is ahead of the time of Postgres.
+    // Two writes have the same stamp if the clock is ahead of the time of Postgres.
     id: 'clock-stands-still',
     file: `${database}/migrations/1763715600000-create-sync.ts`,
     find: "p_stamp + interval '1 millisecond')",
@@ -189,7 +189,7 @@ const clock = [
     near: ['libs/database'],
   },
   {
-    // A write that is sent again, and whose answer is gone, takes effect once more.
+    // A repeated write without a stored answer takes effect again.
     id: 'repeated-commits',
     file: `${database}/database.ts`,
     find: 'if (!repeated && (advanced || reply instanceof Failed)) {',
@@ -233,7 +233,7 @@ const messages = [
     near: ['libs/transport'],
   },
   {
-    // A call may wait in the stream until its deadline, so it is answered too late.
+    // A call can wait in the stream until its deadline, so it is answered too late.
     id: 'backlog-of-whole-deadline',
     file: `${transport}/client/service.view.ts`,
     find: 'this.backlogMs > budgetMs * waitingShare',
@@ -269,7 +269,7 @@ const access = [
     near: ['apps/gateway'],
   },
   {
-    // An app password that may only read may write.
+    // A read-only app password can write.
     id: 'app-password-of-all-scopes',
     file: `${gateway}/auth/authenticator.ts`,
     find: 'scopes: new Set(credential.scopes),',

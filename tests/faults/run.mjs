@@ -72,7 +72,7 @@ function faulty({ id, file, find, replace }, source) {
   return source.replace(find, () => replace);
 }
 
-/** @throws Error where a fault can't be planted, or would be planted in what is not committed. */
+/** @throws Error if a fault can't be planted, or if its file has uncommitted changes. */
 function check(all) {
   const ids = new Set(faults.map(({ id }) => id));
   if (ids.size < faults.length) throw new Error('two faults have one id');
@@ -83,7 +83,7 @@ function check(all) {
   if (dirty !== '') throw new Error(`these have changes that are not committed:\n${dirty}`);
 }
 
-/** Runs a command. @returns its exit code (null where it was killed) and the end of its output. */
+/** Runs a command. @returns its exit code (null if it was killed) and the end of its output. */
 async function run(command, args, env = {}) {
   let output = '';
   const stdio = ['ignore', 'pipe', 'pipe'];

@@ -20,7 +20,7 @@ async function asker(variables: Record<string, string>): Promise<Device> {
 
 const page = '/v1/subscriptions?per_page=1&color=red';
 
-describe('the links of a list, whose gateway stands behind a proxy,', () => {
+describe('the links of a list of a gateway behind a proxy', () => {
   it('start with PUBLIC_URL, and keep the requested prefix and all other parameters', async () => {
     const device = await asker({ PUBLIC_URL: 'https://sync.example/api/' });
     const headers = { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'http' };
@@ -34,7 +34,7 @@ describe('the links of a list, whose gateway stands behind a proxy,', () => {
     });
   });
 
-  it('are else as a trusted proxy was asked, and so is the ETag', async () => {
+  it('have the host of the trusted proxy without PUBLIC_URL, like the ETag', async () => {
     const device = await asker({ TRUSTED_PROXIES: '127.0.0.1' });
     const ask = (host: string, etag = '"none"') =>
       device.send('GET', page, {

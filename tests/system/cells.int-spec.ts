@@ -22,7 +22,7 @@ import { listed } from './testing/random.history.js';
 
 // docs/guide/operate.md, "Moving users to another cell".
 
-/** A cell: a system with a Postgres and a Redis of its own. */
+/** A cell: a system with its own Postgres and Redis. */
 interface Cell {
   readonly stack: AppStack | SharedStack;
   readonly gateway: Pick<AppProcess, 'facts'>;
@@ -98,7 +98,7 @@ function named(users: readonly Device[]): string {
   return file;
 }
 
-describe('users who are moved to another cell while they listen', () => {
+describe('users who move to another cell while they listen', () => {
   it('lose nothing that was acknowledged, and their devices miss nothing', async () => {
     const [from, to] = cells;
     const all = await Promise.all(

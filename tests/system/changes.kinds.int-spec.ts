@@ -49,32 +49,32 @@ const send = (method: string, path: string, body?: object) =>
   user.device.send(method, path, { body });
 const feed = () => `https://feeds.example/${randomUUID()}`;
 
-it('tells one who never wrote the epoch', () => {
+it('sends the epoch before the first write', () => {
   expect(stream.stamps).toEqual(['1970-01-01T00:00:00.000Z']);
 });
 
-it('tells of subscribing, of an upload and of an update', async () => {
+it('reports subscriptions, uploads and updates', async () => {
   let guid = '';
   await expectNotification(async () => (guid = await user.subscribe()));
   await expectNotification(() => send('POST', '/episodes', { episodes: [episode(guid, 'one')] }));
   await expectNotification(() => send('PATCH', `/subscriptions/${guid}`, { is_subscribed: false }));
 });
 
-it('tells of subscriptions that are merged', async () => {
+it('reports merges of subscriptions', async () => {
   const [from, into] = [await user.subscribeWithEpisodes(feed()), await user.subscribe(feed())];
   await expectNotification(() => send('PATCH', `/subscriptions/${from}`, { new_guid: into }));
 });
 
-it('tells of a request to delete, and of the deletion', async () => {
+it('reports a request for a deletion, and the deletion', async () => {
   const guid = await user.subscribeWithEpisodes();
   const before = stream.stamps.length;
   await expectNotification(async () => user.ends(await user.delete(guid), 'SUCCESS'));
-  // Two commits, which may be joined.
+  // Two commits, whose notifications can be merged.
   expect(stream.stamps.length - before).toBeLessThanOrEqual(2);
   expect(stream.last).toBe(await clock());
 });
 
-it('tells of what is loaded', async () => {
+it('reports loaded data', async () => {
   const subject = freshUser();
   user = new SimulatedUser(await stack.device(gateway, subject));
   stream.leave();
@@ -88,7 +88,7 @@ it('tells of what is loaded', async () => {
   );
 });
 
-it('tells of what clients of the gpodder API write, and nothing of what they read', async () => {
+it('reports writes of gpodder clients, and no reads', async () => {
   const account = await stack.appPassword();
   const url = `http://127.0.0.1:${String(gateway.facts['port'])}/changes`;
   stream.leave();
@@ -119,7 +119,7 @@ it('tells of what clients of the gpodder API write, and nothing of what they rea
   expect(stream.stamps).toHaveLength(4);
 });
 
-it('tells nothing of reads, of refused writes, or of a write that is sent again', async () => {
+it('reports no reads, no rejected and no repeated writes', async () => {
   const body = { subscriptions: [{ feed_url: feed() }] };
   const again = () => user.device.send('POST', '/subscriptions', { body, key: 'one' });
   await expectNotification(again);
@@ -133,7 +133,7 @@ it('tells nothing of reads, of refused writes, or of a write that is sent again'
   expect(stream.stamps).toHaveLength(before + 1);
 });
 
-it('tells nobody else, nothing else, and no stamp twice or in another order', async () => {
+it('sends each stamp once, in order, to its user only', async () => {
   for (let n = 0; n < 20; n += 1) await user.subscribe();
   await stream.received(await clock());
   expect(stream.stamps).toEqual([...new Set(stream.stamps)].sort());

@@ -178,7 +178,7 @@ describe('by keyboard alone', () => {
     }
   });
 
-  it('a row that has the focus stays, however far somebody scrolls', async () => {
+  it('a row with the focus stays while the user scrolls', async () => {
     const visit = await world.person({ viewport: { width: 1_000, height: 600 } }, '/');
     const { page } = visit;
     await visit.subscribe(

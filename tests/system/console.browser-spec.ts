@@ -55,7 +55,7 @@ describe('podcasts', () => {
     expect(await page.getByRole('button', { name: 'Manage old.example' }).count()).toBe(0);
   });
 
-  it('are deleted after a second step, which says how it goes', async () => {
+  it('are deleted after a second step that shows the progress', async () => {
     const visit = await world.person();
     const { page } = visit;
     await visit.subscribe(feed('kept'), feed('unwanted'));
@@ -73,7 +73,7 @@ describe('podcasts', () => {
   });
 });
 
-describe('what was listened to', () => {
+describe('the listening history', () => {
   it('shows position, played and favourites, newest first, and loads more on scroll', async () => {
     const visit = await world.person({ viewport: { width: 1_000, height: 700 } });
     const { page } = visit;

@@ -68,7 +68,7 @@ describe('10,000 podcasts', () => {
 });
 
 describe('a slow network', () => {
-  it('shows where rows will be, and nothing jumps when they come', async () => {
+  it('shows placeholders, and rows cause no layout shift', async () => {
     const visit = await world.person({ viewport: { width: 1_000, height: 800 } }, '/');
     const { page } = visit;
     await visit.subscribe(
@@ -91,7 +91,7 @@ describe('a slow network', () => {
   });
 });
 
-describe('what others have written', () => {
+describe('text of others', () => {
   const hostile = {
     script:
       '<script>document.title = "taken"</script><img src=x onerror="document.title = \'taken\'">',
@@ -167,7 +167,7 @@ describe('what others have written', () => {
     expect(await fits(page)).toBe(true);
   });
 
-  it('is asked for nowhere: no request leaves for anybody else', async () => {
+  it('causes no request to another server', async () => {
     const visit = await world.person({}, '/');
     const { page } = visit;
     const asked = new Set<string>();
@@ -187,7 +187,7 @@ describe('what others have written', () => {
     );
   });
 
-  it('leaves no token where another page could find it', async () => {
+  it('stores no token where another page could read it', async () => {
     const { page } = await world.person();
     await page.getByText('No podcast yet.').waitFor();
     const kept = await page.evaluate(

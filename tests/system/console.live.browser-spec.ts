@@ -136,7 +136,7 @@ describe('without a network', () => {
     await page.getByRole('button', { name: 'Manage here.example' }).click();
     await page.getByRole('button', { name: 'Unsubscribe' }).click();
     await page.getByText('waits for the network').nth(1).waitFor();
-    // Other pages are there all the same.
+    // Other pages still work.
     await page.getByRole('link', { name: 'Import and export' }).click();
     await page.getByLabel('OPML file').waitFor();
     await page.getByRole('link', { name: 'Podcasts' }).click();
@@ -149,7 +149,7 @@ describe('without a network', () => {
     );
   });
 
-  it('what was done while the server has a fault waits as well', async () => {
+  it('keeps changes during a fault of the server', async () => {
     const visit = await world.person();
     const { page } = visit;
     await visit.subscribe(feed('here'));
@@ -168,7 +168,7 @@ describe('without a network', () => {
     expect(await visit.feeds()).toEqual(expect.arrayContaining([feed('added')]));
   });
 
-  it('what was done then does not undo what came afterwards', async () => {
+  it('does not revert later changes of others', async () => {
     const visit = await world.person();
     const { page } = visit;
     await visit.subscribe(feed('kept'));
@@ -187,7 +187,7 @@ describe('without a network', () => {
   });
 });
 
-describe('who is signed out', () => {
+describe('a sign-out', () => {
   it('is shown to the user, who keeps all input and returns after sign-in', async () => {
     const { page } = await world.person();
     await page.getByText('No podcast yet.').waitFor();

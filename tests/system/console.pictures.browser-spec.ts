@@ -70,7 +70,7 @@ async function draw(page: Page, name: string): Promise<number> {
 }
 
 describe('the pictures of the README', () => {
-  it('show podcasts, what was listened to, and an import, and are small', async () => {
+  it('show podcasts, the history and an import, and are small', async () => {
     const page = await listener();
     await page.goto('/console/');
     await page.getByText('8 podcasts', { exact: true }).waitFor();

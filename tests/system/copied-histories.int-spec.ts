@@ -59,14 +59,14 @@ describe(`copies of ${users} users with random histories (TEST_SEED=${seed})`, (
     await copyUsers(system(0).stack, system(1).stack, named);
   }, 1_200_000);
 
-  it('see the same there: lists, by every guid and by every sync_id', async () => {
+  it('return the same lists, subscriptions by guid and episodes by sync_id', async () => {
     await forEach(all, async (user) => {
       const [here, there] = [await deviceOf(user, 0), await deviceOf(user, 1)];
       expect(await user.shown(there), `user ${user.id}`).toEqual(await user.shown(here));
     });
   }, 600_000);
 
-  it('write there as a new device would', async () => {
+  it('accept writes of a new device', async () => {
     await forEach(all, async (user) => {
       const device = await deviceOf(user, 1);
       const feed_url = `https://feeds.example/${user.id}/further`;

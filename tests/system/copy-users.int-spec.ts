@@ -87,7 +87,7 @@ it('every table with rows of users is copied, or declared as left', async () => 
 });
 
 describe('a copied user', () => {
-  it('has all rows as they are in the source, and others are left where they are', async () => {
+  it('has all rows of the source, and no other rows change', async () => {
     const [user, other] = [await storedUser(), await storedUser()];
     const rows = await rowsIn(source, user);
     expect(Object.keys(rows).toSorted()).toEqual(copiedTables.toSorted());
@@ -156,20 +156,23 @@ describe('a user is refused, and the others are copied,', () => {
     expect(await rowsIn(target, user)).toEqual(await rowsIn(source, user));
   });
 
-  it.each([2, 3])('who is being erased, or was (%i), in either database', async (refused) => {
-    const [here, there] = [await storedUser(), await storedUser()];
-    const refuse = 'INSERT INTO sync.user_clock (user_id, stamp, refused) VALUES ($1, now(), $2)';
-    await source.owner.query('UPDATE sync.user_clock SET refused = $2 WHERE user_id = $1', [
-      here.id,
-      refused,
-    ]);
-    await target.owner.query(refuse, [there.id, refused]);
-    const { code, stderr } = await copy([here, there]);
-    expect(code).toBe(3);
-    for (const { id } of [here, there])
-      expect(stderr).toContain(`${id}: the user is erased or being erased`);
-    expect(Object.keys(await rowsIn(target, there))).toEqual(['sync.user_clock']);
-  });
+  it.each([2, 3])(
+    'of a user during or after an erasure (%i), in either database',
+    async (refused) => {
+      const [here, there] = [await storedUser(), await storedUser()];
+      const refuse = 'INSERT INTO sync.user_clock (user_id, stamp, refused) VALUES ($1, now(), $2)';
+      await source.owner.query('UPDATE sync.user_clock SET refused = $2 WHERE user_id = $1', [
+        here.id,
+        refused,
+      ]);
+      await target.owner.query(refuse, [there.id, refused]);
+      const { code, stderr } = await copy([here, there]);
+      expect(code).toBe(3);
+      for (const { id } of [here, there])
+        expect(stderr).toContain(`${id}: the user is erased or being erased`);
+      expect(Object.keys(await rowsIn(target, there))).toEqual(['sync.user_clock']);
+    },
+  );
 
   it('with a PENDING deletion', async () => {
     const user = await ErasedUser.store(source.owner);
@@ -182,7 +185,7 @@ describe('a user is refused, and the others are copied,', () => {
 });
 
 describe('nothing is copied', () => {
-  it('of users where one row of them can not be written, and all of it when it can', async () => {
+  it('of users with a row that cannot be written, and all of it afterwards', async () => {
     const [user, other] = [await storedUser(), await storedUser()];
     // The last table that is copied refuses its rows.
     await target.owner.query(
@@ -199,7 +202,7 @@ describe('nothing is copied', () => {
       expect(await rowsIn(target, one)).toEqual(await rowsIn(source, one));
   });
 
-  it('where the schema versions differ', async () => {
+  it('between different schema versions', async () => {
     const user = await storedUser();
     const { rows } = await target.owner.query<{ id: number }>(
       'DELETE FROM sync.migrations WHERE id = (SELECT max(id) FROM sync.migrations) RETURNING *',

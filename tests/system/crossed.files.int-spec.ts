@@ -47,7 +47,7 @@ async function crossed(app: AppProcess): Promise<string[]> {
   return files.filter((file) => file !== undefined).map((file) => `${file}.ts`);
 }
 
-/** The section of the page that says which files an upload crosses, and the files that it lists. */
+/** Returns the section of the page on the files of an upload, and the listed files. */
 function listed(): { section: string; files: Set<string> } {
   const page = readFileSync(join(repository, 'docs/design/architecture.md'), 'utf8');
   const section = /### The files of `POST \/episodes`.*?\n## /s.exec(page)?.[0] ?? '';

@@ -57,7 +57,7 @@ describe.each(process.env.TEST_FULL ? ['killed'] : [])('a worker that is %s', ()
     for (const { barrier } of [claimed!, midway!, finished!]) await barrier.cut();
     for (const { deletionId } of [claimed!, midway!, finished!, orphaned!])
       expect(await record(deletionId)).toMatchObject({ status: 'PENDING' });
-    // ... or has read all of it before, and commits what nobody waits for.
+    // ... or has read all of it before, and commits without a waiting caller.
     await orphaned!.barrier.open();
     await stack.restart('worker');
 

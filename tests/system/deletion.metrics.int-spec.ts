@@ -31,7 +31,7 @@ afterAll(async () => {
 const scrape = async () =>
   (await fetch(`http://127.0.0.1:${String(worker.facts['opsPort'])}/metrics`)).text();
 
-/** One value of what the worker shows, of deletions unless it is said of what. */
+/** Returns a value of the worker's metrics, by default of deletions. */
 async function metric(name: string, of = 'deletion'): Promise<number | undefined> {
   const line = (await scrape())
     .split('\n')
@@ -76,7 +76,7 @@ describe('the metrics of the deletion worker', () => {
     await show('s_pending', 0);
   });
 
-  it('show what waits and for how long, and that it has ended', async () => {
+  it('show pending deletions with their age, and their end', async () => {
     const guid = await user.subscribe();
     const { rowCount } = await owner.query(
       `INSERT INTO deletion.deletions (user_id, subscription_id, requested, sent_at)

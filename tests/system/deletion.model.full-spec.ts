@@ -32,7 +32,7 @@ async function firstFault(): Promise<string> {
   return 'nothing was found';
 }
 
-describe('a system that is broken is found out:', () => {
+describe('the walks detect a broken system:', () => {
   const broken = (body: string, trigger: string) => `
     CREATE FUNCTION public.broken() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${body} END $$;
     CREATE TRIGGER broken ${trigger} FOR EACH ROW EXECUTE FUNCTION public.broken()`;

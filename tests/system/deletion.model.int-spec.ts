@@ -22,7 +22,7 @@ const all = (count: number, kills: boolean, numRuns: number) =>
     checkWalks(stack, kills, { numRuns, seed: seed + index }),
   );
 
-describe('whatever devices send, and whatever breaks meanwhile', () => {
+describe('random requests of devices during faults', () => {
   it('answers and data match a serial order of the requests, and every deletion ends', async () => {
     console.log(`seed ${seed}`);
     const checked = await Promise.all([

@@ -97,7 +97,7 @@ describe(`${rounds} rounds end in a serial order if a deletion races with`, () =
           ended === 'SUCCESS' && subscription === 200 && episodes.length === 0,
       },
     );
-    // Sent when DELETE was answered, POST comes after it, whatever else happens.
+    // A POST after the answer to DELETE always follows it.
     expect(Number(seen['POST, DELETE, cascade'])).toBeLessThanOrEqual(rounds / 2);
   }, 120_000);
 

@@ -41,7 +41,7 @@ describe('the image of the end-to-end tests', () => {
     expect(missing).toEqual([]);
   });
 
-  it('is built from files that .dockerignore lets through', () => {
+  it('is built from files that .dockerignore includes', () => {
     const ignore = readFileSync('.dockerignore', 'utf8').split('\n');
     const allowed = ignore.filter((line) => line.startsWith('!')).map((line) => line.slice(1));
     expect(copied.filter((path) => !isIn(allowed, path))).toEqual([]);

@@ -60,7 +60,7 @@ async function expectErased(user: SimulatedUser): Promise<void> {
 const record = ({ id }: SimulatedUser) =>
   stack.owner.query(`SELECT deletion.record_erasure($1, '{}')`, [id]);
 
-describe('a user who is erased', () => {
+describe('an erased user', () => {
   it('is refused by every service from the record on, and all data is erased', async () => {
     const user = await stack.newUser();
     const guid = await user.subscribeWithEpisodes();
@@ -89,7 +89,7 @@ describe('a user who is erased', () => {
     await expectErased(user);
   });
 
-  it('by an operator, who sees it end', async () => {
+  it('by an operator reports its end', async () => {
     const [user, other] = [await stack.newUser(), await stack.newUser()];
     await user.subscribeWithEpisodes();
     const guid = await other.subscribeWithEpisodes();

@@ -64,7 +64,7 @@ it('subscribing changes subscriptions, an upload episodes, a read nothing', asyn
   expect(await announcedBy(() => user.sees(guid))).toEqual(new Set());
 });
 
-it('subscriptions that are merged change episodes, where they have some', async () => {
+it('a merge of subscriptions changes episodes if they have some', async () => {
   const [from, into] = [await user.subscribeWithEpisodes(feed()), await user.subscribe(feed())];
   const merge = (guid: string) =>
     user.device.send('PATCH', `/subscriptions/${guid}`, { body: { new_guid: into } });
@@ -80,7 +80,7 @@ it('a request to delete changes deletions, and a deletion all that it deletes', 
   expect(await announcedBy(deletion)).toEqual(new Set(['subscriptions', 'deletions']));
 });
 
-it('a deletion that ends in FAILURE changes deletions, though the clock stands still', async () => {
+it('a deletion that ends in FAILURE changes deletions without a new stamp', async () => {
   const guid = await user.subscribe();
   await owner.query(`
     CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -184,7 +184,7 @@ describe('an export', () => {
     expect(text).not.toMatch(/argon2|"hash"|"type":"Buffer"/);
   });
 
-  it('is of nobody else', async () => {
+  it('contains no data of other users', async () => {
     const [one, other] = [await person(), await person()];
     const text = await (await ask(one.cookie)).text();
     expect(text).toContain(one.user.word);
@@ -192,7 +192,7 @@ describe('an export', () => {
     expect(text).not.toContain(other.user.id);
   });
 
-  it('is for somebody who signed in lately, and asked for by a page of ours', async () => {
+  it('requires a recent sign-in and a request of our pages', async () => {
     const { user, cookie } = await person();
     expect((await ask(cookie, { 'sec-fetch-site': 'cross-site' })).status).toBe(403);
     expect((await ask()).headers.get('location')).toBe('/sign-in?next=%2F');
@@ -231,7 +231,7 @@ describe('an export of many episodes', () => {
     await eventually(async () => expect((await ask(cookie)).status).toBe(200));
   });
 
-  it('makes way once its person has left', async () => {
+  it('ends when the client disconnects', async () => {
     const { cookie } = await largePerson();
     const { reader } = await beginning(await ask(cookie));
     await reader.cancel();

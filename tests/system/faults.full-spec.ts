@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { RedisGroup } from '../../libs/transport/testing/redis.group.js';
 import { serviceKeys } from '../../libs/transport/testing/internals.js';
-import { deadlineMs, expectRefused, FaultWorld } from './testing/fault.world.js';
+import { deadlineMs, expectRefused, FaultStack } from './testing/fault.stack.js';
 
 /** A deletion that a fault interrupts is sent again after half a minute. */
 const limitMs = 120_000;
@@ -9,14 +9,14 @@ const limitMs = 120_000;
 /** Time limit for the election of a Redis master and its discovery, in milliseconds. */
 const electionMs = 30_000;
 
-let world: FaultWorld;
+let world: FaultStack;
 
 describe('a fault of a replica', { timeout: limitMs }, () => {
-  beforeAll(async () => void (world = await FaultWorld.open()));
+  beforeAll(async () => void (world = await FaultStack.open()));
   beforeEach(() => world.complete());
   afterAll(() => world.stack.close());
 
-  it('a restart of all replicas, one by one: nobody notices', async () => {
+  it('a rolling restart of all replicas fails no request', async () => {
     const traffic = await world.underTraffic('rolling restart', async () => {
       for (const replica of [...world.replicas].filter(({ hasExited }) => !hasExited)) {
         await replica.stop();
@@ -51,7 +51,7 @@ describe('a fault of a replica', { timeout: limitMs }, () => {
 it.each([false, true])(
   'Redis silent for 3 s (durable: %s): the deadlines hold, and no answer goes to another caller',
   async (durableRedis) => {
-    world = await FaultWorld.open({ durableRedis });
+    world = await FaultStack.open({ durableRedis });
     try {
       const { redis } = world.stack;
       await world.underTraffic('Redis silent', async () => {
@@ -72,7 +72,7 @@ describe('a fault of a Redis Cluster that carries requests and queue', { timeout
   beforeAll(async () => {
     cluster = await RedisGroup.cluster();
     const { REDIS_CLUSTER = '' } = cluster.environment;
-    world = await FaultWorld.open({
+    world = await FaultStack.open({
       environment: { REDIS_CLUSTER, QUEUE_REDIS_CLUSTER: REDIS_CLUSTER },
     });
   });

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { FaultWorld } from './testing/fault.world.js';
+import { FaultStack } from './testing/fault.stack.js';
 
 /** A deletion that a fault interrupts is sent again after half a minute. */
 const limitMs = 120_000;
 
-let world: FaultWorld;
+let world: FaultStack;
 
 const kinds = [
   { kept: 'empty', durableRedis: false },
@@ -15,7 +15,7 @@ describe.each(process.env.TEST_FULL ? kinds : kinds.slice(0, 1))(
   'where Redis comes back $kept, a fault',
   { timeout: limitMs },
   ({ durableRedis }) => {
-    beforeAll(async () => void (world = await FaultWorld.open({ durableRedis })));
+    beforeAll(async () => void (world = await FaultStack.open({ durableRedis })));
     beforeEach(() => world.complete());
     afterAll(() => world.stack.close());
 
@@ -26,7 +26,7 @@ describe.each(process.env.TEST_FULL ? kinds : kinds.slice(0, 1))(
       });
     });
 
-    it('of a replica: SIGTERM of one replica of each service: nobody notices', async () => {
+    it('SIGTERM of a replica of each service: no request fails', async () => {
       const traffic = await world.underTraffic('SIGTERM', async () => {
         await Promise.all(world.oneOfEach().map((replica) => replica.stop()));
       });

@@ -49,7 +49,7 @@ function outputOf(stream: ChildProcess['stdout']): () => string {
   return () => text;
 }
 
-describe('the first steps of somebody new', () => {
+describe('the first steps of a new user', () => {
   const readme = readmeCalls();
   let token: string;
 
@@ -78,7 +78,7 @@ describe('the first steps of somebody new', () => {
     expect(token).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+$/);
   });
 
-  it("the README's five calls print what it shows", () => {
+  it("the README's five calls print its output", () => {
     expect(readme.calls).toHaveLength(5);
     for (const { command, output } of readme.calls) {
       const script = `BASE='${system.baseUrl}'; TOKEN='${token}'; ${readme.define}; ${command}`;

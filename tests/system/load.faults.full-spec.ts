@@ -67,7 +67,7 @@ const underWay = (file: string) =>
     ).toBeGreaterThan(0);
   });
 
-describe('a load ends with what it would have without faults', () => {
+describe('a load with faults has the same result as one without', () => {
   it('which is all of its episodes', () => {
     expect(undisturbed.map((lists) => (lists as [number])[0])).toEqual(
       Array(users).fill((episodes * 9) / 10),
@@ -136,7 +136,7 @@ describe('a load ends with what it would have without faults', () => {
     await service?.stop();
   });
 
-  it('of two at the same time with the same file: what both wrote is there once', async () => {
+  it('of two concurrent loads of a file: rows of both exist once', async () => {
     const [service] = await stack.start(['episode']);
     const names = newUsers();
     const file = loader.write(dataOf(names));

@@ -65,7 +65,7 @@ const clock = async (of: Device) =>
   (await of.send('GET', '/episodes')).headers.get('sync-timestamp') as string;
 
 describe('a load', () => {
-  it('writes what uploads of the same entries write', async () => {
+  it('writes the same rows as uploads of its entries', async () => {
     const [loaded, uploaded] = [freshUser(), freshUser()];
     const feeds = [
       feed(1),
@@ -99,7 +99,7 @@ describe('a load', () => {
     const [expected, found] = [await lists(by), await lists(await device(loaded))];
     expect(unstamped(found[0] as [])).toEqual(unstamped(expected[0] as []));
     const known = new Set(episodes.map(({ sync_id }) => sync_id));
-    // A sync_id that nobody sent is made at random.
+    // A sync_id that no entry sent is random.
     const named = (rows: Record<string, unknown>[]) =>
       rows.map((row) => ({
         ...row,
@@ -133,7 +133,7 @@ describe('a load', () => {
     expect(await items(of, 'subscriptions', `&since=${since}`)).toEqual([]);
   });
 
-  it('lets the newest of each state stand, whichever way it came', async () => {
+  it('keeps the newest of each status, from any source', async () => {
     const user = freshUser();
     const of = await device(user);
     await of.send('POST', '/subscriptions', { body: { subscriptions: [feed(1), feed(2)] } });
@@ -167,7 +167,7 @@ describe('a load', () => {
     ]);
   });
 
-  it('takes a user of several chunks, whatever else is in the file', async () => {
+  it('loads a user of several chunks in any file', async () => {
     const users = [freshUser(), freshUser()];
     const episodes = Array.from({ length: 2_300 }, (_, n) => episode(n));
     const parts = users.flatMap((user) => partOf(user, [feed(1)], episodes));
@@ -226,7 +226,7 @@ describe('a load', () => {
     expect(await items(of, 'episodes', `&since=${since}`)).toEqual([]);
   });
 
-  it('gives no user more than the quotas, and says which lines are too many', async () => {
+  it('applies the quotas of users, and reports the rejected lines', async () => {
     const user = freshUser();
     await loader.load(fileOf(...partOf(user, [feed(1)], [episode(0)])));
     // As if the user had all episodes but ten that the quota allows.
@@ -428,7 +428,7 @@ describe('of a file that is not as it should be', () => {
     expect(await lists(await device(user))).toEqual([[], []]);
   });
 
-  it('a gzip that breaks off is loaded up to there', async () => {
+  it('a truncated gzip file is loaded up to its end', async () => {
     const [whole, broken] = [freshUser(), freshUser()];
     const many = Array.from({ length: 900 }, (_, n) => episode(n, { title: randomUUID() }));
     const zipped = gzipSync(
@@ -441,7 +441,7 @@ describe('of a file that is not as it should be', () => {
     expect(await lists(await device(broken))).toEqual([[], []]);
   });
 
-  it('what is not there, or not understood, ends with its own exit code', async () => {
+  it('missing files and wrong options have their own exit codes', async () => {
     expect(await loader.run('nowhere.ndjson')).toMatchObject({
       code: 1,
       said: expect.stringContaining('ENOENT'),

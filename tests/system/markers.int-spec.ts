@@ -37,7 +37,7 @@ beforeAll(async () => {
     subscriptionConfig.parse(settings),
   );
   episodes = new EpisodeService(databases[1] as Database, episodeConfig.parse(settings));
-  // A relay would change records at times of its own.
+  // A relay would change records at any time.
   const relay = { wake: () => undefined } as unknown as DeletionRelay;
   deletions = new DeletionService(world.database, relay, deletionWorkerConfig.parse(settings));
   const { rows } = await world.owner.query<{ name: string }>(
@@ -194,7 +194,7 @@ class Requests {
       `${JSON.stringify(one)} was delivered again`,
     );
     if (one.isKept) assert.equal(answer, one.answer);
-    // Judged again: each entry of a batch has a verdict, whatever stands.
+    // Runs again: each entry of a batch has a result for any current value.
     else if (['subscribe', 'upload'].includes(one.write.does))
       assert.match(answer, /^\{"success":/);
     if (!one.isKept) written['judged again'] += 1;

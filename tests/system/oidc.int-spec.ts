@@ -89,7 +89,7 @@ async function logIn(issuer: string, login: string, scope: string): Promise<stri
   return tokens.access_token as string;
 }
 
-describe('a provider of OpenID Connect, found by its issuer alone', { timeout: 60_000 }, () => {
+describe('a provider of OpenID Connect, discovered by its issuer', { timeout: 60_000 }, () => {
   let [stack, gateway, provider]: [SharedStack?, AppProcess?, Server?] = [];
   let issuer = '';
   beforeAll(async () => {
@@ -119,7 +119,7 @@ describe('a provider of OpenID Connect, found by its issuer alone', { timeout: 6
     expect([list.status, await list.json()]).toMatchObject([200, { total: 1 }]);
   });
 
-  it('gives another person another list, and only the scopes that were asked for', async () => {
+  it('separates the lists of persons, and grants only the requested scopes', async () => {
     const token = await logIn(issuer, 'bob', 'read:subscriptions');
     expect(await (await call(token)).json()).toMatchObject({ total: 0 });
     expect((await call(token, { method: 'POST', body: '{"subscriptions":[]}' })).status).toBe(401);

@@ -23,7 +23,7 @@ async function ask(app: string, path: string): Promise<{ status: number; text: s
 }
 
 describe.each(apps)('the ops port of the %s', (app) => {
-  it('says that it lives and is ready', async () => {
+  it('reports liveness and readiness', async () => {
     expect(await ask(app, '/livez')).toEqual({ status: 200, text: 'ok\n' });
     expect(await ask(app, '/readyz')).toEqual({ status: 200, text: 'ok\n' });
     expect(await ask(app, '/elsewhere')).toMatchObject({ status: 404 });
@@ -69,7 +69,7 @@ describe('readiness', () => {
       );
   });
 
-  it('of a service goes with Redis and comes back with it; the gateway stays ready', async () => {
+  it('of a service follows Redis; the gateway stays ready', async () => {
     await stack.redis.kill();
     await eventually(async () =>
       expect(await ask('episode', '/readyz')).toEqual({

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type AppProcess, AppStack, type Device, type DeviceAnswer, eventually } from '#testing';
-import { deadlineMs, expectRefused } from './testing/fault.world.js';
+import { deadlineMs, expectRefused } from './testing/fault.stack.js';
 import { storedEpisodes } from '../../libs/database/testing/stored.episodes.js';
 
 let stack: AppStack;
@@ -84,7 +84,7 @@ function p99(answers: readonly DeviceAnswer<object>[]): number {
   return Math.round(sorted[Math.floor(sorted.length * 0.99)] ?? 0);
 }
 
-describe('one user who writes as much as they can', { timeout: 120_000 }, () => {
+describe('a user with the maximum of writes', { timeout: 120_000 }, () => {
   const [writes, episodes] = [200, 100_000];
 
   it(`${writes} concurrent writes in a cascade cause no error of other users`, async () => {
@@ -136,7 +136,7 @@ describe('one user who writes as much as they can', { timeout: 120_000 }, () => 
   });
 });
 
-describe('services that can not keep up', { timeout: 120_000 }, () => {
+describe('overloaded services', { timeout: 120_000 }, () => {
   const [maxCalls, callers] = [50, 400];
 
   it(`a paused replica: ${maxCalls} calls wait, others fail, memory stays flat`, async () => {

@@ -139,7 +139,7 @@ describe(`query plans on plain tables with ${size} episode states`, () => {
     await expectPlans(episodes.list.backward, page(ascending, middle, large), most);
   });
 
-  it('a first page finds its total as one row, however much the user has', async () => {
+  it('a first page reads its total from one row', async () => {
     await expectPlans(episodes.list.forward, page(ascending, 0, null), {
       uses: ['states_pkey', 'episodes_pkey', 'totals_pkey'],
       buffers: 51 * 12,
@@ -159,7 +159,7 @@ describe(`query plans on plain tables with ${size} episode states`, () => {
 
   it('an empty poll of the gpodder API reads three rows, each by its key', async () => {
     const [credential, session] = [randomUUID(), randomUUID()];
-    // As many as may be of this user, and far more of others.
+    // The maximum of this user, and far more of others.
     const owner = 'CASE WHEN n <= 400 THEN $1::uuid ELSE gen_random_uuid() END';
     await client.query(
       `INSERT INTO sync.readers (user_id, credential_id, list, asked, told, safe, arrived)
@@ -184,7 +184,7 @@ describe(`query plans on plain tables with ${size} episode states`, () => {
     });
   });
 
-  it('a write begins and keeps its answer with a few look-ups', async () => {
+  it('a write starts and stores its answer with a few lookups', async () => {
     const request = randomUUID();
     await expectPlans(beginWrite, [ascending, request, null, true, 2], { uses: [], buffers: 30 });
     await expectPlans(keepAnswer, [ascending, request, upload(0), '{}', 1_000], {
@@ -195,7 +195,7 @@ describe(`query plans on plain tables with ${size} episode states`, () => {
 });
 
 describe(`query plans on plain tables of writes with ${size} episode states`, () => {
-  it('an upload finds what it could mean by look-ups, each entry by every identifier', async () => {
+  it('an upload looks up its matches, each entry by every identifier', async () => {
     await expectPlans(episodes.readNamed, known(stored.map(entry)), {
       uses: ['episodes_pkey', 'episodes_guid', 'states_pkey', 'sync_ids_pkey'],
       // Three lookups per entry, its subscription, and the row in two tables; a CTE counts again
@@ -233,7 +233,7 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
     });
   });
 
-  it('a write of subscriptions finds what its names mean by look-ups', async () => {
+  it('a write of subscriptions looks up its names', async () => {
     await expectPlans(
       subscriptions.readNamed,
       [ascending, guids.slice(0, 50), [], 50, 10_000, 50_000],
@@ -363,7 +363,7 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
   });
 });
 
-it('a foreign key finds the names of a subscription that goes by look-ups', async () => {
+it('a foreign key looks up the names of a deleted subscription', async () => {
   for (const table of ['guids', 'feed_urls']) {
     // The foreign key check of Postgres per deleted row, without its lock.
     const text = `SELECT 1 FROM ONLY subscription.${table} x
@@ -376,7 +376,7 @@ it('a foreign key finds the names of a subscription that goes by look-ups', asyn
   }
 });
 
-it('a relay finds the erasures that are due by look-ups, however many have ended', async () => {
+it('a relay looks up due erasures, for any number of ended ones', async () => {
   await client.query(`
     INSERT INTO deletion.erasures (user_id, status, requested, finished, sent_at)
     SELECT gen_random_uuid(), 'SUCCESS', now(), now(), now() FROM generate_series(1, 5000);
@@ -390,7 +390,7 @@ it('a relay finds the erasures that are due by look-ups, however many have ended
   });
 });
 
-/** Those with episodes, of which there are many here: $2 where a step begins, $3 rows. */
+/** Tables with many rows: $2 start of a step, $3 rows. */
 const erasing = phases.filter(({ statement }) => statement.name.includes('episode.'));
 
 describe(`query plans on plain tables of erasures with ${size} episode states`, () => {
@@ -463,7 +463,7 @@ describe(`query plans on plain tables of lists with since, ${size} episode state
     console.table(read);
     for (const { matches, first, second = 0, last = 0, 'back to first': back = 0 } of read) {
       expect(first).toBeLessThanOrEqual(4 * 51 + matches);
-      // Few thousand rows Postgres may rather read within the range and sort.
+      // Postgres can prefer to read and sort a few thousand rows of the range.
       const most = process.env.TEST_FULL ? 4 * 51 : 4 * 51 + matches;
       expect(Math.max(second, last, back)).toBeLessThanOrEqual(most);
     }
@@ -583,7 +583,7 @@ describe(`query plans for episodes with little metadata, ${size} states`, () => 
   });
 });
 
-// Of few rows, one index may do for two.
+// For few rows, one index can replace two.
 it.each(process.env.TEST_FULL ? ['these statements use'] : [])(
   'every index that keeps nothing unique is one that %s',
   async () => {

@@ -85,13 +85,13 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** Has all tombstones that a user may have, which those that are drawn do not always come to. */
+/** Reaches the limit of tombstones, which random steps do not always reach. */
 const deletions = [0, 1].flatMap((name): Step[] => [
   { do: 'post', feed: name, guid: name },
   { do: 'delete', guid: name, process: true },
 ]);
 
-/** Has all feed URLs that a user may have; the guids derived from some have no room any more. */
+/** Reaches the limit of feed URLs; some derived guids exceed it. */
 const moves: Step[] = [
   { do: 'post', feed: 0, guid: 0 },
   ...[1, 2, 3, 4, 5, 6, 7].map((newFeed): Step => ({
@@ -102,7 +102,7 @@ const moves: Step[] = [
   })),
 ];
 
-/** Has all guid changes that a user may have, each back to an earlier guid. */
+/** Reaches the limit of guid changes, each back to an earlier guid. */
 const renames: Step[] = [
   { do: 'post', feed: 0, guid: 0 },
   ...[1, 0, 1, 0, 1, 0, 1, 0].map((newGuid): Step => ({

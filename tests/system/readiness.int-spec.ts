@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type App, AppStack, eventually, TcpProxy } from '#testing';
-import { expectRefused, probes } from './testing/fault.world.js';
-import { countedOn, healed } from './testing/readiness.world.js';
+import { expectRefused, probes } from './testing/fault.stack.js';
+import { countedOn, healed } from './testing/readiness.js';
 
 const limitMs = 120_000;
 const services: readonly Exclude<App, 'gateway'>[] = ['subscription', 'episode', 'deletion-worker'];
@@ -21,7 +21,7 @@ describe('a replica that loses Postgres', { timeout: limitMs }, () => {
     await stack.close();
   });
 
-  it('leaves its requests to the other one, and takes its share again afterwards', async () => {
+  it('leaves requests to the other replica, and takes its share again afterwards', async () => {
     const [gateway, , lonely] = await stack
       .start(['gateway', 'subscription'])
       .then(async (first) => [
@@ -46,7 +46,7 @@ describe('a replica that loses Postgres', { timeout: limitMs }, () => {
 
     proxy.refuse();
     await eventually(async () => expect((await countedOn(stack))[0]).toBe(1));
-    // Its last blocking read may still be handed a request.
+    // Its last blocking read can still receive a request.
     await eventually(async () => {
       const before = await handled();
       expect(new Set([...(await many()), ...(await many())])).toEqual(new Set([200]));

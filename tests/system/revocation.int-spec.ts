@@ -99,7 +99,7 @@ const status = async (gateway: AppProcess, credential: string) => {
 const everywhere = (credential: string) =>
   Promise.all(gateways.map((gateway) => status(gateway, credential)));
 
-/** Waits until every gateway refuses a credential, and says how long that took. */
+/** Waits until every gateway rejects a credential, and logs the duration. */
 async function refusedEverywhere(what: string, credential: string): Promise<void> {
   const started = performance.now();
   await eventually(async () => expect(await everywhere(credential)).toEqual([401, 401]), {
@@ -132,7 +132,7 @@ describe('every gateway refuses within a second', () => {
     expect(await everywhere(token)).toEqual([200, 200]);
   });
 
-  it('whatever a person has who is disabled', async () => {
+  it('all credentials of a disabled person', async () => {
     const person = await somebody('is-disabled');
     const [token, secret] = [await accessToken(person), await appPassword(person)];
     expect([await everywhere(token), await everywhere(secret)].flat()).toEqual([

@@ -1,13 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type App, AppStack, eventually, migrate } from '#testing';
-import {
-  asOwner,
-  countedOn,
-  ended,
-  endWell,
-  healed,
-  trafficAt,
-} from './testing/readiness.world.js';
+import { asOwner, countedOn, ended, endWell, healed, trafficAt } from './testing/readiness.js';
 
 /** A deletion that a fault interrupts is sent again after half a minute. */
 const limitMs = 240_000;

@@ -48,7 +48,7 @@ describe('every statement but those of all users', () => {
 
   const ofUsers = () => [...named.values()].filter(({ name }) => !(name in ofAllUsers));
 
-  it('says of each table that it names whose rows it means: user_id = $1', () => {
+  it('restricts each of its tables to user_id = $1', () => {
     expect(ofUsers().filter(({ text }) => !isOfOneUser(text, '$1'))).toEqual([]);
   });
 

@@ -80,7 +80,7 @@ describe('the files of an image are all that it needs, of', () => {
     );
   });
 
-  it('the edge, with what the gateway and the account app read from disk', () => {
+  it('the edge, with the files that the gateway and the account app read', () => {
     const read = (files: string) =>
       readdirSync(files, { recursive: true, encoding: 'utf8' }).filter((path) =>
         /^(dist.console|node_modules)./.test(path),
@@ -124,14 +124,14 @@ describe('an image', () => {
 });
 
 describe("the bill of an image's materials", () => {
-  it('is CycloneDX and says which image it is of', () => {
+  it('is CycloneDX and names its image', () => {
     expect(sbom).toMatchObject({
       bomFormat: 'CycloneDX',
       metadata: { component: { name: 'podcast-sync/gateway' } },
     });
   });
 
-  it('names what is in the image, by version and hash, and nothing that is not', () => {
+  it('lists exactly the content of the image, by version and hash', () => {
     const names = sbom.components.map(({ name }) => name);
     expect(names).toEqual(expect.arrayContaining(['fastify', 'jose', 'ioredis', '@nestjs/common']));
     for (const { name, hashes } of sbom.components)
@@ -141,7 +141,7 @@ describe("the bill of an image's materials", () => {
       expect(names).not.toContain(absent);
   });
 
-  it('says what each part needs of the others, and nothing else', () => {
+  it('lists the dependencies of each part', () => {
     const refs = sbom.dependencies.map(({ ref }) => ref);
     for (const { dependsOn } of sbom.dependencies)
       expect(refs).toEqual(expect.arrayContaining(dependsOn));

@@ -62,7 +62,7 @@ const paths = (traceId: string) =>
   spans.filter((span) => span.traceId === traceId).map((span) => pathTo(span).join(' > '));
 
 describe('one trace', () => {
-  it('goes from the HTTP request through Redis and Postgres to the deletion job', async () => {
+  it('covers the HTTP request, Redis, Postgres and the deletion job', async () => {
     const environment = {
       OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${(collector.address() as AddressInfo).port}`,
     };
@@ -110,7 +110,7 @@ describe('the log', () => {
     [gateway, worker] = [first!, last!];
   });
 
-  it('names the request that a deletion comes from', async () => {
+  it('links a deletion to its request', async () => {
     const device = await stack.device(gateway);
     const body = { subscriptions: [{ feed_url: 'https://a.example/feed' }] };
     const made = await device.send<{ success: { guid: string }[] }>('POST', '/subscriptions', {

@@ -45,7 +45,7 @@ describe('faultInHttpUrl', () => {
     expect(faultInHttpUrl(url)).toContain(words),
   );
 
-  it('says the same of a URL however many were looked at before', () => {
+  it('returns the same for a URL after any number of other URLs', () => {
     // V8 compiles the path after many calls, which changes the results of URL.canParse of Node 20.
     for (let n = 0; n < 100_000; n++) faultInHttpUrl(`https://xn--nxasmq6b.example/${n}`);
     for (const url of ['https://ä.example/ü', 'https://a€.example/€', 'https://a.example/?ü'])

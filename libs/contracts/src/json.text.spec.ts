@@ -11,11 +11,11 @@ describe('a JSON text', () => {
     expect(text.parse()).toEqual(value);
   });
 
-  it('leaves out what is not there: no null is ever sent', () => {
+  it('omits missing values, and never writes null', () => {
     expect(String(JsonText.of({ feed_url: 'u', new_guid: undefined }))).toBe('{"feed_url":"u"}');
   });
 
-  it('is refused of what JSON does not have', () => {
+  it('rejects values without a JSON form', () => {
     expect(() => JsonText.of({ id: 1n })).toThrow(TypeError);
   });
 
@@ -54,7 +54,7 @@ describe('a part of a reply that is one', () => {
     },
   );
 
-  it('says what the text holds', () => {
+  it('returns the parsed text', () => {
     expect(part.content.parse(JsonText.of({ title: 't' }).parse())).toEqual({ title: 't' });
   });
 });

@@ -18,7 +18,7 @@ export interface Rpc<Request extends z.ZodType = z.ZodType, Reply extends z.ZodT
   readonly reply: Reply;
   /** Time limit of the caller in milliseconds. */
   readonly deadlineMs: number;
-  /** True for a write: it has a request id and takes effect once, however often it is sent. */
+  /** True for a write: it has a request id and takes effect once for any number of deliveries. */
   readonly write: boolean;
   /** True for a request with a secret or its hash: logs and dead letters omit its payload. */
   readonly secret: boolean;

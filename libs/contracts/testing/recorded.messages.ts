@@ -68,7 +68,7 @@ export function record(message: z.ZodType): Recorded {
   return { schema, messages: forms(schema), texts: textsIn(message) };
 }
 
-/** Why a release and this build could not read each other's messages; empty where they can. */
+/** Returns the reasons why a release and this build can't read each other's messages, if any. */
 export function breaks(release: Recorded, message: z.ZodType): string[] {
   const ajv = new Ajv2020({ strict: false });
   formats.default(ajv);

@@ -60,7 +60,7 @@ describe('nothing is reported for', () => {
     expect(notified).toEqual([]);
   });
 
-  it('a write that leaves nothing, or never moves the clock', async () => {
+  it('a write that is discarded, or never advances the clock', async () => {
     await write(async (transaction) => transaction.discard());
     await write(async () => 'done', { advances: false });
     expect(notified).toEqual([]);
@@ -75,7 +75,7 @@ describe('nothing is reported for', () => {
   });
 });
 
-it('a statement that moves clocks and does not answer where they are then can not be made', () => {
+it('a statement that advances clocks and returns no stamp is rejected', () => {
   const made = (text: string) => () => statement(`test.${randomUUID()}`, text);
   expect(made('SELECT sync.advance_clock($1)')).toThrow('does not answer where the clock is');
   expect(made('SELECT sync.advance_clock($1) AS moved')).not.toThrow();

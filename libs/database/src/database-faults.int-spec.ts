@@ -145,7 +145,7 @@ describe('a write', () => {
     expect(await database.read(one, [])).toEqual([{ n: 1 }]);
   });
 
-  it('of one user who must wait holds up no other', async () => {
+  it('of a waiting user does not delay other users', async () => {
     const [stalled, other] = [freshUser(), freshUser()];
     let release: () => void = () => undefined;
     const holding = new Promise<void>((resolve) => (release = resolve));
@@ -219,7 +219,7 @@ describe('availability', () => {
   );
 });
 
-describe('reads that come in one tick', () => {
+describe('reads in one iteration of the event loop', () => {
   it('share connections, four to each', async () => {
     const rows = await Promise.all(
       Array.from({ length: 9 }, () => database.read<{ pid: number }>(backendPid, [])),

@@ -73,8 +73,8 @@ async function activity(applicationName: string) {
   return rows;
 }
 
-describe('what a write reads first', () => {
-  it('is there when it runs', async () => {
+describe('the first read of a write', () => {
+  it('is available to its rule', async () => {
     await database.write(a(), add);
     expect(await database.write(a({ reads: reads() }), async ({ found }) => found)).toEqual([
       { name: 'one' },

@@ -76,7 +76,7 @@ describe('a request id', () => {
     expect(await seen()).toEqual({ clock: answers[0], stamps: [answers[0]] });
   });
 
-  it('leaves nothing in the outbox of events where there are none', async () => {
+  it('adds nothing to the outbox if events are off', async () => {
     await write({ changes: ['episodes'] }, async (transaction) => {
       transaction.addEventKinds('subscriptions');
       return transaction.stamp;
@@ -94,7 +94,7 @@ describe('a request id', () => {
     expect(await seen()).toEqual({ clock: second, stamps: [second] });
   });
 
-  it('keeps the failure that was its answer, and the effect of none', async () => {
+  it('stores a failure as its answer, without an effect', async () => {
     const requestId = randomUUID();
     const before = await write();
     const failing = write({ requestId }, async (transaction) => {
@@ -134,7 +134,7 @@ describe('a request id', () => {
     expect(await seen()).toEqual({ clock: later, stamps: [stamps[0], later] });
   });
 
-  it('is free again after an hour, also for what it did not stand for', async () => {
+  it('is free after an hour, also for another request', async () => {
     const [kept, old] = [randomUUID(), randomUUID()];
     const first = await write({ requestId: kept });
     await write({ requestId: old, fingerprint: aFingerprint });
@@ -162,7 +162,7 @@ describe("a client's key", () => {
     requestId = randomUUID();
   });
 
-  it('has an answer to be asked for again, however large it may be', async () => {
+  it('has a repeatable answer of any size', async () => {
     const first = await write(keyed());
     expect(await write(keyed(), () => Promise.reject(new Error('ran twice')))).toBe(first);
   });
@@ -185,7 +185,7 @@ describe("a client's key", () => {
   });
 });
 
-describe('what is stored of a write', () => {
+describe('the stored rows of a write', () => {
   const stored = async () => {
     const { rows } = await owner.query<{ marker: number; answer: string | null; counted: number }>(
       `SELECT pg_column_size(r.*) AS marker, a.answer::text AS answer,
@@ -199,7 +199,7 @@ describe('what is stored of a write', () => {
   };
   const large = () => Promise.resolve('x'.repeat(1_000));
 
-  it('without a key is a marker alone, and it is tiny', async () => {
+  it('without a key are only a small marker', async () => {
     await write({ smallAnswer: false }, large);
     expect(await stored()).toEqual([
       { marker: expect.any(Number) as number, answer: null, counted: 0 },
@@ -219,7 +219,7 @@ describe('what is stored of a write', () => {
 });
 
 describe("the user's clock", () => {
-  it('is always later than before, whatever the time of the database', async () => {
+  it('is always later than before, at any time of the database', async () => {
     const ahead = '2999-01-01T00:00:00.000Z';
     await owner.query('INSERT INTO sync.user_clock VALUES ($1, $2)', [userId, ahead]);
     expect(await write()).toBe('2999-01-01T00:00:00.001Z');
@@ -284,7 +284,7 @@ describe('the deadline of a write', () => {
     expect((await seen()).stamps).toEqual([]);
   });
 
-  it('leaves no limit behind on its connection', async () => {
+  it('resets the limit of its connection', async () => {
     await write({ budgetMs: 300 });
     const [row] = await database.read<{ limit: string }>(
       statement('test.limit', "SELECT current_setting('statement_timeout') AS limit"),

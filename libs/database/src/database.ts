@@ -87,7 +87,7 @@ interface WriteStart {
 type Answer = { reply: unknown } | { json: unknown } | { failure: { code: FailureCode } };
 
 /** Failures that are final, and stored as answers. After any other failure, a retry can succeed. */
-const keptFailures: ReadonlySet<FailureCode> = new Set(['invalid', 'not_found', 'gone']);
+const storedFailures: ReadonlySet<FailureCode> = new Set(['invalid', 'not_found', 'gone']);
 
 /** The pool's error message when all connections are in use. Postgres itself can be available. */
 const poolIsBusy = /^timeout exceeded/;
@@ -196,7 +196,7 @@ export class Database {
     try {
       return await this.once(write, run);
     } catch (error) {
-      if (!(error instanceof Failure) || !keptFailures.has(error.code)) throw error;
+      if (!(error instanceof Failure) || !storedFailures.has(error.code)) throw error;
       return this.once<Reply, Found>(
         { ...write, reads: undefined },
         async () => new Failed(error.code),

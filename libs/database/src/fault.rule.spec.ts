@@ -40,7 +40,7 @@ describe('faultKind', () => {
     (code) => expect(faultKind(withCode(code))).toBe('permanent'),
   );
 
-  it('goes by the causes of a failure', () => {
+  it('depends on the causes of a failure', () => {
     const because = (cause: unknown) => new Failure('unavailable', { cause });
     expect(faultKind(because(withCode('57P01')))).toBe('unavailable');
     expect(faultKind(because(withCode('40001')))).toBe('transient');

@@ -43,8 +43,8 @@ const clock = async () => {
 };
 const unauthorized = { code: 'unauthorized' };
 
-describe('a user who is refused', () => {
-  it('can write nothing, not even what was written before and comes again', async () => {
+describe('a refused user', () => {
+  it('cannot write, not even a repeated request', async () => {
     const requestId = randomUUID();
     const stamp = await write(requestId);
     await refuse(1);
@@ -53,7 +53,7 @@ describe('a user who is refused', () => {
     expect(await clock()).toEqual({ stamp: new Date(stamp), refused: 1 });
   });
 
-  it('can write nothing who never wrote before', async () => {
+  it('cannot write for the first time', async () => {
     await refuse(1);
     await expect(write()).rejects.toMatchObject(unauthorized);
   });
@@ -66,7 +66,7 @@ describe('a user who is refused', () => {
     await expect(page(stamp)).rejects.toMatchObject(unauthorized);
   });
 
-  it('is refused with no statement more than a user who is not', async () => {
+  it('costs no additional statement', async () => {
     await write();
     const count = async (run: () => Promise<unknown>) => {
       const before = world.statements();
@@ -78,7 +78,7 @@ describe('a user who is refused', () => {
     expect(await count(page)).toBe(read);
   });
 
-  it('who is admitted again reads and writes as before', async () => {
+  it('reads and writes as before after an admission', async () => {
     const before = await write();
     await refuse(1);
     await refuse(null);
@@ -100,8 +100,8 @@ describe('a user who is refused', () => {
   });
 });
 
-describe('who is refused', () => {
-  it('is said by functions alone, and for an erasure by none that others may call', async () => {
+describe('the refusal of a user', () => {
+  it('is written only by functions, and that of an erasure by no public one', async () => {
     await write();
     const outright = world.database.dataSource.query(
       'UPDATE sync.user_clock SET refused = NULL WHERE user_id = $1',
@@ -113,7 +113,7 @@ describe('who is refused', () => {
     ).rejects.toThrow('only an erasure sets 3');
   });
 
-  it('is known once a write that runs has ended, and not before', async () => {
+  it('waits for the end of a running write', async () => {
     let refused: Promise<unknown> | undefined;
     let isRefused = false;
     await world.database.write(

@@ -165,7 +165,7 @@ describe('the login of', () => {
     expect(await outcome(role, sql)).toBe('done');
   });
 
-  it.each(services)('%s may lock and advance clocks and keep answers', async (role) => {
+  it.each(services)('%s can lock and advance clocks and store answers', async (role) => {
     expect(await outcome(role, `SELECT sync.begin_write('${userId}', gen_random_uuid())`)).toBe(
       'done',
     );
@@ -213,7 +213,7 @@ describe('the login of', () => {
     },
   );
 
-  it.each(Object.keys(rights))('%s can become nobody else, but for its own group', async (role) => {
+  it.each(Object.keys(rights))('%s can only become its own group', async (role) => {
     const roles = await owner.query<{ name: string }[]>(
       'SELECT quote_ident(rolname) AS name FROM pg_roles',
     );
@@ -310,7 +310,7 @@ describe('making roles', () => {
     await runner.release();
   });
 
-  it('makes groups that nobody can log in with', async () => {
+  it('creates groups without login', async () => {
     const rows = await owner.query<{ rolcanlogin: boolean }[]>(
       'SELECT rolcanlogin FROM pg_roles WHERE rolname = ANY ($1)',
       [Object.values(groups)],

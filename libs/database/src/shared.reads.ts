@@ -1,7 +1,7 @@
 import type { Pool, QueryConfig, QueryResult, QueryResultRow } from 'pg';
 
 /** Maximum number of reads per connection, as a slow read delays those after it. */
-const mostTogether = 4;
+const maxTogether = 4;
 
 interface Waiting {
   readonly query: QueryConfig;
@@ -29,8 +29,8 @@ export class SharedReads {
   private send(): void {
     const { waiting } = this;
     this.waiting = [];
-    for (let from = 0; from < waiting.length; from += mostTogether)
-      void this.together(waiting.slice(from, from + mostTogether));
+    for (let from = 0; from < waiting.length; from += maxTogether)
+      void this.together(waiting.slice(from, from + maxTogether));
   }
 
   private async together(reads: readonly Waiting[]): Promise<void> {

@@ -80,7 +80,7 @@ describe('the stored answers of a user', () => {
     expect(counted).toBe(bytes.reduce((sum, each) => sum + each, 0));
   });
 
-  it('never have more bytes than they may, and the counter is never behind them', async () => {
+  it('never exceed their limit, and the counter is never too low', async () => {
     const sizes = fc.array(
       fc.oneof(fc.nat(200), fc.nat(4_000), fc.constantFrom(9_000, 9_980, 20_000)),
       {
@@ -106,7 +106,7 @@ describe('the stored answers of a user', () => {
     );
   });
 
-  it('have room of their own for every user', async () => {
+  it('have a separate limit for every user', async () => {
     const first = await answer(9_000);
     const one = userId;
     userId = freshUser();
@@ -132,7 +132,7 @@ describe('the stored answers of a user', () => {
   });
 });
 
-describe('a request whose answer is gone', () => {
+describe('a request with a deleted answer', () => {
   /** Runs a write, and more writes until its answer is dropped. */
   async function evicted(): Promise<{ requestId: string; stamp: string }> {
     const requestId = randomUUID();
@@ -159,7 +159,7 @@ describe('a request whose answer is gone', () => {
     expect(await database.read(clockOf, [userId])).toEqual(clock);
   });
 
-  it('fails as what it would mean now fails, and changes nothing', async () => {
+  it('fails like a new request, and changes nothing', async () => {
     const { requestId } = await evicted();
     const clock = await database.read(clockOf, [userId]);
     for (let n = 0; n < 2; n += 1) {
@@ -209,7 +209,7 @@ describe('the sweep', () => {
     ]);
   });
 
-  it('does not wait for the answers of a user to make room, nor they for it', async () => {
+  it('does not wait for an eviction of answers, nor delays it', async () => {
     await add(61, 20);
     // The newest answer leaves no room: all answers that the sweep would delete must be dropped.
     await write(randomUUID(), async () => 'x'.repeat(limit - 12));

@@ -1,11 +1,11 @@
 import { Fixture, type FixtureDatabase } from '#testing';
 
-/** A database of its own, as a service has it. */
+/** A database of a service for one test file. */
 export interface DatabaseWorld extends FixtureDatabase {
   close(): Promise<void>;
 }
 
-/** Makes a database with {@link Fixture}, for a test that needs nothing else. */
+/** Creates a database with {@link Fixture}, for a test that needs nothing else. */
 export async function openDatabase(...of: Parameters<Fixture['database']>): Promise<DatabaseWorld> {
   const fixture = new Fixture();
   const base = await fixture.database(...of);

@@ -25,7 +25,7 @@ describe('onFreePort', () => {
     return server;
   };
 
-  it('chooses another port where the first one was taken between choice and use', async () => {
+  it('chooses another port if the first is taken before its use', async () => {
     const other = await listenOn(await freePort());
     const taken = (other.address() as AddressInfo).port;
     const chosen = [taken, taken, await freePort()];
@@ -35,7 +35,7 @@ describe('onFreePort', () => {
     for (const each of [other, server]) each.close();
   });
 
-  it('fails with any other error, and where no port is ever free', async () => {
+  it('fails with any other error, and without a free port', async () => {
     let starts = 0;
     const failing = (message: string) =>
       onFreePort(

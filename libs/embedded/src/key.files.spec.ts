@@ -11,7 +11,7 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true }));
 
 describe('KeyFiles', () => {
-  it('make a development key once, and keep it', async () => {
+  it('create a development key once', async () => {
     const [key] = (await KeyFiles.open(directory)).keys();
     expect(key).toEqual({ kid: expect.stringMatching(/^dev-/), signs: true });
     expect((await KeyFiles.open(directory)).keys()).toEqual([key]);
@@ -26,7 +26,7 @@ describe('KeyFiles', () => {
     }
   });
 
-  it('keep the key that a rotation replaces, and drop earlier ones', async () => {
+  it('keep the previous key after a rotation, and delete earlier ones', async () => {
     const files = await KeyFiles.open(directory);
     const [first] = files.keys();
     const [second, replaced] = await files.rotate();
@@ -37,7 +37,7 @@ describe('KeyFiles', () => {
     expect((await KeyFiles.open(directory)).keys()).toHaveLength(2);
   });
 
-  it('keep no older key after a rotation that ends their tokens', async () => {
+  it('keep no older key after a rotation that revokes tokens', async () => {
     const files = await KeyFiles.open(directory);
     expect(await files.rotate({ now: true })).toEqual([
       { kid: files.signingKey().kid, signs: true },

@@ -84,7 +84,7 @@ describe('startPostgres', () => {
     await second.stop();
   });
 
-  it('says so when the port that it was asked for is taken', async () => {
+  it('rejects a port that is in use', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as AddressInfo;

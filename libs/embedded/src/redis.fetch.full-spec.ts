@@ -19,7 +19,7 @@ afterEach(async () => {
 });
 
 // Only on Debian and Ubuntu.
-it("fetches one from the system's package archive where none is installed, once", async () => {
+it("fetches the system's package once if none is installed", async () => {
   vi.stubEnv('PATH', pathWithoutRedis());
   const fetched = join(root, 'programs');
   const lines: string[] = [];

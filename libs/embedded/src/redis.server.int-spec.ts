@@ -54,7 +54,7 @@ describe('startRedis', () => {
     await next.stop();
   });
 
-  it('lets nobody in without the password, which only this user can read', async () => {
+  it('requires the password, which only this user can read', async () => {
     const server = await startRedis({ directory, programs });
     const unauthenticated = connect(server.port, '127.0.0.1').setEncoding('utf8');
     unauthenticated.write('PING\r\n');
@@ -67,7 +67,7 @@ describe('startRedis', () => {
     await server.stop();
   });
 
-  it('says so when its port is taken', async () => {
+  it('rejects a port that is in use', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => other.once('listening', resolve));
     const { port } = other.address() as AddressInfo;
@@ -79,7 +79,7 @@ describe('startRedis', () => {
     expect((failure as StartError).message).toMatch(/in use/);
   });
 
-  it('stops with the ways to get one where there is none', async () => {
+  it('rejects with installation hints without a Redis', async () => {
     vi.stubEnv('PATH', root);
     const failure = await startRedis({ directory }).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(StartError);

@@ -41,20 +41,20 @@ describe('readJson', () => {
 
   it('reads nothing as nothing', () => expect(read('')).toBeUndefined());
 
-  it.each(['{', 'x', '{"a":1,}', '\ufeff{}{}'])('refuses what is no JSON: %s', (text) => {
+  it.each(['{', 'x', '{"a":1,}', '\ufeff{}{}'])('rejects invalid JSON: %s', (text) => {
     expect(() => read(text)).toThrowError('invalid');
   });
 
-  it('refuses what is no UTF-8', () => {
+  it('rejects invalid UTF-8', () => {
     expect(() => readJson(Buffer.from([0x22, 0xff, 0x22]))).toThrowError('invalid');
   });
 
-  it('refuses what is nested deeper than 32 levels', () => {
+  it('rejects more than 32 levels of nesting', () => {
     expect(read('['.repeat(32) + ']'.repeat(32))).toBeDefined();
     expect(() => read('['.repeat(33) + ']'.repeat(33))).toThrowError('invalid');
   });
 
-  it('refuses more values than any batch has, and does not count what is in texts', () => {
+  it('rejects more values than any batch has, and does not count texts', () => {
     expect(() => read(`[${'0,'.repeat(65_536)}0]`)).toThrowError('invalid');
     expect(() => read(`[${'[],'.repeat(40_000)}0]`)).toThrowError('invalid');
     expect(read(JSON.stringify('[,{,"'.repeat(100_000)))).toHaveLength(500_000);
@@ -119,7 +119,7 @@ describe('readBody', () => {
     },
   );
 
-  it('refuses a body that says that it is too large, before it comes', async () => {
+  it('rejects a body by its declared length before it arrives', async () => {
     const unread = new Readable({ read: () => expect.fail('read') });
     await expect(readBody(unread, 11, 10, nothing)).rejects.toMatchObject({ statusCode: 413 });
   });
@@ -131,7 +131,7 @@ describe('readBody', () => {
     expect(await readBody(inPieces('12345', '67890'), 0, 10, nothing)).toHaveLength(10);
   });
 
-  it('weighs what has come, not what was promised, and threefold', async () => {
+  it('counts received bytes threefold, and not the declared length', async () => {
     let held = 0;
     const body = await readBody(
       inPieces('x'.repeat(20_000)),
@@ -142,7 +142,7 @@ describe('readBody', () => {
     expect([body.length, held]).toEqual([20_000, 60_000]);
   });
 
-  it('ends where there is no room for it', async () => {
+  it('ends above the limit of bytes', async () => {
     const full = () => {
       throw new Failure('unavailable');
     };
@@ -151,7 +151,7 @@ describe('readBody', () => {
     });
   });
 
-  it('ends as a bad request where the client stops half-way', async () => {
+  it('ends as a bad request if the client stops half-way', async () => {
     const broken = new Readable({ read: () => broken.destroy(new Error('aborted')) });
     await expect(readBody(broken, 9, limit, nothing)).rejects.toMatchObject({ statusCode: 400 });
   });
@@ -179,7 +179,7 @@ describe('dropBody', () => {
     expect(await dropBody(payload, 10)).toBe(false);
   });
 
-  it('does not wait for whoever is gone', async () => {
+  it('does not wait for a disconnected client', async () => {
     const payload = sending();
     const dropped = dropBody(payload, 10);
     payload.destroy();

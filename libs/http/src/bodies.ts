@@ -37,7 +37,7 @@ export interface BodyOptions {
 /** Content types of the kind `xml`. */
 export const xmlTypes = ['text/x-opml', 'application/opml+xml', 'text/xml', 'application/xml'];
 /** Maximum length of an XML body in bytes. A lower general limit applies too. */
-const mostXmlBytes = 2 * 1_048_576;
+const maxXmlBytes = 2 * 1_048_576;
 
 const maxFields = 64;
 
@@ -76,7 +76,7 @@ export function parseBodies(fastify: FastifyInstance, { kinds, limit, onBody }: 
     fastify.addContentTypeParser(
       xmlTypes,
       async (request: FastifyRequest, payload: IncomingMessage) => {
-        const body = await read(request, payload, Math.min(limit, mostXmlBytes));
+        const body = await read(request, payload, Math.min(limit, maxXmlBytes));
         onBody?.(request, body);
         return body;
       },
@@ -138,7 +138,7 @@ const maxDepth = 32;
  * Maximum values in one body: a batch of 1,000 entries could have 65 fields each. A value of one
  * byte, `0` or `[]`, takes tens of bytes of memory, and many times that while it is validated.
  */
-const maxValues = 65_536;
+const defaultMaxValues = 65_536;
 
 /** Memory for each byte of a body during its request: its text, values and message. */
 const weight = 3;
@@ -192,19 +192,19 @@ export function readBody(
 const largeBytes = 65_536;
 let last: Promise<void> = Promise.resolve();
 
-/** Resolves when a body may be parsed: a small one immediately, a large one after earlier ones. */
+/** Resolves when a body can be parsed: a small one immediately, a large one after earlier ones. */
 export function waitToParse(body: Buffer): Promise<void> {
   return body.length <= largeBytes ? Promise.resolve() : parsingSlot();
 }
 
-/** Resolves when a large body, or a slice of one, may be parsed: one per event loop iteration. */
+/** Resolves when a large body, or a slice of one, can be parsed: one per event loop iteration. */
 export function parsingSlot(): Promise<void> {
   last = last.then(() => nextTick());
   return last;
 }
 
 /**
- * Parses UTF-8 JSON of at most {@link maxDepth} levels and `mostValues` values. Returns the value
+ * Parses UTF-8 JSON of at most {@link maxDepth} levels and `maxValues` values. Returns the value
  * and its text; no value for an empty body. A key `__proto__` stays an ordinary key, as in
  * JSON.parse.
  *
@@ -213,13 +213,13 @@ export function parsingSlot(): Promise<void> {
  */
 export function readJson(
   body: Buffer,
-  mostValues = maxValues,
+  maxValues = defaultMaxValues,
   tooMany = (): Error => new Failure('invalid'),
 ): { value: unknown; text: string } {
   if (body.length === 0) return { value: undefined, text: '' };
   const { depth, values } = shape(body);
   if (depth > maxDepth) throw new Failure('invalid');
-  if (values > mostValues) throw tooMany();
+  if (values > maxValues) throw tooMany();
   try {
     const text = utf8.decode(body);
     return { value: JSON.parse(text), text };

@@ -108,11 +108,11 @@ export function answerFor(error: unknown, log: Log, failures: FailureAnswers): E
 }
 
 /** Maximum `Retry-After` in seconds. */
-const longestRetry = 5;
+const maxRetrySeconds = 5;
 
 /** Sets status and headers. A random `Retry-After` spreads the retries of clients. */
 export function beginError(reply: FastifyReply, { status, headers }: ErrorAnswer): FastifyReply {
-  if (status === 503) void reply.header('retry-after', String(randomInt(1, longestRetry + 1)));
+  if (status === 503) void reply.header('retry-after', String(randomInt(1, maxRetrySeconds + 1)));
   return reply.code(status).headers(headers ?? {});
 }
 

@@ -176,7 +176,7 @@ describe('a request that is handed over', () => {
   const ask = (headers: Record<string, string> = {}) =>
     fetch(`${base}/issuer/token`, { method: 'POST', body: '{"a":1}', headers });
 
-  it('has its body left to the listener, whatever type it is', async () => {
+  it('passes its body of any type to the listener', async () => {
     expect(await (await ask({ 'content-type': 'application/json' })).text()).toBe('read {"a":1}');
   });
 
@@ -238,7 +238,7 @@ it('rejects a path that cannot be decoded, with the headers of all answers', asy
   expect([answer.status, answer.headers.get('x-content-type-options')]).toEqual([400, 'nosniff']);
 });
 
-it('is stopped in order: what was handed over is answered, and its connection ends', async () => {
+it('stops in order: started requests are answered, and their connections end', async () => {
   register.clear();
   let go!: () => void;
   waiting = new Promise((resolve) => (go = resolve));

@@ -8,7 +8,7 @@ const request = (host?: string) => ({
 });
 
 describe('the base of links', () => {
-  it('is the public URL where one is configured', () => {
+  it('is the public URL if one is configured', () => {
     const config = { PUBLIC_URL: 'https://sync.example/api', HOST: '127.0.0.1', PORT: 3000 };
     expect(linkBase(request('a.example'), config)).toBe('https://sync.example/api');
   });

@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { RequestEnd } from './request.end.js';
 
 describe('the end of a request', () => {
-  it('calls each listener once, however often it is reached', () => {
+  it('calls each listener once for several ends', () => {
     const [end, listener] = [new RequestEnd(), vi.fn<() => void>()];
     end.onReached(listener);
     expect([end.reached, listener.mock.calls.length]).toEqual([false, 0]);
@@ -11,7 +11,7 @@ describe('the end of a request', () => {
     expect([end.reached, listener.mock.calls.length]).toEqual([true, 1]);
   });
 
-  it('calls nobody who was taken off before, or came afterwards', () => {
+  it('calls no removed or later listener', () => {
     const [end, listener] = [new RequestEnd(), vi.fn<() => void>()];
     const takeOff = end.onReached(listener);
     takeOff();
@@ -21,7 +21,7 @@ describe('the end of a request', () => {
     expect(listener).not.toHaveBeenCalled();
   });
 
-  it('lets a listener take off another one, which is not called then', () => {
+  it('does not call a listener that another one removed', () => {
     const [end, other] = [new RequestEnd(), vi.fn<() => void>()];
     end.onReached(() => takeOff());
     const takeOff = end.onReached(other);

@@ -17,7 +17,7 @@ describe('the methods of a path', () => {
     expect(routes.methodsOf(path)).toEqual(methods),
   );
 
-  it('are none where it is longer than any path of a client', () => {
+  it('are none for a path above the maximum length', () => {
     const path = (length: number) => `/toplist/9.${'x'.repeat(length - '/toplist/9.'.length)}`;
     expect([routes.methodsOf(path(512)), routes.methodsOf(path(513))]).toEqual([['GET'], []]);
   });

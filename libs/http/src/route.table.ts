@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 
 /** Maximum characters of a path. Patterns with several parameters are slow for longer ones. */
-const longestPath = 512;
+const maxPathLength = 512;
 
 /** Methods of an app's route paths, for answers with 405 and `Allow` (RFC 9110, 15.5.6). */
 export class RouteTable {
@@ -18,10 +18,10 @@ export class RouteTable {
     });
   }
 
-  /** Returns the methods of a path; none for an unknown path or one above {@link longestPath}. */
+  /** Returns the methods of a path; none for an unknown path or one above {@link maxPathLength}. */
   methodsOf(path: string): readonly string[] {
     const text = decoded(path);
-    if (text.length > longestPath) return [];
+    if (text.length > maxPathLength) return [];
     // A literal path takes precedence over parameters.
     const named = this.paths.get(text);
     const found = named ? [named] : [...this.paths.values()].filter(({ form }) => form.test(text));

@@ -5,7 +5,7 @@ import { RequestEnd } from './request.end.js';
 import { type Lane, UserLimiter } from './user.limiter.js';
 
 /** A limiter whose calls end on demand. */
-class World {
+class Scenario {
   readonly limiter = new UserLimiter({ requests: 10, bytes: 1_000 });
   readonly lane: Lane;
   /** Names of the calls in their starting order. */
@@ -52,7 +52,7 @@ afterEach(() => {
 
 describe('calls of one user', () => {
   it('run a few at a time, the others in the order in which they came', async () => {
-    const world = new World();
+    const world = new Scenario();
     const all = ['a', 'b', 'c', 'd'].map((name) => world.call(name));
     expect(world.started).toEqual(['a', 'b']);
     await world.end('b');
@@ -63,7 +63,7 @@ describe('calls of one user', () => {
   });
 
   it('leave room for another when they fail', async () => {
-    const { limiter, lane } = new World({ calls: 1 });
+    const { limiter, lane } = new Scenario({ calls: 1 });
     const call = { user: 'ann', bytes: 1, budgetMs: 5_000, end: new RequestEnd() };
     const failing = limiter.run(lane, call, () => Promise.reject(new Failure('not_found')));
     const next = limiter.run(lane, call, () => Promise.resolve('done'));
@@ -72,7 +72,7 @@ describe('calls of one user', () => {
   });
 
   it('in one lane leave the other lanes free', () => {
-    const world = new World({ calls: 1 });
+    const world = new Scenario({ calls: 1 });
     const reads: Lane = { calls: 1, bytes: 100 };
     void world.call('a');
     const read = vi.fn<() => Promise<void>>(() => Promise.resolve());
@@ -84,8 +84,8 @@ describe('calls of one user', () => {
     expect(read).toHaveBeenCalledOnce();
   });
 
-  it('do not stand in the way of another user', () => {
-    const world = new World({ calls: 1 });
+  it('do not delay another user', () => {
+    const world = new Scenario({ calls: 1 });
     void world.call('a');
     void world.call('b');
     void world.call('c', { user: 'bob' });
@@ -95,7 +95,7 @@ describe('calls of one user', () => {
 
 describe('calls that carry much', () => {
   it('run within the limit of bytes, and a larger one alone', async () => {
-    const world = new World({ calls: 9, bytes: 10 });
+    const world = new Scenario({ calls: 9, bytes: 10 });
     void world.call('a', { bytes: 99 });
     void world.call('b', { bytes: 6 });
     void world.call('c', { bytes: 4 });
@@ -105,7 +105,7 @@ describe('calls that carry much', () => {
   });
 
   it('are not overtaken by smaller ones', async () => {
-    const world = new World({ calls: 9, bytes: 10 });
+    const world = new Scenario({ calls: 9, bytes: 10 });
     for (const [name, bytes] of [
       ['a', 6],
       ['b', 6],
@@ -117,8 +117,8 @@ describe('calls that carry much', () => {
     expect(world.started).toEqual(['a', 'b', 'c']);
   });
 
-  it('hold up nobody once they have given up', async () => {
-    const world = new World({ calls: 9, bytes: 10 });
+  it('delay no call after they gave up', async () => {
+    const world = new Scenario({ calls: 9, bytes: 10 });
     const caller = new RequestEnd();
     void world.call('a', { bytes: 6 });
     const gone = world.call('b', { bytes: 6, caller });
@@ -132,7 +132,7 @@ describe('calls that carry much', () => {
 
 describe('a call that has to wait', () => {
   it('never starts once its time is up', async () => {
-    const world = new World({ calls: 1 });
+    const world = new Scenario({ calls: 1 });
     void world.call('a', { budgetMs: 60_000 });
     const late = world.call('b', { budgetMs: 1_000 });
     await vi.advanceTimersByTimeAsync(1_000);
@@ -143,7 +143,7 @@ describe('a call that has to wait', () => {
   });
 
   it('never starts after its time limit, even if the timer fires late', async () => {
-    const { limiter, lane } = new World({ calls: 1 });
+    const { limiter, lane } = new Scenario({ calls: 1 });
     const request = new RequestEnd();
     let end = () => {};
     const first = limiter.run(
@@ -162,8 +162,8 @@ describe('a call that has to wait', () => {
     expect(limiter.size).toBe(0);
   });
 
-  it('has only what is left of its budget when it starts', async () => {
-    const world = new World({ calls: 1 });
+  it('starts with the rest of its budget', async () => {
+    const world = new Scenario({ calls: 1 });
     void world.call('a');
     void world.call('b');
     await vi.advanceTimersByTimeAsync(1_200);
@@ -172,7 +172,7 @@ describe('a call that has to wait', () => {
   });
 
   it('stops waiting when its caller leaves', async () => {
-    const world = new World({ calls: 1 });
+    const world = new Scenario({ calls: 1 });
     const caller = new RequestEnd();
     void world.call('a');
     const gone = world.call('b', { caller });
@@ -184,7 +184,7 @@ describe('a call that has to wait', () => {
   });
 
   it('hands on no place that came in the moment in which its caller left', async () => {
-    const world = new World({ calls: 1 });
+    const world = new Scenario({ calls: 1 });
     const caller = new RequestEnd();
     void world.call('a');
     void world.call('b', { caller });
@@ -196,7 +196,7 @@ describe('a call that has to wait', () => {
   });
 });
 
-describe('whatever happens in whatever order', () => {
+describe('any sequence of events', () => {
   const step = fc.oneof(
     fc.record({
       kind: fc.constant('call' as const),
@@ -216,7 +216,7 @@ describe('whatever happens in whatever order', () => {
   it('the limits and the order hold, every call ends, and nothing is left', () =>
     fc.assert(
       fc.asyncProperty(limits, fc.array(step, { maxLength: 60 }), async (most, steps) => {
-        const world = new World(most);
+        const world = new Scenario(most);
         const callers: RequestEnd[] = [];
         const calls: Promise<string>[] = [];
         const bytes = new Map<string, number>();
@@ -320,7 +320,7 @@ describe('bytes that requests hold', () => {
     expect(open(limiter, 'ann').hold(1)).toBe(true);
   });
 
-  it('leave room for one who comes with little, however many take all they can', () => {
+  it('leave room for a small request, for any number of large users', () => {
     const limiter = limiterOf(10);
     const quiet: boolean[] = [];
     for (let user = 0; user < 5; user++) {
@@ -332,7 +332,7 @@ describe('bytes that requests hold', () => {
     expect(limiter.heldBytes).toBeLessThanOrEqual(most);
   });
 
-  it('are never more than all may hold, whatever comes in whatever order', () => {
+  it('never exceed the limit of all, in any order', () => {
     const step = fc.record({ user: fc.nat(3), bytes: fc.nat(400), ends: fc.boolean() });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {

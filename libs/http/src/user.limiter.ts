@@ -121,7 +121,7 @@ export class UserLimiter {
     else await wait(lane, calls, call);
     try {
       const remainingMs = until - performance.now();
-      // After a long event loop iteration, a call may start before the timer that ends its wait.
+      // After a long event loop iteration, a call can start before the timer that ends its wait.
       if (remainingMs <= 0) throw failures.tooLate;
       return await run(remainingMs);
     } finally {
@@ -166,7 +166,7 @@ async function wait(
     const giveUp = (failure: Error) =>
       leave(() => {
         reject(failure);
-        // Smaller calls behind this one may have waited only because it was too large.
+        // Smaller calls behind this one can have waited only because it was too large.
         advance(lane, calls);
       });
     const entry = { bytes, start: () => leave(resolve) };

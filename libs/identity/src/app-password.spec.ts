@@ -4,11 +4,11 @@ import { describe, expect, it } from 'vitest';
 import { appPasswordHash, makeAppPassword } from './app-password.js';
 
 describe('an app password', () => {
-  it('has 32 characters and says what it is', () => {
+  it('has 32 characters and a prefix', () => {
     expect(makeAppPassword().secret).toMatch(/^pst_[\w-]{28}$/);
   });
 
-  it('is known by its SHA-256', () => {
+  it('is identified by its SHA-256', () => {
     const { secret, hash } = makeAppPassword();
     expect(hash).toBe(createHash('sha256').update(secret).digest('base64url'));
     expect(appPasswordHash(secret)).toBe(hash);
@@ -34,7 +34,7 @@ describe('an app password', () => {
     makeAppPassword().secret.slice(1),
   ])('is not %j', (text) => expect(appPasswordHash(text)).toBeUndefined());
 
-  it('is no text that somebody made up', () => {
+  it('has a valid checksum', () => {
     fc.assert(
       fc.property(
         fc.string({ maxLength: 64 }),

@@ -65,7 +65,7 @@ function known(others: Partial<Credential> = {}): { hash: string; credential: Cr
 const unknown = () => makeAppPassword().hash;
 
 describe('an app password', () => {
-  it('is whose the account service says, which is asked once and by a hash', async () => {
+  it('belongs to the user of the account service, with one lookup by hash', async () => {
     const [checked, { hash, credential }] = [passwords(), known()];
     expect(await checked.check(hash, here)).toEqual(credential);
     expect(await checked.check(hash, there)).toEqual(credential);
@@ -73,14 +73,14 @@ describe('an app password', () => {
     expect(appPasswordHash(hash)).toBeUndefined();
   });
 
-  it('is asked for once by requests that come together', async () => {
+  it('has one lookup for concurrent requests', async () => {
     const [checked, { hash, credential }] = [passwords(), known()];
     const answers = await Promise.all(Array.from({ length: 100 }, () => checked.check(hash, here)));
     expect(answers).toEqual(Array.from({ length: 100 }, () => credential));
     expect(book.asked).toEqual([hash]);
   });
 
-  it('is asked for again when the answer is old', async () => {
+  it('has another lookup after its ttl', async () => {
     const [checked, { hash }] = [passwords({ ttl: 200 }), known()];
     await eventually(async () => {
       await checked.check(hash, here);
@@ -88,12 +88,12 @@ describe('an app password', () => {
     });
   });
 
-  it('is none from its expiry on, however young the answer is', async () => {
+  it('is invalid from its expiry on, even if it is cached', async () => {
     const { hash } = known({ expiresAt: new Date(Date.now() - 1).toISOString() });
     expect(await passwords().check(hash, here)).toBeUndefined();
   });
 
-  it('is none where there is none, and that is not asked again', async () => {
+  it('is cached as missing', async () => {
     const [checked, hash] = [passwords(), unknown()];
     expect([await checked.check(hash, here), await checked.check(hash, here)]).toEqual([
       undefined,
@@ -102,7 +102,7 @@ describe('an app password', () => {
     expect(book.asked).toEqual([hash]);
   });
 
-  it('is asked for again soon where there was none', async () => {
+  it('has another lookup after the negative ttl', async () => {
     const [checked, hash] = [passwords({ missing: { max: 1, ttl: 1 } }), unknown()];
     await eventually(async () => {
       await checked.check(hash, here);
@@ -140,7 +140,7 @@ describe('a revocation', () => {
     expect(await checked.check(left.hash, here)).toEqual(left.credential);
   });
 
-  it('that comes while the question is under way is not overtaken by its answer', async () => {
+  it('during a lookup wins over its answer', async () => {
     const [checked, { hash, credential }] = [passwords(), known()];
     let answer!: (value?: unknown) => void;
     book.wait = new Promise((resolve) => (answer = resolve));
@@ -194,7 +194,7 @@ describe('a client with many uncached app passwords', () => {
     expect(await outcomes(checked, 1, `2001:db8::1`)).toEqual({ none: 1 });
   });
 
-  it('keeps out nobody whose app password was known here before', async () => {
+  it('does not reject app passwords that were cached before', async () => {
     const [checked, { hash, credential }] = [passwords({ uncachedPerNetwork: 1 }), known()];
     await checked.check(hash, here);
     for (let count = 0; count < 50; count++) await checked.check(unknown(), here);
@@ -208,7 +208,7 @@ describe('a client with many uncached app passwords', () => {
     expect(book.asked.filter((asked) => asked === hash)).toHaveLength(2);
   });
 
-  it('fills no memory, whatever they try and from wherever', async () => {
+  it('has limited memory for any tries from any network', async () => {
     const checked = passwords({ max: 3, missing: { max: 5, ttl: 600_000 }, networks: 4 });
     for (let count = 0; count < 20; count++) await checked.check(unknown(), `192.0.2.${count}`);
     for (let count = 0; count < 20; count++) await checked.check(known().hash, here);

@@ -22,7 +22,7 @@ export interface CredentialCacheOptions<Value, Question> {
 }
 
 /** A value and the time of its lookup (`performance.now()`). */
-interface Found<Value> {
+interface CacheEntry<Value> {
   readonly value: Value;
   readonly askedAt: number;
 }
@@ -36,9 +36,9 @@ interface Found<Value> {
  */
 export class CredentialCache<Value extends object, Question = undefined> {
   /** Has no TTL, because an expired value still shows that its key was valid before. */
-  private readonly found: LRUCache<string, Found<Value>>;
+  private readonly found: LRUCache<string, CacheEntry<Value>>;
   private readonly missing: LRUCache<string, true> | undefined;
-  private readonly pending = new Map<string, Promise<Found<Value> | undefined>>();
+  private readonly pending = new Map<string, Promise<CacheEntry<Value> | undefined>>();
 
   constructor(private readonly options: CredentialCacheOptions<Value, Question>) {
     this.found = new LRUCache({ max: options.max });
@@ -67,7 +67,7 @@ export class CredentialCache<Value extends object, Question = undefined> {
     this.missing?.set(key, true);
   }
 
-  private isValid({ value, askedAt }: Found<Value>, key: string): boolean {
+  private isValid({ value, askedAt }: CacheEntry<Value>, key: string): boolean {
     const { ttl, expiresAt, isRevoked } = this.options;
     if (performance.now() >= askedAt + ttl) return false;
     return (expiresAt(value) ?? Infinity) > Date.now() && !isRevoked(value, askedAt, key);
@@ -77,7 +77,7 @@ export class CredentialCache<Value extends object, Question = undefined> {
     key: string,
     question: Question,
     wasCached: boolean,
-  ): Promise<Found<Value> | undefined> {
+  ): Promise<CacheEntry<Value> | undefined> {
     const asked =
       this.pending.get(key) ??
       this.ask(key, question, wasCached).finally(() => this.pending.delete(key));
@@ -89,7 +89,7 @@ export class CredentialCache<Value extends object, Question = undefined> {
     key: string,
     question: Question,
     wasCached: boolean,
-  ): Promise<Found<Value> | undefined> {
+  ): Promise<CacheEntry<Value> | undefined> {
     const askedAt = performance.now();
     const value = await this.options.ask(key, question, wasCached);
     if (!value) {

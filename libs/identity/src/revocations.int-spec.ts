@@ -73,7 +73,7 @@ describe('a revocation', () => {
     expect(here.refuses({ userId, credentialId, askedAt: performance.now() + 1 })).toBe(false);
   });
 
-  it('of an app password refuses it whenever it was asked for', async () => {
+  it('of an app password rejects it after any lookup', async () => {
     const [here, userId, credentialId] = [await follower(), randomUUID(), randomUUID()];
     await writer.revoke([{ kind: 'credential', id: credentialId }]);
     const accepted = { userId, credentialId, askedAt: Number.MAX_VALUE };
@@ -122,7 +122,7 @@ describe('a revocation', () => {
 });
 
 describe('a follower that lost its connection', () => {
-  it('knows what was revoked meanwhile', async () => {
+  it('reads revocations of the meantime', async () => {
     const proxy = await TcpProxy.to(server.url);
     const here = await follower(proxy.url);
     proxy.refuse();
@@ -163,7 +163,7 @@ describe('a follower that lost its connection', () => {
 });
 
 describe('a stream of revocations', () => {
-  it('keeps eleven minutes', async () => {
+  it('stores revocations for eleven minutes', async () => {
     const old = (await seconds()) * 1_000 - 12 * 60_000;
     await redis.xadd(revocationStreams.tokens, `${old}-0`, 'kind', 'grant', 'id', 'old');
     expect((await follower()).refuses({ userId: 'ann', gid: 'old' })).toBe(false);
@@ -171,7 +171,7 @@ describe('a stream of revocations', () => {
     expect(await redis.xlen(revocationStreams.tokens)).toBe(1);
   });
 
-  it('keeps 100,000 at most, the newest', async () => {
+  it('stores the newest 100,000', async () => {
     await redis.eval(
       `for index = 1, 100000 do redis.call('XADD', KEYS[1], '*', 'kind', 'grant', 'id', index) end`,
       1,

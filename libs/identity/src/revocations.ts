@@ -126,7 +126,7 @@ const retryMs = 250;
 /**
  * Subscribes to revocations and stores those of the last minutes in memory. Invariants:
  * - A revocation arrives as soon as it is written, while Redis is available. After a reconnect all
- *   retained ones are read again, because Redis may be another server. A process that starts reads
+ *   retained ones are read again, because Redis can be another server. A process that starts reads
  *   them too.
  * - Number and age of stored revocations have the same limits as each stream.
  */

@@ -16,7 +16,7 @@ describe('userId', () => {
     expect(userId(issuer, subject, own)).toBe(id);
   });
 
-  it('is the subject itself, in lower case, where the issuer is ours and it is a UUID', () => {
+  it('is the subject in lower case if the issuer is ours and it is a UUID', () => {
     expect(userId(own, uuid.toUpperCase(), own)).toBe(uuid);
   });
 
@@ -37,7 +37,7 @@ describe('userId', () => {
 });
 
 describe('issuerAliases', () => {
-  it('reads which issuer another one counts as, so that a provider may move', () => {
+  it('reads renamed issuers, so that a provider can move', () => {
     const aliases = issuerAliases('https://new.example=https://id.example.com/, urn:b = urn:a');
     expect([...aliases]).toEqual([
       ['https://new.example', 'https://id.example.com/'],

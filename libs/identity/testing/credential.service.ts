@@ -15,7 +15,7 @@ interface CredentialBook {
   readonly sessions: Map<string, Credential>;
   /** The hashes and the sessions that were asked for, in order. */
   readonly asked: string[];
-  /** Resolves when questions may be answered. */
+  /** Resolves when lookups can be answered. */
   wait?: Promise<unknown>;
 }
 const bookToken = Symbol('credentials');

@@ -205,7 +205,7 @@ describe('readOpml', () => {
     expect((error as OpmlError).message).toContain(`more than ${limit}`);
   });
 
-  it('reads what is at its bounds', async () => {
+  it('reads documents at its limits', async () => {
     expect((await read(body(`${'<outline>'.repeat(98)}${'</outline>'.repeat(98)}`))).skipped).toBe(
       1,
     );
@@ -242,7 +242,7 @@ describe('readOpml', () => {
     ...tokens.split(' '),
   );
   const texts = fc.array(pieces, { maxLength: 40 }).map((parts) => parts.join(''));
-  it('throws nothing but its own error, whatever the bytes are', async () => {
+  it('throws only its own error for any bytes', async () => {
     const documents = fc.oneof(
       fc.oneof(texts, texts.map(body)).map((text) => Buffer.from(text)),
       fc.uint8Array({ maxLength: 200 }),
@@ -288,7 +288,7 @@ describe('readOpml', () => {
   });
 });
 
-describe('what is written', () => {
+describe('a written document', () => {
   const pieces = ['\t', '\n', ' ', ...`& < > " ' ; # amp; &#38; &copy; ]]> <!-- é 🎙`.split(' ')];
   const hostile = fc.oneof(
     fc.string({ unit: 'binary' }),
@@ -296,7 +296,7 @@ describe('what is written', () => {
     fc.string({ unit: 'grapheme' }),
   );
 
-  it('is read back, whatever the URLs are, but for what XML has no way to say', async () => {
+  it('is read with the same URLs, except for characters that XML excludes', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(hostile), async (urls) => {
         const expected = urls.map((url) => sayable(url).trim()).filter((url) => url !== '');
@@ -311,7 +311,7 @@ describe('what is written', () => {
     ['what is no character', 'a\ufffeb\uffffc', 'abc'],
   ])('is without %s', (_, text, left) => expect(escaped(text)).toBe(left));
 
-  it('keeps white space and pairs of surrogates', () =>
+  it('preserves white space and pairs of surrogates', () =>
     expect(escaped('\t\n\r \u{1f399}')).toBe('&#9;&#10;&#13; \u{1f399}'));
 });
 

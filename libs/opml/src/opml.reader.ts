@@ -33,7 +33,7 @@ export interface Opml {
   readonly skipped: number;
 }
 
-/** The document is not OPML or is truncated; the message says which. */
+/** Thrown for a document that is not OPML or is truncated, as its message says. */
 export class OpmlError extends Error {}
 
 /** The document exceeds a limit, which the message names. */
@@ -51,7 +51,7 @@ export interface OpmlLimits {
  * textOf}), folders. The feed URL is `xmlUrl`. In a document without any `xmlUrl` it is the `url`
  * of outlines of type `rss` or without a type. The time is linear in the bytes.
  *
- * @param pause resolves when the next slice of a large document may be parsed.
+ * @param pause resolves when the next slice of a large document can be parsed.
  * @throws OpmlError, OpmlLimitError and nothing else.
  */
 export async function readOpml(

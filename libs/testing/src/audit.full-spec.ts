@@ -60,8 +60,8 @@ function audit(allowed: object[] = []): Promise<{ code: number; output: string }
   });
 }
 
-describe('the audit of what we depend on', () => {
-  it('passes while nothing is known', async () => {
+describe('the audit of dependencies', () => {
+  it('passes without known vulnerabilities', async () => {
     expect(await audit()).toEqual({ code: 0, output: 'audit: 0 known, 0 of them not allowed\n' });
   });
 
@@ -71,7 +71,7 @@ describe('the audit of what we depend on', () => {
     expect([code, output]).toEqual([1, expect.stringContaining(`fastify: high: Made up (${id})`)]);
   });
 
-  it('passes where it is allowed for a reason, and no longer than that', async () => {
+  it('passes while it is allowed with a reason, until its end', async () => {
     known = [advisory];
     const reason = 'never called';
     expect((await audit([{ id, reason, until: '2999-01-01' }])).code).toBe(0);
@@ -81,7 +81,7 @@ describe('the audit of what we depend on', () => {
     );
   });
 
-  it('says so where the registry can not be asked', async () => {
+  it('reports an unavailable registry', async () => {
     status = 405;
     const { code, output } = await audit();
     expect([code, output]).toEqual([0, expect.stringContaining('NOTHING WAS CHECKED')]);

@@ -15,7 +15,7 @@ const manifest = JSON.parse(read('package.json')) as Record<string, Record<strin
 const lock = JSON.parse(read('package-lock.json')) as { packages: Record<string, Package> };
 const installed = Object.entries(lock.packages).filter(([path]) => path !== '');
 
-describe('what we depend on', () => {
+describe('the dependencies', () => {
   it.each(['dependencies', 'devDependencies', 'optionalDependencies'])(
     '%s are exact versions',
     (kind) => {
@@ -33,7 +33,7 @@ describe('what we depend on', () => {
     expect(installed.filter((entry) => !known.includes(entry)).map(([path]) => path)).toEqual([]);
   });
 
-  it('runs no script when it is installed, and each that has one is known by name', () => {
+  it('run no install script, and all with one are listed', () => {
     expect(read('.npmrc')).toMatch(/^ignore-scripts=true$/m);
     const scripted = installed
       .filter(([, { hasInstallScript }]) => hasInstallScript)

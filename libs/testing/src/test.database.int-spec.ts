@@ -21,7 +21,7 @@ async function query(url: string, statement: string): Promise<unknown[]> {
 }
 
 describe('createDatabase', () => {
-  it('gives each caller a database of its own, migrated and without rows', async () => {
+  it('creates a migrated database without rows for each caller', async () => {
     const [first, second] = databases as [TestDatabase, TestDatabase];
     const count = 'SELECT count(*)::int FROM sync.user_clock';
     expect(await query(first.ownerUrl, count)).toEqual([0]);
@@ -31,7 +31,7 @@ describe('createDatabase', () => {
     expect(await query(second.ownerUrl, schemas)).toEqual([]);
   });
 
-  it('lets the apps in as their own roles, which is not the owner', async () => {
+  it('accepts the apps as their own roles, which are not the owner', async () => {
     const [{ urls }] = databases as [TestDatabase];
     for (const role of ['subscription', 'episode', 'deletion'] as const)
       expect(await query(urls[role], 'SELECT current_user::text')).toEqual([

@@ -15,7 +15,7 @@ afterAll(async () => {
 });
 
 describe('TestServer', () => {
-  it('comes back after a crash at the same address, with what it had kept', async () => {
+  it('restarts after a crash at the same address, with its data', async () => {
     await redis.set('kept', '7');
     await server.kill();
     await server.start();

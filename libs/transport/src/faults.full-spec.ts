@@ -15,7 +15,7 @@ vi.setConfig({ testTimeout: 120_000 });
 afterEach(() => void vi.useRealTimers());
 
 describe('under load', () => {
-  it('SIGKILL of a replica costs no answer, and only what was in flight runs again', () =>
+  it('SIGKILL of a replica loses no answer, and only requests in flight run again', () =>
     killOneOfThree());
 
   it('SIGTERM of a replica fails no call and runs none twice', () => stopOneOfTwo());
@@ -126,7 +126,7 @@ describe('Redis', () => {
 });
 
 describe('a replica that stood still for 5 s', () => {
-  it('harms nothing: others answer meanwhile, and what it answers late is dropped', () =>
+  it('has no effect: others answer meanwhile, and its late answers are dropped', () =>
     Stage.play(async (stage) => {
       const [frozen] = await Promise.all(['a', 'b'].map((name) => stage.replica(name)));
       const gateway = await stage.gateway();
@@ -183,7 +183,7 @@ describe('a wall clock that is wrong', () => {
         expect([...stage.rerun()]).toEqual([]);
       }));
 
-    it(`at a gateway, by ${minutes} min, changes nothing and trims nobody's backlog`, () =>
+    it(`at a gateway, by ${minutes} min, changes nothing and trims no backlog`, () =>
       Stage.play(async (stage) => {
         await stage.replica('a', { maxInFlight: 1 });
         // 400 sequential requests take a second, or many on a busy machine.
@@ -212,7 +212,7 @@ describe('this suite notices', () => {
     await expect(stopOneOfTwo('no drain')).rejects.toThrow('requests that ran again');
   });
 
-  it('a transport that does not claim what it takes over', async () => {
+  it('a transport that takes over without a claim', async () => {
     // Handlers take longer than the interval of polls for abandoned requests, so that both
     // survivors find the same request. The few callers let the case end in time.
     await expect(killOneOfThree({ broken: 'no claim', takesMs: 520, callers: 9 })).rejects.toThrow(

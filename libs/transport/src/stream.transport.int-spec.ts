@@ -46,13 +46,13 @@ describe('a call', () => {
     });
   });
 
-  it('tells the failure that the handler threw', async () => {
+  it('fails with the failure that the handler threw', async () => {
     await replica();
     const failed = (await client()).call(probe, { text: 'x', outcome: 'fail' }, { requestId: 'r' });
     await expect(failed).rejects.toMatchObject({ code: 'gone' });
   });
 
-  it('tells any other throw as internal, logged once with its cause', async () => {
+  it('fails as internal for any other error, which is logged once with its cause', async () => {
     const { logged } = await replica();
     expect(
       await codeOf(
@@ -108,14 +108,14 @@ describe('a call', () => {
     expect(await codeOf(unspeakable)).toBe('internal');
   });
 
-  it('is unavailable where nothing handles it', async () => {
+  it('is unavailable without a handler', async () => {
     await replica();
     expect(await codeOf((await client()).call(unhandled, {}, { requestId: 'r' }))).toBe(
       'unavailable',
     );
   });
 
-  it('runs once, whichever of two replicas takes it', async () => {
+  it('runs once on one of two replicas', async () => {
     const [a, b] = await Promise.all([replica({ name: 'a' }), replica({ name: 'b' })]);
     const gateway = await client();
     const texts = Array.from({ length: 200 }, (_, index) => `t${index}`);
@@ -192,7 +192,7 @@ describe('an unavailable service', () => {
 });
 
 describe('a client', () => {
-  it('that is closed lets nobody wait: neither for a reply nor for Redis', async () => {
+  it('ends all waits for replies and for Redis when it closes', async () => {
     await replica();
     const gateway = await client();
     const waiting = codeOf(gateway.call(probe, { text: 'x', takesMs: 500 }, { requestId: 'r' }));
@@ -212,7 +212,7 @@ describe('a client', () => {
 });
 
 describe('a stream of requests', () => {
-  it('loses what is older than twice the longest deadline with the next request', async () => {
+  it('drops requests older than twice the longest deadline at the next request', async () => {
     const { requests } = serviceKeys('episode');
     const [seconds] = await admin().time();
     const tooOld = (Number(seconds) - 130) * 1_000;
@@ -227,7 +227,7 @@ describe('a stream of requests', () => {
 });
 
 describe('overload', () => {
-  it('leaves to other replicas what one has no room for', async () => {
+  it('leaves requests above the limit of a replica to others', async () => {
     const a = await replica({ name: 'a', maxInFlight: 2 });
     const gateway = await client();
     const calls = Array.from({ length: 8 }, (_, n) =>

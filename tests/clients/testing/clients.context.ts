@@ -78,7 +78,7 @@ export class ClientsContext {
     return { account, browser };
   }
 
-  /** Creates a further app password; each client of a user has one of its own. */
+  /** Creates a further app password; each client of a user has its own. */
   async appPassword({ id }: Pick<Account, 'id'>): Promise<string> {
     const { secret, hash } = makeAppPassword();
     await this.owner.query(
@@ -110,7 +110,7 @@ export class ClientsContext {
     return (await this.owner.query(statement, [...parameters])).rows as Row[];
   }
 
-  /** Ends everything. @throws Error where an app has logged an error. */
+  /** Stops all processes. @throws Error if an app logged an error. */
   async close(): Promise<void> {
     this.balancer.close();
     await this.owner.end();

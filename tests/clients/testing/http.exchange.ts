@@ -16,7 +16,7 @@ export interface ClientAnswer {
   readonly status: number;
   /** By lower-case name. */
   readonly headers: Readonly<Record<string, string | undefined>>;
-  /** The value of `sessionid` where the answer sets one; empty where it expires it. */
+  /** The value of `sessionid` if the answer sets it; empty if it expires it. */
   readonly session?: string | undefined;
   readonly text: string;
 }

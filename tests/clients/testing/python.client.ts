@@ -48,7 +48,7 @@ export class PythonClient {
     return new PythonClient(spawn(python, [program, JSON.stringify(args)], { env, stdio: 'pipe' }));
   }
 
-  /** Calls it. @throws Error where the client raised. */
+  /** Calls a method. @throws Error if the client raised. */
   async call<Result = unknown>(name: string, ...args: readonly unknown[]): Promise<Result> {
     const { result, raised, trace } = await this.exchange(name, args);
     if (raised !== undefined)
@@ -56,7 +56,7 @@ export class PythonClient {
     return result as Result;
   }
 
-  /** Calls it. @returns the name of what it raised; undefined where it did not. */
+  /** Calls a method. @returns the name of the raised error; undefined for none. */
   async raises(name: string, ...args: readonly unknown[]): Promise<string | undefined> {
     return (await this.exchange(name, args)).raised;
   }

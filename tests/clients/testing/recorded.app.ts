@@ -68,7 +68,7 @@ export class RecordedApp {
     delete this.kept['cookie'];
   }
 
-  /** Replays a sequence. @throws Error where an answer is not what the app needs. */
+  /** Replays a sequence. @throws Error for an answer that the app does not accept. */
   async play(name: string, values: Values = {}): Promise<void> {
     const steps = this.recording.sequences[name];
     if (!steps) throw new Error(`${this.recording.app} has no sequence "${name}"`);

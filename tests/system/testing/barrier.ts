@@ -46,7 +46,7 @@ export class Barrier {
 
   static async close(ownerUrl: string, moment: Moment, userId: string): Promise<Barrier> {
     const client = new pg.Client({ connectionString: ownerUrl });
-    // Postgres may be killed while a barrier is closed, which opens it.
+    // A kill of Postgres opens a closed barrier.
     client.on('error', () => {});
     await client.connect();
     const { rows } = await client.query<{ pid: number }>(
@@ -77,7 +77,7 @@ export class Barrier {
     await this.client.end().catch(() => undefined);
   }
 
-  /** Ends what is held where it stands, as Postgres does with a process whose client is gone. */
+  /** Terminates the held transaction, as Postgres does for a lost client. */
   async cut(): Promise<void> {
     const held = await this.reached(0).catch(() => []);
     await this.client.query('SELECT pg_terminate_backend(pid, 5000) FROM unnest($1::int[]) pid', [

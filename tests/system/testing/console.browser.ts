@@ -41,7 +41,7 @@ export class ConsoleBrowser {
     }
   }
 
-  /** Somebody new who has the console open; drawn where the test fails. */
+  /** A new user with the console open; a failed test draws the page. */
   async person(options: BrowserContextOptions = {}, path = '/console/'): Promise<Visit> {
     const { page, id } = await this.account.person(
       { javaScriptEnabled: true, ...options },
@@ -58,7 +58,7 @@ export class ConsoleBrowser {
   }
 }
 
-/** Draws the page where the present test fails. */
+/** Draws the page if the current test fails. */
 export function drawWhereItFails(page: Page): void {
   onTestFailed(async ({ task }) => {
     mkdirSync(pictures, { recursive: true });

@@ -81,7 +81,7 @@ export class DeletionStack {
         throw new Error(`the ${process.app} exited unexpectedly\n${process.output.slice(-5_000)}`);
   }
 
-  /** A user that nobody else knows. */
+  /** Returns a new user. */
   async newUser(): Promise<SimulatedUser> {
     return new SimulatedUser(await this.stack.device(this.gateway));
   }

@@ -72,7 +72,7 @@ export class EventStack {
     }
   }
 
-  /** Kills one thing, in whatever state it is, and starts it again. */
+  /** Kills and restarts one part, in any state. */
   async kill(victim: (typeof victims)[number]): Promise<void> {
     const { stack, events } = this;
     const servers = {

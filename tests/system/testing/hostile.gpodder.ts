@@ -69,7 +69,7 @@ function readPaths(name: string): string[] {
   ];
 }
 
-/** Any text as a query may have it; what is no text at all is replaced. */
+/** Any text of a query; values that are no text are replaced. */
 function encoded(text: string): string {
   return encodeURIComponent(text.toWellFormed());
 }

@@ -126,7 +126,7 @@ const fixed: readonly JsonBytes[] = [
   text(`{${Array.from({ length: 10_000 }, (_, index) => `"k${index}":0`).join(',')}}`),
 ];
 
-/** A value that does not belong where it stands. */
+/** A value of a wrong type or meaning. */
 export const hostileValue: fc.Arbitrary<JsonBytes> = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(...fixed) },
   { weight: 3, arbitrary: fc.constantFrom(...texts).map((value) => text(JSON.stringify(value))) },

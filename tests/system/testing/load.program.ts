@@ -42,7 +42,7 @@ export interface Ended {
   readonly refused: RefusedLine[];
 }
 
-/** The loader, on files in a directory of its own. */
+/** The loader with its own directory of files. */
 export class LoadProgram {
   readonly folder = mkdtempSync(join(tmpdir(), 'podcast-sync-load-test-'));
   private child: ChildProcess | undefined;
@@ -66,7 +66,7 @@ export class LoadProgram {
     return this.run(this.write(content), ...options);
   }
 
-  /** Loads a file that is there in this process. */
+  /** Loads an existing file in this process. */
   async run(path: string, ...options: string[]): Promise<Ended> {
     const { code, stderr } = await callProgram(
       podcastSync,

@@ -19,7 +19,7 @@ const named: Readonly<Record<string, string>> = {
   apos: "'",
 };
 
-/** The feeds of a list, however its characters are written. */
+/** Returns the feeds of a list in any encoding of its characters. */
 export function feedsOf(opml: string): string[] {
   const plain = (text: string) =>
     text.replaceAll(/&(?:#(\d+)|(\w+));/g, (_, code: string | undefined, name = '') =>

@@ -109,7 +109,7 @@ export const histories = (count: number, seed: number): History[] =>
 /** A user with a history, on the device of any system that has them. */
 export class RandomUser {
   private readonly urls: string[];
-  /** Every guid that may name a subscription of theirs. */
+  /** Every guid that can identify a subscription of the user. */
   private readonly names: string[];
   private readonly syncIds = Array.from({ length: syncIds }, () => randomUUID());
 

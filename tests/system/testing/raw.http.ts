@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 
-/** A request of bytes, on a connection of its own. */
+/** A request of bytes on its own connection. */
 export interface RawRequest {
   readonly bytes: Buffer;
   /** True to close after sending: incomplete requests get no answer. */
@@ -9,7 +9,7 @@ export interface RawRequest {
   readonly head: boolean;
 }
 
-/** An answer; `undefined` where the server closed the connection without one. */
+/** An answer; `undefined` if the server closed the connection without one. */
 export interface RawAnswer {
   readonly status: number;
   /** By lower-case name. */

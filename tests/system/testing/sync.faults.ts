@@ -90,7 +90,7 @@ async function change(
   for (const { id, send } of rows) {
     const data = { userId, deletionId: id };
     if (become === 'lost') await queue.remove(`deletion-${id}-${send}`);
-    // Also for deletions that have ended: an old job that comes back.
+    // Also for ended deletions: an old job that reappears.
     else
       await queue.add('deletion', data, {
         jobId: `twin-${id}`,

@@ -33,7 +33,7 @@ interface Feed {
   guid: string;
   url: string;
   episodes: Record<string, { position: number; minute: number }>;
-  /** The deletion that may run at any moment. */
+  /** The deletion that can run at any time. */
   pending?: number;
 }
 
@@ -48,7 +48,7 @@ export interface State {
 export const guidOf = (url: string) =>
   uuidv5(url.replace('https://', ''), 'ead4c236-bf58-58c6-a2c6-a6b28d128cb6');
 
-/** A user who never wrote, and the URLs of the feeds that they may add. */
+/** Returns the state of a new user, with the URLs of possible feeds. */
 export function nothing(urls: readonly string[]): State {
   const unknown = { known: false, live: false, subscribed: false };
   const feeds = urls.map((url) => ({ ...unknown, guid: guidOf(url), url, episodes: {} }));

@@ -43,7 +43,7 @@ async function walk(stack: DeletionStack, { groups, faults }: Walk): Promise<voi
   );
 }
 
-/** One user, and what the model says they may have. */
+/** A user, and the possible states of the model. */
 class Walker {
   private states: State[];
   private readonly names: string[][];

@@ -121,13 +121,13 @@ class SimulatedUser {
     const answer = await this.send('PATCH', `/subscriptions/${this.podcast}`, {
       is_subscribed: isSubscribed,
     });
-    // A refused one may have taken effect all the same.
+    // A refused one can have taken effect.
     this.isSubscribed = answer?.status === 200 ? isSubscribed : undefined;
     return answer?.status === 200;
   }
 
   private async delete(): Promise<boolean> {
-    // A feed of its own, never added again, as that would win over the deletion.
+    // A separate feed, never added again, as that would win over the deletion.
     const body = { subscriptions: [{ feed_url: this.feed(`away-${this.step}`) }] };
     const made = await this.send<{ success: { guid: string }[] }>('POST', '/subscriptions', body);
     if (made?.status !== 200) return false;
@@ -242,7 +242,7 @@ export class Traffic {
     );
   }
 
-  /** Stops without checking anything: for users whose gateway is gone. */
+  /** Stops without checks, for users of a stopped gateway. */
   async abandon(): Promise<void> {
     this.stopped = true;
     await Promise.all(this.loops);

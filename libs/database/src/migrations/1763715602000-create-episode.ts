@@ -55,10 +55,8 @@ const keys = `
   CREATE FUNCTION episode.guid_key(p_subscription bigint, p_guid text) RETURNS uuid
   LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
   BEGIN
-    RETURN encode(
-      substr(pg_catalog.sha256(int8send(p_subscription) || convert_to(p_guid, 'UTF8')), 1, 16),
-      'hex'
-    );
+    RETURN encode(substr(
+      pg_catalog.sha256(int8send(p_subscription) || convert_to(p_guid, 'UTF8')), 1, 16), 'hex');
   END $$;
 
   -- The others find candidates, which are then compared by their texts. Postgres inlines them.
@@ -72,8 +70,7 @@ const keys = `
   CREATE FUNCTION episode.pair_key(p_bare boolean, p_date timestamptz, p_other text) RETURNS bigint
   LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT hashtextextended(
-      p_other, timestamp_hash_extended(p_date AT TIME ZONE 'UTC', p_bare::int)
-    )
+      p_other, timestamp_hash_extended(p_date AT TIME ZONE 'UTC', p_bare::int))
   $$;
 `;
 
@@ -116,18 +113,15 @@ const tables = `
   CREATE INDEX episodes_date_and_url
     ON episode.episodes (
       subscription_id, episode.pair_key(episode_guid = '', publish_date, episode_url), (id + 0)
-    )
-    WHERE publish_date <> ${unknownDate} AND episode_url <> '';
+    ) WHERE publish_date <> ${unknownDate} AND episode_url <> '';
   CREATE INDEX episodes_date_and_title
     ON episode.episodes (
       subscription_id, episode.pair_key(episode_guid = '', publish_date, title), (id + 0)
-    )
-    WHERE publish_date <> ${unknownDate} AND title <> '';
+    ) WHERE publish_date <> ${unknownDate} AND title <> '';
   CREATE INDEX episodes_url_and_title
     ON episode.episodes (
       subscription_id, episode.pair_key(episode_guid = '', episode_url, title), (id + 0)
-    )
-    WHERE episode_url <> '' AND title <> '';
+    ) WHERE episode_url <> '' AND title <> '';
   GRANT SELECT, INSERT, UPDATE, DELETE ON episode.episodes TO podcast_sync_episode_group;
   GRANT SELECT, DELETE ON episode.episodes TO podcast_sync_deletion_group;
 
@@ -236,8 +230,7 @@ export const matchSubscriptions = (enclosure: (episode: string) => string) => `
       SELECT 4, 'enclosure and ' || other.kind, ${enclosure('e')}, other.value
       FROM (VALUES
         ('date', nullif(e.publish_date, ${unknownDate})::text),
-        ('url', nullif(e.episode_url, '')),
-        ('title', nullif(e.title, ''))
+        ('url', nullif(e.episode_url, '')), ('title', nullif(e.title, ''))
       ) other (kind, value)
       WHERE e.episode_guid <> '' AND e.enclosure_url <> '' AND other.value IS NOT NULL
     ) k
@@ -277,8 +270,7 @@ export const matchSubscriptions = (enclosure: (episode: string) => string) => `
             OR (f.title <> '' AND f.title = i.title)) AS sure,
         f.episode_guid <> '' AND i.episode_guid = '' AS names,
         row_number() OVER (
-          PARTITION BY best.survivor, f.episode_guid <> '' AND i.episode_guid = ''
-          ORDER BY f.id
+          PARTITION BY best.survivor, f.episode_guid <> '' AND i.episode_guid = '' ORDER BY f.id
         ) AS place
       FROM best
       JOIN episode.episodes f ON f.user_id = p_user AND f.subscription_id = ANY (p_from)

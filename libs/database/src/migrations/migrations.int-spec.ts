@@ -28,7 +28,7 @@ async function undoAll(): Promise<void> {
 }
 
 describe('the migrations', () => {
-  it('make exactly what the entities describe', async () => {
+  it('create exactly the schema of the entities', async () => {
     expect(await drift(dataSource)).toEqual([]);
   });
 
@@ -46,7 +46,7 @@ describe('the migrations', () => {
     expect(await drift(dataSource)).toEqual([]);
   });
 
-  it('each undo exactly what they did', async () => {
+  it('each revert exactly their own changes', async () => {
     await undoAll();
     for (const Migration of migrations) {
       const migration = new Migration();

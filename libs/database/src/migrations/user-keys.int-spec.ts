@@ -80,7 +80,7 @@ afterAll(async () => {
 });
 
 describe('tables can be distributed by user', () => {
-  it('every key and unique index starts with user_id, except those of nobody', async () => {
+  it('every key and unique index starts with user_id, except those without a user', async () => {
     const unique = [
       ...(await read<Key>(keys)).filter(({ kind }) => kind !== 'f'),
       ...(await read<Index>(indexes)).filter((index) => index.unique),
@@ -104,7 +104,7 @@ describe('tables can be distributed by user', () => {
     expect(without.toSorted()).toEqual(Object.keys(indexesOfAll).toSorted());
   });
 
-  it('every table but those of nobody has user_id', async () => {
+  it('every table has user_id, except those without a user', async () => {
     const tables = await read<{ table: string; owned: boolean }>(`
       SELECT c.oid::regclass::text AS "table", EXISTS (
         SELECT FROM pg_attribute a

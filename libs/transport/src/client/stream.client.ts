@@ -16,7 +16,7 @@ import {
   decodeReplies,
   encodePayload,
   encodeRequest,
-  longestBudgetMs,
+  maxBudgetMs,
   type Request,
   type Result,
   replyChannel,
@@ -138,7 +138,7 @@ export class StreamClient extends ClientProxy {
     };
     const view = this.links?.view(service);
     if (!view || view.isFull) throw this.refusal(view ? tooMany : notConnected);
-    const limitMs = Math.min(budgetMs, longestBudgetMs);
+    const limitMs = Math.min(budgetMs, maxBudgetMs);
     const request = { pattern, budgetMs: limitMs, metadata, secret: contract.secret };
     const result = await this.answer(view, request, data);
     if ('error' in result) throw failureOf(result.error);

@@ -41,7 +41,7 @@ describe('RedisClock', () => {
     expect(Math.abs(error())).toBeLessThanOrEqual(1);
   });
 
-  it('takes what it gets when nothing better came for 10 s', () => {
+  it('accepts any sample after 10 s without a better one', () => {
     const { ask, error, state } = machine(0);
     ask(1, 1);
     state.monotonic += 10_000;
@@ -59,7 +59,7 @@ describe('RedisClock', () => {
     expect(Math.abs(error())).toBeLessThanOrEqual(5);
   });
 
-  it('passes on what was answered', async () => {
+  it('returns the answer', async () => {
     const { clock } = machine(0);
     expect(
       await clock.learn(

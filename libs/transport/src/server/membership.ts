@@ -7,7 +7,7 @@ import type { RedisLink } from '../wire/redis.link.js';
 const driftPerMs = 0.001;
 
 /** Maximum age of the held sample in milliseconds, regardless of its accuracy. */
-const longestMs = 10_000;
+const maxSampleAgeMs = 10_000;
 
 /**
  * Estimates Redis' own time between two answers of Redis.
@@ -48,7 +48,7 @@ export class RedisClock {
       const age = answered - held.at;
       const heldUncertainty = held.uncertainty + age * driftPerMs;
       const contradicts = Math.abs(offset - held.offset) > uncertainty + heldUncertainty;
-      if (!contradicts && uncertainty > heldUncertainty && age < longestMs) return;
+      if (!contradicts && uncertainty > heldUncertainty && age < maxSampleAgeMs) return;
     }
     this.held = { offset, uncertainty, at: answered };
   }

@@ -61,7 +61,7 @@ return id`;
   return { id, entry: decodeEntry(id, fields)! };
 }
 
-describe('a request whose replica died', () => {
+describe('a request of a dead replica', () => {
   it('is taken over long before its deadline, and runs alone', async () => {
     const { take } = await ghost();
     const gateway = await client();
@@ -89,7 +89,7 @@ describe('a request whose replica died', () => {
       ).toEqual([]);
   });
 
-  it('is dropped unrun when nobody waits for it any more', async () => {
+  it('is dropped without a run after its deadline', async () => {
     const { take } = await ghost();
     const outcome = ask(await client(), 'left', { budgetMs: 300 });
     await take(1);
@@ -142,7 +142,7 @@ describe('a request that is long in running', () => {
     await eventually(() => expect(server.counters).toMatchObject({ takeovers: 1, inFlight: 1 }));
   });
 
-  it('does not keep its replica from its work either when it was taken over itself', async () => {
+  it('does not block its replica if it was taken over', async () => {
     const { runs } = await replica({ timings });
     const gateway = await client();
     await leave('left', 1, { outcome: 'hang', budgetMs: 1_500 });
@@ -173,7 +173,7 @@ describe('a request that a replica reserved and lost to another one', () => {
   });
 });
 
-describe('what was never a request', () => {
+describe('an entry that is no request', () => {
   it('is kept as a dead letter and stops nothing', async () => {
     await replica();
     const gateway = await client();
@@ -182,7 +182,7 @@ describe('what was never a request', () => {
     await eventually(async () => expect(await admin().xlen(dead)).toBe(1));
   });
 
-  it('keeps no more than 10,000 dead letters of 7 days', async () => {
+  it('is kept with at most 10,000 dead letters of 7 days', async () => {
     const pipeline = admin().pipeline();
     const weekAgo = Date.now() - 7 * 24 * 60 * 60 * 1_000;
     for (let n = 0; n < 10; n += 1)
@@ -222,7 +222,7 @@ describe('a stopped replica', () => {
   });
 });
 
-describe('the consumers of replicas long gone', () => {
+describe('consumers of dead replicas', () => {
   it('are deleted, unless requests are pending with them or they are alive', async () => {
     const { take } = await ghost();
     const outcome = ask(await client(), 'left', { budgetMs: 100 });

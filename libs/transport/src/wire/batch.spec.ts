@@ -14,14 +14,14 @@ function batch(bytesOf: (item: number) => number = () => 1, mostBytes = 1_000_00
   return { items, sent, answer: () => answers.shift()?.() };
 }
 
-it('sends what comes in one tick of the event loop together', async () => {
+it('sends items of one iteration of the event loop together', async () => {
   const { items, sent } = batch();
   for (const item of [1, 2, 3]) items.add(item);
   await tick();
   expect(sent).toEqual([[1, 2, 3]]);
 });
 
-it('sends what comes before the answer together, after it', async () => {
+it('sends items that arrive before the answer together after it', async () => {
   const { items, sent, answer } = batch();
   items.add(1);
   await tick();

@@ -23,7 +23,7 @@ const request: Request = {
 };
 
 describe('a request on the wire', () => {
-  it('comes back as it was', () => {
+  it('is decoded unchanged', () => {
     expect(decodeEntry('1700000000000-0', encodeRequest(request))?.request).toEqual(request);
   });
 
@@ -40,7 +40,7 @@ describe('a request on the wire', () => {
     expect(encodeRequest(request)).toEqual(Object.entries(then).flat());
   });
 
-  it('ends its budget after it was added, whatever second deadline 0.1.0 sent', () => {
+  it('has a budget from its addition on, and ignores the second deadline of 0.1.0', () => {
     const fields = encodeRequest(request);
     const of = (until: string) =>
       fields.map((field) => (field === '9999999999999' ? until : field));
@@ -52,7 +52,7 @@ describe('a request on the wire', () => {
       });
   });
 
-  it('has a payload whose JSON texts are as they were', () => {
+  it('keeps the JSON texts of its payload', () => {
     const payload = {
       userId: 'ä',
       none: undefined,
@@ -63,7 +63,7 @@ describe('a request on the wire', () => {
     expect(encodePayload({})).toBe('{}');
   });
 
-  it('may carry fields of tomorrow', () => {
+  it('accepts fields of newer releases', () => {
     const fields = [...encodeRequest(request), 'priority', 'high'];
     expect(decodeEntry('1700000000000-0', fields)?.request).toEqual(request);
   });
@@ -96,7 +96,7 @@ describe('replies on the wire', () => {
     { error: { code: 'gone' } },
   ];
 
-  it.each(results)('come back: %j', (result) => {
+  it.each(results)('are decoded unchanged: %j', (result) => {
     expect(decode(encodeReply('1z', encodeResult(result)))).toEqual([['1z', result]]);
   });
 
@@ -108,7 +108,7 @@ describe('replies on the wire', () => {
     expect(joinReplies(replies)).toBe('1\n{"value":[1]}\n2\n{"error":{}}');
   });
 
-  it('come back in one message', () => {
+  it('are decoded from one message', () => {
     const replies = results.map((result, index) =>
       encodeReply(String(index), encodeResult(result)),
     );
@@ -182,7 +182,7 @@ describe('a JSON text in a reply', () => {
 });
 
 describe('names', () => {
-  it('keep the keys of a service in one slot', () => {
+  it('have the keys of a service in one slot', () => {
     const tags = Object.values(serviceKeys('episode')).map((key) => /^\{(.+)\}:/.exec(key)?.[1]);
     expect(new Set(tags)).toEqual(new Set(['rpc:episode']));
   });

@@ -29,8 +29,8 @@ export function replyChannel(client: string): string {
 }
 
 /** Maximum budget. Requests older than twice this are trimmed, which is after their deadline. */
-export const longestBudgetMs = 60_000;
-export const retentionMs = 2 * longestBudgetMs;
+export const maxBudgetMs = 60_000;
+export const retentionMs = 2 * maxBudgetMs;
 
 /** A request in the form that is sent. */
 export interface Request {
@@ -40,7 +40,7 @@ export interface Request {
   readonly budgetMs: number;
   /** Out-of-band data: request id, trace context. */
   readonly metadata: Readonly<Record<string, string>>;
-  /** True if no dead letter may store its data. Only Lua reads this, so it is not decoded. */
+  /** True if no dead letter can store its data. Only Lua reads this, so it is not decoded. */
   readonly secret?: boolean;
   /** The channel of the reply, and the id that the client matches it by. */
   readonly reply: { readonly channel: string; readonly id: string };

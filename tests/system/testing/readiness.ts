@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { createDataSource } from '#database';
 import { type AppProcess, type AppStack, eventually } from '#testing';
 import { serviceKeys } from '../../../libs/transport/testing/internals.js';
-import { probes } from './fault.world.js';
+import { probes } from './fault.stack.js';
 import { Traffic } from './traffic.js';
 
 /** Users who read and write at these gateways until they are stopped. */

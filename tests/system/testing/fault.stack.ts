@@ -29,7 +29,7 @@ export const deadlineMs = 15_000;
 const healMs = 30_000;
 
 /** The whole system, two processes of each app, and users who read and write without a pause. */
-export class FaultWorld {
+export class FaultStack {
   replicas: AppProcess[] = [];
 
   private constructor(
@@ -42,7 +42,7 @@ export class FaultWorld {
     options: { durableRedis?: boolean; environment?: Readonly<Record<string, string>> } = {},
   ) {
     const stack = await AppStack.open({ ...options, durablePostgres: true, ownQueue: true });
-    const world = new FaultWorld(
+    const world = new FaultStack(
       stack,
       await stack.start(['gateway', 'gateway']).catch(async (error: unknown) => {
         await stack.close();
@@ -145,7 +145,7 @@ export class FaultWorld {
   }
 }
 
-/** Expects a 503 that says when to try again. */
+/** Expects a 503 with Retry-After. */
 export function expectRefused(answer: DeviceAnswer, withinMs = atOnceMs): void {
   expect(answer.status).toBe(503);
   expect(answer.headers.get('retry-after')).toMatch(/^[1-5]$/);
