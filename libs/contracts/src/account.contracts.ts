@@ -95,6 +95,17 @@ export const endSession = rpc({
 /** The device types of the gpodder API. */
 export const deviceTypes = ['desktop', 'laptop', 'mobile', 'server', 'other'] as const;
 
+/** Ids of the gpodder API, extended to visible letters, marks and digits of all scripts. */
+const deviceId = /^(?:(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{N}_.-])+$/u;
+
+/**
+ * Returns true for the id of a device: at most 64 UTF-16 units, case-sensitive
+ * (https://gpoddernet.readthedocs.io/en/latest/api/reference/devices.html).
+ */
+export function isDeviceId(text: unknown): text is string {
+  return typeof text === 'string' && text.length <= 64 && deviceId.test(text);
+}
+
 /** Lists up to 100 devices of clients of the gpodder API, ordered by id. */
 export const listDevices = rpc({
   pattern: 'account.list_devices',

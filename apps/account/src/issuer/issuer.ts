@@ -9,8 +9,8 @@ import { type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { type AccountConfig, CONFIG, LOG } from '../account.config.js';
 import {
   allowAnyOrigin,
-  hasControls,
-  hasControlsInForm,
+  isPlain,
+  isPlainForm,
   jsonOf,
   readText,
   sendJson,
@@ -76,7 +76,7 @@ const formBytes = 57_344;
 const malformed: Refusal = {
   status: 400,
   error: 'invalid_request',
-  error_description: 'what was sent is too long, or has control characters',
+  error_description: 'the request is too long, or has control characters or invalid Unicode',
 };
 
 /**
@@ -154,19 +154,19 @@ export class Issuer implements OnApplicationShutdown {
       if (refusal) return this.refuse(path, raw, response, refusal);
     }
     this.cleanse(raw);
-    if (hasControlsInForm(raw.url?.split(/\?(.*)/s, 2)[1] ?? ''))
+    if (!isPlainForm(raw.url?.split(/\?(.*)/s, 2)[1] ?? ''))
       return this.refuse(path, raw, response, malformed);
     if (path === '/auth') withDefaultScope(raw);
     if (path === '/reg') {
       const sent = jsonOf(await readText(raw, registrationBytes));
-      if (hasControls(sent)) return this.refuse(path, raw, response, malformed);
+      if (!isPlain(sent)) return this.refuse(path, raw, response, malformed);
       const registration = registrationOf(sent);
       if ('error' in registration) return sendJson(response, 400, registration);
       // Replaces the sent body: oidc-provider accepts a parsed body.
       Object.assign(raw, { body: registration });
     } else if (raw.headers['content-type']?.startsWith('application/x-www-form-urlencoded')) {
       const body = await readText(raw, formBytes);
-      if (body === undefined || hasControlsInForm(body))
+      if (body === undefined || !isPlainForm(body))
         return this.refuse(path, raw, response, malformed);
       Object.assign(raw, { body });
     }
