@@ -61,11 +61,7 @@ export const beginLogin = rpc({
     /** The URL with which the app syncs: `server` in its answer. */
     server: z.url(),
   }),
-  reply: z.union([
-    z.object({ login: z.url(), endpoint: z.url() }),
-    /** The network has too many pending flows: seconds until one of them expires. */
-    z.object({ retryAfter: z.int().min(1) }),
-  ]),
+  reply: z.object({ login: z.url(), endpoint: z.url() }),
 });
 
 /**
