@@ -85,6 +85,7 @@ const malformed: Refusal = {
  * - It has no state of its own: any replica continues a flow that another one started.
  * - It has no browser session: each request is unauthenticated until a page names the user.
  * - Scheme and host come from the configuration, whatever the headers contain.
+ * - Without a decision of a person, no response leads a browser to the redirect URI of a client.
  */
 @Injectable()
 export class Issuer implements OnApplicationShutdown {
@@ -230,6 +231,11 @@ export class Issuer implements OnApplicationShutdown {
     });
     // `cleanse` sets the headers that this setting trusts.
     provider.proxy = true;
+    provider.on('authorization.error', (ctx, error) => {
+      // A client registers its own redirect URI, so only a person can send a browser there
+      // (RFC 9700, 4.11.2).
+      if (ctx.oidc.entities.Interaction?.result === undefined) error.allow_redirect = false;
+    });
     const count = (ctx: KoaContextWithOIDC, outcome: string) =>
       this.countTokens(grantTypeOf(ctx), outcome);
     provider.on('grant.success', (ctx) => count(ctx, 'issued'));

@@ -6,9 +6,11 @@ import { type ErrorAnswer, type ErrorFormat, httpAnswers, send } from '#http';
 import { RateLimited } from '#identity';
 import type { Log } from '#runtime';
 import type { FastifyReply } from 'fastify';
+import { redirectHostOf } from '../issuer/approvals.js';
+import type { PageError } from '../issuer/issuer.configuration.js';
 import { Refusal } from '../people/refusal.js';
 import { documentOf, visitOf } from './document.js';
-import { sendPage, visitFor } from './page.responder.js';
+import { isBrowser, sendPage, visitFor } from './page.responder.js';
 import { CrossSiteForm, SignInNeeded } from './person.guard.js';
 import {
   type FailureDetails,
@@ -62,7 +64,7 @@ export function sendFailure(reply: FastifyReply, failure: PageFailure): FastifyR
   const status = failures[failure.kind];
   if (failure.retryAfterSeconds !== undefined || status === 503)
     void reply.header('retry-after', String(failure.retryAfterSeconds ?? 3));
-  if (!/\btext\/html\b/.test(request.headers.accept ?? '')) {
+  if (!isBrowser(request)) {
     const answer: ErrorAnswer = {
       status,
       message: failurePage(visitFor(reply), failure.kind).title,
@@ -134,7 +136,7 @@ export class PageFailureFilter implements ExceptionFilter {
 /** Returns the page of an error of the issuer (OpenID Connect Core, 3.1.2.6). */
 export function issuerErrorPage(
   request: IncomingMessage,
-  { error, error_description = '' }: { error: string; error_description?: string | undefined },
+  { error, error_description = '', redirectUri }: PageError,
 ): string {
   const visit = visitOf(request.headers['accept-language']);
   const page = failurePage(
@@ -142,6 +144,7 @@ export function issuerErrorPage(
     error === 'temporarily_unavailable' ? 'unavailable' : 'badRequest',
     {
       detail: `${error}: ${error_description}`.slice(0, 500),
+      app: redirectUri && redirectHostOf(redirectUri),
     },
   );
   return documentOf(visit, page);
