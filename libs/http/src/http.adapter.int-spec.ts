@@ -271,6 +271,22 @@ it('a body of an unauthenticated client has some seconds', { timeout: 15_000 }, 
   expect(await closed).toMatch(/^HTTP\/1\.1 408 /);
 });
 
+it('errors of the framework are answered with the texts of the app', async () => {
+  const adapter = await createHttpAdapter(options);
+  const fastify = adapter.getInstance();
+  await fastify.register(async (plugin) => {
+    plugin.get('/plain', async () => {
+      throw Object.assign(new Error('a text of a library'), { code: 'FST_ERR', statusCode: 416 });
+    });
+  });
+  const { statusCode, body } = await fastify.inject({ url: '/plain', headers: { host: 'a' } });
+  expect([statusCode, body]).toEqual([
+    422,
+    JSON.stringify({ code: '422', message: invalid.message }),
+  ]);
+  await fastify.close();
+});
+
 it.each([
   ['two', 'Host: a.example\r\nHost: b.example\r\n'],
   ['two of one name', 'Host: a.example\r\nhost: a.example\r\n'],

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '@nestjs/common';
-import { Failure } from '#contracts';
+import { Failure, type FailureCode } from '#contracts';
 import { faultKind } from '#database';
 import { type ErrorAnswer, type ErrorFormat, httpAnswers, send } from '#http';
 import { RateLimited } from '#identity';
@@ -30,6 +30,11 @@ const ofRefusals: Partial<Record<Refusal['code'], FailureKind>> = {
   erased: 'forbidden',
 };
 
+const ofFailures: Partial<Record<FailureCode, FailureKind>> = {
+  invalid: 'badRequest',
+  unavailable: 'unavailable',
+};
+
 const ofStatuses: Readonly<Record<number, FailureKind>> = {
   403: 'forbidden',
   404: 'notFound',
@@ -47,8 +52,7 @@ function failureOf(error: unknown): PageFailure {
     return { kind: ofRefusals[error.code] ?? 'badRequest', retryAfterSeconds: error.retryAfter };
   if (error instanceof RateLimited) return { kind: 'tooMany', retryAfterSeconds: error.retryAfter };
   if (error instanceof CrossSiteForm) return { kind: 'crossSite' };
-  if (error instanceof Failure)
-    return { kind: error.code === 'unavailable' ? 'unavailable' : 'internal' };
+  if (error instanceof Failure) return { kind: ofFailures[error.code] ?? 'internal' };
   const fromHttp = error instanceof HttpException ? error.getStatus() : undefined;
   const { statusCode = fromHttp } = error as { statusCode?: number };
   if (statusCode !== undefined && statusCode < 500)
@@ -81,8 +85,9 @@ export function sendFailure(reply: FastifyReply, failure: PageFailure): FastifyR
 
 /** Formats errors of requests that no page handles. */
 export const pageErrors: ErrorFormat = {
-  answerTo(error) {
+  answerTo(error, _request, log) {
     const { kind, retryAfterSeconds: seconds } = failureOf(error);
+    if (kind === 'internal') log.error({ err: error }, 'request failed: internal error');
     return {
       status: failures[kind],
       message: kind,

@@ -165,6 +165,22 @@ describe('an error', () => {
     expect([413, undefined]).toContain(answer?.status);
   });
 
+  it.each([
+    ['application/json', '{'],
+    ['application/x-www-form-urlencoded', '&a=1'.repeat(100)],
+  ])('of a body of %s that cannot be read is the client’s', async (type, body) => {
+    const headers = { ...html, 'content-type': type };
+    const answer = await fetch(`${base}/sign-in`, { method: 'POST', headers, body });
+    expect(answer.status).toBe(400);
+    expect(await answer.text()).toContain('The request is incomplete or invalid.');
+  });
+
+  it('of a plugin is a page, too', async () => {
+    const answer = await get('/console/', { ...html, range: 'bytes=9-1' });
+    expect(answer.status).toBe(400);
+    expect(await answer.text()).not.toContain('Range Not Satisfiable');
+  });
+
   it('of a wrong link says that it is gone, and nothing of what it is', async () => {
     const answer = await get(`/links/${'a'.repeat(43)}`);
     expect(answer.status).toBe(410);
