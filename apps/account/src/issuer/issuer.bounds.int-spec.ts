@@ -50,6 +50,19 @@ describe('requests of one address beyond the limit', () => {
     expect(wait).toBeGreaterThanOrEqual(1);
     expect(wait).toBeLessThanOrEqual(seconds);
   });
+
+  it.each([
+    ['POST /reg', { origin: 'https://evil.example' }],
+    ['GET /auth', { 'sec-fetch-dest': 'image' }],
+  ])('%s of a web page uses up no limit of apps', async (request, page) => {
+    const [method = '', path = ''] = request.split(' ');
+    const ask = async (headers: Record<string, string>) =>
+      (await fetch(`${limited.url}${path}`, { method, headers })).status;
+    const headers = { [fromAddress]: '192.0.2.9' };
+    for (let count = 0; count < 3; count += 1) await ask({ ...headers, ...page });
+    expect(await ask({ ...headers, ...page })).toBe(429);
+    expect(await ask(headers)).not.toBe(429);
+  });
 });
 
 it('registrations and requests of one network are not refused', async () => {

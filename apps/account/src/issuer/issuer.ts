@@ -1,4 +1,9 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type {
+  IncomingHttpHeaders,
+  IncomingMessage,
+  RequestListener,
+  ServerResponse,
+} from 'node:http';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { scopes as apiScopes } from '#contracts';
 import { RateLimited } from '#identity';
@@ -151,7 +156,7 @@ export class Issuer implements OnApplicationShutdown {
     if (path === '/jwks' && !isPreflight) return sendJson(response, 200, this.keys.keySet);
     if (path === '/reg' && isPreflight) return void response.writeHead(204).end();
     if (route.counts && !isPreflight) {
-      const refusal = await this.refusalOf(route.counts);
+      const refusal = await this.refusalOf(route.counts, isOfPage(raw.headers));
       if (refusal) return this.refuse(path, raw, response, refusal);
     }
     this.cleanse(raw);
@@ -175,12 +180,12 @@ export class Issuer implements OnApplicationShutdown {
   }
 
   /** Returns the reason to reject a request: Postgres unavailable, or the rate limit reached. */
-  private async refusalOf(counts: IssuerRequest): Promise<Refusal | undefined> {
+  private async refusalOf(counts: IssuerRequest, ofPage: boolean): Promise<Refusal | undefined> {
     const error = 'temporarily_unavailable';
     if (!this.store.isAvailable)
       return { status: 503, retryAfter: 2, error, error_description: 'the database is away' };
     try {
-      await this.limits.consume(counts, requestAddress());
+      await this.limits.consume(counts, requestAddress(), ofPage);
       return undefined;
     } catch (limited) {
       if (!(limited instanceof RateLimited)) throw limited;
@@ -245,6 +250,14 @@ export class Issuer implements OnApplicationShutdown {
     );
     return provider;
   }
+}
+
+/**
+ * Returns true if a web page sent the request, other than by a link that opens in a window. Browsers
+ * send `Origin` with each POST and `Sec-Fetch-Dest` with images, frames and `fetch`.
+ */
+function isOfPage({ origin, 'sec-fetch-dest': target = 'document' }: IncomingHttpHeaders): boolean {
+  return origin !== undefined || target !== 'document';
 }
 
 const grantTypes: Readonly<Record<string, string>> = {
