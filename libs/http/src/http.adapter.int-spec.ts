@@ -87,6 +87,7 @@ const options: HttpOptions = {
     if (headers['x-refuse']) throw new RateLimited(1);
     return undefined;
   },
+  sessionUser: async ({ headers }) => headers['x-session'] as string | undefined,
   headers: () => ({ 'content-security-policy': "default-src 'none'" }),
   bodies: ['form'],
   cookies: true,
@@ -251,23 +252,26 @@ async function connection(bytes: string) {
   socket.write(bytes);
   return { socket, closed };
 }
-const unfinished =
-  'POST /form HTTP/1.1\r\nHost: a.example\r\nContent-Length: 9\r\n' +
+const unfinished = (headers = '') =>
+  `POST /form HTTP/1.1\r\nHost: a.example\r\nContent-Length: 9\r\n${headers}` +
   'Content-Type: application/x-www-form-urlencoded\r\n\r\na';
 
 it('clients that send no more of a body are replaced, and delay no other request', async () => {
+  const signedIn = await connection(unfinished('X-Session: ann\r\n'));
   const silent = [];
-  for (let n = 0; n < 110; n += 1) silent.push(await connection(unfinished));
+  for (let n = 0; n < 110; n += 1) silent.push(await connection(unfinished()));
   // The first ones are replaced without a timeout.
   const [first] = silent;
-  expect(await first?.closed).toMatch(/^HTTP\/1\.1 408 /);
+  // A body with a session counts by its user.
+  const ended = await Promise.race([first?.closed, signedIn.closed.then(() => 'signed in')]);
+  expect(ended).toMatch(/^HTTP\/1\.1 408 /);
   expect((await fetch(`${base}/cookie`)).status).toBe(200);
   expect((await form('name=ann')).status).toBe(201);
-  for (const { socket } of silent) socket.destroy();
+  for (const { socket } of [signedIn, ...silent]) socket.destroy();
 });
 
 it('a body of an unauthenticated client has some seconds', { timeout: 15_000 }, async () => {
-  const { closed } = await connection(unfinished);
+  const { closed } = await connection(unfinished());
   expect(await closed).toMatch(/^HTTP\/1\.1 408 /);
 });
 

@@ -39,12 +39,12 @@ export class Upload implements PendingBody {
     end.onReached(stop);
   }
 
-  /** Returns the body of a request that announces one. */
+  /** Returns the body of a request that announces one and has not ended. */
   static of(raw: IncomingMessage, end: RequestEnd | undefined): Upload | undefined {
     const { 'content-length': length = '0', 'transfer-encoding': coding } = raw.headers;
     const hasBody = coding !== undefined || Number(length) > 0;
     const isRead = raw.method !== 'GET' && raw.method !== 'HEAD';
-    return end && hasBody && isRead ? new Upload(raw, end) : undefined;
+    return end?.reached === false && hasBody && isRead ? new Upload(raw, end) : undefined;
   }
 
   get lastByteAt(): number {
