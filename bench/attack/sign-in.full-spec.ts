@@ -163,7 +163,8 @@ describe('a person signs in, in a browser that is known, while', () => {
 it('a newcomer registers an app while the limit is full of those of one /48', async () => {
   await owner.query(
     `INSERT INTO account.clients (id, payload, network)
-     SELECT gen_random_uuid(), '{}', '2001:db8:1:' || to_hex(n) || '::/64' FROM generate_series(1, 10000) n`,
+     SELECT gen_random_uuid(), '{}', '2001:db8:1:' || to_hex(n) || '::/64'
+     FROM generate_series(1, 10000) n`,
   );
   const begun = performance.now();
   const answer = await fetch(`${origin}/reg`, {

@@ -253,8 +253,8 @@ export class Issuer implements OnApplicationShutdown {
 }
 
 /**
- * Returns true if a web page sent the request, other than by a link that opens in a window. Browsers
- * send `Origin` with each POST and `Sec-Fetch-Dest` with images, frames and `fetch`.
+ * Returns true if a web page sent the request, other than by a link that opens in a window.
+ * Browsers send `Origin` with each POST and `Sec-Fetch-Dest` with images, frames and `fetch`.
  */
 function isOfPage({ origin, 'sec-fetch-dest': target = 'document' }: IncomingHttpHeaders): boolean {
   return origin !== undefined || target !== 'document';

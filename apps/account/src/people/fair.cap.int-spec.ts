@@ -15,7 +15,8 @@ const most = 10;
 async function register(addresses: readonly string[]): Promise<void> {
   await people.owner.query(
     `INSERT INTO account.clients (id, payload, network, created_at)
-     SELECT gen_random_uuid(), jsonb_build_object('at', n), network, now() - interval '1 hour' + n * interval '1 s'
+     SELECT gen_random_uuid(), jsonb_build_object('at', n), network,
+       now() - interval '1 hour' + n * interval '1 s'
      FROM unnest($1::text[]) WITH ORDINALITY AS sent (network, n)`,
     [addresses.map(networkOf)],
   );

@@ -2,8 +2,8 @@ import type { EntityManager } from 'typeorm';
 
 /** Returns SQL for the prefix of an IPv6 network `column`; any other address stays whole. */
 const prefix = (column: string, bits: 48 | 56) =>
-  `CASE WHEN ${column} ~ '^([0-9a-f]{1,4}:){4}:/64$' THEN set_masklen(${column}::cidr, ${bits})::text
-        ELSE ${column} END`;
+  `CASE WHEN ${column} ~ '^([0-9a-f]{1,4}:){4}:/64$'
+     THEN set_masklen(${column}::cidr, ${bits})::text ELSE ${column} END`;
 
 /** Rows that unauthenticated clients create: a table of `account` with the column `network`. */
 export interface CappedRows {

@@ -105,7 +105,7 @@ export class SignInLimits {
     return this.beginBy('pair', 'address', attempt);
   }
 
-  /** Counts a recovery code that replaces a password. Result and error are those of {@link begin}. */
+  /** Counts a recovery code instead of a password. Result and error are those of {@link begin}. */
   beginRecovery(attempt: Try): Promise<() => Promise<void>> {
     return this.beginBy('recovery', 'recovery_address', attempt);
   }
