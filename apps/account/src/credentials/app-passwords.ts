@@ -36,6 +36,8 @@ export interface NewAppPassword {
 }
 
 const mostAppPasswords = 100;
+/** In UTF-16 units, as browsers count them. */
+const maxLabelLength = 64;
 
 /**
  * Passwords for apps that cannot sign in by a browser. They give no access to pages. Invariants:
@@ -60,7 +62,7 @@ export class AppPasswords {
     wanted: NewAppPassword,
   ): Promise<{ secret: string; credential: AppPassword }> {
     const label = labelOf(wanted.label);
-    if (label === '' || label !== wanted.label.trim()) throw new Refusal('label');
+    if (label === '' || wanted.label.trim().length > maxLabelLength) throw new Refusal('label');
     const scopes = knownScopes.filter((scope) => wanted.scopes.includes(scope));
     if (scopes.length === 0 || scopes.length < new Set(wanted.scopes).size)
       throw new Refusal('scopes');

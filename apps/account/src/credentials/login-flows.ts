@@ -5,6 +5,7 @@ import { CredentialEntity, LoginEntity } from '#database';
 import { networkOf } from '#identity';
 import type { EntityManager, Repository } from 'typeorm';
 import { PEOPLE, type PeopleConfig } from '../people/people.config.js';
+import { capFairly, type CappedRows } from '../people/fair.cap.js';
 import { Refusal } from '../people/refusal.js';
 import { RevocationNotice } from '../people/revocation.notice.js';
 import { hashOf } from '../people/secret.hash.js';
@@ -27,12 +28,12 @@ export interface LoginAnswer {
   readonly appPassword: string;
 }
 
-/** Maximum number of open flows, per network and in total. */
-const mostOfNetwork = 10;
-const mostInAll = 10_000;
-
-/** Key of the advisory lock that serializes starts, which count the open flows. */
-const beginLock = 7_146_002;
+/** Flows that wait for a person. */
+const open: CappedRows = {
+  table: 'logins',
+  condition: 'account_id IS NULL AND expires_at > now()',
+  most: 10_000,
+};
 
 /** Syntax of both tokens; the minimum length prevents guessing. */
 const tokenPattern = /^[\w-]{22,256}$/;
@@ -45,7 +46,7 @@ const hashOfToken = (token: string) => (tokenPattern.test(token) ? hashOf(token)
  * - Only hashes of tokens are stored. A flow lasts 20 minutes, and one minute after its response.
  * - Approval only marks the flow; the poll creates the app password. A repeated poll within a
  *   minute replaces it, as the response can be lost.
- * - The number of open flows never exceeds the limits.
+ * - Of too many open flows, the network with most loses its oldest.
  */
 @Injectable()
 export class LoginFlows {
@@ -55,38 +56,21 @@ export class LoginFlows {
     @Inject(PEOPLE) private readonly config: Pick<PeopleConfig, 'PUBLIC_URL'>,
   ) {}
 
-  /**
-   * Starts a flow; idempotent. If the network has too many, returns the seconds until one expires.
-   *
-   * @throws Refusal `busy` if too many are open in total.
-   */
+  /** Starts a flow; idempotent. */
   async begin(request: RequestOf<typeof beginLogin>): Promise<ReplyOf<typeof beginLogin>> {
     const { address, userAgent, server } = request;
     const [pollHash, loginHash] = [request.pollHash, request.loginHash].map((hash) =>
       Buffer.from(hash, 'base64url'),
     );
-    const retryAfter = await this.logins.manager.transaction(async (manager) => {
-      await manager.query('SELECT pg_advisory_xact_lock($1)', [beginLock]);
-      const [open] = await rowsOf<{ network: number; ends: number; all: number; known: boolean }>(
-        manager,
-        `SELECT count(*) FILTER (WHERE network = $1) AS network, count(*) AS all,
-           coalesce(bool_or(poll_hash = $2), false) AS known,
-           ceil(extract(epoch FROM min(expires_at) FILTER (WHERE network = $1) - now()))::integer AS ends
-         FROM account.logins WHERE expires_at > now()`,
-        [networkOf(address), pollHash],
-      );
-      const { network = 0, ends = 1, all = 0, known = false } = open ?? {};
-      if (known) return undefined;
-      if (network >= mostOfNetwork) return Math.max(ends, 1);
-      if (all >= mostInAll) throw new Refusal('busy');
-      await manager.query(
-        `INSERT INTO account.logins (poll_hash, login_hash, user_agent, address, network, server, expires_at)
-         VALUES ($1, $2, $3, $4, $5, $6, now() + interval '20 minutes')`,
-        [pollHash, loginHash, userAgent, address, networkOf(address), server],
-      );
-      return undefined;
-    });
-    if (retryAfter !== undefined) return { retryAfter };
+    const { manager } = this.logins;
+    await manager.query(
+      `INSERT INTO account.logins
+         (poll_hash, login_hash, user_agent, address, network, server, expires_at)
+       VALUES ($1, $2, $3, $4, $5, $6, now() + interval '20 minutes')
+       ON CONFLICT DO NOTHING`,
+      [pollHash, loginHash, userAgent, address, networkOf(address), server],
+    );
+    await capFairly(manager, open);
     const { PUBLIC_URL } = this.config;
     return { login: `${PUBLIC_URL}/login/v2/flow/`, endpoint: `${PUBLIC_URL}/login/v2/poll` };
   }

@@ -60,7 +60,8 @@ function scopesOf({ scope }: RequestParams): string[] {
   return typeof scope === 'string' ? scope.split(' ').filter(Boolean) : [];
 }
 
-function redirectHostOf(uri: string): string {
+/** Returns the host of a redirect URI, or its private scheme, such as `com.example.app:`. */
+export function redirectHostOf(uri: string): string {
   const { protocol, host } = new URL(uri);
   return protocol === 'https:' || protocol === 'http:' ? host : protocol;
 }

@@ -186,17 +186,3 @@ it('lets a device in once, however many people allow it at once', async () => {
   );
   expect(rows).toEqual([{ account_id: accounts[winner] }]);
 });
-
-it('makes no more registrations than an address may have, of 40 at once', async () => {
-  await world.owner.query('DELETE FROM account.clients WHERE used_at IS NULL');
-  const answers = await Promise.all(
-    many.slice(0, 40).map(() =>
-      registeredApp(world).then(
-        () => 'registered',
-        (error: { status?: number }) => error.status ?? 0,
-      ),
-    ),
-  );
-  expect(answers.filter((answer) => answer === 'registered')).toHaveLength(10);
-  await world.owner.query('DELETE FROM account.clients WHERE used_at IS NULL');
-});

@@ -11,6 +11,8 @@ import { type Form, FormOf, QueryOf } from './form.js';
 import { PageResponder } from './page.responder.js';
 import { ForPerson, PageController, type Person, PersonOf, SignInNeeded } from './person.guard.js';
 import { type AccountOverview, accountPage } from './views/account.view.js';
+import { forwardPage } from './views/failure.view.js';
+import { donePage, type Message } from './views/message.view.js';
 
 /** Groups the providers of everything that has access to an account. */
 @Injectable()
@@ -89,6 +91,22 @@ export class HomeController {
     return this.pages.show(reply, (visit) =>
       accountPage(visit, { ...overview, done: query['done'] !== undefined }),
     );
+  }
+
+  /** Says what a form has done, once. */
+  @Get('done')
+  done(@Res() reply: FastifyReply): void {
+    const message = this.pages.take<Message>(reply);
+    if (!message) return this.pages.redirect(reply, '/');
+    this.pages.show(reply, (visit) => donePage(visit, message));
+  }
+
+  /** Leads on to another site or an app after a form, once. */
+  @Get('forward')
+  forward(@Res() reply: FastifyReply): void {
+    const target = this.pages.take<{ to: string; where?: string }>(reply);
+    if (!target) return this.pages.redirect(reply, '/');
+    this.pages.show(reply, (visit) => forwardPage(visit, target.to, target.where));
   }
 
   @Get('robots.txt')

@@ -10,22 +10,14 @@ import { type Form, FormOf } from './form.js';
 import type { Page, Visit } from './document.js';
 import { PageController } from './person.guard.js';
 import { PageResponder, visitFor } from './page.responder.js';
-import { problemsOf } from './refusal.texts.js';
+import { problemsOf, type RefusedForm } from './refusal.texts.js';
 import { enteredIn } from './registration.controller.js';
-import { registerPage, resetPage, verifiedPage, verifyPage } from './views/registration.view.js';
+import { registerPage, resetPage, verifyPage } from './views/registration.view.js';
 
-type Problems = Partial<Record<'name' | 'password', string>>;
-
-function pageOf(
-  visit: Visit,
-  link: Link,
-  action: string,
-  of: { name?: string; problems?: Problems } = {},
-): Page {
+function pageOf(visit: Visit, link: Link, action: string, refused: RefusedForm = {}): Page {
   if (link.kind === 'verify') return verifyPage(visit, { action, email: link.email ?? '' });
-  if (link.kind === 'reset')
-    return resetPage(visit, { action, name: link.name ?? '', problem: of.problems?.password });
-  return registerPage(visit, { action, kind: link.kind, ...of });
+  if (link.kind === 'reset') return resetPage(visit, { action, name: link.name ?? '', ...refused });
+  return registerPage(visit, { action, kind: link.kind, ...refused });
 }
 
 /** Executes the actions of links in mails, messages and terminals. */
@@ -64,7 +56,9 @@ export class LinkController {
   @Get('links/:secret')
   async look(@Param('secret') secret: string, @Res() reply: FastifyReply): Promise<void> {
     const link = await this.find(secret);
-    this.pages.show(reply, (visit) => pageOf(visit, link, `/links/${secret}`));
+    this.pages.show(reply, (visit) =>
+      pageOf(visit, link, `/links/${secret}`, this.pages.take<RefusedForm>(reply)),
+    );
   }
 
   @Post('links/:secret')
@@ -80,10 +74,10 @@ export class LinkController {
       accountId = await this.linkUse.use(link, secret, form, request.ip);
     } catch (error) {
       const problems = problemsOf(visitFor(reply).texts, error);
-      const of = { name: enteredIn(form).name.slice(0, 64), problems };
-      return this.pages.show(reply, (visit) => pageOf(visit, link, `/links/${secret}`, of));
+      const refused: RefusedForm = { entered: enteredIn(form).name.slice(0, 64), problems };
+      return this.pages.refuse(reply, `/links/${secret}`, refused, error);
     }
-    if (link.kind === 'verify') return this.pages.show(reply, verifiedPage);
+    if (link.kind === 'verify') return this.pages.finish(reply, { message: 'verified' });
     if (accountId === undefined) return this.pages.redirect(reply, '/sign-in?notice=password');
     this.pages.cookies.signIn(
       reply,

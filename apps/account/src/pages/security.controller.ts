@@ -9,9 +9,10 @@ import { type NewTotp, Totp } from '../people/totp.js';
 import { type Form, FormOf } from './form.js';
 import { PageResponder, visitFor } from './page.responder.js';
 import { ForPerson, PageController, type Person, PersonOf } from './person.guard.js';
-import { problemsOf } from './refusal.texts.js';
+import { problemsOf, type RefusedForm } from './refusal.texts.js';
 import {
   appPasswordPage,
+  type NewAppPassword,
   recoveryCodesPage,
   shownAppPasswordPage,
   shownRecoveryCodesPage,
@@ -40,7 +41,8 @@ export class SecurityController {
   async setUp(@PersonOf() { account }: Person, @Res() reply: FastifyReply): Promise<void> {
     if (account.hasTotp) return this.pages.redirect(reply, '/totp/off');
     const key = await this.key(account.id);
-    this.pages.show(reply, (visit) => totpPage(visit, { key }));
+    const isRefused = this.pages.take(reply) !== undefined;
+    this.pages.show(reply, (visit) => totpPage(visit, { key, isRefused }));
   }
 
   @Post('totp')
@@ -55,8 +57,7 @@ export class SecurityController {
       await this.totp.confirm(account.id, form['code'] ?? '');
     } catch (error) {
       if (!(error instanceof Refusal && error.code === 'code')) throw error;
-      const key = await this.key(account.id);
-      return this.pages.show(reply, (visit) => totpPage(visit, { key, isRefused: true }));
+      return this.pages.refuse(reply, '/totp', {}, error);
     }
     // Without recovery codes, a lost phone locks the user out.
     const hasCodes = (await this.recoveryCodes.left(account.id)) > 0;
@@ -87,13 +88,23 @@ export class SecurityController {
   @ForPerson({ recently: true })
   async makeCodes(@PersonOf() { account }: Person, @Res() reply: FastifyReply): Promise<void> {
     const codes = await this.recoveryCodes.make(account.id);
-    this.pages.show(reply, (visit) => shownRecoveryCodesPage(visit, codes));
+    this.pages.follow(reply, '/recovery-codes/shown', { codes });
+  }
+
+  /** Shows new codes once. */
+  @Get('recovery-codes/shown')
+  @ForPerson()
+  shownCodes(@Res() reply: FastifyReply): void {
+    const made = this.pages.take<{ codes: string[] }>(reply);
+    if (!made) return this.pages.redirect(reply, '/');
+    this.pages.show(reply, (visit) => shownRecoveryCodesPage(visit, made.codes));
   }
 
   @Get('app-passwords')
   @ForPerson({ recently: true })
   appPassword(@Res() reply: FastifyReply): void {
-    this.pages.show(reply, (visit) => appPasswordPage(visit));
+    const refused = this.pages.take<RefusedForm>(reply) ?? {};
+    this.pages.show(reply, (visit) => appPasswordPage(visit, refused));
   }
 
   @Post('app-passwords')
@@ -110,19 +121,28 @@ export class SecurityController {
       expiresAt: days === undefined ? undefined : new Date(Date.now() + days * day),
     };
     try {
-      const { secret } = await this.appPasswords.make(account.id, wanted);
-      const shown = {
-        label: wanted.label,
+      const { secret, credential } = await this.appPasswords.make(account.id, wanted);
+      const made: NewAppPassword = {
+        label: credential.label,
         name: account.name,
         secret,
         server: this.config.API_URLS?.[0],
       };
-      this.pages.show(reply, (visit) => shownAppPasswordPage(visit, shown));
+      this.pages.follow(reply, '/app-passwords/shown', made);
     } catch (error) {
-      const problem = problemsOf(visitFor(reply).texts, error).label;
-      const label = wanted.label.slice(0, 64);
-      this.pages.show(reply, (visit) => appPasswordPage(visit, { label, problem }));
+      const problems = problemsOf(visitFor(reply).texts, error);
+      const refused: RefusedForm = { entered: wanted.label.slice(0, 64), problems };
+      this.pages.refuse(reply, '/app-passwords', refused, error);
     }
+  }
+
+  /** Shows a new app password once. */
+  @Get('app-passwords/shown')
+  @ForPerson()
+  shownAppPassword(@Res() reply: FastifyReply): void {
+    const made = this.pages.take<NewAppPassword>(reply);
+    if (!made) return this.pages.redirect(reply, '/');
+    this.pages.show(reply, (visit) => shownAppPasswordPage(visit, made));
   }
 
   private async key(accountId: string): Promise<NewTotp> {

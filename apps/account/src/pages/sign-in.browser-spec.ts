@@ -39,6 +39,17 @@ it('says the same of a wrong password and of a name that nobody has', async () =
   expect(await page.getByRole('alert').textContent()).toBe(wrong);
 });
 
+it('a wrong password can be left by Back, and its page reloaded', async () => {
+  const page = await world.visitor();
+  await page.goto('/sign-in?next=/password');
+  await signIn(page, 'nobody', 'not the password');
+  await page.getByRole('alert').waitFor();
+  expect((await page.reload())?.request().method()).toBe('GET');
+  expect(await page.getByRole('alert').count()).toBe(0);
+  expect((await page.goBack())?.status()).toBe(200);
+  await page.getByLabel('Password').waitFor();
+});
+
 it('leads on to the page that asked for a sign-in, and never to another site', async () => {
   const { page, name } = await world.person();
   await page.getByRole('button', { name: 'Sign out' }).click();

@@ -5,7 +5,9 @@ import { AccountEntity } from '#database';
 import {
   type DeepPartial,
   type EntityManager,
+  IsNull,
   MoreThan,
+  Not,
   QueryFailedError,
   Raw,
   type Repository,
@@ -88,8 +90,10 @@ export class Accounts {
     return found.map(shown);
   }
 
+  /** Returns true if nobody can sign in: accounts of app passwords alone have no password. */
   async areNone(manager: EntityManager = this.accounts.manager): Promise<boolean> {
-    return !(await manager.existsBy(AccountEntity, {}));
+    const canSignIn = [{ password: Not(IsNull()) }, { issuer: Not(IsNull()) }];
+    return !(await manager.existsBy(AccountEntity, canSignIn));
   }
 
   /** Creates an account. @throws Refusal `name`, `name_taken`; `erased` for an erased user's id. */

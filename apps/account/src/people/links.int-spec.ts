@@ -240,6 +240,20 @@ describe('REGISTRATION', () => {
 });
 
 describe('the first account', () => {
+  it('is created although accounts exist that nobody can sign in to', async () => {
+    const empty = await openPeople();
+    try {
+      await empty.app.get(Accounts).create({ name: 'scripts' });
+      const service = empty.app.get(Registration);
+      const secret = secretOf((await service.firstLink()) as NewLink);
+      const { id } = await service.byLink(secret, { name, password }, from());
+      expect(await empty.app.get(Accounts).findByName(name)).toMatchObject({ id });
+      expect(await service.firstLink()).toBeUndefined();
+    } finally {
+      await empty.close();
+    }
+  });
+
   it('is made by one of the links that were shown, by nobody else then', async () => {
     const empty = await openPeople();
     try {

@@ -96,7 +96,8 @@ export class PasswordReset {
   ): Promise<Reset> {
     const { name, code, password } = entered;
     const { device, standing } = this.guard.of(name, browser);
-    const succeeded = await this.guard.limits.begin({ name, address: browser.address, device });
+    const attempt = { name, address: browser.address, device };
+    const succeeded = await this.guard.limits.beginRecovery(attempt);
     // Hash before using the code: a rejected password spends no code, and timing reveals nothing.
     const made = await this.passwords.hash(password, standing, name);
     const reset = await this.ending.change(made, async (manager) => {

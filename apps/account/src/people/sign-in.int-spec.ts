@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { outcomeOf } from '../../testing/outcome.js';
 import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
 import { Accounts } from './accounts.js';
+import { PasswordReset } from './password-reset.js';
 import { Passwords } from './passwords.js';
 import { RecoveryCodes } from './recovery-codes.js';
 import { Sessions } from './sessions.js';
@@ -197,6 +198,15 @@ describe('the limits of sign-in', () => {
     for (let count = 0; count < 10; count += 1) expect(await wrong(browser)).toBe('credentials');
     expect(await wrong(browser)).toBe('limited');
     expect(await outcomeOf(signIn.signIn({ name, password }, browser))).toBe('limited');
+  });
+
+  it('still accept a recovery code after too many wrong passwords', async () => {
+    const { id } = (await accounts.findByName(name)) as { id: string };
+    const [code = ''] = await world.app.get(RecoveryCodes).make(id);
+    for (let count = 0; count < 11; count += 1) await wrong(browser);
+    expect(await wrong(browser)).toBe('limited');
+    const reset = world.app.get(PasswordReset);
+    await reset.byRecoveryCode({ name, code, password: `${password}, a new one` }, browser);
   });
 
   it('count those that come at the same time, too', async () => {

@@ -86,7 +86,7 @@ export class SignIn {
    * @throws Refusal `code`, `ticket`, `limited`; `credentials` after a concurrent password change.
    */
   withCode(ticket: string, code: string, browser: Browser): Promise<SignedIn> {
-    return this.second(ticket, browser, (account) =>
+    return this.second('code', ticket, browser, (account) =>
       this.secondFactor.totp.check(account.id, code),
     );
   }
@@ -97,7 +97,9 @@ export class SignIn {
    * @throws Refusal as {@link withCode}.
    */
   withRecoveryCode(ticket: string, code: string, browser: Browser): Promise<SignedIn> {
-    return this.second(ticket, browser, (account) => this.secondFactor.recover(account.id, code));
+    return this.second('recovery', ticket, browser, (account) =>
+      this.secondFactor.recover(account.id, code),
+    );
   }
 
   /**
@@ -112,6 +114,7 @@ export class SignIn {
   }
 
   private async second(
+    policy: 'code' | 'recovery',
     ticket: string,
     browser: Browser,
     check: (account: AccountEntity) => Promise<void>,
@@ -119,7 +122,7 @@ export class SignIn {
     return this.counted(async () => {
       const account = await this.secondFactor.accountOf(ticket);
       const { device } = this.guard.of(account.name ?? '', browser);
-      const succeeded = await this.guard.limits.beginCode(account.id, device);
+      const succeeded = await this.guard.limits.beginCode(policy, account.id, device);
       await check(account);
       await succeeded();
       return this.begin(account, browser, account.password);

@@ -118,7 +118,8 @@ export const accountTexts: typeof english = {
     lead: 'Benutze für jede App ein eigenes. Dann lässt es sich einzeln widerrufen.',
     label: 'Wofür ist es?',
     labelHint: 'Ein Name, an dem du es erkennst, etwa „AntennaPod auf meinem Telefon“.',
-    labelInvalid: 'Gib einen Namen mit 1 bis 64 Zeichen ein.',
+    labelInvalid:
+      'Gib einen Namen mit 1 bis 64 Zeichen ein, darunter ein Buchstabe oder eine Ziffer.',
     rights: 'Es kann',
     rightsOf: { all: 'lesen und ändern', read: 'nur lesen' },
     expires: 'Es läuft ab',

@@ -115,7 +115,7 @@ export const accountTexts = {
     lead: 'Use a separate one for each app, so that you can revoke it alone.',
     label: 'What is it for?',
     labelHint: 'A name that you will recognize, such as “AntennaPod on my phone”.',
-    labelInvalid: 'Enter a name of 1 to 64 characters.',
+    labelInvalid: 'Enter a name of 1 to 64 characters with a letter or digit.',
     rights: 'It can',
     rightsOf: { all: 'read and change', read: 'only read' },
     expires: 'It expires',

@@ -108,6 +108,16 @@ export function RecoveryCodeField({ texts, ...field }: FieldOf) {
   );
 }
 
+/** Renders the reason why the server rejected a form as a whole, if any. */
+export function Refusal({ children }: { children: string | undefined }) {
+  if (children === undefined) return null;
+  return (
+    <p class="notice bad" role="alert">
+      {children}
+    </p>
+  );
+}
+
 /** Renders the account name for password managers, in a form that only asks for a password. */
 export function HiddenName({ name }: { name: string }) {
   const attributes = {
