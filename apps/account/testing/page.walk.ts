@@ -122,6 +122,14 @@ async function* accountPages(
   yield { name: 'home-devices', page };
   await page.goto(await world.link('reset', { accountId }));
   yield { name: 'reset', page };
+  await world.database.query(
+    'UPDATE account.credentials SET suspended_at = now() WHERE account_id = $1',
+    [accountId],
+  );
+  await page.goto('/');
+  yield { name: 'home-suspended', page };
+  await page.goto('/app-passwords/keep');
+  yield { name: 'app-passwords-keep', page };
   await page.goto(await world.link('verify', { accountId, email: 'person@example.com' }));
   yield { name: 'verify', page };
   await press(page);

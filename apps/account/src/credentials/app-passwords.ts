@@ -15,6 +15,7 @@ import type { EntityManager, Repository } from 'typeorm';
 import { labelOf } from '../people/label.rule.js';
 import { Refusal } from '../people/refusal.js';
 import { RevocationNotice } from '../people/revocation.notice.js';
+import { holdSession } from '../people/sessions.js';
 import { rowsOf } from '../people/statement.rows.js';
 
 /** App password, as shown to its owner. */
@@ -26,6 +27,8 @@ export interface AppPassword {
   /** Full date of RFC 3339. */
   readonly lastUsedOn: string | null;
   readonly expiresAt: Date | null;
+  /** Time of a sign-out that suspended it until {@link AppPasswords.keep}; `null` while it works. */
+  readonly suspendedAt: Date | null;
 }
 
 /** Properties of a new app password; without `expiresAt` it does not expire. */
@@ -41,6 +44,7 @@ const mostAppPasswords = 100;
  * Passwords for apps that cannot sign in by a browser. They give no access to pages. Invariants:
  * - An app password is shown once; only its hash is stored.
  * - A revocation takes effect with its commit. Gateways that cached the password are notified.
+ * - A suspended one (`SignOut`) is invalid until its owner keeps it.
  */
 @Injectable()
 export class AppPasswords {
@@ -52,12 +56,14 @@ export class AppPasswords {
   /**
    * Creates an app password.
    *
+   * @param session id of the browser's session; none for the operator.
    * @returns the app password and its secret, which cannot be shown again.
-   * @throws Refusal `label`, `scopes`, `expiry`, `too_many`.
+   * @throws Refusal `label`, `scopes`, `expiry`, `too_many`; `credentials` if the session has ended.
    */
   async make(
     accountId: string,
     wanted: NewAppPassword,
+    session?: string,
   ): Promise<{ secret: string; credential: AppPassword }> {
     const label = labelOf(wanted.label);
     if (label === '' || label !== wanted.label.trim()) throw new Refusal('label');
@@ -66,12 +72,12 @@ export class AppPasswords {
       throw new Refusal('scopes');
     if (wanted.expiresAt && !(wanted.expiresAt.getTime() > Date.now())) throw new Refusal('expiry');
     return this.credentials.manager.transaction(async (manager) => {
-      await lockFree(manager, accountId);
+      await lockFree(manager, accountId, session);
       return issue(manager, accountId, { label, scopes, expiresAt: wanted.expiresAt });
     });
   }
 
-  /** Returns app passwords including expired ones, newest first. */
+  /** Returns app passwords including expired and suspended ones, newest first. */
   async list(accountId: string): Promise<AppPassword[]> {
     const found = await this.credentials.find({
       where: { accountId },
@@ -79,6 +85,26 @@ export class AppPasswords {
       take: mostAppPasswords * 2,
     });
     return found.map(shown);
+  }
+
+  /**
+   * Makes some suspended app passwords valid again and deletes the others that are suspended.
+   *
+   * @param session id of the browser's session.
+   * @throws Refusal `credentials` if the session has ended.
+   */
+  async keep(accountId: string, ids: readonly string[], session: string): Promise<void> {
+    await this.credentials.manager.transaction(async (manager) => {
+      await lock(manager, accountId, session);
+      await manager.query(
+        `WITH kept AS (
+           UPDATE account.credentials SET suspended_at = NULL
+           WHERE account_id = $1 AND suspended_at IS NOT NULL AND id::text = ANY ($2))
+         DELETE FROM account.credentials
+         WHERE account_id = $1 AND suspended_at IS NOT NULL AND id::text <> ALL ($2)`,
+        [accountId, ids],
+      );
+    });
   }
 
   /** Revokes an app password. Idempotent. @returns true if it existed. */
@@ -124,7 +150,8 @@ export const checked = {
   columns: `c.id AS "credentialId", c.account_id AS "userId", coalesce(a.name, '') AS name, c.scopes,
     c.expires_at AS "expiresAt", c.last_used_on IS DISTINCT FROM current_date AS unseen`,
   tables: 'account.credentials c JOIN account.accounts a ON a.id = c.account_id',
-  condition: '(c.expires_at IS NULL OR c.expires_at > now()) AND a.disabled_at IS NULL',
+  condition: `(c.expires_at IS NULL OR c.expires_at > now()) AND c.suspended_at IS NULL
+    AND a.disabled_at IS NULL`,
 };
 
 /** Row of {@link checked}. */
@@ -149,9 +176,25 @@ export async function used(manager: EntityManager, found: Checked): Promise<Cred
   return { credentialId, userId, name, scopes, ...(expiresAt !== null && { expiresAt }) };
 }
 
-/** Locks the account and checks its number of app passwords. @throws Refusal `too_many`. */
-export async function lockFree(manager: EntityManager, accountId: string): Promise<void> {
-  await manager.query('SELECT 1 FROM account.accounts WHERE id = $1 FOR UPDATE', [accountId]);
+/** Locks the account and then the session. @throws Refusal `credentials` if the session has ended. */
+async function lock(manager: EntityManager, accountId: string, session?: string): Promise<void> {
+  await manager.query('SELECT 1 FROM account.accounts WHERE id = $1 FOR NO KEY UPDATE', [
+    accountId,
+  ]);
+  await holdSession(manager, session);
+}
+
+/**
+ * Locks the account and the session, and checks the number of app passwords.
+ *
+ * @throws Refusal `too_many`; `credentials` if the session has ended.
+ */
+export async function lockFree(
+  manager: EntityManager,
+  accountId: string,
+  session?: string,
+): Promise<void> {
+  await lock(manager, accountId, session);
   if ((await manager.countBy(CredentialEntity, { accountId })) >= mostAppPasswords)
     throw new Refusal('too_many');
 }
@@ -182,6 +225,7 @@ function shown({
   createdAt,
   lastUsedOn,
   expiresAt,
+  suspendedAt,
 }: CredentialEntity): AppPassword {
-  return { id, label, scopes, createdAt, lastUsedOn, expiresAt };
+  return { id, label, scopes, createdAt, lastUsedOn, expiresAt, suspendedAt };
 }

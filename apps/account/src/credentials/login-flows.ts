@@ -43,6 +43,7 @@ const hashOfToken = (token: string) => (tokenPattern.test(token) ? hashOf(token)
  * Nextcloud's login flow (v2): an app starts it, a person approves it in a browser, and the app
  * fetches an app password. Invariants:
  * - Only hashes of tokens are stored. A flow lasts 20 minutes, and one minute after its response.
+ * - A sign-out deletes approved flows (`SignOut`): the poll locks its row before it creates.
  * - Approval only marks the flow; the poll creates the app password. A repeated poll within a
  *   minute replaces it, as the response can be lost.
  * - The number of open flows never exceeds the limits.
@@ -109,14 +110,16 @@ export class LoginFlows {
   /**
    * Approves a flow for an account.
    *
+   * @param session id of the browser's session.
    * @returns false if the flow is not open.
-   * @throws Refusal `too_many` app passwords, `name_needed` if the account has no name.
+   * @throws Refusal `too_many` app passwords, `name_needed` if the account has no name,
+   *   `credentials` if the session has ended.
    */
-  async allow(loginToken: string, accountId: string): Promise<boolean> {
+  async allow(loginToken: string, accountId: string, session?: string): Promise<boolean> {
     const hash = hashOfToken(loginToken);
     if (!hash) return false;
     return this.logins.manager.transaction(async (manager) => {
-      await lockFree(manager, accountId);
+      await lockFree(manager, accountId, session);
       const allowed = await rowsOf<{ name: string | null }>(
         manager,
         `UPDATE account.logins l SET account_id = a.id FROM account.accounts a

@@ -1,6 +1,7 @@
 import { Get, Param, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LoginFlows } from '../credentials/login-flows.js';
+import type { Approver } from '../issuer/approvals.js';
 import { Devices } from '../issuer/devices.js';
 import { type AppRequest, Interactions } from '../issuer/interactions.js';
 import { Refusal } from '../people/refusal.js';
@@ -20,6 +21,11 @@ import { forwardPage } from './views/failure.view.js';
 type Asked = Omit<Approval, 'name' | 'ownAddress'>;
 
 const maxUserCode = 64;
+
+function approverOf({ account, session }: Person): Approver {
+  const { id: sessionId, authenticatedAt } = session;
+  return { accountId: account.id, sessionId, authenticatedAt };
+}
 
 function goesTo(redirectHost: string | undefined): Approval['goesTo'] {
   if (redirectHost === undefined) return undefined;
@@ -62,7 +68,7 @@ export class ApprovalController {
     if (!asked) throw new Refusal('link');
     const isAllowed = form['decision'] === 'allow';
     if (isAllowed) demandRecent(person, request.url, asked.signInAfter);
-    const by = { accountId: person.account.id, authenticatedAt: person.session.authenticatedAt };
+    const by = approverOf(person);
     const to = isAllowed
       ? await this.interactions.allow(request.raw, reply.raw, by)
       : await this.interactions.deny(request.raw, reply.raw);
@@ -99,7 +105,7 @@ export class ApprovalController {
         userCode: shownCode(asked.id),
       });
     }
-    const by = { accountId: person.account.id, authenticatedAt: person.session.authenticatedAt };
+    const by = approverOf(person);
     const isAllowed = form['decision'] === 'allow';
     if (!(isAllowed ? await this.devices.allow(code, by) : await this.devices.deny(code)))
       return refuse('unknown');
@@ -141,7 +147,7 @@ export class ApprovalController {
       );
     }
     const isDone = isAllowed
-      ? await this.flows.allow(token, person.account.id)
+      ? await this.flows.allow(token, person.account.id, person.session.id)
       : await this.flows.deny(token);
     if (!isDone) throw new Refusal('link');
     this.done(reply, isAllowed, flow.label);

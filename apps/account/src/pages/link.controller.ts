@@ -9,7 +9,7 @@ import { SignIn } from '../people/sign-in.js';
 import { type Form, FormOf } from './form.js';
 import type { Page, Visit } from './document.js';
 import { PageController } from './person.guard.js';
-import { PageResponder, visitFor } from './page.responder.js';
+import { afterReset, PageResponder, visitFor } from './page.responder.js';
 import { problemsOf } from './refusal.texts.js';
 import { enteredIn } from './registration.controller.js';
 import { registerPage, resetPage, verifiedPage, verifyPage } from './views/registration.view.js';
@@ -84,7 +84,7 @@ export class LinkController {
       return this.pages.show(reply, (visit) => pageOf(visit, link, `/links/${secret}`, of));
     }
     if (link.kind === 'verify') return this.pages.show(reply, verifiedPage);
-    if (accountId === undefined) return this.pages.redirect(reply, '/sign-in?notice=password');
+    if (accountId === undefined) return this.pages.redirect(reply, afterReset);
     this.pages.cookies.signIn(
       reply,
       await this.signIn.forAccount(accountId, this.pages.cookies.read(request)),

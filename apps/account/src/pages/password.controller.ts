@@ -67,14 +67,14 @@ export class PasswordController {
   @Post('email')
   @ForPerson({ recently: true })
   async propose(
-    @PersonOf() { account }: Person,
+    @PersonOf() { account, session }: Person,
     @FormOf() form: Form,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const email = (form['email'] ?? '').trim();
     const { texts, language } = visitFor(reply);
     try {
-      await this.emails.propose(account.id, email, language);
+      await this.emails.propose(account.id, email, language, session.id);
     } catch (error) {
       const problem = problemsOf(texts, error).email;
       return this.pages.show(reply, (visit) =>

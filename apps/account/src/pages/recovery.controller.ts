@@ -5,7 +5,7 @@ import { PasswordReset } from '../people/password-reset.js';
 import { Refusal } from '../people/refusal.js';
 import { type Form, FormOf } from './form.js';
 import { PageController } from './person.guard.js';
-import { PageResponder, visitFor } from './page.responder.js';
+import { afterReset, PageResponder, visitFor } from './page.responder.js';
 import { problemsOf } from './refusal.texts.js';
 import { forgotPage, forgotSentPage, recoverPage } from './views/registration.view.js';
 
@@ -55,6 +55,6 @@ export class RecoveryController {
         recoverPage(visit, { name: name.slice(0, 64), isRefused, passwordProblem: problem }),
       );
     }
-    this.pages.redirect(reply, '/sign-in?notice=password');
+    this.pages.redirect(reply, afterReset);
   }
 }

@@ -6,10 +6,12 @@ import { AppPasswords } from '../credentials/app-passwords.js';
 import { RecoveryCodes } from '../people/recovery-codes.js';
 import { Refusal } from '../people/refusal.js';
 import { type NewTotp, Totp } from '../people/totp.js';
-import { type Form, FormOf } from './form.js';
+import { type Form, FormOf, QueryOf } from './form.js';
+import { nextPath } from './next-path.rule.js';
 import { PageResponder, visitFor } from './page.responder.js';
 import { ForPerson, PageController, type Person, PersonOf } from './person.guard.js';
 import { problemsOf } from './refusal.texts.js';
+import { keepAppPasswordsPage } from './views/app-passwords.view.js';
 import {
   appPasswordPage,
   recoveryCodesPage,
@@ -37,25 +39,26 @@ export class SecurityController {
   /** Shows the pending key again, so that a reload does not change it. */
   @Get('totp')
   @ForPerson({ recently: true })
-  async setUp(@PersonOf() { account }: Person, @Res() reply: FastifyReply): Promise<void> {
-    if (account.hasTotp) return this.pages.redirect(reply, '/totp/off');
-    const key = await this.key(account.id);
+  async setUp(@PersonOf() person: Person, @Res() reply: FastifyReply): Promise<void> {
+    if (person.account.hasTotp) return this.pages.redirect(reply, '/totp/off');
+    const key = await this.key(person);
     this.pages.show(reply, (visit) => totpPage(visit, { key }));
   }
 
   @Post('totp')
   @ForPerson({ recently: true })
   async confirm(
-    @PersonOf() { account }: Person,
+    @PersonOf() person: Person,
     @FormOf() form: Form,
     @Res() reply: FastifyReply,
   ): Promise<void> {
+    const { account } = person;
     if (account.hasTotp) return this.pages.redirect(reply, '/?done');
     try {
       await this.totp.confirm(account.id, form['code'] ?? '');
     } catch (error) {
       if (!(error instanceof Refusal && error.code === 'code')) throw error;
-      const key = await this.key(account.id);
+      const key = await this.key(person);
       return this.pages.show(reply, (visit) => totpPage(visit, { key, isRefused: true }));
     }
     // Without recovery codes, a lost phone locks the user out.
@@ -85,8 +88,11 @@ export class SecurityController {
 
   @Post('recovery-codes')
   @ForPerson({ recently: true })
-  async makeCodes(@PersonOf() { account }: Person, @Res() reply: FastifyReply): Promise<void> {
-    const codes = await this.recoveryCodes.make(account.id);
+  async makeCodes(
+    @PersonOf() { account, session }: Person,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const codes = await this.recoveryCodes.make(account.id, session.id);
     this.pages.show(reply, (visit) => shownRecoveryCodesPage(visit, codes));
   }
 
@@ -99,7 +105,7 @@ export class SecurityController {
   @Post('app-passwords')
   @ForPerson({ recently: true })
   async make(
-    @PersonOf() { account }: Person,
+    @PersonOf() { account, session }: Person,
     @FormOf() form: Form,
     @Res() reply: FastifyReply,
   ): Promise<void> {
@@ -110,7 +116,7 @@ export class SecurityController {
       expiresAt: days === undefined ? undefined : new Date(Date.now() + days * day),
     };
     try {
-      const { secret } = await this.appPasswords.make(account.id, wanted);
+      const { secret } = await this.appPasswords.make(account.id, wanted, session.id);
       const shown = {
         label: wanted.label,
         name: account.name,
@@ -125,7 +131,34 @@ export class SecurityController {
     }
   }
 
-  private async key(accountId: string): Promise<NewTotp> {
-    return (await this.totp.pending(accountId)) ?? this.totp.begin(accountId);
+  /** Shows the app passwords that a reset has suspended; without any, continues to `next`. */
+  @Get('app-passwords/keep')
+  @ForPerson({ recently: true })
+  async suspended(
+    @PersonOf() { account }: Person,
+    @QueryOf() query: Form,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const next = nextPath(query['next']);
+    const all = await this.appPasswords.list(account.id);
+    const appPasswords = all.filter(({ suspendedAt }) => suspendedAt !== null);
+    if (appPasswords.length === 0) return this.pages.redirect(reply, next ?? '/');
+    this.pages.show(reply, (visit) => keepAppPasswordsPage(visit, { appPasswords, next }));
+  }
+
+  /** Keeps the app passwords whose ids are the names of ticked boxes. */
+  @Post('app-passwords/keep')
+  @ForPerson({ recently: true })
+  async keep(
+    @PersonOf() { account, session }: Person,
+    @FormOf() form: Form,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.appPasswords.keep(account.id, Object.keys(form), session.id);
+    this.pages.redirect(reply, nextPath(form['next']) ?? '/?done');
+  }
+
+  private async key({ account, session }: Person): Promise<NewTotp> {
+    return (await this.totp.pending(account.id)) ?? this.totp.begin(account.id, session.id);
   }
 }

@@ -107,6 +107,30 @@ it('sets a new password by a link, which works once', async () => {
   expect((await page.goto(link))?.status()).toBe(410);
 });
 
+it('keeps the app passwords that are ticked after a reset, and deletes the others', async () => {
+  const { page, id, name } = await world.person();
+  for (const label of ['My phone', 'Not mine']) {
+    await page.goto('/app-passwords');
+    await page.getByLabel('What is it for?').fill(label);
+    await page.getByRole('button', { name: 'Make app password' }).click();
+  }
+  await page.goto(await world.link('reset', { accountId: id }));
+  await page.getByLabel('New password').fill('another good password');
+  await page.getByRole('button', { name: 'Set the password' }).click();
+  await signIn(page, name, 'another good password');
+  await page.getByRole('heading', { name: 'Keep app passwords?' }).waitFor();
+  await page.goto('/');
+  await page.getByRole('link', { name: 'Choose those to keep' }).click();
+  await page.getByLabel('My phone').check();
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Saved.').waitFor();
+  const { rows } = await world.database.query(
+    'SELECT label, suspended_at AS suspended FROM account.credentials WHERE account_id = $1',
+    [id],
+  );
+  expect(rows).toEqual([{ label: 'My phone', suspended: null }]);
+});
+
 it('ends another browser from the list of sessions', async () => {
   const { page, name } = await world.person();
   const other = await world.visitor();

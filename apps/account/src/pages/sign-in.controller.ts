@@ -7,7 +7,7 @@ import { type NeedsCode, SignIn, type SignedIn } from '../people/sign-in.js';
 import { RelyingParty } from '../relying.party/relying-party.js';
 import { type Form, FormOf, QueryOf } from './form.js';
 import { nextPath } from './next-path.rule.js';
-import { PageResponder } from './page.responder.js';
+import { keepPath, PageResponder } from './page.responder.js';
 import { PageController, type Person, PersonOf } from './person.guard.js';
 import { codePage, type SignInNotice, signInPage } from './views/sign-in.view.js';
 
@@ -103,7 +103,8 @@ export class SignInController {
         kind === 'code'
           ? await this.signIn.withCode(ticket, form['code'] ?? '', browser)
           : await this.signIn.withRecoveryCode(ticket, form['recovery'] ?? '', browser);
-      this.proceed(reply, signedIn, next);
+      // A recovery code suspends app passwords.
+      this.proceed(reply, signedIn, kind === 'code' ? next : keepPathTo(next));
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       if (error.code === 'ticket' || error.code === 'credentials')
@@ -136,4 +137,8 @@ export class SignInController {
       }),
     );
   }
+}
+
+function keepPathTo(next: string | undefined): string {
+  return next === undefined ? keepPath : `${keepPath}?${new URLSearchParams({ next }).toString()}`;
 }

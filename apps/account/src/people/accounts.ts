@@ -135,7 +135,7 @@ export class Accounts {
   }
 
   /**
-   * Changes the password and signs out everything except `session`.
+   * Changes the password and ends all access except `session` and app passwords.
    *
    * @throws Refusal `credentials` if `current` is wrong, `limited`, `password_…`, `busy`.
    */
@@ -162,13 +162,18 @@ export class Accounts {
       );
       // A concurrent request changed the password or disabled the account.
       if (changed.length === 0) throw new Refusal('credentials');
-      return this.signOut.within(manager, id, session);
+      return this.signOut.within(manager, id, { session, appPasswords: true });
     });
     await this.limits.forget('password', id);
     await this.signOut.announce(ended);
   }
 
-  /** Disables an account and signs it out; keeps its data. @returns true if the account exists. */
+  /**
+   * Disables an account and signs it out. Keeps its data and its app passwords, which are invalid
+   * while it is disabled.
+   *
+   * @returns true if the account exists.
+   */
   async disable(id: string): Promise<boolean> {
     const ended = await this.accounts.manager.transaction(
       async (manager): Promise<Ended | undefined> => {
@@ -179,7 +184,7 @@ export class Accounts {
           'UPDATE account.accounts SET disabled_at = coalesce(disabled_at, now()) WHERE id = $1',
           [id],
         );
-        return this.signOut.within(manager, id);
+        return this.signOut.within(manager, id, { appPasswords: true });
       },
     );
     if (ended) await this.signOut.announce(ended);

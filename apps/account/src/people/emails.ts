@@ -29,15 +29,21 @@ export class Emails {
   /**
    * Sends a link to an address, which {@link verify} stores.
    *
+   * @param session id of the browser's session; if it ends before the mail is sent, none is sent.
    * @throws Refusal `unavailable` without a mail server, `email`, `limited`.
    */
-  async propose(accountId: string, email: string, language: Language): Promise<void> {
+  async propose(
+    accountId: string,
+    email: string,
+    language: Language,
+    session?: string,
+  ): Promise<void> {
     if (!this.areOn) throw new Refusal('unavailable');
     if (!isMailAddress(email)) throw new Refusal('email');
     await this.limits.count('mail', accountId);
     const { name } = await this.accounts.findOneByOrFail({ id: accountId });
     this.mail.soon(async () => {
-      const link = await this.linkFor('verify', { accountId, email });
+      const link = await this.linkFor('verify', { accountId, email, session });
       return link && { to: email, ...mailTexts[language].verify(name ?? '', link.url) };
     });
   }
@@ -80,7 +86,7 @@ export class Emails {
     });
   }
 
-  /** Returns `undefined` if the account was disabled or erased while the mail was queued. */
+  /** Returns `undefined` if the account or session ended while the mail was queued. */
   private async linkFor(
     kind: LinkKind,
     of: Parameters<Links['make']>[1],

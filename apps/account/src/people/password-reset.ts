@@ -55,13 +55,12 @@ export class ResetEnding {
 }
 
 /**
- * Resets lost passwords by a link or recovery code. A reset ends all sessions, app access and open
- * links of the account, and keeps its second factor.
+ * Resets lost passwords by a link or recovery code. A reset ends all access to the account
+ * (`SignOut`) and keeps its second factor and recovery codes.
  */
 @Injectable()
 export class PasswordReset {
   constructor(
-    @InjectRepository(AccountEntity) private readonly accounts: Repository<AccountEntity>,
     private readonly links: Links,
     private readonly passwords: Passwords,
     private readonly guard: SignInGuard,
@@ -100,7 +99,8 @@ export class PasswordReset {
     // Hash before using the code: a rejected password spends no code, and timing reveals nothing.
     const made = await this.passwords.hash(password, standing, name);
     const reset = await this.ending.change(made, async (manager) => {
-      const account = await this.accounts.findOneBy({ ...byName(name), disabledAt: IsNull() });
+      const found = { ...byName(name), disabledAt: IsNull() };
+      const account = await manager.findOneBy(AccountEntity, found);
       const nobody = '00000000-0000-0000-0000-000000000000';
       if (!(await this.ending.codes.use(manager, account?.id ?? nobody, code)))
         throw new Refusal('credentials');

@@ -169,6 +169,24 @@ async function hold(
   if (held.length === 0) throw new Refusal('credentials');
 }
 
+/**
+ * Locks a session against its end until the transaction ends. A concurrent sign-out then sees what
+ * this transaction adds, or this transaction sees that the session has ended. Lock the account
+ * first, if both are locked.
+ *
+ * @param id `undefined` for an operator, who has no session.
+ * @throws Refusal `credentials` if the session has ended.
+ */
+export async function holdSession(manager: EntityManager, id: string | undefined): Promise<void> {
+  if (id === undefined) return;
+  const held = await rowsOf(
+    manager,
+    'SELECT 1 FROM account.sessions WHERE id = $1 AND expires_at > now() FOR KEY SHARE',
+    [id],
+  );
+  if (held.length === 0) throw new Refusal('credentials');
+}
+
 interface Begun extends Visitor {
   readonly hash: Buffer;
   readonly accountId: string;

@@ -30,6 +30,10 @@ export const accountTexts: typeof english = {
     expires: 'Läuft ab',
     neverExpires: 'läuft nicht ab',
     expired: 'abgelaufen',
+    suspended: 'angehalten',
+    suspendedText:
+      'Dein Passwort wurde zurückgesetzt oder ein Wiederherstellungscode benutzt. App-Passwörter gelten deshalb nicht mehr.',
+    suspendedLink: 'Wähle, welche du behältst',
     mayRead: 'kann lesen',
     mayWrite: 'kann lesen und ändern',
     mayOnlyWrite: 'kann nur ändern',
@@ -77,7 +81,7 @@ export const accountTexts: typeof english = {
   },
   changePassword: {
     title: 'Passwort ändern',
-    lead: 'Alle anderen Browser werden abgemeldet. Apps bleiben verbunden.',
+    lead: 'Alle anderen Browser und die Apps, denen du Zugang erlaubt hast, werden abgemeldet. App-Passwörter gelten weiter: Widerrufe die, die du nicht kennst.',
     current: 'Jetziges Passwort',
     submit: 'Passwort ändern',
   },
@@ -132,6 +136,11 @@ export const accountTexts: typeof english = {
     bearer: 'Skripte senden es als Bearer-Token.',
     done: 'Fertig',
     tooMany: 'Dein Konto hat die Höchstzahl an App-Passwörtern. Widerrufe zuerst eins.',
+  },
+  keepAppPasswords: {
+    title: 'App-Passwörter behalten?',
+    lead: 'Wenn du dein Passwort zurücksetzt oder einen Wiederherstellungscode benutzt, gelten App-Passwörter nicht mehr. Kreuze die an, die zu deinen eigenen Apps gehören. Die anderen werden gelöscht.',
+    legend: 'Diese behalten',
   },
   erase: {
     title: 'Konto löschen',

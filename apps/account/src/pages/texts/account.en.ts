@@ -28,6 +28,10 @@ export const accountTexts = {
     expires: 'Expires',
     neverExpires: 'does not expire',
     expired: 'expired',
+    suspended: 'stopped',
+    suspendedText:
+      'Your password was reset or a recovery code was used, so app passwords have stopped working.',
+    suspendedLink: 'Choose those to keep',
     mayRead: 'can read',
     mayWrite: 'can read and change',
     mayOnlyWrite: 'can only change',
@@ -74,7 +78,7 @@ export const accountTexts = {
   },
   changePassword: {
     title: 'Change password',
-    lead: 'All other browsers are signed out. Apps stay connected.',
+    lead: 'All other browsers and the apps that you allowed are signed out. App passwords stay valid: revoke those that you do not recognize.',
     current: 'Current password',
     submit: 'Change password',
   },
@@ -129,6 +133,11 @@ export const accountTexts = {
     bearer: 'Scripts send it as a bearer token.',
     done: 'Done',
     tooMany: 'Your account has the maximum number of app passwords. Revoke one first.',
+  },
+  keepAppPasswords: {
+    title: 'Keep app passwords?',
+    lead: 'When you reset your password or use a recovery code, app passwords stop working. Tick those of your own apps. The others are deleted.',
+    legend: 'Keep these',
   },
   erase: {
     title: 'Erase your account',

@@ -2,6 +2,7 @@ import { Card, Row } from '#ui';
 import type { ComponentChildren } from 'preact';
 import { labelOf } from '../../people/label.rule.js';
 import type { Page, Visit } from '../document.js';
+import { SuspendedNotice } from './app-passwords.view.js';
 import { appName } from './approval.view.js';
 import { browserOf } from './browser.js';
 import { day, when } from './parts.js';
@@ -26,6 +27,7 @@ export interface AccountOverview {
     /** A day, such as 2026-11-22. */
     lastUsedOn: string | null;
     expiresAt: Date | null;
+    suspendedAt: Date | null;
   }[];
   /** Devices by the names that apps with app passwords give them. */
   devices: readonly { id: string; caption: string; lastUsedAt: string }[];
@@ -121,8 +123,10 @@ function Apps({ visit, of }: SectionProps) {
 
 function AppPasswords({ visit, of }: SectionProps) {
   const { home } = visit.texts;
-  const rows = of.appPasswords.map(({ id, label, scopes, createdAt, lastUsedOn, expiresAt }) => {
+  const rows = of.appPasswords.map((appPassword) => {
+    const { id, label, scopes, createdAt, lastUsedOn, expiresAt, suspendedAt } = appPassword;
     const isExpired = expiresAt !== null && expiresAt <= visit.now;
+    const state = isExpired ? home.expired : suspendedAt !== null && home.suspended;
     const life =
       expiresAt === null ? home.neverExpires : [home.expires, ' ', when(visit, expiresAt)];
     const lines = [
@@ -133,11 +137,7 @@ function AppPasswords({ visit, of }: SectionProps) {
       ),
     ];
     return (
-      <Row
-        name={label}
-        tag={isExpired && <span class="tag bad">{home.expired}</span>}
-        lines={lines}
-      >
+      <Row name={label} tag={state && <span class="tag bad">{state}</span>} lines={lines}>
         <EndButton
           action="/app-passwords/revoke"
           id={id}
@@ -149,6 +149,7 @@ function AppPasswords({ visit, of }: SectionProps) {
   });
   return (
     <Card title={home.appPasswords} lead={home.appPasswordsLead}>
+      <SuspendedNotice texts={visit.texts} of={of.appPasswords} />
       <Rows rows={rows} none={home.noAppPasswords} />
       <p class="actions">
         <a class="button" href="/app-passwords">
