@@ -174,6 +174,9 @@ async function* secondStepPages(
   yield { name: 'home', page };
   await page.goto('/totp/off');
   yield { name: 'totp-off', page };
+  await page.locator('[name=code]').fill('000000');
+  await page.locator('main form button').first().click();
+  yield { name: 'totp-off-refused', page };
   await world.database.query('DELETE FROM account.sessions WHERE account_id = $1', [id]);
   await page.goto('/');
   await page.locator('[name=name]').fill(name);

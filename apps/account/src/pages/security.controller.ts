@@ -1,14 +1,15 @@
-import { Get, Inject, Post, Res } from '@nestjs/common';
+import { Get, Inject, Post, Req, Res } from '@nestjs/common';
 import { scopes } from '#contracts';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type AccountConfig, CONFIG } from '../account.config.js';
 import { AppPasswords } from '../credentials/app-passwords.js';
 import { RecoveryCodes } from '../people/recovery-codes.js';
 import { Refusal } from '../people/refusal.js';
-import { type NewTotp, Totp } from '../people/totp.js';
+import { SecondFactor } from '../people/second-factor.js';
+import type { NewTotp } from '../people/totp.js';
 import { type Form, FormOf, QueryOf } from './form.js';
 import { nextPath } from './next-path.rule.js';
-import { PageResponder, visitFor } from './page.responder.js';
+import { keepPath, PageResponder, visitFor } from './page.responder.js';
 import { ForPerson, PageController, type Person, PersonOf } from './person.guard.js';
 import { problemsOf } from './refusal.texts.js';
 import { keepAppPasswordsPage } from './views/app-passwords.view.js';
@@ -30,7 +31,7 @@ const expiries: Readonly<Record<string, number | undefined>> = { month: 30, year
 export class SecurityController {
   constructor(
     private readonly pages: PageResponder,
-    private readonly totp: Totp,
+    private readonly secondFactor: SecondFactor,
     private readonly recoveryCodes: RecoveryCodes,
     private readonly appPasswords: AppPasswords,
     @Inject(CONFIG) private readonly config: Pick<AccountConfig, 'API_URLS'>,
@@ -55,7 +56,7 @@ export class SecurityController {
     const { account } = person;
     if (account.hasTotp) return this.pages.redirect(reply, '/?done');
     try {
-      await this.totp.confirm(account.id, form['code'] ?? '');
+      await this.secondFactor.totp.confirm(account.id, form['code'] ?? '');
     } catch (error) {
       if (!(error instanceof Refusal && error.code === 'code')) throw error;
       const key = await this.key(person);
@@ -70,14 +71,29 @@ export class SecurityController {
   @ForPerson({ recently: true })
   off(@PersonOf() { account }: Person, @Res() reply: FastifyReply): void {
     if (!account.hasTotp) return this.pages.redirect(reply, '/');
-    this.pages.show(reply, totpOffPage);
+    this.pages.show(reply, (visit) => totpOffPage(visit));
   }
 
   @Post('totp/off')
   @ForPerson({ recently: true })
-  async switchOff(@PersonOf() { account }: Person, @Res() reply: FastifyReply): Promise<void> {
-    await this.totp.remove(account.id);
-    this.pages.redirect(reply, '/?done');
+  async switchOff(
+    @PersonOf() { account, session }: Person,
+    @FormOf() form: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    if (!account.hasTotp) return this.pages.redirect(reply, '/?done');
+    const kind = form['recovery'] === undefined ? 'code' : 'recovery';
+    const by = { id: account.id, name: account.name, session: session.id };
+    try {
+      const proof = { kind, code: form[kind] ?? '' } as const;
+      await this.secondFactor.switchOff(by, proof, this.pages.cookies.read(request));
+    } catch (error) {
+      if (!(error instanceof Refusal && error.code === 'code')) throw error;
+      return this.pages.show(reply, (visit) => totpOffPage(visit, kind));
+    }
+    // A recovery code suspends app passwords.
+    this.pages.redirect(reply, kind === 'code' ? '/?done' : keepPath);
   }
 
   @Get('recovery-codes')
@@ -159,6 +175,9 @@ export class SecurityController {
   }
 
   private async key({ account, session }: Person): Promise<NewTotp> {
-    return (await this.totp.pending(account.id)) ?? this.totp.begin(account.id, session.id);
+    return (
+      (await this.secondFactor.totp.pending(account.id)) ??
+      this.secondFactor.totp.begin(account.id, session.id)
+    );
   }
 }

@@ -77,6 +77,23 @@ it('takes a second step once it is set up, and a recovery code in its place once
   await page.getByText('This recovery code is wrong or was used before.').waitFor();
 });
 
+it('switches the second step off by a code of it only', async () => {
+  const { page } = await world.person();
+  await page.getByRole('link', { name: 'Set up' }).click();
+  await page.getByLabel('Code').fill(await codeOn(page));
+  await page.getByRole('button', { name: 'Switch on' }).click();
+  await page.getByRole('button', { name: 'Make new codes' }).click();
+  const code = (await page.getByRole('listitem').first().textContent()) ?? '';
+  await page.goto('/totp/off');
+  await page.getByLabel('Code', { exact: true }).fill('000000');
+  await page.getByRole('button', { name: 'Switch off' }).first().click();
+  await page.getByText('This code is wrong or was used before.').waitFor();
+  await page.getByText('Use a recovery code').click();
+  await page.getByLabel('Recovery code').fill(code);
+  await page.getByRole('button', { name: 'Switch off' }).last().click();
+  await page.getByText('Off. With it,').waitFor();
+});
+
 it('changes the password, which signs out every other browser', async () => {
   const { page, name } = await world.person();
   const other = await world.visitor();

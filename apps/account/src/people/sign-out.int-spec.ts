@@ -144,7 +144,7 @@ describe('each table with rows of an account', () => {
 });
 
 describe('app passwords after a reset', () => {
-  it('work again if their owner keeps them, without gpodder sessions; others are gone', async () => {
+  it('work again if their owner keeps them, without gpodder sessions; others go', async () => {
     const [kept, other] = [await appPassword('kept'), await appPassword('other')];
     const before = await gpodderSession(kept.id);
     await reset(await resetLink());

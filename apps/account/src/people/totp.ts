@@ -79,10 +79,13 @@ export class Totp {
     );
   }
 
-  async remove(accountId: string): Promise<void> {
-    await this.accounts.update(
-      { id: accountId },
-      { totpSecret: null, totpConfirmedAt: null, totpStep: null },
+  /** Switches TOTP off by a code. @throws Refusal `code` as {@link check}. */
+  async remove(accountId: string, code: string): Promise<void> {
+    await this.accept(
+      accountId,
+      code,
+      'totp_secret = NULL, totp_confirmed_at = NULL',
+      'totp_confirmed_at IS NOT NULL',
     );
   }
 

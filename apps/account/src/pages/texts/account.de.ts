@@ -105,7 +105,7 @@ export const accountTexts: typeof english = {
     submit: 'Einschalten',
     refused: 'Dieser Code ist falsch. Gib den ein, den die App jetzt zeigt.',
     offTitle: 'Zweiten Schritt ausschalten',
-    offLead: 'Zum Anmelden genügt dann dein Passwort.',
+    offLead: 'Zum Anmelden genügt dann dein Passwort. Gib zur Bestätigung einen Code ein.',
     offSubmit: 'Ausschalten',
   },
   recovery: {

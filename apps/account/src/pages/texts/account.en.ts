@@ -102,7 +102,7 @@ export const accountTexts = {
     submit: 'Switch on',
     refused: 'This code is wrong. Enter the one that the app shows now.',
     offTitle: 'Switch off the second step',
-    offLead: 'Your password alone will be enough to sign in.',
+    offLead: 'Your password alone will then be enough to sign in. Enter a code to confirm.',
     offSubmit: 'Switch off',
   },
   recovery: {

@@ -108,6 +108,56 @@ export function RecoveryCodeField({ texts, ...field }: FieldOf) {
   );
 }
 
+interface SecondStepFormsProps {
+  readonly texts: Texts;
+  /** Paths that take the fields `code` and `recovery`. */
+  readonly actions: { readonly code: string; readonly recovery: string };
+  /** Hidden fields of both forms. */
+  readonly values?: Readonly<Record<string, string | undefined>>;
+  readonly refused?: 'code' | 'recovery' | undefined;
+  /** Buttons of each form. */
+  readonly children: ComponentChildren;
+}
+
+/** Renders two forms: for a code of the authenticator app, and for a recovery code in its place. */
+export function SecondStepForms({
+  texts,
+  actions,
+  values = {},
+  refused,
+  children,
+}: SecondStepFormsProps) {
+  const { secondStep } = texts;
+  const isRecovery = refused === 'recovery';
+  return (
+    <>
+      <form method="post" action={actions.code}>
+        <Hidden values={values} />
+        <CodeField
+          texts={texts}
+          hint={secondStep.codeHint}
+          error={refused === 'code' ? secondStep.refused : undefined}
+          autofocus={!isRecovery}
+        />
+        {children}
+      </form>
+      <details class="links" open={isRecovery}>
+        <summary>{secondStep.lost}</summary>
+        <form method="post" action={actions.recovery}>
+          <p class="quiet">{secondStep.recoveryLead}</p>
+          <Hidden values={values} />
+          <RecoveryCodeField
+            texts={texts}
+            error={isRecovery ? secondStep.recoveryRefused : undefined}
+            autofocus={isRecovery}
+          />
+          {children}
+        </form>
+      </details>
+    </>
+  );
+}
+
 /** Renders the account name for password managers, in a form that only asks for a password. */
 export function HiddenName({ name }: { name: string }) {
   const attributes = {

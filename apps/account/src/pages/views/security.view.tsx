@@ -9,6 +9,7 @@ import {
   LinkButton,
   NewPasswordField,
   PasswordField,
+  SecondStepForms,
 } from './parts.js';
 
 interface PasswordProblems {
@@ -113,16 +114,23 @@ export function totpPage({ texts }: Visit, of: { key: TotpKey; isRefused?: boole
   return { title: totp.title, lead: totp.lead, isRefused: of.isRefused, body };
 }
 
-/** Returns the page that confirms switching off the second step. */
-export function totpOffPage({ texts: { totp, cancel } }: Visit): Page {
+/** Returns the page that switches off the second step by a code of it, or by a recovery code. */
+export function totpOffPage({ texts }: Visit, refused?: 'code' | 'recovery'): Page {
+  const { totp, cancel } = texts;
   const body = (
-    <form method="post" action="/totp/off">
+    <SecondStepForms
+      texts={texts}
+      actions={{ code: '/totp/off', recovery: '/totp/off' }}
+      refused={refused}
+    >
       <Actions leave={cancel}>
         <button class="danger">{totp.offSubmit}</button>
       </Actions>
-    </form>
+    </SecondStepForms>
   );
-  return { title: totp.offTitle, lead: totp.offLead, body };
+  const isRefused = refused !== undefined;
+  const status = isRefused ? 403 : 200;
+  return { title: totp.offTitle, lead: totp.offLead, isRefused, status, body };
 }
 
 /** Returns the page that creates recovery codes. */

@@ -1,5 +1,5 @@
 import type { Page, Visit } from '../document.js';
-import { CodeField, Hidden, NameField, PasswordField, RecoveryCodeField } from './parts.js';
+import { Hidden, NameField, PasswordField, SecondStepForms } from './parts.js';
 
 /** The event before a sign-in that its page mentions. */
 export type SignInNotice = 'signedOut' | 'tooLate' | 'newPassword';
@@ -83,34 +83,15 @@ export interface SecondStep {
 /** Returns the page that asks for a code of an authenticator app after the password. */
 export function codePage({ texts }: Visit, of: SecondStep): Page {
   const { secondStep } = texts;
-  const values = { ticket: of.ticket, next: of.next };
-  const isRecovery = of.refused === 'recovery';
   const body = (
-    <>
-      <form method="post" action="/sign-in/code">
-        <Hidden values={values} />
-        <CodeField
-          texts={texts}
-          hint={secondStep.codeHint}
-          error={of.refused === 'code' ? secondStep.refused : undefined}
-          autofocus={!isRecovery}
-        />
-        <button>{texts.signIn.submit}</button>
-      </form>
-      <details class="links" open={isRecovery}>
-        <summary>{secondStep.lost}</summary>
-        <form method="post" action="/sign-in/recovery">
-          <p class="quiet">{secondStep.recoveryLead}</p>
-          <Hidden values={values} />
-          <RecoveryCodeField
-            texts={texts}
-            error={isRecovery ? secondStep.recoveryRefused : undefined}
-            autofocus={isRecovery}
-          />
-          <button class="plain">{texts.signIn.submit}</button>
-        </form>
-      </details>
-    </>
+    <SecondStepForms
+      texts={texts}
+      actions={{ code: '/sign-in/code', recovery: '/sign-in/recovery' }}
+      values={{ ticket: of.ticket, next: of.next }}
+      refused={of.refused}
+    >
+      <button>{texts.signIn.submit}</button>
+    </SecondStepForms>
   );
   const isRefused = of.refused !== undefined;
   return {
