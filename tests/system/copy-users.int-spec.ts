@@ -15,6 +15,7 @@ const tablesLeft = {
   'account.gpodder_sessions': 'of an account',
   'account.links': 'of an account',
   'account.logins': 'of an account',
+  'account.notices': 'of an account',
   'account.oidc': 'of an account',
   'account.recovery_codes': 'of an account',
   'account.sessions': 'of an account',

@@ -120,6 +120,7 @@ const rights: Record<string, Record<string, string>> = {
         'settings',
       ].map((table) => [`account.${table}`, 'SELECT INSERT UPDATE DELETE']),
     ),
+    'account.notices': 'SELECT INSERT DELETE',
     'sync.migrations': 'SELECT',
   },
 };

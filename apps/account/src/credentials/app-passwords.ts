@@ -13,9 +13,10 @@ import { CredentialEntity } from '#database';
 import { makeAppPassword } from '#identity';
 import type { EntityManager, Repository } from 'typeorm';
 import { labelOf } from '../people/label.rule.js';
+import { Notices } from '../people/notices.js';
 import { Refusal } from '../people/refusal.js';
 import { RevocationNotice } from '../people/revocation.notice.js';
-import { holdSession } from '../people/sessions.js';
+import { type Actor, holdSession } from '../people/sessions.js';
 import { rowsOf } from '../people/statement.rows.js';
 
 /** App password, as shown to its owner. */
@@ -51,19 +52,20 @@ export class AppPasswords {
   constructor(
     @InjectRepository(CredentialEntity) private readonly credentials: Repository<CredentialEntity>,
     private readonly revocations: RevocationNotice,
+    private readonly notices: Notices,
   ) {}
 
   /**
    * Creates an app password.
    *
-   * @param session id of the browser's session; none for the operator.
+   * @param by session of the browser; none for the operator.
    * @returns the app password and its secret, which cannot be shown again.
    * @throws Refusal `label`, `scopes`, `expiry`, `too_many`; `credentials` if the session has ended.
    */
   async make(
     accountId: string,
     wanted: NewAppPassword,
-    session?: string,
+    by?: Actor,
   ): Promise<{ secret: string; credential: AppPassword }> {
     const label = labelOf(wanted.label);
     if (label === '' || label !== wanted.label.trim()) throw new Refusal('label');
@@ -71,10 +73,12 @@ export class AppPasswords {
     if (scopes.length === 0 || scopes.length < new Set(wanted.scopes).size)
       throw new Refusal('scopes');
     if (wanted.expiresAt && !(wanted.expiresAt.getTime() > Date.now())) throw new Refusal('expiry');
-    return this.credentials.manager.transaction(async (manager) => {
-      await lockFree(manager, accountId, session);
+    const made = await this.credentials.manager.transaction(async (manager) => {
+      await lockFree(manager, accountId, by?.id);
       return issue(manager, accountId, { label, scopes, expiresAt: wanted.expiresAt });
     });
+    await this.notices.add(accountId, 'app_password', by, { label });
+    return made;
   }
 
   /** Returns app passwords including expired and suspended ones, newest first. */

@@ -4,6 +4,7 @@ import { type beginLogin, type ReplyOf, type RequestOf, scopes } from '#contract
 import { CredentialEntity, LoginEntity } from '#database';
 import { networkOf } from '#identity';
 import type { EntityManager, Repository } from 'typeorm';
+import { Notices } from '../people/notices.js';
 import { PEOPLE, type PeopleConfig } from '../people/people.config.js';
 import { Refusal } from '../people/refusal.js';
 import { RevocationNotice } from '../people/revocation.notice.js';
@@ -53,6 +54,7 @@ export class LoginFlows {
   constructor(
     @InjectRepository(LoginEntity) private readonly logins: Repository<LoginEntity>,
     private readonly revocations: RevocationNotice,
+    private readonly notices: Notices,
     @Inject(PEOPLE) private readonly config: Pick<PeopleConfig, 'PUBLIC_URL'>,
   ) {}
 
@@ -165,6 +167,10 @@ export class LoginFlows {
     const { flow, secret } = answer;
     if (flow.credentialId)
       await this.revocations.give([{ kind: 'credential', id: flow.credentialId }]);
+    else {
+      const label = labelFor(flow.userAgent);
+      await this.notices.add(flow.accountId, 'app_password', flow, { label });
+    }
     return { server: flow.server, loginName: flow.name, appPassword: secret };
   }
 
@@ -181,6 +187,8 @@ export class LoginFlows {
 
 interface AllowedFlow {
   readonly accountId: string;
+  /** Address of the app that started the flow. */
+  readonly address: string;
   readonly name: string;
   readonly userAgent: string;
   readonly server: string;
@@ -194,7 +202,7 @@ async function allowedFlow(
 ): Promise<AllowedFlow | undefined> {
   const [flow] = await rowsOf<AllowedFlow>(
     manager,
-    `SELECT l.account_id AS "accountId", a.name, l.user_agent AS "userAgent", l.server, l.credential_id AS "credentialId"
+    `SELECT l.account_id AS "accountId", a.name, l.address, l.user_agent AS "userAgent", l.server, l.credential_id AS "credentialId"
      FROM account.logins l JOIN account.accounts a ON a.id = l.account_id
      WHERE l.poll_hash = $1 AND l.expires_at > now() AND a.disabled_at IS NULL AND a.name IS NOT NULL
      FOR UPDATE OF l`,

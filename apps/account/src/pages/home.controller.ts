@@ -5,6 +5,7 @@ import { AppPasswords } from '../credentials/app-passwords.js';
 import { Devices } from '../gpodder/devices.js';
 import { Grants } from '../issuer/grants.js';
 import { Emails } from '../people/emails.js';
+import { Notices } from '../people/notices.js';
 import { RecoveryCodes } from '../people/recovery-codes.js';
 import { Sessions } from '../people/sessions.js';
 import { type Form, FormOf, QueryOf } from './form.js';
@@ -30,22 +31,25 @@ export class Overview {
     private readonly access: Access,
     private readonly recoveryCodes: RecoveryCodes,
     private readonly emails: Emails,
+    private readonly notices: Notices,
   ) {}
 
   async of({ account, session }: Person): Promise<AccountOverview> {
     const { id, name, issuer, hasTotp, email } = account;
-    const [apps, appPasswords, devices, sessions, recoveryCodes] = await Promise.all([
+    const [apps, appPasswords, devices, sessions, recoveryCodes, notices] = await Promise.all([
       this.access.grants.listApps(id),
       this.access.appPasswords.list(id),
       this.access.devices.list(id),
       this.access.sessions.list(id),
       this.recoveryCodes.left(id),
+      this.notices.list(id),
     ]);
     return {
       name,
       apps: apps.map(({ grantId, client, ...app }) => ({ ...app, id: grantId, name: client.name })),
       appPasswords,
       devices,
+      notices,
       sessions: sessions.map((each) => ({ ...each, current: each.id === session.id })),
       ...(issuer === null
         ? { password: { totp: hasTotp, recoveryCodes, email, mail: this.emails.areOn } }

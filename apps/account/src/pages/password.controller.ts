@@ -40,7 +40,7 @@ export class PasswordController {
         account.id,
         form['current'] ?? '',
         form['password'] ?? '',
-        session.id,
+        session,
       );
     } catch (error) {
       const { texts } = visitFor(reply);
@@ -89,8 +89,11 @@ export class PasswordController {
 
   @Post('email/remove')
   @ForPerson({ recently: true, next: '/email' })
-  async remove(@PersonOf() { account }: Person, @Res() reply: FastifyReply): Promise<void> {
-    await this.emails.remove(account.id);
+  async remove(
+    @PersonOf() { account, session }: Person,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.emails.remove(account.id, session);
     this.pages.redirect(reply, '/?done');
   }
 

@@ -108,7 +108,7 @@ export class SecurityController {
     @PersonOf() { account, session }: Person,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const codes = await this.recoveryCodes.make(account.id, session.id);
+    const codes = await this.recoveryCodes.make(account.id, session);
     this.pages.show(reply, (visit) => shownRecoveryCodesPage(visit, codes));
   }
 
@@ -132,7 +132,7 @@ export class SecurityController {
       expiresAt: days === undefined ? undefined : new Date(Date.now() + days * day),
     };
     try {
-      const { secret } = await this.appPasswords.make(account.id, wanted, session.id);
+      const { secret } = await this.appPasswords.make(account.id, wanted, session);
       const shown = {
         label: wanted.label,
         name: account.name,

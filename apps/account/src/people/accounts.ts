@@ -11,9 +11,11 @@ import {
   type Repository,
 } from 'typeorm';
 import { Limits } from './limits.js';
+import { Notices } from './notices.js';
 import { passwordProblem } from './password.rule.js';
 import { Passwords } from './passwords.js';
 import { Refusal } from './refusal.js';
+import type { Actor } from './sessions.js';
 import { type Ended, SignOut } from './sign-out.js';
 import { rowsOf } from './statement.rows.js';
 
@@ -65,6 +67,7 @@ export class Accounts {
     private readonly passwords: Passwords,
     private readonly signOut: SignOut,
     private readonly limits: Limits,
+    private readonly notices: Notices,
   ) {}
 
   async find(id: string): Promise<Account | undefined> {
@@ -135,16 +138,12 @@ export class Accounts {
   }
 
   /**
-   * Changes the password and ends all access except `session` and app passwords.
+   * Changes the password and ends all access except that session and app passwords.
    *
+   * @param by session of the browser.
    * @throws Refusal `credentials` if `current` is wrong, `limited`, `password_…`, `busy`.
    */
-  async changePassword(
-    id: string,
-    current: string,
-    password: string,
-    session: string,
-  ): Promise<void> {
+  async changePassword(id: string, current: string, password: string, by: Actor): Promise<void> {
     const account = await this.accounts.findOneByOrFail({ id });
     const name = account.name ?? '';
     const problem = passwordProblem(password, name);
@@ -162,10 +161,11 @@ export class Accounts {
       );
       // A concurrent request changed the password or disabled the account.
       if (changed.length === 0) throw new Refusal('credentials');
-      return this.signOut.within(manager, id, { session, appPasswords: true });
+      return this.signOut.within(manager, id, { session: by.id, appPasswords: true });
     });
     await this.limits.forget('password', id);
     await this.signOut.announce(ended);
+    await this.notices.add(id, 'password', by);
   }
 
   /**

@@ -24,6 +24,8 @@ const policies = {
   registration: { points: 10, duration: day },
   /** Mails per account and per requesting network. */
   mail: { points: 5, duration: hour },
+  /** Mails about changes, per account. */
+  notice: { points: 20, duration: hour },
   mail_address: { points: 20, duration: day },
 } as const;
 export type Policy = keyof typeof policies;

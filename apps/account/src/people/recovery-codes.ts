@@ -4,7 +4,8 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { RecoveryCodeEntity } from '#database';
 import { type EntityManager, IsNull, type Repository } from 'typeorm';
 import { hashOf } from './secret.hash.js';
-import { holdSession } from './sessions.js';
+import { Notices } from './notices.js';
+import { type Actor, holdSession } from './sessions.js';
 import { rowsOf } from './statement.rows.js';
 
 /** Crockford's base 32: five bits per character, without characters that look alike. */
@@ -32,26 +33,28 @@ function newCode(): string {
 export class RecoveryCodes {
   constructor(
     @InjectRepository(RecoveryCodeEntity) private readonly codes: Repository<RecoveryCodeEntity>,
+    private readonly notices: Notices,
   ) {}
 
   /**
    * Replaces the codes of an account.
    *
-   * @param session id of the browser's session.
+   * @param by session of the browser.
    * @returns ten codes, to be shown once.
    * @throws Refusal `credentials` if the session has ended.
    */
-  async make(accountId: string, session?: string): Promise<string[]> {
+  async make(accountId: string, by?: Actor): Promise<string[]> {
     const made = Array.from({ length: codeCount }, newCode);
     await this.codes.manager.transaction(async (manager) => {
       await manager.query('SELECT 1 FROM account.accounts WHERE id = $1 FOR UPDATE', [accountId]);
-      await holdSession(manager, session);
+      await holdSession(manager, by?.id);
       await manager.delete(RecoveryCodeEntity, { accountId });
       await manager.insert(
         RecoveryCodeEntity,
         made.map((code) => ({ accountId, hash: hashOf(code) })),
       );
     });
+    await this.notices.add(accountId, 'recovery_codes', by);
     return made.map((code) => (code.match(/.{4}/g) as string[]).join('-'));
   }
 

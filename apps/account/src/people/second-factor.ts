@@ -82,6 +82,7 @@ export class SecondFactor {
         await manager.update(AccountEntity, { id: by.id }, off);
       });
     await succeeded();
+    await this.guard.notices.add(by.id, 'second_factor_off', browser);
   }
 
   private async useRecoveryCode(

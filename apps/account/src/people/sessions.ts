@@ -36,6 +36,9 @@ export interface Visitor {
   readonly userAgent: string;
 }
 
+/** Session of a browser that acts on its account. */
+export type Actor = Pick<Session, 'id' | 'address' | 'userAgent'>;
+
 /** Maximum number of sessions per account; the least recently used ones are deleted. */
 const mostSessions = 100;
 

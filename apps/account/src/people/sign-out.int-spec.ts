@@ -34,6 +34,8 @@ beforeEach(async () => {
   ({ id } = await world.app.get(Accounts).create({ name, password: made }));
 });
 
+/** Session that does not exist. */
+const noSession = { ...browser, id: randomUUID() };
 const secretOf = ({ url }: NewLink) => url.slice(url.lastIndexOf('/') + 1);
 const resetLink = async () => secretOf(await world.app.get(Links).make('reset', { accountId: id }));
 let network = 0;
@@ -180,7 +182,7 @@ describe('app passwords after a reset', () => {
 
   it('stay valid after a change of the password and after the account was disabled', async () => {
     const { works } = await appPassword();
-    await world.app.get(Accounts).changePassword(id, password, 'another sentence', randomUUID());
+    await world.app.get(Accounts).changePassword(id, password, 'another sentence', noSession);
     await world.app.get(Accounts).disable(id);
     expect(await works()).toBe(false);
     await world.app.get(Accounts).enable(id);
@@ -260,14 +262,15 @@ describe('a reset that meets', () => {
     await accesses['oidc']?.();
     const [secret, { login }] = [await resetLink(), await flow()];
     const { app } = world;
+    const by = { ...browser, id: session.id };
     const wanted = { label: 'late', scopes: ['read:subscriptions'] };
     const verify = { accountId: id, email: 'a@b.example', session: session.id };
     const [, ...outcomes] = await meet(grant, id, [
       () => reset(secret),
-      () => app.get(AppPasswords).make(id, wanted, session.id),
+      () => app.get(AppPasswords).make(id, wanted, by),
       () => app.get(AppPasswords).keep(id, [], session.id),
       () => app.get(LoginFlows).allow(login, id, session.id),
-      () => app.get(RecoveryCodes).make(id, session.id),
+      () => app.get(RecoveryCodes).make(id, by),
       () => app.get(Totp).begin(id, session.id),
       () => app.get(Links).make('verify', verify),
     ]);

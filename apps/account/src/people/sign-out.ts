@@ -54,7 +54,7 @@ export const accessByTable = {
   endedBySignOut: Object.keys(endings),
   /** They let in an owner without a phone after a reset. `RecoveryCodes.make` ends them. */
   endedByNewCodes: ['recovery_codes'],
-  grantingNothing: ['devices', 'settings'],
+  grantingNothing: ['devices', 'notices', 'settings'],
 } as const;
 
 /**

@@ -6,6 +6,7 @@ import { CreateDeletion1763715603000 } from './1763715603000-create-deletion.js'
 import { CreateAccount1763715604000 } from './1763715604000-create-account.js';
 import { CreateErasure1763715605000 } from './1763715605000-create-erasure.js';
 import { SuspendCredentials1763715646000 } from './1763715646000-suspend-credentials.js';
+import { CreateNotices1763715647000 } from './1763715647000-create-notices.js';
 
 /** All migrations in order. A released migration is never edited. */
 export const migrations = [
@@ -17,4 +18,5 @@ export const migrations = [
   CreateAccount1763715604000,
   CreateErasure1763715605000,
   SuspendCredentials1763715646000,
+  CreateNotices1763715647000,
 ];

@@ -52,6 +52,8 @@ export const accountTexts: typeof english = {
     endOthers: 'Alle anderen beenden',
     unknownBrowser: 'Unbekannter Browser',
     browserOn: (browser, system) => `${browser} auf ${system}`,
+    notices: 'Letzte Änderungen',
+    noticesLead: 'War eine nicht von dir, beende, was du nicht kennst, und ändere dein Passwort.',
     security: 'Anmeldung und Sicherheit',
     password: 'Passwort',
     passwordText: 'Ändere es, wenn jemand anderes es kennen könnte.',
@@ -88,7 +90,7 @@ export const accountTexts: typeof english = {
   changeEmail: {
     title: 'E-Mail ändern',
     lead: 'Die neue Adresse bekommt einen Link. Sie gilt, sobald du ihn geöffnet hast.',
-    hint: 'Sie dient nur dazu, ein verlorenes Passwort zu ersetzen.',
+    hint: 'Sie dient dazu, ein verlorenes Passwort zu ersetzen und dir Änderungen an deinem Konto zu melden.',
     invalid: 'Das ist keine E-Mail-Adresse.',
     remove: 'Adresse entfernen',
     submit: 'Link senden',

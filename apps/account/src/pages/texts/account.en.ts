@@ -50,6 +50,8 @@ export const accountTexts = {
     endOthers: 'End all others',
     unknownBrowser: 'Unknown browser',
     browserOn: (browser: string, system: string) => `${browser} on ${system}`,
+    notices: 'Recent changes',
+    noticesLead: 'If one was not yours, end what you do not recognize and change your password.',
     security: 'Sign-in and security',
     password: 'Password',
     passwordText: 'Change it if somebody else may know it.',
@@ -85,7 +87,7 @@ export const accountTexts = {
   changeEmail: {
     title: 'Change e-mail',
     lead: 'The new address receives a link. It becomes valid once you have opened the link.',
-    hint: 'Used only to reset a lost password.',
+    hint: 'Used to reset a lost password and to tell you about changes of your account.',
     invalid: 'This is not an e-mail address.',
     remove: 'Remove the address',
     submit: 'Send the link',

@@ -1,10 +1,12 @@
 import { Card, Row } from '#ui';
 import type { ComponentChildren } from 'preact';
 import { labelOf } from '../../people/label.rule.js';
+import type { Notice } from '../../people/notices.js';
 import type { Page, Visit } from '../document.js';
 import { SuspendedNotice } from './app-passwords.view.js';
 import { appName } from './approval.view.js';
-import { browserOf } from './browser.js';
+import { browserName } from './browser.js';
+import { Notices } from './notices.view.js';
 import { day, when } from './parts.js';
 
 /** Everything that the account page shows. */
@@ -39,6 +41,7 @@ export interface AccountOverview {
     address: string;
     userAgent: string;
   }[];
+  notices: readonly Notice[];
   /** Absent for users of a provider. */
   password?: { totp: boolean; recoveryCodes: number; email: string | null; mail: boolean };
   provider?: string | undefined;
@@ -187,13 +190,7 @@ function Devices({ visit, of }: SectionProps) {
 function Sessions({ visit, of }: SectionProps) {
   const { home } = visit.texts;
   const rows = of.sessions.map(({ id, current, createdAt, lastUsedAt, address, userAgent }) => {
-    const { browser, system } = browserOf(userAgent);
-    const name =
-      browser === undefined
-        ? home.unknownBrowser
-        : system === undefined
-          ? browser
-          : home.browserOn(browser, system);
+    const name = browserName(visit, userAgent);
     const line = joined(
       address,
       [home.signedIn, ' ', when(visit, createdAt)],
@@ -280,6 +277,7 @@ export function accountPage(visit: Visit, of: AccountOverview): Page {
       <AppPasswords visit={visit} of={of} />
       <Devices visit={visit} of={of} />
       <Sessions visit={visit} of={of} />
+      <Notices visit={visit} of={of.notices} />
       <Security visit={visit} of={of} />
       <Data {...visit.texts} />
     </>
