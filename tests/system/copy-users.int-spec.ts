@@ -118,7 +118,6 @@ describe('a copied user', () => {
     for (const [sequence, table] of [
       ['subscription.subscription_id', 'subscription.subscriptions'],
       ['episode.episode_id', 'episode.states'],
-      ['deletion.deletion_id', 'deletion.deletions'],
     ]) {
       const { rows } = await target.owner.query(
         `SELECT nextval($2) > max(id) AS "isHigher" FROM ${table} WHERE user_id = $1`,

@@ -137,7 +137,7 @@ describe('two workers', () => {
          INSERT INTO subscription.subscriptions
            (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, changed, deletion_id)
          SELECT user_id, 'https://podcast.example/feed', gen_random_uuid(), true, stamp, stamp, stamp,
-           nextval('deletion.deletion_id') FROM asked
+           deletion.new_id() FROM asked
          RETURNING user_id, id, changed, deletion_id
        )
        INSERT INTO deletion.deletions (user_id, id, subscription_id, requested)

@@ -80,7 +80,6 @@ const rights: Record<string, Record<string, string>> = {
   },
   deletion: {
     'deletion.deletions': 'SELECT DELETE INSERT(user_id, subscription_id, requested, origin)',
-    'deletion.deletion_id': 'nextval',
     'deletion.erasures': 'SELECT',
     'episode.episodes': 'SELECT DELETE',
     'episode.states': 'SELECT DELETE',

@@ -37,7 +37,7 @@ async function unsent(): Promise<number> {
        INSERT INTO deletion.deletions (user_id, subscription_id, requested) VALUES ($1, $2, $3) RETURNING id
      )
      UPDATE subscription.subscriptions s SET deletion_id = made.id FROM made
-     WHERE s.user_id = $1 AND s.id = $2 RETURNING made.id::int`,
+     WHERE s.user_id = $1 AND s.id = $2 RETURNING made.id::float8 AS id`,
     [user.id, subscriptionId, await user.stamp()],
   );
   return (rows[0] as { id: number }).id;

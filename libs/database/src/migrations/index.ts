@@ -7,6 +7,7 @@ import { CreateAccount1763715604000 } from './1763715604000-create-account.js';
 import { CreateErasure1763715605000 } from './1763715605000-create-erasure.js';
 import { SuspendCredentials1763715646000 } from './1763715646000-suspend-credentials.js';
 import { CreateNotices1763715647000 } from './1763715647000-create-notices.js';
+import { RandomDeletionIds1763715648000 } from './1763715648000-random-deletion-ids.js';
 
 /** All migrations in order. A released migration is never edited. */
 export const migrations = [
@@ -19,4 +20,5 @@ export const migrations = [
   CreateErasure1763715605000,
   SuspendCredentials1763715646000,
   CreateNotices1763715647000,
+  RandomDeletionIds1763715648000,
 ];
