@@ -147,9 +147,11 @@ export class HomeController {
 
   @Post('sessions/end-others')
   @ForPerson({ next: '/' })
-  async endOthers(@PersonOf() person: Person, @Res() reply: FastifyReply): Promise<void> {
-    for (const { id } of await this.access.sessions.list(person.account.id))
-      if (id !== person.session.id) await this.access.sessions.end(person.account.id, id);
+  async endOthers(
+    @PersonOf() { account, session }: Person,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.access.sessions.endOthers(account.id, session.id);
     this.pages.redirect(reply, '/?done');
   }
 }

@@ -127,6 +127,15 @@ export class Sessions {
     return Boolean(affected);
   }
 
+  /** Ends all sessions of an account except one. */
+  async endOthers(accountId: string, kept: string): Promise<void> {
+    const ended = await this.rows<{ id: string }>(
+      'DELETE FROM account.sessions WHERE account_id = $1 AND id <> $2 RETURNING id',
+      [accountId, kept],
+    );
+    await this.revocations.give(ended.map(({ id }) => ({ kind: 'session', id })));
+  }
+
   /** Ends the session of a cookie. @returns its id, if it existed. */
   async endByCookie(cookie: string): Promise<string | undefined> {
     const hash = hashOfSecret(cookie);
