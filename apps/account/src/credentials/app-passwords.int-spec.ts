@@ -48,6 +48,7 @@ describe('an app password', () => {
       scopes: both,
       createdAt: expect.any(Date),
       lastUsedOn: null,
+      suspendedAt: null,
       expiresAt: null,
     });
   });

@@ -4,6 +4,7 @@ import { type beginLogin, type ReplyOf, type RequestOf, scopes } from '#contract
 import { CredentialEntity, LoginEntity } from '#database';
 import { networkOf } from '#identity';
 import type { EntityManager, Repository } from 'typeorm';
+import { Notices } from '../people/notices.js';
 import { PEOPLE, type PeopleConfig } from '../people/people.config.js';
 import { capFairly, type CappedRows } from '../people/fair.cap.js';
 import { Refusal } from '../people/refusal.js';
@@ -44,6 +45,7 @@ const hashOfToken = (token: string) => (tokenPattern.test(token) ? hashOf(token)
  * Nextcloud's login flow (v2): an app starts it, a person approves it in a browser, and the app
  * fetches an app password. Invariants:
  * - Only hashes of tokens are stored. A flow lasts 20 minutes, and one minute after its response.
+ * - A sign-out deletes approved flows (`SignOut`): the poll locks its row before it creates.
  * - Approval only marks the flow; the poll creates the app password. A repeated poll within a
  *   minute replaces it, as the response can be lost.
  * - Of too many open flows, the network with most loses its oldest.
@@ -53,6 +55,7 @@ export class LoginFlows {
   constructor(
     @InjectRepository(LoginEntity) private readonly logins: Repository<LoginEntity>,
     private readonly revocations: RevocationNotice,
+    private readonly notices: Notices,
     @Inject(PEOPLE) private readonly config: Pick<PeopleConfig, 'PUBLIC_URL'>,
   ) {}
 
@@ -93,14 +96,16 @@ export class LoginFlows {
   /**
    * Approves a flow for an account.
    *
+   * @param session id of the browser's session.
    * @returns false if the flow is not open.
-   * @throws Refusal `too_many` app passwords, `name_needed` if the account has no name.
+   * @throws Refusal `too_many` app passwords, `name_needed` if the account has no name,
+   *   `credentials` if the session has ended.
    */
-  async allow(loginToken: string, accountId: string): Promise<boolean> {
+  async allow(loginToken: string, accountId: string, session?: string): Promise<boolean> {
     const hash = hashOfToken(loginToken);
     if (!hash) return false;
     return this.logins.manager.transaction(async (manager) => {
-      await lockFree(manager, accountId);
+      await lockFree(manager, accountId, session);
       const allowed = await rowsOf<{ name: string | null }>(
         manager,
         `UPDATE account.logins l SET account_id = a.id FROM account.accounts a
@@ -146,6 +151,10 @@ export class LoginFlows {
     const { flow, secret } = answer;
     if (flow.credentialId)
       await this.revocations.give([{ kind: 'credential', id: flow.credentialId }]);
+    else {
+      const label = labelFor(flow.userAgent);
+      await this.notices.add(flow.accountId, 'app_password', flow, { label });
+    }
     return { server: flow.server, loginName: flow.name, appPassword: secret };
   }
 
@@ -162,6 +171,8 @@ export class LoginFlows {
 
 interface AllowedFlow {
   readonly accountId: string;
+  /** Address of the app that started the flow. */
+  readonly address: string;
   readonly name: string;
   readonly userAgent: string;
   readonly server: string;
@@ -175,7 +186,7 @@ async function allowedFlow(
 ): Promise<AllowedFlow | undefined> {
   const [flow] = await rowsOf<AllowedFlow>(
     manager,
-    `SELECT l.account_id AS "accountId", a.name, l.user_agent AS "userAgent", l.server, l.credential_id AS "credentialId"
+    `SELECT l.account_id AS "accountId", a.name, l.address, l.user_agent AS "userAgent", l.server, l.credential_id AS "credentialId"
      FROM account.logins l JOIN account.accounts a ON a.id = l.account_id
      WHERE l.poll_hash = $1 AND l.expires_at > now() AND a.disabled_at IS NULL AND a.name IS NOT NULL
      FOR UPDATE OF l`,

@@ -1,6 +1,7 @@
 import { Get, Param, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LoginFlows } from '../credentials/login-flows.js';
+import type { Approver } from '../issuer/approvals.js';
 import { Devices } from '../issuer/devices.js';
 import { type AppRequest, Interactions } from '../issuer/interactions.js';
 import { Refusal } from '../people/refusal.js';
@@ -15,6 +16,11 @@ type Asked = Omit<Approval, 'name' | 'ownAddress'>;
 const maxUserCode = 64;
 /** Time to decide about an entered code, in seconds: the rest of a code's life at most. */
 const codeSeconds = 15 * 60;
+
+function approverOf({ account, session }: Person): Approver {
+  const { id: sessionId, authenticatedAt } = session;
+  return { accountId: account.id, sessionId, authenticatedAt };
+}
 
 function goesTo(redirectHost: string | undefined): Approval['goesTo'] {
   if (redirectHost === undefined) return undefined;
@@ -61,7 +67,7 @@ export class ApprovalController {
     if (!asked) throw new Refusal('link');
     const isAllowed = form['decision'] === 'allow';
     if (isAllowed) demandRecent(person, request.url, asked.signInAfter);
-    const by = { accountId: person.account.id, authenticatedAt: person.session.authenticatedAt };
+    const by = approverOf(person);
     const to = isAllowed
       ? await this.interactions.allow(request.raw, reply.raw, by)
       : await this.interactions.deny(request.raw, reply.raw);
@@ -112,7 +118,7 @@ export class ApprovalController {
       return this.pages.follow(reply, '/device/request', { code }, codeSeconds);
     const asked = await this.devices.find(code, request.ip);
     if (!asked) return refuse('unknown');
-    const by = { accountId: person.account.id, authenticatedAt: person.session.authenticatedAt };
+    const by = approverOf(person);
     const isAllowed = form['decision'] === 'allow';
     if (!(isAllowed ? await this.devices.allow(code, by) : await this.devices.deny(code)))
       return refuse('unknown');
@@ -154,7 +160,7 @@ export class ApprovalController {
       );
     }
     const isDone = isAllowed
-      ? await this.flows.allow(token, person.account.id)
+      ? await this.flows.allow(token, person.account.id, person.session.id)
       : await this.flows.deny(token);
     if (!isDone) throw new Refusal('link');
     this.done(reply, isAllowed);

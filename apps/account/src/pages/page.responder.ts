@@ -7,6 +7,13 @@ import { Cookies } from './cookies.js';
 import type { Message } from './views/message.view.js';
 import { documentOf, type Page, type Visit, visitOf } from './document.js';
 
+/** Path of the choice of suspended app passwords, which continues to the path in `next`. */
+export const keepPath = '/app-passwords/keep';
+
+const resetQuery = new URLSearchParams({ notice: 'password', next: keepPath }).toString();
+/** Path after a reset of the password: a sign-in, then {@link keepPath}. */
+export const afterReset = `/sign-in?${resetQuery}`;
+
 /** Sends a page. No cache stores it, since it can contain personal data or a secret. */
 export function sendPage(reply: FastifyReply, visit: Visit, page: Page): FastifyReply {
   if (page.forwardTo !== undefined) void reply.header('refresh', `0; url=${page.forwardTo}`);

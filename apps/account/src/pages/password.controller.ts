@@ -42,7 +42,7 @@ export class PasswordController {
         account.id,
         form['current'] ?? '',
         form['password'] ?? '',
-        session.id,
+        session,
       );
     } catch (error) {
       const { texts } = visitFor(reply);
@@ -68,14 +68,14 @@ export class PasswordController {
   @Post('email')
   @ForPerson({ recently: true })
   async propose(
-    @PersonOf() { account }: Person,
+    @PersonOf() { account, session }: Person,
     @FormOf() form: Form,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const email = (form['email'] ?? '').trim();
     const { texts, language } = visitFor(reply);
     try {
-      await this.emails.propose(account.id, email, language);
+      await this.emails.propose(account.id, email, language, session.id);
     } catch (error) {
       const refused = { entered: email.slice(0, 254), problems: problemsOf(texts, error) };
       return this.pages.refuse(reply, '/email', refused, error);
@@ -85,8 +85,11 @@ export class PasswordController {
 
   @Post('email/remove')
   @ForPerson({ recently: true, next: '/email' })
-  async remove(@PersonOf() { account }: Person, @Res() reply: FastifyReply): Promise<void> {
-    await this.emails.remove(account.id);
+  async remove(
+    @PersonOf() { account, session }: Person,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.emails.remove(account.id, session);
     this.pages.redirect(reply, '/?done');
   }
 

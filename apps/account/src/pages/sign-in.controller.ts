@@ -7,7 +7,7 @@ import { type NeedsCode, SignIn, type SignedIn } from '../people/sign-in.js';
 import { RelyingParty } from '../relying.party/relying-party.js';
 import { type Form, FormOf, QueryOf } from './form.js';
 import { nextPath, withNext } from './next-path.rule.js';
-import { isBrowser, PageResponder, visitFor } from './page.responder.js';
+import { isBrowser, keepPath, PageResponder, visitFor } from './page.responder.js';
 import { PageController, type Person, PersonOf } from './person.guard.js';
 import { type Problems, problemsOf, type RefusedForm } from './refusal.texts.js';
 import { codePage, type SecondStep, type SignInNotice, signInPage } from './views/sign-in.view.js';
@@ -131,7 +131,8 @@ export class SignInController {
         kind === 'code'
           ? await this.signIn.withCode(ticket, form['code'] ?? '', browser)
           : await this.signIn.withRecoveryCode(ticket, form['recovery'] ?? '', browser);
-      this.proceed(reply, signedIn, next);
+      // A recovery code suspends app passwords.
+      this.proceed(reply, signedIn, kind === 'code' ? next : withNext(keepPath, next));
     } catch (error) {
       const code = error instanceof Refusal ? error.code : undefined;
       if (code === 'ticket' || code === 'credentials')

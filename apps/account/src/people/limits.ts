@@ -28,6 +28,8 @@ const policies = {
   /** Mails per account and per requesting network. */
   mail: { points: 5, duration: hour },
   mail_address: { points: 20, duration: day },
+  /** Mails about changes, per account. */
+  notice: { points: 20, duration: hour },
 } as const;
 export type Policy = keyof typeof policies;
 

@@ -37,6 +37,8 @@ beforeEach(() => {
   name = `ann-${randomUUID()}`;
 });
 
+/** Session that does not exist. */
+const noSession = { id: randomUUID(), address: '192.0.2.9', userAgent: '' };
 const secretOf = ({ url }: NewLink) => url.slice(url.lastIndexOf('/') + 1);
 let address = 0;
 const from = () => `10.0.0.${(address += 1)}`;
@@ -125,7 +127,7 @@ describe('links of an account', () => {
   it('end with a change of its password', async () => {
     const out = await outOf();
     expect(await alive(out)).toEqual([true, true]);
-    await accounts.changePassword(id, password, 'another sentence', randomUUID());
+    await accounts.changePassword(id, password, 'another sentence', noSession);
     expect(await alive(out)).toEqual([false, false]);
   });
 
@@ -338,12 +340,10 @@ describe('a new password', () => {
     for (let count = 0; count < 20; count += 1)
       outcomes.push(
         await outcomeOf(
-          accounts.changePassword(
-            accountId,
-            'a wrong sentence',
-            'another sentence',
-            mine.session.id,
-          ),
+          accounts.changePassword(accountId, 'a wrong sentence', 'another sentence', {
+            ...noSession,
+            id: mine.session.id,
+          }),
         ),
       );
     expect(outcomes.slice(0, 10)).toEqual(Array.from({ length: 10 }, () => 'credentials'));
@@ -354,7 +354,7 @@ describe('a new password', () => {
     const passwords = world.app.get(Passwords);
     const changes = Array.from({ length: 20 }, () =>
       outcomeOf(
-        accounts.changePassword(accountId, 'a wrong sentence', 'another sentence', randomUUID()),
+        accounts.changePassword(accountId, 'a wrong sentence', 'another sentence', noSession),
       ),
     );
     const waiting = new Set<number>();
@@ -391,7 +391,10 @@ describe('a new password', () => {
     const mine = await world.app.get(SignIn).forAccount(accountId, newBrowser());
     const other = await world.app.get(SignIn).forAccount(accountId, newBrowser());
     const change = (current: string) =>
-      accounts.changePassword(accountId, current, 'another sentence', mine.session.id);
+      accounts.changePassword(accountId, current, 'another sentence', {
+        ...noSession,
+        id: mine.session.id,
+      });
     expect(await outcomeOf(change('a wrong sentence'))).toBe('credentials');
     await change(password);
     const sessions = world.app.get(Sessions);

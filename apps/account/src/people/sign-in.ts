@@ -105,12 +105,13 @@ export class SignIn {
   /**
    * Signs in a person verified otherwise: by another provider or by creating the account.
    *
+   * @param isNew true for an account that this browser has just created: it gets no notice.
    * @throws Refusal `credentials` if the account is disabled.
    */
-  async forAccount(accountId: string, browser: Browser): Promise<SignedIn> {
+  async forAccount(accountId: string, browser: Browser, isNew = false): Promise<SignedIn> {
     const account = await this.accounts.findOneBy({ id: accountId, disabledAt: IsNull() });
     if (!account) throw new Refusal('credentials');
-    return this.begin(account, browser);
+    return this.begin(account, browser, undefined, isNew);
   }
 
   private async second(
@@ -134,8 +135,11 @@ export class SignIn {
     { id, name }: AccountEntity,
     browser: Browser,
     password?: string | null,
+    isNew = false,
   ): Promise<SignedIn> {
     const session = await this.sessions.begin(id, browser, browser.session, password);
+    const isRecognized = this.guard.browsers.deviceOf(name ?? '', browser.device) !== undefined;
+    if (!isRecognized && !isNew) await this.guard.notices.add(id, 'sign_in', browser);
     this.guard.browsers.remember(browser.address);
     return { session, device: this.guard.browsers.cookieFor(name ?? '', browser.device) };
   }

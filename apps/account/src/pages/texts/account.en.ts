@@ -28,6 +28,10 @@ export const accountTexts = {
     expires: 'Expires',
     neverExpires: 'does not expire',
     expired: 'expired',
+    suspended: 'stopped',
+    suspendedText:
+      'Your password was reset or a recovery code was used, so app passwords have stopped working.',
+    suspendedLink: 'Choose those to keep',
     mayRead: 'can read',
     mayWrite: 'can read and change',
     mayOnlyWrite: 'can only change',
@@ -46,6 +50,8 @@ export const accountTexts = {
     endOthers: 'End all others',
     unknownBrowser: 'Unknown browser',
     browserOn: (browser: string, system: string) => `${browser} on ${system}`,
+    notices: 'Recent changes',
+    noticesLead: 'If one was not yours, end what you do not recognize and change your password.',
     security: 'Sign-in and security',
     password: 'Password',
     passwordText: 'Change it if somebody else may know it.',
@@ -74,14 +80,14 @@ export const accountTexts = {
   },
   changePassword: {
     title: 'Change password',
-    lead: 'All other browsers are signed out. Apps stay connected.',
+    lead: 'All other browsers and the apps that you allowed are signed out. App passwords stay valid: revoke those that you do not recognize.',
     current: 'Current password',
     submit: 'Change password',
   },
   changeEmail: {
     title: 'Change e-mail',
     lead: 'The new address receives a link. It becomes valid once you have opened the link.',
-    hint: 'Used only to reset a lost password.',
+    hint: 'Used to reset a lost password and to tell you about changes of your account.',
     invalid: 'This is not an e-mail address.',
     remove: 'Remove the address',
     submit: 'Send the link',
@@ -98,7 +104,7 @@ export const accountTexts = {
     submit: 'Switch on',
     refused: 'This code is wrong. Enter the one that the app shows now.',
     offTitle: 'Switch off the second step',
-    offLead: 'Your password alone will be enough to sign in.',
+    offLead: 'Your password alone will then be enough to sign in. Enter a code to confirm.',
     offSubmit: 'Switch off',
   },
   recovery: {
@@ -129,6 +135,11 @@ export const accountTexts = {
     bearer: 'Scripts send it as a bearer token.',
     done: 'Done',
     tooMany: 'Your account has the maximum number of app passwords. Revoke one first.',
+  },
+  keepAppPasswords: {
+    title: 'Keep app passwords?',
+    lead: 'When you reset your password or use a recovery code, app passwords stop working. Tick those of your own apps. The others are deleted.',
+    legend: 'Keep these',
   },
   erase: {
     title: 'Erase your account',

@@ -12,6 +12,7 @@ export const de: Texts = {
   account: 'Dein Konto',
   back: 'Zurück',
   save: 'Speichern',
+  later: 'Später',
   continue: 'Weiter',
 
   name: 'Name',
@@ -88,7 +89,7 @@ export const de: Texts = {
     recoveryLead:
       'Ein Wiederherstellungscode ersetzt das Passwort einmal. Alle Browser und Apps werden abgemeldet.',
     resetLead: (name) =>
-      `Wähl ein neues Passwort für ${name}. Alle anderen Browser werden abgemeldet.`,
+      `Wähl ein neues Passwort für ${name}. Alle Browser und Apps werden abgemeldet.`,
     resetSubmit: 'Passwort setzen',
     refused: 'Name oder Wiederherstellungscode ist falsch.',
   },

@@ -14,6 +14,7 @@ export const en = {
   account: 'Your account',
   back: 'Back',
   save: 'Save',
+  later: 'Later',
   continue: 'Continue',
 
   name: 'Name',
@@ -87,7 +88,7 @@ export const en = {
     recoveryLead:
       'A recovery code replaces the password once. All browsers and apps are signed out.',
     resetLead: (name: string) =>
-      `Choose a new password for ${name}. All other browsers are signed out.`,
+      `Choose a new password for ${name}. All browsers and apps are signed out.`,
     resetSubmit: 'Set the password',
     refused: 'Name or recovery code is wrong.',
   },

@@ -11,6 +11,8 @@ import {
   NewPasswordField,
   PasswordField,
   Refusal,
+  type RefusedSecondStep,
+  SecondStepForms,
 } from './parts.js';
 
 /** Returns the page that changes a password. */
@@ -114,16 +116,21 @@ export function totpPage({ texts }: Visit, of: { key: TotpKey; isRefused: boolea
   return { title: totp.title, lead: totp.lead, isRefused: of.isRefused, body };
 }
 
-/** Returns the page that confirms switching off the second step. */
-export function totpOffPage({ texts: { totp, cancel } }: Visit): Page {
+/** Returns the page that switches off the second step by a code of it, or by a recovery code. */
+export function totpOffPage({ texts }: Visit, refused?: RefusedSecondStep): Page {
+  const { totp, cancel } = texts;
   const body = (
-    <form method="post" action="/totp/off">
+    <SecondStepForms
+      texts={texts}
+      actions={{ code: '/totp/off', recovery: '/totp/off' }}
+      refused={refused}
+    >
       <Actions leave={cancel}>
         <button class="danger">{totp.offSubmit}</button>
       </Actions>
-    </form>
+    </SecondStepForms>
   );
-  return { title: totp.offTitle, lead: totp.offLead, body };
+  return { title: totp.offTitle, lead: totp.offLead, isRefused: refused !== undefined, body };
 }
 
 /** Returns the page that creates recovery codes. */

@@ -2,12 +2,12 @@ import type { Page, Visit } from '../document.js';
 import { withNext } from '../next-path.rule.js';
 import type { RefusedForm } from '../refusal.texts.js';
 import {
-  CodeField,
   Hidden,
   NameField,
   PasswordField,
-  RecoveryCodeField,
   Refusal,
+  type RefusedSecondStep,
+  SecondStepForms,
 } from './parts.js';
 
 /** The event before a sign-in that its page mentions. */
@@ -76,45 +76,21 @@ export interface SecondStep {
   /** Proves that name and password were correct. */
   ticket: string;
   next?: string | undefined;
-  /** The refused form, and the text about it unless its field says why. */
-  refused?: { form: 'code' | 'recovery'; problem?: string | undefined } | undefined;
+  refused?: RefusedSecondStep | undefined;
 }
 
 /** Returns the page that asks for a code of an authenticator app after the password. */
 export function codePage({ texts }: Visit, of: SecondStep): Page {
   const { secondStep } = texts;
-  const values = { ticket: of.ticket, next: of.next };
-  const isWrong = (form: 'code' | 'recovery') =>
-    of.refused?.form === form && of.refused.problem === undefined;
-  // A person without codes left to try has a recovery code.
-  const isRecovery = of.refused?.form === 'recovery' || of.refused?.problem !== undefined;
   const body = (
-    <>
-      <Refusal>{of.refused?.problem}</Refusal>
-      <form method="post" action="/sign-in/code">
-        <Hidden values={values} />
-        <CodeField
-          texts={texts}
-          hint={secondStep.codeHint}
-          error={isWrong('code') ? secondStep.refused : undefined}
-          autofocus={!isRecovery}
-        />
-        <button>{texts.signIn.submit}</button>
-      </form>
-      <details class="links" open={isRecovery}>
-        <summary>{secondStep.lost}</summary>
-        <form method="post" action="/sign-in/recovery">
-          <p class="quiet">{secondStep.recoveryLead}</p>
-          <Hidden values={values} />
-          <RecoveryCodeField
-            texts={texts}
-            error={isWrong('recovery') ? secondStep.recoveryRefused : undefined}
-            autofocus={isRecovery}
-          />
-          <button class="plain">{texts.signIn.submit}</button>
-        </form>
-      </details>
-    </>
+    <SecondStepForms
+      texts={texts}
+      actions={{ code: '/sign-in/code', recovery: '/sign-in/recovery' }}
+      values={{ ticket: of.ticket, next: of.next }}
+      refused={of.refused}
+    >
+      <button>{texts.signIn.submit}</button>
+    </SecondStepForms>
   );
   const { title, lead } = secondStep;
   return { title, lead, isRefused: of.refused !== undefined, body };
