@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import pg from 'pg';
 import { AppStack, callProgram } from '#testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { podcastSync } from '../../apps/cli/src/podcast-sync.js';
@@ -9,6 +12,7 @@ const [name, password] = ['ann', 'a sentence that nobody guesses'];
 const [attackMs, atOnce, maxSignInMs] = [3_000, 64, 10_000];
 
 let stack: AppStack;
+let owner: pg.Client;
 let origin: string;
 /** A person with a trusted browser, at {@link herNetwork}. */
 let ann: Person;
@@ -20,6 +24,8 @@ beforeAll(async () => {
     REGISTRATION: 'open',
   });
   origin = `http://127.0.0.1:${String(account?.facts['port'])}`;
+  owner = new pg.Client({ connectionString: stack.postgres.url });
+  await owner.connect();
   const environment = {
     DATABASE_URL: stack.postgres.urls.account,
     REDIS_URL: stack.redis.url,
@@ -30,7 +36,10 @@ beforeAll(async () => {
   await ann.submit(new URL(stdout.trim()).pathname, { password });
   await ann.submit('/sign-in', { name, password });
 });
-afterAll(() => stack.close());
+afterAll(async () => {
+  await owner.end();
+  await stack.close();
+});
 
 const network = (n: number) => `10.${(n >> 8) & 255}.${n & 255}.1`;
 /** The person's network, which attackers can share. */
@@ -38,8 +47,10 @@ const herNetwork = '127.0.0.1';
 
 interface Try {
   readonly path: string;
-  readonly form: Record<string, string>;
+  readonly form: object;
   readonly from: string;
+  /** Sends the form as JSON. */
+  readonly json?: boolean;
 }
 const guess = (of: string, n: number, from: string): Try => ({
   path: '/sign-in',
@@ -83,6 +94,15 @@ const attacks: [string, (n: number) => Try][] = [
     (n) => ({ path: '/device/auth', form: { client_id: 'podcast-sync-cli' }, from: network(n) }),
   ],
   [
+    'apps register from each /64 of a /48',
+    (n) => ({
+      path: '/reg',
+      form: { redirect_uris: ['https://phish.example/'] },
+      from: `2001:db8:1:${n.toString(16)}::1`,
+      json: true,
+    }),
+  ],
+  [
     'tokens are guessed from everywhere',
     (n) => ({
       path: '/token',
@@ -104,9 +124,15 @@ describe('a person signs in with a trusted browser, while', () => {
     let sent = 0;
     const attacking = async (): Promise<void> => {
       while (performance.now() < until) {
-        const { path, form, from } = attempt(sent++);
-        const headers = { 'sec-fetch-site': 'same-origin', 'x-forwarded-for': from };
-        const body = new URLSearchParams(form);
+        const { path, form, from, json } = attempt(sent++);
+        const headers = {
+          'sec-fetch-site': 'same-origin',
+          'x-forwarded-for': from,
+          ...(json && { 'content-type': 'application/json' }),
+        };
+        const body = json
+          ? JSON.stringify(form)
+          : new URLSearchParams(form as Record<string, string>);
         const answer = await fetch(origin + path, {
           method: 'POST',
           headers,
@@ -133,6 +159,50 @@ describe('a person signs in with a trusted browser, while', () => {
     expect(took.length).toBeGreaterThan(0);
     expect(Math.max(...took)).toBeLessThan(maxSignInMs);
   });
+});
+
+it('a newcomer registers an app while the limit is full of those of one /48', async () => {
+  await owner.query(
+    `INSERT INTO account.clients (id, payload, network)
+     SELECT gen_random_uuid(), '{}', '2001:db8:1:' || to_hex(n) || '::/64'
+     FROM generate_series(1, 10000) n`,
+  );
+  const start = performance.now();
+  const answer = await fetch(`${origin}/reg`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-forwarded-for': network(1) },
+    body: JSON.stringify({ redirect_uris: ['https://app.example/'] }),
+  });
+  console.log(`a newcomer registered in ${Math.round(performance.now() - start)} ms`);
+  expect(answer.status).toBe(201);
+  const { client_id: id } = (await answer.json()) as { client_id: string };
+  const { rowCount } = await owner.query('SELECT FROM account.clients WHERE id = $1', [id]);
+  expect(rowCount).toBe(1);
+});
+
+it('a person signs in while 300 clients of her network send one byte of a form', async () => {
+  const head =
+    `POST /sign-in HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Forwarded-For: ${herNetwork}\r\n` +
+    'Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 99\r\n\r\nn';
+  const sockets = await Promise.all(
+    Array.from({ length: 300 }, async () => {
+      const socket = connect(Number(new URL(origin).port), '127.0.0.1');
+      socket.on('error', () => {}).resume();
+      await once(socket, 'connect');
+      socket.write(head);
+      return socket;
+    }),
+  );
+  const took: number[] = [];
+  for (let n = 0; n < 10; n += 1) {
+    const start = performance.now();
+    expect((await fetch(`${origin}/sign-in`)).status).toBe(200);
+    await ann.submit('/sign-in', { name, password }, [303]);
+    took.push(Math.round(performance.now() - start));
+  }
+  for (const socket of sockets) socket.destroy();
+  console.log(`she signed in ${took.length} times in ${took.join(', ')} ms`);
+  expect(Math.max(...took)).toBeLessThan(maxSignInMs);
 });
 
 it('the attackers were rate-limited and never signed in', async () => {

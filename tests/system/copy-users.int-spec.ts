@@ -15,6 +15,7 @@ const tablesLeft = {
   'account.gpodder_sessions': 'of an account',
   'account.links': 'of an account',
   'account.logins': 'of an account',
+  'account.notices': 'of an account',
   'account.oidc': 'of an account',
   'account.recovery_codes': 'of an account',
   'account.sessions': 'of an account',
@@ -117,7 +118,6 @@ describe('a copied user', () => {
     for (const [sequence, table] of [
       ['subscription.subscription_id', 'subscription.subscriptions'],
       ['episode.episode_id', 'episode.states'],
-      ['deletion.deletion_id', 'deletion.deletions'],
     ]) {
       const { rows } = await target.owner.query(
         `SELECT nextval($2) > max(id) AS "isHigher" FROM ${table} WHERE user_id = $1`,

@@ -94,7 +94,7 @@ describe('Redis', () => {
       await barrier.open();
       const made = await eventually(async () => {
         const { rows } = await stack.owner.query<{ id: number }>(
-          'SELECT id::int FROM deletion.deletions WHERE user_id = $1',
+          'SELECT id::float8 AS id FROM deletion.deletions WHERE user_id = $1',
           [user.id],
         );
         expect(rows).toHaveLength(1);

@@ -140,7 +140,7 @@ describe('two workers', () => {
            deletion_id)
          SELECT user_id, 'https://podcast.example/feed', gen_random_uuid(), true,
            stamp, stamp, stamp,
-           nextval('deletion.deletion_id') FROM asked
+           deletion.new_id() FROM asked
          RETURNING user_id, id, changed, deletion_id
        )
        INSERT INTO deletion.deletions (user_id, id, subscription_id, requested)

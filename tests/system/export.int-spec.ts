@@ -113,6 +113,12 @@ function memory(name: 'VmRSS' | 'VmHWM'): number {
 describe('an export', () => {
   it('is a file with everything that is kept of a person', async () => {
     const { user, cookie } = await person();
+    const former = `https://${user.word}.example/former`;
+    await owner.query(
+      `UPDATE subscription.feed_urls SET url = $2 WHERE user_id = $1 AND url_sha256 = (
+         SELECT min(url_sha256) FROM subscription.feed_urls WHERE user_id = $1)`,
+      [user.id, former],
+    );
     const answer = await ask(cookie);
     expect(answer.headers.get('content-disposition')).toBe(
       'attachment; filename="podcast-sync.json"',
@@ -132,6 +138,16 @@ describe('an export', () => {
        WHERE user_id = $1 AND merged_into IS NULL`;
     const shown = JSON.stringify(all['subscriptions']);
     expect((await column(guids, id)).filter((guid) => !shown.includes(guid))).toEqual([]);
+    expect(all['former_feed_urls']).toEqual([
+      { former_feed_url: former, guid: expect.any(String) },
+    ]);
+    const formerGuids = `SELECT g.guid AS value FROM subscription.guids g
+      JOIN subscription.subscriptions s ON s.user_id = g.user_id AND s.id = g.subscription_id
+      WHERE g.user_id = $1 AND g.guid <> s.guid`;
+    expect(idsOf('former_guids', 'former_guid')).toEqual(await column(formerGuids, id));
+    expect(all['links']).toMatchObject([{ kind: 'reset', email: user.word }]);
+    expect(all['login_flows']).toMatchObject([{ app: user.word, address: user.word }]);
+    expect(all['notices']).toMatchObject([{ kind: 'app_password', label: user.word }]);
     const states = 'SELECT sync_id AS value FROM episode.states WHERE user_id = $1';
     expect(idsOf('episodes', 'sync_id')).toEqual(await column(states, id));
     const deletions = 'SELECT id::text AS value FROM deletion.deletions WHERE user_id = $1';
@@ -161,6 +177,8 @@ describe('an export', () => {
        UNION ALL SELECT hash FROM account.credentials WHERE account_id = $1
        UNION ALL SELECT hash FROM account.recovery_codes WHERE account_id = $1
        UNION ALL SELECT hash FROM account.links WHERE account_id = $1
+       UNION ALL SELECT poll_hash FROM account.logins WHERE account_id = $1
+       UNION ALL SELECT login_hash FROM account.logins WHERE account_id = $1
        UNION ALL SELECT id FROM account.oidc WHERE account_id = $1
        UNION ALL SELECT uuid_send(id) FROM account.gpodder_sessions WHERE account_id = $1
        UNION ALL SELECT convert_to(id::text, 'UTF8')

@@ -22,6 +22,7 @@ import { serverOptions } from './http/server.options.js';
 import { Issuer } from './issuer/issuer.js';
 import { PageFailureFilter } from './pages/failure.filter.js';
 import { Passwords } from './people/passwords.js';
+import { Sessions } from './people/sessions.js';
 import { SignIn } from './people/sign-in.js';
 
 /** Timeout of a Redis command in milliseconds; all its callers have a fallback. */
@@ -55,13 +56,18 @@ export async function compose(
   const module = AccountModule.of({ config: own, log, database, client, redis });
   // Assigned before the first request.
   let issuer: Issuer | undefined;
+  let sessions: Sessions | undefined;
   const adapter = await createHttpAdapter(
-    serverOptions(own, log, limits, (request) => issuer?.listener(request)),
+    serverOptions(own, log, limits, {
+      issuer: (request) => issuer?.listener(request),
+      session: async (cookie) => sessions?.find(cookie),
+    }),
   );
   await serveConsole(adapter.getInstance());
   const begin = async (nest: NestFastifyApplication): Promise<RunningApp> => {
     nest.useGlobalFilters(new PageFailureFilter(log));
     issuer = nest.get(Issuer);
+    sessions = nest.get(Sessions);
     const strategy = new StreamServer({
       service: 'account',
       connect,

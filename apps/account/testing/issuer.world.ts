@@ -18,6 +18,7 @@ import { Devices } from '../src/issuer/devices.js';
 import { Interactions } from '../src/issuer/interactions.js';
 import { Issuer } from '../src/issuer/issuer.js';
 import { IssuerModule } from '../src/issuer/issuer.module.js';
+import { Sessions } from '../src/people/sessions.js';
 import { type AccountParts, revokedIn, startParts } from './account.parts.js';
 import { BrowserVisit } from './browser.visit.js';
 
@@ -149,19 +150,25 @@ async function decide(
   const { pathname, searchParams } = new URL(request.url ?? '/', 'http://test');
   const send = (body: unknown) =>
     response.writeHead(body ? 200 : 404).end(JSON.stringify(body ?? null));
-  const by = { accountId: String(request.headers[asAccount]), authenticatedAt: new Date() };
+  const approver = async () => {
+    const accountId = String(request.headers[asAccount]);
+    const visitor = { address: '', userAgent: '' };
+    const session =
+      request.headers[asAccount] && (await replica.app.get(Sessions).begin(accountId, visitor));
+    return { accountId, sessionId: session ? session.id : '', authenticatedAt: new Date() };
+  };
   const isNo = searchParams.has('deny');
   if (pathname.startsWith('/interaction/')) {
     const interactions = replica.app.get(Interactions);
     if (request.method === 'GET') return void send(await interactions.find(request, response));
     if (isNo) return void send(await interactions.deny(request, response));
-    return void send(await interactions.allow(request, response, by));
+    return void send(await interactions.allow(request, response, await approver()));
   }
   if (pathname === '/device') {
     const devices = replica.app.get(Devices);
     const code = searchParams.get('user_code') ?? '';
     if (request.method === 'GET') return void send(await devices.find(code, '127.0.0.1'));
-    return void send(isNo ? await devices.deny(code) : await devices.allow(code, by));
+    return void send(isNo ? await devices.deny(code) : await devices.allow(code, await approver()));
   }
   send(undefined);
 }

@@ -122,6 +122,14 @@ async function* accountPages(
   yield { name: 'home-devices', page };
   await page.goto(await world.link('reset', { accountId }));
   yield { name: 'reset', page };
+  await world.database.query(
+    'UPDATE account.credentials SET suspended_at = now() WHERE account_id = $1',
+    [accountId],
+  );
+  await page.goto('/');
+  yield { name: 'home-suspended', page };
+  await page.goto('/app-passwords/keep');
+  yield { name: 'app-passwords-keep', page };
   await page.goto(await world.link('verify', { accountId, email: 'person@example.com' }));
   yield { name: 'verify', page };
   await press(page);
@@ -166,6 +174,9 @@ async function* secondStepPages(
   yield { name: 'home', page };
   await page.goto('/totp/off');
   yield { name: 'totp-off', page };
+  await page.locator('[name=code]').fill('000000');
+  await page.locator('main form button').first().click();
+  yield { name: 'totp-off-refused', page };
   await world.database.query('DELETE FROM account.sessions WHERE account_id = $1', [id]);
   await page.goto('/');
   await page.locator('[name=name]').fill(name);

@@ -81,6 +81,8 @@ const everything = [
    FROM generate_series(1, $3::int) n`,
   `INSERT INTO account.links (hash, kind, account_id, name, email, expires_at)
    VALUES (sync.sha256($2), 'reset', $1, $2, $2, '2100-01-01')`,
+  `INSERT INTO account.notices (account_id, id, kind, label, address, user_agent)
+   VALUES ($1, gen_random_uuid(), 'app_password', $2, $2, $2)`,
   `INSERT INTO account.credentials (id, account_id, hash, label, scopes)
    SELECT gen_random_uuid(), $1, sync.sha256($2 || n), $2, '{}' FROM generate_series(1, $3::int) n`,
   `INSERT INTO account.gpodder_sessions (credential_id, id, account_id)

@@ -21,5 +21,4 @@ export const copiedTables = [
 export const copiedSequences = [
   ['subscription.subscription_id', 'subscription.subscriptions'],
   ['episode.episode_id', 'episode.episodes'],
-  ['deletion.deletion_id', 'deletion.deletions'],
 ] as const;

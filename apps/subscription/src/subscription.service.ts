@@ -3,10 +3,12 @@ import {
   Failure,
   faultInHttpUrl,
   getSubscription,
+  listFormerNames,
   JsonText,
   type ListRequest,
   listSubscriptions,
   parseTime,
+  type ReplyOf,
   type RequestOf,
   subscribe,
   type Subscribed,
@@ -17,6 +19,7 @@ import {
 } from '#contracts';
 import { Database, type Transaction } from '#database';
 import { type CallContext, Handle } from '#transport';
+import { listFormer } from './former-names.repository.js';
 import { KnownSubscriptions } from './known-subscriptions.js';
 import { MergeBudget } from './merge.budget.js';
 import { QUOTAS, type SubscriptionQuotas } from './subscription.config.js';
@@ -136,6 +139,14 @@ export class SubscriptionService {
       subscription_changed: subscriptionChanged,
       ...(row.guid !== request.guid && { new_guid: row.guid, guid_changed: renamed }),
     });
+  }
+
+  /** Lists former feed URLs or guids, for the export of the account app. */
+  @Handle(listFormerNames)
+  listFormerNames(
+    request: RequestOf<typeof listFormerNames>,
+  ): Promise<ReplyOf<typeof listFormerNames>> {
+    return listFormer(this.database, request);
   }
 
   /** Returns one page of changed subscriptions (GET /subscriptions). */

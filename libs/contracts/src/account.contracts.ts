@@ -61,11 +61,7 @@ export const beginLogin = rpc({
     /** The URL with which the app syncs: `server` in its answer. */
     server: z.url(),
   }),
-  reply: z.union([
-    z.object({ login: z.url(), endpoint: z.url() }),
-    /** The network has too many pending flows: seconds until one of them expires. */
-    z.object({ retryAfter: z.int().min(1) }),
-  ]),
+  reply: z.object({ login: z.url(), endpoint: z.url() }),
 });
 
 /**
@@ -94,6 +90,17 @@ export const endSession = rpc({
 
 /** The device types of the gpodder API. */
 export const deviceTypes = ['desktop', 'laptop', 'mobile', 'server', 'other'] as const;
+
+/** Ids of the gpodder API, extended to visible letters, marks and digits of all scripts. */
+const deviceId = /^(?:(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{N}_.-])+$/u;
+
+/**
+ * Returns true for the id of a device: at most 64 UTF-16 units, case-sensitive
+ * (https://gpoddernet.readthedocs.io/en/latest/api/reference/devices.html).
+ */
+export function isDeviceId(text: unknown): text is string {
+  return typeof text === 'string' && text.length <= 64 && deviceId.test(text);
+}
 
 /** Lists up to 100 devices of clients of the gpodder API, ordered by id. */
 export const listDevices = rpc({

@@ -21,7 +21,7 @@ export const readDeletion = rpc({
   reply: z.object({ deletionId: z.int().positive(), status: z.enum(deletionStatuses) }),
 });
 
-/** Lists deletion records after an id, oldest first. */
+/** Lists deletion records after an id, in the order of ids, which are random. */
 export const listDeletions = rpc({
   pattern: 'deletion.list',
   write: false,

@@ -58,6 +58,29 @@ export const listSubscriptions = rpc({
   reply: listReplySchema(subscriptionSchema),
 });
 
+/**
+ * Reads a page of earlier feed URLs or guids, which differ from the current one of their
+ * subscription. Deleted subscriptions have some too.
+ */
+export const listFormerNames = rpc({
+  pattern: 'subscription.list_former_names',
+  write: false,
+  request: z.object({
+    userId: z.guid(),
+    kind: z.enum(['feed_url', 'guid']),
+    /** `next` of the previous page. */
+    after: z
+      .string()
+      .regex(/^[0-9a-f-]{36,64}$/)
+      .optional(),
+  }),
+  reply: z.object({
+    /** Earlier names with the current guid of their subscription. */
+    names: z.array(z.object({ name: z.string(), guid: z.guid() })),
+    next: z.string().optional(),
+  }),
+});
+
 /** `key` is the SHA-256 of the last URL if its subscription can have more URLs. */
 const furtherFeedsSchema = furtherSchema.extend({
   key: z

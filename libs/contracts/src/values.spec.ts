@@ -4,6 +4,7 @@ import { faultInText } from './feed.url.js';
 import {
   countedTime,
   guidSchema,
+  isPlainText,
   isSuperseded,
   keptTitle,
   parseStatusTime,
@@ -35,6 +36,14 @@ describe('keptTitle', () => {
       ),
     );
   });
+});
+
+describe('isPlainText', () => {
+  it.each(['', 'a', '😀', '\u3164'])('accepts %j', (text) => expect(isPlainText(text)).toBe(true));
+
+  it.each(['\0', 'a\n', '\u0085', '\uD800', 'a\uDC00b'])('rejects %j', (text) =>
+    expect(isPlainText(text)).toBe(false),
+  );
 });
 
 describe('guidSchema', () => {

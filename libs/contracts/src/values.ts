@@ -17,6 +17,14 @@ export function keptTitle(sent: string): string {
   return title.slice(0, read).trimEnd();
 }
 
+/**
+ * Returns true for a text without control characters and lone surrogates. Postgres rejects NUL in
+ * every text, and lone surrogates in `jsonb`.
+ */
+export function isPlainText(text: string): boolean {
+  return !/[\p{Cc}\p{Surrogate}]/u.test(text);
+}
+
 /** A time from a client. */
 export interface ClientTime {
   /** UTC with microseconds, `2023-02-23T14:00:00.000000Z`; comparable as text. */

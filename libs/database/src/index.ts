@@ -9,6 +9,7 @@ export {
   ClientEntity,
   CredentialEntity,
   LinkEntity,
+  NoticeEntity,
   LoginEntity,
   OidcEntity,
   RecoveryCodeEntity,

@@ -82,7 +82,6 @@ const rights: Record<string, Record<string, string>> = {
   },
   deletion: {
     'deletion.deletions': 'SELECT DELETE INSERT(user_id, subscription_id, requested, origin)',
-    'deletion.deletion_id': 'nextval',
     'deletion.erasures': 'SELECT',
     'episode.episodes': 'SELECT DELETE',
     'episode.states': 'SELECT DELETE',
@@ -123,6 +122,7 @@ const rights: Record<string, Record<string, string>> = {
         'settings',
       ].map((table) => [`account.${table}`, 'SELECT INSERT UPDATE DELETE']),
     ),
+    'account.notices': 'SELECT INSERT DELETE',
     'sync.migrations': 'SELECT',
   },
 };

@@ -11,6 +11,7 @@ import { authenticationFailureMetrics } from './http.metrics.js';
 import { dropBody } from './bodies.js';
 import type { RateLimits } from './rate.limits.js';
 import type { RouteTable } from './route.table.js';
+import { Upload } from './upload.js';
 import type { UserLimiter } from './user.limiter.js';
 
 declare module 'fastify' {
@@ -31,6 +32,11 @@ export interface AdmissionOptions {
    * @throws AuthenticationFailure, RateLimited, Failure.
    */
   authenticate(request: FastifyRequest, reply: FastifyReply): Promise<string | undefined>;
+  /**
+   * Returns the id of the user whose session a request without a credential has. Its body then
+   * counts by that user, and not by the network.
+   */
+  sessionUser?(request: FastifyRequest): Promise<string | undefined>;
   /** Checks permissions before the body is read. @throws Error for {@link ErrorFormat}. */
   authorize?(request: FastifyRequest): void;
   /** Maximum bytes to read of a refused request's body, for clients that send all of it first. */
@@ -59,8 +65,9 @@ export class Admission {
    */
   async admit(request: FastifyRequest, reply: FastifyReply, isServed: boolean): Promise<boolean> {
     const { errors } = this.options;
-    // RFC 9112, 3.2: HTTP/1.1 requires a Host.
-    if (request.headers.host === undefined && request.raw.httpVersionMinor > 0) {
+    // RFC 9112, 3.2: HTTP/1.1 requires one Host. Node drops all but the first.
+    const hosts = hostsIn(request.raw.rawHeaders);
+    if (hosts > 1 || (hosts === 0 && request.raw.httpVersionMinor > 0)) {
       errors.send(reply.header('connection', 'close'), httpAnswers[400]);
       return false;
     }
@@ -90,13 +97,25 @@ export class Admission {
       const userId = await this.authenticate(request, reply);
       if (userId !== undefined) await limits.ofUser(userId, reply);
       this.options.authorize?.(request);
-      request.limitKey = userId ?? networkOf(request.ip);
-      // Fastify runs no hook for a path that can't be decoded. Such a request holds no bytes.
-      if (request.end) request.hold = limiter.admit(request.limitKey, request.end);
+      if (userId === undefined) await this.admitOpen(request);
+      else {
+        request.limitKey = userId;
+        // Fastify runs no hook for a path that can't be decoded. Such a request holds no bytes.
+        if (request.end) request.hold = limiter.admit(userId, request.end);
+      }
       return undefined;
     } catch (error) {
       return errors.answerTo(error, request, this.log.child({ requestId: request.id }));
     }
+  }
+
+  /** Admits an unauthenticated client, of which only a body that arrives slowly takes a place. */
+  private async admitOpen(request: FastifyRequest): Promise<void> {
+    const body = Upload.of(request.raw, request.end);
+    const user = body && (await this.options.sessionUser?.(request));
+    request.limitKey = user ?? networkOf(request.ip);
+    if (request.end)
+      request.hold = this.options.limiter.admitOpen(request.limitKey, request.end, body);
   }
 
   private async authenticate(
@@ -140,4 +159,14 @@ export class Admission {
       void reply.header('connection', 'close');
     errors.send(reply, error);
   }
+}
+
+/** Returns the number of `Host` fields in the names and values of a request. */
+function hostsIn(rawHeaders: readonly string[]): number {
+  let count = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string;
+    if (name.length === 4 && name.toLowerCase() === 'host') count += 1;
+  }
+  return count;
 }

@@ -1,4 +1,6 @@
 import 'reflect-metadata';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { APP_FILTER } from '@nestjs/core';
 import { Body, Controller, Get, Module, Param, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -85,6 +87,7 @@ const options: HttpOptions = {
     if (headers['x-refuse']) throw new RateLimited(1);
     return undefined;
   },
+  sessionUser: async ({ headers }) => headers['x-session'] as string | undefined,
   headers: () => ({ 'content-security-policy': "default-src 'none'" }),
   bodies: ['form'],
   cookies: true,
@@ -236,6 +239,65 @@ describe('a secret in a path', () => {
 it('rejects a path that cannot be decoded, with the headers of all answers', async () => {
   const answer = await fetch(`${base}/links/%ff`);
   expect([answer.status, answer.headers.get('x-content-type-options')]).toEqual([400, 'nosniff']);
+});
+
+/** Sends bytes on a connection. Resolves to its socket and to all it received until its end. */
+async function connection(bytes: string) {
+  const socket = connect(Number(new URL(base).port), '127.0.0.1');
+  let received = '';
+  socket.on('data', (chunk: Buffer) => (received += chunk.toString('latin1')));
+  socket.on('error', () => {});
+  const closed = once(socket, 'close').then(() => received);
+  await once(socket, 'connect');
+  socket.write(bytes);
+  return { socket, closed };
+}
+const unfinished = (headers = '') =>
+  `POST /form HTTP/1.1\r\nHost: a.example\r\nContent-Length: 9\r\n${headers}` +
+  'Content-Type: application/x-www-form-urlencoded\r\n\r\na';
+
+it('clients that send no more of a body are replaced, and delay no other request', async () => {
+  const signedIn = await connection(unfinished('X-Session: ann\r\n'));
+  const silent = [];
+  for (let n = 0; n < 110; n += 1) silent.push(await connection(unfinished()));
+  // The first ones are replaced without a timeout.
+  const [first] = silent;
+  // A body with a session counts by its user.
+  const ended = await Promise.race([first?.closed, signedIn.closed.then(() => 'signed in')]);
+  expect(ended).toMatch(/^HTTP\/1\.1 408 /);
+  expect((await fetch(`${base}/cookie`)).status).toBe(200);
+  expect((await form('name=ann')).status).toBe(201);
+  for (const { socket } of [signedIn, ...silent]) socket.destroy();
+});
+
+it('a body of an unauthenticated client has some seconds', { timeout: 15_000 }, async () => {
+  const { closed } = await connection(unfinished());
+  expect(await closed).toMatch(/^HTTP\/1\.1 408 /);
+});
+
+it('errors of the framework are answered with the texts of the app', async () => {
+  const adapter = await createHttpAdapter(options);
+  const fastify = adapter.getInstance();
+  await fastify.register(async (plugin) => {
+    plugin.get('/plain', async () => {
+      throw Object.assign(new Error('a text of a library'), { code: 'FST_ERR', statusCode: 416 });
+    });
+  });
+  const { statusCode, body } = await fastify.inject({ url: '/plain', headers: { host: 'a' } });
+  expect([statusCode, body]).toEqual([
+    422,
+    JSON.stringify({ code: '422', message: invalid.message }),
+  ]);
+  await fastify.close();
+});
+
+it.each([
+  ['two', 'Host: a.example\r\nHost: b.example\r\n'],
+  ['two of one name', 'Host: a.example\r\nhost: a.example\r\n'],
+  ['no', ''],
+])('%s Host fields are a bad request', async (_, hosts) => {
+  const { closed } = await connection(`GET /cookie HTTP/1.1\r\n${hosts}\r\n`);
+  expect(await closed).toMatch(/^HTTP\/1\.1 400 /);
 });
 
 it('stops in order: started requests are answered, and their connections end', async () => {

@@ -92,6 +92,13 @@ export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAd
   fastify.setReplySerializer(
     (body) => (body instanceof JsonText ? body.text : JSON.stringify(body)) as string,
   );
+  // Without it, routes of plugins would answer with the texts of Fastify.
+  fastify.addHook('onRoute', (route) => {
+    route.errorHandler ??= (error, request, reply) => {
+      const to = log.child({ requestId: request.id });
+      errors.send(reply, errors.answerTo(error, request, to));
+    };
+  });
   trackEnds(fastify);
   recordRequests(fastify, log);
   parseBodies(fastify, {

@@ -352,3 +352,50 @@ describe('bytes that requests hold', () => {
     );
   });
 });
+
+describe('bodies of unauthenticated clients', () => {
+  /** Admits a request whose body has not arrived. */
+  function send(limiter: UserLimiter, lastByteAt: number) {
+    const end = new RequestEnd();
+    const body = { lastByteAt, dropped: false, arrive: () => {} };
+    limiter.admitOpen('192.0.2.1', end, {
+      lastByteAt,
+      onArrived: (listener) => void (body.arrive = listener),
+      drop: () => void (body.dropped = true),
+    });
+    return { body, end };
+  }
+
+  it('above the limit, the one whose last byte is oldest is dropped', () => {
+    const limiter = limiterOf(2);
+    const [one, two, three] = [send(limiter, 2), send(limiter, 1), send(limiter, 3)];
+    expect([one, two, three].map(({ body }) => body.dropped)).toEqual([false, true, false]);
+    send(limiter, 4);
+    expect([one, three].map(({ body }) => body.dropped)).toEqual([true, false]);
+  });
+
+  it('take no place after their arrival or the end of their request', () => {
+    const limiter = limiterOf(1);
+    const one = send(limiter, 1);
+    one.body.arrive();
+    const two = send(limiter, 2);
+    two.end.reach();
+    send(limiter, 3);
+    expect([one, two].map(({ body }) => body.dropped)).toEqual([false, false]);
+  });
+
+  it('are not counted for requests without a body', () => {
+    const limiter = limiterOf(1);
+    for (let n = 0; n < 3; n += 1) limiter.admitOpen('192.0.2.1', new RequestEnd());
+    expect(send(limiter, 1).body.dropped).toBe(false);
+  });
+
+  it('hold bytes until their requests end, and are then forgotten', () => {
+    const limiter = limiterOf(1);
+    const ends = [new RequestEnd(), new RequestEnd()];
+    for (const end of ends) limiter.admitOpen('192.0.2.1', end)(100);
+    expect(limiter.heldBytes).toBe(200);
+    for (const end of ends) end.reach();
+    expect([limiter.heldBytes, limiter.size]).toEqual([0, 0]);
+  });
+});

@@ -41,10 +41,21 @@ interface LaneCalls {
   readonly waiting: Set<Waiting>;
 }
 
+/** The body of a request while it arrives. */
+export interface PendingBody {
+  /** Time of its last byte on the clock of `performance.now()`. */
+  readonly lastByteAt: number;
+  /** Calls `listener` when all of it has arrived. */
+  onArrived(listener: () => void): void;
+  /** Ends its request. */
+  drop(): void;
+}
+
 /** A user's requests, the bytes that they hold, and their calls. */
 interface User {
   requests: number;
   bytes: number;
+  readonly bodies: Set<PendingBody>;
   readonly lanes: Map<Lane, LaneCalls>;
 }
 
@@ -52,6 +63,9 @@ interface User {
  * Limits the requests, bytes and calls of each user, so that one user cannot occupy this process
  * and the services. The key is a user id, or a network for unauthenticated clients. Invariants:
  * - A user has at most `requests` requests. A further one fails before its body is read.
+ * - Unauthenticated clients of a network have at most `requests` bodies that have not arrived. A
+ *   further one replaces the one whose last byte is oldest, so that silent clients refuse nobody.
+ *   Requests without a body wait for no client and are not counted.
  * - Requests hold bodies, and answers that clients read slowly: together at most `bytes`. A user
  *   holds at most a quarter of that, and at most half of the free bytes, so that users who need
  *   little always find room. (Network switches with a shared buffer use this dynamic threshold.)
@@ -84,6 +98,35 @@ export class UserLimiter {
     if (end.reached) throw failures.callerLeft;
     const user = this.userOf(key);
     if (user.requests >= this.limits.requests) throw failures.requests;
+    return this.begin(key, user, end);
+  }
+
+  /**
+   * Admits a request of an unauthenticated client until it ends, like {@link admit}. It is never
+   * refused for the number of requests.
+   *
+   * @throws Failure `unavailable` if this one has ended.
+   */
+  admitOpen(key: string, end: RequestEnd, body?: PendingBody): Hold {
+    if (end.reached) throw failures.callerLeft;
+    const user = this.userOf(key);
+    if (body) {
+      const { bodies } = user;
+      if (bodies.size >= this.limits.requests) {
+        const silent = [...bodies].reduce((one, other) =>
+          other.lastByteAt < one.lastByteAt ? other : one,
+        );
+        bodies.delete(silent);
+        silent.drop();
+      }
+      bodies.add(body);
+      body.onArrived(() => bodies.delete(body));
+      end.onReached(() => bodies.delete(body));
+    }
+    return this.begin(key, user, end);
+  }
+
+  private begin(key: string, user: User, end: RequestEnd): Hold {
     user.requests += 1;
     let own = 0;
     end.onReached(() => {
@@ -134,7 +177,12 @@ export class UserLimiter {
   }
 
   private userOf(key: string): User {
-    const user = this.users.get(key) ?? { requests: 0, bytes: 0, lanes: new Map() };
+    const user = this.users.get(key) ?? {
+      requests: 0,
+      bytes: 0,
+      bodies: new Set(),
+      lanes: new Map(),
+    };
     this.users.set(key, user);
     return user;
   }

@@ -22,12 +22,14 @@ export class Person {
     return BrowserVisit.target(await this.browser.go(url), url);
   }
 
+  /** Submits a form. @returns the text of the page that the browser is redirected to. */
   async submit(path: string, form: Record<string, string>, expected = [200, 303]): Promise<string> {
     const url = new URL(path, this.origin);
     const answer = await this.browser.go(url, { method: 'POST', body: new URLSearchParams(form) });
     if (!expected.includes(answer.status))
       throw new Error(`${path} was answered with ${answer.status}`);
-    return answer.text();
+    const location = answer.headers.get('location');
+    return location === null ? answer.text() : this.read(location);
   }
 }
 

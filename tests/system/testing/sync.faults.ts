@@ -84,7 +84,7 @@ async function change(
   become: 'lost' | 'doubled' | 'late',
 ) {
   const { rows } = await owner.query<{ id: number; send: number }>(
-    'SELECT id::int, send FROM deletion.deletions WHERE user_id = $1 AND send > 0',
+    'SELECT id::float8 AS id, send FROM deletion.deletions WHERE user_id = $1 AND send > 0',
     [userId],
   );
   for (const { id, send } of rows) {

@@ -1,7 +1,6 @@
 import { Controller } from '@nestjs/common';
 import { beginLogin, checkCredential, Failure, type RequestOf, revokeCredential } from '#contracts';
 import { Handle } from '#transport';
-import { Refusal } from '../people/refusal.js';
 import { AppPasswords } from './app-passwords.js';
 import { LoginFlows } from './login-flows.js';
 
@@ -25,12 +24,7 @@ export class AccountController {
   }
 
   @Handle(beginLogin)
-  async beginLogin(request: RequestOf<typeof beginLogin>) {
-    try {
-      return await this.flows.begin(request);
-    } catch (error) {
-      // Too many flows of all networks are open; the app retries later.
-      throw error instanceof Refusal ? new Failure('unavailable', { cause: error }) : error;
-    }
+  beginLogin(request: RequestOf<typeof beginLogin>) {
+    return this.flows.begin(request);
   }
 }

@@ -48,6 +48,7 @@ describe('an app password', () => {
       scopes: both,
       createdAt: expect.any(Date),
       lastUsedOn: null,
+      suspendedAt: null,
       expiresAt: null,
     });
   });
@@ -120,7 +121,7 @@ describe('an app password', () => {
   it.each<[string, Partial<NewAppPassword>]>([
     ['label', { label: '' }],
     ['label', { label: 'x'.repeat(65) }],
-    ['label', { label: 'a\u202Eb' }],
+    ['label', { label: '\u3164' }],
     ['scopes', { scopes: [] }],
     ['scopes', { scopes: ['read:subscriptions', 'everything'] }],
     ['expiry', { expiresAt: new Date(0) }],

@@ -13,8 +13,10 @@ import { CredentialEntity } from '#database';
 import { makeAppPassword } from '#identity';
 import type { EntityManager, Repository } from 'typeorm';
 import { labelOf } from '../people/label.rule.js';
+import { Notices } from '../people/notices.js';
 import { Refusal } from '../people/refusal.js';
 import { RevocationNotice } from '../people/revocation.notice.js';
+import { type Actor, holdSession } from '../people/sessions.js';
 import { rowsOf } from '../people/statement.rows.js';
 
 /** App password, as shown to its owner. */
@@ -26,6 +28,8 @@ export interface AppPassword {
   /** Full date of RFC 3339. */
   readonly lastUsedOn: string | null;
   readonly expiresAt: Date | null;
+  /** Time of a sign-out that suspended it until {@link AppPasswords.keep}; `null` while it works. */
+  readonly suspendedAt: Date | null;
 }
 
 /** Properties of a new app password; without `expiresAt` it does not expire. */
@@ -36,42 +40,50 @@ export interface NewAppPassword {
 }
 
 const mostAppPasswords = 100;
+/** In UTF-16 units, as browsers count them. */
+const maxLabelLength = 64;
 
 /**
  * Passwords for apps that cannot sign in by a browser. They give no access to pages. Invariants:
  * - An app password is shown once; only its hash is stored.
  * - A revocation takes effect with its commit. Gateways that cached the password are notified.
+ * - A suspended one (`SignOut`) is invalid until its owner keeps it.
  */
 @Injectable()
 export class AppPasswords {
   constructor(
     @InjectRepository(CredentialEntity) private readonly credentials: Repository<CredentialEntity>,
     private readonly revocations: RevocationNotice,
+    private readonly notices: Notices,
   ) {}
 
   /**
    * Creates an app password.
    *
+   * @param by session of the browser; none for the operator.
    * @returns the app password and its secret, which cannot be shown again.
-   * @throws Refusal `label`, `scopes`, `expiry`, `too_many`.
+   * @throws Refusal `label`, `scopes`, `expiry`, `too_many`; `credentials` if the session has ended.
    */
   async make(
     accountId: string,
     wanted: NewAppPassword,
+    by?: Actor,
   ): Promise<{ secret: string; credential: AppPassword }> {
     const label = labelOf(wanted.label);
-    if (label === '' || label !== wanted.label.trim()) throw new Refusal('label');
+    if (label === '' || wanted.label.trim().length > maxLabelLength) throw new Refusal('label');
     const scopes = knownScopes.filter((scope) => wanted.scopes.includes(scope));
     if (scopes.length === 0 || scopes.length < new Set(wanted.scopes).size)
       throw new Refusal('scopes');
     if (wanted.expiresAt && !(wanted.expiresAt.getTime() > Date.now())) throw new Refusal('expiry');
-    return this.credentials.manager.transaction(async (manager) => {
-      await lockFree(manager, accountId);
+    const made = await this.credentials.manager.transaction(async (manager) => {
+      await lockFree(manager, accountId, by?.id);
       return issue(manager, accountId, { label, scopes, expiresAt: wanted.expiresAt });
     });
+    await this.notices.add(accountId, 'app_password', by, { label });
+    return made;
   }
 
-  /** Returns app passwords including expired ones, newest first. */
+  /** Returns app passwords including expired and suspended ones, newest first. */
   async list(accountId: string): Promise<AppPassword[]> {
     const found = await this.credentials.find({
       where: { accountId },
@@ -79,6 +91,26 @@ export class AppPasswords {
       take: mostAppPasswords * 2,
     });
     return found.map(shown);
+  }
+
+  /**
+   * Makes some suspended app passwords valid again and deletes the others that are suspended.
+   *
+   * @param session id of the browser's session.
+   * @throws Refusal `credentials` if the session has ended.
+   */
+  async keep(accountId: string, ids: readonly string[], session: string): Promise<void> {
+    await this.credentials.manager.transaction(async (manager) => {
+      await lock(manager, accountId, session);
+      await manager.query(
+        `WITH kept AS (
+           UPDATE account.credentials SET suspended_at = NULL
+           WHERE account_id = $1 AND suspended_at IS NOT NULL AND id::text = ANY ($2))
+         DELETE FROM account.credentials
+         WHERE account_id = $1 AND suspended_at IS NOT NULL AND id::text <> ALL ($2)`,
+        [accountId, ids],
+      );
+    });
   }
 
   /** Revokes an app password. Idempotent. @returns true if it existed. */
@@ -124,7 +156,8 @@ export const checked = {
   columns: `c.id AS "credentialId", c.account_id AS "userId", coalesce(a.name, '') AS name, c.scopes,
     c.expires_at AS "expiresAt", c.last_used_on IS DISTINCT FROM current_date AS unseen`,
   tables: 'account.credentials c JOIN account.accounts a ON a.id = c.account_id',
-  condition: '(c.expires_at IS NULL OR c.expires_at > now()) AND a.disabled_at IS NULL',
+  condition: `(c.expires_at IS NULL OR c.expires_at > now()) AND c.suspended_at IS NULL
+    AND a.disabled_at IS NULL`,
 };
 
 /** Row of {@link checked}. */
@@ -149,9 +182,25 @@ export async function used(manager: EntityManager, found: Checked): Promise<Cred
   return { credentialId, userId, name, scopes, ...(expiresAt !== null && { expiresAt }) };
 }
 
-/** Locks the account and checks its number of app passwords. @throws Refusal `too_many`. */
-export async function lockFree(manager: EntityManager, accountId: string): Promise<void> {
-  await manager.query('SELECT 1 FROM account.accounts WHERE id = $1 FOR UPDATE', [accountId]);
+/** Locks the account and then the session. @throws Refusal `credentials` if the session has ended. */
+async function lock(manager: EntityManager, accountId: string, session?: string): Promise<void> {
+  await manager.query('SELECT 1 FROM account.accounts WHERE id = $1 FOR NO KEY UPDATE', [
+    accountId,
+  ]);
+  await holdSession(manager, session);
+}
+
+/**
+ * Locks the account and the session, and checks the number of app passwords.
+ *
+ * @throws Refusal `too_many`; `credentials` if the session has ended.
+ */
+export async function lockFree(
+  manager: EntityManager,
+  accountId: string,
+  session?: string,
+): Promise<void> {
+  await lock(manager, accountId, session);
   if ((await manager.countBy(CredentialEntity, { accountId })) >= mostAppPasswords)
     throw new Refusal('too_many');
 }
@@ -182,6 +231,7 @@ function shown({
   createdAt,
   lastUsedOn,
   expiresAt,
+  suspendedAt,
 }: CredentialEntity): AppPassword {
-  return { id, label, scopes, createdAt, lastUsedOn, expiresAt };
+  return { id, label, scopes, createdAt, lastUsedOn, expiresAt, suspendedAt };
 }

@@ -156,31 +156,6 @@ describe('a login flow', () => {
     expect(await flows.allow(login, accountId)).toBe(true);
   });
 
-  it('is one of ten of a network at most, also when they come at the same time', async () => {
-    const begin = async (address: string) => (await begun(address)).urls;
-    const outcomes = await Promise.all(
-      Array.from({ length: 15 }, (_, n) => begin(`2001:db8:7:7::${n}`)),
-    );
-    const refused = outcomes.flatMap((outcome) =>
-      'retryAfter' in outcome ? [outcome.retryAfter] : [],
-    );
-    expect(refused).toHaveLength(5);
-    expect(Math.max(...refused)).toBeLessThanOrEqual(20 * 60);
-    expect(await begin('2001:db8:7:8::1')).toHaveProperty('login');
-  });
-
-  it('that is one too many is told how long the oldest one of its network lives on', async () => {
-    for (let n = 0; n < 10; n += 1) await begun('10.2.0.1');
-    await world.owner.query(
-      `UPDATE account.logins SET expires_at = now() + interval '100 seconds' WHERE poll_hash = (
-         SELECT poll_hash FROM account.logins WHERE address = '10.2.0.1' LIMIT 1)`,
-    );
-    const { urls } = await begun('10.2.0.1');
-    const { retryAfter = 0 } = 'retryAfter' in urls ? urls : {};
-    expect(retryAfter).toBeGreaterThan(50);
-    expect(retryAfter).toBeLessThanOrEqual(100);
-  });
-
   it('is over after 20 minutes, and swept away', async () => {
     const { poll, login } = await begun();
     await age('20 minutes');

@@ -4,7 +4,9 @@ import { type beginLogin, type ReplyOf, type RequestOf, scopes } from '#contract
 import { CredentialEntity, LoginEntity } from '#database';
 import { networkOf } from '#identity';
 import type { EntityManager, Repository } from 'typeorm';
+import { Notices } from '../people/notices.js';
 import { PEOPLE, type PeopleConfig } from '../people/people.config.js';
+import { capFairly, type CappedRows } from '../people/fair.cap.js';
 import { Refusal } from '../people/refusal.js';
 import { RevocationNotice } from '../people/revocation.notice.js';
 import { hashOf } from '../people/secret.hash.js';
@@ -27,12 +29,12 @@ export interface LoginAnswer {
   readonly appPassword: string;
 }
 
-/** Maximum number of open flows, per network and in total. */
-const mostOfNetwork = 10;
-const mostInAll = 10_000;
-
-/** Key of the advisory lock that serializes starts, which count the open flows. */
-const beginLock = 7_146_002;
+/** Flows that wait for a person. */
+const open: CappedRows = {
+  table: 'logins',
+  condition: 'account_id IS NULL AND expires_at > now()',
+  most: 10_000,
+};
 
 /** Syntax of both tokens; the minimum length prevents guessing. */
 const tokenPattern = /^[\w-]{22,256}$/;
@@ -43,50 +45,35 @@ const hashOfToken = (token: string) => (tokenPattern.test(token) ? hashOf(token)
  * Nextcloud's login flow (v2): an app starts it, a person approves it in a browser, and the app
  * fetches an app password. Invariants:
  * - Only hashes of tokens are stored. A flow lasts 20 minutes, and one minute after its response.
+ * - A sign-out deletes approved flows (`SignOut`): the poll locks its row before it creates.
  * - Approval only marks the flow; the poll creates the app password. A repeated poll within a
  *   minute replaces it, as the response can be lost.
- * - The number of open flows never exceeds the limits.
+ * - Of too many open flows, the network with most loses its oldest.
  */
 @Injectable()
 export class LoginFlows {
   constructor(
     @InjectRepository(LoginEntity) private readonly logins: Repository<LoginEntity>,
     private readonly revocations: RevocationNotice,
+    private readonly notices: Notices,
     @Inject(PEOPLE) private readonly config: Pick<PeopleConfig, 'PUBLIC_URL'>,
   ) {}
 
-  /**
-   * Starts a flow; idempotent. If the network has too many, returns the seconds until one expires.
-   *
-   * @throws Refusal `busy` if too many are open in total.
-   */
+  /** Starts a flow; idempotent. */
   async begin(request: RequestOf<typeof beginLogin>): Promise<ReplyOf<typeof beginLogin>> {
     const { address, userAgent, server } = request;
     const [pollHash, loginHash] = [request.pollHash, request.loginHash].map((hash) =>
       Buffer.from(hash, 'base64url'),
     );
-    const retryAfter = await this.logins.manager.transaction(async (manager) => {
-      await manager.query('SELECT pg_advisory_xact_lock($1)', [beginLock]);
-      const [open] = await rowsOf<{ network: number; ends: number; all: number; known: boolean }>(
-        manager,
-        `SELECT count(*) FILTER (WHERE network = $1) AS network, count(*) AS all,
-           coalesce(bool_or(poll_hash = $2), false) AS known,
-           ceil(extract(epoch FROM min(expires_at) FILTER (WHERE network = $1) - now()))::integer AS ends
-         FROM account.logins WHERE expires_at > now()`,
-        [networkOf(address), pollHash],
-      );
-      const { network = 0, ends = 1, all = 0, known = false } = open ?? {};
-      if (known) return undefined;
-      if (network >= mostOfNetwork) return Math.max(ends, 1);
-      if (all >= mostInAll) throw new Refusal('busy');
-      await manager.query(
-        `INSERT INTO account.logins (poll_hash, login_hash, user_agent, address, network, server, expires_at)
-         VALUES ($1, $2, $3, $4, $5, $6, now() + interval '20 minutes')`,
-        [pollHash, loginHash, userAgent, address, networkOf(address), server],
-      );
-      return undefined;
-    });
-    if (retryAfter !== undefined) return { retryAfter };
+    const { manager } = this.logins;
+    await manager.query(
+      `INSERT INTO account.logins
+         (poll_hash, login_hash, user_agent, address, network, server, expires_at)
+       VALUES ($1, $2, $3, $4, $5, $6, now() + interval '20 minutes')
+       ON CONFLICT DO NOTHING`,
+      [pollHash, loginHash, userAgent, address, networkOf(address), server],
+    );
+    await capFairly(manager, open);
     const { PUBLIC_URL } = this.config;
     return { login: `${PUBLIC_URL}/login/v2/flow/`, endpoint: `${PUBLIC_URL}/login/v2/poll` };
   }
@@ -109,14 +96,16 @@ export class LoginFlows {
   /**
    * Approves a flow for an account.
    *
+   * @param session id of the browser's session.
    * @returns false if the flow is not open.
-   * @throws Refusal `too_many` app passwords, `name_needed` if the account has no name.
+   * @throws Refusal `too_many` app passwords, `name_needed` if the account has no name,
+   *   `credentials` if the session has ended.
    */
-  async allow(loginToken: string, accountId: string): Promise<boolean> {
+  async allow(loginToken: string, accountId: string, session?: string): Promise<boolean> {
     const hash = hashOfToken(loginToken);
     if (!hash) return false;
     return this.logins.manager.transaction(async (manager) => {
-      await lockFree(manager, accountId);
+      await lockFree(manager, accountId, session);
       const allowed = await rowsOf<{ name: string | null }>(
         manager,
         `UPDATE account.logins l SET account_id = a.id FROM account.accounts a
@@ -162,6 +151,10 @@ export class LoginFlows {
     const { flow, secret } = answer;
     if (flow.credentialId)
       await this.revocations.give([{ kind: 'credential', id: flow.credentialId }]);
+    else {
+      const label = labelFor(flow.userAgent);
+      await this.notices.add(flow.accountId, 'app_password', flow, { label });
+    }
     return { server: flow.server, loginName: flow.name, appPassword: secret };
   }
 
@@ -178,6 +171,8 @@ export class LoginFlows {
 
 interface AllowedFlow {
   readonly accountId: string;
+  /** Address of the app that started the flow. */
+  readonly address: string;
   readonly name: string;
   readonly userAgent: string;
   readonly server: string;
@@ -191,7 +186,7 @@ async function allowedFlow(
 ): Promise<AllowedFlow | undefined> {
   const [flow] = await rowsOf<AllowedFlow>(
     manager,
-    `SELECT l.account_id AS "accountId", a.name, l.user_agent AS "userAgent", l.server, l.credential_id AS "credentialId"
+    `SELECT l.account_id AS "accountId", a.name, l.address, l.user_agent AS "userAgent", l.server, l.credential_id AS "credentialId"
      FROM account.logins l JOIN account.accounts a ON a.id = l.account_id
      WHERE l.poll_hash = $1 AND l.expires_at > now() AND a.disabled_at IS NULL AND a.name IS NOT NULL
      FOR UPDATE OF l`,

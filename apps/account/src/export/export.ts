@@ -5,6 +5,7 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import {
   listDeletions,
   listEpisodes,
+  listFormerNames,
   type ListRequest,
   listSubscriptions,
   type ReplyOf,
@@ -37,11 +38,25 @@ const account = `
   FROM account.accounts a WHERE a.id = $1`;
 
 /**
- * Data of gpodder clients as JSON, without ids of sessions, which derive from a secret. The limits
- * of settings bound it to a few megabytes.
+ * Open links and approved login flows, notices, and data of gpodder clients, as JSON. It contains
+ * no ids of gpodder sessions, which derive from a secret. The limits of settings bound it to a few
+ * megabytes.
  */
-const ofClients = `
+const ofAccount = `
   SELECT json_build_object(
+    'links', (
+      SELECT coalesce(json_agg(json_build_object('kind', kind, 'email', email, 'created_at', created_at,
+        'expires_at', expires_at) ORDER BY created_at), '[]')
+      FROM account.links WHERE account_id = $1 AND expires_at > now()),
+    'login_flows', (
+      SELECT coalesce(json_agg(json_build_object('app', user_agent, 'address', address, 'server', server,
+        'created_at', created_at, 'expires_at', expires_at, 'app_password', credential_id)
+        ORDER BY created_at), '[]')
+      FROM account.logins WHERE account_id = $1 AND expires_at > now()),
+    'notices', (
+      SELECT coalesce(json_agg(json_build_object('created_at', created_at, 'kind', kind, 'label', label,
+        'address', address, 'user_agent', user_agent) ORDER BY created_at, id), '[]')
+      FROM account.notices WHERE account_id = $1),
     'devices', (
       SELECT coalesce(json_agg(json_build_object('id', id, 'caption', caption, 'type', type, 'last_used_at', last_used_at)
         ORDER BY id), '[]')
@@ -121,11 +136,15 @@ export class Export implements OnModuleDestroy {
       apps: (await this.grants.listApps(accountId)).map(inSnakeCase),
       app_passwords: (await this.appPasswords.list(accountId)).map(inSnakeCase),
     };
-    const [kept] = await rowsOf<{ json: string }>(this.source.manager, ofClients, [accountId]);
+    const [kept] = await rowsOf<{ json: string }>(this.source.manager, ofAccount, [accountId]);
     const subscriptions = separated(this.listed(listSubscriptions, accountId));
     const first = await subscriptions.next();
     yield `${JSON.stringify(own).slice(0, -1)},${kept?.json.slice(1, -1)},"subscriptions":[${first.done ? '' : first.value}`;
     yield* subscriptions;
+    yield '],"former_feed_urls":[';
+    yield* separated(this.former('feed_url', accountId));
+    yield '],"former_guids":[';
+    yield* separated(this.former('guid', accountId));
     yield '],"episodes":[';
     yield* separated(this.listed(listEpisodes, accountId));
     yield '],"deletions":[';
@@ -153,6 +172,18 @@ export class Export implements OnModuleDestroy {
       position = { from: 'after', id: page.lastId };
       total = page.total;
     }
+  }
+
+  /** Yields former feed URLs or guids with the current guid of their subscription, by page. */
+  private async *former(kind: 'feed_url' | 'guid', userId: string) {
+    let after: string | undefined;
+    do {
+      const request = { userId, kind, ...(after !== undefined && { after }) };
+      const page = await this.client.call(listFormerNames, request, { requestId: randomUUID() });
+      const items = page.names.map(({ name, guid }) => ({ [`former_${kind}`]: name, guid }));
+      yield JSON.stringify(items).slice(1, -1);
+      after = page.next;
+    } while (after !== undefined);
   }
 
   private async *deletions(userId: string) {

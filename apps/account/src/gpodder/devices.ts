@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import {
   Failure,
+  isDeviceId,
   type ReplyOf,
   type RequestOf,
   type listDevices,
@@ -20,15 +21,6 @@ export type SaidOfDevice = RequestOf<typeof saveDevices>['devices'][number];
 
 const mostDevices = 100;
 const mostCaptionLength = 100;
-
-/**
- * Ids of the API, extended to letters of all scripts
- * (https://gpoddernet.readthedocs.io/en/latest/api/reference/devices.html).
- */
-const idPattern = /^[\p{L}\p{M}\p{N}_.-]{1,64}$/u;
-
-/** Returns true if the id is valid for a device. */
-export const isDeviceId = (id: string): boolean => idPattern.test(id);
 
 /** Sent devices as three arrays of one length; NULL marks fields that were not sent. */
 const said = 'unnest($2::text[], $3::text[], $4::text[]) AS said (id, caption, type)';

@@ -15,7 +15,7 @@ const isOver = `(s.ended_at IS NOT NULL OR s.last_used_at < now() - interval '36
 /**
  * Sessions of the gpodder API. The edge process signs their cookies; a session is stored when its
  * cookie first arrives. Invariants:
- * - A session never outlives its app password.
+ * - A session never outlives its app password, and ends when it is suspended.
  * - Ended and expired (unused for a year) sessions are kept, so their cookies cannot start them
  *   again. The oldest are deleted beyond 200.
  * - Each app password has at most 50 usable sessions. The least recently used one is deleted, and
@@ -67,11 +67,12 @@ export class GpodderSessions {
   /** Stores a new session. @returns false if a concurrent request ended it. */
   private keep(id: string, { credentialId }: Checked): Promise<boolean> {
     return this.writes.run(credentialId, async (manager) => {
-      // The row lock enforces the maximum. Without a row, the app password was revoked.
+      // The row lock enforces the maximum. Without a row, the app password was revoked or suspended.
       const [kept] = await rowsOf<{ isOpen: boolean }>(
         manager,
         `INSERT INTO account.gpodder_sessions AS s (credential_id, id, account_id, last_used_at)
-         SELECT c.id, $2, c.account_id, clock_timestamp() FROM account.credentials c WHERE c.id = $1 FOR NO KEY UPDATE
+         SELECT c.id, $2, c.account_id, clock_timestamp() FROM account.credentials c
+         WHERE c.id = $1 AND c.suspended_at IS NULL FOR NO KEY UPDATE
          ON CONFLICT (credential_id, id) DO UPDATE SET last_used_at = s.last_used_at
          RETURNING s.ended_at IS NULL AS "isOpen"`,
         [credentialId, id],

@@ -1,9 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
-import { type changeSettings, Failure, type RequestOf, settingLimits } from '#contracts';
+import {
+  type changeSettings,
+  Failure,
+  isDeviceId,
+  type RequestOf,
+  settingLimits,
+} from '#contracts';
 import { DataSource, type EntityManager } from 'typeorm';
 import { rowsOf } from '../people/statement.rows.js';
-import { isDeviceId } from './devices.js';
 import { changed, type Values } from './settings.rule.js';
 import { Writes } from './writes.js';
 

@@ -3,6 +3,7 @@ import { type HttpOptions, type RateLimits, UserLimiter } from '#http';
 import type { Log } from '#runtime';
 import type { FastifyRequest } from 'fastify';
 import { consoleHeaders } from '../console/console.files.js';
+import { Cookies } from '../pages/cookies.js';
 import { pageErrors } from '../pages/failure.filter.js';
 import type { AccountConfig } from '../account.config.js';
 
@@ -16,24 +17,38 @@ const headers = {
   'referrer-policy': 'same-origin',
 };
 
-/** Maximum number of concurrent requests with buffered bytes per network. */
-const requestsPerNetwork = 100;
+/** Maximum number of bodies that arrive at the same time, per network or signed-in user. */
+const bodiesPerClient = 100;
+
+/** Parts of the app that exist before its first request. */
+export interface AccountGates {
+  readonly issuer: (request: FastifyRequest) => RequestListener | undefined;
+  /** Returns the session of a cookie. */
+  readonly session: (cookie: string) => Promise<{ accountId: string } | undefined>;
+}
 
 /** Creates the options of the HTTP server with limits, the issuer's routes, and form bodies. */
 export function serverOptions(
   config: AccountConfig,
   log: Log,
   limits: RateLimits,
-  issuer: (request: FastifyRequest) => RequestListener | undefined,
+  { issuer, session }: AccountGates,
 ): HttpOptions {
+  const cookies = new Cookies(config.PUBLIC_URL);
   return {
     config,
     log,
     limits,
-    limiter: new UserLimiter({ requests: requestsPerNetwork, bytes: config.MAX_HELD_BYTES }),
+    limiter: new UserLimiter({ requests: bodiesPerClient, bytes: config.MAX_HELD_BYTES }),
     errors: pageErrors,
     // Pages and the issuer check sessions and tokens themselves.
     authenticate: async () => undefined,
+    sessionUser: async (request) => {
+      const { session: cookie } = cookies.read(request);
+      // Without the database, the client counts by its network, and a page reports the outage.
+      const found = cookie && (await session(cookie).catch(() => undefined));
+      return found ? found.accountId : undefined;
+    },
     headers: (request) => ({ ...headers, ...consoleHeaders(request, config.API_URLS?.[0]) }),
     // Only the poll of a login flow sends JSON.
     bodies: ['form', 'json'],

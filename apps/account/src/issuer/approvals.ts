@@ -1,11 +1,17 @@
 import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
 import { scopes as apiScopes } from '#contracts';
+import { DataSource } from 'typeorm';
+import { holdSession } from '../people/sessions.js';
 import { Clients } from './clients.js';
+import { Grants } from './grants.js';
 import { Issuer } from './issuer.js';
 
 /** The user who allows or denies a request, and the time of the last authentication. */
 export interface Approver {
   readonly accountId: string;
+  /** Id of the session of the user's browser. */
+  readonly sessionId: string;
   readonly authenticatedAt: Date;
 }
 
@@ -28,6 +34,8 @@ export class Approvals {
   constructor(
     private readonly issuer: Issuer,
     private readonly clients: Clients,
+    private readonly grants: Grants,
+    @InjectDataSource() private readonly source: DataSource,
   ) {}
 
   /** Returns client and scopes for the consent page; undefined if the client is deleted. */
@@ -42,8 +50,15 @@ export class Approvals {
     };
   }
 
-  /** Creates a grant of exactly the requested scopes; undefined if the client is deleted. */
-  async grant(params: RequestParams, { accountId }: Approver): Promise<Granted | undefined> {
+  /**
+   * Creates a grant of exactly the requested scopes; undefined if the client is deleted.
+   *
+   * @throws Refusal `credentials` if the session has ended.
+   */
+  async grant(
+    params: RequestParams,
+    { accountId, sessionId }: Approver,
+  ): Promise<Granted | undefined> {
     const clientId = String(params['client_id']);
     if (!(await this.clients.keep(clientId))) return undefined;
     const grant = new this.issuer.provider.Grant({ accountId, clientId });
@@ -52,7 +67,15 @@ export class Approvals {
     grant.addOIDCScope(scopes.filter((scope) => issuerScopes.has(scope)).join(' '));
     const asked = scopes.filter((scope) => ofApi.has(scope)).join(' ');
     for (const each of [resource].flat()) grant.addResourceScope(each, asked);
-    return { grantId: await grant.save(), scope: scopes.join(' '), resource };
+    const grantId = await grant.save();
+    try {
+      // After the commit of the grant: a concurrent sign-out ended the session or sees the grant.
+      await holdSession(this.source.manager, sessionId);
+    } catch (error) {
+      await this.grants.end(grantId);
+      throw error;
+    }
+    return { grantId, scope: scopes.join(' '), resource };
   }
 }
 
@@ -60,7 +83,8 @@ function scopesOf({ scope }: RequestParams): string[] {
   return typeof scope === 'string' ? scope.split(' ').filter(Boolean) : [];
 }
 
-function redirectHostOf(uri: string): string {
+/** Returns the host of a redirect URI, or its private scheme, such as `com.example.app:`. */
+export function redirectHostOf(uri: string): string {
   const { protocol, host } = new URL(uri);
   return protocol === 'https:' || protocol === 'http:' ? host : protocol;
 }

@@ -4,7 +4,8 @@ import { ClientEntity, Database } from '#database';
 import type { Adapter, AdapterPayload, ClientMetadata } from 'oidc-provider';
 import { DataSource, Repository } from 'typeorm';
 import { requestNetwork } from './request.origin.js';
-import { unavailable, whileAvailable } from './unavailable.js';
+import { capFairly, type CappedRows } from '../people/fair.cap.js';
+import { whileAvailable } from './unavailable.js';
 
 /** Grant type of the device flow (RFC 8628, 3.4). */
 export const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
@@ -33,9 +34,8 @@ export const firstParty: readonly ClientMetadata[] = [
   },
 ];
 
-/** Limits of unused registrations per network and in total. `sweep.ts` deletes them after a day. */
-const unusedPerNetwork = 10;
-const unusedInAll = 10_000;
+/** Unused registrations. `sweep.ts` deletes them after a day. */
+const unused: CappedRows = { table: 'clients', condition: 'used_at IS NULL', most: 10_000 };
 
 /** Stores OAuth clients: the own ones, and those of dynamic registration (RFC 7591). */
 @Injectable()
@@ -51,25 +51,15 @@ export class Clients implements Adapter {
     return client?.payload as AdapterPayload | undefined;
   }
 
-  /** Registers a client. @throws {@link unavailable} at a limit of unused registrations. */
+  /** Registers a client. Of too many unused ones, the network with most loses its oldest. */
   async upsert(id: string, payload: AdapterPayload): Promise<void> {
-    const network = requestNetwork();
-    const isAdded = await this.whileAvailable(() =>
-      this.source.transaction(async (manager) => {
-        // The lock serializes registrations, so that the limits hold. It is a separate statement
-        // because the snapshot of the next one must include earlier registrations.
-        await manager.query(`SELECT pg_advisory_xact_lock(hashtext('account.clients'))`);
-        const added = (await manager.query(
-          `INSERT INTO account.clients (id, payload, network) SELECT $1, $2, $3
-           WHERE (SELECT count(*) FROM account.clients WHERE used_at IS NULL AND network = $3) < $4
-             AND (SELECT count(*) FROM account.clients WHERE used_at IS NULL) < $5
-           RETURNING id`,
-          [id, JSON.stringify(payload), network, unusedPerNetwork, unusedInAll],
-        )) as unknown[];
-        return added.length > 0;
-      }),
-    );
-    if (!isAdded) throw unavailable('too many apps have registered and were not used since');
+    await this.whileAvailable(async () => {
+      await this.source.query(
+        'INSERT INTO account.clients (id, payload, network) VALUES ($1, $2, $3)',
+        [id, JSON.stringify(payload), requestNetwork()],
+      );
+      await capFairly(this.source.manager, unused);
+    });
   }
 
   /** Marks a client as used, so that `sweep.ts` keeps it. @returns false if it is deleted. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { scopes } from '#contracts';
+import { isPlainText, scopes } from '#contracts';
 
 /** Allows pages of any origin to read the response (Fetch, 3.2.3), which is the same for all. */
 export function allowAnyOrigin(response: ServerResponse): void {
@@ -48,16 +48,19 @@ export function jsonOf(text: string | undefined): unknown {
   }
 }
 
-/** Returns true for control characters at any depth, which RFC 6749 (appendix A) forbids. */
-export function hasControls(value: unknown): boolean {
-  if (typeof value === 'string') return /\p{Cc}/u.test(value);
-  if (typeof value !== 'object' || value === null) return false;
-  return Object.entries(value).some(([name, inner]) => hasControls(name) || hasControls(inner));
+/**
+ * Returns true if all texts at any depth can be stored ({@link isPlainText}). RFC 6749 (appendix A)
+ * forbids control characters too.
+ */
+export function isPlain(value: unknown): boolean {
+  if (typeof value === 'string') return isPlainText(value);
+  if (typeof value !== 'object' || value === null) return true;
+  return Object.entries(value).every(([name, inner]) => isPlainText(name) && isPlain(inner));
 }
 
-/** Returns true if a query or form has a control character. */
-export function hasControlsInForm(text: string): boolean {
-  return [...new URLSearchParams(text)].some(hasControls);
+/** Returns true if all fields of a query or form can be stored. */
+export function isPlainForm(text: string): boolean {
+  return isPlain([...new URLSearchParams(text)]);
 }
 
 /** Adds all scopes of the API to an authorization request without a scope (RFC 6749, 3.3). */

@@ -33,6 +33,14 @@ const anyApi = 'urn:podcast-sync:api';
 /** Injection token of {@link IssuerParts.errorPage}, which the pages provide. */
 export const ERROR_PAGE = Symbol('page of an error');
 
+/** An error of an authorization request, for its page. */
+export interface PageError {
+  readonly error: string;
+  readonly error_description?: string | undefined;
+  /** The registered redirect URI that the app asked for. */
+  readonly redirectUri?: string | undefined;
+}
+
 /** The dependencies of the configuration. */
 export interface IssuerParts {
   readonly config: AccountConfig;
@@ -40,10 +48,7 @@ export interface IssuerParts {
   adapter(model: string): Adapter;
   /** Returns true if the account exists and is not disabled. */
   isActive(accountId: string): Promise<boolean>;
-  readonly errorPage: (
-    request: IncomingMessage,
-    error: { error: string; error_description?: string | undefined },
-  ) => string;
+  readonly errorPage: (request: IncomingMessage, error: PageError) => string;
 }
 
 /** Returns the cookie names, which differ from those of apps on other ports of the host. */
@@ -171,9 +176,15 @@ function withoutSlash(url: string): string {
 
 function renderError(
   ctx: KoaContextWithOIDC,
-  out: { error: string; error_description?: string | undefined },
+  out: PageError,
   errorPage: IssuerParts['errorPage'],
 ): void {
+  const { client, params } = ctx.oidc;
+  const uri = params?.['redirect_uri'];
+  const redirectUri =
+    typeof uri === 'string' && client?.redirectUriAllowed(uri) === true ? uri : undefined;
+  // `login_required` has the status of the redirect that it is elsewhere.
+  if (ctx.status < 400) ctx.status = 400;
   ctx.type = 'html';
-  ctx.body = errorPage(ctx.req, out);
+  ctx.body = errorPage(ctx.req, { ...out, redirectUri });
 }

@@ -95,8 +95,11 @@ describe('an app that registered, by code and PKCE', () => {
     const browser = world.browser(accountId);
     await browser.allow((await authorization(app)).url);
     const { url } = await authorization(app, { prompt: 'none' });
-    const answer = await browser.ask(url);
-    expect(answer.searchParams.get('error')).toBe('login_required');
+    const answer = await browser.go(url);
+    expect([answer.status, answer.headers.get('location')]).toEqual([400, null]);
+    const page = await answer.text();
+    expect(page).toContain('login_required');
+    expect(page).toContain('App that sent the request: com.example.app:');
   });
 });
 
@@ -112,7 +115,7 @@ describe('the page of consent', () => {
       address: '127.0.0.1',
     });
     const { name } = shown['client'] as { name: string };
-    expect([name.slice(0, 12), name.length]).toEqual(['Pod catcher ', 64]);
+    expect([name.slice(0, 12), name.length]).toEqual(['Podcatcher x', 64]);
   });
 
   it('has nothing to show to another browser than the one that began', async () => {

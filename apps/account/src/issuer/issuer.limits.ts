@@ -35,10 +35,15 @@ export class IssuerLimits {
     };
   }
 
-  /** Counts a request. @throws RateLimited above the limit. */
-  async consume(kind: IssuerRequest, address: string): Promise<void> {
+  /**
+   * Counts a request.
+   *
+   * @param ofPage counts it apart, so that a page in a browser uses up no limit of apps.
+   * @throws RateLimited above the limit.
+   */
+  async consume(kind: IssuerRequest, address: string, ofPage = false): Promise<void> {
     try {
-      await this.limiters[kind].consume(networkOf(address));
+      await this.limiters[kind].consume(networkOf(address) + (ofPage ? ' page' : ''));
     } catch (outcome) {
       if (!(outcome instanceof RateLimiterRes)) throw outcome;
       this.count(kind, 'limited');

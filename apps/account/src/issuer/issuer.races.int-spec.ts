@@ -1,5 +1,7 @@
+import { eventually } from '#testing';
 import { decodeJwt } from 'jose';
 import * as client from 'openid-client';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   allowedApp,
@@ -8,7 +10,11 @@ import {
   signIn,
   type SignedIn,
 } from '../../testing/app.client.js';
-import { IssuerWorld } from '../../testing/issuer.world.js';
+import { apiUrl, IssuerWorld } from '../../testing/issuer.world.js';
+import { outcomeOf } from '../../testing/outcome.js';
+import { Sessions } from '../people/sessions.js';
+import { SignOut } from '../people/sign-out.js';
+import { Approvals } from './approvals.js';
 import { Grants } from './grants.js';
 
 let world: IssuerWorld;
@@ -187,16 +193,34 @@ it('lets a device in once, however many people allow it at once', async () => {
   expect(rows).toEqual([{ account_id: accounts[winner] }]);
 });
 
-it('makes no more registrations than an address may have, of 40 at once', async () => {
-  await world.owner.query('DELETE FROM account.clients WHERE used_at IS NULL');
-  const answers = await Promise.all(
-    many.slice(0, 40).map(() =>
-      registeredApp(world).then(
-        () => 'registered',
-        (error: { status?: number }) => error.status ?? 0,
-      ),
-    ),
-  );
-  expect(answers.filter((answer) => answer === 'registered')).toHaveLength(10);
-  await world.owner.query('DELETE FROM account.clients WHERE used_at IS NULL');
+it('an approval whose session a sign-out ends at the same moment leaves no grant', async () => {
+  const { accountId } = await signIn(world);
+  const session = await world.get(Sessions).begin(accountId, { address: '', userAgent: '' });
+  const params = { client_id: 'podcast-sync-cli', scope: 'openid', resource: apiUrl };
+  const by = { accountId, sessionId: session.id, authenticatedAt: new Date() };
+  const waiting = (count: number) =>
+    eventually(async () => {
+      const { rows } = await world.owner.query(
+        `SELECT pid FROM pg_stat_activity
+         WHERE datname = current_database() AND pg_blocking_pids(pid) <> '{}'`,
+      );
+      expect(rows).toHaveLength(count);
+    });
+  const holder = new pg.Client({ connectionString: world.database.ownerUrl });
+  await holder.connect();
+  try {
+    await holder.query('BEGIN');
+    const grants = `FROM account.oidc WHERE model = 'Grant' AND account_id = $1`;
+    await holder.query(`SELECT ${grants} FOR UPDATE`, [accountId]);
+    const ended = world.get(SignOut).everywhere(accountId);
+    await waiting(1);
+    const granted = outcomeOf(world.get(Approvals).grant(params, by));
+    await waiting(2);
+    await holder.query('COMMIT');
+    await ended;
+    expect(await granted).toBe('credentials');
+    expect((await world.owner.query(`SELECT ${grants}`, [accountId])).rowCount).toBe(0);
+  } finally {
+    await holder.end();
+  }
 });

@@ -1,4 +1,9 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type {
+  IncomingHttpHeaders,
+  IncomingMessage,
+  RequestListener,
+  ServerResponse,
+} from 'node:http';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { scopes as apiScopes } from '#contracts';
 import { RateLimited } from '#identity';
@@ -9,8 +14,8 @@ import { type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { type AccountConfig, CONFIG, LOG } from '../account.config.js';
 import {
   allowAnyOrigin,
-  hasControls,
-  hasControlsInForm,
+  isPlain,
+  isPlainForm,
   jsonOf,
   readText,
   sendJson,
@@ -76,7 +81,7 @@ const formBytes = 57_344;
 const malformed: Refusal = {
   status: 400,
   error: 'invalid_request',
-  error_description: 'what was sent is too long, or has control characters',
+  error_description: 'the request is too long, or has control characters or invalid Unicode',
 };
 
 /**
@@ -85,6 +90,7 @@ const malformed: Refusal = {
  * - It has no state of its own: any replica continues a flow that another one started.
  * - It has no browser session: each request is unauthenticated until a page names the user.
  * - Scheme and host come from the configuration, whatever the headers contain.
+ * - Without a decision of a person, no response leads a browser to the redirect URI of a client.
  */
 @Injectable()
 export class Issuer implements OnApplicationShutdown {
@@ -150,23 +156,23 @@ export class Issuer implements OnApplicationShutdown {
     if (path === '/jwks' && !isPreflight) return sendJson(response, 200, this.keys.keySet);
     if (path === '/reg' && isPreflight) return void response.writeHead(204).end();
     if (route.counts && !isPreflight) {
-      const refusal = await this.refusalOf(route.counts);
+      const refusal = await this.refusalOf(route.counts, isOfPage(raw.headers));
       if (refusal) return this.refuse(path, raw, response, refusal);
     }
     this.cleanse(raw);
-    if (hasControlsInForm(raw.url?.split(/\?(.*)/s, 2)[1] ?? ''))
+    if (!isPlainForm(raw.url?.split(/\?(.*)/s, 2)[1] ?? ''))
       return this.refuse(path, raw, response, malformed);
     if (path === '/auth') withDefaultScope(raw);
     if (path === '/reg') {
       const sent = jsonOf(await readText(raw, registrationBytes));
-      if (hasControls(sent)) return this.refuse(path, raw, response, malformed);
+      if (!isPlain(sent)) return this.refuse(path, raw, response, malformed);
       const registration = registrationOf(sent);
       if ('error' in registration) return sendJson(response, 400, registration);
       // Replaces the sent body: oidc-provider accepts a parsed body.
       Object.assign(raw, { body: registration });
     } else if (raw.headers['content-type']?.startsWith('application/x-www-form-urlencoded')) {
       const body = await readText(raw, formBytes);
-      if (body === undefined || hasControlsInForm(body))
+      if (body === undefined || !isPlainForm(body))
         return this.refuse(path, raw, response, malformed);
       Object.assign(raw, { body });
     }
@@ -174,12 +180,12 @@ export class Issuer implements OnApplicationShutdown {
   }
 
   /** Returns the reason to reject a request: Postgres unavailable, or the rate limit reached. */
-  private async refusalOf(counts: IssuerRequest): Promise<Refusal | undefined> {
+  private async refusalOf(counts: IssuerRequest, ofPage: boolean): Promise<Refusal | undefined> {
     const error = 'temporarily_unavailable';
     if (!this.store.isAvailable)
       return { status: 503, retryAfter: 2, error, error_description: 'the database is away' };
     try {
-      await this.limits.consume(counts, requestAddress());
+      await this.limits.consume(counts, requestAddress(), ofPage);
       return undefined;
     } catch (limited) {
       if (!(limited instanceof RateLimited)) throw limited;
@@ -230,6 +236,11 @@ export class Issuer implements OnApplicationShutdown {
     });
     // `cleanse` sets the headers that this setting trusts.
     provider.proxy = true;
+    provider.on('authorization.error', (ctx, error) => {
+      // A client registers its own redirect URI, so only a person can send a browser there
+      // (RFC 9700, 4.11.2).
+      if (ctx.oidc.entities.Interaction?.result === undefined) error.allow_redirect = false;
+    });
     const count = (ctx: KoaContextWithOIDC, outcome: string) =>
       this.countTokens(grantTypeOf(ctx), outcome);
     provider.on('grant.success', (ctx) => count(ctx, 'issued'));
@@ -239,6 +250,14 @@ export class Issuer implements OnApplicationShutdown {
     );
     return provider;
   }
+}
+
+/**
+ * Returns true if a web page sent the request, other than by a link that opens in a window.
+ * Browsers send `Origin` with each POST and `Sec-Fetch-Dest` with images, frames and `fetch`.
+ */
+function isOfPage({ origin, 'sec-fetch-dest': target = 'document' }: IncomingHttpHeaders): boolean {
+  return origin !== undefined || target !== 'document';
 }
 
 const grantTypes: Readonly<Record<string, string>> = {

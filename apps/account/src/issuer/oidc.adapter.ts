@@ -2,10 +2,11 @@ import type { Availability } from '#database';
 import { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
 import type { DataSource } from 'typeorm';
 import type { Grants } from './grants.js';
+import { capFairly } from '../people/fair.cap.js';
 import { hashOf } from '../people/secret.hash.js';
 import { rowsOf } from '../people/statement.rows.js';
 import { requestAddress, requestNetwork } from './request.origin.js';
-import { unavailable, whileAvailable } from './unavailable.js';
+import { whileAvailable } from './unavailable.js';
 
 /** Period of reuse after the first use, for two processes of one app and for lost responses. */
 const reuseWindow = '60 seconds';
@@ -24,8 +25,7 @@ const granted: ReadonlySet<string> = new Set(['RefreshToken', 'AuthorizationCode
 /** Models that unauthenticated clients create and that wait for a user. */
 const open: ReadonlySet<string> = new Set(['Interaction', 'DeviceCode']);
 
-/** Limits of pending requests. A network replaces its oldest; the total rejects new ones. */
-const openPerNetwork = 10;
+/** Maximum pending requests of one model. */
 const openInAll = 20_000;
 
 /** The dependencies of an adapter. */
@@ -63,20 +63,20 @@ export class OidcAdapter implements Adapter {
   async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
     if (granted.has(this.model)) return this.addToGrant(id, payload, expiresIn);
     const isOpen = open.has(this.model);
-    const isNew = isOpen && (await this.isNew(id));
     // On conflict, the payload contains the decision, and the request is no longer pending.
-    await this.query(
+    const [row] = await this.query<{ isOpen: boolean }>(
       `INSERT INTO account.oidc (model, id, payload, account_id, grant_id, user_code, address, network, expires_at)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(secs => $9))
        ON CONFLICT (model, id) DO UPDATE SET payload = excluded.payload, account_id = excluded.account_id,
-         grant_id = excluded.grant_id, network = NULL, expires_at = excluded.expires_at`,
+         grant_id = excluded.grant_id, network = NULL, expires_at = excluded.expires_at
+       RETURNING network IS NOT NULL AS "isOpen"`,
       [
         ...this.columns(id, payload),
         ...(isOpen ? [requestAddress(), requestNetwork()] : [null, null]),
         expiresIn,
       ],
     );
-    if (isNew) await this.replaceOldest();
+    if (row?.isOpen) await this.capOpen();
   }
 
   async find(id: string): Promise<AdapterPayload | undefined> {
@@ -165,32 +165,12 @@ export class OidcAdapter implements Adapter {
     if (!added) throw new errors.InvalidGrant('the grant has ended');
   }
 
-  /**
-   * @throws {@link unavailable} at the limit. Concurrent requests can exceed it by their number.
-   */
-  private async isNew(id: string): Promise<boolean> {
-    const [{ known = false, count = 0 } = {}] = await this.query<{ known: boolean; count: number }>(
-      `SELECT EXISTS (SELECT FROM account.oidc WHERE model = $1 AND id = $2) AS known, (
-         SELECT count(*) FROM (
-           SELECT FROM account.oidc WHERE model = $1 AND network IS NOT NULL AND expires_at > now() LIMIT $3) AS open
-       ) AS count`,
-      [this.model, hashOf(id), openInAll],
-    );
-    if (!known && count >= openInAll) throw unavailable('too many requests wait to be allowed');
-    return !known;
-  }
-
-  /**
-   * Deletes the oldest pending requests of a network. It runs after the insert, so that the last of
-   * concurrent requests sees all rows. SKIP LOCKED prevents deadlocks between them.
-   */
-  private async replaceOldest(): Promise<void> {
-    await this.query(
-      `WITH oldest AS (
-         SELECT id FROM account.oidc WHERE model = $1 AND network = $2 ORDER BY created_at DESC, id OFFSET $3)
-       DELETE FROM account.oidc WHERE model = $1 AND id IN (
-         SELECT o.id FROM account.oidc o JOIN oldest ON o.model = $1 AND o.id = oldest.id FOR UPDATE OF o SKIP LOCKED)`,
-      [this.model, requestNetwork(), openPerNetwork],
+  /** Deletes pending requests above {@link openInAll}: the oldest of the network with most. */
+  private capOpen(): Promise<void> {
+    const { source, availability } = this.context;
+    const condition = `model = '${this.model}' AND network IS NOT NULL AND expires_at > now()`;
+    return whileAvailable(availability, () =>
+      capFairly(source.manager, { table: 'oidc', condition, most: openInAll }),
     );
   }
 

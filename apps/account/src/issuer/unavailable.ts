@@ -2,7 +2,7 @@ import { type Availability, faultKind } from '#database';
 import { errors } from 'oidc-provider';
 
 /** Creates the OAuth error `temporarily_unavailable` with status 503. */
-export function unavailable(description: string): Error {
+function unavailable(description: string): Error {
   const error = new errors.TemporarilyUnavailable(description);
   return Object.assign(error, { status: 503, statusCode: 503 });
 }

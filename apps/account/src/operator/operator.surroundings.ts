@@ -6,6 +6,7 @@ import {
   CredentialEntity,
   databaseConfig,
   LinkEntity,
+  NoticeEntity,
 } from '#database';
 import { RevocationWriter } from '#identity';
 import { connectRedis, redisConfig } from '#redis';
@@ -17,6 +18,8 @@ import { Accounts } from '../people/accounts.js';
 import { Erasure } from '../people/erasure.js';
 import { Limits } from '../people/limits.js';
 import { Links } from '../people/links.js';
+import { Mail } from '../people/mail.js';
+import { Notices } from '../people/notices.js';
 import { Passwords } from '../people/passwords.js';
 import { Registration, RegistrationGate } from '../people/registration.js';
 import { RevocationNotice } from '../people/revocation.notice.js';
@@ -76,14 +79,18 @@ export async function withSurroundings<Result>(
     const signOut = new SignOut(source, notice);
     const passwords = new Passwords();
     const limits = new Limits(redis);
-    const accounts = new Accounts(source.getRepository(AccountEntity), passwords, signOut, limits);
+    // Mails are of the account app, which has the settings. The account page shows the notices.
+    const mail = new Mail({ ...config, SMTP_URL: undefined, MAIL_FROM: undefined }, log);
+    const notices = new Notices(source.getRepository(NoticeEntity), limits, mail, config, log);
+    const people = source.getRepository(AccountEntity);
+    const accounts = new Accounts(people, passwords, signOut, limits, notices);
     const links = new Links(source.getRepository(LinkEntity), config);
     const gate = new RegistrationGate(limits, { REGISTRATION: 'invite' });
     return await task({
       accounts,
       links,
       registration: new Registration(source, accounts, links, passwords, gate),
-      appPasswords: new AppPasswords(source.getRepository(CredentialEntity), notice),
+      appPasswords: new AppPasswords(source.getRepository(CredentialEntity), notice, notices),
       erasure: new Erasure(client, signOut),
     });
   } catch (error) {

@@ -29,7 +29,7 @@ describe('an app in a browser', () => {
       const clientId = await world.app('Podcatcher', redirectUri);
       const { path, verifier } = world.authorization(clientId, redirectUri);
       await page.goto(path);
-      await page.getByRole('heading', { name: 'Let Podcatcher in?' }).waitFor();
+      await page.getByRole('heading', { name: 'Let an app in?' }).waitFor();
       await page.getByRole('button', { name: 'Allow' }).click();
       await page.waitForURL(`${redirectUri}?*`);
       const code = new URL(page.url()).searchParams.get('code') ?? '';
@@ -81,7 +81,7 @@ describe('an app in a browser', () => {
     );
     await page.getByText('an app on this device').waitFor();
     const [answer] = await Promise.all([
-      page.waitForResponse((response) => response.request().method() === 'POST'),
+      page.waitForResponse((response) => response.url().endsWith('/forward')),
       page.getByRole('button', { name: 'Allow' }).click(),
     ]);
     expect(answer.status()).toBe(200);

@@ -1,6 +1,7 @@
 import { Get, Param, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LoginFlows } from '../credentials/login-flows.js';
+import type { Approver } from '../issuer/approvals.js';
 import { Devices } from '../issuer/devices.js';
 import { type AppRequest, Interactions } from '../issuer/interactions.js';
 import { Refusal } from '../people/refusal.js';
@@ -8,22 +9,27 @@ import { type Form, FormOf, QueryOf } from './form.js';
 import { PageResponder } from './page.responder.js';
 import { demandRecent, ForPerson, PageController, type Person, PersonOf } from './person.guard.js';
 import { scopes } from '#contracts';
-import {
-  type Approval,
-  allowedPage,
-  approvalPage,
-  deniedPage,
-  deviceCodePage,
-} from './views/approval.view.js';
-import { forwardPage } from './views/failure.view.js';
+import { type Approval, approvalPage, deviceCodePage } from './views/approval.view.js';
 
 type Asked = Omit<Approval, 'name' | 'ownAddress'>;
 
 const maxUserCode = 64;
+/** Time to decide about an entered code, in seconds: the rest of a code's life at most. */
+const codeSeconds = 15 * 60;
+
+function approverOf({ account, session }: Person): Approver {
+  const { id: sessionId, authenticatedAt } = session;
+  return { accountId: account.id, sessionId, authenticatedAt };
+}
 
 function goesTo(redirectHost: string | undefined): Approval['goesTo'] {
   if (redirectHost === undefined) return undefined;
   return redirectHost.endsWith(':') ? 'device' : { host: redirectHost };
+}
+
+/** Returns the host to which a browser continues; undefined for an app on the device. */
+function hostOf({ redirectHost }: AppRequest): string | undefined {
+  return redirectHost?.endsWith(':') ? undefined : redirectHost;
 }
 
 /** Pages that ask to allow or deny an app. Allowing requires a recent sign-in. */
@@ -49,7 +55,6 @@ export class ApprovalController {
     this.ask(reply, person, this.asked(asked, request.url));
   }
 
-  /** Responds with a page, since a form must not redirect to another site or an app. */
   @Post('interaction/:uid')
   @ForPerson()
   async decide(
@@ -62,18 +67,36 @@ export class ApprovalController {
     if (!asked) throw new Refusal('link');
     const isAllowed = form['decision'] === 'allow';
     if (isAllowed) demandRecent(person, request.url, asked.signInAfter);
-    const by = { accountId: person.account.id, authenticatedAt: person.session.authenticatedAt };
+    const by = approverOf(person);
     const to = isAllowed
       ? await this.interactions.allow(request.raw, reply.raw, by)
       : await this.interactions.deny(request.raw, reply.raw);
     if (to === undefined) throw new Refusal('link');
-    this.pages.show(reply, (visit) => forwardPage(visit, to, asked.client.name));
+    this.pages.forward(reply, to, hostOf(asked));
   }
 
   @Get('device')
   @ForPerson()
   device(@QueryOf() query: Form, @Res() reply: FastifyReply): void {
-    this.pages.show(reply, (visit) => deviceCodePage(visit, { code: query['user_code'] }));
+    const refused = this.pages.take<Parameters<typeof deviceCodePage>[1]>(reply);
+    this.pages.show(reply, (visit) =>
+      deviceCodePage(visit, { code: query['user_code'], ...refused }),
+    );
+  }
+
+  /** Asks for the decision about the entered code, which only this browser has. */
+  @Get('device/request')
+  @ForPerson({ recently: true })
+  async deviceRequest(
+    @PersonOf() person: Person,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const { code } = this.pages.read<{ code: string }>(reply) ?? {};
+    if (code === undefined) return this.pages.redirect(reply, '/device');
+    const asked = await this.devices.find(code, request.ip);
+    if (!asked) return this.pages.follow(reply, '/device', { code, problem: 'unknown' });
+    this.ask(reply, person, { ...this.asked(asked, '/device'), userCode: shownCode(asked.id) });
   }
 
   /** The first form contains the code; the second one also contains the decision. */
@@ -87,23 +110,19 @@ export class ApprovalController {
   ): Promise<void> {
     const code = (form['user_code'] ?? '').trim().slice(0, maxUserCode);
     const refuse = (problem: 'missing' | 'unknown') =>
-      this.pages.show(reply, (visit) => deviceCodePage(visit, { code, problem }));
+      this.pages.follow(reply, '/device', { code, problem });
     if (code === '') return refuse('missing');
     if (form['decision'] !== 'deny')
       demandRecent(person, `/device?${new URLSearchParams({ user_code: code }).toString()}`);
+    if (form['decision'] === undefined)
+      return this.pages.follow(reply, '/device/request', { code }, codeSeconds);
     const asked = await this.devices.find(code, request.ip);
     if (!asked) return refuse('unknown');
-    if (form['decision'] === undefined) {
-      return this.ask(reply, person, {
-        ...this.asked(asked, '/device'),
-        userCode: shownCode(asked.id),
-      });
-    }
-    const by = { accountId: person.account.id, authenticatedAt: person.session.authenticatedAt };
+    const by = approverOf(person);
     const isAllowed = form['decision'] === 'allow';
     if (!(isAllowed ? await this.devices.allow(code, by) : await this.devices.deny(code)))
       return refuse('unknown');
-    this.done(reply, isAllowed, asked.client.name);
+    this.done(reply, isAllowed);
   }
 
   @Get('login/v2/flow/:token')
@@ -141,10 +160,10 @@ export class ApprovalController {
       );
     }
     const isDone = isAllowed
-      ? await this.flows.allow(token, person.account.id)
+      ? await this.flows.allow(token, person.account.id, person.session.id)
       : await this.flows.deny(token);
     if (!isDone) throw new Refusal('link');
-    this.done(reply, isAllowed, flow.label);
+    this.done(reply, isAllowed);
   }
 
   private asked(request: AppRequest, action: string): Asked {
@@ -164,10 +183,8 @@ export class ApprovalController {
     this.pages.show(reply, (visit) => approvalPage(visit, { ...asked, ...own }));
   }
 
-  private done(reply: FastifyReply, isAllowed: boolean, app: string): void {
-    this.pages.show(reply, (visit) =>
-      isAllowed ? allowedPage(visit, { app }) : deniedPage(visit),
-    );
+  private done(reply: FastifyReply, isAllowed: boolean): void {
+    this.pages.finish(reply, { message: isAllowed ? 'allowed' : 'denied' });
   }
 }
 

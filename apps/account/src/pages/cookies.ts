@@ -56,6 +56,28 @@ export class Cookies {
     return request.cookies[this.provider];
   }
 
+  /** Returns the outcome of a form that the page at a path shows. */
+  outcome(request: FastifyRequest, path: string): string | undefined {
+    return request.cookies[this.outcomeName(path)];
+  }
+
+  setOutcome(reply: FastifyReply, path: string, value: string, seconds: number): void {
+    void reply.setCookie(this.outcomeName(path), value, {
+      ...this.attributes,
+      path,
+      maxAge: seconds,
+    });
+  }
+
+  clearOutcome(reply: FastifyReply, path: string): void {
+    void reply.clearCookie(this.outcomeName(path), { ...this.attributes, path });
+  }
+
+  /** The prefix `__Host-` would require the path `/`. */
+  private outcomeName(path: string): string {
+    return `${this.attributes.secure ? '__Secure-' : ''}account-form${path.replaceAll('/', '.')}`;
+  }
+
   /** The browser cookie remains. */
   signOut(reply: FastifyReply): void {
     void reply.clearCookie(this.session, this.attributes);

@@ -11,7 +11,7 @@ export interface Page {
   /** Paragraphs below the heading. Absent ones are left out. */
   readonly lead?: ComponentChildren | readonly ComponentChildren[];
   readonly body?: ComponentChildren;
-  /** 200 by default, 400 for a rejected form. */
+  /** Default: 200. */
   readonly status?: number | undefined;
   /** The server rejected the form. The title starts with that, for screen readers. */
   readonly isRefused?: boolean | undefined;

@@ -4,7 +4,6 @@ import { Erasure } from '../people/erasure.js';
 import { type Form, FormOf } from './form.js';
 import { PageResponder, visitFor } from './page.responder.js';
 import { ForPerson, PageController, type Person, PersonOf } from './person.guard.js';
-import { messagePage } from './views/registration.view.js';
 import { erasePage } from './views/security.view.js';
 
 /** Pages that erase an account. They require a recent sign-in and the typed account name. */
@@ -18,7 +17,8 @@ export class ErasureController {
   @Get('erase')
   @ForPerson({ recently: true })
   form(@PersonOf() person: Person, @Res() reply: FastifyReply): void {
-    this.pages.show(reply, (visit) => erasePage(visit, { name: nameOf(person) }));
+    const { problem } = this.pages.take<{ problem: string }>(reply) ?? {};
+    this.pages.show(reply, (visit) => erasePage(visit, { name: nameOf(person), problem }));
   }
 
   @Post('erase')
@@ -31,14 +31,12 @@ export class ErasureController {
     const { erase } = visitFor(reply).texts;
     const name = nameOf(person);
     if ((form['name'] ?? '').trim().toLowerCase() !== name.toLowerCase()) {
-      return this.pages.show(reply, (visit) =>
-        erasePage(visit, { name, problem: erase.wrongName }),
-      );
+      return this.pages.follow(reply, '/erase', { problem: erase.wrongName });
     }
     await this.erasure.request(person.account.id);
     this.pages.cookies.signOut(reply);
     delete reply.request.person;
-    this.pages.show(reply, () => messagePage(erase.doneTitle, erase.doneText));
+    this.pages.finish(reply, { message: 'erased' });
   }
 }
 

@@ -1,14 +1,16 @@
 import type { IncomingMessage } from 'node:http';
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '@nestjs/common';
-import { Failure } from '#contracts';
+import { Failure, type FailureCode } from '#contracts';
 import { faultKind } from '#database';
 import { type ErrorAnswer, type ErrorFormat, httpAnswers, send } from '#http';
 import { RateLimited } from '#identity';
 import type { Log } from '#runtime';
 import type { FastifyReply } from 'fastify';
+import { redirectHostOf } from '../issuer/approvals.js';
+import type { PageError } from '../issuer/issuer.configuration.js';
 import { Refusal } from '../people/refusal.js';
 import { documentOf, visitOf } from './document.js';
-import { sendPage, visitFor } from './page.responder.js';
+import { isBrowser, sendPage, visitFor } from './page.responder.js';
 import { CrossSiteForm, SignInNeeded } from './person.guard.js';
 import {
   type FailureDetails,
@@ -28,6 +30,11 @@ const ofRefusals: Partial<Record<Refusal['code'], FailureKind>> = {
   erased: 'forbidden',
 };
 
+const ofFailures: Partial<Record<FailureCode, FailureKind>> = {
+  invalid: 'badRequest',
+  unavailable: 'unavailable',
+};
+
 const ofStatuses: Readonly<Record<number, FailureKind>> = {
   403: 'forbidden',
   404: 'notFound',
@@ -45,8 +52,7 @@ function failureOf(error: unknown): PageFailure {
     return { kind: ofRefusals[error.code] ?? 'badRequest', retryAfterSeconds: error.retryAfter };
   if (error instanceof RateLimited) return { kind: 'tooMany', retryAfterSeconds: error.retryAfter };
   if (error instanceof CrossSiteForm) return { kind: 'crossSite' };
-  if (error instanceof Failure)
-    return { kind: error.code === 'unavailable' ? 'unavailable' : 'internal' };
+  if (error instanceof Failure) return { kind: ofFailures[error.code] ?? 'internal' };
   const fromHttp = error instanceof HttpException ? error.getStatus() : undefined;
   const { statusCode = fromHttp } = error as { statusCode?: number };
   if (statusCode !== undefined && statusCode < 500)
@@ -62,7 +68,7 @@ export function sendFailure(reply: FastifyReply, failure: PageFailure): FastifyR
   const status = failures[failure.kind];
   if (failure.retryAfterSeconds !== undefined || status === 503)
     void reply.header('retry-after', String(failure.retryAfterSeconds ?? 3));
-  if (!/\btext\/html\b/.test(request.headers.accept ?? '')) {
+  if (!isBrowser(request)) {
     const answer: ErrorAnswer = {
       status,
       message: failurePage(visitFor(reply), failure.kind).title,
@@ -79,8 +85,9 @@ export function sendFailure(reply: FastifyReply, failure: PageFailure): FastifyR
 
 /** Formats errors of requests that no page handles. */
 export const pageErrors: ErrorFormat = {
-  answerTo(error) {
+  answerTo(error, _request, log) {
     const { kind, retryAfterSeconds: seconds } = failureOf(error);
+    if (kind === 'internal') log.error({ err: error }, 'request failed: internal error');
     return {
       status: failures[kind],
       message: kind,
@@ -134,7 +141,7 @@ export class PageFailureFilter implements ExceptionFilter {
 /** Returns the page of an error of the issuer (OpenID Connect Core, 3.1.2.6). */
 export function issuerErrorPage(
   request: IncomingMessage,
-  { error, error_description = '' }: { error: string; error_description?: string | undefined },
+  { error, error_description = '', redirectUri }: PageError,
 ): string {
   const visit = visitOf(request.headers['accept-language']);
   const page = failurePage(
@@ -142,6 +149,7 @@ export function issuerErrorPage(
     error === 'temporarily_unavailable' ? 'unavailable' : 'badRequest',
     {
       detail: `${error}: ${error_description}`.slice(0, 500),
+      app: redirectUri && redirectHostOf(redirectUri),
     },
   );
   return documentOf(visit, page);

@@ -1,4 +1,5 @@
 import { BadRequestException, createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import { isPlainText } from '#contracts';
 import type { FastifyRequest } from 'fastify';
 
 /** Fields of a form. All values are strings. */
@@ -11,7 +12,7 @@ function textsOf(values: unknown): Form {
     string,
     string,
   ][];
-  if (texts.some(([, text]) => /\p{Cc}/u.test(text)))
+  if (!texts.every(([, text]) => isPlainText(text)))
     throw new BadRequestException('control characters');
   return Object.fromEntries(texts);
 }

@@ -5,12 +5,15 @@ import { AppPasswords } from '../credentials/app-passwords.js';
 import { Devices } from '../gpodder/devices.js';
 import { Grants } from '../issuer/grants.js';
 import { Emails } from '../people/emails.js';
+import { Notices } from '../people/notices.js';
 import { RecoveryCodes } from '../people/recovery-codes.js';
 import { Sessions } from '../people/sessions.js';
 import { type Form, FormOf, QueryOf } from './form.js';
 import { PageResponder } from './page.responder.js';
 import { ForPerson, PageController, type Person, PersonOf, SignInNeeded } from './person.guard.js';
 import { type AccountOverview, accountPage } from './views/account.view.js';
+import { forwardPage } from './views/failure.view.js';
+import { donePage, type Message } from './views/message.view.js';
 
 /** Groups the providers of everything that has access to an account. */
 @Injectable()
@@ -30,22 +33,25 @@ export class Overview {
     private readonly access: Access,
     private readonly recoveryCodes: RecoveryCodes,
     private readonly emails: Emails,
+    private readonly notices: Notices,
   ) {}
 
   async of({ account, session }: Person): Promise<AccountOverview> {
     const { id, name, issuer, hasTotp, email } = account;
-    const [apps, appPasswords, devices, sessions, recoveryCodes] = await Promise.all([
+    const [apps, appPasswords, devices, sessions, recoveryCodes, notices] = await Promise.all([
       this.access.grants.listApps(id),
       this.access.appPasswords.list(id),
       this.access.devices.list(id),
       this.access.sessions.list(id),
       this.recoveryCodes.left(id),
+      this.notices.list(id),
     ]);
     return {
       name,
       apps: apps.map(({ grantId, client, ...app }) => ({ ...app, id: grantId, name: client.name })),
       appPasswords,
       devices,
+      notices,
       sessions: sessions.map((each) => ({ ...each, current: each.id === session.id })),
       ...(issuer === null
         ? { password: { totp: hasTotp, recoveryCodes, email, mail: this.emails.areOn } }
@@ -89,6 +95,22 @@ export class HomeController {
     return this.pages.show(reply, (visit) =>
       accountPage(visit, { ...overview, done: query['done'] !== undefined }),
     );
+  }
+
+  /** Says what a form has done, once. */
+  @Get('done')
+  done(@Res() reply: FastifyReply): void {
+    const message = this.pages.take<Message>(reply);
+    if (!message) return this.pages.redirect(reply, '/');
+    this.pages.show(reply, (visit) => donePage(visit, message));
+  }
+
+  /** Leads on to another site or an app after a form, once. */
+  @Get('forward')
+  forward(@Res() reply: FastifyReply): void {
+    const target = this.pages.take<{ to: string; where?: string }>(reply);
+    if (!target) return this.pages.redirect(reply, '/');
+    this.pages.show(reply, (visit) => forwardPage(visit, target.to, target.where));
   }
 
   @Get('robots.txt')
@@ -143,9 +165,11 @@ export class HomeController {
 
   @Post('sessions/end-others')
   @ForPerson({ next: '/' })
-  async endOthers(@PersonOf() person: Person, @Res() reply: FastifyReply): Promise<void> {
-    for (const { id } of await this.access.sessions.list(person.account.id))
-      if (id !== person.session.id) await this.access.sessions.end(person.account.id, id);
+  async endOthers(
+    @PersonOf() { account, session }: Person,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.access.sessions.endOthers(account.id, session.id);
     this.pages.redirect(reply, '/?done');
   }
 }

@@ -5,27 +5,20 @@ import { type Link, Links } from '../people/links.js';
 import { PasswordReset } from '../people/password-reset.js';
 import { Refusal } from '../people/refusal.js';
 import { Registration } from '../people/registration.js';
+import type { Visitor } from '../people/sessions.js';
 import { SignIn } from '../people/sign-in.js';
 import { type Form, FormOf } from './form.js';
 import type { Page, Visit } from './document.js';
 import { PageController } from './person.guard.js';
-import { PageResponder, visitFor } from './page.responder.js';
-import { problemsOf } from './refusal.texts.js';
+import { afterReset, PageResponder, visitFor } from './page.responder.js';
+import { problemsOf, type RefusedForm } from './refusal.texts.js';
 import { enteredIn } from './registration.controller.js';
-import { registerPage, resetPage, verifiedPage, verifyPage } from './views/registration.view.js';
+import { registerPage, resetPage, verifyPage } from './views/registration.view.js';
 
-type Problems = Partial<Record<'name' | 'password', string>>;
-
-function pageOf(
-  visit: Visit,
-  link: Link,
-  action: string,
-  of: { name?: string; problems?: Problems } = {},
-): Page {
+function pageOf(visit: Visit, link: Link, action: string, refused: RefusedForm = {}): Page {
   if (link.kind === 'verify') return verifyPage(visit, { action, email: link.email ?? '' });
-  if (link.kind === 'reset')
-    return resetPage(visit, { action, name: link.name ?? '', problem: of.problems?.password });
-  return registerPage(visit, { action, kind: link.kind, ...of });
+  if (link.kind === 'reset') return resetPage(visit, { action, name: link.name ?? '', ...refused });
+  return registerPage(visit, { action, kind: link.kind, ...refused });
 }
 
 /** Executes the actions of links in mails, messages and terminals. */
@@ -38,13 +31,14 @@ export class LinkUse {
   ) {}
 
   /** Uses a link. @returns the account to sign in, but not after a reset (second step). */
-  async use(link: Link, secret: string, form: Form, address: string): Promise<string | undefined> {
+  async use(link: Link, secret: string, form: Form, visitor: Visitor): Promise<string | undefined> {
+    const { address, userAgent } = visitor;
     if (link.kind === 'verify') {
-      await this.emails.verify(secret);
+      await this.emails.verify(secret, visitor);
       return undefined;
     }
     if (link.kind === 'reset') {
-      await this.reset.byLink(secret, form['password'] ?? '', address);
+      await this.reset.byLink(secret, form['password'] ?? '', address, userAgent);
       return undefined;
     }
     return (await this.registration.byLink(secret, enteredIn(form), address)).id;
@@ -64,7 +58,9 @@ export class LinkController {
   @Get('links/:secret')
   async look(@Param('secret') secret: string, @Res() reply: FastifyReply): Promise<void> {
     const link = await this.find(secret);
-    this.pages.show(reply, (visit) => pageOf(visit, link, `/links/${secret}`));
+    this.pages.show(reply, (visit) =>
+      pageOf(visit, link, `/links/${secret}`, this.pages.take<RefusedForm>(reply)),
+    );
   }
 
   @Post('links/:secret')
@@ -77,17 +73,17 @@ export class LinkController {
     const link = await this.find(secret);
     let accountId: string | undefined;
     try {
-      accountId = await this.linkUse.use(link, secret, form, request.ip);
+      accountId = await this.linkUse.use(link, secret, form, this.pages.cookies.read(request));
     } catch (error) {
       const problems = problemsOf(visitFor(reply).texts, error);
-      const of = { name: enteredIn(form).name.slice(0, 64), problems };
-      return this.pages.show(reply, (visit) => pageOf(visit, link, `/links/${secret}`, of));
+      const refused: RefusedForm = { entered: enteredIn(form).name.slice(0, 64), problems };
+      return this.pages.refuse(reply, `/links/${secret}`, refused, error);
     }
-    if (link.kind === 'verify') return this.pages.show(reply, verifiedPage);
-    if (accountId === undefined) return this.pages.redirect(reply, '/sign-in?notice=password');
+    if (link.kind === 'verify') return this.pages.finish(reply, { message: 'verified' });
+    if (accountId === undefined) return this.pages.redirect(reply, afterReset);
     this.pages.cookies.signIn(
       reply,
-      await this.signIn.forAccount(accountId, this.pages.cookies.read(request)),
+      await this.signIn.forAccount(accountId, this.pages.cookies.read(request), true),
     );
     this.pages.redirect(reply, '/');
   }

@@ -17,3 +17,8 @@ export function nextPath(claimed: string | undefined): string | undefined {
   if (url.origin !== base || url.pathname.startsWith('//')) return undefined;
   return url.pathname + url.search;
 }
+
+/** Returns a path with `next` in its query, if there is one. */
+export function withNext(path: string, next: string | undefined): string {
+  return next === undefined ? path : `${path}?${new URLSearchParams({ next }).toString()}`;
+}

@@ -77,8 +77,50 @@ describe('a form', () => {
 
   it('of a browser that reaches the server without TLS is taken by its origin', async () => {
     const answer = await post('/sign-in', { origin: base });
-    expect(await answer.text()).toContain('Name or password is wrong.');
+    expect([answer.status, answer.headers.get('location')]).toEqual([303, '/sign-in']);
   });
+
+  it('that is refused redirects to its page, which says why once', async () => {
+    const answer = await post('/sign-in', { origin: base });
+    const [cookie = ''] = answer.headers.getSetCookie();
+    expect(cookie).toMatch(
+      /^account-form\.sign-in=[\w-]+; Max-Age=60; Path=\/sign-in; HttpOnly; SameSite=Lax$/,
+    );
+    const page = await get('/sign-in', { ...html, cookie: cookie.split(';')[0] as string });
+    expect(page.status).toBe(200);
+    const text = await page.text();
+    expect(text).toContain('Name or password is wrong.');
+    expect(text).toContain('value="a"');
+    expect(page.headers.getSetCookie()[0]).toMatch(
+      /^account-form\.sign-in=; .*Expires=Thu, 01 Jan 1970/,
+    );
+  });
+
+  it('that is refused is an error to programs', async () => {
+    const answer = await post('/sign-in', { origin: base, accept: 'application/json' });
+    expect([answer.status, await answer.json()]).toMatchObject([403, { code: '403' }]);
+  });
+
+  it('refused too often says when to try again, and offers a recovery code', async () => {
+    const body = () => new URLSearchParams({ name: 'limited', password: 'a wrong one, but long' });
+    let last = await post('/sign-in', { origin: base }, body());
+    for (let count = 0; count < 10; count += 1)
+      last = await post('/sign-in', { origin: base }, body());
+    const [cookie = ''] = last.headers.getSetCookie();
+    const page = await get('/sign-in', { ...html, cookie: cookie.split(';')[0] as string });
+    const text = await page.text();
+    expect(text).toContain('There were too many attempts. Try again in 60 minutes.');
+    expect(text).toContain('href="/recover"');
+  });
+
+  it.each(['/done', '/forward', '/sign-in/code'])(
+    '%s leads on without the outcome of a form, or with a forged one',
+    async (path) => {
+      const cookie = `account-form${path.replaceAll('/', '.')}=${'a'.repeat(100)}`;
+      for (const headers of [html, { ...html, cookie }])
+        expect((await get(path, headers)).status).toBe(303);
+    },
+  );
 });
 
 describe('a field', () => {
@@ -121,6 +163,22 @@ describe('an error', () => {
     const answer = await post('/sign-in', {}, body).catch(() => undefined);
     // The server can close the connection before the client has sent the whole body.
     expect([413, undefined]).toContain(answer?.status);
+  });
+
+  it.each([
+    ['application/json', '{'],
+    ['application/x-www-form-urlencoded', '&a=1'.repeat(100)],
+  ])('of a body of %s that cannot be read is the client’s', async (type, body) => {
+    const headers = { ...html, 'content-type': type };
+    const answer = await fetch(`${base}/sign-in`, { method: 'POST', headers, body });
+    expect(answer.status).toBe(400);
+    expect(await answer.text()).toContain('The request is incomplete or invalid.');
+  });
+
+  it('of a plugin is a page, too', async () => {
+    const answer = await get('/console/', { ...html, range: 'bytes=9-1' });
+    expect(answer.status).toBe(400);
+    expect(await answer.text()).not.toContain('Range Not Satisfiable');
   });
 
   it('of a wrong link says that it is gone, and nothing of what it is', async () => {

@@ -4,11 +4,10 @@ import { Accounts } from '../people/accounts.js';
 import { Emails } from '../people/emails.js';
 import { Refusal } from '../people/refusal.js';
 import { type Form, FormOf, QueryOf } from './form.js';
-import { nextPath } from './next-path.rule.js';
+import { nextPath, withNext } from './next-path.rule.js';
 import { PageResponder, visitFor } from './page.responder.js';
 import { ForPerson, PageController, type Person, PersonOf } from './person.guard.js';
-import { problemsOf } from './refusal.texts.js';
-import { messagePage } from './views/registration.view.js';
+import { problemsOf, type RefusedForm } from './refusal.texts.js';
 import { changeEmailPage, changePasswordPage } from './views/security.view.js';
 import { chooseNamePage } from './views/sign-in.view.js';
 
@@ -24,7 +23,10 @@ export class PasswordController {
   @Get('password')
   @ForPerson()
   form(@PersonOf() { account }: Person, @Res() reply: FastifyReply): void {
-    this.pages.show(reply, (visit) => changePasswordPage(visit, { name: account.name ?? '' }));
+    const refused = this.pages.take<RefusedForm>(reply);
+    this.pages.show(reply, (visit) =>
+      changePasswordPage(visit, { name: account.name ?? '', ...refused }),
+    );
   }
 
   @Post('password')
@@ -40,7 +42,7 @@ export class PasswordController {
         account.id,
         form['current'] ?? '',
         form['password'] ?? '',
-        session.id,
+        session,
       );
     } catch (error) {
       const { texts } = visitFor(reply);
@@ -48,9 +50,7 @@ export class PasswordController {
         error instanceof Refusal && error.code === 'credentials'
           ? { current: texts.passwordProblem.wrong }
           : problemsOf(texts, error);
-      return this.pages.show(reply, (visit) =>
-        changePasswordPage(visit, { name: account.name ?? '', problems }),
-      );
+      return this.pages.refuse(reply, '/password', { problems }, error);
     }
     this.pages.redirect(reply, '/?done');
   }
@@ -59,38 +59,37 @@ export class PasswordController {
   @ForPerson({ recently: true })
   email(@PersonOf() { account: { email } }: Person, @Res() reply: FastifyReply): void {
     if (!this.emails.areOn) throw new Refusal('unavailable');
+    const refused = this.pages.take<RefusedForm>(reply);
     this.pages.show(reply, (visit) =>
-      changeEmailPage(visit, { email: email ?? '', canRemove: email !== null }),
+      changeEmailPage(visit, { email: email ?? '', canRemove: email !== null, ...refused }),
     );
   }
 
   @Post('email')
   @ForPerson({ recently: true })
   async propose(
-    @PersonOf() { account }: Person,
+    @PersonOf() { account, session }: Person,
     @FormOf() form: Form,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const email = (form['email'] ?? '').trim();
     const { texts, language } = visitFor(reply);
     try {
-      await this.emails.propose(account.id, email, language);
+      await this.emails.propose(account.id, email, language, session.id);
     } catch (error) {
-      const problem = problemsOf(texts, error).email;
-      return this.pages.show(reply, (visit) =>
-        changeEmailPage(visit, { email: email.slice(0, 254), problem }),
-      );
+      const refused = { entered: email.slice(0, 254), problems: problemsOf(texts, error) };
+      return this.pages.refuse(reply, '/email', refused, error);
     }
-    const { sentTitle, sentText } = texts.changeEmail;
-    this.pages.show(reply, () =>
-      messagePage(sentTitle, sentText(email), { href: '/', text: texts.account }),
-    );
+    this.pages.finish(reply, { message: 'emailSent', email });
   }
 
   @Post('email/remove')
   @ForPerson({ recently: true, next: '/email' })
-  async remove(@PersonOf() { account }: Person, @Res() reply: FastifyReply): Promise<void> {
-    await this.emails.remove(account.id);
+  async remove(
+    @PersonOf() { account, session }: Person,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.emails.remove(account.id, session);
     this.pages.redirect(reply, '/?done');
   }
 
@@ -103,7 +102,8 @@ export class PasswordController {
   ): void {
     const next = nextPath(query['next']);
     if (account.name !== null) return this.pages.redirect(reply, next ?? '/');
-    this.pages.show(reply, (visit) => chooseNamePage(visit, { next }));
+    const refused = this.pages.take<RefusedForm>(reply);
+    this.pages.show(reply, (visit) => chooseNamePage(visit, { next, ...refused }));
   }
 
   @Post('name')
@@ -118,10 +118,9 @@ export class PasswordController {
     try {
       if (account.name === null) await this.accounts.rename(account.id, name);
     } catch (error) {
-      const problem = problemsOf(visitFor(reply).texts, error).name;
-      return this.pages.show(reply, (visit) =>
-        chooseNamePage(visit, { next, name: name.slice(0, 64), problem }),
-      );
+      const problems = problemsOf(visitFor(reply).texts, error);
+      const refused: RefusedForm = { entered: name.slice(0, 64), problems };
+      return this.pages.refuse(reply, withNext('/name', next), refused, error);
     }
     this.pages.redirect(reply, next ?? '/?done');
   }

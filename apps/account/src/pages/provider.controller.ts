@@ -6,7 +6,6 @@ import { type Form, FormOf } from './form.js';
 import { nextPath } from './next-path.rule.js';
 import { PageController } from './person.guard.js';
 import { PageResponder } from './page.responder.js';
-import { forwardPage } from './views/failure.view.js';
 
 /** Starts and completes sign-in at the operator's OpenID Connect provider. */
 @PageController()
@@ -17,14 +16,13 @@ export class ProviderController {
     private readonly signIn: SignIn,
   ) {}
 
-  /** Responds with a page, since a form must not redirect to another site. */
   @Post('sign-in/provider')
   async depart(@FormOf() form: Form, @Res() reply: FastifyReply): Promise<void> {
     const { host } = this.party;
     if (host === undefined) throw new NotFoundException();
     const { url, ticket } = await this.party.depart(nextPath(form['next']));
     this.pages.cookies.depart(reply, ticket, visitSeconds);
-    this.pages.show(reply, (visit) => forwardPage(visit, url.href, host));
+    this.pages.forward(reply, url.href, host);
   }
 
   /** Completes the sign-in. An account without a name gets the page that asks for one. */

@@ -5,9 +5,9 @@ import { PasswordReset } from '../people/password-reset.js';
 import { Refusal } from '../people/refusal.js';
 import { type Form, FormOf } from './form.js';
 import { PageController } from './person.guard.js';
-import { PageResponder, visitFor } from './page.responder.js';
-import { problemsOf } from './refusal.texts.js';
-import { forgotPage, forgotSentPage, recoverPage } from './views/registration.view.js';
+import { afterReset, PageResponder, visitFor } from './page.responder.js';
+import { problemsOf, type RefusedForm } from './refusal.texts.js';
+import { forgotPage, recoverPage } from './views/registration.view.js';
 
 /** Pages for a lost password: a link by mail, or a recovery code. */
 @PageController()
@@ -20,7 +20,8 @@ export class RecoveryController {
 
   @Get('forgot')
   form(@Res() reply: FastifyReply): void {
-    this.pages.show(reply, (visit) => forgotPage(visit, { mail: this.emails.areOn }));
+    const refused = this.pages.take<RefusedForm>(reply);
+    this.pages.show(reply, (visit) => forgotPage(visit, { mail: this.emails.areOn, ...refused }));
   }
 
   @Post('forgot')
@@ -29,13 +30,19 @@ export class RecoveryController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.emails.sendReset((form['name'] ?? '').trim(), request.ip, visitFor(reply).language);
-    this.pages.show(reply, forgotSentPage);
+    const { texts, language } = visitFor(reply);
+    try {
+      await this.emails.sendReset((form['name'] ?? '').trim(), request.ip, language);
+    } catch (error) {
+      return this.pages.refuse(reply, '/forgot', { problems: problemsOf(texts, error) }, error);
+    }
+    this.pages.finish(reply, { message: 'forgotSent' });
   }
 
   @Get('recover')
   recovery(@Res() reply: FastifyReply): void {
-    this.pages.show(reply, (visit) => recoverPage(visit, {}));
+    const refused = this.pages.take<RefusedForm>(reply) ?? {};
+    this.pages.show(reply, (visit) => recoverPage(visit, refused));
   }
 
   @Post('recover')
@@ -49,12 +56,12 @@ export class RecoveryController {
     try {
       await this.reset.byRecoveryCode(entered, this.pages.cookies.read(request));
     } catch (error) {
-      const isRefused = error instanceof Refusal && error.code === 'credentials';
-      const problem = isRefused ? undefined : problemsOf(visitFor(reply).texts, error).password;
-      return this.pages.show(reply, (visit) =>
-        recoverPage(visit, { name: name.slice(0, 64), isRefused, passwordProblem: problem }),
-      );
+      const { texts } = visitFor(reply);
+      const isWrong = error instanceof Refusal && error.code === 'credentials';
+      const problems = isWrong ? { form: texts.forgot.refused } : problemsOf(texts, error);
+      const refused: RefusedForm = { entered: name.slice(0, 64), problems };
+      return this.pages.refuse(reply, '/recover', refused, error);
     }
-    this.pages.redirect(reply, '/sign-in?notice=password');
+    this.pages.redirect(reply, afterReset);
   }
 }

@@ -2,17 +2,33 @@ import { Refusal, type RefusalCode } from '../people/refusal.js';
 import type { Texts } from './texts/texts.js';
 
 interface FieldProblem {
-  readonly field: 'name' | 'password' | 'email' | 'label';
+  readonly field: keyof Problems;
   readonly text: string;
 }
 
-function problems({
-  register,
-  passwordProblem,
-  changeEmail,
-  appPassword,
-}: Texts): Partial<Record<RefusalCode, FieldProblem>> {
+/** Texts about a refused form by field; `form` concerns all of it. */
+export type Problems = Partial<
+  Record<'name' | 'password' | 'current' | 'email' | 'label' | 'form', string>
+>;
+
+/** A refused form, for the page that shows it again. */
+export interface RefusedForm {
+  /** The value of the field that the page fills in. */
+  readonly entered?: string;
+  readonly problems?: Problems;
+}
+
+function problems(
+  { register, passwordProblem, changeEmail, appPassword, failure }: Texts,
+  retryAfter?: number,
+): Partial<Record<RefusalCode, FieldProblem>> {
+  const form = ([, text]: readonly [string, string]): FieldProblem => ({
+    field: 'form',
+    text: retryAfter === undefined ? text : `${text} ${failure.retry(retryAfter)}`,
+  });
   return {
+    limited: form(failure.tooMany),
+    busy: form(failure.busy),
     name: { field: 'name', text: register.nameInvalid },
     name_taken: { field: 'name', text: register.nameTaken },
     erased: { field: 'name', text: register.nameTaken },
@@ -26,11 +42,9 @@ function problems({
 }
 
 /** Returns the texts of a refusal by field. @throws the given error, if it concerns no field. */
-export function problemsOf(
-  texts: Texts,
-  error: unknown,
-): Partial<Record<FieldProblem['field'], string>> {
-  const problem = error instanceof Refusal ? problems(texts)[error.code] : undefined;
+export function problemsOf(texts: Texts, error: unknown): Problems {
+  const problem =
+    error instanceof Refusal ? problems(texts, error.retryAfter)[error.code] : undefined;
   if (!problem) throw error;
   return { [problem.field]: problem.text };
 }

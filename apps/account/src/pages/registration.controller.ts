@@ -5,11 +5,11 @@ import { Refusal } from '../people/refusal.js';
 import { Registration } from '../people/registration.js';
 import { SignIn } from '../people/sign-in.js';
 import { type Form, FormOf, QueryOf } from './form.js';
-import { nextPath } from './next-path.rule.js';
+import { nextPath, withNext } from './next-path.rule.js';
 import { PageController } from './person.guard.js';
 import { PageResponder, visitFor } from './page.responder.js';
-import { problemsOf } from './refusal.texts.js';
-import { type Registration as RegistrationForm, registerPage } from './views/registration.view.js';
+import { problemsOf, type RefusedForm } from './refusal.texts.js';
+import { registerPage } from './views/registration.view.js';
 
 /** Returns the fields of a registration form. */
 export function enteredIn(form: Form): { name: string; password: string } {
@@ -28,7 +28,14 @@ export class RegistrationController {
   @Get('register')
   form(@QueryOf() query: Form, @Res() reply: FastifyReply): void {
     if (!this.registration.isOpen) throw new Refusal('registration');
-    this.show(reply, { next: nextPath(query['next']) });
+    this.pages.show(reply, (visit) =>
+      registerPage(visit, {
+        action: '/register',
+        kind: 'open',
+        next: nextPath(query['next']),
+        ...this.pages.take<RefusedForm>(reply),
+      }),
+    );
   }
 
   @Post('register')
@@ -45,18 +52,13 @@ export class RegistrationController {
       account = await this.registration.open(entered, request.ip);
     } catch (error) {
       const problems = problemsOf(visitFor(reply).texts, error);
-      return this.show(reply, { next, name: entered.name.slice(0, 64), problems });
+      const refused: RefusedForm = { entered: entered.name.slice(0, 64), problems };
+      return this.pages.refuse(reply, withNext('/register', next), refused, error);
     }
     this.pages.cookies.signIn(
       reply,
-      await this.signIn.forAccount(account.id, this.pages.cookies.read(request)),
+      await this.signIn.forAccount(account.id, this.pages.cookies.read(request), true),
     );
     this.pages.redirect(reply, next ?? '/');
-  }
-
-  private show(reply: FastifyReply, of: Omit<RegistrationForm, 'action' | 'kind'>): void {
-    this.pages.show(reply, (visit) =>
-      registerPage(visit, { action: '/register', kind: 'open', ...of }),
-    );
   }
 }

@@ -1,17 +1,22 @@
-import { Get, Inject, Post, Res } from '@nestjs/common';
+import { Get, Inject, Post, Req, Res } from '@nestjs/common';
 import { scopes } from '#contracts';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type AccountConfig, CONFIG } from '../account.config.js';
 import { AppPasswords } from '../credentials/app-passwords.js';
 import { RecoveryCodes } from '../people/recovery-codes.js';
 import { Refusal } from '../people/refusal.js';
-import { type NewTotp, Totp } from '../people/totp.js';
-import { type Form, FormOf } from './form.js';
-import { PageResponder, visitFor } from './page.responder.js';
+import { SecondFactor } from '../people/second-factor.js';
+import type { NewTotp } from '../people/totp.js';
+import { type Form, FormOf, QueryOf } from './form.js';
+import { nextPath } from './next-path.rule.js';
+import { keepPath, PageResponder, visitFor } from './page.responder.js';
 import { ForPerson, PageController, type Person, PersonOf } from './person.guard.js';
-import { problemsOf } from './refusal.texts.js';
+import { problemsOf, type RefusedForm } from './refusal.texts.js';
+import { keepAppPasswordsPage } from './views/app-passwords.view.js';
+import type { RefusedSecondStep } from './views/parts.js';
 import {
   appPasswordPage,
+  type NewAppPassword,
   recoveryCodesPage,
   shownAppPasswordPage,
   shownRecoveryCodesPage,
@@ -28,7 +33,7 @@ const expiries: Readonly<Record<string, number | undefined>> = { month: 30, year
 export class SecurityController {
   constructor(
     private readonly pages: PageResponder,
-    private readonly totp: Totp,
+    private readonly secondFactor: SecondFactor,
     private readonly recoveryCodes: RecoveryCodes,
     private readonly appPasswords: AppPasswords,
     @Inject(CONFIG) private readonly config: Pick<AccountConfig, 'API_URLS'>,
@@ -37,26 +42,27 @@ export class SecurityController {
   /** Shows the pending key again, so that a reload does not change it. */
   @Get('totp')
   @ForPerson({ recently: true })
-  async setUp(@PersonOf() { account }: Person, @Res() reply: FastifyReply): Promise<void> {
-    if (account.hasTotp) return this.pages.redirect(reply, '/totp/off');
-    const key = await this.key(account.id);
-    this.pages.show(reply, (visit) => totpPage(visit, { key }));
+  async setUp(@PersonOf() person: Person, @Res() reply: FastifyReply): Promise<void> {
+    if (person.account.hasTotp) return this.pages.redirect(reply, '/totp/off');
+    const key = await this.key(person);
+    const isRefused = this.pages.take(reply) !== undefined;
+    this.pages.show(reply, (visit) => totpPage(visit, { key, isRefused }));
   }
 
   @Post('totp')
   @ForPerson({ recently: true })
   async confirm(
-    @PersonOf() { account }: Person,
+    @PersonOf() person: Person,
     @FormOf() form: Form,
     @Res() reply: FastifyReply,
   ): Promise<void> {
+    const { account } = person;
     if (account.hasTotp) return this.pages.redirect(reply, '/?done');
     try {
-      await this.totp.confirm(account.id, form['code'] ?? '');
+      await this.secondFactor.totp.confirm(account.id, form['code'] ?? '');
     } catch (error) {
       if (!(error instanceof Refusal && error.code === 'code')) throw error;
-      const key = await this.key(account.id);
-      return this.pages.show(reply, (visit) => totpPage(visit, { key, isRefused: true }));
+      return this.pages.refuse(reply, '/totp', {}, error);
     }
     // Without recovery codes, a lost phone locks the user out.
     const hasCodes = (await this.recoveryCodes.left(account.id)) > 0;
@@ -67,14 +73,32 @@ export class SecurityController {
   @ForPerson({ recently: true })
   off(@PersonOf() { account }: Person, @Res() reply: FastifyReply): void {
     if (!account.hasTotp) return this.pages.redirect(reply, '/');
-    this.pages.show(reply, totpOffPage);
+    const refused = this.pages.take<RefusedSecondStep>(reply);
+    this.pages.show(reply, (visit) => totpOffPage(visit, refused));
   }
 
   @Post('totp/off')
   @ForPerson({ recently: true })
-  async switchOff(@PersonOf() { account }: Person, @Res() reply: FastifyReply): Promise<void> {
-    await this.totp.remove(account.id);
-    this.pages.redirect(reply, '/?done');
+  async switchOff(
+    @PersonOf() { account, session }: Person,
+    @FormOf() form: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    if (!account.hasTotp) return this.pages.redirect(reply, '/?done');
+    const kind = form['recovery'] === undefined ? 'code' : 'recovery';
+    const by = { id: account.id, name: account.name, session: session.id };
+    try {
+      const proof = { kind, code: form[kind] ?? '' } as const;
+      await this.secondFactor.switchOff(by, proof, this.pages.cookies.read(request));
+    } catch (error) {
+      const isWrong = error instanceof Refusal && error.code === 'code';
+      const problem = isWrong ? undefined : problemsOf(visitFor(reply).texts, error).form;
+      const refused: RefusedSecondStep = { form: kind, problem };
+      return this.pages.refuse(reply, '/totp/off', refused, error);
+    }
+    // A recovery code suspends app passwords.
+    this.pages.redirect(reply, kind === 'code' ? '/?done' : keepPath);
   }
 
   @Get('recovery-codes')
@@ -85,21 +109,34 @@ export class SecurityController {
 
   @Post('recovery-codes')
   @ForPerson({ recently: true })
-  async makeCodes(@PersonOf() { account }: Person, @Res() reply: FastifyReply): Promise<void> {
-    const codes = await this.recoveryCodes.make(account.id);
-    this.pages.show(reply, (visit) => shownRecoveryCodesPage(visit, codes));
+  async makeCodes(
+    @PersonOf() { account, session }: Person,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const codes = await this.recoveryCodes.make(account.id, session);
+    this.pages.follow(reply, '/recovery-codes/shown', { codes });
+  }
+
+  /** Shows new codes once. */
+  @Get('recovery-codes/shown')
+  @ForPerson()
+  shownCodes(@Res() reply: FastifyReply): void {
+    const made = this.pages.take<{ codes: string[] }>(reply);
+    if (!made) return this.pages.redirect(reply, '/');
+    this.pages.show(reply, (visit) => shownRecoveryCodesPage(visit, made.codes));
   }
 
   @Get('app-passwords')
   @ForPerson({ recently: true })
   appPassword(@Res() reply: FastifyReply): void {
-    this.pages.show(reply, (visit) => appPasswordPage(visit));
+    const refused = this.pages.take<RefusedForm>(reply) ?? {};
+    this.pages.show(reply, (visit) => appPasswordPage(visit, refused));
   }
 
   @Post('app-passwords')
   @ForPerson({ recently: true })
   async make(
-    @PersonOf() { account }: Person,
+    @PersonOf() { account, session }: Person,
     @FormOf() form: Form,
     @Res() reply: FastifyReply,
   ): Promise<void> {
@@ -110,22 +147,61 @@ export class SecurityController {
       expiresAt: days === undefined ? undefined : new Date(Date.now() + days * day),
     };
     try {
-      const { secret } = await this.appPasswords.make(account.id, wanted);
-      const shown = {
-        label: wanted.label,
+      const { secret, credential } = await this.appPasswords.make(account.id, wanted, session);
+      const made: NewAppPassword = {
+        label: credential.label,
         name: account.name,
         secret,
         server: this.config.API_URLS?.[0],
       };
-      this.pages.show(reply, (visit) => shownAppPasswordPage(visit, shown));
+      this.pages.follow(reply, '/app-passwords/shown', made);
     } catch (error) {
-      const problem = problemsOf(visitFor(reply).texts, error).label;
-      const label = wanted.label.slice(0, 64);
-      this.pages.show(reply, (visit) => appPasswordPage(visit, { label, problem }));
+      const problems = problemsOf(visitFor(reply).texts, error);
+      const refused: RefusedForm = { entered: wanted.label.slice(0, 64), problems };
+      this.pages.refuse(reply, '/app-passwords', refused, error);
     }
   }
 
-  private async key(accountId: string): Promise<NewTotp> {
-    return (await this.totp.pending(accountId)) ?? this.totp.begin(accountId);
+  /** Shows a new app password once. */
+  @Get('app-passwords/shown')
+  @ForPerson()
+  shownAppPassword(@Res() reply: FastifyReply): void {
+    const made = this.pages.take<NewAppPassword>(reply);
+    if (!made) return this.pages.redirect(reply, '/');
+    this.pages.show(reply, (visit) => shownAppPasswordPage(visit, made));
+  }
+
+  /** Shows the app passwords that a reset has suspended; without any, continues to `next`. */
+  @Get('app-passwords/keep')
+  @ForPerson({ recently: true })
+  async suspended(
+    @PersonOf() { account }: Person,
+    @QueryOf() query: Form,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const next = nextPath(query['next']);
+    const all = await this.appPasswords.list(account.id);
+    const appPasswords = all.filter(({ suspendedAt }) => suspendedAt !== null);
+    if (appPasswords.length === 0) return this.pages.redirect(reply, next ?? '/');
+    this.pages.show(reply, (visit) => keepAppPasswordsPage(visit, { appPasswords, next }));
+  }
+
+  /** Keeps the app passwords whose ids are the names of ticked boxes. */
+  @Post('app-passwords/keep')
+  @ForPerson({ recently: true })
+  async keep(
+    @PersonOf() { account, session }: Person,
+    @FormOf() form: Form,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.appPasswords.keep(account.id, Object.keys(form), session.id);
+    this.pages.redirect(reply, nextPath(form['next']) ?? '/?done');
+  }
+
+  private async key({ account, session }: Person): Promise<NewTotp> {
+    return (
+      (await this.secondFactor.totp.pending(account.id)) ??
+      this.secondFactor.totp.begin(account.id, session.id)
+    );
   }
 }

@@ -39,6 +39,17 @@ it('says the same of a wrong password and of a name that nobody has', async () =
   expect(await page.getByRole('alert').textContent()).toBe(wrong);
 });
 
+it('a wrong password can be left by Back, and its page reloaded', async () => {
+  const page = await world.visitor();
+  await page.goto('/sign-in?next=/password');
+  await signIn(page, 'nobody', 'not the password');
+  await page.getByRole('alert').waitFor();
+  expect((await page.reload())?.request().method()).toBe('GET');
+  expect(await page.getByRole('alert').count()).toBe(0);
+  expect((await page.goBack())?.status()).toBe(200);
+  await page.getByLabel('Password').waitFor();
+});
+
 it('leads on to the page that asked for a sign-in, and never to another site', async () => {
   const { page, name } = await world.person();
   await page.getByRole('button', { name: 'Sign out' }).click();
@@ -77,6 +88,25 @@ it('takes a second step once it is set up, and a recovery code in its place once
   await page.getByText('This recovery code is wrong or was used before.').waitFor();
 });
 
+it('switches the second step off by a code of it only', async () => {
+  const { page } = await world.person();
+  await page.getByRole('link', { name: 'Set up' }).click();
+  await page.getByLabel('Code').fill(await codeOn(page));
+  await page.getByRole('button', { name: 'Switch on' }).click();
+  await page.getByRole('button', { name: 'Make new codes' }).click();
+  const code = (await page.getByRole('listitem').first().textContent()) ?? '';
+  await page.goto('/totp/off');
+  await page.getByLabel('Code', { exact: true }).fill('000000');
+  await page.getByRole('button', { name: 'Switch off' }).first().click();
+  await page.getByText('This code is wrong or was used before.').waitFor();
+  await page.reload();
+  expect(await page.getByText('This code is wrong or was used before.').count()).toBe(0);
+  await page.getByText('Use a recovery code').click();
+  await page.getByLabel('Recovery code').fill(code);
+  await page.getByRole('button', { name: 'Switch off' }).last().click();
+  await page.getByText('Off. With it,').waitFor();
+});
+
 it('changes the password, which signs out every other browser', async () => {
   const { page, name } = await world.person();
   const other = await world.visitor();
@@ -105,6 +135,31 @@ it('sets a new password by a link, which works once', async () => {
   await signIn(page, name, 'another good password');
   await page.getByRole('heading', { name: `Hello, ${name}` }).waitFor();
   expect((await page.goto(link))?.status()).toBe(410);
+});
+
+it('keeps the app passwords that are ticked after a reset, and deletes the others', async () => {
+  const { page, id, name } = await world.person();
+  for (const label of ['My phone', 'Not mine']) {
+    await page.goto('/app-passwords');
+    await page.getByLabel('What is it for?').fill(label);
+    await page.getByRole('button', { name: 'Make app password' }).click();
+    await page.getByRole('heading', { name: 'Your new app password' }).waitFor();
+  }
+  await page.goto(await world.link('reset', { accountId: id }));
+  await page.getByLabel('New password').fill('another good password');
+  await page.getByRole('button', { name: 'Set the password' }).click();
+  await signIn(page, name, 'another good password');
+  await page.getByRole('heading', { name: 'Keep app passwords?' }).waitFor();
+  await page.goto('/');
+  await page.getByRole('link', { name: 'Choose those to keep' }).click();
+  await page.getByLabel('My phone').check();
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Saved.').waitFor();
+  const { rows } = await world.database.query(
+    'SELECT label, suspended_at AS suspended FROM account.credentials WHERE account_id = $1',
+    [id],
+  );
+  expect(rows).toEqual([{ label: 'My phone', suspended: null }]);
 });
 
 it('ends another browser from the list of sessions', async () => {

@@ -6,15 +6,23 @@ import { Sessions } from '../people/sessions.js';
 import { type NeedsCode, SignIn, type SignedIn } from '../people/sign-in.js';
 import { RelyingParty } from '../relying.party/relying-party.js';
 import { type Form, FormOf, QueryOf } from './form.js';
-import { nextPath } from './next-path.rule.js';
-import { PageResponder } from './page.responder.js';
+import { nextPath, withNext } from './next-path.rule.js';
+import { isBrowser, keepPath, PageResponder, visitFor } from './page.responder.js';
 import { PageController, type Person, PersonOf } from './person.guard.js';
-import { codePage, type SignInNotice, signInPage } from './views/sign-in.view.js';
+import { type Problems, problemsOf, type RefusedForm } from './refusal.texts.js';
+import { codePage, type SecondStep, type SignInNotice, signInPage } from './views/sign-in.view.js';
 
 const notices: Readonly<Record<string, SignInNotice | undefined>> = {
   out: 'signedOut',
   password: 'newPassword',
 };
+
+/** Lifetime of the page of the second step in seconds, as of its ticket. */
+const stepSeconds = 10 * 60;
+
+interface RefusedSignIn extends RefusedForm {
+  readonly notice?: SignInNotice;
+}
 
 /** Pages for sign-in in one or two steps, and for sign-out. */
 @PageController()
@@ -35,11 +43,19 @@ export class SignInController {
   ): void {
     const next = nextPath(query['next']);
     if (person && next === undefined) return this.pages.redirect(reply, '/');
-    this.show(reply, {
-      next,
-      ...(person && { again: true, name: person.account.name ?? '' }),
-      notice: notices[query['notice'] ?? ''],
-    });
+    const { entered, notice, problems } = this.pages.take<RefusedSignIn>(reply) ?? {};
+    const name = entered ?? (person && (person.account.name ?? ''));
+    this.pages.show(reply, (visit) =>
+      signInPage(visit, {
+        next,
+        again: person !== undefined,
+        name,
+        problem: problems?.form,
+        notice: notice ?? notices[query['notice'] ?? ''],
+        canRegister: this.registration.isOpen,
+        provider: this.party.host,
+      }),
+    );
   }
 
   @Post('sign-in')
@@ -49,7 +65,8 @@ export class SignInController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const next = nextPath(form['next']);
-    if (this.party.host !== undefined) return this.show(reply, { next });
+    if (this.party.host !== undefined)
+      return this.pages.redirect(reply, withNext('/sign-in', next));
     const entered = { name: (form['name'] ?? '').trim(), password: form['password'] ?? '' };
     try {
       this.proceed(
@@ -58,9 +75,20 @@ export class SignInController {
         next,
       );
     } catch (error) {
-      if (!(error instanceof Refusal && error.code === 'credentials')) throw error;
-      this.show(reply, { next, name: entered.name.slice(0, 64), isRefused: true });
+      const refused = {
+        entered: entered.name.slice(0, 64),
+        problems: this.problemsOf(reply, error),
+      };
+      this.pages.refuse(reply, withNext('/sign-in', next), refused, error);
     }
+  }
+
+  /** The page of the second step can be reloaded until its ticket expires. */
+  @Get('sign-in/code')
+  codeForm(@Res() reply: FastifyReply): void {
+    const step = this.pages.read<SecondStep>(reply);
+    if (!step) return this.pages.redirect(reply, '/sign-in');
+    this.pages.show(reply, (visit) => codePage(visit, step));
   }
 
   @Post('sign-in/code')
@@ -103,14 +131,16 @@ export class SignInController {
         kind === 'code'
           ? await this.signIn.withCode(ticket, form['code'] ?? '', browser)
           : await this.signIn.withRecoveryCode(ticket, form['recovery'] ?? '', browser);
-      this.proceed(reply, signedIn, next);
+      // A recovery code suspends app passwords.
+      this.proceed(reply, signedIn, kind === 'code' ? next : withNext(keepPath, next));
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      if (error.code === 'ticket' || error.code === 'credentials')
-        this.show(reply, { next, notice: 'tooLate' });
-      else if (error.code === 'code')
-        this.pages.show(reply, (visit) => codePage(visit, { ticket, next, refused: kind }));
-      else throw error;
+      const code = error instanceof Refusal ? error.code : undefined;
+      if (code === 'ticket' || code === 'credentials')
+        return this.pages.refuse(reply, withNext('/sign-in', next), { notice: 'tooLate' }, error);
+      const problem = code === 'code' ? undefined : this.problemsOf(reply, error).form;
+      const step: SecondStep = { ticket, next, refused: { form: kind, problem } };
+      if (!isBrowser(reply.request)) throw error;
+      this.pages.follow(reply, '/sign-in/code', step, stepSeconds);
     }
   }
 
@@ -120,20 +150,18 @@ export class SignInController {
     next: string | undefined,
   ): void {
     if ('needs' in outcome) {
-      const { ticket } = outcome;
-      return this.pages.show(reply, (visit) => codePage(visit, { ticket, next }));
+      const step: SecondStep = { ticket: outcome.ticket, next };
+      return this.pages.follow(reply, '/sign-in/code', step, stepSeconds);
     }
+    this.pages.cookies.clearOutcome(reply, '/sign-in/code');
     this.pages.cookies.signIn(reply, outcome);
     this.pages.redirect(reply, next ?? '/');
   }
 
-  private show(reply: FastifyReply, of: Parameters<typeof signInPage>[1]): void {
-    this.pages.show(reply, (visit) =>
-      signInPage(visit, {
-        canRegister: this.registration.isOpen,
-        provider: this.party.host,
-        ...of,
-      }),
-    );
+  private problemsOf(reply: FastifyReply, error: unknown): Problems {
+    const { texts } = visitFor(reply);
+    return error instanceof Refusal && error.code === 'credentials'
+      ? { form: texts.signIn.refused }
+      : problemsOf(texts, error);
   }
 }

@@ -5,15 +5,19 @@ import { AccountEntity } from '#database';
 import {
   type DeepPartial,
   type EntityManager,
+  IsNull,
   MoreThan,
+  Not,
   QueryFailedError,
   Raw,
   type Repository,
 } from 'typeorm';
 import { Limits } from './limits.js';
+import { Notices } from './notices.js';
 import { passwordProblem } from './password.rule.js';
 import { Passwords } from './passwords.js';
 import { Refusal } from './refusal.js';
+import type { Actor } from './sessions.js';
 import { type Ended, SignOut } from './sign-out.js';
 import { rowsOf } from './statement.rows.js';
 
@@ -65,6 +69,7 @@ export class Accounts {
     private readonly passwords: Passwords,
     private readonly signOut: SignOut,
     private readonly limits: Limits,
+    private readonly notices: Notices,
   ) {}
 
   async find(id: string): Promise<Account | undefined> {
@@ -88,8 +93,10 @@ export class Accounts {
     return found.map(shown);
   }
 
+  /** Returns true if nobody can sign in: accounts of app passwords alone have no password. */
   async areNone(manager: EntityManager = this.accounts.manager): Promise<boolean> {
-    return !(await manager.existsBy(AccountEntity, {}));
+    const canSignIn = [{ password: Not(IsNull()) }, { issuer: Not(IsNull()) }];
+    return !(await manager.existsBy(AccountEntity, canSignIn));
   }
 
   /** Creates an account. @throws Refusal `name`, `name_taken`; `erased` for an erased user's id. */
@@ -135,16 +142,12 @@ export class Accounts {
   }
 
   /**
-   * Changes the password and signs out everything except `session`.
+   * Changes the password and ends all access except that session and app passwords.
    *
+   * @param by session of the browser.
    * @throws Refusal `credentials` if `current` is wrong, `limited`, `password_…`, `busy`.
    */
-  async changePassword(
-    id: string,
-    current: string,
-    password: string,
-    session: string,
-  ): Promise<void> {
+  async changePassword(id: string, current: string, password: string, by: Actor): Promise<void> {
     const account = await this.accounts.findOneByOrFail({ id });
     const name = account.name ?? '';
     const problem = passwordProblem(password, name);
@@ -162,13 +165,19 @@ export class Accounts {
       );
       // A concurrent request changed the password or disabled the account.
       if (changed.length === 0) throw new Refusal('credentials');
-      return this.signOut.within(manager, id, session);
+      return this.signOut.within(manager, id, { session: by.id, appPasswords: true });
     });
     await this.limits.forget('password', id);
     await this.signOut.announce(ended);
+    await this.notices.add(id, 'password', by);
   }
 
-  /** Disables an account and signs it out; keeps its data. @returns true if the account exists. */
+  /**
+   * Disables an account and signs it out. Keeps its data and its app passwords, which are invalid
+   * while it is disabled.
+   *
+   * @returns true if the account exists.
+   */
   async disable(id: string): Promise<boolean> {
     const ended = await this.accounts.manager.transaction(
       async (manager): Promise<Ended | undefined> => {
@@ -179,7 +188,7 @@ export class Accounts {
           'UPDATE account.accounts SET disabled_at = coalesce(disabled_at, now()) WHERE id = $1',
           [id],
         );
-        return this.signOut.within(manager, id);
+        return this.signOut.within(manager, id, { appPasswords: true });
       },
     );
     if (ended) await this.signOut.announce(ended);

@@ -9,7 +9,9 @@ import { type LinkKind, Links, type NewLink } from './links.js';
 import { isMailAddress, Mail } from './mail.js';
 import type { Language } from '#ui';
 import { mailTexts } from './mail.texts.js';
+import { Notices } from './notices.js';
 import { Refusal } from './refusal.js';
+import type { Visitor } from './sessions.js';
 
 /** Verifies mail addresses and sends links to them. */
 @Injectable()
@@ -19,6 +21,7 @@ export class Emails {
     private readonly links: Links,
     private readonly limits: Limits,
     private readonly mail: Mail,
+    private readonly notices: Notices,
   ) {}
 
   /** True if a mail server is configured. Otherwise, pages offer no addresses and mailed links. */
@@ -29,35 +32,55 @@ export class Emails {
   /**
    * Sends a link to an address, which {@link verify} stores.
    *
+   * @param session id of the browser's session; if it ends before the mail is sent, none is sent.
    * @throws Refusal `unavailable` without a mail server, `email`, `limited`.
    */
-  async propose(accountId: string, email: string, language: Language): Promise<void> {
+  async propose(
+    accountId: string,
+    email: string,
+    language: Language,
+    session?: string,
+  ): Promise<void> {
     if (!this.areOn) throw new Refusal('unavailable');
     if (!isMailAddress(email)) throw new Refusal('email');
     await this.limits.count('mail', accountId);
     const { name } = await this.accounts.findOneByOrFail({ id: accountId });
     this.mail.soon(async () => {
-      const link = await this.linkFor('verify', { accountId, email });
+      const link = await this.linkFor('verify', { accountId, email, session });
       return link && { to: email, ...mailTexts[language].verify(name ?? '', link.url) };
     });
   }
 
-  /** Stores the address of a verification link. @returns the address. @throws Refusal `link`. */
-  async verify(secret: string): Promise<string> {
-    return this.accounts.manager.transaction(async (manager) => {
-      const link = await this.links.take(manager, secret, 'verify');
-      if (!link?.accountId || !link.email) throw new Refusal('link');
-      await manager.update(
-        AccountEntity,
-        { id: link.accountId },
-        { email: link.email, emailVerifiedAt: () => 'now()' },
-      );
-      return link.email;
-    });
+  /**
+   * Stores the address of a verification link. The notice goes to the previous address.
+   *
+   * @returns the address.
+   * @throws Refusal `link`.
+   */
+  async verify(secret: string, visitor?: Visitor): Promise<string> {
+    const { accountId, email, before } = await this.accounts.manager.transaction(
+      async (manager) => {
+        const link = await this.links.take(manager, secret, 'verify');
+        if (!link?.accountId || !link.email) throw new Refusal('link');
+        const id = link.accountId;
+        const previous = await manager.findOneBy(AccountEntity, { id });
+        await manager.update(
+          AccountEntity,
+          { id },
+          { email: link.email, emailVerifiedAt: () => 'now()' },
+        );
+        return { accountId: id, email: link.email, before: verifiedOf(previous) };
+      },
+    );
+    await this.notices.add(accountId, 'email', visitor, { email: before });
+    return email;
   }
 
-  async remove(accountId: string): Promise<void> {
+  /** Removes the address of an account. The notice goes to it. */
+  async remove(accountId: string, visitor?: Visitor): Promise<void> {
+    const before = verifiedOf(await this.accounts.findOneBy({ id: accountId }));
     await this.accounts.update({ id: accountId }, { email: null, emailVerifiedAt: null });
+    await this.notices.add(accountId, 'email', visitor, { email: before });
   }
 
   /**
@@ -80,7 +103,7 @@ export class Emails {
     });
   }
 
-  /** Returns `undefined` if the account was disabled or erased while the mail was queued. */
+  /** Returns `undefined` if the account or session ended while the mail was queued. */
   private async linkFor(
     kind: LinkKind,
     of: Parameters<Links['make']>[1],
@@ -103,4 +126,8 @@ export class Emails {
       throw error;
     }
   }
+}
+
+function verifiedOf(account: AccountEntity | null): string | null {
+  return account?.emailVerifiedAt ? account.email : null;
 }

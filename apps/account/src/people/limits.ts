@@ -11,10 +11,13 @@ const day = 24 * hour;
 
 /** Rate limits: `points` attempts in `duration` seconds. */
 const policies = {
-  /** Passwords and recovery codes for one name, per network or known browser. */
+  /** Passwords for one name, per network or known browser. */
   pair: { points: 10, duration: hour },
-  /** Passwords and recovery codes for any name, per network without a known browser. */
+  /** Passwords for any name, per network without a known browser. */
   address: { points: 100, duration: day },
+  /** Recovery codes, counted apart: they help a person whose passwords were all wrong. */
+  recovery: { points: 10, duration: hour },
+  recovery_address: { points: 100, duration: day },
   /** Codes of the second factor, per account or known browser of it. */
   code: { points: 10, duration: hour },
   password: { points: 10, duration: hour },
@@ -25,6 +28,8 @@ const policies = {
   /** Mails per account and per requesting network. */
   mail: { points: 5, duration: hour },
   mail_address: { points: 20, duration: day },
+  /** Mails about changes, per account. */
+  notice: { points: 20, duration: hour },
 } as const;
 export type Policy = keyof typeof policies;
 
@@ -98,17 +103,30 @@ export class SignInLimits {
   constructor(private readonly limits: Limits) {}
 
   /** Counts an attempt to sign in. @returns callback for its success. @throws Refusal `limited`. */
-  async begin({ name, address, device }: Try): Promise<() => Promise<void>> {
+  begin(attempt: Try): Promise<() => Promise<void>> {
+    return this.beginBy('pair', 'address', attempt);
+  }
+
+  /** Counts a recovery code instead of a password. Result and error are those of {@link begin}. */
+  beginRecovery(attempt: Try): Promise<() => Promise<void>> {
+    return this.beginBy('recovery', 'recovery_address', attempt);
+  }
+
+  private async beginBy(
+    one: Policy,
+    all: Policy,
+    { name, address, device }: Try,
+  ): Promise<() => Promise<void>> {
     const [subject, network] = [name.toLowerCase(), networkOf(address)];
     if (device !== undefined) {
-      await this.limits.count('pair', subject, 'device', device);
-      return () => this.limits.forget('pair', subject, 'device', device);
+      await this.limits.count(one, subject, 'device', device);
+      return () => this.limits.forget(one, subject, 'device', device);
     }
-    await this.limits.count('pair', subject, 'network', network);
-    await this.limits.count('address', network);
+    await this.limits.count(one, subject, 'network', network);
+    await this.limits.count(all, network);
     return async () => {
-      await this.limits.forget('pair', subject, 'network', network);
-      await this.limits.giveBack('address', network);
+      await this.limits.forget(one, subject, 'network', network);
+      await this.limits.giveBack(all, network);
     };
   }
 
@@ -120,9 +138,13 @@ export class SignInLimits {
   }
 
   /** Counts a code of a second factor. Result and error are those of {@link begin}. */
-  async beginCode(accountId: string, device: string | undefined): Promise<() => Promise<void>> {
+  async beginCode(
+    policy: 'code' | 'recovery',
+    accountId: string,
+    device: string | undefined,
+  ): Promise<() => Promise<void>> {
     const key = device === undefined ? [accountId] : [accountId, device];
-    await this.limits.count('code', ...key);
-    return () => this.limits.forget('code', ...key);
+    await this.limits.count(policy, ...key);
+    return () => this.limits.forget(policy, ...key);
   }
 }

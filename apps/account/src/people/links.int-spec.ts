@@ -37,6 +37,8 @@ beforeEach(() => {
   name = `ann-${randomUUID()}`;
 });
 
+/** Session that does not exist. */
+const noSession = { id: randomUUID(), address: '192.0.2.9', userAgent: '' };
 const secretOf = ({ url }: NewLink) => url.slice(url.lastIndexOf('/') + 1);
 let address = 0;
 const from = () => `10.0.0.${(address += 1)}`;
@@ -125,7 +127,7 @@ describe('links of an account', () => {
   it('end with a change of its password', async () => {
     const out = await outOf();
     expect(await alive(out)).toEqual([true, true]);
-    await accounts.changePassword(id, password, 'another sentence', randomUUID());
+    await accounts.changePassword(id, password, 'another sentence', noSession);
     expect(await alive(out)).toEqual([false, false]);
   });
 
@@ -240,6 +242,20 @@ describe('REGISTRATION', () => {
 });
 
 describe('the first account', () => {
+  it('is created although accounts exist that nobody can sign in to', async () => {
+    const empty = await openPeople();
+    try {
+      await empty.app.get(Accounts).create({ name: 'scripts' });
+      const service = empty.app.get(Registration);
+      const secret = secretOf((await service.firstLink()) as NewLink);
+      const { id } = await service.byLink(secret, { name, password }, from());
+      expect(await empty.app.get(Accounts).findByName(name)).toMatchObject({ id });
+      expect(await service.firstLink()).toBeUndefined();
+    } finally {
+      await empty.close();
+    }
+  });
+
   it('is made by one of the links that were shown, by nobody else then', async () => {
     const empty = await openPeople();
     try {
@@ -324,12 +340,10 @@ describe('a new password', () => {
     for (let count = 0; count < 20; count += 1)
       outcomes.push(
         await outcomeOf(
-          accounts.changePassword(
-            accountId,
-            'a wrong sentence',
-            'another sentence',
-            mine.session.id,
-          ),
+          accounts.changePassword(accountId, 'a wrong sentence', 'another sentence', {
+            ...noSession,
+            id: mine.session.id,
+          }),
         ),
       );
     expect(outcomes.slice(0, 10)).toEqual(Array.from({ length: 10 }, () => 'credentials'));
@@ -340,7 +354,7 @@ describe('a new password', () => {
     const passwords = world.app.get(Passwords);
     const changes = Array.from({ length: 20 }, () =>
       outcomeOf(
-        accounts.changePassword(accountId, 'a wrong sentence', 'another sentence', randomUUID()),
+        accounts.changePassword(accountId, 'a wrong sentence', 'another sentence', noSession),
       ),
     );
     const waiting = new Set<number>();
@@ -377,7 +391,10 @@ describe('a new password', () => {
     const mine = await world.app.get(SignIn).forAccount(accountId, newBrowser());
     const other = await world.app.get(SignIn).forAccount(accountId, newBrowser());
     const change = (current: string) =>
-      accounts.changePassword(accountId, current, 'another sentence', mine.session.id);
+      accounts.changePassword(accountId, current, 'another sentence', {
+        ...noSession,
+        id: mine.session.id,
+      });
     expect(await outcomeOf(change('a wrong sentence'))).toBe('credentials');
     await change(password);
     const sessions = world.app.get(Sessions);

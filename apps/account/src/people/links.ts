@@ -5,6 +5,7 @@ import type { EntityManager, Repository } from 'typeorm';
 import { PEOPLE, type PeopleConfig } from './people.config.js';
 import { Refusal } from './refusal.js';
 import { hashOf, hashOfSecret, newSecret } from './secret.hash.js';
+import { holdSession } from './sessions.js';
 import { rowsOf } from './statement.rows.js';
 
 export type LinkKind = LinkEntity['kind'];
@@ -54,11 +55,13 @@ export class Links {
   /**
    * Creates a link `<origin>/links/<secret>`, which a page reads by {@link look}.
    *
-   * @throws Refusal `link` if the account is disabled or missing, as for a delayed mail.
+   * @param of `session`: id of the session of the browser that requested it.
+   * @throws Refusal `link` if the account is disabled or missing, as for a delayed mail;
+   *   `credentials` if the session has ended.
    */
   async make(
     kind: LinkKind,
-    of: { accountId?: string; name?: string; email?: string } = {},
+    of: { accountId?: string; name?: string; email?: string; session?: string | undefined } = {},
     minutesValid = minutes[kind],
   ): Promise<NewLink> {
     const secret = newSecret();
@@ -67,6 +70,7 @@ export class Links {
       // The lock blocks disabling until the commit, so a later deletion of links sees this one.
       if (accountId !== null && !(await heldEnabled(manager, accountId, 'SHARE')))
         throw new Refusal('link');
+      await holdSession(manager, of.session);
       const [made] = await rowsOf<{ expiresAt: string }>(
         manager,
         `INSERT INTO account.links (hash, kind, account_id, name, email, expires_at)

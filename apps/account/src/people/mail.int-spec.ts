@@ -7,6 +7,7 @@ import { outcomeOf } from '../../testing/outcome.js';
 import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
 import { Accounts } from './accounts.js';
 import { Emails } from './emails.js';
+import { Notices } from './notices.js';
 import { PasswordReset } from './password-reset.js';
 
 let world: PeopleWorld;
@@ -108,6 +109,9 @@ describe('a forgotten password', () => {
     ).toMatchObject({
       accountId,
     });
+    await eventually(() =>
+      expect(mails.findLast(({ to }) => to.includes(email))?.text).toContain('Hinweis zum Konto'),
+    );
   });
 
   it('sends nothing for unknown names, unproven addresses and disabled accounts, and says nothing of it', async () => {
@@ -134,6 +138,34 @@ describe('a forgotten password', () => {
     for (let count = 0; count < 20; count += 1)
       await emails.sendReset(`nobody-${count}`, from, 'en');
     expect(await outcomeOf(emails.sendReset('nobody', from, 'en'))).toBe('limited');
+  });
+});
+
+describe('a notice', () => {
+  it('is sent to the verified address in all languages, and to no other', async () => {
+    const notices = world.app.get(Notices);
+    await notices.add(accountId, 'password');
+    await verified();
+    await notices.add(accountId, 'app_password', undefined, { label: 'My phone' });
+    await eventually(() => {
+      const texts = mails
+        .filter(({ to, text }) => to.includes(email) && text.includes('Hinweis zum Konto'))
+        .map(({ text }) => text.replaceAll('=\r\n', ''));
+      expect(texts).toHaveLength(1);
+      expect(texts[0]).toContain('A new app password was made');
+      expect(texts[0]).toContain('Hallo');
+    });
+  });
+
+  it('of another address is sent to the previous one', async () => {
+    await verified();
+    const before = email;
+    email = `new-${email}`;
+    await verified();
+    await eventually(() => {
+      const last = mails.findLast(({ to }) => to.includes(before));
+      expect(last?.text).toContain('Hinweis zum Konto');
+    });
   });
 });
 

@@ -4,12 +4,14 @@ import { AccountEntity } from '#database';
 import { IsNull, type EntityManager, type Repository } from 'typeorm';
 import { byName } from './accounts.js';
 import { Links } from './links.js';
+import { Notices } from './notices.js';
 import { passwordProblem } from './password.rule.js';
 import { Passwords } from './passwords.js';
 import { RecoveryCodes } from './recovery-codes.js';
 import { Refusal } from './refusal.js';
 import type { Browser } from './sign-in.js';
 import { SignInGuard } from './sign-in.guard.js';
+import type { Visitor } from './sessions.js';
 import { type Ended, SignOut } from './sign-out.js';
 
 /** Account whose password was reset. */
@@ -25,16 +27,19 @@ export class ResetEnding {
     @InjectRepository(AccountEntity) private readonly accounts: Repository<AccountEntity>,
     readonly codes: RecoveryCodes,
     private readonly signOut: SignOut,
+    private readonly notices: Notices,
   ) {}
 
   /**
    * Changes a password in one transaction with the spent right.
    *
+   * @param visitor browser of the reset, for the notice.
    * @param spend uses up a link or code and returns its account id.
    * @throws Refusal `link` if the account is disabled or missing.
    */
   async change(
     password: string,
+    visitor: Visitor,
     spend: (manager: EntityManager) => Promise<string>,
   ): Promise<Reset> {
     const { name, ended } = await this.accounts.manager.transaction(
@@ -50,18 +55,18 @@ export class ResetEnding {
       },
     );
     await this.signOut.announce(ended);
+    await this.notices.add(ended.accountId, 'password', visitor);
     return { accountId: ended.accountId, name: name ?? '' };
   }
 }
 
 /**
- * Resets lost passwords by a link or recovery code. A reset ends all sessions, app access and open
- * links of the account, and keeps its second factor.
+ * Resets lost passwords by a link or recovery code. A reset ends all access to the account
+ * (`SignOut`) and keeps its second factor and recovery codes.
  */
 @Injectable()
 export class PasswordReset {
   constructor(
-    @InjectRepository(AccountEntity) private readonly accounts: Repository<AccountEntity>,
     private readonly links: Links,
     private readonly passwords: Passwords,
     private readonly guard: SignInGuard,
@@ -69,14 +74,15 @@ export class PasswordReset {
   ) {}
 
   /** Resets by a link. @throws Refusal `link`, `limited`, `password_…`, `busy`. */
-  async byLink(secret: string, password: string, address: string): Promise<Reset> {
+  async byLink(secret: string, password: string, address: string, userAgent = ''): Promise<Reset> {
     const link = await this.links.look(secret);
     if (link?.kind !== 'reset') throw new Refusal('link');
     const problem = passwordProblem(password, link.name ?? '');
     if (problem) throw new Refusal(problem);
     const succeeded = await this.guard.limits.beginLink(address);
     const made = await this.passwords.hash(password, 'stranger', link.name ?? '', `link ${secret}`);
-    const reset = await this.ending.change(made, async (manager) => {
+    const visitor = { address, userAgent };
+    const reset = await this.ending.change(made, visitor, async (manager) => {
       const taken = await this.links.take(manager, secret, 'reset');
       if (!taken?.accountId) throw new Refusal('link');
       return taken.accountId;
@@ -96,11 +102,13 @@ export class PasswordReset {
   ): Promise<Reset> {
     const { name, code, password } = entered;
     const { device, standing } = this.guard.of(name, browser);
-    const succeeded = await this.guard.limits.begin({ name, address: browser.address, device });
+    const attempt = { name, address: browser.address, device };
+    const succeeded = await this.guard.limits.beginRecovery(attempt);
     // Hash before using the code: a rejected password spends no code, and timing reveals nothing.
     const made = await this.passwords.hash(password, standing, name);
-    const reset = await this.ending.change(made, async (manager) => {
-      const account = await this.accounts.findOneBy({ ...byName(name), disabledAt: IsNull() });
+    const reset = await this.ending.change(made, browser, async (manager) => {
+      const found = { ...byName(name), disabledAt: IsNull() };
+      const account = await manager.findOneBy(AccountEntity, found);
       const nobody = '00000000-0000-0000-0000-000000000000';
       if (!(await this.ending.codes.use(manager, account?.id ?? nobody, code)))
         throw new Refusal('credentials');

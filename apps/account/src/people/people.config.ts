@@ -21,7 +21,7 @@ export const peopleConfig = z.object({
     .url({ protocol: /^smtps?$/ })
     .optional()
     .describe(
-      'Mail server for links to reset a password and to prove an address; without it no mail is sent.',
+      'Mail server for links to reset a password and to prove an address, and for notices about changes of an account; without it no mail is sent.',
     ),
   MAIL_FROM: z
     .string()

@@ -1,6 +1,12 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { AccountEntity, LinkEntity, RecoveryCodeEntity, SessionEntity } from '#database';
+import {
+  AccountEntity,
+  LinkEntity,
+  NoticeEntity,
+  RecoveryCodeEntity,
+  SessionEntity,
+} from '#database';
 import { RevocationWriter } from '#identity';
 import { type AccountConfig, CONFIG, REDIS } from '../account.config.js';
 import { Accounts } from './accounts.js';
@@ -10,6 +16,7 @@ import { KnownBrowsers } from './known-browsers.js';
 import { Limits, SignInLimits } from './limits.js';
 import { Links } from './links.js';
 import { Mail } from './mail.js';
+import { Notices } from './notices.js';
 import { PasswordReset, ResetEnding } from './password-reset.js';
 import { Passwords } from './passwords.js';
 import { PEOPLE } from './people.config.js';
@@ -34,6 +41,7 @@ const people = [
   Limits,
   Links,
   Mail,
+  Notices,
   PasswordReset,
   Passwords,
   RecoveryCodes,
@@ -50,7 +58,13 @@ const people = [
 
 @Module({
   imports: [
-    TypeOrmModule.forFeature([AccountEntity, LinkEntity, RecoveryCodeEntity, SessionEntity]),
+    TypeOrmModule.forFeature([
+      AccountEntity,
+      LinkEntity,
+      NoticeEntity,
+      RecoveryCodeEntity,
+      SessionEntity,
+    ]),
   ],
   providers: [
     { provide: PEOPLE, useExisting: CONFIG },

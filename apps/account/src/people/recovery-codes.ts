@@ -4,6 +4,8 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { RecoveryCodeEntity } from '#database';
 import { type EntityManager, IsNull, type Repository } from 'typeorm';
 import { hashOf } from './secret.hash.js';
+import { Notices } from './notices.js';
+import { type Actor, holdSession } from './sessions.js';
 import { rowsOf } from './statement.rows.js';
 
 /** Crockford's base 32: five bits per character, without characters that look alike. */
@@ -31,19 +33,28 @@ function newCode(): string {
 export class RecoveryCodes {
   constructor(
     @InjectRepository(RecoveryCodeEntity) private readonly codes: Repository<RecoveryCodeEntity>,
+    private readonly notices: Notices,
   ) {}
 
-  /** Replaces the codes of an account. @returns ten codes, to be shown once. */
-  async make(accountId: string): Promise<string[]> {
+  /**
+   * Replaces the codes of an account.
+   *
+   * @param by session of the browser.
+   * @returns ten codes, to be shown once.
+   * @throws Refusal `credentials` if the session has ended.
+   */
+  async make(accountId: string, by?: Actor): Promise<string[]> {
     const made = Array.from({ length: codeCount }, newCode);
     await this.codes.manager.transaction(async (manager) => {
       await manager.query('SELECT 1 FROM account.accounts WHERE id = $1 FOR UPDATE', [accountId]);
+      await holdSession(manager, by?.id);
       await manager.delete(RecoveryCodeEntity, { accountId });
       await manager.insert(
         RecoveryCodeEntity,
         made.map((code) => ({ accountId, hash: hashOf(code) })),
       );
     });
+    await this.notices.add(accountId, 'recovery_codes', by);
     return made.map((code) => (code.match(/.{4}/g) as string[]).join('-'));
   }
 
@@ -58,8 +69,10 @@ export class RecoveryCodes {
     if (!hash) return false;
     const used = await rowsOf(
       manager,
-      `UPDATE account.recovery_codes SET used_at = now() WHERE account_id = $1 AND hash = $2 AND used_at IS NULL
-       RETURNING account_id`,
+      // Lock order: the account before its codes, as in {@link make}. This prevents deadlocks.
+      `WITH held AS (SELECT id FROM account.accounts WHERE id = $1 FOR NO KEY UPDATE)
+       UPDATE account.recovery_codes c SET used_at = now() FROM held
+       WHERE c.account_id = held.id AND c.hash = $2 AND c.used_at IS NULL RETURNING c.account_id`,
       [accountId, hash],
     );
     return used.length === 1;

@@ -1,13 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { AccountEntity } from '#database';
-import { IsNull, type Repository } from 'typeorm';
+import { type EntityManager, IsNull, type Repository } from 'typeorm';
 import { z } from 'zod';
 import { RecoveryCodes } from './recovery-codes.js';
 import { Refusal } from './refusal.js';
 import { Seal } from './seal.js';
 import { hashOf } from './secret.hash.js';
-import { SignOut } from './sign-out.js';
+import type { Browser } from './sign-in.js';
+import { SignInGuard } from './sign-in.guard.js';
+import { type Kept, SignOut } from './sign-out.js';
 import { Totp } from './totp.js';
 
 const purpose = 'sign-in ticket';
@@ -15,7 +17,13 @@ const ticketMs = 10 * 60_000;
 
 const ticketSchema = z.object({ account: z.guid(), password: z.string(), until: z.number() });
 
-/** Second step of sign-in: a TOTP or recovery code. */
+/** What a person enters for the second factor: a TOTP code or a recovery code. */
+export interface SecondProof {
+  readonly kind: 'code' | 'recovery';
+  readonly code: string;
+}
+
+/** The second factor, a TOTP code or a recovery code: at sign-in, and to switch it off. */
 @Injectable()
 export class SecondFactor {
   constructor(
@@ -24,6 +32,7 @@ export class SecondFactor {
     private readonly codes: RecoveryCodes,
     private readonly sealing: Seal,
     private readonly signOut: SignOut,
+    private readonly guard: SignInGuard,
   ) {}
 
   /** Returns a sealed proof that the password of an account was correct. */
@@ -49,10 +58,43 @@ export class SecondFactor {
   }
 
   /** Uses a recovery code and signs the account out everywhere. @throws Refusal `code`. */
-  async recover(accountId: string, code: string): Promise<void> {
+  recover(accountId: string, code: string): Promise<void> {
+    return this.useRecoveryCode(accountId, code, {}, async () => {});
+  }
+
+  /**
+   * Switches the second factor off. A recovery code also ends all access except the session.
+   *
+   * @param by account, and id of the session.
+   * @throws Refusal `code`, `limited`.
+   */
+  async switchOff(
+    by: { id: string; name: string | null; session: string },
+    { kind, code }: SecondProof,
+    browser: Browser,
+  ): Promise<void> {
+    const { device } = this.guard.of(by.name ?? '', browser);
+    const succeeded = await this.guard.limits.beginCode(kind, by.id, device);
+    if (kind === 'code') await this.totp.remove(by.id, code);
+    else
+      await this.useRecoveryCode(by.id, code, { session: by.session }, async (manager) => {
+        const off = { totpSecret: null, totpConfirmedAt: null, totpStep: null };
+        await manager.update(AccountEntity, { id: by.id }, off);
+      });
+    await succeeded();
+    await this.guard.notices.add(by.id, 'second_factor_off', browser);
+  }
+
+  private async useRecoveryCode(
+    accountId: string,
+    code: string,
+    kept: Kept,
+    act: (manager: EntityManager) => Promise<void>,
+  ): Promise<void> {
     const ended = await this.accounts.manager.transaction(async (manager) => {
       if (!(await this.codes.use(manager, accountId, code))) throw new Refusal('code');
-      return this.signOut.within(manager, accountId);
+      await act(manager);
+      return this.signOut.within(manager, accountId, kept);
     });
     await this.signOut.announce(ended);
   }

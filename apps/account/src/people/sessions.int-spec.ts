@@ -63,6 +63,17 @@ describe('a session', () => {
     expect(await version()).toEqual(touched);
   });
 
+  it('stays when its browser ends all others of the account', async () => {
+    const [mine, other] = [await begin(), await begin()];
+    const { id } = await world.app.get(Accounts).create({ name: `o-${randomUUID()}` });
+    const foreign = await sessions.begin(id, { address: '192.0.2.1', userAgent: 'Firefox' });
+    await sessions.endOthers(accountId, mine.id);
+    expect(await sessions.find(mine.cookie)).toBeDefined();
+    expect(await sessions.find(foreign.cookie)).toBeDefined();
+    expect(await sessions.find(other.cookie)).toBeUndefined();
+    expect(await world.revoked()).toContain(`session:${other.id}`);
+  });
+
   it('can be ended by its person, from another browser, and by nobody else', async () => {
     const { id, cookie } = await begin();
     const stranger = await world.app.get(Accounts).create({ name: `o-${randomUUID()}` });

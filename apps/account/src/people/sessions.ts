@@ -36,6 +36,9 @@ export interface Visitor {
   readonly userAgent: string;
 }
 
+/** Session of a browser that acts on its account. */
+export type Actor = Pick<Session, 'id' | 'address' | 'userAgent'>;
+
 /** Maximum number of sessions per account; the least recently used ones are deleted. */
 const mostSessions = 100;
 
@@ -124,6 +127,15 @@ export class Sessions {
     return Boolean(affected);
   }
 
+  /** Ends all sessions of an account except one. */
+  async endOthers(accountId: string, kept: string): Promise<void> {
+    const ended = await this.rows<{ id: string }>(
+      'DELETE FROM account.sessions WHERE account_id = $1 AND id <> $2 RETURNING id',
+      [accountId, kept],
+    );
+    await this.revocations.give(ended.map(({ id }) => ({ kind: 'session', id })));
+  }
+
   /** Ends the session of a cookie. @returns its id, if it existed. */
   async endByCookie(cookie: string): Promise<string | undefined> {
     const hash = hashOfSecret(cookie);
@@ -165,6 +177,24 @@ async function hold(
     `SELECT 1 FROM account.accounts WHERE id = $1 AND disabled_at IS NULL AND ($2::text IS NULL OR password = $2)
      FOR SHARE`,
     [accountId, password],
+  );
+  if (held.length === 0) throw new Refusal('credentials');
+}
+
+/**
+ * Locks a session against its end until the transaction ends. A concurrent sign-out then sees what
+ * this transaction adds, or this transaction sees that the session has ended. Lock the account
+ * first, if both are locked.
+ *
+ * @param id `undefined` for an operator, who has no session.
+ * @throws Refusal `credentials` if the session has ended.
+ */
+export async function holdSession(manager: EntityManager, id: string | undefined): Promise<void> {
+  if (id === undefined) return;
+  const held = await rowsOf(
+    manager,
+    'SELECT 1 FROM account.sessions WHERE id = $1 AND expires_at > now() FOR KEY SHARE',
+    [id],
   );
   if (held.length === 0) throw new Refusal('credentials');
 }

@@ -1,14 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import { KnownBrowsers } from './known-browsers.js';
 import { SignInLimits } from './limits.js';
+import { Notices } from './notices.js';
 import type { Browser } from './sign-in.js';
 
-/** Rate limits and recognition of browsers for sign-ins. */
+/** Rate limits, recognition of browsers and notices for sign-ins. */
 @Injectable()
 export class SignInGuard {
   constructor(
     readonly limits: SignInLimits,
     readonly browsers: KnownBrowsers,
+    readonly notices: Notices,
   ) {}
 
   of(name: string, { address, device: cookie }: Browser) {

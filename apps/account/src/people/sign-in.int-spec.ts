@@ -4,8 +4,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { outcomeOf } from '../../testing/outcome.js';
 import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
 import { Accounts } from './accounts.js';
+import { PasswordReset } from './password-reset.js';
 import { Passwords } from './passwords.js';
 import { RecoveryCodes } from './recovery-codes.js';
+import { SecondFactor } from './second-factor.js';
 import { Sessions } from './sessions.js';
 import { type Browser, type NeedsCode, SignIn, type SignedIn } from './sign-in.js';
 import { Totp } from './totp.js';
@@ -179,6 +181,44 @@ describe('a second factor', () => {
     expect(await world.revoked()).toContain(`user:${accountId}`);
   });
 
+  describe('is switched off', () => {
+    const off = (kind: 'code' | 'recovery', code: string, session: string = randomUUID()) =>
+      world.app
+        .get(SecondFactor)
+        .switchOff({ id: accountId, name, session }, { kind, code }, browser);
+    const isOn = async () => (await accounts.find(accountId))?.hasTotp;
+
+    it('by a code that was not used before', async () => {
+      expect(await outcomeOf(off('code', '000000'))).toBe('code');
+      // This code switched it on.
+      expect(await outcomeOf(off('code', codeAt(0)))).toBe('code');
+      expect(await isOn()).toBe(true);
+      await off('code', codeAt(1));
+      expect(await isOn()).toBe(false);
+      expect(await signedIn()).toHaveProperty('session');
+    });
+
+    it('by a recovery code, which ends all other sessions', async () => {
+      const [mine, other] = [
+        await signIn.forAccount(accountId, browser),
+        await signIn.forAccount(accountId, newBrowser()),
+      ];
+      const [code = ''] = await world.app.get(RecoveryCodes).make(accountId);
+      expect(await outcomeOf(off('recovery', '0000-0000-0000-0000'))).toBe('code');
+      await off('recovery', code, mine.session.id);
+      expect(await isOn()).toBe(false);
+      expect(await sessions.find(mine.session.cookie)).toBeDefined();
+      expect(await sessions.find(other.session.cookie)).toBeUndefined();
+    });
+
+    it('after ten wrong codes by none for a while', async () => {
+      for (let count = 0; count < 10; count += 1)
+        expect(await outcomeOf(off('code', '000000'))).toBe('code');
+      expect(await outcomeOf(off('code', codeAt(1)))).toBe('limited');
+      expect(await isOn()).toBe(true);
+    });
+  });
+
   it('takes no ticket that was not given, is for another purpose, or of a password that was changed since', async () => {
     const mine = await ticket();
     const { device } = await signIn.forAccount(accountId, browser);
@@ -197,6 +237,15 @@ describe('the limits of sign-in', () => {
     for (let count = 0; count < 10; count += 1) expect(await wrong(browser)).toBe('credentials');
     expect(await wrong(browser)).toBe('limited');
     expect(await outcomeOf(signIn.signIn({ name, password }, browser))).toBe('limited');
+  });
+
+  it('still accept a recovery code after too many wrong passwords', async () => {
+    const { id } = (await accounts.findByName(name)) as { id: string };
+    const [code = ''] = await world.app.get(RecoveryCodes).make(id);
+    for (let count = 0; count < 11; count += 1) await wrong(browser);
+    expect(await wrong(browser)).toBe('limited');
+    const reset = world.app.get(PasswordReset);
+    await reset.byRecoveryCode({ name, code, password: `${password}, a new one` }, browser);
   });
 
   it('count those that come at the same time, too', async () => {

@@ -86,7 +86,7 @@ export class SignIn {
    * @throws Refusal `code`, `ticket`, `limited`; `credentials` after a concurrent password change.
    */
   withCode(ticket: string, code: string, browser: Browser): Promise<SignedIn> {
-    return this.second(ticket, browser, (account) =>
+    return this.second('code', ticket, browser, (account) =>
       this.secondFactor.totp.check(account.id, code),
     );
   }
@@ -97,21 +97,25 @@ export class SignIn {
    * @throws Refusal as {@link withCode}.
    */
   withRecoveryCode(ticket: string, code: string, browser: Browser): Promise<SignedIn> {
-    return this.second(ticket, browser, (account) => this.secondFactor.recover(account.id, code));
+    return this.second('recovery', ticket, browser, (account) =>
+      this.secondFactor.recover(account.id, code),
+    );
   }
 
   /**
    * Signs in a person verified otherwise: by another provider or by creating the account.
    *
+   * @param isNew true for an account that this browser has just created: it gets no notice.
    * @throws Refusal `credentials` if the account is disabled.
    */
-  async forAccount(accountId: string, browser: Browser): Promise<SignedIn> {
+  async forAccount(accountId: string, browser: Browser, isNew = false): Promise<SignedIn> {
     const account = await this.accounts.findOneBy({ id: accountId, disabledAt: IsNull() });
     if (!account) throw new Refusal('credentials');
-    return this.begin(account, browser);
+    return this.begin(account, browser, undefined, isNew);
   }
 
   private async second(
+    policy: 'code' | 'recovery',
     ticket: string,
     browser: Browser,
     check: (account: AccountEntity) => Promise<void>,
@@ -119,7 +123,7 @@ export class SignIn {
     return this.counted(async () => {
       const account = await this.secondFactor.accountOf(ticket);
       const { device } = this.guard.of(account.name ?? '', browser);
-      const succeeded = await this.guard.limits.beginCode(account.id, device);
+      const succeeded = await this.guard.limits.beginCode(policy, account.id, device);
       await check(account);
       await succeeded();
       return this.begin(account, browser, account.password);
@@ -131,8 +135,11 @@ export class SignIn {
     { id, name }: AccountEntity,
     browser: Browser,
     password?: string | null,
+    isNew = false,
   ): Promise<SignedIn> {
     const session = await this.sessions.begin(id, browser, browser.session, password);
+    const isRecognized = this.guard.browsers.deviceOf(name ?? '', browser.device) !== undefined;
+    if (!isRecognized && !isNew) await this.guard.notices.add(id, 'sign_in', browser);
     this.guard.browsers.remember(browser.address);
     return { session, device: this.guard.browsers.cookieFor(name ?? '', browser.device) };
   }

@@ -6,6 +6,7 @@ import { IsNull, Not, type Repository } from 'typeorm';
 import { PEOPLE, type PeopleConfig } from './people.config.js';
 import { Refusal } from './refusal.js';
 import { Seal } from './seal.js';
+import { holdSession } from './sessions.js';
 import { rowsOf } from './statement.rows.js';
 
 /** Secret for an authenticator app: in base32, and as an `otpauth://` URI for a QR code. */
@@ -31,15 +32,24 @@ export class Totp {
     @Inject(PEOPLE) private readonly config: Pick<PeopleConfig, 'PUBLIC_URL'>,
   ) {}
 
-  /** Creates a secret for {@link confirm}. @throws Refusal `totp_on` if a confirmed one exists. */
-  async begin(accountId: string): Promise<NewTotp> {
+  /**
+   * Creates a secret for {@link confirm}.
+   *
+   * @param session id of the browser's session.
+   * @throws Refusal `totp_on` if a confirmed one exists, `credentials` if the session has ended.
+   */
+  async begin(accountId: string, session?: string): Promise<NewTotp> {
     const secret = new Secret({ size: 20 });
     const sealed = this.sealing.seal(purpose, secret.base32, accountId);
-    const { affected } = await this.accounts.update(
-      { id: accountId, totpConfirmedAt: IsNull() },
-      { totpSecret: sealed, totpStep: null },
-    );
-    if (!affected) throw new Refusal('totp_on');
+    await this.accounts.manager.transaction(async (manager) => {
+      const { affected } = await manager.update(
+        AccountEntity,
+        { id: accountId, totpConfirmedAt: IsNull() },
+        { totpSecret: sealed, totpStep: null },
+      );
+      if (!affected) throw new Refusal('totp_on');
+      await holdSession(manager, session);
+    });
     return this.shownTo(accountId, secret);
   }
 
@@ -69,10 +79,13 @@ export class Totp {
     );
   }
 
-  async remove(accountId: string): Promise<void> {
-    await this.accounts.update(
-      { id: accountId },
-      { totpSecret: null, totpConfirmedAt: null, totpStep: null },
+  /** Switches TOTP off by a code. @throws Refusal `code` as {@link check}. */
+  async remove(accountId: string, code: string): Promise<void> {
+    await this.accept(
+      accountId,
+      code,
+      'totp_secret = NULL, totp_confirmed_at = NULL',
+      'totp_confirmed_at IS NOT NULL',
     );
   }
 

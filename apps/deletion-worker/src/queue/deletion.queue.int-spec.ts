@@ -38,7 +38,7 @@ async function unsent(): Promise<number> {
        RETURNING id
      )
      UPDATE subscription.subscriptions s SET deletion_id = made.id FROM made
-     WHERE s.user_id = $1 AND s.id = $2 RETURNING made.id::int`,
+     WHERE s.user_id = $1 AND s.id = $2 RETURNING made.id::float8 AS id`,
     [user.id, subscriptionId, await user.stamp()],
   );
   return (rows[0] as { id: number }).id;

@@ -146,7 +146,7 @@ describe('a DELETE whose stored answer is gone', () => {
     await forget();
     expect(await request(guid, requestId)).toBe(deletionId);
     const { rows } = await context.owner.query(
-      'SELECT id::int FROM deletion.deletions WHERE user_id = $1',
+      'SELECT id::float8 AS id FROM deletion.deletions WHERE user_id = $1',
       [user.id],
     );
     expect(rows).toEqual([{ id: deletionId }]);

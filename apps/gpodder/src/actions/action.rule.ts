@@ -1,5 +1,4 @@
-import type { RequestOf, uploadActions } from '#contracts';
-import { isDeviceId } from '../devices/device.rule.js';
+import { isDeviceId, type RequestOf, type uploadActions } from '#contracts';
 import { readGuid, readSeconds, readTime } from './action.values.js';
 import { repairEnclosureUrl, repairFeedUrl } from './url.repair.js';
 

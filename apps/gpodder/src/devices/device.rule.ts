@@ -1,18 +1,10 @@
-import { deviceTypes, Failure } from '#contracts';
-
-/** Form of device ids in any script, with the punctuation of clients. Case-sensitive. */
-const form = /^[\p{L}\p{N}_.-]{1,64}$/u;
+import { deviceTypes, Failure, isDeviceId } from '#contracts';
 
 /** The supported types. Clients can also send `tablet`, which becomes `mobile`. */
 export type DeviceType = (typeof deviceTypes)[number];
 
 /** Maximum characters of a caption; longer ones are cut. */
 const captionLength = 100;
-
-/** Returns true for a valid device id. */
-export function isDeviceId(text: unknown): text is string {
-  return typeof text === 'string' && form.test(text) && text.length <= 64;
-}
 
 /** Returns a device id from a path or query. @throws Failure `invalid` */
 export function deviceIdOf(text: string): string {

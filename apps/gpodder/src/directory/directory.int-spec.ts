@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, GpodderWorld, type Person } from '../../testing/gpodder.world.js';
+import { GpodderWorld, type Person } from '../../testing/gpodder.world.js';
 
 let world: GpodderWorld;
 let ann: Person;
@@ -122,17 +122,6 @@ describe('the login flow of Nextcloud', () => {
       expect(login).not.toContain(poll.token);
     },
   );
-
-  it('is refused with the time to wait where ten of a network wait already', async () => {
-    const answers = [];
-    for (let n = 0; n < 11; n += 1)
-      answers.push(await world.ask('/index.php/login/v2', { method: 'POST' }));
-    const { status, headers } = answers.at(-1) as Answer;
-    expect(status).toBe(429);
-    const seconds = Number(headers.get('retry-after'));
-    expect(seconds).toBeGreaterThan(600);
-    expect(seconds).toBeLessThanOrEqual(1_200);
-  });
 
   it('has no other app password for whoever has one', async () => {
     expect((await ann.ask('/ocs/v2.php/core/getapppassword')).status).toBe(403);

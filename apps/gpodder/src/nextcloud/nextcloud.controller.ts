@@ -2,7 +2,6 @@ import { createHash, randomBytes } from 'node:crypto';
 import { Controller, Delete, Get, Header, HttpCode, Inject, Post, Req, Res } from '@nestjs/common';
 import { beginLogin, revokeCredential } from '#contracts';
 import { linkBase, Services } from '#http';
-import { RateLimited } from '#identity';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../auth/authenticator.js';
 import { By } from '../auth/request.caller.js';
@@ -38,7 +37,6 @@ export class NextcloudController {
       address: request.ip.slice(0, 64),
       server: linkBase(request, this.config),
     });
-    if ('retryAfter' in begun) throw new RateLimited(begun.retryAfter);
     return { poll: { token: poll, endpoint: begun.endpoint }, login: `${begun.login}${login}` };
   }
 

@@ -39,6 +39,10 @@ export class CredentialEntity {
   @Column({ name: 'expires_at', type: 'timestamp with time zone', nullable: true })
   expiresAt!: Date | null;
 
+  /** Time of the sign-out after which its owner has to keep it; null while it is valid. */
+  @Column({ name: 'suspended_at', type: 'timestamp with time zone', nullable: true })
+  suspendedAt!: Date | null;
+
   @ManyToOne(() => AccountEntity, { onDelete: 'CASCADE' })
   @JoinColumn({ name: 'account_id', foreignKeyConstraintName: 'credentials_account_fkey' })
   account?: Relation<AccountEntity>;

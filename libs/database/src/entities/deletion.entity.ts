@@ -15,7 +15,7 @@ export class DeletionEntity {
   @PrimaryColumn({ name: 'user_id', type: 'uuid' })
   userId!: string;
 
-  @PrimaryColumn({ type: 'bigint', default: () => `nextval('deletion.deletion_id')` })
+  @PrimaryColumn({ type: 'bigint', default: () => 'deletion.new_id()' })
   id!: number;
 
   /** The row of the request; never resolved through an alias. */

@@ -17,6 +17,7 @@ import { AccountEntity } from './account.entity.js';
 import { RecoveryCodeEntity } from './recovery-code.entity.js';
 import { SessionEntity } from './session.entity.js';
 import { LinkEntity } from './link.entity.js';
+import { NoticeEntity } from './notice.entity.js';
 import { CredentialEntity } from './credential.entity.js';
 import { GpodderSessionEntity } from './gpodder-session.entity.js';
 import { DeviceEntity } from './device.entity.js';
@@ -30,6 +31,7 @@ export const entities = [
   RecoveryCodeEntity,
   SessionEntity,
   LinkEntity,
+  NoticeEntity,
   CredentialEntity,
   GpodderSessionEntity,
   DeviceEntity,
@@ -60,6 +62,7 @@ export {
   RecoveryCodeEntity,
   SessionEntity,
   LinkEntity,
+  NoticeEntity,
   CredentialEntity,
   LoginEntity,
   ClientEntity,

@@ -30,6 +30,10 @@ export const accountTexts: typeof english = {
     expires: 'Läuft ab',
     neverExpires: 'läuft nicht ab',
     expired: 'abgelaufen',
+    suspended: 'angehalten',
+    suspendedText:
+      'Dein Passwort wurde zurückgesetzt oder ein Wiederherstellungscode benutzt. App-Passwörter gelten deshalb nicht mehr.',
+    suspendedLink: 'Wähle, welche du behältst',
     mayRead: 'kann lesen',
     mayWrite: 'kann lesen und ändern',
     mayOnlyWrite: 'kann nur ändern',
@@ -48,6 +52,8 @@ export const accountTexts: typeof english = {
     endOthers: 'Alle anderen beenden',
     unknownBrowser: 'Unbekannter Browser',
     browserOn: (browser, system) => `${browser} auf ${system}`,
+    notices: 'Letzte Änderungen',
+    noticesLead: 'War eine nicht von dir, beende, was du nicht kennst, und ändere dein Passwort.',
     security: 'Anmeldung und Sicherheit',
     password: 'Passwort',
     passwordText: 'Ändere es, wenn jemand anderes es kennen könnte.',
@@ -77,14 +83,14 @@ export const accountTexts: typeof english = {
   },
   changePassword: {
     title: 'Passwort ändern',
-    lead: 'Alle anderen Browser werden abgemeldet. Apps bleiben verbunden.',
+    lead: 'Alle anderen Browser und die Apps, denen du Zugang erlaubt hast, werden abgemeldet. App-Passwörter gelten weiter: Widerrufe die, die du nicht kennst.',
     current: 'Jetziges Passwort',
     submit: 'Passwort ändern',
   },
   changeEmail: {
     title: 'E-Mail ändern',
     lead: 'Die neue Adresse bekommt einen Link. Sie gilt, sobald du ihn geöffnet hast.',
-    hint: 'Sie dient nur dazu, ein verlorenes Passwort zu ersetzen.',
+    hint: 'Sie dient dazu, ein verlorenes Passwort zu ersetzen und dir Änderungen an deinem Konto zu melden.',
     invalid: 'Das ist keine E-Mail-Adresse.',
     remove: 'Adresse entfernen',
     submit: 'Link senden',
@@ -101,7 +107,7 @@ export const accountTexts: typeof english = {
     submit: 'Einschalten',
     refused: 'Dieser Code ist falsch. Gib den ein, den die App jetzt zeigt.',
     offTitle: 'Zweiten Schritt ausschalten',
-    offLead: 'Zum Anmelden genügt dann dein Passwort.',
+    offLead: 'Zum Anmelden genügt dann dein Passwort. Gib zur Bestätigung einen Code ein.',
     offSubmit: 'Ausschalten',
   },
   recovery: {
@@ -118,7 +124,8 @@ export const accountTexts: typeof english = {
     lead: 'Benutze für jede App ein eigenes. Dann lässt es sich einzeln widerrufen.',
     label: 'Wofür ist es?',
     labelHint: 'Ein Name, an dem du es erkennst, etwa „AntennaPod auf meinem Telefon“.',
-    labelInvalid: 'Gib einen Namen mit 1 bis 64 Zeichen ein.',
+    labelInvalid:
+      'Gib einen Namen mit 1 bis 64 Zeichen ein, darunter ein Buchstabe oder eine Ziffer.',
     rights: 'Es kann',
     rightsOf: { all: 'lesen und ändern', read: 'nur lesen' },
     expires: 'Es läuft ab',
@@ -132,6 +139,11 @@ export const accountTexts: typeof english = {
     bearer: 'Skripte senden es als Bearer-Token.',
     done: 'Fertig',
     tooMany: 'Dein Konto hat die Höchstzahl an App-Passwörtern. Widerrufe zuerst eins.',
+  },
+  keepAppPasswords: {
+    title: 'App-Passwörter behalten?',
+    lead: 'Wenn du dein Passwort zurücksetzt oder einen Wiederherstellungscode benutzt, gelten App-Passwörter nicht mehr. Kreuze die an, die zu deinen eigenen Apps gehören. Die anderen werden gelöscht.',
+    legend: 'Diese behalten',
   },
   erase: {
     title: 'Konto löschen',

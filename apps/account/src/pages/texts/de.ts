@@ -12,6 +12,7 @@ export const de: Texts = {
   account: 'Dein Konto',
   back: 'Zurück',
   save: 'Speichern',
+  later: 'Später',
   continue: 'Weiter',
 
   name: 'Name',
@@ -88,7 +89,7 @@ export const de: Texts = {
     recoveryLead:
       'Ein Wiederherstellungscode ersetzt das Passwort einmal. Alle Browser und Apps werden abgemeldet.',
     resetLead: (name) =>
-      `Wähl ein neues Passwort für ${name}. Alle anderen Browser werden abgemeldet.`,
+      `Wähl ein neues Passwort für ${name}. Alle Browser und Apps werden abgemeldet.`,
     resetSubmit: 'Passwort setzen',
     refused: 'Name oder Wiederherstellungscode ist falsch.',
   },
@@ -104,8 +105,8 @@ export const de: Texts = {
     goneText: 'Er wurde schon benutzt, ist abgelaufen oder unvollständig. Fordere einen neuen an.',
   },
   approve: {
-    title: (app) => `${app} hereinlassen?`,
-    lead: (app) => `Eine App, die sich „${app}“ nennt, bittet um Zugang zu deinem Konto.`,
+    title: 'Eine App hereinlassen?',
+    lead: 'Eine App bittet um Zugang zu deinem Konto. Sie nennt sich:',
     wants: 'Sie kann dann',
     scopes: {
       'read:subscriptions': 'sehen, was du abonniert und gehört hast',
@@ -114,7 +115,6 @@ export const de: Texts = {
       profile: 'deinen Namen auf diesem Server sehen',
       offline_access: 'verbunden bleiben, bis du sie entfernst',
     },
-    otherScope: (scope) => `benutzen, was sie „${scope}“ nennt`,
     until: 'Sie bleibt verbunden, bis du sie in deinem Konto entfernst.',
     details: 'Zu dieser Anfrage',
     signedInAs: 'Dein Konto',
@@ -127,8 +127,7 @@ export const de: Texts = {
     deny: 'Ablehnen',
     allow: 'Erlauben',
     allowedTitle: 'Fertig',
-    allowedText: (app) =>
-      `„${app}“ ist verbunden. Geh dorthin zurück; diese Seite kannst du schließen.`,
+    allowedText: 'Die App ist verbunden. Geh dorthin zurück; diese Seite kannst du schließen.',
     deniedTitle: 'Abgelehnt',
     deniedText: 'Die App hat keinen Zugang bekommen. Du kannst diese Seite schließen.',
   },
@@ -165,14 +164,8 @@ export const de: Texts = {
       'Diese Seite nimmt eine solche Anfrage nicht an. Geh zurück und versuch es noch einmal.',
     ],
     tooLarge: ['Anfrage zu groß', 'Die Anfrage ist größer, als diese Seite annimmt.'],
-    tooMany: [
-      'Bitte warte',
-      'Das waren zu viele Versuche. Warte einen Moment und versuch es noch einmal.',
-    ],
-    busy: [
-      'Server ausgelastet',
-      'Der Server hat zu viele Anfragen. Versuch es in ein paar Sekunden noch einmal.',
-    ],
+    tooMany: ['Bitte warte', 'Das waren zu viele Versuche.'],
+    busy: ['Server ausgelastet', 'Der Server hat zu viele Anfragen.'],
     unavailable: [
       'Vorübergehend nicht erreichbar',
       'Ein Teil dieses Servers ist nicht erreichbar. Es geht nichts verloren. Versuch es bald noch einmal.',
@@ -181,6 +174,7 @@ export const de: Texts = {
       'Etwas ist schiefgegangen',
       'Der Server hat einen internen Fehler. Versuch es noch einmal. Bleibt er, wende dich an die Administration.',
     ],
+    app: (host) => `App, von der die Anfrage kam: ${host}`,
     part: (name) => `Nicht erreichbar: ${name}.`,
     database: 'die Datenbank',
     retry: (seconds) =>

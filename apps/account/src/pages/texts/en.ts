@@ -14,6 +14,7 @@ export const en = {
   account: 'Your account',
   back: 'Back',
   save: 'Save',
+  later: 'Later',
   continue: 'Continue',
 
   name: 'Name',
@@ -87,7 +88,7 @@ export const en = {
     recoveryLead:
       'A recovery code replaces the password once. All browsers and apps are signed out.',
     resetLead: (name: string) =>
-      `Choose a new password for ${name}. All other browsers are signed out.`,
+      `Choose a new password for ${name}. All browsers and apps are signed out.`,
     resetSubmit: 'Set the password',
     refused: 'Name or recovery code is wrong.',
   },
@@ -103,8 +104,8 @@ export const en = {
     goneText: 'It was used, has expired or is incomplete. Ask for a new one.',
   },
   approve: {
-    title: (app: string) => `Let ${app} in?`,
-    lead: (app: string) => `An app that calls itself “${app}” asks for access to your account.`,
+    title: 'Let an app in?',
+    lead: 'An app asks for access to your account. It calls itself:',
     wants: 'It will be able to',
     scopes: {
       'read:subscriptions': 'see your subscriptions and what you have listened to',
@@ -113,7 +114,6 @@ export const en = {
       profile: 'see your name on this server',
       offline_access: 'stay connected until you remove it',
     } as Record<string, string>,
-    otherScope: (scope: string) => `use what it calls “${scope}”`,
     until: 'It stays connected until you remove it in your account.',
     details: 'About this request',
     signedInAs: 'Your account',
@@ -126,7 +126,7 @@ export const en = {
     deny: 'Deny',
     allow: 'Allow',
     allowedTitle: 'Done',
-    allowedText: (app: string) => `“${app}” is connected. Go back to it; you can close this page.`,
+    allowedText: 'The app is connected. Go back to it; you can close this page.',
     deniedTitle: 'Denied',
     deniedText: 'The app got no access. You can close this page.',
   },
@@ -160,8 +160,8 @@ export const en = {
       'This page does not accept such a request. Go back and try again.',
     ),
     tooLarge: failure('Request too large', 'The request is larger than this page accepts.'),
-    tooMany: failure('Please wait', 'There were too many attempts. Wait a moment and try again.'),
-    busy: failure('Server busy', 'The server has too many requests. Try again in a few seconds.'),
+    tooMany: failure('Please wait', 'There were too many attempts.'),
+    busy: failure('Server busy', 'The server has too many requests.'),
     unavailable: failure(
       'Temporarily unavailable',
       'A part of this server is unavailable. Nothing is lost. Try again soon.',
@@ -170,6 +170,7 @@ export const en = {
       'Something went wrong',
       'The server has an internal error. Try again. If it happens again, contact the administrator.',
     ),
+    app: (host: string) => `App that sent the request: ${host}`,
     part: (name: string) => `Unavailable: ${name}.`,
     database: 'the database',
     retry: (seconds: number) =>

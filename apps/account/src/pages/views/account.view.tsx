@@ -1,9 +1,12 @@
 import { Card, Row } from '#ui';
 import type { ComponentChildren } from 'preact';
 import { labelOf } from '../../people/label.rule.js';
+import type { Notice } from '../../people/notices.js';
 import type { Page, Visit } from '../document.js';
+import { SuspendedNotice } from './app-passwords.view.js';
 import { appName } from './approval.view.js';
-import { browserOf } from './browser.js';
+import { browserName } from './browser.js';
+import { Notices } from './notices.view.js';
 import { day, when } from './parts.js';
 
 /** Everything that the account page shows. */
@@ -26,6 +29,7 @@ export interface AccountOverview {
     /** A day, such as 2026-11-22. */
     lastUsedOn: string | null;
     expiresAt: Date | null;
+    suspendedAt: Date | null;
   }[];
   /** Devices by the names that apps with app passwords give them. */
   devices: readonly { id: string; caption: string; lastUsedAt: string }[];
@@ -37,6 +41,7 @@ export interface AccountOverview {
     address: string;
     userAgent: string;
   }[];
+  notices: readonly Notice[];
   /** Absent for users of a provider. */
   password?: { totp: boolean; recoveryCodes: number; email: string | null; mail: boolean };
   provider?: string | undefined;
@@ -121,8 +126,10 @@ function Apps({ visit, of }: SectionProps) {
 
 function AppPasswords({ visit, of }: SectionProps) {
   const { home } = visit.texts;
-  const rows = of.appPasswords.map(({ id, label, scopes, createdAt, lastUsedOn, expiresAt }) => {
+  const rows = of.appPasswords.map((appPassword) => {
+    const { id, label, scopes, createdAt, lastUsedOn, expiresAt, suspendedAt } = appPassword;
     const isExpired = expiresAt !== null && expiresAt <= visit.now;
+    const state = isExpired ? home.expired : suspendedAt !== null && home.suspended;
     const life =
       expiresAt === null ? home.neverExpires : [home.expires, ' ', when(visit, expiresAt)];
     const lines = [
@@ -133,11 +140,7 @@ function AppPasswords({ visit, of }: SectionProps) {
       ),
     ];
     return (
-      <Row
-        name={label}
-        tag={isExpired && <span class="tag bad">{home.expired}</span>}
-        lines={lines}
-      >
+      <Row name={label} tag={state && <span class="tag bad">{state}</span>} lines={lines}>
         <EndButton
           action="/app-passwords/revoke"
           id={id}
@@ -149,6 +152,7 @@ function AppPasswords({ visit, of }: SectionProps) {
   });
   return (
     <Card title={home.appPasswords} lead={home.appPasswordsLead}>
+      <SuspendedNotice texts={visit.texts} of={of.appPasswords} />
       <Rows rows={rows} none={home.noAppPasswords} />
       <p class="actions">
         <a class="button" href="/app-passwords">
@@ -186,13 +190,7 @@ function Devices({ visit, of }: SectionProps) {
 function Sessions({ visit, of }: SectionProps) {
   const { home } = visit.texts;
   const rows = of.sessions.map(({ id, current, createdAt, lastUsedAt, address, userAgent }) => {
-    const { browser, system } = browserOf(userAgent);
-    const name =
-      browser === undefined
-        ? home.unknownBrowser
-        : system === undefined
-          ? browser
-          : home.browserOn(browser, system);
+    const name = browserName(visit, userAgent);
     const line = joined(
       address,
       [home.signedIn, ' ', when(visit, createdAt)],
@@ -279,6 +277,7 @@ export function accountPage(visit: Visit, of: AccountOverview): Page {
       <AppPasswords visit={visit} of={of} />
       <Devices visit={visit} of={of} />
       <Sessions visit={visit} of={of} />
+      <Notices visit={visit} of={of.notices} />
       <Security visit={visit} of={of} />
       <Data {...visit.texts} />
     </>

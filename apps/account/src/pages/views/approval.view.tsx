@@ -2,7 +2,6 @@ import { Field } from '#ui';
 import { labelOf } from '../../people/label.rule.js';
 import type { Page, Visit } from '../document.js';
 import { Facts, Hidden, when } from './parts.js';
-import { messagePage } from './registration.view.js';
 
 /** Returns the name that an app claims, as pages show it. */
 export const appName = (claimed: string | undefined) => labelOf(claimed ?? '') || '?';
@@ -25,10 +24,11 @@ export interface Approval {
 /** Returns the page that asks to allow an app. Deny comes first. */
 export function approvalPage(visit: Visit, of: Approval): Page {
   const { approve, device } = visit.texts;
-  const app = appName(of.app);
-  const { scopes: known, otherScope } = approve;
   const body = (
     <>
+      <p class="claim">
+        <bdi>{appName(of.app)}</bdi>
+      </p>
       {of.userCode !== undefined && (
         <section class="stack">
           <h2>{device.compare}</h2>
@@ -39,7 +39,7 @@ export function approvalPage(visit: Visit, of: Approval): Page {
         <h2>{approve.wants}</h2>
         <ul class="rights">
           {of.scopes.map((scope) => (
-            <li>{Object.hasOwn(known, scope) ? known[scope] : otherScope(appName(scope))}</li>
+            <li>{approve.scopes[scope]}</li>
           ))}
         </ul>
         <p class="quiet small">{approve.until}</p>
@@ -75,17 +75,7 @@ export function approvalPage(visit: Visit, of: Approval): Page {
       </form>
     </>
   );
-  return { title: approve.title(app), lead: approve.lead(app), body };
-}
-
-/** Returns the page that confirms the access of an app. */
-export function allowedPage({ texts: { approve } }: Visit, of: { app: string }): Page {
-  return messagePage(approve.allowedTitle, approve.allowedText(appName(of.app)));
-}
-
-/** Returns the page that confirms the denial. */
-export function deniedPage({ texts: { approve } }: Visit): Page {
-  return messagePage(approve.deniedTitle, approve.deniedText);
+  return { title: approve.title, lead: approve.lead, body };
 }
 
 /** Returns the page that takes the code of a device (RFC 8628, 3.3). */

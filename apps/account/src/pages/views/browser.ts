@@ -1,3 +1,5 @@
+import type { Visit } from '../document.js';
+
 /** In the order of lookup: user agents of later ones also contain names of earlier ones. */
 const browsers = [
   ['Edge', /\bEdgA?\//],
@@ -19,12 +21,12 @@ const systems = [
   ['Linux', /\bLinux\b/],
 ] as const;
 
-/** Returns browser and system of a user agent for the list of sessions. */
-export function browserOf(userAgent: string): {
-  browser: string | undefined;
-  system: string | undefined;
-} {
-  const find = (names: readonly (readonly [string, RegExp])[]) =>
-    names.find(([, form]) => form.test(userAgent))?.[0];
-  return { browser: find(browsers), system: find(systems) };
+const find = (names: readonly (readonly [string, RegExp])[], userAgent: string) =>
+  names.find(([, form]) => form.test(userAgent))?.[0];
+
+/** Returns the browser and system of a user agent, such as "Firefox on Linux". */
+export function browserName({ texts: { home } }: Visit, userAgent: string): string {
+  const [browser, system] = [find(browsers, userAgent), find(systems, userAgent)];
+  if (browser === undefined) return home.unknownBrowser;
+  return system === undefined ? browser : home.browserOn(browser, system);
 }

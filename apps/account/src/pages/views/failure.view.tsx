@@ -23,6 +23,8 @@ export interface FailureDetails {
   unavailable?: 'database' | undefined;
   retryAfterSeconds?: number | undefined;
   requestId?: string | undefined;
+  /** The host, or the private scheme, of the app that sent the request. */
+  app?: string | undefined;
   /** The error text of the protocol, for developers of apps. */
   detail?: string | undefined;
 }
@@ -36,6 +38,7 @@ export function failurePage(
   const [title, text] = failure[kind];
   const lead = [
     text,
+    of.app !== undefined && failure.app(of.app),
     of.unavailable && failure.part(failure[of.unavailable]),
     of.retryAfterSeconds !== undefined && failure.retry(of.retryAfterSeconds),
   ];
@@ -51,11 +54,13 @@ export function failurePage(
           {failure.request} <code>{of.requestId}</code>
         </p>
       )}
-      <p>
-        <a class="button plain" href="/">
-          {failure.home}
-        </a>
-      </p>
+      {kind !== 'tooMany' && (
+        <p>
+          <a class="button plain" href="/">
+            {failure.home}
+          </a>
+        </p>
+      )}
     </>
   );
   return { title, lead, status: failures[kind], body };

@@ -108,6 +108,77 @@ export function RecoveryCodeField({ texts, ...field }: FieldOf) {
   );
 }
 
+/** Renders the reason why the server rejected a form as a whole, if any. */
+export function Refusal({ children }: { children: string | undefined }) {
+  if (children === undefined) return null;
+  return (
+    <p class="notice bad" role="alert">
+      {children}
+    </p>
+  );
+}
+
+/** The refused form of {@link SecondStepForms}. */
+export interface RefusedSecondStep {
+  readonly form: 'code' | 'recovery';
+  /** The text about it, unless its field says why. */
+  readonly problem?: string | undefined;
+}
+
+interface SecondStepFormsProps {
+  readonly texts: Texts;
+  /** Paths that take the fields `code` and `recovery`. */
+  readonly actions: { readonly code: string; readonly recovery: string };
+  /** Hidden fields of both forms. */
+  readonly values?: Readonly<Record<string, string | undefined>>;
+  readonly refused?: RefusedSecondStep | undefined;
+  /** Buttons of each form. */
+  readonly children: ComponentChildren;
+}
+
+/** Renders two forms: for a code of the authenticator app, and for a recovery code in its place. */
+export function SecondStepForms({
+  texts,
+  actions,
+  values = {},
+  refused,
+  children,
+}: SecondStepFormsProps) {
+  const { secondStep } = texts;
+  const isWrong = (form: 'code' | 'recovery') =>
+    refused?.form === form && refused.problem === undefined;
+  // A person without codes left to try has a recovery code.
+  const isRecovery = refused?.form === 'recovery' || refused?.problem !== undefined;
+  return (
+    <>
+      <Refusal>{refused?.problem}</Refusal>
+      <form method="post" action={actions.code}>
+        <Hidden values={values} />
+        <CodeField
+          texts={texts}
+          hint={secondStep.codeHint}
+          error={isWrong('code') ? secondStep.refused : undefined}
+          autofocus={!isRecovery}
+        />
+        {children}
+      </form>
+      <details class="links" open={isRecovery}>
+        <summary>{secondStep.lost}</summary>
+        <form method="post" action={actions.recovery}>
+          <p class="quiet">{secondStep.recoveryLead}</p>
+          <Hidden values={values} />
+          <RecoveryCodeField
+            texts={texts}
+            error={isWrong('recovery') ? secondStep.recoveryRefused : undefined}
+            autofocus={isRecovery}
+          />
+          {children}
+        </form>
+      </details>
+    </>
+  );
+}
+
 /** Renders the account name for password managers, in a form that only asks for a password. */
 export function HiddenName({ name }: { name: string }) {
   const attributes = {

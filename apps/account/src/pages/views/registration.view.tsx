@@ -1,4 +1,5 @@
 import type { Page, Visit } from '../document.js';
+import type { RefusedForm } from '../refusal.texts.js';
 import {
   Hidden,
   HiddenName,
@@ -6,16 +7,14 @@ import {
   NameField,
   NewPasswordField,
   RecoveryCodeField,
+  Refusal,
 } from './parts.js';
-import { Refusal } from './sign-in.view.js';
 
 /** The content of a registration page. */
-export interface Registration {
-  action: string;
-  kind: 'first' | 'invite' | 'open';
-  name?: string;
-  next?: string | undefined;
-  problems?: { name?: string | undefined; password?: string | undefined };
+export interface Registration extends RefusedForm {
+  readonly action: string;
+  readonly kind: 'first' | 'invite' | 'open';
+  readonly next?: string | undefined;
 }
 
 /** Returns the page for a new account: the first one, by an invitation, or by open registration. */
@@ -25,11 +24,12 @@ export function registerPage({ texts }: Visit, of: Registration): Page {
   const isOnlyPassword = name === undefined && password !== undefined;
   const body = (
     <>
+      <Refusal>{of.problems?.form}</Refusal>
       <form method="post" action={of.action}>
         <Hidden values={{ next: of.next }} />
         <NameField
           texts={texts}
-          value={of.name}
+          value={of.entered}
           hint={texts.nameHint}
           error={name}
           autofocus={!isOnlyPassword}
@@ -49,7 +49,7 @@ export function registerPage({ texts }: Visit, of: Registration): Page {
       )}
     </>
   );
-  const isRefused = name !== undefined || password !== undefined;
+  const isRefused = of.problems !== undefined;
   return { title: register[`${of.kind}Title`], lead: register[`${of.kind}Lead`], isRefused, body };
 }
 
@@ -84,10 +84,11 @@ export function linkGonePage({ texts: { link, signIn } }: Visit): Page {
 }
 
 /** Returns the page for a forgotten password: by mail, or by a recovery code without mail. */
-export function forgotPage({ texts }: Visit, of: { mail: boolean }): Page {
+export function forgotPage({ texts }: Visit, of: { mail: boolean } & RefusedForm): Page {
   const { forgot } = texts;
   const body = (
     <>
+      <Refusal>{of.problems?.form}</Refusal>
       {of.mail && (
         <form method="post" action="/forgot">
           <NameField texts={texts} autofocus />
@@ -100,61 +101,47 @@ export function forgotPage({ texts }: Visit, of: { mail: boolean }): Page {
       </div>
     </>
   );
-  return { title: forgot.title, lead: of.mail ? forgot.lead : forgot.withoutMail, body };
-}
-
-/** Returns the page after a reset request. It does not reveal if the account exists. */
-export function forgotSentPage({ texts: { forgot } }: Visit): Page {
-  return messagePage(forgot.sentTitle, forgot.sentText);
+  const lead = of.mail ? forgot.lead : forgot.withoutMail;
+  return { title: forgot.title, lead, isRefused: of.problems !== undefined, body };
 }
 
 /** Returns the page that takes a recovery code and a new password. */
-export function recoverPage(
-  { texts }: Visit,
-  of: { name?: string; isRefused?: boolean; passwordProblem?: string | undefined },
-): Page {
+export function recoverPage({ texts }: Visit, { entered, problems }: RefusedForm): Page {
   const { forgot, secondStep } = texts;
+  const password = problems?.password;
   const body = (
     <>
-      {of.isRefused && <Refusal>{forgot.refused}</Refusal>}
+      <Refusal>{problems?.form}</Refusal>
       <form method="post" action="/recover">
-        <NameField texts={texts} value={of.name} autofocus={of.passwordProblem === undefined} />
+        <NameField texts={texts} value={entered} autofocus={password === undefined} />
         <RecoveryCodeField texts={texts} />
-        <NewPasswordField texts={texts} error={of.passwordProblem} />
+        <NewPasswordField texts={texts} error={password} />
         <button>{forgot.resetSubmit}</button>
       </form>
     </>
   );
-  const isRefused = of.isRefused || of.passwordProblem !== undefined;
-  const status = of.isRefused ? 403 : undefined;
-  return {
-    title: secondStep.recoveryTitle,
-    lead: secondStep.recoveryLead,
-    isRefused,
-    status,
-    body,
-  };
+  const { recoveryTitle: title, recoveryLead: lead } = secondStep;
+  return { title, lead, isRefused: problems !== undefined, body };
 }
 
 /** Returns the page that sets a new password by a link. */
 export function resetPage(
   { texts }: Visit,
-  of: { action: string; name: string; problem?: string | undefined },
+  { action, name, problems }: { action: string; name: string } & RefusedForm,
 ): Page {
   const { forgot } = texts;
   const body = (
-    <form method="post" action={of.action}>
-      <HiddenName name={of.name} />
-      <NewPasswordField texts={texts} error={of.problem} autofocus />
-      <button>{forgot.resetSubmit}</button>
-    </form>
+    <>
+      <Refusal>{problems?.form}</Refusal>
+      <form method="post" action={action}>
+        <HiddenName name={name} />
+        <NewPasswordField texts={texts} error={problems?.password} autofocus />
+        <button>{forgot.resetSubmit}</button>
+      </form>
+    </>
   );
-  return {
-    title: forgot.title,
-    lead: forgot.resetLead(of.name),
-    isRefused: of.problem !== undefined,
-    body,
-  };
+  const { title } = forgot;
+  return { title, lead: forgot.resetLead(name), isRefused: problems !== undefined, body };
 }
 
 /** Returns the page whose button confirms an address, since mail programs open links. */
@@ -168,9 +155,4 @@ export function verifyPage(
     </form>
   );
   return { title: verify.title, lead: verify.lead(of.email), body };
-}
-
-/** Returns the page after the confirmation of an e-mail address. */
-export function verifiedPage({ texts: { verify, account } }: Visit): Page {
-  return messagePage(verify.doneTitle, verify.doneText, { href: '/', text: account });
 }

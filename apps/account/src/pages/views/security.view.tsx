@@ -1,6 +1,7 @@
 import { Field } from '#ui';
 import { renderSVG } from 'uqr';
 import type { Page, Visit } from '../document.js';
+import type { RefusedForm } from '../refusal.texts.js';
 import {
   Actions,
   CodeField,
@@ -9,55 +10,57 @@ import {
   LinkButton,
   NewPasswordField,
   PasswordField,
+  Refusal,
+  type RefusedSecondStep,
+  SecondStepForms,
 } from './parts.js';
-
-interface PasswordProblems {
-  readonly current?: string | undefined;
-  readonly password?: string | undefined;
-}
 
 /** Returns the page that changes a password. */
 export function changePasswordPage(
   { texts }: Visit,
-  of: { name: string; problems?: PasswordProblems },
+  { name, problems = {} }: { name: string } & RefusedForm,
 ): Page {
   const { title, lead, current: label, submit } = texts.changePassword;
-  const { current, password } = of.problems ?? {};
+  const { current, password, form } = problems;
   const body = (
-    <form method="post" action="/password">
-      <HiddenName name={of.name} />
-      <PasswordField
-        id="current"
-        label={label}
-        error={current}
-        autofocus={password === undefined}
-      />
-      <NewPasswordField texts={texts} error={password} />
-      <Actions leave={texts.cancel}>
-        <button>{submit}</button>
-      </Actions>
-    </form>
+    <>
+      <Refusal>{form}</Refusal>
+      <form method="post" action="/password">
+        <HiddenName name={name} />
+        <PasswordField
+          id="current"
+          label={label}
+          error={current}
+          autofocus={password === undefined}
+        />
+        <NewPasswordField texts={texts} error={password} />
+        <Actions leave={texts.cancel}>
+          <button>{submit}</button>
+        </Actions>
+      </form>
+    </>
   );
-  return { title, lead, isRefused: current !== undefined || password !== undefined, body };
+  return { title, lead, isRefused: Object.keys(problems).length > 0, body };
 }
 
 /** Returns the page that changes or removes an e-mail address. */
 export function changeEmailPage(
   { texts }: Visit,
-  of: { email: string; canRemove?: boolean; problem?: string | undefined },
+  of: { email: string; canRemove: boolean } & RefusedForm,
 ): Page {
   const { title, lead, submit, hint, remove } = texts.changeEmail;
   const body = (
     <>
+      <Refusal>{of.problems?.form}</Refusal>
       <form method="post" action="/email">
         <Field
           id="email"
           name="email"
           label={texts.emailAddress}
           type="email"
-          value={of.email}
+          value={of.entered ?? of.email}
           hint={hint}
-          error={of.problem}
+          error={of.problems?.email}
           autocomplete="email"
           maxLength={254}
           required
@@ -74,7 +77,7 @@ export function changeEmailPage(
       )}
     </>
   );
-  return { title, lead, isRefused: of.problem !== undefined, body };
+  return { title, lead, isRefused: of.problems !== undefined, body };
 }
 
 /** The key of a new second step. */
@@ -86,7 +89,7 @@ export interface TotpKey {
 }
 
 /** Returns the page that sets up the second step. It shows the key as a QR code and as text. */
-export function totpPage({ texts }: Visit, of: { key: TotpKey; isRefused?: boolean }): Page {
+export function totpPage({ texts }: Visit, of: { key: TotpKey; isRefused: boolean }): Page {
   const { totp, cancel } = texts;
   const picture = `data:image/svg+xml,${encodeURIComponent(renderSVG(of.key.uri, { border: 4 }))}`;
   const body = (
@@ -113,16 +116,21 @@ export function totpPage({ texts }: Visit, of: { key: TotpKey; isRefused?: boole
   return { title: totp.title, lead: totp.lead, isRefused: of.isRefused, body };
 }
 
-/** Returns the page that confirms switching off the second step. */
-export function totpOffPage({ texts: { totp, cancel } }: Visit): Page {
+/** Returns the page that switches off the second step by a code of it, or by a recovery code. */
+export function totpOffPage({ texts }: Visit, refused?: RefusedSecondStep): Page {
+  const { totp, cancel } = texts;
   const body = (
-    <form method="post" action="/totp/off">
+    <SecondStepForms
+      texts={texts}
+      actions={{ code: '/totp/off', recovery: '/totp/off' }}
+      refused={refused}
+    >
       <Actions leave={cancel}>
         <button class="danger">{totp.offSubmit}</button>
       </Actions>
-    </form>
+    </SecondStepForms>
   );
-  return { title: totp.offTitle, lead: totp.offLead, body };
+  return { title: totp.offTitle, lead: totp.offLead, isRefused: refused !== undefined, body };
 }
 
 /** Returns the page that creates recovery codes. */
@@ -178,10 +186,7 @@ function Choices({ title, name, options }: Choice) {
 }
 
 /** Returns the page that creates an app password. */
-export function appPasswordPage(
-  { texts }: Visit,
-  of: { label?: string; problem?: string | undefined } = {},
-): Page {
+export function appPasswordPage({ texts }: Visit, { entered, problems }: RefusedForm): Page {
   const { appPassword, cancel } = texts;
   const body = (
     <form method="post" action="/app-passwords">
@@ -189,9 +194,9 @@ export function appPasswordPage(
         id="label"
         name="label"
         label={appPassword.label}
-        value={of.label}
+        value={entered}
         hint={appPassword.labelHint}
-        error={of.problem}
+        error={problems?.label}
         autocomplete="off"
         maxLength={64}
         required
@@ -207,16 +212,21 @@ export function appPasswordPage(
   return {
     title: appPassword.title,
     lead: appPassword.lead,
-    isRefused: of.problem !== undefined,
+    isRefused: problems !== undefined,
     body,
   };
 }
 
+/** A new app password with the data that an app needs in addition. */
+export interface NewAppPassword {
+  readonly label: string;
+  readonly name: string | null;
+  readonly secret: string;
+  readonly server?: string | undefined;
+}
+
 /** Returns the page with a new app password, which no later response shows. */
-export function shownAppPasswordPage(
-  { texts: { appPassword } }: Visit,
-  of: { label: string; name: string | null; secret: string; server?: string | undefined },
-): Page {
+export function shownAppPasswordPage({ texts: { appPassword } }: Visit, of: NewAppPassword): Page {
   const body = (
     <>
       <div class="stack">

@@ -1,5 +1,14 @@
 import type { Page, Visit } from '../document.js';
-import { CodeField, Hidden, NameField, PasswordField, RecoveryCodeField } from './parts.js';
+import { withNext } from '../next-path.rule.js';
+import type { RefusedForm } from '../refusal.texts.js';
+import {
+  Hidden,
+  NameField,
+  PasswordField,
+  Refusal,
+  type RefusedSecondStep,
+  SecondStepForms,
+} from './parts.js';
 
 /** The event before a sign-in that its page mentions. */
 export type SignInNotice = 'signedOut' | 'tooLate' | 'newPassword';
@@ -9,18 +18,16 @@ export interface SignIn {
   /** The path of this site that opens after the sign-in. */
   next?: string | undefined;
   /** The entered name, or the account that signs in again. */
-  name?: string;
+  name?: string | undefined;
   /** A signed-in user has to authenticate again. */
   again?: boolean;
-  isRefused?: boolean;
+  /** The reason why the server rejected the form. */
+  problem?: string | undefined;
   notice?: SignInNotice | undefined;
   canRegister?: boolean;
   /** The host of the OpenID Connect provider. */
   provider?: string | undefined;
 }
-
-const query = (next: string | undefined) =>
-  next === undefined ? '' : `?${new URLSearchParams({ next }).toString()}`;
 
 /** Returns the sign-in page: name and password, or a button that leads to the provider. */
 export function signInPage({ texts }: Visit, of: SignIn): Page {
@@ -47,7 +54,7 @@ export function signInPage({ texts }: Visit, of: SignIn): Page {
   const body = (
     <>
       {notice}
-      {of.isRefused && <Refusal>{signIn.refused}</Refusal>}
+      <Refusal>{of.problem}</Refusal>
       <form method="post" action="/sign-in">
         <Hidden values={{ next: of.next }} />
         <NameField texts={texts} value={of.name} autofocus={of.name === undefined} />
@@ -56,20 +63,12 @@ export function signInPage({ texts }: Visit, of: SignIn): Page {
       </form>
       <div class="links">
         <a href="/forgot">{signIn.forgot}</a>
-        {of.canRegister && <a href={`/register${query(of.next)}`}>{signIn.register}</a>}
+        {of.problem !== undefined && <a href="/recover">{texts.forgot.recovery}</a>}
+        {of.canRegister && <a href={withNext('/register', of.next)}>{signIn.register}</a>}
       </div>
     </>
   );
-  return { title, lead: again, isRefused: of.isRefused, status: of.isRefused ? 403 : 200, body };
-}
-
-/** Renders the reason why the server rejected a form as a whole. */
-export function Refusal({ children }: { children: string }) {
-  return (
-    <p class="notice bad" role="alert">
-      {children}
-    </p>
-  );
+  return { title, lead: again, isRefused: of.problem !== undefined, body };
 }
 
 /** The content of the page of the second step. */
@@ -77,63 +76,39 @@ export interface SecondStep {
   /** Proves that name and password were correct. */
   ticket: string;
   next?: string | undefined;
-  refused?: 'code' | 'recovery';
+  refused?: RefusedSecondStep | undefined;
 }
 
 /** Returns the page that asks for a code of an authenticator app after the password. */
 export function codePage({ texts }: Visit, of: SecondStep): Page {
   const { secondStep } = texts;
-  const values = { ticket: of.ticket, next: of.next };
-  const isRecovery = of.refused === 'recovery';
   const body = (
-    <>
-      <form method="post" action="/sign-in/code">
-        <Hidden values={values} />
-        <CodeField
-          texts={texts}
-          hint={secondStep.codeHint}
-          error={of.refused === 'code' ? secondStep.refused : undefined}
-          autofocus={!isRecovery}
-        />
-        <button>{texts.signIn.submit}</button>
-      </form>
-      <details class="links" open={isRecovery}>
-        <summary>{secondStep.lost}</summary>
-        <form method="post" action="/sign-in/recovery">
-          <p class="quiet">{secondStep.recoveryLead}</p>
-          <Hidden values={values} />
-          <RecoveryCodeField
-            texts={texts}
-            error={isRecovery ? secondStep.recoveryRefused : undefined}
-            autofocus={isRecovery}
-          />
-          <button class="plain">{texts.signIn.submit}</button>
-        </form>
-      </details>
-    </>
+    <SecondStepForms
+      texts={texts}
+      actions={{ code: '/sign-in/code', recovery: '/sign-in/recovery' }}
+      values={{ ticket: of.ticket, next: of.next }}
+      refused={of.refused}
+    >
+      <button>{texts.signIn.submit}</button>
+    </SecondStepForms>
   );
-  const isRefused = of.refused !== undefined;
-  return {
-    title: secondStep.title,
-    lead: secondStep.lead,
-    isRefused,
-    status: isRefused ? 403 : 200,
-    body,
-  };
+  const { title, lead } = secondStep;
+  return { title, lead, isRefused: of.refused !== undefined, body };
 }
 
 /** Returns the page on which users from a provider choose a name, which some apps need. */
 export function chooseNamePage(
   { texts }: Visit,
-  of: { next?: string | undefined; name?: string; problem?: string | undefined },
+  of: { next?: string | undefined } & RefusedForm,
 ): Page {
   const { chooseName, chooseNameText } = texts.signIn;
+  const problem = of.problems?.name;
   const body = (
     <form method="post" action="/name">
       <Hidden values={{ next: of.next }} />
-      <NameField texts={texts} value={of.name} hint={texts.nameHint} error={of.problem} autofocus />
+      <NameField texts={texts} value={of.entered} hint={texts.nameHint} error={problem} autofocus />
       <button>{texts.save}</button>
     </form>
   );
-  return { title: chooseName, lead: chooseNameText, isRefused: of.problem !== undefined, body };
+  return { title: chooseName, lead: chooseNameText, isRefused: problem !== undefined, body };
 }

@@ -1,0 +1,56 @@
+import type { AppPassword } from '../../credentials/app-passwords.js';
+import type { Page, Visit } from '../document.js';
+import type { Texts } from '../texts/texts.js';
+import { Actions, day, Hidden, when } from './parts.js';
+
+/** Renders the notice that some app passwords are suspended; nothing without any. */
+export function SuspendedNotice({
+  texts: { home },
+  of,
+}: {
+  readonly texts: Texts;
+  readonly of: readonly Pick<AppPassword, 'suspendedAt'>[];
+}) {
+  if (of.every(({ suspendedAt }) => suspendedAt === null)) return null;
+  return (
+    <p class="notice bad">
+      {home.suspendedText} <a href="/app-passwords/keep">{home.suspendedLink}</a>
+    </p>
+  );
+}
+
+/** Returns the page on which a person ticks the suspended app passwords to keep. */
+export function keepAppPasswordsPage(
+  visit: Visit,
+  of: { appPasswords: readonly AppPassword[]; next: string | undefined },
+): Page {
+  const { home, keepAppPasswords, later, save } = visit.texts;
+  const { title, lead, legend } = keepAppPasswords;
+  const body = (
+    <form method="post" action="/app-passwords/keep">
+      <Hidden values={{ next: of.next }} />
+      <fieldset class="field">
+        <legend>{legend}</legend>
+        <div class="choices">
+          {of.appPasswords.map(({ id, label, createdAt, lastUsedOn }) => (
+            <label>
+              <input type="checkbox" name={id} />
+              <span>
+                {label}
+                <br />
+                <span class="quiet small">
+                  {home.created} {when(visit, createdAt)} · {home.lastUsed}:{' '}
+                  {lastUsedOn === null ? home.never : day(visit, lastUsedOn)}
+                </span>
+              </span>
+            </label>
+          ))}
+        </div>
+      </fieldset>
+      <Actions leave={later}>
+        <button>{save}</button>
+      </Actions>
+    </form>
+  );
+  return { title, lead, body };
+}

@@ -1,0 +1,28 @@
+import type { Page, Visit } from '../document.js';
+import { messagePage } from './registration.view.js';
+
+/** What a form has done, for the page that says so. */
+export type Message =
+  | { readonly message: 'allowed' | 'denied' | 'erased' | 'forgotSent' | 'verified' }
+  | { readonly message: 'emailSent'; readonly email: string };
+
+/** Returns the page that says what a form has done. */
+export function donePage({ texts }: Visit, done: Message): Page {
+  const { approve, erase, forgot, verify, changeEmail } = texts;
+  const home = { href: '/', text: texts.account };
+  switch (done.message) {
+    case 'allowed':
+      return messagePage(approve.allowedTitle, approve.allowedText);
+    case 'denied':
+      return messagePage(approve.deniedTitle, approve.deniedText);
+    case 'erased':
+      return messagePage(erase.doneTitle, erase.doneText);
+    // It does not reveal if the account exists.
+    case 'forgotSent':
+      return messagePage(forgot.sentTitle, forgot.sentText);
+    case 'verified':
+      return messagePage(verify.doneTitle, verify.doneText, home);
+    case 'emailSent':
+      return messagePage(changeEmail.sentTitle, changeEmail.sentText(done.email), home);
+  }
+}

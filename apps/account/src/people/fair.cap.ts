@@ -1,0 +1,47 @@
+import type { EntityManager } from 'typeorm';
+
+/** Returns SQL for the prefix of an IPv6 network `column`; any other address stays whole. */
+const prefix = (column: string, bits: 48 | 56) =>
+  `CASE WHEN ${column} ~ '^([0-9a-f]{1,4}:){4}:/64$'
+     THEN set_masklen(${column}::cidr, ${bits})::text ELSE ${column} END`;
+
+/** Rows that unauthenticated clients create: a table of `account` with the column `network`. */
+export interface CappedRows {
+  readonly table: 'clients' | 'logins' | 'oidc';
+  /** SQL condition of the counted rows. */
+  readonly condition: string;
+  readonly most: number;
+}
+
+/**
+ * Deletes rows above a limit: the oldest of the network that has most, repeatedly. A deletion
+ * leaves room for 1% more rows, so that it runs rarely. Call it after an insert is committed, so
+ * that the last of concurrent calls sees all rows.
+ *
+ * Networks are compared as /48, then /56, then /64, as providers assign one of these to a customer.
+ * The rank of a row in its network counts the rows that stay longer. Ranking by one level after the
+ * other shares a /48 between its /56, and a /56 between its /64.
+ */
+export async function capFairly(
+  manager: EntityManager,
+  { table, condition, most }: CappedRows,
+): Promise<void> {
+  await manager.query(
+    `WITH counted AS MATERIALIZED (SELECT count(*) AS rows FROM account.${table} WHERE ${condition})
+     DELETE FROM account.${table} WHERE ctid = ANY (ARRAY(
+       SELECT place FROM (
+         SELECT place, created_at,
+           row_number() OVER (PARTITION BY n48 ORDER BY rank56, created_at DESC) AS rank48
+         FROM (
+           SELECT *, row_number() OVER (PARTITION BY n56 ORDER BY rank64, created_at DESC) AS rank56
+           FROM (
+             SELECT ctid AS place, created_at, ${prefix('network', 48)} AS n48,
+               ${prefix('network', 56)} AS n56,
+               row_number() OVER (PARTITION BY network ORDER BY created_at DESC) AS rank64
+             FROM account.${table} WHERE ${condition}) by64) by56) by48
+       WHERE (SELECT rows FROM counted) > $1
+       ORDER BY rank48 DESC, created_at
+       LIMIT (SELECT rows - $1 + $2 FROM counted WHERE rows > $1)))`,
+    [most, Math.floor(most / 100)],
+  );
+}

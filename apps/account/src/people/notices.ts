@@ -1,0 +1,95 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { AccountEntity, NoticeEntity } from '#database';
+import type { Log } from '#runtime';
+import type { Repository } from 'typeorm';
+import { LOG } from '../account.config.js';
+import { Limits } from './limits.js';
+import { Mail } from './mail.js';
+import { noticeMail } from './notice.texts.js';
+import { PEOPLE, type PeopleConfig } from './people.config.js';
+import { Refusal } from './refusal.js';
+import type { Visitor } from './sessions.js';
+
+/** Change of an account, as its page shows it. */
+export type Notice = Pick<NoticeEntity, 'createdAt' | 'kind' | 'label' | 'address' | 'userAgent'>;
+
+/** Maximum number of notices of an account and kind. Sign-ins thus displace no other kind. */
+const mostOfKind = 5;
+const mostListed = 30;
+
+/**
+ * Notices about changes of an account, for the account page and as mails to the verified address.
+ * They are written after the commit of the change: if the process ends in between, the notice is
+ * missing. A failure is logged and does not fail the change.
+ */
+@Injectable()
+export class Notices {
+  constructor(
+    @InjectRepository(NoticeEntity) private readonly notices: Repository<NoticeEntity>,
+    private readonly limits: Limits,
+    private readonly mail: Mail,
+    @Inject(PEOPLE) private readonly config: Pick<PeopleConfig, 'PUBLIC_URL'>,
+    @Inject(LOG) private readonly log: Log,
+  ) {}
+
+  /**
+   * Stores a notice and sends it by mail.
+   *
+   * @param visitor browser that made the change; none for the operator.
+   * @param of `label`: name of an app password; `email`: replaces the verified address.
+   */
+  async add(
+    accountId: string,
+    kind: Notice['kind'],
+    { address, userAgent }: Visitor = { address: '', userAgent: '' },
+    of: { label?: string; email?: string | null } = {},
+  ): Promise<void> {
+    const label = of.label ?? null;
+    const visit = [address.slice(0, 64), userAgent.slice(0, 400)] as const;
+    try {
+      await this.notices.query(
+        // The snapshot of the DELETE does not contain the new row.
+        `WITH added AS (
+           INSERT INTO account.notices (account_id, id, kind, label, address, user_agent)
+           VALUES ($1, gen_random_uuid(), $2, $3, $4, $5))
+         DELETE FROM account.notices WHERE account_id = $1 AND id IN (
+           SELECT id FROM account.notices WHERE account_id = $1 AND kind = $2
+           ORDER BY created_at DESC, id OFFSET $6)`,
+        [accountId, kind, label, ...visit, mostOfKind - 1],
+      );
+    } catch (error) {
+      this.log.error({ err: error, kind }, 'notice not stored');
+    }
+    if (!this.mail.isOn) return;
+    this.mail.soon(async () => {
+      const account = await this.notices.manager.findOneBy(AccountEntity, { id: accountId });
+      const verified = account?.emailVerifiedAt ? account.email : null;
+      const to = of.email === undefined ? verified : of.email;
+      if (!account || !to || !(await this.canSend(accountId))) return undefined;
+      const facts = { name: account.name ?? '', label: label ?? '', address: visit[0] };
+      return { to, ...noticeMail(kind, facts, this.config.PUBLIC_URL) };
+    });
+  }
+
+  /** Returns the notices of an account, newest first. */
+  list(accountId: string): Promise<Notice[]> {
+    return this.notices.find({
+      select: { createdAt: true, kind: true, label: true, address: true, userAgent: true },
+      where: { accountId },
+      order: { createdAt: 'DESC', id: 'ASC' },
+      take: mostListed,
+    });
+  }
+
+  /** Counts a mail. @returns false at the limit; the account page still shows the notice. */
+  private async canSend(accountId: string): Promise<boolean> {
+    try {
+      await this.limits.count('notice', accountId);
+      return true;
+    } catch (error) {
+      if (error instanceof Refusal) return false;
+      throw error;
+    }
+  }
+}

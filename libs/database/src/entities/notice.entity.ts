@@ -1,0 +1,45 @@
+import {
+  Check,
+  Column,
+  Entity,
+  JoinColumn,
+  ManyToOne,
+  PrimaryColumn,
+  type Relation,
+} from 'typeorm';
+import { AccountEntity } from './account.entity.js';
+
+/** A change of an account that its owner should notice. */
+@Entity({ schema: 'account', name: 'notices' })
+@Check(
+  'notices_kind',
+  `kind IN ('password', 'second_factor_off', 'recovery_codes', 'app_password', 'sign_in', 'email')`,
+)
+export class NoticeEntity {
+  @PrimaryColumn({ name: 'account_id', type: 'uuid' })
+  accountId!: string;
+
+  @PrimaryColumn({ type: 'uuid' })
+  id!: string;
+
+  @Column({ name: 'created_at', type: 'timestamp with time zone', default: () => 'now()' })
+  createdAt!: Date;
+
+  @Column({ type: 'text' })
+  kind!: 'password' | 'second_factor_off' | 'recovery_codes' | 'app_password' | 'sign_in' | 'email';
+
+  /** Name of a new app password. */
+  @Column({ type: 'text', nullable: true })
+  label!: string | null;
+
+  /** Address and user agent of the browser or app. */
+  @Column({ type: 'text' })
+  address!: string;
+
+  @Column({ name: 'user_agent', type: 'text' })
+  userAgent!: string;
+
+  @ManyToOne(() => AccountEntity, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'account_id', foreignKeyConstraintName: 'notices_account_fkey' })
+  account?: Relation<AccountEntity>;
+}

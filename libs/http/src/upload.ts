@@ -1,0 +1,72 @@
+import type { IncomingMessage } from 'node:http';
+import { answerBrokenHttp } from './errors.js';
+import type { RequestEnd } from './request.end.js';
+import type { PendingBody } from './user.limiter.js';
+
+/** Time of a client to begin with its body in milliseconds, and its rate then in bytes per ms. */
+const [graceMs, bytesPerMs] = [5_000, 4];
+/** Interval of the checks in milliseconds. */
+const checkMs = 1_000;
+
+/**
+ * Returns true if a body is slower than any form: more than 5 s in addition to 4 kB/s.
+ *
+ * @param bytes received in `elapsedMs` milliseconds.
+ */
+export function isTooSlow(elapsedMs: number, bytes: number): boolean {
+  return elapsedMs > graceMs + bytes / bytesPerMs;
+}
+
+/**
+ * The body of an unauthenticated client while it arrives. Reads only the counters of the
+ * connection, because some listeners read the body themselves. Ends a connection that is too slow.
+ */
+export class Upload implements PendingBody {
+  private readonly began = performance.now();
+  private readonly before: number;
+  private seen: number;
+  private changed = this.began;
+
+  private constructor(
+    private readonly raw: IncomingMessage,
+    end: RequestEnd,
+  ) {
+    this.before = raw.socket.bytesRead;
+    this.seen = this.before;
+    const timer = setInterval(() => this.check(), checkMs).unref();
+    const stop = () => clearInterval(timer);
+    raw.once('end', stop);
+    end.onReached(stop);
+  }
+
+  /** Returns the body of a request that announces one and has not ended. */
+  static of(raw: IncomingMessage, end: RequestEnd | undefined): Upload | undefined {
+    const { 'content-length': length = '0', 'transfer-encoding': coding } = raw.headers;
+    const hasBody = coding !== undefined || Number(length) > 0;
+    const isRead = raw.method !== 'GET' && raw.method !== 'HEAD';
+    return end?.reached === false && hasBody && isRead ? new Upload(raw, end) : undefined;
+  }
+
+  get lastByteAt(): number {
+    const { bytesRead } = this.raw.socket;
+    if (bytesRead !== this.seen) [this.seen, this.changed] = [bytesRead, performance.now()];
+    return this.changed;
+  }
+
+  onArrived(listener: () => void): void {
+    this.raw.once('end', listener);
+  }
+
+  drop(): void {
+    const { socket } = this.raw;
+    const error = new Error('the body is too slow');
+    answerBrokenHttp(Object.assign(error, { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), socket);
+    socket.destroySoon();
+  }
+
+  private check(): void {
+    // Reads the counter, which a later call compares.
+    void this.lastByteAt;
+    if (isTooSlow(performance.now() - this.began, this.seen - this.before)) this.drop();
+  }
+}
