@@ -1,4 +1,12 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -22,6 +30,18 @@ describe('AppLog', () => {
     await log.take(Readable.from([written.join('\n')]));
     expect(readFileSync(path, 'utf8').trim().split('\n')).toEqual(written);
     expect(said).toEqual(['episode: warn: slow']);
+  });
+
+  it('can be read by its owner only, also after an earlier version wrote it', async () => {
+    const folder = join(directory, 'logs');
+    mkdirSync(folder, { mode: 0o755 });
+    writeFileSync(join(folder, 'app.log'), 'of an earlier version\n', { mode: 0o644 });
+    const log = new AppLog('episode', join(folder, 'app.log'), () => {}, 10);
+    await log.take(Readable.from(['{"level":"info","msg":"one"}\n{"level":"info","msg":"two"}']));
+    const modes = [folder, join(folder, 'app.log'), join(folder, 'app.log.1')].map(
+      (each) => statSync(each).mode & 0o777,
+    );
+    expect(modes).toEqual([0o700, 0o600, 0o600]);
   });
 
   it('stays below a bound together with the one file that moved aside', async () => {

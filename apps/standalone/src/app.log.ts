@@ -1,4 +1,12 @@
-import { closeSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  fchmodSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  writeSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import type { Readable } from 'node:stream';
 import { createInterface } from 'node:readline';
@@ -11,7 +19,7 @@ const loud: ReadonlySet<unknown> = new Set(['warn', 'error', 'fatal']);
 /**
  * Writes the output of an app to a file. Warnings, errors and lines that are no log lines, such as
  * stack traces, are also shown under the app's name. The file is empty at the start, continues over
- * restarts of the app, and is bounded together with one rotated file.
+ * restarts of the app, and is bounded together with one rotated file. Only its owner can read it.
  */
 export class AppLog {
   private file: number;
@@ -23,8 +31,11 @@ export class AppLog {
     private readonly say: (line: string) => void,
     private readonly mostBytes = defaultMostBytes,
   ) {
-    mkdirSync(dirname(path), { recursive: true });
-    this.file = openSync(path, 'w');
+    const folder = dirname(path);
+    mkdirSync(folder, { recursive: true });
+    // An earlier version created it with the permissions of the umask.
+    chmodSync(folder, 0o700);
+    this.file = openEmpty(path);
   }
 
   /** Logs an output stream of the app. Resolves after its end. */
@@ -36,13 +47,20 @@ export class AppLog {
     if (this.bytes > this.mostBytes) {
       closeSync(this.file);
       renameSync(this.path, `${this.path}.1`);
-      this.file = openSync(this.path, 'w');
+      this.file = openEmpty(this.path);
       this.bytes = 0;
     }
     this.bytes += writeSync(this.file, `${line}\n`);
     const words = wordsFor(line);
     if (words !== undefined) this.say(`${this.name}: ${words}`);
   }
+}
+
+/** Opens an empty file of mode 0600. An earlier file can have another mode. */
+function openEmpty(path: string): number {
+  const file = openSync(path, 'w', 0o600);
+  fchmodSync(file, 0o600);
+  return file;
 }
 
 /** Returns the text of a log line for a person, or undefined if the line is not for people. */
