@@ -95,10 +95,12 @@ describe('a part of a file', () => {
   });
 });
 
-it('lines between users are refused, empty ones ignored, and another format ends it', async () => {
-  expect((await read('', episode(1), user(), end(0, 0), 'x')).refused).toEqual([
+it('lines between users are refused by their fault, empty ones ignored, and another format ends it', async () => {
+  const broken = '{"user": {"subject"';
+  expect((await read('', episode(1), user(), end(0, 0), broken, episode(1))).refused).toEqual([
     [2, 'no_user'],
-    [5, 'no_user'],
+    [5, 'invalid_line'],
+    [6, 'no_user'],
   ]);
   await expect(read({ podcast_sync: { format: 2 } })).rejects.toThrow(FormatError);
 });
