@@ -8,14 +8,12 @@ const sweepMs = 60_000;
 /** Rows per statement; few, for short locks. */
 const batchSize = 5_000;
 
-/** Deletes old, unlocked markers and their answers. $1 maximum number of rows. */
+/** Deletes old, unlocked markers with their answers. $1 maximum number of rows. */
 export const sweepRequests = statement(
   'sync.sweep_requests',
   `WITH old AS (
      SELECT user_id, request_id FROM sync.request
      WHERE created_at < now() - interval '1 hour' ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED
-   ), answers AS (
-     DELETE FROM sync.answer a USING old WHERE a.user_id = old.user_id AND a.request_id = old.request_id
    ), gone AS (
      DELETE FROM sync.request r USING old WHERE r.user_id = old.user_id AND r.request_id = old.request_id RETURNING 1
    )
