@@ -12,7 +12,12 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { AppLog } from './app.log.js';
+import { Outages } from './outages.js';
 
+const outages = new Outages(
+  () => {},
+  () => false,
+);
 let directory: string;
 let path: string;
 beforeEach(() => {
@@ -25,7 +30,7 @@ describe('AppLog', () => {
   it('keeps every line in a file that begins empty, and says those that are for a person', async () => {
     writeFileSync(path, 'of an earlier start\n');
     const said: string[] = [];
-    const log = new AppLog('episode', path, (line) => said.push(line));
+    const log = new AppLog('episode', path, (line) => said.push(line), outages);
     const written = ['{"level":"info","msg":"ready"}', '{"level":"warn","msg":"slow"}'];
     await log.take(Readable.from([written.join('\n')]));
     expect(readFileSync(path, 'utf8').trim().split('\n')).toEqual(written);
@@ -36,7 +41,7 @@ describe('AppLog', () => {
     const folder = join(directory, 'logs');
     mkdirSync(folder, { mode: 0o755 });
     writeFileSync(join(folder, 'app.log'), 'of an earlier version\n', { mode: 0o644 });
-    const log = new AppLog('episode', join(folder, 'app.log'), () => {}, 10);
+    const log = new AppLog('episode', join(folder, 'app.log'), () => {}, outages, 10);
     await log.take(Readable.from(['{"level":"info","msg":"one"}\n{"level":"info","msg":"two"}']));
     const modes = [folder, join(folder, 'app.log'), join(folder, 'app.log.1')].map(
       (each) => statSync(each).mode & 0o777,
@@ -45,7 +50,7 @@ describe('AppLog', () => {
   });
 
   it('stays below a bound together with the one file that moved aside', async () => {
-    const log = new AppLog('episode', path, () => {}, 1_000);
+    const log = new AppLog('episode', path, () => {}, outages, 1_000);
     const lines = Array.from({ length: 500 }, (_, i) => `{"level":"info","msg":"line ${i}"}`);
     await log.take(Readable.from([lines.join('\n')]));
     expect(readdirSync(directory).toSorted()).toEqual(['app.log', 'app.log.1']);

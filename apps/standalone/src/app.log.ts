@@ -10,6 +10,7 @@ import {
 import { dirname } from 'node:path';
 import type { Readable } from 'node:stream';
 import { createInterface } from 'node:readline';
+import type { Outages } from './outages.js';
 
 /** File size in bytes at which the log is rotated; the previous rotated file is replaced. */
 const defaultMostBytes = 10 * 1024 * 1024;
@@ -18,8 +19,9 @@ const loud: ReadonlySet<unknown> = new Set(['warn', 'error', 'fatal']);
 
 /**
  * Writes the output of an app to a file. Warnings, errors and lines that are no log lines, such as
- * stack traces, are also shown under the app's name. The file is empty at the start, continues over
- * restarts of the app, and is bounded together with one rotated file. Only its owner can read it.
+ * stack traces, are also shown under the app's name; outages of servers by {@link Outages}. The
+ * file is empty at the start, continues over restarts of the app, and is bounded together with one
+ * rotated file. Only its owner can read it.
  */
 export class AppLog {
   private file: number;
@@ -29,6 +31,7 @@ export class AppLog {
     private readonly name: string,
     readonly path: string,
     private readonly say: (line: string) => void,
+    private readonly outages: Outages,
     private readonly mostBytes = defaultMostBytes,
   ) {
     const folder = dirname(path);
@@ -41,6 +44,7 @@ export class AppLog {
   /** Logs an output stream of the app. Resolves after its end. */
   async take(stream: Readable): Promise<void> {
     for await (const line of createInterface({ input: stream })) this.write(line);
+    this.outages.forget(this.name);
   }
 
   private write(line: string): void {
@@ -51,8 +55,11 @@ export class AppLog {
       this.bytes = 0;
     }
     this.bytes += writeSync(this.file, `${line}\n`);
-    const words = wordsFor(line);
-    if (words !== undefined) this.say(`${this.name}: ${words}`);
+    const shown = shownLine(line);
+    if (shown === undefined) return;
+    if (shown.outage === undefined) this.say(`${this.name}: ${shown.text}`);
+    else if (shown.isEnd) this.outages.end(this.name, shown.outage);
+    else this.outages.begin(this.name, shown.outage, shown.reason);
   }
 }
 
@@ -63,20 +70,33 @@ function openEmpty(path: string): number {
   return file;
 }
 
-/** Returns the text of a log line for a person, or undefined if the line is not for people. */
-export function wordsFor(line: string): string | undefined {
+/** A line for a person, or the start or end of a server's outage. */
+type ShownLine =
+  | { text: string; outage?: undefined }
+  | { outage: string; isEnd: boolean; reason: string | undefined };
+
+/**
+ * Reads a line of output, and returns undefined if it is not for people. Warnings about single
+ * requests are not: a client sees the failure, and an outage would show each of its requests.
+ */
+export function shownLine(line: string): ShownLine | undefined {
   if (line.trim() === '') return undefined;
-  if (!line.startsWith('{')) return line;
+  if (!line.startsWith('{')) return { text: line };
   try {
-    const { level, msg, err } = JSON.parse(line) as {
+    const { level, msg, err, outage, missing, requestId } = JSON.parse(line) as {
       level?: string;
       msg?: string;
       err?: { message?: string };
+      outage?: string;
+      missing?: string[];
+      requestId?: string;
     };
-    if (!loud.has(level)) return undefined;
-    const reason = err?.message && err.message !== msg ? ` (${err.message})` : '';
-    return `${level}: ${msg ?? ''}${reason}`;
+    const cause = err?.message || missing?.join('; ');
+    const isLoud = loud.has(level);
+    if (outage !== undefined) return { outage, isEnd: !isLoud, reason: cause };
+    if (!isLoud || (level === 'warn' && requestId !== undefined)) return undefined;
+    return { text: `${level}: ${msg ?? ''}${cause && cause !== msg ? ` (${cause})` : ''}` };
   } catch {
-    return line;
+    return { text: line };
   }
 }

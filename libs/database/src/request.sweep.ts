@@ -1,6 +1,7 @@
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import type { Logger } from 'pino';
 import type { Database } from './database.js';
+import { faultKind } from './fault.rule.js';
 import { statement } from './statement.js';
 
 /** Interval between two sweeps in milliseconds. */
@@ -48,6 +49,8 @@ export class RequestSweep implements OnApplicationBootstrap, BeforeApplicationSh
         removed = row?.removed ?? 0;
       }
     } catch (error) {
+      // The outage is logged by its start and its end.
+      if (faultKind(error) === 'away') return;
       this.log.warn(
         { err: error },
         'old markers of requests could not be removed; the next sweep tries again',

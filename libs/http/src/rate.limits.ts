@@ -76,13 +76,13 @@ export class RateLimits {
     try {
       addHeaders(reply, policy, limit, await limit.consume(key));
       if (this.condition.becomes('counting'))
-        this.log.info('requests are counted for the rate limits again');
+        this.log.info({ outage: 'Redis' }, 'requests are counted for the rate limits again');
     } catch (outcome) {
       if (!(outcome instanceof RateLimiterRes)) {
         this.count(policy, 'unchecked');
         if (this.condition.becomes('unchecked'))
           this.log.warn(
-            { err: outcome },
+            { outage: 'Redis', err: outcome },
             'requests are let through without rate limits, as Redis is away',
           );
         return;

@@ -186,7 +186,10 @@ export class Revocations {
       } catch (error) {
         if (signal.aborted) return;
         if (this.condition.becomes('away'))
-          this.log.warn({ err: error }, 'revocations are not heard of, as Redis is away');
+          this.log.warn(
+            { outage: 'Redis', err: error },
+            'revocations are not heard of, as Redis is away',
+          );
         await delay(retryMs, undefined, { signal }).catch(() => {});
       }
     }
@@ -219,7 +222,8 @@ export class Revocations {
       this.forget();
       if (isLate) continue;
       this.caughtUp();
-      if (this.condition.becomes('followed')) this.log.info('revocations are heard of again');
+      if (this.condition.becomes('followed'))
+        this.log.info({ outage: 'Redis' }, 'revocations are heard of again');
     }
   }
 

@@ -36,7 +36,8 @@ export class ClockHints {
       () => {
         this.unanswered -= 1;
         this.counts.sent += 1;
-        if (this.condition.becomes('there')) this.log.info('changes are told to gateways again');
+        if (this.condition.becomes('there'))
+          this.log.info({ outage: 'Redis' }, 'changes are told to gateways again');
       },
       (error: unknown) => {
         this.unanswered -= 1;
@@ -53,7 +54,7 @@ export class ClockHints {
     this.counts.dropped += 1;
     if (this.condition.becomes('away'))
       this.log.warn(
-        { err: error },
+        { outage: 'Redis', err: error },
         'changes are not told to gateways, whose clients poll for them',
       );
   }

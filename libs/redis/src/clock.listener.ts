@@ -127,14 +127,15 @@ export class ClockListener {
     this.heardAt = performance.now();
     if (!this.condition.becomes('hears')) return;
     if (this.hasHeard) {
-      this.log.info('changes are heard of again');
+      this.log.info({ outage: 'Redis' }, 'changes are heard of again');
       this.events.onLost();
     }
     this.hasHeard = true;
   }
 
   private lose(): void {
-    if (this.condition.becomes('deaf')) this.log.warn('changes are not heard of, as Redis is away');
+    if (this.condition.becomes('deaf'))
+      this.log.warn({ outage: 'Redis' }, 'changes are not heard of, as Redis is away');
     this.users.clear();
     this.last = undefined;
   }
