@@ -1,7 +1,5 @@
-import type { RequestListener } from 'node:http';
 import { type HttpOptions, type RateLimits, UserLimiter } from '#http';
 import type { Log } from '#runtime';
-import type { FastifyRequest } from 'fastify';
 import { consoleHeaders } from '../console/console.files.js';
 import { pageErrors } from '../pages/failure.filter.js';
 import type { AccountConfig } from '../account.config.js';
@@ -24,7 +22,7 @@ export function serverOptions(
   config: AccountConfig,
   log: Log,
   limits: RateLimits,
-  issuer: (request: FastifyRequest) => RequestListener | undefined,
+  issuer: HttpOptions['handOver'],
 ): HttpOptions {
   return {
     config,
