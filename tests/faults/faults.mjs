@@ -241,11 +241,11 @@ const messages = [
     near: ['libs/transport'],
   },
   {
-    // A dead letter keeps the data of a request that is secret.
-    id: 'secret-dead-letter',
+    // A dead letter keeps the data of its request.
+    id: 'data-in-dead-letter',
     file: `${transport}/wire/redis.scripts.ts`,
-    find: "if not field['secret'] then keep('data', field['data']) end",
-    replace: "keep('data', field['data'])",
+    find: "if entry[2][at] ~= 'data' then",
+    replace: 'if true then',
     near: ['libs/transport'],
   },
 ];

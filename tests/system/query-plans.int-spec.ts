@@ -187,6 +187,10 @@ describe(`query plans on plain tables with ${size} episode states`, () => {
   it('a write starts and stores its answer with a few lookups', async () => {
     const request = randomUUID();
     await expectPlans(beginWrite, [ascending, request, null, true, 2], { uses: [], buffers: 30 });
+    await client.query(
+      'INSERT INTO sync.request (user_id, request_id, stamp) VALUES ($1, $2, now())',
+      [ascending, request],
+    );
     await expectPlans(keepAnswer, [ascending, request, upload(0), '{}', 1_000], {
       uses: [],
       buffers: 30,

@@ -142,7 +142,7 @@ describe('the log', () => {
     expect(lines).toHaveLength(1);
     expect(JSON.parse(lines[0]!)).toMatchObject({
       method: 'GET',
-      path: '/subscriptions',
+      route: '/subscriptions',
       status: 200,
       level: 'info',
     });

@@ -5,6 +5,7 @@ import {
   type OnApplicationShutdown,
 } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
+import { faultKind } from '#database';
 import type { Log } from '#runtime';
 import { DataSource } from 'typeorm';
 import { LOG } from './account.config.js';
@@ -126,10 +127,12 @@ export class Sweep implements OnApplicationBootstrap, OnApplicationShutdown {
       const removed = await this.sweep();
       if (removed > 0) this.log.debug({ removed }, 'removed what had expired');
     } catch (error) {
-      this.log.warn(
-        { err: error },
-        'what has expired could not be removed; the next sweep tries again',
-      );
+      // An outage is logged by its start and its end.
+      if (faultKind(error) !== 'unavailable')
+        this.log.warn(
+          { err: error },
+          'what has expired could not be removed; the next sweep tries again',
+        );
     }
     this.plan();
   }

@@ -135,8 +135,8 @@ export class IssuerWorld {
       ip: String(request.headers[fromAddress] ?? '127.0.0.1'),
       id: randomUUID(),
     };
-    const listener = replica.app.get(Issuer).listener(call);
-    if (listener) return void listener(request, response);
+    const handedOver = replica.app.get(Issuer).listener(call);
+    if (handedOver) return void handedOver.listen(request, response);
     void decide(replica, request, response).catch(() => response.writeHead(500).end());
   }
 }

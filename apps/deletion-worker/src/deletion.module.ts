@@ -7,6 +7,7 @@ import { Queue } from 'bullmq';
 import { QUOTAS, redisOf, type DeletionWorkerConfig } from './deletion-worker.config.js';
 import { ErasureNotice } from './erasure/erasure.notice.js';
 import { ErasureService } from './erasure/erasure.service.js';
+import { RequestFiles } from './erasure/request.files.js';
 import { EventGauge } from './events/event.metrics.js';
 import { EventPublisher } from './events/event.publisher.js';
 import { EventRelay } from './events/event.relay.js';
@@ -28,6 +29,7 @@ export class DeletionModule {
       ...connections.forWorker,
       concurrency: config.DELETION_CONCURRENCY,
     };
+    const requests = connectRedis(config);
     const openQueue = () =>
       new Queue(deletionQueue.name, { ...queueOptions, ...connections.forQueue });
     return {
@@ -43,7 +45,8 @@ export class DeletionModule {
         { provide: QUOTAS, useValue: config },
         DeletionService,
         ErasureService,
-        { provide: ErasureNotice, useValue: new ErasureNotice(connectRedis(config), log) },
+        { provide: ErasureNotice, useValue: new ErasureNotice(requests, log) },
+        { provide: RequestFiles, useValue: new RequestFiles(requests, log) },
         DeletionRelay,
         DeletionProcessor,
         PendingGauges,

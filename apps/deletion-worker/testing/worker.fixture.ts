@@ -8,6 +8,7 @@ import { call } from '../../../libs/transport/testing/handler.call.js';
 import { type DeletionQuotas, deletionWorkerConfig } from '../src/deletion-worker.config.js';
 import { ErasureNotice } from '../src/erasure/erasure.notice.js';
 import { ErasureService } from '../src/erasure/erasure.service.js';
+import { RequestFiles } from '../src/erasure/request.files.js';
 import { DeletionProcessor } from '../src/queue/deletion.processor.js';
 import { DeletionRelay } from '../src/queue/deletion.relay.js';
 import { DeletionService } from '../src/records/deletion.service.js';
@@ -61,9 +62,10 @@ export async function openWorker(
   };
   const relay = anotherRelay();
   const service = new DeletionService(database, relay, { ...defaults, ...quotas });
-  const notice = new ErasureNotice(connectRedis(redis), log);
+  const requests = connectRedis(redis);
+  const notice = new ErasureNotice(requests, log);
   fixture.onClose(() => notice.onApplicationShutdown());
-  const erasures = new ErasureService(database, relay, notice);
+  const erasures = new ErasureService(database, relay, notice, new RequestFiles(requests, log));
   return {
     ...base,
     queue,

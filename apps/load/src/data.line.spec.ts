@@ -55,7 +55,8 @@ describe('a line', () => {
       kind: 'user',
       user: { issuer: 'i', subject: 's' },
     });
-    for (const user of [{ issuer: 'i' }, { issuer: '', subject: 's' }, { id: 'x' }])
+    const unclear = { issuer: 'i', subject: '\ud800' };
+    for (const user of [{ issuer: 'i' }, { issuer: '', subject: 's' }, { id: 'x' }, unclear])
       expect(of({ user })).toEqual({ kind: 'user', user: undefined });
   });
 });

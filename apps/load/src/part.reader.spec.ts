@@ -95,10 +95,12 @@ describe('a part of a file', () => {
   });
 });
 
-it('rejects lines between users, ignores empty lines and ends at another format', async () => {
-  expect((await read('', episode(1), user(), end(0, 0), 'x')).refused).toEqual([
+it('rejects lines between users by their fault, and ends at another format', async () => {
+  const broken = '{"user": {"subject"';
+  expect((await read('', episode(1), user(), end(0, 0), broken, episode(1))).refused).toEqual([
     [2, 'no_user'],
-    [5, 'no_user'],
+    [5, 'invalid_line'],
+    [6, 'no_user'],
   ]);
   await expect(read({ podcast_sync: { format: 2 } })).rejects.toThrow(FormatError);
 });

@@ -46,7 +46,10 @@ export class PartReader {
     if (parsed.kind === 'user') return this.begin(parsed.user, number);
     if (parsed.kind === 'format') return undefined;
     if (parsed.kind === 'complete') return this.complete();
-    if (!part) return this.refuse(number, 'no_user', 'The line is not between a user and its end');
+    if (!part)
+      return parsed.kind === 'unusable'
+        ? this.refuse(number, 'invalid_line', parsed.message)
+        : this.refuse(number, 'no_user', 'The line is not between a user and its end');
     switch (parsed.kind) {
       case 'episode':
         return part.addEpisode(parsed.entry, number, bytes)?.then(() => undefined);

@@ -1,7 +1,16 @@
-import { closeSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  fchmodSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  writeSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import type { Readable } from 'node:stream';
 import { createInterface } from 'node:readline';
+import type { Outages } from './outages.js';
 
 /** File size in bytes at which the log is rotated; the previous rotated file is replaced. */
 const defaultMostBytes = 10 * 1024 * 1024;
@@ -10,8 +19,9 @@ const shownLevels: ReadonlySet<unknown> = new Set(['warn', 'error', 'fatal']);
 
 /**
  * Writes the output of an app to a file. Warnings, errors and lines that are no log lines, such as
- * stack traces, are also shown under the app's name. The file is empty at the start, continues over
- * restarts of the app, and is bounded together with one rotated file.
+ * stack traces, are also shown under the app's name; outages of servers by {@link Outages}. The
+ * file is empty at the start, continues over restarts of the app, and is bounded together with one
+ * rotated file. Only its owner can read it.
  */
 export class AppLog {
   private file: number;
@@ -21,44 +31,72 @@ export class AppLog {
     private readonly name: string,
     readonly path: string,
     private readonly say: (line: string) => void,
+    private readonly outages: Outages,
     private readonly mostBytes = defaultMostBytes,
   ) {
-    mkdirSync(dirname(path), { recursive: true });
-    this.file = openSync(path, 'w');
+    const folder = dirname(path);
+    mkdirSync(folder, { recursive: true });
+    // An earlier version created it with the permissions of the umask.
+    chmodSync(folder, 0o700);
+    this.file = openEmpty(path);
   }
 
   /** Logs an output stream of the app. Resolves after its end. */
   async take(stream: Readable): Promise<void> {
     for await (const line of createInterface({ input: stream })) this.write(line);
+    this.outages.dropApp(this.name);
   }
 
   private write(line: string): void {
     if (this.bytes > this.mostBytes) {
       closeSync(this.file);
       renameSync(this.path, `${this.path}.1`);
-      this.file = openSync(this.path, 'w');
+      this.file = openEmpty(this.path);
       this.bytes = 0;
     }
     this.bytes += writeSync(this.file, `${line}\n`);
-    const text = readableText(line);
-    if (text !== undefined) this.say(`${this.name}: ${text}`);
+    const readable = readableLine(line);
+    if (readable === undefined) return;
+    if (readable.outage === undefined) this.say(`${this.name}: ${readable.text}`);
+    else if (readable.isEnd) this.outages.recordEnd(this.name, readable.outage);
+    else this.outages.recordStart(this.name, readable.outage, readable.reason);
   }
 }
 
-/** Returns the text of a log line for a person, or undefined if the line is not for people. */
-export function readableText(line: string): string | undefined {
+/** Opens an empty file of mode 0600. An earlier file can have another mode. */
+function openEmpty(path: string): number {
+  const file = openSync(path, 'w', 0o600);
+  fchmodSync(file, 0o600);
+  return file;
+}
+
+/** A line for a person, or the start or end of a server's outage. */
+type ReadableLine =
+  | { text: string; outage?: undefined }
+  | { outage: string; isEnd: boolean; reason: string | undefined };
+
+/**
+ * Reads a line of output, and returns undefined if it is not for people. Warnings about single
+ * requests are not: a client sees the failure, and an outage would show each of its requests.
+ */
+export function readableLine(line: string): ReadableLine | undefined {
   if (line.trim() === '') return undefined;
-  if (!line.startsWith('{')) return line;
+  if (!line.startsWith('{')) return { text: line };
   try {
-    const { level, msg, err } = JSON.parse(line) as {
+    const { level, msg, err, outage, missing, requestId } = JSON.parse(line) as {
       level?: string;
       msg?: string;
       err?: { message?: string };
+      outage?: string;
+      missing?: string[];
+      requestId?: string;
     };
-    if (!shownLevels.has(level)) return undefined;
-    const reason = err?.message && err.message !== msg ? ` (${err.message})` : '';
-    return `${level}: ${msg ?? ''}${reason}`;
+    const cause = err?.message || missing?.join('; ');
+    const isShown = shownLevels.has(level);
+    if (outage !== undefined) return { outage, isEnd: !isShown, reason: cause };
+    if (!isShown || (level === 'warn' && requestId !== undefined)) return undefined;
+    return { text: `${level}: ${msg ?? ''}${cause && cause !== msg ? ` (${cause})` : ''}` };
   } catch {
-    return line;
+    return { text: line };
   }
 }

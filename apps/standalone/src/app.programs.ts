@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { secretFile, writePrivateFile } from '#embedded';
 import { AppLog } from './app.log.js';
 import type { AppProgram } from './app.process.js';
+import type { Outages } from './outages.js';
 
 /** URLs of the servers that the apps use. */
 export interface Backends {
@@ -24,6 +25,7 @@ export interface ProgramOptions extends Backends {
   readonly replicas: number;
   readonly logLevel: string;
   readonly say: (line: string) => void;
+  readonly outages: Outages;
 }
 
 /** Folder of the account app's keys, below the data directory. */
@@ -55,7 +57,7 @@ export function appPrograms(
     script: join(folder, `${app}.js`),
     ...(args && { args }),
     environment: { LOG_LEVEL: options.logLevel, ...environment },
-    log: new AppLog(name, join(data, 'logs', `${name}.log`), options.say),
+    log: new AppLog(name, join(data, 'logs', `${name}.log`), options.say, options.outages),
   });
   const urls = services.map(({ role }) => roleUrl(options, role));
   const dumpUrl = roleUrl(options, 'dump');

@@ -12,6 +12,7 @@ import { reachableUrl } from '#runtime';
 import { AppProcess, runToEnd, type AppProgram } from './app.process.js';
 import { accountKeys, appPrograms, type Backends, type ProgramOptions } from './app.programs.js';
 import { lockData } from './data.lock.js';
+import { Outages } from './outages.js';
 import type { StandaloneOptions } from './standalone.options.js';
 import { checkDirectory, checkServers } from './start.checks.js';
 import { SupervisedRun } from './supervised.run.js';
@@ -29,6 +30,9 @@ export class StandaloneStack {
   private readonly stopParts: (() => Promise<void> | void)[] = [];
   private readonly ending = new AbortController();
   private readonly apps: SupervisedRun<AppProcess>[] = [];
+  /** The embedded servers by name. */
+  private readonly servers = new Map<string, SupervisedRun<EmbeddedServer>>();
+  private readonly outages: Outages;
   private starting: Promise<unknown> = Promise.resolve();
   private stopped: Promise<void> | undefined;
 
@@ -36,7 +40,10 @@ export class StandaloneStack {
     private readonly options: StandaloneOptions,
     private readonly say: (line: string) => void,
     private readonly folder: string,
-  ) {}
+  ) {
+    const isRestarting = (server: string) => this.servers.get(server)?.isRunning === false;
+    this.outages = new Outages(say, isRestarting);
+  }
 
   /**
    * Starts all parts and resolves when they are ready.
@@ -93,7 +100,16 @@ export class StandaloneStack {
   private async startProgramsAt(fixed: Fixed, place: Place): Promise<Welcome> {
     const { LOG_LEVEL: logLevel, host, publicUrl, replicas } = this.options;
     const programs = appPrograms(
-      { ...fixed, ...place, host, publicUrl, replicas, logLevel, say: this.say },
+      {
+        ...fixed,
+        ...place,
+        host,
+        publicUrl,
+        replicas,
+        logLevel,
+        say: this.say,
+        outages: this.outages,
+      },
       this.folder,
     );
     this.step('Migrating the database');
@@ -153,6 +169,7 @@ export class StandaloneStack {
     this.step(`Starting ${name}`);
     let port: number | undefined;
     const run = new SupervisedRun(name, () => start(port), this.say);
+    this.servers.set(name, run);
     this.stopParts.push(() => run.stop());
     const server = await run.start();
     port = server.port;

@@ -48,6 +48,11 @@ export class SupervisedRun<R extends Run> {
     return first;
   }
 
+  /** False while the process has ended and is not ready again. */
+  get isRunning(): boolean {
+    return this.current !== undefined;
+  }
+
   async stop(): Promise<void> {
     this.ending.abort();
     await this.current?.stop();
@@ -75,6 +80,7 @@ export class SupervisedRun<R extends Run> {
     while (run) {
       const since = performance.now();
       const how: string = await run.exited;
+      this.current = undefined;
       if (this.ending.signal.aborted) return;
       if (performance.now() - since >= this.backoff.healthyMs) pause = this.backoff.firstMs;
       this.say(`${this.name} ended (${how}); restart in ${pause / 1000} s`);
@@ -85,6 +91,7 @@ export class SupervisedRun<R extends Run> {
   /** Restarts the process. @returns the new run, unless it was stopped, and the next pause. */
   private async beginAgain(firstPause: number): Promise<[R | undefined, number]> {
     let pause = firstPause;
+    let lastReason: string | undefined;
     const { signal } = this.ending;
     while (!signal.aborted) {
       await delay(pause, undefined, { signal }).catch(() => {});
@@ -97,7 +104,9 @@ export class SupervisedRun<R extends Run> {
       } catch (error) {
         if (signal.aborted) break;
         const reason = error instanceof Error ? error.message : String(error);
-        this.say(`${this.name} did not start: ${reason}; retry in ${pause / 1000} s`);
+        if (reason !== lastReason)
+          this.say(`${this.name} did not start: ${reason}; retrying until it is ready`);
+        lastReason = reason;
       }
     }
     return [undefined, pause];

@@ -10,9 +10,15 @@ export const dataFormat = 1;
 /** Maximum bytes of a line, without its line feed. */
 export const mostLineBytes = 1_024 * 1_024;
 
+/** Text with the same bytes in UTF-8 as no other text: all lone surrogates have the same ones. */
+const claim = z
+  .string()
+  .min(1)
+  .refine((text) => text.isWellFormed());
+
 /** The owner of the next lines: issuer and subject of a credential, or their derived id. */
 export const dataUserSchema = z.union([
-  z.object({ issuer: z.string().min(1), subject: z.string().min(1) }),
+  z.object({ issuer: claim, subject: claim }),
   z.object({ id: guidSchema }),
 ]);
 export type DataUser = z.output<typeof dataUserSchema>;

@@ -20,7 +20,7 @@ export interface Rpc<Request extends z.ZodType = z.ZodType, Reply extends z.ZodT
   readonly deadlineMs: number;
   /** True for a write: it has a request id and takes effect once for any number of deliveries. */
   readonly write: boolean;
-  /** True for a request with a secret or its hash: logs and dead letters omit its payload. */
+  /** True for a request with a secret or its hash: logs omit its payload. */
   readonly secret: boolean;
 }
 

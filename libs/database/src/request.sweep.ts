@@ -1,6 +1,7 @@
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import type { Logger } from 'pino';
 import type { Database } from './database.js';
+import { faultKind } from './fault.rule.js';
 import { statement } from './statement.js';
 
 /** Interval between two sweeps in milliseconds. */
@@ -8,16 +9,13 @@ const sweepMs = 60_000;
 /** Rows per statement; few, for short locks. */
 const batchSize = 5_000;
 
-/** Deletes old, unlocked markers and their answers. $1 maximum number of rows. */
+/** Deletes old, unlocked markers with their answers. $1 maximum number of rows. */
 export const sweepRequests = statement(
   'sync.sweep_requests',
   `WITH old AS (
      SELECT user_id, request_id FROM sync.request
      WHERE created_at < now() - interval '1 hour' ORDER BY created_at LIMIT $1
      FOR UPDATE SKIP LOCKED
-   ), answers AS (
-     DELETE FROM sync.answer a USING old
-     WHERE a.user_id = old.user_id AND a.request_id = old.request_id
    ), gone AS (
      DELETE FROM sync.request r USING old
      WHERE r.user_id = old.user_id AND r.request_id = old.request_id RETURNING 1
@@ -53,6 +51,8 @@ export class RequestSweep implements OnApplicationBootstrap, BeforeApplicationSh
         removed = row?.removed ?? 0;
       }
     } catch (error) {
+      // The outage is logged by its start and its end.
+      if (faultKind(error) === 'unavailable') return;
       this.log.warn(
         { err: error },
         'old markers of requests could not be removed; the next sweep tries again',

@@ -169,12 +169,61 @@ describe('the login of', () => {
     expect(await outcome(role, `SELECT sync.begin_write('${userId}', gen_random_uuid())`)).toBe(
       'done',
     );
+    const requestId = randomUUID();
     expect(
       await outcome(
         role,
-        `SELECT sync.keep_answer('${userId}', gen_random_uuid(), now(), '{}', 2)`,
+        `SELECT sync.begin_write('${userId}', '${requestId}');
+         SELECT sync.keep_answer('${userId}', '${requestId}', now(), '{}', 2)`,
       ),
     ).toBe('done');
+  });
+
+  describe.each(services)('%s, of the answers that another service stored,', (role) => {
+    const [requestId, another] = [randomUUID(), services.find((name) => name !== role) ?? ''];
+    const ofRequest = `WHERE user_id = '${userId}' AND request_id = '${requestId}'`;
+    const rowsOf = async (sql: string) => (await logins.get(role)?.query(sql))?.rowCount;
+    beforeAll(() =>
+      logins.get(another)?.query(
+        `SELECT sync.begin_write('${userId}', '${requestId}', '\\x01');
+         SELECT sync.keep_answer('${userId}', '${requestId}', now(), '{"reply":1}', 1000)`,
+      ),
+    );
+
+    it('sees, changes and removes none', async () => {
+      expect(await rowsOf(`SELECT FROM sync.answer ${ofRequest}`)).toBe(0);
+      expect(await rowsOf(`UPDATE sync.answer SET answer = '{}' ${ofRequest}`)).toBe(0);
+      expect(await rowsOf(`DELETE FROM sync.answer ${ofRequest}`)).toBe(0);
+      expect(await rowsOf(`DELETE FROM sync.request ${ofRequest}`)).toBe(0);
+      expect(await rowsOf(`UPDATE sync.request SET stamp = now() ${ofRequest}`)).toBe(0);
+    });
+
+    it('adds none in the name of the other', async () => {
+      const added = `INSERT INTO sync.request (user_id, request_id, stamp, writer)
+        SELECT user_id, gen_random_uuid(), stamp, writer FROM sync.request ${ofRequest}`;
+      expect(await outcome(role, added)).toBe(refused);
+    });
+
+    it('learns that the id is used, and by which fingerprint', async () => {
+      const { rows } = (await logins
+        .get(role)
+        ?.query(`SELECT * FROM sync.begin_write('${userId}', '${requestId}', '\\x02')`)) ?? {
+        rows: [],
+      };
+      expect(rows).toMatchObject([{ repeated: true, fingerprint: Buffer.from([1]), answer: null }]);
+    });
+
+    it('removes an old one with its marker, and starts again', async () => {
+      await owner.query(
+        `UPDATE sync.request SET created_at = now() - interval '2 hours' ${ofRequest}`,
+      );
+      await logins.get(role)?.query(
+        `SELECT sync.begin_write('${userId}', '${requestId}', '\\x02');
+         SELECT sync.keep_answer('${userId}', '${requestId}', now(), '{"reply":2}', 1000)`,
+      );
+      const { length } = await owner.query<object[]>(`SELECT FROM sync.answer ${ofRequest}`);
+      expect([length, await rowsOf(`SELECT FROM sync.answer ${ofRequest}`)]).toEqual([1, 1]);
+    });
   });
 
   it.each(Object.entries(rights))(
@@ -272,6 +321,11 @@ describe('the login of', () => {
       [`subscription.ensure_feeds(uuid,text[],uuid[],bytea[],${instant},bigint,bigint)`]: [
         groups.subscription,
         groups.episode,
+      ].join(', '),
+      'sync.evict_answers(uuid,bigint,integer)': [
+        groups.subscription,
+        groups.episode,
+        groups.deletion,
       ].join(', '),
       'sync.refuse_user(uuid,smallint)': groups.account,
     };

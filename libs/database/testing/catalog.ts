@@ -32,8 +32,17 @@ const everything = `
     JOIN ours n ON n.oid = c.relnamespace
     WHERE NOT t.tgisinternal
   UNION ALL
-  SELECT format('function %s %s %s', p.oid::regprocedure, p.prosrc, p.proacl) FROM pg_proc p
-  JOIN ours n ON n.oid = p.pronamespace
+  SELECT format('row security %s.%s %s', n.nspname, c.relname, c.relrowsecurity)
+  FROM pg_class c JOIN ours n ON n.oid = c.relnamespace WHERE c.relkind = 'r'
+  UNION ALL
+  SELECT format('policy %s', p) FROM pg_policies p JOIN ours n ON n.nspname = p.schemaname
+  UNION ALL
+  SELECT format('function %s %s %s %s', p.oid::regprocedure, p.prosrc, p.prosecdef, p.proconfig)
+  FROM pg_proc p JOIN ours n ON n.oid = p.pronamespace
+  UNION ALL
+  SELECT format('function %s: %s %s', p.oid::regprocedure, a.grantee::regrole, a.privilege_type)
+  FROM pg_proc p JOIN ours n ON n.oid = p.pronamespace,
+    aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
   UNION ALL
   SELECT format('type %s.%s', n.nspname, t.typname) FROM pg_type t
   JOIN ours n ON n.oid = t.typnamespace

@@ -70,6 +70,20 @@ describe('startPostgres', () => {
     await next.stop();
   });
 
+  it('logs no values of rows with an error', async () => {
+    const server = await start();
+    await query(server.url, 'CREATE TABLE words (word text PRIMARY KEY)');
+    const add = "INSERT INTO words SELECT reverse('tnelis')";
+    await query(server.url, add);
+    await expect(query(server.url, add)).rejects.toMatchObject({
+      detail: expect.stringContaining('silent') as string,
+    });
+    await server.stop();
+    const log = readFileSync(join(directory, 'postgres.log'), 'utf8');
+    expect(log).toContain('duplicate key');
+    expect(log).not.toContain('silent');
+  });
+
   it('starts despite a pid file of another program, and requires the password', async () => {
     const first = await start();
     const pidFile = join(directory, 'data', 'postmaster.pid');

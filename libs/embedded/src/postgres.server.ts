@@ -138,6 +138,8 @@ function settings(port: number, durable: boolean): string[] {
     // Only TCP with a password: a socket file would need a directory that all can reach.
     'unix_socket_directories=',
     'max_connections=300',
+    // Details of errors quote rows of users.
+    'log_error_verbosity=terse',
     // All statements are short; compiling one takes longer than running it.
     'jit=off',
     ...(durable ? [] : ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off']),

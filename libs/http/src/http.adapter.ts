@@ -37,6 +37,17 @@ const compression = {
  */
 export const largestCompressed = 524_288;
 
+/** A request that a listener of Node answers. */
+export interface HandedOver {
+  /** Pattern of its path, for logs and metrics. */
+  readonly route: string;
+  /**
+   * Reads the body itself, and those bytes are not accounted for. The response already has the
+   * headers of the app.
+   */
+  readonly listen: RequestListener;
+}
+
 /** Options of an HTTP app. Admission runs after CORS, so that a browser can read a refusal. */
 export interface HttpOptions extends AdmissionOptions {
   readonly config: HttpConfig;
@@ -51,12 +62,8 @@ export interface HttpOptions extends AdmissionOptions {
   readonly cors?: FastifyCorsOptions;
   /** Enables `request.cookies` and `reply.setCookie`. */
   readonly cookies?: boolean;
-  /**
-   * Returns a listener of Node that answers this request instead of a route, after admission. It
-   * reads the body itself, and those bytes are not accounted for. Its response already has the
-   * headers of this app. Keep these paths few, apart from ids: each is a metric label.
-   */
-  readonly handOver?: (request: FastifyRequest) => RequestListener | undefined;
+  /** Returns a listener of Node that answers this request instead of a route, after admission. */
+  readonly handOver?: (request: FastifyRequest) => HandedOver | undefined;
   /** Rewrites the URL of a request before routing. */
   readonly rewrite?: (url: string) => string;
 }
@@ -116,9 +123,9 @@ export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAd
   if (options.cookies) await fastify.register(cookie);
   fastify.after(() => {
     fastify.addHook('onRequest', async (request, reply) => {
-      const listener = options.handOver?.(request);
-      if (!(await admission.admit(request, reply, listener !== undefined))) return reply;
-      if (listener) handOver(listener, request, reply);
+      const handedOver = options.handOver?.(request);
+      if (!(await admission.admit(request, reply, handedOver !== undefined))) return reply;
+      if (handedOver) handOver(handedOver, request, reply);
       return undefined;
     });
   });
@@ -126,12 +133,16 @@ export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAd
   return adapter;
 }
 
-function handOver(listener: RequestListener, request: FastifyRequest, reply: FastifyReply): void {
-  request.isHandedOver = true;
+function handOver(
+  { route, listen }: HandedOver,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  request.handedOver = route;
   reply.hijack();
   for (const [name, value] of Object.entries(reply.getHeaders()))
     if (value !== undefined) reply.raw.setHeader(name, value);
-  listener(request.raw, reply.raw);
+  listen(request.raw, reply.raw);
 }
 
 function allowOrigins(fastify: FastifyInstance, options: FastifyCorsOptions): void {

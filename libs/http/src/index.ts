@@ -1,5 +1,10 @@
 export { dropBody, parsingSlot, readJson, sentBatch, waitToParse, xmlTypes } from './bodies.js';
-export { createHttpAdapter, type HttpOptions, largestCompressed } from './http.adapter.js';
+export {
+  createHttpAdapter,
+  type HandedOver,
+  type HttpOptions,
+  largestCompressed,
+} from './http.adapter.js';
 export { httpConfig, type HttpConfig, rateLimit, type RateLimit } from './http.config.js';
 export {
   type RunningApp,

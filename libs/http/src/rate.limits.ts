@@ -76,12 +76,15 @@ export class RateLimits {
     try {
       addHeaders(reply, policy, limit, await limit.consume(key));
       if (this.condition.becomes('counting'))
-        this.log.info('requests are counted for the rate limits again');
+        this.log.info({ outage: 'Redis' }, 'requests are counted for the rate limits again');
     } catch (outcome) {
       if (!(outcome instanceof RateLimiterRes)) {
         this.count(policy, 'unchecked');
         if (this.condition.becomes('unchecked'))
-          this.log.warn({ err: outcome }, 'rate limits not applied: Redis unavailable');
+          this.log.warn(
+            { outage: 'Redis', err: outcome },
+            'rate limits not applied: Redis unavailable',
+          );
         return;
       }
       this.count(policy, 'limited');

@@ -13,8 +13,8 @@ declare module 'fastify' {
     trace: { span: Span; context: Context };
     /** The end of the answer or the connection, whichever comes first. Absent if no hook ran. */
     end?: RequestEnd;
-    /** True if a listener of Node answers it instead of a route. */
-    isHandedOver?: boolean;
+    /** The route of a request that a listener of Node answers. Absent for other requests. */
+    handedOver?: string;
     /** Start of a streamed answer in milliseconds since the request. Absent for other answers. */
     streamStartMs?: number;
   }
@@ -22,9 +22,6 @@ declare module 'fastify' {
 
 /** Accepted form of an `X-Request-Id`: short, and safe in logs and shells. */
 const saneId = /^[\w.:-]{1,128}$/;
-
-/** Maximum characters of a logged path; every route is shorter. */
-const loggedPath = 512;
 
 /** Returns the id of a request: a valid `X-Request-Id`, else a new UUID. */
 export function requestId(request: IncomingMessage): string {
@@ -34,8 +31,8 @@ export function requestId(request: IncomingMessage): string {
 
 /**
  * Records every request: its id in the answer, a log line, its duration in the metrics, and a span
- * in the client's trace or a new one. Logged paths are cut and have no query. Routes with a
- * parameter `:secret` or `:token` are logged instead of their paths.
+ * in the client's trace or a new one. Each names the route and never the path, which can contain
+ * names of users and devices, feed URLs with passwords, and secrets of links.
  */
 export function recordRequests(fastify: FastifyInstance, log: Log): void {
   const observe = httpMetrics();
@@ -46,13 +43,13 @@ export function recordRequests(fastify: FastifyInstance, log: Log): void {
   });
   fastify.addHook('onResponse', (request, reply, done) => {
     const { method, id } = request;
-    const { route, path } = namesOf(request);
+    const route = routeOf(request);
     const status = reply.statusCode;
     // The duration of a stream depends on its client, not on the speed of this process.
     observe(route, method, status, (request.streamStartMs ?? reply.elapsedTime) / 1_000);
     const ms = Math.round(reply.elapsedTime * 10) / 10;
     const { span } = request.trace;
-    log.info({ requestId: id, method, path, status, ms, trace_id: traceId(span) }, 'request');
+    log.info({ requestId: id, method, route, status, ms, trace_id: traceId(span) }, 'request');
     span.updateName(`${method} ${route}`);
     span.setAttributes({
       'http.request.method': method,
@@ -65,25 +62,9 @@ export function recordRequests(fastify: FastifyInstance, log: Log): void {
   });
 }
 
-/** Returns the route of a request for metrics, and its path for the log. */
-function namesOf({ is404, isHandedOver, routeOptions, url }: FastifyRequest): {
-  route: string;
-  path: string;
-} {
-  const path = url.slice(0, loggedPath).split('?', 1)[0] as string;
-  if (isHandedOver) return { route: withoutIds(path), path: withoutIds(path) };
-  if (is404 || routeOptions.url === undefined) return { route: 'none', path: withoutIds(path) };
-  return {
-    route: routeOptions.url,
-    path: secretParameter.test(routeOptions.url) ? routeOptions.url : path,
-  };
-}
-
-const secretParameter = /:(secret|token)\b/;
-
-/** Masks possible ids and secrets in a path: long words with digits or capital letters. */
-function withoutIds(path: string): string {
-  return path.replace(/[\w-]{16,}/g, (word) => (/[A-Z\d]/.test(word) ? '***' : word));
+/** Returns the pattern of a request's route, `none` for a request without one. */
+function routeOf({ is404, handedOver, routeOptions }: FastifyRequest): string {
+  return handedOver ?? ((is404 ? undefined : routeOptions.url) || 'none');
 }
 
 function traceId(span: Span): string | undefined {

@@ -193,7 +193,10 @@ export class Revocations {
       } catch (error) {
         if (signal.aborted) return;
         if (this.condition.becomes('disconnected'))
-          this.log.warn({ err: error }, 'revocation stream unavailable: Redis disconnected');
+          this.log.warn(
+            { outage: 'Redis', err: error },
+            'revocation stream unavailable: Redis disconnected',
+          );
         await delay(retryMs, undefined, { signal }).catch(() => {});
       }
     }
@@ -226,7 +229,8 @@ export class Revocations {
       this.dropOld();
       if (isLate) continue;
       this.caughtUp();
-      if (this.condition.becomes('connected')) this.log.info('revocation stream available again');
+      if (this.condition.becomes('connected'))
+        this.log.info({ outage: 'Redis' }, 'revocation stream available again');
     }
   }
 

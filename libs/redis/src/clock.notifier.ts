@@ -36,7 +36,8 @@ export class ClockNotifier {
       () => {
         this.unanswered -= 1;
         this.counts.sent += 1;
-        if (this.condition.becomes('sent')) this.log.info('change notifications sent again');
+        if (this.condition.becomes('sent'))
+          this.log.info({ outage: 'Redis' }, 'change notifications sent again');
       },
       (error: unknown) => {
         this.unanswered -= 1;
@@ -52,6 +53,9 @@ export class ClockNotifier {
   private drop(error?: unknown): void {
     this.counts.dropped += 1;
     if (this.condition.becomes('dropped'))
-      this.log.warn({ err: error }, 'change notifications dropped: clients poll instead');
+      this.log.warn(
+        { outage: 'Redis', err: error },
+        'change notifications dropped: clients poll instead',
+      );
   }
 }

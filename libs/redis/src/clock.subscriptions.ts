@@ -128,7 +128,7 @@ export class ClockSubscriptions {
     this.heartbeatAt = performance.now();
     if (!this.condition.becomes('connected')) return;
     if (this.wasConnected) {
-      this.log.info('change subscription available again');
+      this.log.info({ outage: 'Redis' }, 'change subscription available again');
       this.events.onLost();
     }
     this.wasConnected = true;
@@ -136,7 +136,7 @@ export class ClockSubscriptions {
 
   private onDisconnected(): void {
     if (this.condition.becomes('disconnected'))
-      this.log.warn('change subscription unavailable: Redis disconnected');
+      this.log.warn({ outage: 'Redis' }, 'change subscription unavailable: Redis disconnected');
     this.users.clear();
     this.lastHeartbeat = undefined;
   }

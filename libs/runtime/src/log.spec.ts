@@ -61,6 +61,8 @@ describe('createLog', () => {
       query: `UPDATE accounts SET password = '${hash}'`,
       parameters: [hash],
       detail: `(${hash})`,
+      where: `JSON data, line 1: {"password": "${hash}"}`,
+      internalQuery: `SELECT '${hash}'`,
     };
     const driverError = Object.assign(new Error('duplicate key'), values, { code: '23505' });
     const failed = () =>

@@ -21,8 +21,15 @@ export function withoutSecrets(line: string): string {
   );
 }
 
-/** Fields of failed statements: SQL and values, which can be any user's. */
-const ofStatements: ReadonlySet<string> = new Set(['query', 'parameters', 'driverError', 'detail']);
+/** Fields of failed statements: SQL, and values that can be any user's (`where` quotes JSON). */
+const ofStatements: ReadonlySet<string> = new Set([
+  'query',
+  'parameters',
+  'driverError',
+  'detail',
+  'where',
+  'internalQuery',
+]);
 
 /** Serializes an error for the log, without the failed statement in it or in any of its causes. */
 function shownError(error: Error): unknown {

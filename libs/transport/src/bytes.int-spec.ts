@@ -63,7 +63,7 @@ describe('a Redis that cuts gateways over few large replies', () => {
   });
 });
 
-it('a dead letter keeps the metadata and the start of the payload, at most 4 KiB', async () => {
+it('a dead letter keeps the metadata and the payload size, and no data of the user', async () => {
   await replica();
   const data = 'x'.repeat(mebibyte);
   // Not a request, as it has no budget; it becomes a dead letter immediately.
@@ -96,7 +96,7 @@ it('a dead letter keeps the metadata and the start of the payload, at most 4 KiB
     id: '7',
     bytes: String(mebibyte),
   });
-  expect(deadLetter['data']).toMatch(/^x{3000,4096}$/);
+  expect(deadLetter).not.toHaveProperty('data');
   expect(await admin().xpending(requests, group)).toEqual([0, null, null, null]);
 });
 

@@ -8,4 +8,5 @@ export { Handle } from './server/handle.decorator.js';
 export type { ReplicaCounters } from './server/replica.options.js';
 export { CallContext, StreamServer, type StreamServerOptions } from './server/stream.server.js';
 export { handlerMetrics, watchClient, watchReplica } from './transport.metrics.js';
+export { hasRequestsUntil } from './waiting.requests.js';
 export { traceCalls, traceHandlers } from './transport.tracing.js';

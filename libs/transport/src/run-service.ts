@@ -111,20 +111,25 @@ export function takeRequestsWhileAvailable(
   log: Log,
 ): void {
   availability.onChange((isAvailable) => {
-    if (isAvailable) log.info('Postgres available again, taking requests');
-    else log.warn({ missing: availability.missing }, 'replica not ready, taking no requests');
+    if (isAvailable) log.info({ outage }, 'Postgres available again, taking requests');
+    else
+      log.warn({ outage, missing: availability.missing }, 'replica not ready, taking no requests');
     strategy.takeRequests(isAvailable);
   });
   strategy.takeRequests(availability.isAvailable);
 }
 
 const retryMs = 1_000;
+/** The server of log lines that start or end an outage. */
+const outage = 'Postgres';
 
 type DatabaseConfig = Pick<
   ServiceConfig,
   'DATABASE_URL' | 'DATABASE_POOL_SIZE' | 'DATABASE_PREPARED'
 > &
   Partial<Pick<ServiceConfig, 'QUOTA_STORED_ANSWER_BYTES' | 'EVENTS'>>;
+
+const connecting = 'connecting';
 
 /** Connects to Postgres and waits, without a time limit, until it has every migration. */
 export async function openDatabase(
@@ -139,7 +144,7 @@ export async function openDatabase(
     applicationName: app,
     pooled: config.DATABASE_PREPARED === 'off',
   });
-  const trouble = new Condition<string>('connecting');
+  const trouble = new Condition<string>(connecting);
   waitFor(async () => [`Postgres: ${trouble.state}`]);
   while (!dataSource.isInitialized) {
     try {
@@ -147,11 +152,14 @@ export async function openDatabase(
     } catch (error) {
       const { message, code = '' } = error as Error & { code?: string };
       const reason = message || code;
+      const isFirst = trouble.state === connecting;
       // Logs each reason once: the operator can correct them one after the other.
-      if (trouble.becomes(reason)) log.error({ err: error }, 'Postgres unavailable, retrying');
+      if (trouble.becomes(reason))
+        log.error({ ...(isFirst && { outage }), err: error }, 'Postgres unavailable, retrying');
       await delay(retryMs);
     }
   }
+  if (trouble.state !== connecting) log.info({ outage }, 'Postgres connected');
   const database = new Database(
     dataSource,
     config.DATABASE_PREPARED === 'on',
@@ -160,9 +168,10 @@ export async function openDatabase(
   );
   const { availability } = database;
   const missing = await availability.check();
-  if (missing.length > 0) log.warn({ missing }, 'waiting for Postgres');
+  if (missing.length > 0) log.warn({ outage, missing }, 'waiting for Postgres');
   waitFor(() => availability.check());
   await availability.whenAvailable();
+  if (missing.length > 0) log.info({ outage }, 'Postgres available');
   return database;
 }
 

@@ -108,7 +108,7 @@ async function expectOnlyPoisonToFail(stage: Stage): Promise<void> {
   const fields = deadLetters[0]![1];
   const field = (name: string) => fields[fields.indexOf(name) + 1];
   expect(field('pattern')).toBe('episode.probe');
-  expect(JSON.parse(field('data')!)).toMatchObject({ text: 'poison' });
+  expect(JSON.stringify(deadLetters)).not.toContain('poison');
   expect(field('reason')).toBe('no answer after 3 deliveries');
   expect(stage.runs().filter(({ text }) => text === 'poison')).toHaveLength(3);
 }

@@ -45,6 +45,12 @@ describe('settings', () => {
     expect(await read(account)).toEqual({ b: null, c: [{ d: 0.1 }] });
   });
 
+  it('keep NUL and lone surrogates, in keys and values', async () => {
+    const sent = { 'a\0\ud800': ['b\0', { '\udc00': '\ud800c' }] };
+    expect(await change(account, sent)).toEqual(sent);
+    expect(await read(account)).toEqual(sent);
+  });
+
   it('belong to a user and a scope: the account, a device, a podcast or an episode', async () => {
     await world.app.get(Devices).save(userId, [{ id: 'a' }]);
     const id = randomUUID();

@@ -1,7 +1,5 @@
-import type { RequestListener } from 'node:http';
 import { type HttpOptions, type RateLimits, UserLimiter } from '#http';
 import type { Log } from '#runtime';
-import type { FastifyRequest } from 'fastify';
 import { consoleHeaders } from '../console/console.files.js';
 import { Cookies } from '../pages/cookies.js';
 import { pageErrors } from '../pages/failure.filter.js';

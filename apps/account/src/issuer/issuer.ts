@@ -1,11 +1,7 @@
-import type {
-  IncomingHttpHeaders,
-  IncomingMessage,
-  RequestListener,
-  ServerResponse,
-} from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { scopes as apiScopes } from '#contracts';
+import type { HandedOver } from '#http';
 import { RateLimited } from '#identity';
 import type { Log } from '#runtime';
 import { tokenMetrics } from '../account.metrics.js';
@@ -43,12 +39,16 @@ interface Route {
 const discovery: Route = { methods: ['GET', 'HEAD', 'OPTIONS'] };
 const posted = (counts: IssuerRequest): Route => ({ methods: ['POST', 'OPTIONS'], counts });
 
+/** The pattern of the path at which a page returns to an authorization. */
+const resumePath = '/auth/:uid';
+
 /** All other routes of oidc-provider are unreachable: its pages, and disabled features. */
 const routes: Readonly<Record<string, Route>> = {
   '/.well-known/openid-configuration': discovery,
   '/.well-known/oauth-authorization-server': discovery,
   '/jwks': discovery,
   '/auth': { methods: ['GET'], counts: 'authorize' },
+  [resumePath]: { methods: ['GET'], counts: 'authorize' },
   '/device/auth': posted('authorize'),
   '/token': posted('token'),
   '/token/revocation': posted('token'),
@@ -56,7 +56,6 @@ const routes: Readonly<Record<string, Route>> = {
 };
 /** Routes with CORS for any origin: their responses are the same for all clients. */
 const openToAll: ReadonlySet<string> = new Set(['/jwks', '/reg']);
-const resume: Route = { methods: ['GET'], counts: 'authorize' };
 
 interface Refusal {
   readonly status: 400 | 429 | 503;
@@ -125,24 +124,25 @@ export class Issuer implements OnApplicationShutdown {
     this.keys.close();
   }
 
-  /** Returns the handler of a request to the issuer; undefined for other paths and methods. */
-  listener(request: IssuerCall): RequestListener | undefined {
+  /** Returns the listener of a request to the issuer; undefined for other paths and methods. */
+  listener(request: IssuerCall): HandedOver | undefined {
     const path = request.url.split('?', 1)[0] as string;
-    const route = Object.hasOwn(routes, path)
-      ? routes[path]
-      : /^\/auth\/[\w-]{1,64}$/.test(path)
-        ? resume
-        : undefined;
+    const name = /^\/auth\/[\w-]{1,64}$/.test(path) ? resumePath : path;
+    const route = Object.hasOwn(routes, name) ? routes[name] : undefined;
     if (!route?.methods.includes(request.method)) return undefined;
     const origin = { address: request.ip };
-    return (raw, response) =>
-      void inRequestOf(origin, () => this.answer(path, route, raw, response)).catch(
-        (error: unknown) => {
-          this.log.error({ err: error, requestId: request.id, path }, 'the issuer failed');
-          if (response.headersSent) response.destroy();
-          else sendJson(response, 500, { error: 'server_error' });
-        },
-      );
+    return {
+      route: name,
+      listen: (raw, response) =>
+        void inRequestOf(origin, () => this.answer(path, route, raw, response)).catch(
+          (error: unknown) => {
+            const facts = { err: error, requestId: request.id, route: name };
+            this.log.error(facts, 'the issuer failed');
+            if (response.headersSent) response.destroy();
+            else sendJson(response, 500, { error: 'server_error' });
+          },
+        ),
+    };
   }
 
   private async answer(

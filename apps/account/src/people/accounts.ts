@@ -120,6 +120,9 @@ export class Accounts {
    * @throws Refusal `erased` if the person's data was erased or is being erased.
    */
   async ofProvider(issuer: string, subject: string, id: string): Promise<Account> {
+    // In UTF-8 all lone surrogates are the same bytes: two subjects would be one account. Postgres
+    // stores no NUL.
+    if (!subject.isWellFormed() || subject.includes('\0')) throw new Refusal('credentials');
     const known = async () => {
       const found = await this.accounts.findOneBy({ issuer, subject });
       return found && shown(found);

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { userId } from '#identity';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { registeredApp } from '../../testing/app.client.js';
@@ -99,6 +100,11 @@ describe('a person whom another provider signs in', () => {
     await expect(party.arrive(back.search.slice(1), ticket)).rejects.toMatchObject({
       code: 'credentials',
     });
+  });
+
+  it.each(['a\0', 'a\ud800'])('is refused with the subject %j', async (subject) => {
+    const account = world.get(Accounts).ofProvider(world.url, subject, randomUUID());
+    await expect(account).rejects.toMatchObject({ code: 'credentials' });
   });
 
   it('is told so where the provider does not answer', async () => {

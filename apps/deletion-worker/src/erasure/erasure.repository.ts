@@ -51,8 +51,8 @@ export const phases: readonly Phase[] = [
   phase('subscription.subscriptions', 'merged_into', 'bigint', 't.merged_into IS NOT NULL'),
   phase('subscription.subscriptions', 'id', 'bigint'),
   phase('deletion.deletions', 'id', 'bigint'),
+  // With the stored answers.
   phase('sync.request', 'request_id', 'uuid'),
-  phase('sync.answer', 'request_id', 'uuid'),
   phase('sync.readers', 'credential_id', 'uuid'),
   phase('sync.reader_sessions', 'session_id', 'uuid'),
 ];

@@ -13,6 +13,7 @@ import {
   phases,
   recordErasure,
 } from './erasure.repository.js';
+import { RequestFiles } from './request.files.js';
 
 /** Maximum number of rows per step, which holds its locks for some ten milliseconds. */
 const rowsOfStep = 2_000;
@@ -25,8 +26,8 @@ const stepLimitMs = 30_000;
  *   no later one starts, so deleted rows never return.
  * - Each step is a transaction under the locks of clock and record. If a worker dies, another one
  *   starts again and finds only the remaining rows.
- * - SUCCESS commits with the last deleted rows and refuses the user permanently. Transient faults
- *   are retried without limit.
+ * - SUCCESS commits with the last deleted rows, after the rewrite of Redis' append-only file, and
+ *   refuses the user permanently. Transient faults are retried without limit.
  */
 @Controller()
 export class ErasureService {
@@ -34,6 +35,7 @@ export class ErasureService {
     private readonly database: Database,
     private readonly relay: DeletionRelay,
     private readonly notice: ErasureNotice,
+    private readonly files: RequestFiles,
   ) {}
 
   /** Records an erasure (`deletion.erase_user`). A repetition has no effect. */
@@ -80,6 +82,7 @@ export class ErasureService {
       });
       if (!isDone) return false;
     }
+    await this.files.clear(isStopping);
     const age = await this.inStep((transaction) =>
       endErasure(transaction, this.database, userId, rowsOfStep),
     );

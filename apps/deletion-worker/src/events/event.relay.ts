@@ -4,6 +4,7 @@ import {
   Injectable,
   type OnApplicationBootstrap,
 } from '@nestjs/common';
+import { Failure } from '#contracts';
 import { countdown, type Database } from '#database';
 import { Condition, type Log } from '#runtime';
 import { failedBatches, publishedEvents } from './event.metrics.js';
@@ -32,7 +33,7 @@ const maxBatchSize = 5_000;
 @Injectable()
 export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly stopping = new AbortController();
-  private readonly condition = new Condition<'working' | 'failing'>('working');
+  private readonly condition = new Condition<'working' | 'Redis' | 'Postgres'>('working');
   private running: Promise<void> | undefined;
   /** Last number for which Redis rejected a batch. A restored backup can reset the sequence. */
   private rejectedBy = 0;
@@ -67,13 +68,17 @@ export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShut
     try {
       const count = await this.publishBatch();
       publishedEvents.inc(count);
-      if (this.condition.becomes('working')) this.log.info('event publishing resumed');
+      const outage = this.condition.state;
+      if (this.condition.becomes('working')) this.log.info({ outage }, 'event publishing resumed');
       return Math.max(pollMs - (performance.now() - startedAt), 0);
     } catch (error) {
       failedBatches.inc();
       // The relay retries. No event is lost.
-      if (this.condition.becomes('failing'))
-        this.log.warn({ err: error }, 'events delayed: Redis or Postgres unavailable');
+      if (this.condition.state === 'working') {
+        const outage = error instanceof Failure ? 'Postgres' : 'Redis';
+        this.condition.becomes(outage);
+        this.log.warn({ outage, err: error }, 'events delayed: Redis or Postgres unavailable');
+      }
       return retryMs;
     }
   }

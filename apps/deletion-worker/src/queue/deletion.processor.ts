@@ -7,7 +7,7 @@ import {
 } from '@nestjs/common';
 import { type DeletionJob, deletionQueue, type ErasureJob } from '#contracts';
 import { Database, faultKind, rootCauseOf } from '#database';
-import { Condition, inSpan, type Log, traceOf } from '#runtime';
+import { inSpan, type Log, traceOf } from '#runtime';
 import { SpanKind } from '@opentelemetry/api';
 import { type Job, UnrecoverableError, Worker, type WorkerOptions } from 'bullmq';
 import { LOG } from './deletion.relay.js';
@@ -46,13 +46,10 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
 
   async onApplicationBootstrap(): Promise<void> {
     this.worker = new Worker(deletionQueue.name, (job) => this.run(job), this.options);
-    // The connection reconnects automatically. The records wait.
-    const redis = new Condition<'connected' | 'disconnected'>('connected');
-    this.worker.on('error', (error) => {
-      if (redis.becomes('disconnected'))
-        this.log.warn({ err: error }, 'deletion queue: Redis disconnected');
-    });
-    this.worker.on('active', () => redis.becomes('connected'));
+    // The connection reconnects automatically. The relay logs the outage and its end.
+    this.worker.on('error', (error) =>
+      this.log.debug({ err: error }, 'deletion queue: Redis connection error'),
+    );
     this.worker.on('stalled', () => stalledJobs.inc());
     this.database.availability.onChange((isAvailable) => void this.pauseUnless(isAvailable));
     if (!this.database.availability.isAvailable) await this.pauseUnless(false);

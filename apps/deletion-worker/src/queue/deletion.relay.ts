@@ -4,7 +4,7 @@ import {
   Injectable,
   type OnApplicationBootstrap,
 } from '@nestjs/common';
-import { deletionQueue } from '#contracts';
+import { deletionQueue, Failure } from '#contracts';
 import { Database } from '#database';
 import { Condition, type Log, withTimeLimit } from '#runtime';
 import { context, ROOT_CONTEXT } from '@opentelemetry/api';
@@ -50,7 +50,7 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
   private polling: Promise<void> | undefined;
   private pollAgain = false;
   private stopped = false;
-  private readonly condition = new Condition<'working' | 'failing'>('working');
+  private readonly condition = new Condition<'working' | 'Redis' | 'Postgres'>('working');
   private timer: NodeJS.Timeout | undefined;
 
   constructor(
@@ -84,11 +84,15 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
       this.pollAgain = false;
       try {
         if ((await this.sendDue()) === batchSize) this.pollAgain = true;
-        if (this.condition.becomes('working')) this.log.info('deletion queue available again');
+        const outage = this.condition.state;
+        if (this.condition.becomes('working'))
+          this.log.info({ outage }, 'deletion queue available again');
       } catch (error) {
         // The next poll retries. No record is lost.
-        if (this.condition.becomes('failing'))
-          this.log.warn({ err: error }, 'deletions delayed: queue or Postgres unavailable');
+        if (this.condition.state !== 'working') continue;
+        const outage = error instanceof Failure ? 'Postgres' : 'Redis';
+        this.condition.becomes(outage);
+        this.log.warn({ outage, err: error }, 'deletions delayed: queue or Postgres unavailable');
       }
     }
   }

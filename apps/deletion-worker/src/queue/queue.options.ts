@@ -6,6 +6,8 @@ export const queuePrefix = '{bull}';
 /** Retries and retention of jobs. */
 export const queueOptions = {
   prefix: queuePrefix,
+  // No code reads BullMQ's events. The job id of an erasure contains the user id.
+  streams: { events: { maxLen: 100 } },
   defaultJobOptions: {
     // Retries after about 1, 2, 4, 8 and 16 s, with jitter to spread them. After a longer outage
     // the relay adds new jobs every 30 s. So no job waits long after Postgres is available again.

@@ -1,4 +1,5 @@
-import { Column, Entity, PrimaryColumn } from 'typeorm';
+import { Column, Entity, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { RequestEntity } from './request.entity.js';
 
 /** The answer of a marked write. The oldest answers of a user are dropped at a limit of bytes. */
 @Entity({ schema: 'sync', name: 'answer' })
@@ -19,4 +20,23 @@ export class AnswerEntity {
 
   @Column({ type: 'json' })
   answer!: unknown;
+
+  /** The service that wrote the row: 1 subscription, 2 episode, 3 deletion. */
+  @Column({ type: 'smallint', default: () => 'sync.writer()' })
+  writer!: number;
+
+  @ManyToOne(() => RequestEntity, { onDelete: 'CASCADE' })
+  @JoinColumn([
+    {
+      name: 'user_id',
+      referencedColumnName: 'userId',
+      foreignKeyConstraintName: 'answer_request_fkey',
+    },
+    {
+      name: 'request_id',
+      referencedColumnName: 'requestId',
+      foreignKeyConstraintName: 'answer_request_fkey',
+    },
+  ])
+  request?: Relation<RequestEntity>;
 }

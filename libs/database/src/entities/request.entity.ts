@@ -19,4 +19,8 @@ export class RequestEntity {
   /** Hash of the request of a client's key; null if the client sent none. */
   @Column({ type: 'bytea', nullable: true })
   fingerprint!: Buffer | null;
+
+  /** The service that wrote the row: 1 subscription, 2 episode, 3 deletion. */
+  @Column({ type: 'smallint', default: () => 'sync.writer()' })
+  writer!: number;
 }

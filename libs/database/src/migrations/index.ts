@@ -5,6 +5,7 @@ import { CreateEpisode1763715602000 } from './1763715602000-create-episode.js';
 import { CreateDeletion1763715603000 } from './1763715603000-create-deletion.js';
 import { CreateAccount1763715604000 } from './1763715604000-create-account.js';
 import { CreateErasure1763715605000 } from './1763715605000-create-erasure.js';
+import { OwnAnswers1763715606000 } from './1763715606000-own-answers.js';
 import { SuspendCredentials1763715646000 } from './1763715646000-suspend-credentials.js';
 import { CreateNotices1763715647000 } from './1763715647000-create-notices.js';
 import { RandomDeletionIds1763715648000 } from './1763715648000-random-deletion-ids.js';
@@ -20,6 +21,7 @@ export const migrations = [
   CreateDeletion1763715603000,
   CreateAccount1763715604000,
   CreateErasure1763715605000,
+  OwnAnswers1763715606000,
   SuspendCredentials1763715646000,
   CreateNotices1763715647000,
   RandomDeletionIds1763715648000,

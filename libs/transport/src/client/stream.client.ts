@@ -139,7 +139,7 @@ export class StreamClient extends ClientProxy {
     const view = this.links?.view(service);
     if (!view || view.isFull) throw this.refusal(view ? tooMany : notConnected);
     const limitMs = Math.min(budgetMs, maxBudgetMs);
-    const request = { pattern, budgetMs: limitMs, metadata, secret: contract.secret };
+    const request = { pattern, budgetMs: limitMs, metadata };
     const result = await this.answer(view, request, data);
     if ('error' in result) throw failureOf(result.error);
     const reply = contract.reply.safeParse(result.value);

@@ -40,8 +40,6 @@ export interface Request {
   readonly budgetMs: number;
   /** Out-of-band data: request id, trace context. */
   readonly metadata: Readonly<Record<string, string>>;
-  /** True if no dead letter can store its data. Only Lua reads this, so it is not decoded. */
-  readonly secret?: boolean;
   /** The channel of the reply, and the id that the client matches it by. */
   readonly reply: { readonly channel: string; readonly id: string };
 }
@@ -77,7 +75,6 @@ export function encodeRequest(request: Request): string[] {
   const fields = ['pattern', request.pattern, 'data', request.data];
   fields.push('budget', String(request.budgetMs), 'until', never);
   fields.push('meta', JSON.stringify(request.metadata));
-  if (request.secret) fields.push('secret', '1');
   fields.push('channel', request.reply.channel, 'id', request.reply.id);
   return fields;
 }

@@ -12,6 +12,12 @@ const quitLimitMs = 1_000;
 /** Time in milliseconds in which the same fault is not logged again. */
 const repeatedMs = 10_000;
 
+/** The server of log lines that start or end an outage. */
+const outage = 'Redis';
+
+/** Errors of ioredis for commands of a lost connection, whose outage is logged. */
+const lostConnection = /max retries per request|enableOfflineQueue/;
+
 /**
  * A connection to Redis that reconnects after every loss.
  *
@@ -59,7 +65,7 @@ export class RedisLink {
     const message = String(error);
     const now = performance.now();
     const repeated = message === this.lastFault.message && now - this.lastFault.at < repeatedMs;
-    if (!this.isUp || this.closing || repeated) return;
+    if (!this.isUp || this.closing || repeated || lostConnection.test(message)) return;
     this.lastFault = { message, at: now };
     this.log.warn({ link: this.name, err: error }, 'Redis command failed');
   };
@@ -74,7 +80,7 @@ export class RedisLink {
   private onReady(): void {
     this.up.set();
     if (this.condition.becomes('connected'))
-      this.log.info({ link: this.name }, 'Redis connected again');
+      this.log.info({ outage, link: this.name }, 'Redis connected again');
   }
 
   private onClose(): void {
@@ -92,10 +98,11 @@ export class RedisLink {
   }
 
   private logDenied({ message }: Error): void {
+    const isStart = this.condition.state === 'connected';
     if (this.closing || !this.condition.becomes('denied')) return;
     // The error itself carries the command, and with it the password.
     this.log.error(
-      { link: this.name, reason: message },
+      { ...(isStart && { outage }), link: this.name, reason: message },
       'Redis connection refused: check user, password and certificates',
     );
   }
@@ -108,6 +115,9 @@ export class RedisLink {
       !this.condition.becomes('disconnected')
     )
       return;
-    this.log.warn({ link: this.name, err: this.lastError }, 'Redis disconnected, reconnecting');
+    this.log.warn(
+      { outage, link: this.name, err: this.lastError },
+      'Redis disconnected, reconnecting',
+    );
   }
 }

@@ -50,8 +50,7 @@ export interface Scripts {
   rpcRenew(requests: string, group: string, replica: string, ...entryIds: string[]): Promise<void>;
   /**
    * Moves a request of this replica to the dead letters and publishes `result` to its caller. The
-   * dead letter is cut to size and omits the data of a secret request. Does nothing if the request
-   * is gone.
+   * dead letter is cut to size and omits the data of the user. Does nothing if the request is gone.
    */
   rpcDeadLetter(
     requests: string,
@@ -74,7 +73,7 @@ export interface Scripts {
   ): Promise<number>;
 }
 
-/** Limits of dead letters (50 MB in total): number, age, bytes each; the payload is cut first. */
+/** Limits of dead letters (50 MB in total): number, age, bytes each. */
 const maxDeadLetters = 10_000;
 const deadLetterTtlMs = 7 * 24 * 60 * 60 * 1_000;
 const maxDeadLetterBytes = 4_096;
@@ -184,10 +183,7 @@ end
 for at = 1, #entry[2], 2 do
   if entry[2][at] ~= 'data' then keep(entry[2][at], entry[2][at + 1]) end
 end
-if field['data'] then
-  keep('bytes', tostring(#field['data']))
-  if not field['secret'] then keep('data', field['data']) end
-end
+if field['data'] then keep('bytes', tostring(#field['data'])) end
 redis.call('XADD', KEYS[2], 'MAXLEN', ${maxDeadLetters}, '*', unpack(deadLetter))
 redis.call('XTRIM', KEYS[2], 'MINID', string.format('%.0f', now - ${deadLetterTtlMs}))
 if field['channel'] and field['id'] then

@@ -1,0 +1,102 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import { Failure, services, unavailable } from '#contracts';
+import type { connectRedis } from '#redis';
+import type { Log } from '#runtime';
+import { hasRequestsUntil } from '#transport';
+
+/** Time limit for earlier requests and all rewrites, in milliseconds. */
+const limitMs = 120_000;
+/** Interval of progress checks in milliseconds. */
+const pollMs = 50;
+
+/** Errors of hosted servers and of users without the privilege. */
+const cannotRewrite = /unknown command|NOPERM/i;
+
+/**
+ * Removes requests from the append-only files of Redis, which keep each command with feed URLs,
+ * titles and settings until a rewrite. Invariants:
+ * - A rewrite starts after all requests from before the call were answered or dropped. Services
+ *   reject later ones of an erased user.
+ * - A repetition after a crash rewrites again, which has the same result.
+ */
+export class RequestFiles {
+  private warned = false;
+
+  /** @param redis the Redis of requests. */
+  constructor(
+    private readonly redis: ReturnType<typeof connectRedis>,
+    private readonly log: Log,
+  ) {}
+
+  /**
+   * Rewrites the append-only file of each server. Servers without one need nothing. A server that
+   * allows no rewrite is logged once.
+   *
+   * @param isStopping returns true to leave the rest to another worker.
+   * @throws Failure `unavailable` to try again later.
+   */
+  async clear(isStopping: () => boolean): Promise<void> {
+    const until = performance.now() + limitMs;
+    const pause = async (reason: string) => {
+      if (isStopping()) throw unavailable('the worker stops');
+      if (performance.now() > until) throw unavailable(reason);
+      await delay(pollMs);
+    };
+    try {
+      const [seconds, microseconds] = (await this.redis.time()).map(Number) as [number, number];
+      const now = seconds * 1_000 + Math.ceil(microseconds / 1_000);
+      while (await hasRequestsUntil(this.redis, services, now))
+        await pause('earlier requests still wait in Redis');
+      const servers = 'nodes' in this.redis ? this.redis.nodes('all') : [this.redis];
+      await Promise.all(servers.map((server) => rewrite(server, pause)));
+    } catch (error) {
+      if (error instanceof Failure) throw error;
+      if (!cannotRewrite.test((error as Error).message))
+        throw unavailable('the append-only file of Redis was not rewritten', error);
+      this.warn((error as Error).message);
+    }
+  }
+
+  private warn(reason: string): void {
+    if (this.warned) return;
+    this.warned = true;
+    this.log.warn(
+      { reason },
+      'requests of erased users stay in the append-only file of Redis: ' +
+        'turn it off, or allow INFO and BGREWRITEAOF',
+    );
+  }
+}
+
+async function rewrite(server: Redis, pause: (reason: string) => Promise<void>): Promise<void> {
+  if ((await persistenceOf(server)).aof_enabled !== '1') return;
+  while (!(await startRewrite(server)))
+    await pause('another rewrite of the append-only file of Redis takes too long');
+  let facts = await persistenceOf(server);
+  while (facts.aof_rewrite_in_progress === '1' || facts.aof_rewrite_scheduled === '1') {
+    await pause('the rewrite of the append-only file of Redis takes too long');
+    facts = await persistenceOf(server);
+  }
+  if (facts.aof_last_bgrewrite_status !== 'ok')
+    throw unavailable('Redis could not rewrite its append-only file: see its log');
+}
+
+/** Starts a rewrite. @returns false while an earlier one runs, which can contain requests. */
+async function startRewrite(server: Redis): Promise<boolean> {
+  try {
+    await server.bgrewriteaof();
+    return true;
+  } catch (error) {
+    if (/already in progress/.test((error as Error).message)) return false;
+    throw error;
+  }
+}
+
+/** Returns the section `persistence` of INFO. */
+async function persistenceOf(server: Redis): Promise<Partial<Record<string, string>>> {
+  const info = await server.info('persistence');
+  return Object.fromEntries(
+    info.split('\r\n').map((line) => line.split(':', 2) as [string, string]),
+  );
+}

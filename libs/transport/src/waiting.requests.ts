@@ -1,0 +1,20 @@
+import type { Cluster, Redis } from 'ioredis';
+import { serviceKeys } from './wire/format.js';
+
+/**
+ * Returns true if a request that Redis received until a time is neither answered nor dropped.
+ *
+ * @param timeMs by the clock of Redis, in milliseconds.
+ */
+export async function hasRequestsUntil(
+  redis: Redis | Cluster,
+  services: readonly string[],
+  timeMs: number,
+): Promise<boolean> {
+  const found = await Promise.all(
+    services.map((service) =>
+      redis.xrange(serviceKeys(service).requests, '-', String(timeMs), 'COUNT', 1),
+    ),
+  );
+  return found.some((entries) => entries.length > 0);
+}
