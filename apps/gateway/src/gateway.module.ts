@@ -3,6 +3,7 @@ import { APP_FILTER, APP_PIPE } from '@nestjs/core';
 import { Failure } from '#contracts';
 import { FailureFilter, Services } from '#http';
 import type { Log } from '#runtime';
+import { CapabilitiesController } from './capabilities/capabilities.controller.js';
 import { ChangesController } from './changes/changes.controller.js';
 import { ChangeStreams } from './changes/change.streams.js';
 import { DeletionController } from './deletion/deletion.controller.js';
@@ -34,6 +35,7 @@ export class GatewayModule {
         EpisodeController,
         DeletionController,
         ChangesController,
+        CapabilitiesController,
       ],
       providers: [
         { provide: CONFIG, useValue: config },

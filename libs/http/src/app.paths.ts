@@ -29,6 +29,7 @@ export const appPaths: Readonly<Record<AppName, AppPaths>> = {
       '/subscriptions.opml',
       '/episodes',
       '/changes',
+      '/capabilities',
       '/openapi.json',
       '/.well-known/jwks.json',
       '/.well-known/oauth-protected-resource',
