@@ -122,6 +122,15 @@ const rights: Record<string, Record<string, string>> = {
     ),
     'sync.migrations': 'SELECT',
   },
+  feed: {
+    'feed.feeds': 'SELECT INSERT UPDATE DELETE',
+    'feed.fetches': 'SELECT INSERT UPDATE DELETE',
+    'feed.lanes': 'SELECT INSERT UPDATE DELETE',
+    'subscription.followed_feeds': 'SELECT',
+    'subscription.named_subscriptions': 'SELECT',
+    'sync.migrations': 'SELECT',
+    'sync.user_clock': 'SELECT',
+  },
 };
 const services = ['subscription', 'episode', 'deletion'];
 const ofServices = {
@@ -270,6 +279,7 @@ describe('the login of', () => {
     );
     expect(await Promise.all(Object.keys(rights).map((role) => outcome(role, merge)))).toEqual([
       'done',
+      refused,
       refused,
       refused,
       refused,

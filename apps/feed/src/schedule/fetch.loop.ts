@@ -1,0 +1,131 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
+import type { Fetcher } from '#fetch';
+import { type Log, oneCounter } from '#runtime';
+import type { Claim, ClaimedFeed, FeedStore } from '../feed.store.js';
+import { fetchFeed, type Outcome } from './feed.fetch.js';
+import { resultOf } from './result.rule.js';
+
+/** Pauses in milliseconds: without a due lane, after a fault of Postgres, and between sweeps. */
+const [idleMs, faultMs, sweepMs] = [1_000, 5_000, 3_600_000];
+const sweptRows = 1_000;
+
+/** One document in a hundred is fetched without validators, which finds wrong validators. */
+const unconditionalShare = 0.01;
+
+const fetches = oneCounter('podcast_sync_feed_fetches_total', 'Fetches of feeds, by outcome.', [
+  'outcome',
+]);
+
+/** Options of a {@link FetchLoop}. */
+export interface FetchLoopOptions {
+  readonly store: FeedStore;
+  readonly fetcher: Fetcher;
+  readonly log: Log;
+  /** Maximum number of fetches at the same time. */
+  readonly concurrency: number;
+  readonly random?: () => number;
+}
+
+/**
+ * Fetches feeds that are due. Invariants:
+ * - A lane is leased before its feed is fetched, so a host gets one request at a time from all
+ *   replicas together.
+ * - A result is stored only with its lease. If a process dies, its lanes are free after the lease.
+ * - The process holds at most `concurrency` documents.
+ */
+export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
+  private readonly stopped = new AbortController();
+  private readonly running = new Set<Promise<void>>();
+  private ended: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly options: FetchLoopOptions) {}
+
+  onModuleInit(): void {
+    this.ended = Promise.all([this.claimAll(), this.sweepAll()]);
+  }
+
+  /** Stops the started fetches. Their leases expire. */
+  async onApplicationShutdown(): Promise<void> {
+    this.stopped.abort();
+    await this.ended;
+    await this.settle();
+  }
+
+  /** Starts the fetches that are due, and returns their number; `undefined` after a fault. */
+  async startDue(): Promise<number | undefined> {
+    const { store, concurrency } = this.options;
+    const free = concurrency - this.running.size;
+    const claims = await this.attempt(() => store.claim(free), 'feeds are not fetched');
+    for (const claim of claims ?? []) this.run(claim);
+    return claims?.length;
+  }
+
+  /** Resolves after the started fetches. */
+  async settle(): Promise<void> {
+    await Promise.all(this.running);
+  }
+
+  private async claimAll(): Promise<void> {
+    while (!this.stopped.signal.aborted) {
+      const started = await this.startDue();
+      if (started === undefined) await this.pause(faultMs);
+      else if (this.running.size >= this.options.concurrency) await Promise.race(this.running);
+      else if (started === 0) await this.pause(idleMs);
+    }
+  }
+
+  private async sweepAll(): Promise<void> {
+    while (!this.stopped.signal.aborted) {
+      const { store } = this.options;
+      const removed = await this.attempt(() => store.sweep(sweptRows), 'old feeds are kept');
+      await this.pause(removed === sweptRows ? idleMs : sweepMs);
+    }
+  }
+
+  private run(claim: Claim): void {
+    const run = this.attempt(() => this.fetch(claim), 'a feed was not stored').then(() => {
+      this.running.delete(run);
+    });
+    this.running.add(run);
+  }
+
+  private async fetch(claim: Claim): Promise<void> {
+    const { store, fetcher, random = Math.random } = this.options;
+    if (!claim.feed) return store.release(claim);
+    const feed = claim.feed;
+    const start = performance.now();
+    const outcome = await fetchFeed(
+      fetcher,
+      random() < unconditionalShare ? { ...feed, etag: null, lastModified: null } : feed,
+      this.stopped.signal,
+    );
+    const timing = { now: Date.now(), durationMs: performance.now() - start, random };
+    const stored = () => store.episodes(Buffer.from(feed.key, 'hex'));
+    const result = await resultOf(claim, feed, outcome, timing, stored);
+    const isSaved = await store.save(claim, feed.key, result);
+    this.report(feed, outcome, isSaved);
+  }
+
+  private report({ key, url }: ClaimedFeed, outcome: Outcome, isSaved: boolean): void {
+    const label = outcome.kind === 'failed' ? outcome.fault : outcome.kind;
+    fetches.inc({ outcome: isSaved ? label : 'lease_lost' });
+    // A URL can contain a secret that nobody recognised.
+    const feed = { host: new URL(url).hostname, feed: key.slice(0, 8) };
+    if (outcome.kind === 'failed') this.options.log.debug({ ...feed, fault: label }, 'feed failed');
+  }
+
+  /** Returns `undefined` if the work failed, after it logged why. */
+  private async attempt<T>(work: () => Promise<T>, consequence: string): Promise<T | undefined> {
+    try {
+      return await work();
+    } catch (error) {
+      if (!this.stopped.signal.aborted) this.options.log.warn({ err: error }, consequence);
+      return undefined;
+    }
+  }
+
+  private async pause(ms: number): Promise<void> {
+    await delay(ms, undefined, { signal: this.stopped.signal }).catch(() => undefined);
+  }
+}
