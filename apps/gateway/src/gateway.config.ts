@@ -56,6 +56,10 @@ export const gatewayConfig = z
       .pipe(z.array(z.url({ protocol: /^https?$/ })))
       .optional()
       .describe('Web origins that may call: `https://app.example,…`. Not set: none.'),
+    FEEDS: z
+      .enum(['on', 'off'])
+      .default('off')
+      .describe('Whether `/feeds` exists, with titles and episodes. Needs the feed service.'),
     RATE_LIMIT_PER_USER: rateLimit.describe(
       'Requests of one user, as `requests/seconds`. Not set: no limit.',
     ),

@@ -7,6 +7,7 @@ import { ChangesController } from './changes/changes.controller.js';
 import { ChangeStreams } from './changes/change.streams.js';
 import { DeletionController } from './deletion/deletion.controller.js';
 import { EpisodeController } from './episode/episode.controller.js';
+import { FeedController } from './feed/feed.controller.js';
 import { CONFIG, type GatewayConfig } from './gateway.config.js';
 import { errorFormat } from './http/errors.js';
 import { ListResponder } from './list/list.responder.js';
@@ -34,6 +35,7 @@ export class GatewayModule {
         EpisodeController,
         DeletionController,
         ChangesController,
+        ...(config.FEEDS === 'on' ? [FeedController] : []),
       ],
       providers: [
         { provide: CONFIG, useValue: config },
