@@ -178,6 +178,19 @@ describe('fetching', () => {
     expect(await context.podcasts(userId)).toMatchObject([{ title: 'Failing', status: 'ok' }]);
   });
 
+  it('waits before it repeats what cannot be stored', async () => {
+    await context.owner.query(
+      `ALTER TABLE feed.feeds ADD CONSTRAINT unstorable CHECK (title <> 'Unstorable')`,
+    );
+    const url = serve('/unstorable', rss('Unstorable'));
+    await fetched(context, url);
+    expect(await rowOf(url)).toMatchObject({ fault: 'internal', failures: 1, title: null });
+    await context.owner.query('ALTER TABLE feed.feeds DROP CONSTRAINT unstorable');
+    await context.makeDue();
+    await context.fetchDue();
+    expect(await rowOf(url)).toMatchObject({ fault: null, title: 'Unstorable' });
+  });
+
   it('does not connect to a private address', async () => {
     const url = `http://127.0.0.2:${context.server.port}/`;
     const { userId } = await fetched(context, url);

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
+import { Failure } from '#contracts';
 import type { Fetcher } from '#fetch';
-import { type Log, oneCounter } from '#runtime';
+import { Condition, type Log, oneCounter } from '#runtime';
 import type { Claim, ClaimedFeed, FeedStore } from '../feed.store.js';
 import { fetchFeed, type Outcome } from './feed.fetch.js';
 import { resultOf } from './result.rule.js';
@@ -37,6 +38,8 @@ export interface FetchLoopOptions {
 export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
   private readonly stopped = new AbortController();
   private readonly running = new Set<Promise<void>>();
+  /** The reason of an outage of Postgres, or empty. */
+  private readonly outage = new Condition<string>('');
   private ended: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly options: FetchLoopOptions) {}
@@ -56,7 +59,7 @@ export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
   async startDue(): Promise<number | undefined> {
     const { store, concurrency } = this.options;
     const free = concurrency - this.running.size;
-    const claims = await this.attempt(() => store.claim(free), 'feeds are not fetched');
+    const claims = await this.attempt(() => store.claim(free));
     for (const claim of claims ?? []) this.run(claim);
     return claims?.length;
   }
@@ -78,49 +81,65 @@ export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
   private async sweepAll(): Promise<void> {
     while (!this.stopped.signal.aborted) {
       const { store } = this.options;
-      const removed = await this.attempt(() => store.sweep(sweptRows), 'old feeds are kept');
+      const removed = await this.attempt(() => store.sweep(sweptRows));
       await this.pause(removed === sweptRows ? idleMs : sweepMs);
     }
   }
 
   private run(claim: Claim): void {
-    const run = this.attempt(() => this.fetch(claim), 'a feed was not stored').then(() => {
+    const run = this.attempt(() => this.fetch(claim)).then(() => {
       this.running.delete(run);
     });
     this.running.add(run);
   }
 
   private async fetch(claim: Claim): Promise<void> {
-    const { store, fetcher, random = Math.random } = this.options;
+    const { store, random = Math.random } = this.options;
     if (!claim.feed) return store.release(claim);
     const feed = claim.feed;
     const start = performance.now();
-    const outcome = await fetchFeed(
-      fetcher,
-      random() < unconditionalShare ? { ...feed, etag: null, lastModified: null } : feed,
-      this.stopped.signal,
-    );
+    let outcome = await this.request(feed).catch((error: unknown) => this.toFailure(error, feed));
     const timing = { now: Date.now(), durationMs: performance.now() - start, random };
     const stored = () => store.episodes(Buffer.from(feed.key, 'hex'));
-    const result = await resultOf(claim, feed, outcome, timing, stored);
-    const isSaved = await store.save(claim, feed.key, result);
-    this.report(feed, outcome, isSaved);
-  }
-
-  private report({ key, url }: ClaimedFeed, outcome: Outcome, isSaved: boolean): void {
+    const save = async () =>
+      store.save(claim, feed.key, await resultOf(claim, feed, outcome, timing, stored));
+    const isSaved = await save().catch((error: unknown) => {
+      // Postgres is unavailable. The lease expires, and the feed is fetched again.
+      if (error instanceof Failure) throw error;
+      outcome = this.toFailure(error, feed);
+      return save();
+    });
     const label = outcome.kind === 'failed' ? outcome.fault : outcome.kind;
     fetches.inc({ outcome: isSaved ? label : 'lease_lost' });
-    // A URL can contain a secret that nobody recognised.
-    const feed = { host: new URL(url).hostname, feed: key.slice(0, 8) };
-    if (outcome.kind === 'failed') this.options.log.debug({ ...feed, fault: label }, 'feed failed');
   }
 
-  /** Returns `undefined` if the work failed, after it logged why. */
-  private async attempt<T>(work: () => Promise<T>, consequence: string): Promise<T | undefined> {
+  private request(feed: ClaimedFeed): Promise<Outcome> {
+    const { fetcher, random = Math.random } = this.options;
+    const isUnconditional = random() < unconditionalShare;
+    const request = isUnconditional ? { ...feed, etag: null, lastModified: null } : feed;
+    return fetchFeed(fetcher, request, this.stopped.signal);
+  }
+
+  /** Returns the outcome of a bug, so that its feed is not fetched again and again. */
+  private toFailure(error: unknown, { key, url }: ClaimedFeed): Outcome {
+    this.stopped.signal.throwIfAborted();
+    // Neither the URL nor details of Postgres: they can contain a secret that nobody recognised.
+    const feed = { host: new URL(url).hostname, feed: key.slice(0, 8) };
+    const { stack } = error as Error;
+    this.options.log.error({ ...feed, stack }, 'feed cannot be read or stored');
+    return { kind: 'failed', fault: 'internal' };
+  }
+
+  /** Returns `undefined` if the work failed. Logs the start and the end of an outage. */
+  private async attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
     try {
-      return await work();
+      const result = await work();
+      if (this.outage.becomes('')) this.options.log.info('feeds are fetched again');
+      return result;
     } catch (error) {
-      if (!this.stopped.signal.aborted) this.options.log.warn({ err: error }, consequence);
+      const isNew = this.outage.becomes((error as Error).message);
+      if (isNew && !this.stopped.signal.aborted)
+        this.options.log.warn({ err: error }, 'feeds are not fetched, retrying');
       return undefined;
     }
   }
