@@ -8,6 +8,7 @@ import { ChangesController } from './changes/changes.controller.js';
 import { ChangeStreams } from './changes/change.streams.js';
 import { DeletionController } from './deletion/deletion.controller.js';
 import { EpisodeController } from './episode/episode.controller.js';
+import { FeedController } from './feed/feed.controller.js';
 import { CONFIG, type GatewayConfig } from './gateway.config.js';
 import { errorFormat } from './http/errors.js';
 import { ListResponder } from './list/list.responder.js';
@@ -36,6 +37,7 @@ export class GatewayModule {
         DeletionController,
         ChangesController,
         CapabilitiesController,
+        ...(config.FEEDS === 'on' ? [FeedController] : []),
       ],
       providers: [
         { provide: CONFIG, useValue: config },

@@ -91,9 +91,18 @@ export class StandaloneStack {
   }
 
   private async startProgramsAt(fixed: Fixed, place: Place): Promise<Welcome> {
-    const { LOG_LEVEL: logLevel, host, publicUrl, replicas } = this.options;
+    const { LOG_LEVEL: logLevel, FEEDS, host, publicUrl, replicas } = this.options;
     const programs = appPrograms(
-      { ...fixed, ...place, host, publicUrl, replicas, logLevel, say: this.say },
+      {
+        ...fixed,
+        ...place,
+        host,
+        publicUrl,
+        replicas,
+        feeds: FEEDS === 'on',
+        logLevel,
+        say: this.say,
+      },
       this.folder,
     );
     this.step('Migrating the database');

@@ -34,7 +34,7 @@ export const appPaths: Readonly<Record<AppName, AppPaths>> = {
       '/.well-known/jwks.json',
       '/.well-known/oauth-protected-resource',
     ],
-    prefixes: ['/v1', '/subscriptions', '/deletions', '/docs'],
+    prefixes: ['/v1', '/subscriptions', '/deletions', '/feeds', '/docs'],
     expressions: [],
   },
   account: {

@@ -6,13 +6,16 @@ import type { z } from 'zod';
 import { CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { capabilitiesSchema } from '../wire.schemas.js';
 
-/** The draft, and the additions of docs/reference/interface-opml-changes.md, "Capabilities". */
-const urns = [
-  'urn:opa:core',
-  ...['changes', 'duration', 'idempotency', 'opml', 'polling', 'timestamps', 'uploads'].map(
-    (name) => `urn:podcast-sync:${name}`,
-  ),
-];
+/** The additions of every server (docs/reference/interface-opml-changes.md, "Capabilities"). */
+const additions = [
+  'changes',
+  'duration',
+  'idempotency',
+  'opml',
+  'polling',
+  'timestamps',
+  'uploads',
+] as const;
 
 /** /capabilities (docs/reference/interface-opml-changes.md, "Capabilities"). */
 @ApiTags('Capabilities')
@@ -27,6 +30,8 @@ export class CapabilitiesController {
     const root = new URL(`${linkBase(request, this.config)}/v1`).pathname;
     // The draft is version 0.1.0 in its schema.yml, and can still change.
     const versions = { '0.1.0': { status: 'UNSTABLE', root } } as const;
+    const names = this.config.FEEDS === 'on' ? [...additions, 'feeds'] : additions;
+    const urns = ['urn:opa:core', ...names.map((name) => `urn:podcast-sync:${name}`)];
     return Object.fromEntries(urns.map((urn) => [urn, versions]));
   }
 }

@@ -5,6 +5,7 @@ import { CreateEpisode1763715602000 } from './1763715602000-create-episode.js';
 import { CreateDeletion1763715603000 } from './1763715603000-create-deletion.js';
 import { CreateAccount1763715604000 } from './1763715604000-create-account.js';
 import { CreateErasure1763715605000 } from './1763715605000-create-erasure.js';
+import { CreateFeed1764100000000 } from './1764100000000-create-feed.js';
 
 /** All migrations in order. A released migration is never edited. */
 export const migrations = [
@@ -15,4 +16,5 @@ export const migrations = [
   CreateDeletion1763715603000,
   CreateAccount1763715604000,
   CreateErasure1763715605000,
+  CreateFeed1764100000000,
 ];
