@@ -13,7 +13,7 @@ const full = Boolean(process.env.TEST_FULL);
 /** Two busy loops beside the run, with `BUSY=1`. */
 const busy = 'libs/testing/src/busy.setup.ts';
 
-const folders = ['apps', 'libs', 'tests', 'bench', 'k8s', 'e2e'];
+const folders = ['apps', 'libs', 'tests', 'bench', 'k8s', 'e2e', 'conformance'];
 const sources = `{${folders.join()}}/**/*`;
 
 /** The files of a kind that this run is of: all, or those that do more with full counts. */
@@ -116,7 +116,7 @@ const projects: TestProjectConfiguration[] = [
       ...onServers,
       name: 'clients',
       sequence: { groupOrder: 8 },
-      include: ['tests/**/*.clients-spec.ts'],
+      include: ['{tests,conformance}/**/*.clients-spec.ts'],
       // They drive real programs: podcast apps of Debian, and npm, which packs and installs the SDK.
       maxWorkers: 1,
     },

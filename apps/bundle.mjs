@@ -16,6 +16,7 @@ const programs = {
   episode: 'episode/src/main',
   'deletion-worker': 'deletion-worker/src/main',
   account: 'account/src/main',
+  feed: 'feed/src/main',
   edge: 'edge/src/main',
   'podcast-sync': 'cli/src/main',
 };

@@ -11,6 +11,7 @@ const apps = {
   episode: (await import('../dist/apps/episode/src/episode.config.js')).episodeConfig,
   'deletion-worker': (await import('../dist/apps/deletion-worker/src/deletion-worker.config.js'))
     .deletionWorkerConfig,
+  feed: (await import('../dist/apps/feed/src/feed.config.js')).feedConfig,
   account: (await import('../dist/apps/account/src/account.config.js')).accountConfig,
   edge: (await import('../dist/apps/edge/src/edge.config.js')).edgeConfig,
   load: (await import('../dist/apps/load/src/load.config.js')).loadProgramConfig,

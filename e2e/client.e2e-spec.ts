@@ -49,6 +49,23 @@ describe('the SDK has every operation', () => {
     expect(await codeOf(api.updateSubscription(guid, {}))).toBe('invalid');
   });
 
+  test('of capabilities, which need no token', async () => {
+    const offered = await (await fresh({ token: () => 'none' })).capabilities();
+    expect(offered['urn:opa:core']).toEqual({ '0.1.0': { status: 'UNSTABLE', root: '/v1' } });
+    expect(Object.keys(offered)).toContain('urn:podcast-sync:polling');
+  });
+
+  test('of a server without the additions, which is refused with what it has', async () => {
+    const draft = async (input: RequestInfo | URL) => {
+      const isList = String(input).includes('/subscriptions');
+      return Response.json(isList ? { total: 0, page: 1, per_page: 50 } : { 'urn:opa:core': {} });
+    };
+    await expect((await fresh({ fetch: draft })).listSubscriptions()).rejects.toMatchObject({
+      code: 'unexpected',
+      message: 'The server lacks Sync-Timestamp (urn:podcast-sync:polling). It names urn:opa:core',
+    });
+  });
+
   test('of OPML: one user imports the export of another', async () => {
     const [api, other] = [await fresh(), await fresh()];
     const feeds = ['https://a.example/feed?a=1&b=2', 'https://b.example/"feed"'];

@@ -90,6 +90,10 @@ const walk: Record<string, (user: User) => Promise<void>> = {
     expect(follower.stamps).toEqual([(await user.subscriptions()).sync]);
     follower.leave();
   },
+  'GET /capabilities': async (user) => {
+    const { text } = await send('GET', '/capabilities');
+    expect((await user.get('/capabilities')).text).toBe(text);
+  },
   'POST /subscriptions': async (user) => {
     const headers = { 'idempotency-key': loot.key };
     const subscriptions = [{ feed_url: feed(1), guid: loot.guid }];

@@ -81,6 +81,7 @@ describe('the OpenAPI document', () => {
       '/deletions/{id}': ['get'],
       '/episodes': ['get', 'post'],
       '/changes': ['get'],
+      '/capabilities': ['get'],
     });
   });
 

@@ -21,6 +21,7 @@ const apps = [
   'subscription',
   'episode',
   'deletion-worker',
+  'feed',
   'account',
   'gpodder',
 ] as const;

@@ -16,6 +16,7 @@ beforeAll(async () => {
     ...stack.variables('gpodder'),
     ...stack.variables('gateway'),
     ...stack.variables('account'),
+    FEEDS: 'on',
   };
   edge = await serve(
     loadConfig(edgeConfig, variables),
@@ -31,6 +32,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await edge.stop();
+  await stack.close();
   register.clear();
 });
 
@@ -49,6 +51,15 @@ describe('one port', () => {
     expect((await ask(`/api/2/devices/${name}.json`, { headers: basic })).status).toBe(200);
     expect((await ask('/sign-in', { headers: { accept: 'text/html' } })).status).toBe(200);
     expect((await ask('/.well-known/openid-configuration')).status).toBe(200);
+  });
+
+  it('answers at /feeds with the optional service', async () => {
+    await stack.start(['feed'], { FEEDS_ROLE: 'answers' });
+    const device = await stack.device({ facts: edge.facts ?? {} });
+    await eventually(async () => {
+      const { status, body } = await device.send('GET', '/feeds');
+      expect([status, body]).toEqual([200, { per_page: 50, feeds: [] }]);
+    });
   });
 
   it('treats repeated slashes as one', async () => {

@@ -3,7 +3,7 @@ import { services } from '#contracts';
 import { type AppName, appOfPath, type HttpApp, openConnections, serveApps } from '#http';
 import type { Log, Running, WaitFor } from '#runtime';
 import { compose as composeAccount } from '../../account/src/serve.js';
-import { compose as composeGateway } from '../../gateway/src/serve.js';
+import { compose as composeGateway, feedService } from '../../gateway/src/serve.js';
 import { compose as composeGpodder } from '../../gpodder/src/serve.js';
 import { appConfigs, type EdgeConfig } from './edge.config.js';
 
@@ -21,7 +21,8 @@ export async function serve(
   environment: NodeJS.ProcessEnv = process.env,
 ): Promise<Running> {
   const configs = appConfigs(config, environment);
-  const connections = openConnections(config, log, services);
+  const optional = configs.gateway ? feedService(configs.gateway) : [];
+  const connections = openConnections(config, log, [...services, ...optional]);
   const apps = new Map<AppName, HttpApp>();
   if (configs.account)
     apps.set('account', await composeAccount(configs.account, log, connections, waitFor));

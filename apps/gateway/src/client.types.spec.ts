@@ -12,6 +12,7 @@ import type {
 } from '#contracts';
 import type { z } from 'zod';
 import type {
+  capabilitiesSchema,
   deletionAcceptedSchema,
   deletionSchema,
   episodePageSchema,
@@ -29,6 +30,7 @@ type Plain<T> = T extends (infer Item)[]
 
 // Only tsc compares the types (npm run check); these lines do nothing at run time.
 test("the SDK reads exactly the types of the server's answers", () => {
+  expectTypeOf<client.Capabilities>().toEqualTypeOf<z.output<typeof capabilitiesSchema>>();
   expectTypeOf<client.Subscription>().toEqualTypeOf<z.output<typeof subscriptionSchema>>();
   expectTypeOf<client.SubscribeAnswer>().toEqualTypeOf<z.output<typeof subscribedSchema>>();
   expectTypeOf<Plain<client.ImportAnswer>>().toEqualTypeOf<

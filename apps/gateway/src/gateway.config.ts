@@ -60,6 +60,10 @@ export const gatewayConfig = z
       .pipe(z.array(z.url({ protocol: /^https?$/ })))
       .optional()
       .describe('Allowed web origins: `https://app.example,…`. Not set: none.'),
+    FEEDS: z
+      .enum(['on', 'off'])
+      .default('off')
+      .describe('Whether `/feeds` exists, with titles and episodes. Needs the feed service.'),
     RATE_LIMIT_PER_USER: rateLimit.describe(
       'Maximum requests of one user, as `requests/seconds`. Not set: no limit.',
     ),

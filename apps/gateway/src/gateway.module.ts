@@ -3,10 +3,12 @@ import { APP_FILTER, APP_PIPE } from '@nestjs/core';
 import { Failure } from '#contracts';
 import { FailureFilter, Services } from '#http';
 import type { Log } from '#runtime';
+import { CapabilitiesController } from './capabilities/capabilities.controller.js';
 import { ChangesController } from './changes/changes.controller.js';
 import { ChangeStreams } from './changes/change.streams.js';
 import { DeletionController } from './deletion/deletion.controller.js';
 import { EpisodeController } from './episode/episode.controller.js';
+import { FeedController } from './feed/feed.controller.js';
 import { CONFIG, type GatewayConfig } from './gateway.config.js';
 import { errorFormat } from './http/errors.js';
 import { ListResponder } from './list/list.responder.js';
@@ -34,6 +36,8 @@ export class GatewayModule {
         EpisodeController,
         DeletionController,
         ChangesController,
+        CapabilitiesController,
+        ...(config.FEEDS === 'on' ? [FeedController] : []),
       ],
       providers: [
         { provide: CONFIG, useValue: config },

@@ -1,7 +1,7 @@
 import { VERSION_NEUTRAL, VersioningType } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SwaggerModule } from '@nestjs/swagger';
-import { services as allServices } from '#contracts';
+import { type Service, services as allServices } from '#contracts';
 import {
   type RunningApp,
   type Connections,
@@ -32,7 +32,7 @@ import { createOpenApi } from './openapi.js';
  */
 export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
   // Without app passwords, the gateway needs no account service.
-  const called = allServices.filter(
+  const called = [...allServices, ...feedService(config)].filter(
     (service) => acceptsAppPasswords(config) || service !== 'account',
   );
   const connections = openConnections(config, log, called);
@@ -84,6 +84,11 @@ export async function compose(
     writeIdentity,
   });
   return { module: GatewayModule.forRoot({ config, services, streams, log }), adapter, begin };
+}
+
+/** Returns the optional service that the gateway calls. */
+export function feedService({ FEEDS }: Pick<GatewayConfig, 'FEEDS'>): Service[] {
+  return FEEDS === 'on' ? ['feed'] : [];
 }
 
 function acceptsAppPasswords(config: GatewayConfig): boolean {

@@ -30,6 +30,17 @@ export function deletionTime(url: string): string | undefined {
   return sent[0];
 }
 
+/** Versions by capability, in the form of pull request 133 of the draft. */
+export const capabilitiesSchema = z
+  .record(
+    z.string(),
+    z.record(
+      z.string(),
+      z.object({ status: z.enum(['STABLE', 'UNSTABLE', 'DEPRECATED']), root: z.string() }),
+    ),
+  )
+  .meta({ id: 'Capabilities' });
+
 /** The interface's error body. */
 export const errorSchema = z
   .object({ code: z.string(), message: z.string() })

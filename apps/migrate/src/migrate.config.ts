@@ -26,4 +26,5 @@ export const migrateConfig = z.object({
   DELETION_DATABASE_URL: login('the deletion worker'),
   DUMP_DATABASE_URL: login('`dump`'),
   ACCOUNT_DATABASE_URL: login('the account app'),
+  FEED_DATABASE_URL: login('the feed service'),
 });

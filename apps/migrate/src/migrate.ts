@@ -43,6 +43,7 @@ export async function migrate(config: z.output<typeof migrateConfig>, log: Log):
       [groups.deletion]: config.DELETION_DATABASE_URL,
       [groups.dump]: config.DUMP_DATABASE_URL,
       [groups.account]: config.ACCOUNT_DATABASE_URL,
+      [groups.feed]: config.FEED_DATABASE_URL,
     };
     for (const [group, url] of Object.entries(logins))
       if (url && config.MIGRATE_GROUPS !== 'none') await ensureLogin(lock, group, url);

@@ -23,6 +23,8 @@ export interface ProgramOptions extends Backends {
   /** Set if clients use only this URL; otherwise links have the host of each request. */
   readonly publicUrl: string | undefined;
   readonly replicas: number;
+  /** True to run the feed service. The edge reads the same from FEEDS. */
+  readonly feeds: boolean;
   readonly logLevel: string;
   readonly say: (line: string) => void;
   readonly outages: Outages;
@@ -31,10 +33,11 @@ export interface ProgramOptions extends Backends {
 /** Folder of the account app's keys, below the data directory. */
 export const accountKeys = join('keys', 'account');
 
-const services = [
+const allServices = [
   { app: 'subscription', role: 'subscription' },
   { app: 'episode', role: 'episode' },
   { app: 'deletion-worker', role: 'deletion' },
+  { app: 'feed', role: 'feed' },
 ] as const;
 
 /**
@@ -59,6 +62,7 @@ export function appPrograms(
     environment: { LOG_LEVEL: options.logLevel, ...environment },
     log: new AppLog(name, join(data, 'logs', `${name}.log`), options.say, options.outages),
   });
+  const services = allServices.filter(({ app }) => options.feeds || app !== 'feed');
   const urls = services.map(({ role }) => roleUrl(options, role));
   const dumpUrl = roleUrl(options, 'dump');
   // Operators' commands find this run by these files (`--data`).
@@ -90,6 +94,8 @@ export function appPrograms(
         program(app, replicas === 1 ? app : `${app}-${replica + 1}`, {
           DATABASE_URL: urls[i] ?? '',
           REDIS_URL: redisUrl,
+          // Publishers see it. An empty one counts as unset.
+          ...(app === 'feed' && { PUBLIC_URL: options.publicUrl ?? '' }),
         }),
       ),
     ),

@@ -12,6 +12,10 @@ export const standaloneConfig = z.object({
     .url({ protocol: /^rediss?$/ })
     .optional()
     .describe('A Redis to use; its own is not started then.'),
+  FEEDS: z
+    .enum(['on', 'off'])
+    .optional()
+    .describe('Whether titles and episodes are fetched from the publishers. Not set: off.'),
 });
 
 /** Options of the command line. */

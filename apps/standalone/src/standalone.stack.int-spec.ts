@@ -63,7 +63,8 @@ function prepare(): void {
   data = join(root, 'data');
   lines = [];
   stacks = [];
-  for (const app of ['edge', 'subscription', 'episode', 'deletion-worker']) replace(app, standIn);
+  for (const app of ['edge', 'subscription', 'episode', 'deletion-worker', 'feed'])
+    replace(app, standIn);
   replace('migrate', standIn.replace(/process\.send.*/, 'process.exit(0)'));
   replace(
     'accounts',
@@ -117,6 +118,20 @@ function isGone(pid: number): boolean {
     return true;
   }
 }
+
+describe('the feed service', () => {
+  beforeEach(prepare);
+  afterEach(remove);
+
+  it.each([undefined, 'off', 'on'] as const)('runs only if FEEDS is on: %s', async (FEEDS) => {
+    const running = stack({ FEEDS, publicUrl: 'https://sync.example' });
+    await running.start();
+    await running.stop();
+    const feeds = events().filter(({ app, what }) => app === 'feed' && what === 'start');
+    expect(feeds).toHaveLength(FEEDS === 'on' ? 1 : 0);
+    for (const { env } of feeds) expect(env).toMatchObject({ PUBLIC_URL: 'https://sync.example' });
+  });
+});
 
 describe('two runs on the same data', () => {
   let welcome: Welcome;

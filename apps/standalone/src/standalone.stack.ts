@@ -98,7 +98,7 @@ export class StandaloneStack {
   }
 
   private async startProgramsAt(fixed: Fixed, place: Place): Promise<Welcome> {
-    const { LOG_LEVEL: logLevel, host, publicUrl, replicas } = this.options;
+    const { LOG_LEVEL: logLevel, FEEDS, host, publicUrl, replicas } = this.options;
     const programs = appPrograms(
       {
         ...fixed,
@@ -106,6 +106,7 @@ export class StandaloneStack {
         host,
         publicUrl,
         replicas,
+        feeds: FEEDS === 'on',
         logLevel,
         say: this.say,
         outages: this.outages,

@@ -3,6 +3,7 @@ import { ApiError } from './errors.js';
 import { type ApiOptions, type CallOptions, type Request, Sending } from './sending.js';
 import { newKey } from './key.js';
 import type {
+  Capabilities,
   Deletion,
   DeletionAccepted,
   Episode,
@@ -124,6 +125,8 @@ export interface Api {
   importOpml(opml: string, options?: WriteOptions): Promise<ImportAnswer>;
   /** `GET /changes`: yields the user's clock now and after each change; see {@link changes}. */
   changes(options?: CallOptions): AsyncIterable<string>;
+  /** `GET /capabilities`: an app can hide what the server does not name. */
+  capabilities(options?: CallOptions): Promise<Capabilities>;
   /** Milliseconds by which the server's clock is ahead of the device's, by its responses. */
   readonly clockOffset: number;
 }
@@ -185,8 +188,7 @@ function listsOf(sending: Sending) {
     };
     return sending.send(request, async (answer): Promise<(Page & Rows) | NotModified> => {
       const syncTimestamp = answer.headers.get('sync-timestamp');
-      if (syncTimestamp === null)
-        throw new ApiError('unexpected', 'The answer has no Sync-Timestamp');
+      if (syncTimestamp === null) throw await unsupported(sending, signal);
       if (answer.status === 304) return { notModified: true, syncTimestamp };
       const { per_page: perPage, ...body } = await json<
         Omit<Page, 'perPage'> & { per_page: number } & Rows
@@ -257,10 +259,24 @@ export function createApi(options: ApiOptions): Api {
     importOpml: (opml, call = {}) =>
       sendText('POST', '/subscriptions/opml', opml, 'text/x-opml', call),
     changes: ({ signal } = {}) => changes(sending, signal),
+    capabilities: (call) => read('/capabilities', call),
     get clockOffset() {
       return sending.clockOffset;
     },
   };
+}
+
+/** Returns the error of a server without the addition that every sync needs. */
+async function unsupported(sending: Sending, signal?: AbortSignal): Promise<ApiError> {
+  const request = { method: 'GET', path: '/capabilities', type: 'application/json' } as const;
+  const offered = await sending
+    .send({ ...request, signal }, (answer) => json<Capabilities>(answer))
+    .then(Object.keys, () => []);
+  const names = offered.length > 0 ? offered.join(', ') : 'no capabilities';
+  return new ApiError(
+    'unexpected',
+    `The server lacks Sync-Timestamp (urn:podcast-sync:polling). It names ${names}`,
+  );
 }
 
 /** Returns the JSON object of a response. @throws ApiError `unexpected` for anything else. */

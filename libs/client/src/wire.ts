@@ -1,6 +1,12 @@
 // Types of requests and responses, as in docs/reference/interface.md. The type tests in
 // apps/gateway/src/client.types.spec.ts compare them with the server's schemas.
 
+/** Versions by capability: `urn:opa:core` is the draft, `urn:podcast-sync:…` are additions. */
+export type Capabilities = Record<
+  string,
+  Record<string, { status: 'STABLE' | 'UNSTABLE' | 'DEPRECATED'; root: string }>
+>;
+
 /** A subscription in responses. Times are UTC with milliseconds, guids are in lower case. */
 export interface Subscription {
   /** Feed URL exactly as sent. */

@@ -5,6 +5,7 @@ export * from './episode.contracts.js';
 export * from './episode.fields.js';
 export * from './event.contracts.js';
 export * from './failure.js';
+export * from './feed.contracts.js';
 export * from './feed.url.js';
 export * from './json.text.js';
 export * from './limits.js';

@@ -1,9 +1,10 @@
 import type { z } from 'zod';
 import type { JsonText } from './json.text.js';
 
-/** The services behind the edges. A contract's pattern starts with the name of its service. */
+/** The services of every system. A contract's pattern starts with the name of its service. */
 export const services = ['subscription', 'episode', 'deletion', 'account'] as const;
-export type Service = (typeof services)[number];
+/** The service `feed` is optional (FEEDS). */
+export type Service = (typeof services)[number] | 'feed';
 
 /**
  * A message between the gateway and a service. Both ends import it and validate what they receive;

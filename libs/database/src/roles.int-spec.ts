@@ -125,6 +125,15 @@ const rights: Record<string, Record<string, string>> = {
     'account.notices': 'SELECT INSERT DELETE',
     'sync.migrations': 'SELECT',
   },
+  feed: {
+    'feed.feeds': 'SELECT INSERT UPDATE DELETE',
+    'feed.fetches': 'SELECT INSERT UPDATE DELETE',
+    'feed.lanes': 'SELECT INSERT UPDATE DELETE',
+    'subscription.followed_feeds': 'SELECT',
+    'subscription.named_subscriptions': 'SELECT',
+    'sync.migrations': 'SELECT',
+    'sync.user_clock': 'SELECT',
+  },
 };
 const services = ['subscription', 'episode', 'deletion'];
 const ofServices = {
@@ -335,6 +344,7 @@ describe('the login of', () => {
     );
     expect(await Promise.all(Object.keys(rights).map((role) => outcome(role, merge)))).toEqual([
       'done',
+      refused,
       refused,
       refused,
       refused,

@@ -8,6 +8,7 @@ export const groups = {
   deletion: 'podcast_sync_deletion_group',
   dump: 'podcast_sync_dump_group',
   account: 'podcast_sync_account_group',
+  feed: 'podcast_sync_feed_group',
 } as const;
 
 /** SQLSTATEs of a concurrent CREATE ROLE: migrations of other databases create the same roles. */

@@ -24,6 +24,7 @@ describe('a path has one app', () => {
     ['/.well-known/openid-configuration', 'account'],
     ['/.well-known/oauth-protected-resource', 'gateway'],
     ['/episodes', 'gateway'],
+    ['/capabilities', 'gateway'],
     ['/episodesx', undefined],
     ['/docsx', undefined],
     ['/search.json', 'gpodder'],

@@ -29,11 +29,12 @@ export const appPaths: Readonly<Record<AppName, AppPaths>> = {
       '/subscriptions.opml',
       '/episodes',
       '/changes',
+      '/capabilities',
       '/openapi.json',
       '/.well-known/jwks.json',
       '/.well-known/oauth-protected-resource',
     ],
-    prefixes: ['/v1', '/subscriptions', '/deletions', '/docs'],
+    prefixes: ['/v1', '/subscriptions', '/deletions', '/feeds', '/docs'],
     expressions: [],
   },
   account: {

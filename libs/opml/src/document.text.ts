@@ -7,26 +7,40 @@ const declarationBytes = 1_024;
  * priority: first a byte order mark, then valid UTF-8, then the declaration, then windows-1252.
  */
 export function textOf(document: Uint8Array): string {
-  const [first, second, third] = document;
-  if (first === 0xff && second === 0xfe) return new TextDecoder('utf-16le').decode(document);
-  if (first === 0xfe && second === 0xff) return new TextDecoder('utf-16be').decode(document);
-  const isMarked = first === 0xef && second === 0xbb && third === 0xbf;
+  const marked = markedEncoding(document);
+  if (marked !== undefined) return new TextDecoder(marked).decode(document);
   try {
-    return new TextDecoder('utf-8', { fatal: !isMarked }).decode(document);
+    return new TextDecoder('utf-8', { fatal: true }).decode(document);
   } catch {
-    return new TextDecoder(declaredEncoding(document)).decode(document);
+    const declared = declaredEncoding(document);
+    // Bytes that are not UTF-8 are not what such a declaration says.
+    const isUsable = declared !== undefined && declared !== 'utf-8';
+    return new TextDecoder(isUsable ? declared : 'windows-1252').decode(document);
   }
 }
 
-/** Returns the encoding of bytes that have no mark and are not UTF-8. */
-function declaredEncoding(document: Uint8Array): string {
-  const fallback = 'windows-1252';
-  const start = new TextDecoder(fallback).decode(document.subarray(0, declarationBytes));
+/** Returns the encoding that the byte order mark of a document says, if it has one. */
+export function markedEncoding(document: Uint8Array): string | undefined {
+  const [first, second, third] = document;
+  if (first === 0xff && second === 0xfe) return 'utf-16le';
+  if (first === 0xfe && second === 0xff) return 'utf-16be';
+  return first === 0xef && second === 0xbb && third === 0xbf ? 'utf-8' : undefined;
+}
+
+/** Returns the encoding in the XML declaration, if it is present and supported. */
+export function declaredEncoding(document: Uint8Array): string | undefined {
+  const start = new TextDecoder('windows-1252').decode(document.subarray(0, declarationBytes));
+  return supportedEncoding(declaration.exec(start)?.[1]);
+}
+
+/** Returns the encoding of a label (Encoding Standard, 4.2) for a document without a mark. */
+export function supportedEncoding(label: string | undefined): string | undefined {
+  if (label === undefined) return undefined;
   try {
-    const { encoding } = new TextDecoder(declaration.exec(start)?.[1]);
-    // A declaration that is readable here rules out UTF-16, too.
-    return encoding.startsWith('utf-') ? fallback : encoding;
+    const { encoding } = new TextDecoder(label);
+    // A label that is readable as ASCII rules out UTF-16.
+    return encoding.startsWith('utf-16') ? undefined : encoding;
   } catch {
-    return fallback;
+    return undefined;
   }
 }

@@ -1,3 +1,4 @@
+export { declaredEncoding, markedEncoding, supportedEncoding } from './document.text.js';
 export {
   maxOpmlBytes,
   type Opml,

@@ -28,6 +28,7 @@ export function appEnvironment(app: App, servers: StackServers): Record<string, 
       };
     case 'subscription':
     case 'episode':
+    case 'feed':
       return { ...redis, DATABASE_URL: urls[app] };
     case 'deletion-worker':
       return { ...redis, DATABASE_URL: urls.deletion, QUEUE_REDIS_URL: queueRedisUrl };

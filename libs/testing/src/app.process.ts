@@ -5,7 +5,7 @@ import { repository } from './launched.system.js';
 
 /** The server apps. */
 export type App =
-  'gateway' | 'subscription' | 'episode' | 'deletion-worker' | 'account' | 'gpodder';
+  'gateway' | 'subscription' | 'episode' | 'deletion-worker' | 'account' | 'gpodder' | 'feed';
 
 const startLimitMs = 120_000;
 

@@ -10,6 +10,7 @@ export interface RoleUrls {
   readonly deletion: string;
   readonly dump: string;
   readonly account: string;
+  readonly feed: string;
 }
 
 /** Returns the URLs of all roles for a database. In tests all have the owner's password. */
@@ -21,7 +22,14 @@ export function roleUrls(ownerUrl: string): RoleUrls {
     urlOf('episode'),
     urlOf('deletion'),
   ];
-  return { subscription, episode, deletion, dump: urlOf('dump'), account: urlOf('account') };
+  return {
+    subscription,
+    episode,
+    deletion,
+    dump: urlOf('dump'),
+    account: urlOf('account'),
+    feed: urlOf('feed'),
+  };
 }
 
 /** Migrates a database and creates its roles, with the built app. */
@@ -39,6 +47,7 @@ export async function migrate(ownerUrl: string): Promise<void> {
       DELETION_DATABASE_URL: urls.deletion,
       DUMP_DATABASE_URL: urls.dump,
       ACCOUNT_DATABASE_URL: urls.account,
+      FEED_DATABASE_URL: urls.feed,
     },
   }).catch((error: { stdout?: string; stderr?: string }) => {
     throw new Error(`The migrations failed.\n${error.stdout}${error.stderr}`, { cause: error });

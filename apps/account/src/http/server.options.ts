@@ -20,7 +20,7 @@ const bodiesPerClient = 100;
 
 /** Parts of the app that exist before its first request. */
 export interface AccountGates {
-  readonly issuer: (request: FastifyRequest) => RequestListener | undefined;
+  readonly issuer: HttpOptions['handOver'];
   /** Returns the session of a cookie. */
   readonly session: (cookie: string) => Promise<{ accountId: string } | undefined>;
 }

@@ -26,7 +26,14 @@ const clock = async (userId: string) =>
 const unsent = expect.stringContaining('PENDING,"2025-01-01 00:00:00+00",0,') as string;
 
 /** Tables without rows of users. */
-const ofNobody = ['account.clients', 'sync.events', 'sync.migrations'];
+const ofNobody = [
+  'account.clients',
+  'feed.feeds',
+  'feed.fetches',
+  'feed.lanes',
+  'sync.events',
+  'sync.migrations',
+];
 
 describe('a user who is erased', () => {
   it('has no rows left except the clock and the record', async () => {

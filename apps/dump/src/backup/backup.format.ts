@@ -26,7 +26,7 @@ export type BackupPart = z.output<typeof part>;
 /** Line after the rows of a table. COPY escapes every backslash, so no row is equal to it. */
 export const endOfRows = '\\.';
 
-/** Schemas to back up. */
+/** Schemas to back up. The rows of `feed` can be fetched again. */
 const schemas = ['sync', 'subscription', 'episode', 'deletion', 'account'];
 
 /** Selects the tables and the tables that each references. $1 schemas. */

@@ -65,11 +65,11 @@ describe('backup', () => {
     expect(await rowsOf(target)).toEqual(await rowsOf(source));
   });
 
-  it('writes every table except sync.migrations', async () => {
+  it('writes every table except sync.migrations and fetched feeds', async () => {
     const { rows } = await source.owner.query<{ name: string }>(
       `SELECT oid::regclass::text AS name FROM pg_class
        WHERE relkind IN ('r', 'p') AND relname <> 'migrations' AND relnamespace::regnamespace::text
-         NOT IN ('pg_catalog', 'information_schema', 'pg_toast', 'public')`,
+         NOT IN ('pg_catalog', 'information_schema', 'pg_toast', 'public', 'feed')`,
     );
     const written = [...unpacked().matchAll(/^\{"table":"([^"]+)"/gm)].map(([, name]) => name);
     expect(written.sort()).toEqual(rows.map(({ name }) => name).sort());

@@ -9,6 +9,8 @@ describe('isOpen', () => {
     '/docs/',
     '/docs/swagger-ui.css',
     '/.well-known/jwks.json',
+    '/capabilities',
+    '/v1/capabilities',
   ])('returns true without a credential for %s', (path) =>
     expect([isOpen('GET', path), isOpen('HEAD', path)]).toEqual([true, true]),
   );

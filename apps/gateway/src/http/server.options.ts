@@ -16,8 +16,10 @@ declare module 'fastify' {
 }
 
 /** Read-only paths that need no credential. */
-const open =
-  /^\/($|openapi\.json$|docs(\/.*)?$|\.well-known\/(jwks\.json|oauth-protected-resource)$)/;
+const open = [
+  /^\/($|openapi\.json$|docs(\/.*)?$|(v1\/)?capabilities$)/,
+  /^\/\.well-known\/(jwks\.json|oauth-protected-resource)$/,
+];
 
 /** CORS options of the API (docs/reference/interface.md). */
 const cors = {
@@ -86,5 +88,5 @@ function pathOf({ url }: FastifyRequest): string {
 
 /** Returns true if a request needs no credential. */
 export function isOpen(method: string, path: string): boolean {
-  return (method === 'GET' || method === 'HEAD') && open.test(path);
+  return (method === 'GET' || method === 'HEAD') && open.some((paths) => paths.test(path));
 }

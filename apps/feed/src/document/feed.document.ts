@@ -1,0 +1,39 @@
+/** An episode of a feed. All texts are trimmed and within the limits of the interface. */
+export interface FeedItem {
+  readonly guid?: string;
+  readonly title?: string;
+  readonly publishDate?: Date;
+  readonly enclosureUrl?: string;
+  readonly episodeUrl?: string;
+  readonly imageUrl?: string;
+  /** Seconds. */
+  readonly duration?: number;
+}
+
+/** The content of a feed that the server uses. */
+export interface FeedDocument {
+  /**
+   * True if the document has its end tag. The absence of an item from any other document says
+   * nothing, because its rest is missing or unreadable.
+   */
+  readonly isWhole: boolean;
+  readonly title?: string;
+  readonly author?: string;
+  /** Plain text of at most 1,000 bytes. */
+  readonly description?: string;
+  readonly link?: string;
+  readonly language?: string;
+  readonly imageUrl?: string;
+  /** `podcast:guid`, a UUID in lower case. */
+  readonly declaredGuid?: string;
+  /** `itunes:new-feed-url`. */
+  readonly newFeedUrl?: string;
+  /** `itunes:block`: directories must not list the feed. */
+  readonly isBlocked: boolean;
+  /** `itunes:complete`: no more episodes will follow. */
+  readonly isComplete: boolean;
+  /** Minutes for which the publisher asks to keep the document. */
+  readonly ttl?: number;
+  /** Items in the order of the document, each with a guid or an enclosure, and unique by them. */
+  readonly items: readonly FeedItem[];
+}

@@ -1,0 +1,176 @@
+import { isAscii } from 'node:buffer';
+import { Parser } from 'htmlparser2';
+import { faultInHttpUrl, faultInSpacedUrl, faultInText, guidSchema, textLimits } from '#contracts';
+import { declaredEncoding, markedEncoding, supportedEncoding } from '#opml';
+import type { FeedDocument, FeedItem } from './feed.document.js';
+import { FeedExtractor, type Texts, UnreadableError } from './feed.extractor.js';
+import { dateOf, descriptionOf, durationOf, lineOf } from './feed.values.js';
+
+/** Bytes that decide about the encoding, and bytes parsed in one piece. */
+const pieceBytes = 65_536;
+/** Maximum characters without an event, such as one attribute or comment. */
+const maxIdle = 262_144;
+
+const charset = /charset\s{0,5}=\s{0,5}["']?([\w.:-]{1,40})/i;
+
+/**
+ * Reads a feed (RSS 0.9 to 2.0, RSS 1.0, Atom) from chunks of bytes as they arrive. It accepts what
+ * podcast apps accept: any encoding, bare ampersands, unknown entities, missing end tags, missing
+ * declarations of namespaces. Of a broken document it returns what it could read.
+ *
+ * Time is linear in the bytes. Memory holds the texts of fields only, at most 8 Mi characters. It
+ * reads no DTD and resolves no entities but those of XML.
+ */
+export class FeedReader {
+  private readonly extractor = new FeedExtractor();
+  private readonly parser = new Parser(this.extractor, { xmlMode: true, lowerCaseTags: true });
+  /** The beginning of the document, until it is long enough to detect the encoding. */
+  private start: Uint8Array[] = [];
+  private startBytes = 0;
+  private decoder: TextDecoder | undefined;
+  private isDone = false;
+
+  /** @param contentType the header of the response. */
+  constructor(private readonly contentType = '') {}
+
+  /** Reads a chunk. Returns false if the rest of the document is of no use. */
+  write(chunk: Uint8Array): boolean {
+    if (this.decoder) this.decode(chunk);
+    else {
+      this.start.push(chunk);
+      this.startBytes += chunk.length;
+      if (this.startBytes >= pieceBytes) this.begin();
+    }
+    return !this.isDone;
+  }
+
+  /**
+   * Returns the feed, or `undefined` if the document is none.
+   *
+   * @param isComplete false if the input broke off: then the feed is not whole.
+   */
+  end(isComplete = true): FeedDocument | undefined {
+    if (!this.decoder) this.begin();
+    this.attempt(() => {
+      this.parser.write(this.decoder?.decode() ?? '');
+      this.extractor.isCut = true;
+      this.parser.end();
+    });
+    const { isFeed, isWhole, texts, items } = this.extractor;
+    return isFeed ? toDocument(texts, items, isWhole && isComplete) : undefined;
+  }
+
+  private begin(): void {
+    const start = Buffer.concat(this.start);
+    this.start = [];
+    this.decoder = new TextDecoder(encodingOf(start, charset.exec(this.contentType)?.[1]));
+    this.decode(start);
+  }
+
+  private decode(bytes: Uint8Array): void {
+    for (let offset = 0; offset < bytes.length && !this.isDone; offset += pieceBytes)
+      this.attempt(() => {
+        const piece = bytes.subarray(offset, offset + pieceBytes);
+        const text = this.decoder?.decode(piece, { stream: true }) ?? '';
+        this.extractor.idle += text.length;
+        this.parser.write(text);
+        if (this.extractor.idle > maxIdle) throw new UnreadableError('too long without an event');
+        // A document with text but no root, such as JSON.
+        if (!this.extractor.isFeed && offset > 0) throw new UnreadableError('no root');
+      });
+    if (this.extractor.isWhole) this.isDone = true;
+  }
+
+  private attempt(read: () => void): void {
+    if (this.isDone) return;
+    try {
+      read();
+    } catch (error) {
+      if (!(error instanceof UnreadableError)) throw error;
+      this.isDone = true;
+    }
+  }
+}
+
+/**
+ * Returns the encoding of a feed. Servers and programs often declare a wrong one. The order is: the
+ * byte order mark, UTF-8 if the text is valid UTF-8 and not only ASCII, the HTTP charset, the XML
+ * declaration, UTF-8 for ASCII, windows-1252.
+ */
+function encodingOf(start: Uint8Array, httpCharset: string | undefined): string {
+  const marked = markedEncoding(start);
+  if (marked !== undefined) return marked;
+  const isOnlyAscii = isAscii(start);
+  if (!isOnlyAscii && isUtf8(start)) return 'utf-8';
+  const declared = supportedEncoding(httpCharset) ?? declaredEncoding(start);
+  return declared ?? (isOnlyAscii ? 'utf-8' : 'windows-1252');
+}
+
+/** Returns whether bytes are UTF-8, of which the last character can be incomplete. */
+function isUtf8(bytes: Uint8Array): boolean {
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function toDocument(texts: Texts, items: readonly Texts[], isWhole: boolean): FeedDocument {
+  const text = (name: Parameters<Texts['get']>[0]) => texts.get(name) ?? '';
+  const isYes = (name: 'block' | 'complete') => /^(?:yes|true)$/i.test(text(name));
+  const ttl = Number(text('ttl'));
+  return {
+    isWhole,
+    title: lineOf(text('title')),
+    author: lineOf(text('author')),
+    description: descriptionOf(text('description')),
+    link: urlOf(text('link')),
+    language: languageOf(text('language')),
+    imageUrl: urlOf(text('image')),
+    declaredGuid: guidSchema.safeParse(text('guid')).data,
+    newFeedUrl: faultInHttpUrl(text('newFeedUrl')) === undefined ? text('newFeedUrl') : undefined,
+    isBlocked: isYes('block'),
+    isComplete: isYes('complete'),
+    ttl: ttl > 0 && Number.isFinite(ttl) ? ttl : undefined,
+    items: uniqueItems(items),
+  };
+}
+
+/** Returns the items that have a guid or an enclosure. Of duplicates the first wins. */
+function uniqueItems(items: readonly Texts[]): FeedItem[] {
+  const unique = new Map<string, FeedItem>();
+  for (const texts of items) {
+    const item = toItem(texts);
+    const key = item.guid === undefined ? ` ${item.enclosureUrl ?? ''}` : item.guid;
+    if (key !== ' ' && !unique.has(key)) unique.set(key, item);
+  }
+  return [...unique.values()];
+}
+
+function toItem(texts: Texts): FeedItem {
+  const guid = texts.get('guid');
+  return {
+    guid:
+      guid !== undefined && faultInText(guid, textLimits.episodeGuid) === undefined
+        ? guid
+        : undefined,
+    title: lineOf(texts.get('title') ?? ''),
+    publishDate: dateOf(texts.get('date') ?? ''),
+    enclosureUrl: urlOf(texts.get('enclosure') ?? ''),
+    episodeUrl: urlOf(texts.get('link') ?? ''),
+    imageUrl: urlOf(texts.get('image') ?? ''),
+    duration: durationOf(texts.get('duration') ?? ''),
+  };
+}
+
+function urlOf(text: string): string | undefined {
+  return faultInSpacedUrl(text) === undefined ? text : undefined;
+}
+
+/** Returns a language tag (RFC 5646), such as `de` or `en-us`. */
+function languageOf(text: string): string | undefined {
+  return /^[a-z]{2,3}(?:[-_][a-z\d]{2,8}){0,3}$/i.test(text)
+    ? text.replaceAll('_', '-')
+    : undefined;
+}

@@ -1,0 +1,96 @@
+import { decodeHTMLStrict } from 'entities';
+import { keptTitle } from '#contracts';
+
+/** Maximum bytes of a description. */
+const maxDescriptionBytes = 1_000;
+
+/** Seconds of a day, for a duration that cannot be right. */
+const maxDurationSeconds = 7 * 86_400;
+
+const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
+
+/** Hours east of UTC (RFC 822, 5.1). */
+const zones: Readonly<Record<string, number>> = {
+  EST: -5,
+  EDT: -4,
+  CST: -6,
+  CDT: -5,
+  MST: -7,
+  MDT: -6,
+  PST: -8,
+  PDT: -7,
+  CET: 1,
+  CEST: 2,
+};
+
+/** RFC 822 (5) with the usual errors: long names, no seconds, years of two digits. */
+const rfc822 =
+  /^(?:[a-z]{2,9}\.?,?\s{1,3})?(\d{1,2})[\s-]([a-z]{3})[a-z]{0,6}\.?[\s-](\d{2}|\d{4})(?:\s{1,3}(\d{1,2}):(\d{2})(?::(\d{2}))?)?\s{0,3}([+-]\d{2}:?\d{2}|[a-z]{1,5})?$/i;
+
+/** RFC 3339 (5.6), also without a time, or with a space before it. */
+const rfc3339 =
+  /^(\d{4}-\d{2}-\d{2})(?:[t ](\d{2}:\d{2}(?::\d{2})?)(?:\.\d{1,9})?\s?(z|[+-]\d{2}:?\d{2})?)?$/i;
+
+const duration = /^(?:(?:(\d{1,3}):)?(\d{1,3}):)?(\d{1,6})(?:\.\d{1,6})?$/;
+
+/** Returns a date of a feed, without fractions of a second, or `undefined` if it has none. */
+export function dateOf(text: string): Date | undefined {
+  const trimmed = text.trim();
+  const milliseconds = iso(trimmed) ?? mail(trimmed);
+  if (milliseconds === undefined || !Number.isFinite(milliseconds)) return undefined;
+  const date = new Date(milliseconds);
+  return date.getUTCFullYear() >= 1_970 && date.getUTCFullYear() <= 9_999 ? date : undefined;
+}
+
+function iso(text: string): number | undefined {
+  const [, day, time = '00:00', zone = 'Z'] = rfc3339.exec(text) ?? [];
+  return day === undefined ? undefined : Date.parse(`${day}T${time}${zone.toUpperCase()}`);
+}
+
+function mail(text: string): number | undefined {
+  const match = rfc822.exec(text);
+  if (!match) return undefined;
+  const [, day, name = '', year = '', hour = 0, minute = 0, second = 0, zone] = match;
+  const month = months.indexOf(name.toLowerCase());
+  if (month === -1) return undefined;
+  // RFC 2822, 4.3.
+  const century = year.length === 4 ? 0 : Number(year) < 50 ? 2_000 : 1_900;
+  const utc = Date.UTC(
+    century + Number(year),
+    month,
+    Number(day),
+    Number(hour),
+    Number(minute),
+    Number(second),
+  );
+  return utc - offsetMs(zone);
+}
+
+/** Returns the offset of a zone, in milliseconds. Unknown names count as UTC. */
+function offsetMs(zone = ''): number {
+  if (!/^[+-]/.test(zone)) return (zones[zone.toUpperCase()] ?? 0) * 3_600_000;
+  const minutes = Number(zone.slice(1, 3)) * 60 + Number(zone.slice(-2));
+  return minutes * (zone.startsWith('-') ? -60_000 : 60_000);
+}
+
+/** Returns the seconds of `itunes:duration`: `3600`, `60:00` or `1:00:00`. */
+export function durationOf(text: string): number | undefined {
+  const match = duration.exec(text.trim());
+  if (!match) return undefined;
+  const [, hours = 0, minutes = 0, seconds] = match;
+  const total = Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds);
+  return total > 0 && total <= maxDurationSeconds ? total : undefined;
+}
+
+/** Returns one line of text, as titles are stored. Publishers often encode entities twice. */
+export function lineOf(text: string): string | undefined {
+  return keptTitle(decodeHTMLStrict(text).replace(/\s+/g, ' ')) || undefined;
+}
+
+/** Returns the text of a description that can contain HTML, on one line. */
+export function descriptionOf(text: string): string | undefined {
+  const plain = keptTitle(decodeHTMLStrict(text.replace(/<[^<>]*>/g, ' ')).replace(/\s+/g, ' '));
+  if (Buffer.byteLength(plain) <= maxDescriptionBytes) return plain || undefined;
+  const { read } = new TextEncoder().encodeInto(plain, new Uint8Array(maxDescriptionBytes - 3));
+  return `${plain.slice(0, read).trimEnd()}…`;
+}

@@ -1,0 +1,38 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { Database } from '#database';
+import { AddressGuard, Fetcher } from '#fetch';
+import type { Log } from '#runtime';
+import type { FeedConfig } from './feed.config.js';
+import { FeedService } from './feed.service.js';
+import { FeedRepository } from './feed.repository.js';
+import { FetchLoop } from './schedule/fetch.loop.js';
+
+/** The module of the feeds that users follow. */
+@Module({})
+export class FeedModule {
+  static forRoot(config: FeedConfig, log: Log): DynamicModule {
+    const { FEEDS_ALLOW: guard = new AddressGuard(), PUBLIC_URL: url } = config;
+    const userAgent = url === undefined ? 'PodcastSync' : `PodcastSync (+${url})`;
+    const repository = {
+      provide: FeedRepository,
+      inject: [Database],
+      useFactory: (database: Database) => new FeedRepository(database),
+    };
+    const loop = {
+      provide: FetchLoop,
+      inject: [FeedRepository],
+      useFactory: (feeds: FeedRepository) =>
+        new FetchLoop({
+          repository: feeds,
+          fetcher: new Fetcher({ userAgent, guard }),
+          log,
+          concurrency: config.FEEDS_CONCURRENCY,
+        }),
+    };
+    return {
+      module: FeedModule,
+      controllers: [FeedService],
+      providers: [repository, ...(config.FEEDS_ROLE === 'all' ? [loop] : [])],
+    };
+  }
+}

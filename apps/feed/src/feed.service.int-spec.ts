@@ -1,0 +1,341 @@
+import { randomUUID } from 'node:crypto';
+import type { RequestListener } from 'node:http';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { freshUser } from '#testing';
+import { type FeedContext, fetched, openFeeds } from '../testing/feed.context.js';
+import { feedKey } from './feed.address.js';
+import { resultOf } from './schedule/result.rules.js';
+
+let context: FeedContext;
+
+beforeAll(async () => {
+  context = await openFeeds();
+});
+afterAll(() => context.close());
+beforeEach(async () => {
+  await context.owner.query('TRUNCATE feed.feeds, feed.fetches, feed.lanes');
+  context.server.requests.length = 0;
+});
+
+const item = (guid: string, date = '2026-01-01T00:00:00Z') =>
+  `<item><guid>${guid}</guid><title>Title ${guid}</title><pubDate>${date}</pubDate>
+   <enclosure url="https://a.example/${guid}.mp3"/><itunes:duration>60</itunes:duration></item>`;
+const rss = (title: string, items = item('1')) =>
+  `<rss><channel><title>${title}</title>${items}</channel></rss>`;
+
+/** Answers a path with a text. */
+const serve = (path: string, body: string) =>
+  context.server.on(path, (_, response) => response.end(body));
+const answer = (path: string, handler: RequestListener) => context.server.on(path, handler);
+
+async function rowOf<Row extends object>(url: string): Promise<Row> {
+  const { rows } = await context.owner.query<Row>(
+    `SELECT f.*, t.*, l.*, f.xmin::text AS version FROM feed.feeds f
+     JOIN feed.fetches t USING (url_sha256) JOIN feed.lanes l USING (lane) WHERE f.url = $1`,
+    [url],
+  );
+  return rows[0] as Row;
+}
+
+async function urls(): Promise<string[]> {
+  const { rows } = await context.owner.query<{ url: string }>('SELECT url FROM feed.feeds');
+  return rows.map(({ url }) => url).sort();
+}
+
+async function episodesOf(userId: string, guid: string) {
+  return (await context.service.listEpisodes({ userId, guid })).episodes.parse();
+}
+
+describe('reading', () => {
+  it('makes the feeds of a user wanted, and returns them once they are fetched', async () => {
+    const url = serve('/one', rss('One'));
+    const userId = freshUser();
+    const guid = await context.follow(userId, url);
+    expect(await context.podcasts(userId)).toEqual([{ guid, feed_url: url, status: 'pending' }]);
+    await context.fetchDue();
+    const latest = '2026-01-01T00:00:00.000Z';
+    expect(await context.podcasts(userId)).toEqual([
+      { guid, feed_url: url, status: 'ok', title: 'One', latest_publish_date: latest },
+    ]);
+    expect(await episodesOf(userId, guid)).toEqual([
+      {
+        podcast_guid: guid,
+        episode_guid: '1',
+        title: 'Title 1',
+        publish_date: latest,
+        enclosure_url: 'https://a.example/1.mp3',
+        duration: 60,
+      },
+    ]);
+  });
+
+  it('returns pages', async () => {
+    const userId = freshUser();
+    for (let n = 0; n < 5; n++) await context.follow(userId, `https://a.example/${n}`);
+    const read = (after: number) => context.service.listPodcasts({ userId, after, perPage: 2 });
+    const pages = [];
+    for (let after: number | undefined = 0; after !== undefined;) {
+      const page: Awaited<ReturnType<typeof read>> = await read(after);
+      pages.push(page.feeds.parse().map(({ feed_url }) => feed_url));
+      after = page.next;
+    }
+    const feeds = (...of: number[]) => of.map((n) => `https://a.example/${n}`);
+    expect(pages).toEqual([feeds(0, 1), feeds(2, 3), feeds(4)]);
+    expect(await urls()).toEqual(feeds(0, 1, 2, 3, 4));
+  });
+
+  it('does not show whether other users follow a new feed', async () => {
+    const url = serve('/known', rss('Known'));
+    await fetched(context, url);
+    const userId = freshUser();
+    const guid = await context.follow(userId, url, new Date().toISOString());
+    expect(await context.podcasts(userId)).toEqual([{ guid, feed_url: url, status: 'pending' }]);
+    expect(await episodesOf(userId, guid)).toEqual([]);
+  });
+
+  it('stores nothing of a private feed', async () => {
+    const url = 'https://example.org/feed?token=0123456789abcdef';
+    const userId = freshUser();
+    const guid = await context.follow(userId, url);
+    expect(await context.podcasts(userId)).toEqual([{ guid, feed_url: url, status: 'private' }]);
+    expect(await episodesOf(userId, guid)).toEqual([]);
+    expect(await urls()).toEqual([]);
+  });
+
+  it('fails for the episodes of a podcast that the user does not follow', async () => {
+    const { guid } = await fetched(context, serve('/other', rss('Other')));
+    for (const other of [guid, randomUUID()])
+      await expect(
+        context.service.listEpisodes({ userId: freshUser(), guid: other }),
+      ).rejects.toThrow('not_found');
+    expect(await context.podcasts(freshUser())).toEqual([]);
+  });
+
+  it('inserts each feed once for many users at the same time', async () => {
+    const feeds = Array.from({ length: 60 }, (_, n) => `https://host${n % 7}.example/${n}`);
+    const users = Array.from({ length: 20 }, () => freshUser());
+    for (const [index, userId] of users.entries())
+      for (const url of index % 2 === 0 ? feeds : feeds.toReversed())
+        await context.follow(userId, url);
+    await Promise.all(users.map((userId) => context.podcasts(userId)));
+    expect(await urls()).toEqual(feeds.toSorted());
+  });
+});
+
+describe('fetching', () => {
+  it('sends validators, and writes no content that is unchanged', async () => {
+    let requests = 0;
+    const url = answer('/same', (request, response) => {
+      requests += 1;
+      response.setHeader('etag', '"1"');
+      if (request.headers['if-none-match'] === '"1"' && requests === 2)
+        response.writeHead(304).end();
+      // The third document differs in a comment only.
+      else response.end(`<!-- ${requests} -->${rss('Same')}`);
+    });
+    await fetched(context, url);
+    const { version } = await rowOf<{ version: string }>(url);
+    for (const expected of [2, 3]) {
+      await context.makeDue();
+      await context.fetchDue();
+      expect(requests).toBe(expected);
+      expect(await rowOf(url)).toMatchObject({ version, status: 'ok', failures: 0 });
+    }
+  });
+
+  it('keeps the episodes that a broken document lacks, and stores no validator', async () => {
+    const document = rss('Show', item('2') + item('1'));
+    let body = document;
+    const url = answer('/cut', (_, response) => response.setHeader('etag', '"1"').end(body));
+    const { userId, guid } = await fetched(context, url);
+    const guids = async () =>
+      (await episodesOf(userId, guid)).map(({ episode_guid }) => episode_guid);
+    expect(await guids()).toEqual(['2', '1']);
+    body = rss('Show', item('3', '2026-02-01') + item('2')).slice(0, -40);
+    await context.makeDue();
+    await context.fetchDue();
+    expect(await guids()).toEqual(['3', '2', '1']);
+    expect(await rowOf(url)).toMatchObject({ etag: null });
+    body = rss('Show', item('3', '2026-02-01'));
+    await context.makeDue();
+    await context.fetchDue();
+    expect(await guids()).toEqual(['3']);
+  });
+
+  it.each<[string, RequestListener, string]>([
+    ['404', (_, response) => response.writeHead(404).end(), 'http_404'],
+    ['a page', (_, response) => response.end('<html>Not found</html>'), 'not_a_feed'],
+    ['304 to the first request', (_, response) => response.writeHead(304).end(), 'http_304'],
+    ['a reset', (request) => request.socket.resetAndDestroy(), 'unreachable'],
+  ])('keeps the content after a failure: %s', async (_, handler, fault) => {
+    const url = serve('/failing', rss('Failing'));
+    const { userId } = await fetched(context, url);
+    await context.owner.query('UPDATE feed.fetches SET etag = NULL, last_modified = NULL');
+    answer('/failing', handler);
+    await context.makeDue();
+    await context.fetchDue();
+    expect(await rowOf(url)).toMatchObject({ fault, failures: 1, status: 'ok' });
+    expect(await context.podcasts(userId)).toMatchObject([{ title: 'Failing', status: 'ok' }]);
+  });
+
+  it('waits before it repeats what cannot be stored', async () => {
+    await context.owner.query(
+      `ALTER TABLE feed.feeds ADD CONSTRAINT unstorable CHECK (title <> 'Unstorable')`,
+    );
+    const url = serve('/unstorable', rss('Unstorable'));
+    await fetched(context, url);
+    expect(await rowOf(url)).toMatchObject({ fault: 'internal', failures: 1, title: null });
+    await context.owner.query('ALTER TABLE feed.feeds DROP CONSTRAINT unstorable');
+    await context.makeDue();
+    await context.fetchDue();
+    expect(await rowOf(url)).toMatchObject({ fault: null, title: 'Unstorable' });
+  });
+
+  it('does not connect to a private address', async () => {
+    const url = `http://127.0.0.2:${context.server.port}/`;
+    const { userId } = await fetched(context, url);
+    expect(await context.podcasts(userId)).toMatchObject([{ status: 'refused' }]);
+    expect(context.server.requests).toEqual([]);
+  });
+
+  it('leaves a host alone after a 429, and only the feed after a 503', async () => {
+    const retry =
+      (code: number): RequestListener =>
+      (_, response) =>
+        response.writeHead(code, { 'retry-after': '3600' }).end();
+    type Times = { busy: number; next: number };
+    const times = async (url: string) => {
+      const { rows } = await context.owner.query<Times>(
+        `SELECT extract(epoch FROM l.busy_until - now())::float AS busy,
+           extract(epoch FROM t.next_at - now())::float AS next
+         FROM feed.feeds f JOIN feed.fetches t USING (url_sha256) JOIN feed.lanes l USING (lane)
+         WHERE f.url = $1`,
+        [url],
+      );
+      return rows[0] as Times;
+    };
+    const unavailable = answer('/503', retry(503));
+    await fetched(context, unavailable);
+    const after503 = await times(unavailable);
+    expect(after503.busy).toBeLessThan(60);
+    expect(after503.next).toBeGreaterThan(3_500);
+    const limited = answer('/429', retry(429));
+    await fetched(context, limited);
+    expect((await times(limited)).busy).toBeGreaterThan(3_500);
+  });
+});
+
+describe('lanes', () => {
+  it('have one request at a time from two replicas, and each feed once', async () => {
+    let [running, most] = [0, 0];
+    const feeds = Array.from({ length: 6 }, (_, n) =>
+      answer(`/lane/${n}`, (_request, response) => {
+        most = Math.max(most, (running += 1));
+        setTimeout(() => {
+          running -= 1;
+          response.end(rss(`${n}`));
+        }, 20);
+      }),
+    );
+    const userId = freshUser();
+    for (const url of feeds) await context.follow(userId, url);
+    await context.podcasts(userId);
+    const loops = [context.openLoop(), context.openLoop()];
+    for (let round = 0; round < feeds.length; round++) {
+      await Promise.all(loops.map((loop) => loop.startDue()));
+      await Promise.all(loops.map((loop) => loop.startDue()));
+      await Promise.all(loops.map((loop) => loop.settle()));
+      await context.owner.query(`UPDATE feed.lanes SET busy_until = '-infinity'`);
+    }
+    expect(most).toBe(1);
+    expect(context.server.requests).toHaveLength(feeds.length);
+    expect((await context.podcasts(userId)).map(({ status }) => status)).toEqual(
+      feeds.map(() => 'ok'),
+    );
+  });
+
+  it('are free again after the lease of a dead process, which then stores nothing', async () => {
+    const url = serve('/lease', rss('Lease'));
+    const userId = freshUser();
+    await context.follow(userId, url);
+    await context.podcasts(userId);
+    const [dead] = await context.repository.claim(1);
+    expect(await context.repository.claim(1)).toEqual([]);
+    await context.owner.query(
+      `UPDATE feed.lanes SET busy_until = now() - interval '1 s', next_at = now() - interval '1 s'`,
+    );
+    await context.fetchDue();
+    expect(await rowOf(url)).toMatchObject({ status: 'ok', title: 'Lease' });
+    const timing = { now: 0, durationMs: 0, random: () => 0 };
+    const failure = { kind: 'failed', fault: 'timeout' } as const;
+    const result = await resultOf(dead!, dead!.feed!, failure, timing, async () => '[]');
+    const key = feedKey(url).toString('hex');
+    expect(await context.repository.save(dead!, key, result)).toBe(false);
+    expect(await rowOf(url)).toMatchObject({ status: 'ok', fault: null });
+  });
+
+  it('do not lose a feed that becomes wanted during a lease', async () => {
+    const first = serve('/first', rss('First'));
+    const { userId } = await fetched(context, first);
+    await context.makeDue();
+    await context.owner.query(`UPDATE feed.fetches SET next_at = now() + interval '1 hour'`);
+    const [claim] = await context.repository.claim(1);
+    const second = serve('/second', rss('Second'));
+    await context.follow(userId, second);
+    await context.podcasts(userId);
+    await context.repository.release(claim!);
+    await context.fetchDue();
+    expect(await rowOf(second)).toMatchObject({ title: 'Second' });
+  });
+
+  it('wait until their next feed is due', async () => {
+    await fetched(context, serve('/due', rss('Due')));
+    const { rows } = await context.owner.query<{ hours: number }>(
+      `SELECT extract(epoch FROM next_at - now())::float / 3600 AS hours FROM feed.lanes`,
+    );
+    expect(rows[0]?.hours).toBeGreaterThan(1);
+    await context.owner.query(`UPDATE feed.lanes SET busy_until = '-infinity'`);
+    expect(await context.repository.claim(1)).toEqual([]);
+  });
+});
+
+describe('refreshing', () => {
+  it('fetches again after 15 minutes, for all users together', async () => {
+    const url = serve('/refresh', rss('Refresh'));
+    const { userId, guid } = await fetched(context, url);
+    const refresh = async () => {
+      await context.service.refresh({ userId, guids: [guid] });
+      await context.owner.query(`UPDATE feed.lanes SET busy_until = '-infinity'`);
+      await context.fetchDue();
+      return context.server.requests.length;
+    };
+    expect(await refresh()).toBe(1);
+    await context.owner.query(`UPDATE feed.fetches SET fetched_at = now() - interval '16 min'`);
+    expect(await refresh()).toBe(2);
+    await context.owner.query(`UPDATE feed.fetches SET fetched_at = now() - interval '16 min'`);
+    await context.service.refresh({ userId: freshUser(), guids: [guid] });
+    await context.fetchDue();
+    expect(context.server.requests).toHaveLength(2);
+  });
+});
+
+describe('a feed that nobody reads', () => {
+  it('is not fetched, and is removed', async () => {
+    const url = serve('/old', rss('Old'));
+    const { userId } = await fetched(context, url);
+    await context.owner.query(`UPDATE feed.feeds SET wanted = now() - interval '15 days'`);
+    await context.makeDue();
+    await context.fetchDue();
+    expect(context.server.requests).toHaveLength(1);
+    // A follower who returns before the removal makes it wanted again.
+    await context.podcasts(userId);
+    await context.fetchDue();
+    expect(context.server.requests).toHaveLength(2);
+    await context.owner.query(`UPDATE feed.feeds SET wanted = now() - interval '15 days'`);
+    await context.makeDue();
+    await context.fetchDue();
+    expect(await context.repository.sweep(10)).toBe(1);
+    const { rows } = await context.owner.query('SELECT FROM feed.lanes');
+    expect([await urls(), rows]).toEqual([[], []]);
+  });
+});

@@ -1,0 +1,110 @@
+import { FetchError, type FetchedResponse, type Fetcher } from '#fetch';
+import type { FeedDocument } from '../document/feed.document.js';
+import { FeedReader } from '../document/feed.reader.js';
+
+const day = 86_400_000;
+
+/** A feed to fetch, with the validators of its last document (RFC 9110, 8.8). */
+export interface FeedRequest {
+  readonly url: string;
+  readonly etag: string | null;
+  readonly lastModified: string | null;
+}
+
+/** The outcome of a fetch. Durations are milliseconds. */
+export type Outcome =
+  | {
+      readonly kind: 'document';
+      readonly document: FeedDocument;
+      readonly etag: string | null;
+      readonly lastModified: string | null;
+      readonly freshFor: number;
+    }
+  | { readonly kind: 'unchanged'; readonly freshFor: number }
+  | {
+      readonly kind: 'failed';
+      /** `http_404`, `not_a_feed`, or a fault of the fetch. For operators and metrics. */
+      readonly fault: string;
+      /** The duration of `Retry-After`. */
+      readonly retryAfter?: number | undefined;
+    };
+
+/**
+ * Fetches a feed. A document that broke off, or is too large, still gives what was read.
+ *
+ * @param stopped ends the fetch; its reason is thrown.
+ */
+export async function fetchFeed(
+  fetcher: Fetcher,
+  { url, etag, lastModified }: FeedRequest,
+  stopped?: AbortSignal,
+): Promise<Outcome> {
+  const headers = {
+    accept: 'application/rss+xml, application/atom+xml, application/xml, text/xml, */*;q=0.5',
+    ...(etag !== null && { 'if-none-match': etag }),
+    ...(lastModified !== null && { 'if-modified-since': lastModified }),
+  };
+  const isConditional = etag !== null || lastModified !== null;
+  try {
+    return await fetcher.fetch(
+      { url, headers },
+      (response) => outcomeOf(response, isConditional),
+      stopped,
+    );
+  } catch (error) {
+    if (!(error instanceof FetchError)) throw error;
+    return { kind: 'failed', fault: error.fault };
+  }
+}
+
+async function outcomeOf(response: FetchedResponse, isConditional: boolean): Promise<Outcome> {
+  const { status } = response;
+  const freshFor = freshTime(response);
+  if (status === 304 && isConditional) return { kind: 'unchanged', freshFor };
+  if (status !== 200)
+    return { kind: 'failed', fault: `http_${status}`, retryAfter: retryTime(response) };
+  const document = await read(response);
+  if (!document) return { kind: 'failed', fault: 'not_a_feed' };
+  // The validators of a document that was not read to its end would hide the rest permanently. Some
+  // servers send validators that never change, and say that the document is always stale.
+  const isReliable = document.isWhole && response.header('expires') !== '0';
+  return {
+    kind: 'document',
+    document,
+    etag: isReliable ? validator(response, 'etag') : null,
+    lastModified: isReliable ? validator(response, 'last-modified') : null,
+    freshFor: Math.max(freshFor, Math.min((document.ttl ?? 0) * 60_000, day)),
+  };
+}
+
+async function read(response: FetchedResponse): Promise<FeedDocument | undefined> {
+  const reader = new FeedReader(response.header('content-type'));
+  try {
+    for await (const chunk of response.body) if (!reader.write(chunk)) break;
+  } catch (error) {
+    if (!(error instanceof FetchError)) throw error;
+    return reader.end(false);
+  }
+  return reader.end();
+}
+
+function validator(response: FetchedResponse, name: string): string | null {
+  const value = response.header(name) ?? '';
+  return value !== '' && value.length <= 512 && /^[\x20-\x7e]+$/.test(value) ? value : null;
+}
+
+/** Returns for how long the publisher calls the response current (RFC 9111, 4.2.1). */
+function freshTime(response: FetchedResponse): number {
+  const seconds = /(?:^|[\s,])max-age=(\d{1,9})/i.exec(response.header('cache-control') ?? '')?.[1];
+  if (seconds !== undefined) return Number(seconds) * 1_000;
+  const expires = Date.parse(response.header('expires') ?? '') - Date.now();
+  return expires > 0 ? expires : 0;
+}
+
+/** Returns the duration of `Retry-After`, in seconds or as a date (RFC 9110, 10.2.3). */
+function retryTime(response: FetchedResponse): number | undefined {
+  const value = response.header('retry-after') ?? '';
+  if (/^\d{1,9}$/.test(value)) return Number(value) * 1_000;
+  const time = Date.parse(value) - Date.now();
+  return time > 0 ? time : undefined;
+}

@@ -1,0 +1,150 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
+import { Failure } from '#contracts';
+import type { Fetcher } from '#fetch';
+import { Condition, type Log, oneCounter } from '#runtime';
+import type { Claim, ClaimedFeed, FeedRepository } from '../feed.repository.js';
+import { fetchFeed, type Outcome } from './feed.fetch.js';
+import { resultOf } from './result.rules.js';
+
+/** Pauses in milliseconds: without a due lane, after a fault of Postgres, and between sweeps. */
+const [idleMs, faultMs, sweepMs] = [1_000, 5_000, 3_600_000];
+const sweptRows = 1_000;
+
+/** One document in a hundred is fetched without validators, which finds wrong validators. */
+const unconditionalShare = 0.01;
+
+const fetches = oneCounter('podcast_sync_feed_fetches_total', 'Fetches of feeds, by outcome.', [
+  'outcome',
+]);
+
+/** Options of a {@link FetchLoop}. */
+export interface FetchLoopOptions {
+  readonly repository: FeedRepository;
+  readonly fetcher: Fetcher;
+  readonly log: Log;
+  /** Maximum number of fetches at the same time. */
+  readonly concurrency: number;
+  readonly random?: () => number;
+}
+
+/**
+ * Fetches feeds that are due. Invariants:
+ * - A lane is leased before its feed is fetched, so a host gets one request at a time from all
+ *   replicas together.
+ * - A result is stored only with its lease. If a process dies, its lanes are free after the lease.
+ * - The process holds at most `concurrency` documents.
+ */
+export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
+  private readonly stopped = new AbortController();
+  private readonly running = new Set<Promise<void>>();
+  /** The reason of an outage of Postgres, or empty. */
+  private readonly outage = new Condition<string>('');
+  private ended: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly options: FetchLoopOptions) {}
+
+  onModuleInit(): void {
+    this.ended = Promise.all([this.claimAll(), this.sweepAll()]);
+  }
+
+  /** Stops the started fetches. Their leases expire. */
+  async onApplicationShutdown(): Promise<void> {
+    this.stopped.abort();
+    await this.ended;
+    await this.settle();
+  }
+
+  /** Starts the fetches that are due, and returns their number; `undefined` after a fault. */
+  async startDue(): Promise<number | undefined> {
+    const { repository, concurrency } = this.options;
+    const free = concurrency - this.running.size;
+    const claims = await this.attempt(() => repository.claim(free));
+    for (const claim of claims ?? []) this.run(claim);
+    return claims?.length;
+  }
+
+  /** Resolves after the started fetches. */
+  async settle(): Promise<void> {
+    await Promise.all(this.running);
+  }
+
+  private async claimAll(): Promise<void> {
+    while (!this.stopped.signal.aborted) {
+      const started = await this.startDue();
+      if (started === undefined) await this.pause(faultMs);
+      else if (this.running.size >= this.options.concurrency) await Promise.race(this.running);
+      else if (started === 0) await this.pause(idleMs);
+    }
+  }
+
+  private async sweepAll(): Promise<void> {
+    while (!this.stopped.signal.aborted) {
+      const { repository } = this.options;
+      const removed = await this.attempt(() => repository.sweep(sweptRows));
+      await this.pause(removed === sweptRows ? idleMs : sweepMs);
+    }
+  }
+
+  private run(claim: Claim): void {
+    const run = this.attempt(() => this.fetch(claim)).then(() => {
+      this.running.delete(run);
+    });
+    this.running.add(run);
+  }
+
+  private async fetch(claim: Claim): Promise<void> {
+    const { repository, random = Math.random } = this.options;
+    if (!claim.feed) return repository.release(claim);
+    const feed = claim.feed;
+    const start = performance.now();
+    let outcome = await this.request(feed).catch((error: unknown) => this.toFailure(error, feed));
+    const timing = { now: Date.now(), durationMs: performance.now() - start, random };
+    const stored = () => repository.episodes(Buffer.from(feed.key, 'hex'));
+    const save = async () =>
+      repository.save(claim, feed.key, await resultOf(claim, feed, outcome, timing, stored));
+    const isSaved = await save().catch((error: unknown) => {
+      // Postgres is unavailable. The lease expires, and the feed is fetched again.
+      if (error instanceof Failure) throw error;
+      outcome = this.toFailure(error, feed);
+      return save();
+    });
+    const label = outcome.kind === 'failed' ? outcome.fault : outcome.kind;
+    fetches.inc({ outcome: isSaved ? label : 'lease_lost' });
+  }
+
+  private request(feed: ClaimedFeed): Promise<Outcome> {
+    const { fetcher, random = Math.random } = this.options;
+    const isUnconditional = random() < unconditionalShare;
+    const request = isUnconditional ? { ...feed, etag: null, lastModified: null } : feed;
+    return fetchFeed(fetcher, request, this.stopped.signal);
+  }
+
+  /** Returns the outcome of a bug, so that its feed is not fetched again and again. */
+  private toFailure(error: unknown, { key, url }: ClaimedFeed): Outcome {
+    this.stopped.signal.throwIfAborted();
+    // Neither the URL nor details of Postgres: they can contain a secret that nobody recognised.
+    const feed = { host: new URL(url).hostname, feed: key.slice(0, 8) };
+    const { stack } = error as Error;
+    this.options.log.error({ ...feed, stack }, 'feed cannot be read or stored');
+    return { kind: 'failed', fault: 'internal' };
+  }
+
+  /** Returns `undefined` if the work failed. Logs the start and the end of an outage. */
+  private async attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
+    try {
+      const result = await work();
+      if (this.outage.becomes('')) this.options.log.info('feeds are fetched again');
+      return result;
+    } catch (error) {
+      const isNew = this.outage.becomes((error as Error).message);
+      if (isNew && !this.stopped.signal.aborted)
+        this.options.log.warn({ err: error }, 'feeds are not fetched, retrying');
+      return undefined;
+    }
+  }
+
+  private async pause(ms: number): Promise<void> {
+    await delay(ms, undefined, { signal: this.stopped.signal }).catch(() => undefined);
+  }
+}

@@ -1,0 +1,159 @@
+import { createHash } from 'node:crypto';
+import type { FeedDocument, FeedItem } from '../document/feed.document.js';
+import type { Claim, ClaimedFeed, Content, Result } from '../feed.repository.js';
+import type { Outcome } from './feed.fetch.js';
+import {
+  blockOf,
+  nextAfterFailure,
+  nextAfterSuccess,
+  pauseOf,
+  type Rhythm,
+  rhythmOf,
+  statusAfterFailure,
+} from './schedule.rules.js';
+
+/** Number of the newest episodes that are kept. */
+const keptEpisodes = 100;
+
+/** The time and duration of a fetch, in milliseconds. */
+interface Timing {
+  readonly now: number;
+  readonly durationMs: number;
+  readonly random: () => number;
+}
+
+type Failure = Extract<Outcome, { kind: 'failed' }>;
+
+/**
+ * Returns what is stored after a fetch.
+ *
+ * @param stored reads the stored episodes as JSON. A document that is not whole needs them, as the
+ *   episodes that it lacks stay.
+ */
+export async function resultOf(
+  { blocks }: Pick<Claim, 'blocks'>,
+  feed: ClaimedFeed,
+  outcome: Outcome,
+  timing: Timing,
+  stored: () => Promise<string>,
+): Promise<Result> {
+  if (outcome.kind === 'failed') return failed(blocks, feed, outcome, timing);
+  const { etag, lastModified, contentSha256 } = feed;
+  const isComplete = outcome.kind === 'document' ? outcome.document.isComplete : feed.isComplete;
+  const base = {
+    failures: 0,
+    gones: 0,
+    failingSince: null,
+    fault: null,
+    status: 'ok' as const,
+    isComplete,
+    laneBusyMs: pauseOf(timing.durationMs),
+    laneBlocks: 0,
+  };
+  const next = (rhythm: Rhythm) =>
+    nextAfterSuccess({ ...rhythm, isComplete }, { ...timing, freshFor: outcome.freshFor });
+  if (outcome.kind === 'unchanged') {
+    const { latest, gapSeconds } = feed;
+    const rhythm = {
+      latest: latest ?? undefined,
+      gap: gapSeconds === null ? undefined : gapSeconds * 1_000,
+    };
+    return { ...base, nextAt: next(rhythm), etag, lastModified, contentSha256, gapSeconds };
+  }
+  const { document } = outcome;
+  const dates = document.items.flatMap(({ publishDate }) => publishDate?.getTime() ?? []);
+  const rhythm = rhythmOf(dates, timing.now);
+  const content = contentOf(document, rhythm, document.isWhole ? '[]' : await stored());
+  const sha256 = createHash('sha256').update(JSON.stringify(content)).digest('hex');
+  return {
+    ...base,
+    nextAt: next(rhythm),
+    etag: outcome.etag,
+    lastModified: outcome.lastModified,
+    contentSha256: sha256,
+    gapSeconds: rhythm.gap === undefined ? null : Math.round(rhythm.gap / 1_000),
+    // Hosts often change a document without its content, such as the time of its creation.
+    ...(sha256 !== contentSha256 && { content }),
+  };
+}
+
+function failed(blocks: number, feed: ClaimedFeed, outcome: Failure, timing: Timing): Result {
+  const { etag, lastModified, contentSha256, gapSeconds, isComplete } = feed;
+  const { fault, retryAfter } = outcome;
+  const isBlock = fault === 'http_429';
+  const failures = feed.failures + 1;
+  const failingSince = feed.failingSince ?? timing.now;
+  const gones = fault === 'http_410' ? feed.gones + 1 : 0;
+  const nextAt = Math.max(
+    nextAfterFailure({ failures, failingSince }, timing),
+    timing.now + Math.min(retryAfter ?? 0, 86_400_000),
+  );
+  const isRefused = fault === 'refused';
+  return {
+    nextAt,
+    etag,
+    lastModified,
+    contentSha256,
+    gapSeconds,
+    isComplete,
+    failures,
+    gones,
+    failingSince,
+    fault,
+    status: statusAfterFailure(feed.status, { failingSince, gones, isRefused }, timing.now),
+    laneBusyMs: isBlock ? blockOf(blocks + 1, retryAfter) : pauseOf(timing.durationMs),
+    laneBlocks: isBlock ? blocks + 1 : 0,
+  };
+}
+
+/** Returns the content by column. @param before the stored episodes to keep, as JSON. */
+function contentOf(document: FeedDocument, { latest }: Rhythm, before: string): Content {
+  return {
+    title: document.title ?? null,
+    author: document.author ?? null,
+    description: document.description ?? null,
+    link: document.link ?? null,
+    language: document.language ?? null,
+    image_url: document.imageUrl ?? null,
+    declared_guid: document.declaredGuid ?? null,
+    latest_publish_date: latest === undefined ? null : new Date(latest).toISOString(),
+    episodes: JSON.stringify(episodesOf(document.items, before)),
+  };
+}
+
+/** An episode in the form of an answer, without the podcast's guid. */
+interface Episode {
+  readonly episode_guid?: string | undefined;
+  readonly title?: string | undefined;
+  readonly publish_date?: string | undefined;
+  readonly enclosure_url?: string | undefined;
+  readonly episode_url?: string | undefined;
+  readonly duration?: number | undefined;
+  readonly image_url?: string | undefined;
+}
+
+const nameOf = ({ episode_guid, enclosure_url }: Episode) =>
+  episode_guid === undefined ? ` ${enclosure_url}` : episode_guid;
+
+/** Returns the newest episodes, newest first. Those without a date follow, in their order. */
+function episodesOf(items: readonly FeedItem[], before: string): Episode[] {
+  const current = items.map((item) => ({
+    episode_guid: item.guid,
+    title: item.title,
+    publish_date: item.publishDate?.toISOString(),
+    enclosure_url: item.enclosureUrl,
+    episode_url: item.episodeUrl,
+    duration: item.duration,
+    image_url: item.imageUrl,
+  }));
+  const names = new Set(current.map(nameOf));
+  const others = (JSON.parse(before) as Episode[]).filter((episode) => !names.has(nameOf(episode)));
+  return [...current, ...others]
+    .sort((one, other) => compareDates(other.publish_date, one.publish_date))
+    .slice(0, keptEpisodes);
+}
+
+/** Compares dates as `toISOString` writes them; a missing one is the earliest. */
+function compareDates(one = '', other = ''): number {
+  return one < other ? -1 : Number(one > other);
+}

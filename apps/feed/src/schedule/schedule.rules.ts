@@ -1,0 +1,101 @@
+// The times of the next fetch. All durations are milliseconds, and all times milliseconds since
+// 1970. `random` returns numbers from 0 to 1.
+
+const [second, hour, day] = [1_000, 3_600_000, 86_400_000];
+
+/** Facts of a feed that decide when it changes next. */
+export interface Rhythm {
+  /** The date of the newest episode. */
+  readonly latest?: number | undefined;
+  /** The median pause between episodes. */
+  readonly gap?: number | undefined;
+  /** True if the publisher says that no episodes follow. */
+  readonly isComplete?: boolean;
+}
+
+/** Number of the newest episodes that the pause is computed from. */
+const sampleSize = 10;
+
+/** Returns the rhythm of episodes by their dates. Dates in the future say nothing. */
+export function rhythmOf(dates: readonly number[], now: number): Rhythm {
+  const newest = dates.filter((date) => date <= now).sort((one, other) => other - one);
+  const sample = newest.slice(0, sampleSize);
+  const gaps = sample.slice(1).map((date, index) => (sample[index] as number) - date);
+  const gap = gaps.sort((one, other) => one - other)[Math.floor(gaps.length / 2)];
+  return { latest: newest[0], gap };
+}
+
+/**
+ * Returns the time of the next fetch after a successful one. Around the expected time of the next
+ * episode it is soon, otherwise a quarter of the pause away, for silent feeds a tenth of their
+ * silence. The limits are an hour and a day, for silent feeds a week.
+ *
+ * @param freshFor the time for which the publisher calls the document current; at most a day
+ *   counts.
+ */
+export function nextAfterSuccess(
+  { latest, gap, isComplete = false }: Rhythm,
+  { now, freshFor, random }: { now: number; freshFor: number; random: () => number },
+): number {
+  const interval = isComplete ? 14 * day : intervalOf(latest, gap, now);
+  return now + jittered(Math.max(interval, Math.min(freshFor, day)), random);
+}
+
+function intervalOf(latest: number | undefined, gap: number | undefined, now: number): number {
+  if (latest === undefined || gap === undefined) return day;
+  const silence = now - latest;
+  if (silence > 3 * gap + 14 * day) return within(silence / 10, day, 7 * day);
+  const [windowStart, windowEnd] = [gap - gap / 10, gap + gap / 4];
+  if (silence >= windowStart && silence <= windowEnd) return within(gap / 40, hour, day);
+  const untilWindow = silence < windowStart ? windowStart - silence : Infinity;
+  return within(Math.min(gap / 4, untilWindow), hour, day);
+}
+
+/** Returns the time of the next fetch after a failed one: 15 minutes, doubled up to a day. */
+export function nextAfterFailure(
+  { failures, failingSince }: { failures: number; failingSince: number },
+  { now, random }: { now: number; random: () => number },
+): number {
+  const failing = now - failingSince;
+  if (failing > 180 * day) return now + jittered(30 * day, random);
+  if (failing > 14 * day) return now + jittered(7 * day, random);
+  return now + jittered(Math.min((hour / 4) * 2 ** (failures - 1), day), random);
+}
+
+/** The state of a feed for its followers (docs/reference/interface-feeds.md, "Status"). */
+export type FeedStatus = 'pending' | 'ok' | 'failing' | 'gone' | 'refused';
+
+/** Returns the status of a feed after a failure. @param gones consecutive answers with 410. */
+export function statusAfterFailure(
+  before: FeedStatus,
+  { failingSince, gones, isRefused }: { failingSince: number; gones: number; isRefused: boolean },
+  now: number,
+): FeedStatus {
+  const failing = now - failingSince;
+  if (isRefused) return 'refused';
+  if (failing > 180 * day || (gones >= 3 && failing >= 3 * day)) return 'gone';
+  return failing >= 3 * day ? 'failing' : before;
+}
+
+/** Returns the pause of a lane after a request: twice its duration, and at least a second. */
+export function pauseOf(durationMs: number): number {
+  return within(2 * durationMs, second, hour);
+}
+
+/**
+ * Returns for how long a host gets no request after a 429.
+ *
+ * @param blocks the number of consecutive 429s. @param asked the duration of `Retry-After`.
+ */
+export function blockOf(blocks: number, asked: number | undefined): number {
+  return within(asked ?? (hour / 4) * 2 ** (blocks - 1), 60 * second, day);
+}
+
+/** Spreads feeds that were fetched together, so that they do not stay together. */
+function jittered(interval: number, random: () => number): number {
+  return Math.round(interval * (0.85 + 0.3 * random()));
+}
+
+function within(value: number, least: number, most: number): number {
+  return Math.min(Math.max(value, least), most);
+}

@@ -1,0 +1,92 @@
+import { randomUUID } from 'node:crypto';
+import { DatabaseModule } from '#database';
+import { Fetcher, AddressGuard } from '#fetch';
+import { createLog } from '#runtime';
+import { Fixture, type FixtureDatabase, freshUser } from '#testing';
+import type { Podcast } from '#contracts';
+import { FeedServer } from '../../../libs/fetch/testing/feed.server.js';
+import { feedConfig } from '../src/feed.config.js';
+import { FeedModule } from '../src/feed.module.js';
+import { FeedService } from '../src/feed.service.js';
+import { FeedRepository } from '../src/feed.repository.js';
+import { FetchLoop } from '../src/schedule/fetch.loop.js';
+
+const subscribe = `
+  INSERT INTO subscription.subscriptions
+    (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, changed)
+  VALUES ($1, $2, $3, true, $4, $4, $4) RETURNING id`;
+const nameGuid = `
+  INSERT INTO subscription.guids (user_id, guid, subscription_id, attached)
+  VALUES ($1, $2, $3, 'epoch')`;
+
+/** The feed service on its own database, next to a server with feeds. */
+export interface FeedContext extends FixtureDatabase {
+  readonly server: FeedServer;
+  readonly service: FeedService;
+  readonly repository: FeedRepository;
+  /** Returns a loop that a test runs step by step, as of another replica. */
+  openLoop(): FetchLoop;
+  /** Subscribes a user. Returns the guid. @param changed the time of the change. */
+  follow(userId: string, url: string, changed?: string): Promise<string>;
+  /** Reads the podcasts of a user. */
+  podcasts(userId: string): Promise<Podcast[]>;
+  /** Makes all feeds due, and frees all lanes. */
+  makeDue(): Promise<void>;
+  /** Fetches the due feed of each lane, once. */
+  fetchDue(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function openFeeds(): Promise<FeedContext> {
+  const fixture = new Fixture();
+  const base = await fixture.database('feed');
+  const server = await FeedServer.open();
+  fixture.onClose(() => server.close());
+  const log = createLog('feed', 'silent');
+  const config = feedConfig.parse({ DATABASE_URL: base.urls.feed, FEEDS_ROLE: 'answers' });
+  const module = await fixture.module([
+    DatabaseModule.forRoot(base.database),
+    FeedModule.forRoot(config, log),
+  ]);
+  const [service, repository] = [module.get(FeedService), module.get(FeedRepository)];
+  const guard = new AddressGuard([`127.0.0.1:${server.port}`, `localhost:${server.port}`]);
+  const fetcher = new Fetcher({ userAgent: 'Test', guard });
+  const openLoop = () =>
+    new FetchLoop({ repository, fetcher, log, concurrency: 8, random: () => 0.5 });
+  const { owner } = base;
+  return {
+    ...base,
+    server,
+    service,
+    repository,
+    openLoop,
+    follow: async (userId, url, changed = '2026-01-01T00:00:00Z') => {
+      const guid = randomUUID();
+      const { rows } = await owner.query<{ id: number }>(subscribe, [userId, url, guid, changed]);
+      await owner.query(nameGuid, [userId, guid, rows[0]?.id]);
+      return guid;
+    },
+    podcasts: async (userId) =>
+      (await service.listPodcasts({ userId, after: 0, perPage: 100 })).feeds.parse(),
+    makeDue: async () => {
+      await owner.query(`UPDATE feed.fetches SET next_at = 'epoch'`);
+      await owner.query(`UPDATE feed.lanes SET next_at = 'epoch', busy_until = '-infinity'`);
+    },
+    fetchDue: async () => {
+      const loop = openLoop();
+      await loop.startDue();
+      await loop.settle();
+    },
+    close: () => fixture.close(),
+  };
+}
+
+/** Subscribes a new user to a feed, and fetches it. Returns the user and the guid. */
+export async function fetched(context: FeedContext, url: string) {
+  const userId = freshUser();
+  const guid = await context.follow(userId, url);
+  await context.podcasts(userId);
+  await context.owner.query(`UPDATE feed.lanes SET busy_until = '-infinity'`);
+  await context.fetchDue();
+  return { userId, guid };
+}

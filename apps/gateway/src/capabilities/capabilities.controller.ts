@@ -1,0 +1,37 @@
+import { Controller, Get, Inject, Req } from '@nestjs/common';
+import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { linkBase } from '#http';
+import type { FastifyRequest } from 'fastify';
+import type { z } from 'zod';
+import { CONFIG, type GatewayConfig } from '../gateway.config.js';
+import { capabilitiesSchema } from '../wire.schemas.js';
+
+/** The additions of every server (docs/reference/interface-opml-changes.md, "Capabilities"). */
+const additions = [
+  'changes',
+  'duration',
+  'idempotency',
+  'opml',
+  'polling',
+  'timestamps',
+  'uploads',
+] as const;
+
+/** /capabilities (docs/reference/interface-opml-changes.md, "Capabilities"). */
+@ApiTags('Capabilities')
+@Controller('capabilities')
+export class CapabilitiesController {
+  constructor(@Inject(CONFIG) private readonly config: GatewayConfig) {}
+
+  @Get()
+  @ApiOperation({ summary: 'Lists versions of the draft and of additions, by URN' })
+  @ApiResponse({ status: 200, description: 'Success', standardSchema: capabilitiesSchema })
+  read(@Req() request: FastifyRequest): z.output<typeof capabilitiesSchema> {
+    const root = new URL(`${linkBase(request, this.config)}/v1`).pathname;
+    // The draft is version 0.1.0 in its schema.yml, and can still change.
+    const versions = { '0.1.0': { status: 'UNSTABLE', root } } as const;
+    const names = this.config.FEEDS === 'on' ? [...additions, 'feeds'] : additions;
+    const urns = ['urn:opa:core', ...names.map((name) => `urn:podcast-sync:${name}`)];
+    return Object.fromEntries(urns.map((urn) => [urn, versions]));
+  }
+}

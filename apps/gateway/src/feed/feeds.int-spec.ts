@@ -1,0 +1,115 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { FeedEpisode, Podcast } from '#contracts';
+import { type AppProcess, AppStack, type Device, type DeviceAnswer, eventually } from '#testing';
+import { FeedServer } from '../../../../libs/fetch/testing/feed.server.js';
+
+let stack: AppStack;
+let server: FeedServer;
+let gateway: AppProcess;
+let device: Device;
+
+beforeAll(async () => {
+  server = await FeedServer.open();
+  stack = await AppStack.open();
+  const environment = { FEEDS: 'on', FEEDS_ALLOW: `127.0.0.1:${server.port}` };
+  [gateway] = (await stack.start(['gateway', 'subscription', 'feed'], environment)) as [AppProcess];
+  device = await stack.device(gateway);
+});
+afterAll(async () => {
+  await stack?.close();
+  await server?.close();
+});
+
+interface Page {
+  per_page: number;
+  next?: string;
+  feeds: Podcast[];
+}
+
+async function subscribe(...urls: string[]): Promise<string[]> {
+  const subscriptions = urls.map((feed_url) => ({ feed_url, guid: randomUUID() }));
+  const { status } = await device.send('POST', '/subscriptions', { body: { subscriptions } });
+  expect(status).toBe(200);
+  return subscriptions.map(({ guid }) => guid);
+}
+
+describe('the feeds of a user', () => {
+  it('have titles and episodes soon after the first request', async () => {
+    const feed = server.on('/feed', (_, response) => {
+      response.end(`<rss><channel><title>Show</title><item><guid>1</guid><title>One</title>
+        <enclosure url="https://a.example/1.mp3"/></item></channel></rss>`);
+    });
+    const [guid = ''] = await subscribe(feed);
+    await eventually(
+      async () => {
+        const { body } = await device.send<Page>('GET', '/v1/feeds');
+        expect(body.feeds).toEqual([{ guid, feed_url: feed, status: 'ok', title: 'Show' }]);
+      },
+      { timeout: 60_000 },
+    );
+    const { body } = await device.send<{ episodes: FeedEpisode[] }>(
+      'GET',
+      `/feeds/episodes?guid=${guid}`,
+    );
+    const [episode] = body.episodes;
+    expect(episode).toEqual({
+      podcast_guid: guid,
+      episode_guid: '1',
+      title: 'One',
+      enclosure_url: 'https://a.example/1.mp3',
+    });
+    expect(server.requests).toHaveLength(1);
+    expect(server.requests[0]?.headers).not.toHaveProperty('referer');
+    expect(server.requests[0]?.headers).not.toHaveProperty('cookie');
+  });
+
+  it('are pages with an ETag', async () => {
+    await subscribe('https://a.example/1', 'https://a.example/2');
+    const feeds: string[] = [];
+    let path: string | undefined = '/feeds?per_page=1';
+    while (path !== undefined) {
+      const { body, headers }: DeviceAnswer<Page> = await device.send('GET', path);
+      expect(body.per_page).toBe(1);
+      feeds.push(...body.feeds.map(({ feed_url }) => feed_url));
+      const etag = headers.get('etag') ?? '';
+      const again = await device.send('GET', path, { headers: { 'if-none-match': etag } });
+      expect(again.status).toBe(304);
+      path = body.next && new URL(body.next).pathname + new URL(body.next).search;
+    }
+    expect(feeds).toHaveLength(3);
+    expect(feeds).toEqual(expect.arrayContaining(['https://a.example/1', 'https://a.example/2']));
+  });
+
+  it('can be refreshed', async () => {
+    const guids = [randomUUID()];
+    const sent = (body: unknown) => device.send('POST', '/feeds/refresh', { body });
+    expect(await sent({ guids })).toMatchObject({ status: 202, body: { guids } });
+    expect((await sent({ guids: ['x'] })).status).toBe(405);
+    expect((await sent({})).status).toBe(405);
+  });
+
+  it.each([
+    ['/feeds/episodes', 405],
+    ['/feeds/episodes?guid=x', 405],
+    [`/feeds/episodes?guid=${randomUUID()}`, 404],
+    ['/feeds/other', 404],
+  ])('fail for %s: %i', async (path, status) => {
+    expect((await device.send('GET', path)).status).toBe(status);
+  });
+
+  it('are a capability', async () => {
+    const { body } = await device.send('GET', '/capabilities');
+    expect(body).toHaveProperty(['urn:podcast-sync:feeds']);
+  });
+
+  it('do not exist unless they are on', async () => {
+    const [other] = (await stack.start(['gateway'])) as [AppProcess];
+    const user = await stack.device(other);
+    const { body } = await user.send('GET', '/capabilities');
+    expect(body).toHaveProperty(['urn:podcast-sync:polling']);
+    expect(body).not.toHaveProperty(['urn:podcast-sync:feeds']);
+    for (const path of ['/feeds', `/feeds/episodes?guid=${randomUUID()}`])
+      expect((await user.send('GET', path)).status).toBe(404);
+  });
+});

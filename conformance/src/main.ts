@@ -1,0 +1,116 @@
+#!/usr/bin/env node
+import { writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { runVectors } from './conformance.run.js';
+import { htmlReport, isFailure, junitReport, terminalReport } from './report.js';
+import { ServerClient, ServerError, type Target } from './server.client.js';
+import { profiles, readVectors } from './vector.js';
+
+const usage = `Checks a server of the Open Podcast API.
+
+  podcast-sync-conformance --base URL --token TOKEN [options]
+
+  --base URL       the URL in front of /subscriptions, such as https://sync.example/v1
+  --token TOKEN    a bearer token of a user for tests (or the variable TOKEN)
+  --token2 TOKEN   one of another user, for the vectors of two users (or TOKEN2)
+  --profile NAME   ${profiles.join(', ')};
+                   repeatable, all except additions by default
+  --vector ID      only this vector; repeatable
+  --report FILE    JUnit XML (.xml) or a page (.html); repeatable
+  --timeout SEC    a limit for the run, 300 by default
+  --help           this text
+
+Exits with 0 if the server passes, 1 if a vector of the level must or ours failed, or if something
+was left behind, and 2 if the server or the arguments cannot be used.
+`;
+
+const options = {
+  base: { type: 'string' },
+  token: { type: 'string' },
+  token2: { type: 'string' },
+  profile: { type: 'string', multiple: true },
+  vector: { type: 'string', multiple: true },
+  report: { type: 'string', multiple: true },
+  timeout: { type: 'string', default: '300' },
+  help: { type: 'boolean' },
+} as const;
+
+/** The arguments cannot be used; the message says why. */
+class UsageError extends Error {}
+
+type Values = ReturnType<typeof parseArgs<{ options: typeof options }>>['values'];
+
+/** @throws UsageError for an option that does not exist. */
+function parse(): Values {
+  try {
+    return parseArgs({ options }).values;
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+}
+
+/** Returns the server, the vectors and the reports of a run. @throws UsageError */
+function request(values: Values) {
+  const base = values.base?.replace(/\/$/, '') ?? '';
+  const named = values.profile ?? profiles.filter((profile) => profile !== 'additions');
+  const unknown = named.find((name) => !(profiles as readonly string[]).includes(name));
+  const token = values.token ?? process.env['TOKEN'] ?? '';
+  const token2 = values.token2 ?? process.env['TOKEN2'];
+  const seconds = Number(values.timeout);
+  if (!/^https?:/.test(base) || !URL.canParse(base))
+    throw new UsageError('--base: give the http or https URL of the API');
+  if (token === '') throw new UsageError('--token: give a bearer token of a user for tests');
+  if (unknown !== undefined)
+    throw new UsageError(`--profile: ${unknown} is none of ${profiles.join(', ')}`);
+  if (!(seconds > 0)) throw new UsageError('--timeout: give a number of seconds above 0');
+  const reports = values.report ?? [];
+  if (!reports.every((file) => /\.(xml|html)$/.test(file)))
+    throw new UsageError('--report: the name of the file has to end with .xml or .html');
+  const vectors = readVectors(values.vector ? profiles : named).filter(
+    ({ id }) => values.vector?.includes(id) ?? true,
+  );
+  if (vectors.length === 0) throw new UsageError('--vector: there is no such vector');
+  const tokens = token2 === undefined ? [token] : [token, token2];
+  const target: Target = { base, tokens, deadline: Date.now() + seconds * 1_000 };
+  return { target, vectors, reports };
+}
+
+/** Fails before the first vector if the server or a token cannot be used. */
+async function checkTarget(target: Target): Promise<void> {
+  const client = new ServerClient(target);
+  for (const user of [1, 2] as const) {
+    if (!client.hasUser(user)) continue;
+    const path = '/subscriptions?per_page=1';
+    const { status } = await client.send({ method: 'GET', path, user });
+    if (status !== 200)
+      throw new ServerError(
+        `GET ${target.base}${path} is ${status} for user ${user}: check --base and --token`,
+      );
+  }
+}
+
+async function main(): Promise<number> {
+  const values = parse();
+  if (values.help) {
+    process.stdout.write(usage);
+    return 0;
+  }
+  const { target, vectors, reports } = request(values);
+  await checkTarget(target);
+  const outcome = await runVectors(target, vectors);
+  for (const file of reports)
+    writeFileSync(
+      file,
+      file.endsWith('.xml') ? junitReport(outcome) : htmlReport(outcome, target.base),
+    );
+  process.stdout.write(terminalReport(outcome));
+  return outcome.remaining > 0 || outcome.results.some(isFailure) ? 1 : 0;
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  if (!(error instanceof UsageError) && !(error instanceof ServerError)) throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = 2;
+}

@@ -1,0 +1,145 @@
+/** Values by name: `{{name}}` in a vector stands for one, `$kind as name` sets one. */
+export type Captures = Record<string, unknown>;
+
+const dateTime = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
+const minute = /^\d{4}-\d\d-\d\dT\d\d:\d\d$/;
+const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
+
+/** Milliseconds of a time; one without a zone is in UTC. `NaN` if it is none. */
+function milliseconds(time: unknown): number {
+  const text = String(time);
+  return Date.parse(minute.test(text) ? `${text}Z` : text);
+}
+
+/** The wildcards of vectors: `$uuid` matches what `uuid` returns true for. */
+const wildcards: Record<string, (value: unknown) => boolean> = {
+  any: (value) => value !== undefined,
+  absent: (value) => value === undefined || value === null,
+  empty: (value) => value === undefined || (Array.isArray(value) && value.length === 0),
+  string: (value) => typeof value === 'string',
+  text: (value) => typeof value === 'string' && value !== '',
+  number: (value) => typeof value === 'number',
+  integer: (value) => Number.isInteger(value),
+  boolean: (value) => typeof value === 'boolean',
+  array: (value) => Array.isArray(value),
+  uuid: (value) => typeof value === 'string' && uuid.test(value),
+  url: (value) => typeof value === 'string' && URL.canParse(value),
+  time: (value) => typeof value === 'string' && dateTime.test(value),
+  moment: (value) => typeof value === 'string' && (dateTime.test(value) || minute.test(value)),
+};
+
+type Operator = (operand: never, actual: unknown, captures: Captures, path: string) => Mismatch;
+
+/** The first difference, or `undefined` if the value matches. */
+type Mismatch = string | undefined;
+
+/** The operators of vectors: an object with one of these keys is a pattern, not a value. */
+const operators: Record<string, Operator> = {
+  $or: (patterns: unknown[], actual, captures, path) =>
+    patterns.some((pattern) => matches(pattern, actual, captures))
+      ? undefined
+      : differs(path, { $or: patterns }, actual),
+  $has: (patterns: unknown[], actual, captures, path) => {
+    const missing = patterns.find((pattern) => !rows(actual).some(fits(pattern, captures)));
+    return missing === undefined ? undefined : differs(`${path}[]`, missing, actual);
+  },
+  $lacks: (pattern: unknown, actual, captures, path) =>
+    rows(actual).some(fits(pattern, captures))
+      ? differs(path, { $lacks: pattern }, actual)
+      : undefined,
+  $each: (pattern: unknown, actual, captures, path) => {
+    const odd = rows(actual).find((row) => !fits(pattern, captures)(row));
+    return Array.isArray(actual) && odd === undefined
+      ? undefined
+      : differs(`${path}[]`, pattern, odd ?? actual);
+  },
+  $size: (size: number, actual, _captures, path) =>
+    rows(actual).length === size ? undefined : differs(path, { $size: size }, actual),
+  $not: (pattern: unknown, actual, captures, path) =>
+    matches(pattern, actual, captures) ? differs(path, { $not: pattern }, actual) : undefined,
+  $matches: (source: string, actual, _captures, path) =>
+    typeof actual === 'string' && new RegExp(source, 'u').test(actual)
+      ? undefined
+      : differs(path, { $matches: source }, actual),
+  $after: (time: string, actual, _captures, path) =>
+    milliseconds(actual) > milliseconds(time) ? undefined : differs(path, { $after: time }, actual),
+  $minute: (time: string, actual, _captures, path) =>
+    Math.floor(milliseconds(actual) / 60_000) === Math.floor(milliseconds(time) / 60_000)
+      ? undefined
+      : differs(path, { $minute: time }, actual),
+};
+
+function rows(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function differs(path: string, expected: unknown, actual: unknown): string {
+  return `${path} is ${short(actual)}, expected ${short(expected)}`;
+}
+
+function short(value: unknown): string {
+  const text = value === undefined ? 'absent' : JSON.stringify(value);
+  return text.length > 500 ? `${text.slice(0, 500)}…` : text;
+}
+
+const fits = (pattern: unknown, captures: Captures) => (row: unknown) =>
+  matches(pattern, row, captures);
+
+/** True if a value matches; only then its captures are kept. */
+function matches(pattern: unknown, actual: unknown, captures: Captures): boolean {
+  const own = { ...captures };
+  if (mismatch(pattern, actual, own) !== undefined) return false;
+  Object.assign(captures, own);
+  return true;
+}
+
+/**
+ * Compares a value with a pattern and returns the first difference, or `undefined`. Objects may
+ * have more fields than their pattern, arrays have the same length and order.
+ */
+export function mismatch(
+  pattern: unknown,
+  actual: unknown,
+  captures: Captures,
+  path = 'body',
+): Mismatch {
+  if (typeof pattern === 'string' && pattern.startsWith('$')) {
+    const [kind = '', name] = pattern.slice(1).split(' as ');
+    const test = wildcards[kind];
+    if (test === undefined) throw new Error(`unknown wildcard ${pattern}`);
+    if (!test(actual)) return differs(path, pattern, actual);
+    if (name !== undefined) captures[name] = actual;
+    return undefined;
+  }
+  if (Array.isArray(pattern)) {
+    if (rows(actual).length !== pattern.length || !Array.isArray(actual))
+      return differs(path, pattern, actual);
+    return firstOf(
+      pattern.map((item, at) => [item, actual[at], `${path}[${at}]`]),
+      captures,
+    );
+  }
+  if (typeof pattern === 'object' && pattern !== null) {
+    const [key = ''] = Object.keys(pattern);
+    const operator = operators[key];
+    if (operator) return operator((pattern as never)[key], actual, captures, path);
+    if (typeof actual !== 'object' || actual === null) return differs(path, pattern, actual);
+    return firstOf(
+      Object.entries(pattern).map(([field, item]) => [
+        item,
+        (actual as Record<string, unknown>)[field],
+        `${path}.${field}`,
+      ]),
+      captures,
+    );
+  }
+  return pattern === actual ? undefined : differs(path, pattern, actual);
+}
+
+function firstOf(parts: [unknown, unknown, string][], captures: Captures): Mismatch {
+  for (const [pattern, actual, path] of parts) {
+    const found = mismatch(pattern, actual, captures, path);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

@@ -1,0 +1,58 @@
+import { randomUUID } from 'node:crypto';
+import type { Captures } from './match.rules.js';
+
+/** The values that the strings of one vector refer to. */
+export class Scope {
+  readonly captures: Captures = {};
+  private readonly start = Date.now();
+
+  /** `prefix` starts the URL of every feed, so that the run finds what it made. */
+  constructor(private readonly prefix: string) {}
+
+  /** Returns a value of a vector with each `{{name}}` replaced. */
+  resolve(value: unknown): unknown {
+    if (typeof value === 'string') return this.resolveText(value);
+    if (Array.isArray(value)) return value.map((item) => this.resolve(item));
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([key, item]) => [key, this.resolve(item)]),
+    );
+  }
+
+  /** A string that is one reference keeps the type of its value, such as the number of an id. */
+  private resolveText(text: string): unknown {
+    const whole = /^\{\{([^{}]+)\}\}$/.exec(text)?.[1];
+    if (whole !== undefined) return this.value(whole);
+    return text.replaceAll(/\{\{([^{}]+)\}\}/g, (_all, name: string) => String(this.value(name)));
+  }
+
+  private value(name: string): unknown {
+    const [kind = '', argument = ''] = name.split(':');
+    switch (kind) {
+      case 'feed':
+        return `${this.prefix}/${argument}`;
+      case 'http':
+        return `${this.prefix.replace('https:', 'http:')}/${argument}`;
+      case 'uuid':
+        return (this.captures[name] ??= randomUUID());
+      case 'UUID':
+        return String(this.value(`uuid:${argument}`)).toUpperCase();
+      case 'time':
+        return this.time(argument).toISOString();
+      case 'minute':
+        return this.time(argument).toISOString().slice(0, 16);
+      case 'zoned':
+        return this.time(`${Number(argument) + 7_200}`)
+          .toISOString()
+          .replace('Z', '+02:00');
+      default:
+    }
+    if (this.captures[name] === undefined) throw new Error(`no value for {{${name}}}`);
+    return this.captures[name];
+  }
+
+  /** The start of the vector, moved by seconds. */
+  private time(seconds: string): Date {
+    return new Date(this.start + Number(seconds) * 1_000);
+  }
+}

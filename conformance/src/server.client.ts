@@ -1,0 +1,194 @@
+import { setTimeout as wait } from 'node:timers/promises';
+
+/** A server and the users of a run. */
+export interface Target {
+  /** Without a slash at the end. */
+  base: string;
+  /** Of the first and, if it is there, the second user. */
+  tokens: string[];
+  /** The time limit of all requests, in milliseconds since 1970. */
+  deadline: number;
+}
+
+export interface HttpRequest {
+  method: string;
+  /** A path relative to the base, or a whole URL. */
+  path: string;
+  user: 1 | 2 | 'none' | 'invalid';
+  headers?: Record<string, string>;
+  body?: string;
+}
+
+export interface HttpAnswer {
+  status: number;
+  headers: Headers;
+  /** The JSON of the body, or its text if it is none. */
+  body: unknown;
+  /** The server's time in the answer: a client sends it as its next `since`. */
+  cursor: string;
+}
+
+/** The fields of a row that the runner reads; a broken server can leave any of them out. */
+interface Row {
+  feed_url?: string;
+  guid?: string;
+  new_guid?: string;
+  deleted?: string;
+}
+
+/** The server does not answer, or its answers have no end. */
+export class ServerError extends Error {}
+
+const requestLimit = 15_000;
+const pageLimit = 1_000;
+const busyStatuses = [429, 503];
+
+/** Sends the requests of vectors. */
+export class ServerClient {
+  constructor(readonly target: Target) {}
+
+  hasUser(user: HttpRequest['user']): boolean {
+    return typeof user !== 'number' || this.target.tokens[user - 1] !== undefined;
+  }
+
+  /** Sends a request; waits and repeats it up to five times if the server is busy. */
+  async send(request: HttpRequest): Promise<HttpAnswer> {
+    for (let attempt = 0; ; attempt += 1) {
+      const answer = await this.sendOnce(request);
+      if (!busyStatuses.includes(answer.status) || attempt === 5) return answer;
+      const seconds = Number(answer.headers.get('retry-after') ?? 1);
+      await wait(Math.min(Math.max(seconds, 1), 30) * 1_000);
+    }
+  }
+
+  private async sendOnce(request: HttpRequest): Promise<HttpAnswer> {
+    const left = this.target.deadline - Date.now();
+    if (left <= 0) throw new ServerError('the time limit is over: raise --timeout');
+    const sent = Date.now();
+    const headers = new Headers(request.headers);
+    const token = this.token(request.user);
+    if (token !== undefined) headers.set('authorization', `Bearer ${token}`);
+    try {
+      const response = await fetch(this.url(request.path), {
+        method: request.method,
+        headers,
+        redirect: 'manual',
+        signal: AbortSignal.timeout(Math.min(requestLimit, left)),
+        ...(request.body !== undefined && { body: request.body }),
+      });
+      const body = jsonOrText(await response.text());
+      return {
+        status: response.status,
+        headers: response.headers,
+        body,
+        cursor: cursorOf(response.headers, sent),
+      };
+    } catch (error) {
+      if (error instanceof ServerError) throw error;
+      const reason = error instanceof Error ? String(error.cause ?? error.message) : String(error);
+      throw new ServerError(`no answer to ${request.method} ${request.path}: ${reason}`);
+    }
+  }
+
+  /**
+   * Reads all pages of a list and returns the first answer with the rows of all. It follows `next`
+   * or, as the draft makes `next` optional, counts `page` up to an empty page.
+   */
+  async walk(
+    request: HttpRequest,
+    list: string,
+    afterFirst: () => Promise<void> = async () => undefined,
+  ): Promise<HttpAnswer> {
+    const first = await this.send(request);
+    await afterFirst();
+    const all = rowsOf(first.body, list);
+    let next = nextOf(first.body);
+    const hasLinks = next !== undefined;
+    let rows = all;
+    for (let page = 2; hasLinks ? next !== undefined : rows.length > 0; page += 1) {
+      if (page > pageLimit) throw new ServerError(`${request.path} has no end`);
+      const path = next ?? withPage(request.path, page);
+      const answer = await this.send({ ...request, path });
+      rows = rowsOf(answer.body, list);
+      all.push(...rows);
+      next = nextOf(answer.body);
+    }
+    return { ...first, body: { ...(first.body as object), [list]: all } };
+  }
+
+  /**
+   * Deletes the live subscriptions whose https or http URL has a prefix, of all users, and waits
+   * for the deletions. Returns how many could not be deleted. Tombstones remain, as the draft says.
+   */
+  async deleteFeeds(prefix: string, since: string): Promise<number> {
+    let remaining = 0;
+    for (const user of [1, 2] as const) {
+      if (!this.hasUser(user)) continue;
+      const path = `/subscriptions?since=${encodeURIComponent(since)}&per_page=100`;
+      const { body } = await this.walk({ method: 'GET', path, user }, 'subscriptions');
+      const made = (rowsOf(body, 'subscriptions') as Row[]).filter(
+        (row) => row.feed_url?.replace('http:', 'https:').startsWith(prefix) && !row.deleted,
+      );
+      const guids = new Set(made.map((row) => row.new_guid ?? row.guid ?? ''));
+      for (const guid of guids) if (!(await this.deleteFeed(guid, user))) remaining += 1;
+    }
+    return remaining;
+  }
+
+  private async deleteFeed(guid: string, user: 1 | 2): Promise<boolean> {
+    const answer = await this.send({ method: 'DELETE', path: `/subscriptions/${guid}`, user });
+    if (answer.status === 404) return true;
+    const { deletion_id: id } = answer.body as { deletion_id?: number };
+    for (let attempt = 0; attempt < 50; attempt += 1) {
+      const { body } = await this.send({ method: 'GET', path: `/deletions/${id}`, user });
+      const { status } = body as { status?: string };
+      if (status !== 'PENDING') return status === 'SUCCESS';
+      await wait(20 * (attempt + 1));
+    }
+    return false;
+  }
+
+  private token(user: HttpRequest['user']): string | undefined {
+    if (user === 'invalid') return 'not-a-token';
+    return user === 'none' ? undefined : this.target.tokens[user - 1];
+  }
+
+  /** Links of another origin would carry the token there. */
+  private url(path: string): URL {
+    const { base } = this.target;
+    if (path.startsWith('/')) return new URL(`${base}${path}`);
+    const url = new URL(path, base);
+    if (url.origin === new URL(base).origin) return url;
+    throw new ServerError(`the link ${path} leads away from ${base}`);
+  }
+}
+
+function jsonOrText(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}
+
+/** `Date` has whole seconds: a second earlier repeats rows and loses none. */
+function cursorOf(headers: Headers, sent: number): string {
+  const exact = headers.get('sync-timestamp');
+  if (exact !== null) return exact;
+  const date = Date.parse(headers.get('date') ?? '');
+  return new Date((Number.isNaN(date) ? sent : date) - 1_000).toISOString();
+}
+
+function rowsOf(body: unknown, list: string): unknown[] {
+  const rows = (body as Record<string, unknown> | undefined)?.[list];
+  return Array.isArray(rows) ? [...(rows as unknown[])] : [];
+}
+
+function nextOf(body: unknown): string | undefined {
+  const next = (body as { next?: unknown } | undefined)?.next;
+  return typeof next === 'string' ? next : undefined;
+}
+
+function withPage(path: string, page: number): string {
+  return `${path}${path.includes('?') ? '&' : '?'}page=${page}`;
+}

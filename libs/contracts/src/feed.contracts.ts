@@ -1,0 +1,81 @@
+import { z } from 'zod';
+import { jsonOf } from './json.text.js';
+import { rpc } from './rpc.js';
+import { stampSchema } from './list.schemas.js';
+
+/** The state of a feed for its followers (docs/reference/interface-feeds.md, "Status"). */
+export const shownFeedStatuses = [
+  'pending',
+  'ok',
+  'failing',
+  'gone',
+  'refused',
+  'private',
+] as const;
+
+/** A subscribed podcast as its publisher describes it (GET /feeds). */
+export const podcastSchema = z
+  .object({
+    guid: z.guid().describe("The subscription's current guid."),
+    feed_url: z.string(),
+    status: z.enum(shownFeedStatuses),
+    title: z.string().optional(),
+    author: z.string().optional(),
+    description: z.string().optional().describe('Plain text.'),
+    link: z.string().optional(),
+    language: z.string().optional(),
+    image_url: z.string().optional().describe("At the publisher's server."),
+    latest_publish_date: stampSchema.optional(),
+  })
+  .meta({ id: 'Podcast' });
+export type Podcast = z.output<typeof podcastSchema>;
+
+/** An episode of a feed, in the form of an entry of POST /episodes (GET /feeds/episodes). */
+export const feedEpisodeSchema = z
+  .object({
+    podcast_guid: z.guid(),
+    episode_guid: z.string().optional(),
+    title: z.string().optional(),
+    publish_date: stampSchema.optional(),
+    enclosure_url: z.string().optional(),
+    episode_url: z.string().optional(),
+    duration: z.number().positive().optional().describe('Seconds.'),
+    image_url: z.string().optional().describe("At the publisher's server."),
+  })
+  .meta({ id: 'FeedEpisode' });
+export type FeedEpisode = z.output<typeof feedEpisodeSchema>;
+
+/** Maximum number of podcasts on a page. Their texts have at most 2 MB. */
+export const mostPodcasts = 100;
+
+/** Reads a page of the subscribed podcasts in the order of row ids (GET /feeds). */
+export const listPodcasts = rpc({
+  pattern: 'feed.list_podcasts',
+  write: false,
+  request: z.object({
+    userId: z.guid(),
+    /** `next` of the previous page; 0 for the first one. */
+    after: z.int().min(0),
+    perPage: z.int().min(1).max(mostPodcasts),
+  }),
+  reply: z.object({ feeds: jsonOf(z.array(podcastSchema)), next: z.int().optional() }),
+});
+
+/** Reads the newest episodes of a subscribed podcast. Fails with `not_found` for another guid. */
+export const listFeedEpisodes = rpc({
+  pattern: 'feed.list_episodes',
+  write: false,
+  request: z.object({ userId: z.guid(), guid: z.guid() }),
+  reply: z.object({ episodes: jsonOf(z.array(feedEpisodeSchema)) }),
+});
+
+/** Maximum number of guids of one {@link refreshFeeds}. */
+export const mostRefreshed = 250;
+
+/** Fetches feeds soon, unless somebody's request did so in the last 15 minutes. */
+export const refreshFeeds = rpc({
+  pattern: 'feed.refresh',
+  write: false,
+  request: z.object({ userId: z.guid(), guids: z.array(z.guid()).max(mostRefreshed) }),
+  reply: z.object({}),
+});

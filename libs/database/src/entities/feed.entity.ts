@@ -1,0 +1,131 @@
+import {
+  Check,
+  Column,
+  Entity,
+  Index,
+  JoinColumn,
+  OneToOne,
+  PrimaryColumn,
+  type Relation,
+} from 'typeorm';
+
+/** A feed that a user follows. */
+@Entity({ schema: 'feed', name: 'feeds' })
+@Index('feeds_wanted', ['wanted'])
+@Check('feeds_status', `status IN ('pending', 'ok', 'failing', 'gone', 'refused')`)
+export class FeedEntity {
+  @PrimaryColumn({ name: 'url_sha256', type: 'bytea' })
+  urlSha256!: Buffer;
+
+  @Column({ type: 'text' })
+  url!: string;
+
+  /** Time of a follower's last read, to the day. */
+  @Column({ type: 'timestamp with time zone' })
+  wanted!: Date;
+
+  @Column({ type: 'text', default: 'pending' })
+  status!: string;
+
+  @Column({ type: 'text', nullable: true })
+  title!: string | null;
+
+  @Column({ type: 'text', nullable: true })
+  author!: string | null;
+
+  @Column({ type: 'text', nullable: true })
+  description!: string | null;
+
+  @Column({ type: 'text', nullable: true })
+  link!: string | null;
+
+  @Column({ type: 'text', nullable: true })
+  language!: string | null;
+
+  @Column({ name: 'image_url', type: 'text', nullable: true })
+  imageUrl!: string | null;
+
+  @Column({ name: 'declared_guid', type: 'uuid', nullable: true })
+  declaredGuid!: string | null;
+
+  @Column({
+    name: 'latest_publish_date',
+    type: 'timestamp with time zone',
+    precision: 3,
+    nullable: true,
+  })
+  latestPublishDate!: Date | null;
+
+  /** A JSON array in the form of an answer. */
+  @Column({ type: 'text', default: '[]' })
+  episodes!: string;
+}
+
+/** The state of fetching a feed. */
+@Entity({ schema: 'feed', name: 'fetches' })
+@Index('fetches_due', ['lane', 'nextAt'])
+export class FetchEntity {
+  @PrimaryColumn({ name: 'url_sha256', type: 'bytea' })
+  urlSha256!: Buffer;
+
+  @Column({ type: 'text' })
+  lane!: string;
+
+  @Column({ name: 'next_at', type: 'timestamp with time zone' })
+  nextAt!: Date;
+
+  @Column({ name: 'fetched_at', type: 'timestamp with time zone', nullable: true })
+  fetchedAt!: Date | null;
+
+  @Column({ type: 'text', nullable: true })
+  etag!: string | null;
+
+  @Column({ name: 'last_modified', type: 'text', nullable: true })
+  lastModified!: string | null;
+
+  @Column({ name: 'content_sha256', type: 'bytea', nullable: true })
+  contentSha256!: Buffer | null;
+
+  /** Median pause between episodes. */
+  @Column({ name: 'gap_seconds', type: 'integer', nullable: true })
+  gapSeconds!: number | null;
+
+  @Column({ name: 'is_complete', type: 'boolean', default: false })
+  isComplete!: boolean;
+
+  @Column({ type: 'integer', default: 0 })
+  failures!: number;
+
+  /** Consecutive answers with 410. */
+  @Column({ type: 'integer', default: 0 })
+  gones!: number;
+
+  @Column({ name: 'failing_since', type: 'timestamp with time zone', nullable: true })
+  failingSince!: Date | null;
+
+  @Column({ type: 'text', nullable: true })
+  fault!: string | null;
+
+  @OneToOne(() => FeedEntity, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'url_sha256', foreignKeyConstraintName: 'fetches_feed_fkey' })
+  feed?: Relation<FeedEntity>;
+}
+
+/** A host, or a family of hosts, that gets one request at a time. */
+@Entity({ schema: 'feed', name: 'lanes' })
+@Index('lanes_due', ['nextAt'])
+export class LaneEntity {
+  @PrimaryColumn({ type: 'text' })
+  lane!: string;
+
+  @Column({ name: 'next_at', type: 'timestamp with time zone' })
+  nextAt!: Date;
+
+  /** End of a lease, a pause or a block. */
+  @Column({ name: 'busy_until', type: 'timestamp with time zone', default: '-infinity' })
+  busyUntil!: Date;
+
+  /** Consecutive answers with 429. */
+  @Column({ type: 'integer', default: 0 })
+  blocks!: number;
+}

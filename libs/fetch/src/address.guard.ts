@@ -1,0 +1,95 @@
+import ipaddr from 'ipaddr.js';
+
+/** A network or a host name that is allowed although it is not public. */
+type Exception = { readonly port: number | undefined } & (
+  { readonly network: [ipaddr.IPv4 | ipaddr.IPv6, number] } | { readonly name: string }
+);
+
+/** The only IPv6 range with global addresses (IANA, IPv6 address space). */
+const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
+/** IPv4 addresses behind NAT64 (RFC 6052, 2.1). */
+const nat64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
+
+/** Names of local networks (RFC 6762, 6761, 8375), and of Kubernetes; and names without a dot. */
+const localName = /^[^.]+$|\.(?:local|localhost|internal|svc|arpa)$/;
+
+const entryForm = /^(\[[^\]]{1,60}\]|[^:[\]]{1,253})(?::(\d{1,5}))?$/;
+const hostName = /^[a-z\d](?:[a-z\d_.-]{0,251}[a-z\d])?$/;
+
+/**
+ * Decides which hosts, addresses and ports outgoing requests reach: public addresses on public
+ * ports, and configured exceptions. It protects the server's network from URLs of unauthenticated
+ * clients (SSRF).
+ */
+export class AddressGuard {
+  private readonly exceptions: readonly Exception[];
+
+  /**
+   * @param exceptions networks, addresses or names, each optionally with a port, as in
+   *   `192.168.1.0/24`, `127.0.0.1:8080`, `[fd00::/8]:8080`, `rss-bridge`. Default port: any.
+   * @param ports ports of public hosts.
+   * @throws Error for an entry of another form; the message names it.
+   */
+  constructor(
+    exceptions: readonly string[] = [],
+    private readonly ports: readonly number[] = [80, 443],
+  ) {
+    this.exceptions = exceptions.map(parsedEntry);
+  }
+
+  /** Returns whether a connection to the address is allowed. @param address IPv4 or IPv6. */
+  allowsAddress(address: string, port: number): boolean {
+    const parsed = ipaddr.parse(address);
+    if (this.ports.includes(port) && isPublic(parsed)) return true;
+    return this.exceptions.some(
+      (exception) =>
+        'network' in exception &&
+        isPort(exception, port) &&
+        parsed.kind() === exception.network[0].kind() &&
+        parsed.match(exception.network),
+    );
+  }
+
+  /** Returns whether a configured exception names the host. The system resolves such names. */
+  isException(name: string, port: number): boolean {
+    return this.exceptions.some(
+      (exception) => 'name' in exception && isPort(exception, port) && exception.name === name,
+    );
+  }
+
+  /** Returns whether a name may be resolved. Its addresses are checked later. */
+  allowsName(name: string, port: number): boolean {
+    // A trailing dot makes a name absolute and changes nothing else.
+    return !localName.test(name.replace(/\.$/, '')) || this.isException(name, port);
+  }
+}
+
+/** ipaddr.js alone is not enough: it calls `::7f00:1` unicast, and some systems connect to it. */
+function isPublic(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
+  if (!(address instanceof ipaddr.IPv6)) return address.range() === 'unicast';
+  if (address.match(nat64)) return isPublic(new ipaddr.IPv4(address.toByteArray().slice(12)));
+  return address.match(globalUnicast) && address.range() === 'unicast';
+}
+
+function isPort(exception: Exception, port: number): boolean {
+  return exception.port === undefined || exception.port === port;
+}
+
+function parsedEntry(entry: string): Exception {
+  // An IPv6 network without brackets has colons, but no port.
+  const whole = networkOf(entry);
+  if (whole) return { port: undefined, network: whole };
+  const [, host = '', digits] = entryForm.exec(entry) ?? [];
+  const name = host.replace(/^\[|\]$/g, '').toLowerCase();
+  const port = digits === undefined ? undefined : Number(digits);
+  const network = networkOf(name);
+  if (network) return { port, network };
+  if (hostName.test(name)) return { port, name };
+  throw new Error(`"${entry}" is no network, address or host name, such as 192.168.1.0/24`);
+}
+
+function networkOf(text: string): [ipaddr.IPv4 | ipaddr.IPv6, number] | undefined {
+  if (ipaddr.isValidCIDR(text)) return ipaddr.parseCIDR(text);
+  if (ipaddr.IPv4.isValidFourPartDecimal(text)) return [ipaddr.IPv4.parse(text), 32];
+  return ipaddr.IPv6.isValid(text) ? [ipaddr.IPv6.parse(text), 128] : undefined;
+}

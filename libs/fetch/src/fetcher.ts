@@ -1,0 +1,266 @@
+import { isIP, type LookupFunction } from 'node:net';
+import { pipeline, type Readable } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import { Agent, buildConnector, type Dispatcher } from 'undici';
+import type { AddressGuard } from './address.guard.js';
+import { FetchError, type FetchFault, toFetchError } from './fetch.error.js';
+import { HostResolver } from './host.resolver.js';
+
+/** Maximum length of a URL, in bytes. */
+const maxUrlBytes = 4_096;
+const maxHeadBytes = 32_768;
+/** Pause before the next address of a host is tried (RFC 8305), in milliseconds. */
+const nextAddressMs = 1_000;
+
+const redirectStatuses: readonly number[] = [301, 302, 303, 307, 308];
+
+/** Decompressors by `Content-Encoding`; `x-gzip` is an old name (RFC 9110, 8.4.1.3). */
+const decompressors: Readonly<Record<string, () => NodeJS.ReadWriteStream & Readable>> = {
+  gzip: createGunzip,
+  'x-gzip': createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+};
+
+/** Limits of one fetch, redirects included: times in milliseconds, sizes in bytes. */
+const defaultLimits = {
+  connectMs: 10_000,
+  headMs: 10_000,
+  /** The longest pause within a body. */
+  silenceMs: 10_000,
+  totalMs: 45_000,
+  /** The body as sent. */
+  sentBytes: 12 * 2 ** 20,
+  /** The body after decompression. */
+  decodedBytes: 32 * 2 ** 20,
+  redirects: 5,
+};
+
+/** Options of a {@link Fetcher}. */
+export interface FetcherOptions {
+  readonly userAgent: string;
+  readonly guard: AddressGuard;
+  readonly limits?: Partial<typeof defaultLimits>;
+  /** DNS servers, as `127.0.0.1:53`. Default: the system's. */
+  readonly dnsServers?: readonly string[];
+}
+
+/** A GET request. */
+export interface FetchRequest {
+  readonly url: string;
+  /** Sent to each URL of a chain of redirects, such as `accept` and `if-none-match`. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent only to the origin of `url`. */
+  readonly authorization?: string;
+}
+
+/** One redirect of a chain. */
+export interface Redirect {
+  readonly status: number;
+  /** The URL that the redirect names. */
+  readonly url: string;
+}
+
+/** A response whose status is no redirect. */
+export interface FetchedResponse {
+  readonly status: number;
+  /** The URL that sent it. */
+  readonly url: string;
+  readonly redirects: readonly Redirect[];
+  /** Returns a header, the first of several. @param name in lower case. */
+  header(name: string): string | undefined;
+  /** The decompressed body; readable once. Throws FetchError. */
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
+/**
+ * Sends GET requests to servers that are not trusted.
+ * - A socket connects only to an address that the guard has allowed. The guard checks the addresses
+ *   that the socket uses, so a second DNS answer (rebinding) has no effect.
+ * - Each redirect is a new request with the same checks.
+ * - Time, sent bytes and decompressed bytes are limited. A decompressor is never ahead of its
+ *   reader by more than its buffer.
+ * - Each fetch has its own connections. None is open after `fetch` returns.
+ */
+export class Fetcher {
+  private readonly limits: typeof defaultLimits;
+  private readonly resolver: HostResolver;
+
+  constructor(private readonly options: FetcherOptions) {
+    this.limits = { ...defaultLimits, ...options.limits };
+    this.resolver = new HostResolver(options.guard, options.dnsServers);
+  }
+
+  /**
+   * Sends the request and returns what `read` makes of the response.
+   *
+   * @param stopped ends the fetch; its reason is thrown.
+   * @throws FetchError, and errors of `read`.
+   */
+  async fetch<T>(
+    request: FetchRequest,
+    read: (response: FetchedResponse) => Promise<T>,
+    stopped?: AbortSignal,
+  ): Promise<T> {
+    stopped?.throwIfAborted();
+    const { limits } = this;
+    const late = AbortSignal.timeout(limits.totalMs);
+    const signal = stopped ? AbortSignal.any([late, stopped]) : late;
+    const agent = new Agent({
+      connect: this.connect,
+      // No connection is kept for a next request.
+      pipelining: 0,
+      headersTimeout: limits.headMs,
+      bodyTimeout: limits.silenceMs,
+      maxHeaderSize: maxHeadBytes,
+      maxResponseSize: limits.sentBytes,
+    });
+    try {
+      return await read(await this.follow(request, agent, signal));
+    } catch (error) {
+      stopped?.throwIfAborted();
+      throw error;
+    } finally {
+      agent.destroy().catch(() => undefined);
+    }
+  }
+
+  private async follow(
+    request: FetchRequest,
+    agent: Agent,
+    signal: AbortSignal,
+  ): Promise<FetchedResponse> {
+    const redirects: Redirect[] = [];
+    let url = this.checked(request.url);
+    const { origin } = url;
+    const visited = new Set([url.href]);
+    for (;;) {
+      const credentials = url.origin === origin ? request.authorization : undefined;
+      const response = await this.send(url, request, credentials, agent, signal);
+      const location = header(response, 'location');
+      if (!redirectStatuses.includes(response.statusCode) || location === undefined)
+        return this.toFetched(url, response, redirects);
+      response.body.destroy();
+      const next = this.checked(location, url);
+      redirects.push({ status: response.statusCode, url: next.href });
+      if (redirects.length > this.limits.redirects || visited.has(next.href))
+        throw new FetchError('redirects', `${url.host}: too many redirects`);
+      visited.add(next.href);
+      url = next;
+    }
+  }
+
+  /** Returns a URL that may be requested. @throws FetchError `refused`. */
+  private checked(text: string, base?: URL): URL {
+    const refusal = (host: string, why: string) => new FetchError('refused', `${host}: ${why}`);
+    const host = base?.host ?? 'URL';
+    if (Buffer.byteLength(text) > maxUrlBytes) throw refusal(host, 'the URL is too long');
+    if (!URL.canParse(text, base)) throw refusal(host, 'not a URL');
+    const url = new URL(text, base);
+    if (url.protocol !== 'http:' && url.protocol !== 'https:')
+      throw refusal(host, `unsupported scheme ${url.protocol}`);
+    const isAddress = url.hostname.startsWith('[') || isIP(url.hostname) > 0;
+    if (!isAddress && !this.options.guard.allowsName(url.hostname, portOf(url)))
+      throw refusal(url.host, 'a name of a local network');
+    // A redirect must not choose credentials; only `authorization` is sent.
+    url.username = '';
+    url.password = '';
+    url.hash = '';
+    return url;
+  }
+
+  private async send(
+    url: URL,
+    request: FetchRequest,
+    authorization: string | undefined,
+    agent: Agent,
+    signal: AbortSignal,
+  ): Promise<Dispatcher.ResponseData> {
+    const { origin, pathname, search } = url;
+    const headers = {
+      ...request.headers,
+      'user-agent': this.options.userAgent,
+      'accept-encoding': 'gzip, br',
+      ...(authorization !== undefined && { authorization }),
+    };
+    try {
+      const path = pathname + search;
+      const response = await agent.request({ origin, path, method: 'GET', headers, signal });
+      // A body that nobody reads must not end the process when it fails.
+      response.body.on('error', () => undefined);
+      return response;
+    } catch (error) {
+      throw toFetchError(error, url.host, 'unreachable');
+    }
+  }
+
+  private toFetched(
+    url: URL,
+    response: Dispatcher.ResponseData,
+    redirects: readonly Redirect[],
+  ): FetchedResponse {
+    return {
+      status: response.statusCode,
+      url: url.href,
+      redirects,
+      header: (name) => header(response, name),
+      body: this.decompressed(url.host, response),
+    };
+  }
+
+  private async *decompressed(
+    host: string,
+    response: Dispatcher.ResponseData,
+  ): AsyncGenerator<Uint8Array> {
+    const encoding = (header(response, 'content-encoding') ?? 'identity').trim().toLowerCase();
+    const decompressor = decompressors[encoding];
+    const fail = (fault: FetchFault, why: string) => new FetchError(fault, `${host}: ${why}`);
+    if (!decompressor && encoding !== 'identity' && encoding !== '')
+      throw fail('broken', 'unsupported Content-Encoding');
+    const stream = decompressor
+      ? pipeline(response.body, decompressor(), () => undefined)
+      : response.body;
+    let bytes = 0;
+    try {
+      for await (const chunk of stream as AsyncIterable<Uint8Array>) {
+        bytes += chunk.length;
+        if (bytes > this.limits.decodedBytes) throw fail('too_large', 'the body is too large');
+        yield chunk;
+      }
+    } catch (error) {
+      throw toFetchError(error, host, 'broken');
+    }
+  }
+
+  /** Connects to a host's allowed addresses. A literal address never reaches `lookup`. */
+  private readonly connect: buildConnector.connector = (options, callback) => {
+    const { hostname, protocol } = options;
+    const port = Number(options.port) || (protocol === 'https:' ? 443 : 80);
+    if (isIP(hostname) > 0 && !this.options.guard.allowsAddress(hostname, port)) {
+      callback(new FetchError('refused', `${hostname}: not a public address or port`), null);
+      return;
+    }
+    const lookUp: LookupFunction = (name, _, done) => {
+      this.resolver.addressesOf(name, port).then(
+        (addresses) => done(null, addresses),
+        (error: unknown) => done(toFetchError(error, name, 'unresolved'), []),
+      );
+    };
+    buildConnector({
+      timeout: this.limits.connectMs,
+      // `lookup` gets all addresses only with it.
+      autoSelectFamily: true,
+      autoSelectFamilyAttemptTimeout: nextAddressMs,
+      lookup: lookUp,
+    })(options, callback);
+  };
+}
+
+function portOf(url: URL): number {
+  return Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
+}
+
+function header({ headers }: Dispatcher.ResponseData, name: string): string | undefined {
+  const value = headers[name];
+  return Array.isArray(value) ? value[0] : value;
+}
