@@ -48,7 +48,7 @@ export class AppPasswords {
   private readonly failures: FailureCounter;
   private pending = 0;
   /** Running lookups of app passwords that were never cached: in total and by network. */
-  private strangers = 0;
+  private uncached = 0;
   private readonly uncachedByNetwork = new Map<string, number>();
 
   constructor(
@@ -102,7 +102,7 @@ export class AppPasswords {
   private async askUncached(hash: string, network: string): Promise<Credential | undefined> {
     this.failures.check(network);
     const ofNetwork = this.uncachedByNetwork.get(network) ?? 0;
-    if (this.strangers >= this.bounds.uncached || ofNetwork >= this.bounds.uncachedPerNetwork)
+    if (this.uncached >= this.bounds.uncached || ofNetwork >= this.bounds.uncachedPerNetwork)
       throw tooMany;
     this.countUncached(network, 1);
     try {
@@ -116,7 +116,7 @@ export class AppPasswords {
 
   private countUncached(network: string, change: 1 | -1): void {
     const own = (this.uncachedByNetwork.get(network) ?? 0) + change;
-    this.strangers += change;
+    this.uncached += change;
     if (own > 0) this.uncachedByNetwork.set(network, own);
     else this.uncachedByNetwork.delete(network);
   }

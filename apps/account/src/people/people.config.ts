@@ -6,7 +6,7 @@ export const peopleConfig = z.object({
     .enum(['invite', 'open', 'closed'])
     .default('invite')
     .describe(
-      'Who may make an account: who has an invitation, everybody, or nobody; the operator always can.',
+      'Who can create an account: people with an invitation, everybody, or nobody. The operator always can.',
     ),
   SECRETS_KEY: z
     .string()

@@ -125,7 +125,7 @@ export const de: Texts = {
     allSubmit: 'Alles herunterladen',
     eraseTitle: 'Alles löschen',
     eraseText:
-      'Dein Konto und alles, was über dich gespeichert ist, für immer. Auf der nächsten Seite wirst du noch einmal gefragt.',
+      'Löscht dein Konto und alle deine Daten endgültig. Die nächste Seite fragt noch einmal nach.',
     eraseLink: 'Konto löschen …',
     accessTitle: 'Apps und Geräte',
     accessText:

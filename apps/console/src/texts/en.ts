@@ -123,7 +123,7 @@ export const en = {
     allSubmit: 'Download everything',
     eraseTitle: 'Erase everything',
     eraseText:
-      'Your account and all that is kept of you, for ever. You are asked once more, on the next page.',
+      'Deletes your account and all your data permanently. The next page asks you to confirm.',
     eraseLink: 'Erase account …',
     accessTitle: 'Apps and devices',
     accessText:
