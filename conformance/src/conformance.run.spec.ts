@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { DraftServer, type Fault } from '../testing/draft.server.js';
 import { type Outcome, runVectors } from './conformance.run.js';
 import { htmlReport, isFailure, junitReport, terminalReport } from './report.js';
@@ -8,7 +8,7 @@ const tokens = ['one', 'two'];
 const ofDraft = profiles.filter((profile) => profile !== 'additions');
 const servers: DraftServer[] = [];
 
-afterEach(() => servers.splice(0).forEach((server) => server.stop()));
+afterAll(() => servers.forEach((server) => server.stop()));
 
 async function check(
   named: readonly string[],
@@ -25,14 +25,15 @@ async function check(
 const failed = ({ results }: Outcome) =>
   results.filter((result) => isFailure(result)).map(({ vector }) => vector.id);
 
-test('a server of the published draft passes, and nothing is left behind', async () => {
+test.concurrent('a server of the published draft passes, and nothing is left behind', async () => {
   const outcome = await check(ofDraft);
   expect(terminalReport(outcome)).not.toMatch(/FAILED|WARNING/);
   expect(outcome.results.every((result) => result.outcome === 'passed')).toBe(true);
   expect([outcome.remaining, outcome.live]).toEqual([0, 0]);
 });
 
-describe('broken servers', () => {
+// Concurrent, because the runs mostly wait for deletions.
+describe.concurrent('broken servers', () => {
   test('a server that follows sentences which lose data fails with both sentences', async () => {
     const literal: Fault[] = ['since-client-time', 'pages-by-time', 'equal-ignored'];
     const outcome = await check(ofDraft, literal);
@@ -82,7 +83,7 @@ describe('broken servers', () => {
   });
 });
 
-test('vectors of two users are skipped with one token', async () => {
+test.concurrent('vectors of two users are skipped with one token', async () => {
   const server = new DraftServer(tokens);
   servers.push(server);
   const target = { base: await server.start(), tokens: ['one'], deadline: Date.now() + 60_000 };
@@ -92,7 +93,7 @@ test('vectors of two users are skipped with one token', async () => {
   expect(skipped.length).toBeLessThan(5);
 });
 
-test('a run past its time limit fails, and still deletes what it made', async () => {
+test.concurrent('a run past its time limit fails, and still deletes what it made', async () => {
   const server = new DraftServer(tokens);
   servers.push(server);
   const base = await server.start();
@@ -111,7 +112,7 @@ test('a run past its time limit fails, and still deletes what it made', async ()
   expect([outcome.remaining, server.live()]).toEqual([0, 0]);
 });
 
-test('reports are XML and HTML with the sentence of each failure', async () => {
+test.concurrent('reports are XML and HTML with the sentence of each failure', async () => {
   const outcome = await check(['deletions'], ['forgets']);
   const xml = junitReport(outcome);
   expect(xml).toContain(`<testsuite name="deletions" tests="${outcome.results.length}"`);

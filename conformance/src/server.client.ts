@@ -42,6 +42,7 @@ export class ServerError extends Error {}
 const requestLimit = 15_000;
 const pageLimit = 1_000;
 const busyStatuses = [429, 503];
+const deletionsAtATime = 10;
 
 /** Sends the requests of vectors. */
 export class ServerClient {
@@ -129,8 +130,11 @@ export class ServerClient {
       const made = (rowsOf(body, 'subscriptions') as Row[]).filter(
         (row) => row.feed_url?.replace('http:', 'https:').startsWith(prefix) && !row.deleted,
       );
-      const guids = new Set(made.map((row) => row.new_guid ?? row.guid ?? ''));
-      for (const guid of guids) if (!(await this.deleteFeed(guid, user))) remaining += 1;
+      const guids = [...new Set(made.map((row) => row.new_guid ?? row.guid ?? ''))];
+      while (guids.length > 0) {
+        const some = guids.splice(0, deletionsAtATime).map((guid) => this.deleteFeed(guid, user));
+        remaining += (await Promise.all(some)).filter((isDeleted) => !isDeleted).length;
+      }
     }
     return remaining;
   }
