@@ -5,18 +5,18 @@ import { defineConfig, type TestProjectConfiguration } from 'vitest/config';
 const conditions = ['podcast-sync', 'node'];
 
 /**
- * What `npm test` leaves out: full counts, and what is slow by nature, such as fault walks, large data and measurements. A
- * file that does the same either way is not run again.
+ * `TEST_FULL=1` adds what `npm test` omits: full counts, and slow suites such as fault walks, large
+ * data and measurements. It leaves out files that do not read `TEST_FULL`.
  */
 const full = Boolean(process.env.TEST_FULL);
 
-/** Two busy loops beside the run, with `BUSY=1`. */
+/** Two busy loops next to the run, with `BUSY=1`. */
 const busy = 'libs/testing/src/busy.setup.ts';
 
 const folders = ['apps', 'libs', 'tests', 'bench', 'k8s', 'e2e', 'conformance'];
 const sources = `{${folders.join()}}/**/*`;
 
-/** The files of a kind that this run is of: all, or those that do more with full counts. */
+/** Returns the files of a kind: all, or with full counts those that then do more. */
 function specs(kind: 'spec' | 'int-spec' | 'e2e-spec'): string[] {
   if (!full) return [`${sources}.${kind}.ts`];
   const files = folders.flatMap((folder) =>
@@ -27,7 +27,7 @@ function specs(kind: 'spec' | 'int-spec' | 'e2e-spec'): string[] {
   );
 }
 
-/** Tests on the servers of a run, several files side by side: most of their time goes by in other processes. */
+/** Tests on the servers of a run. Files run in parallel: they mostly wait for other processes. */
 const onServers = {
   isolate: false,
   globalSetup: [busy, 'libs/testing/src/servers.setup.ts'],
@@ -36,9 +36,11 @@ const onServers = {
   maxWorkers: 3,
 };
 
-/** Three tiers (see CONTRIBUTING.md): `unit` touches nothing outside the process, `int` real servers, `e2e` HTTP only;
- * `after` looks at what `e2e` leaves behind. One after another. The other projects need something of the machine, and
- * are run by name. */
+/**
+ * Three tiers (see CONTRIBUTING.md), one after another: `unit` uses its process alone, `int` uses
+ * real servers, and `e2e` HTTP. `after` checks the database after `e2e`. The other projects need
+ * programs of the machine, and are run by name.
+ */
 const projects: TestProjectConfiguration[] = [
   {
     test: {
@@ -48,7 +50,7 @@ const projects: TestProjectConfiguration[] = [
       isolate: false,
       maxWorkers: 2,
       globalSetup: [busy],
-      // For properties with full counts, on a machine that has other things to do.
+      // For properties with full counts on a busy machine.
       testTimeout: 120_000,
     },
   },
@@ -58,7 +60,7 @@ const projects: TestProjectConfiguration[] = [
       name: 'int',
       sequence: { groupOrder: 1 },
       include: specs('int-spec'),
-      // With full counts the tests themselves have more to do.
+      // With full counts the tests use more CPU themselves.
       maxWorkers: full ? 2 : 3,
     },
   },
@@ -68,7 +70,7 @@ const projects: TestProjectConfiguration[] = [
       name: 'full',
       sequence: { groupOrder: 9 },
       include: full ? ['{apps,libs,tests,bench}/**/*.full-spec.ts'] : [],
-      // They measure, or make faults with servers of their own: one has the machine for itself.
+      // They measure, or cause faults in their own servers, so they run alone.
       maxWorkers: 1,
     },
   },
@@ -117,7 +119,7 @@ const projects: TestProjectConfiguration[] = [
       name: 'clients',
       sequence: { groupOrder: 8 },
       include: ['{tests,conformance}/**/*.clients-spec.ts'],
-      // They drive real programs: podcast apps of Debian, and npm, which packs and installs the SDK.
+      // They run real programs: Debian podcast apps, and npm, which packs and installs the SDK.
       maxWorkers: 1,
     },
   },
