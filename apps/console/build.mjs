@@ -20,6 +20,8 @@ const { output } = await build({
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {
     outDir: folder,
+    // Pages of apps/account load the script.
+    rolldownOptions: { input: ['index.html', 'src/connect.ts'].map((name) => join(here, name)) },
     emptyOutDir: true,
     target: 'es2022',
     // Every browser that is meant knows it, and a polyfill would be a script more.
@@ -54,7 +56,7 @@ writeFileSync(`${folder}.packages.json`, `${JSON.stringify(packages, undefined, 
 const chunks = new Map(
   output.filter(({ type }) => type === 'chunk').map((chunk) => [chunk.fileName, chunk]),
 );
-const entry = output.find(({ isEntry }) => isEntry);
+const entry = output.find(({ facadeModuleId }) => facadeModuleId?.endsWith('index.html'));
 const size = (name) => gzipSync(readFileSync(join(folder, name)), { level: 9 }).length;
 const sum = (names) => [...names].reduce((bytes, name) => bytes + size(name), 0);
 const first = new Set();

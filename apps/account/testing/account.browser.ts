@@ -112,7 +112,8 @@ export class AccountBrowser {
     await page.locator('[name=name]').fill(name);
     await page.locator('[name=password]').fill(password);
     await page.locator('main button').click();
-    await page.waitForURL('/');
+    await page.waitForURL('/connect');
+    await page.goto('/');
     const { rows } = await this.database.query('SELECT id FROM account.accounts WHERE name = $1', [
       name,
     ]);

@@ -84,6 +84,11 @@ async function* accountPages(
     'email',
     'erase',
     'device',
+    'connect',
+    'connect/antennapod',
+    'connect/kasts',
+    'connect/script',
+    'connect/kasts/wait?since=1',
   ]) {
     await page.goto(`/${path}`);
     yield { name: path, page };
@@ -95,6 +100,9 @@ async function* accountPages(
   await page.locator('[name=label]').fill('AntennaPod on my phone');
   await press(page);
   yield { name: 'app-password-shown', page };
+  await page.goto('/connect/kasts');
+  await page.getByRole('main').getByRole('button').last().click();
+  yield { name: 'connect-app-password', page };
   await page.goto('/email');
   await page.locator('[name=email]').fill('person@example.com');
   await press(page);

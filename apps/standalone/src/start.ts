@@ -42,7 +42,7 @@ export async function start(options: StartOptions, environment: NodeJS.ProcessEn
 
   try {
     const welcome = await stack.start();
-    say(welcomeText(welcome));
+    say(welcomeText(welcome, process.stdout.isTTY));
     process.send?.({ ready: true, facts: { ...welcome } });
   } catch (error) {
     if (stopping === undefined) {

@@ -60,6 +60,7 @@ export const appPaths: Readonly<Record<AppName, AppPaths>> = {
       '/recovery-codes',
       '/app-passwords',
       '/apps',
+      '/connect',
       '/devices',
       '/sessions',
       '/interaction',

@@ -13,6 +13,8 @@ export const consoleFolder = folders.find((folder) => existsSync(`${folder}/mani
 export interface SiteAssets {
   readonly style: string;
   readonly icon: string;
+  /** Script of the pages that connect an app. */
+  readonly connect: string;
 }
 
 function readAssets(folder: string): SiteAssets {
@@ -21,7 +23,12 @@ function readAssets(folder: string): SiteAssets {
     { file: string; css?: string[] } | undefined
   >;
   const [style = ''] = manifest['index.html']?.css ?? [];
-  return { style: `/console/${style}`, icon: `/console/${manifest['src/icon.svg']?.file ?? ''}` };
+  const pathOf = (source: string) => `/console/${manifest[source]?.file ?? ''}`;
+  return {
+    style: `/console/${style}`,
+    icon: pathOf('src/icon.svg'),
+    connect: pathOf('src/connect.ts'),
+  };
 }
 
 /** The shared files; undefined if the console is not built. Pages work without them. */

@@ -15,6 +15,12 @@ const headers = {
   'referrer-policy': 'same-origin',
 };
 
+/** Allows the own script on the pages that connect an app: it copies values and waits for the app. */
+const connectPolicy = headers['content-security-policy'].replace(
+  "default-src 'none';",
+  "default-src 'none'; script-src 'self'; connect-src 'self';",
+);
+
 /** Maximum number of bodies that arrive at the same time, per network or signed-in user. */
 const bodiesPerClient = 100;
 
@@ -47,7 +53,11 @@ export function serverOptions(
       const found = cookie && (await session(cookie).catch(() => undefined));
       return found ? found.accountId : undefined;
     },
-    headers: (request) => ({ ...headers, ...consoleHeaders(request, config.API_URLS?.[0]) }),
+    headers: (request) => ({
+      ...headers,
+      ...(request.url.startsWith('/connect') && { 'content-security-policy': connectPolicy }),
+      ...consoleHeaders(request, config.API_URLS?.[0]),
+    }),
     // Only the poll of a login flow sends JSON.
     bodies: ['form', 'json'],
     cookies: true,

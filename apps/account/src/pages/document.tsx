@@ -17,6 +17,8 @@ export interface Page {
   readonly isRefused?: boolean | undefined;
   readonly isHome?: boolean;
   readonly forwardTo?: string;
+  /** Path of a script. The page works without it. */
+  readonly script?: string | undefined;
 }
 
 /** The reader of a page. */
@@ -63,6 +65,7 @@ function Document({ visit: { language, texts, isSignedIn }, page }: { visit: Vis
           <meta http-equiv="refresh" content={`0; url=${page.forwardTo}`} />
         )}
         <title>{`${page.isRefused ? `${texts.problem}: ` : ''}${title} · ${texts.product}`}</title>
+        {page.script !== undefined && <script type="module" src={page.script} />}
         {siteAssets && <link rel="icon" href={siteAssets.icon} />}
         {siteAssets && <link rel="stylesheet" href={siteAssets.style} />}
       </head>

@@ -85,7 +85,7 @@ export class LinkController {
       reply,
       await this.signIn.forAccount(accountId, this.pages.cookies.read(request), true),
     );
-    this.pages.redirect(reply, '/');
+    this.pages.redirect(reply, '/connect');
   }
 
   private async find(secret: string): Promise<Link> {

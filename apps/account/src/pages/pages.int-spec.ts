@@ -37,6 +37,13 @@ it('says of itself what a page may do, and is kept nowhere', async () => {
   expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
 });
 
+it('allows the script of the pages that connect an app, and no other', async () => {
+  const { headers } = await get('/connect/kasts');
+  expect(headers.get('content-security-policy')).toMatch(
+    /^default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self';/,
+  );
+});
+
 it('has no script and no style within', async () => {
   expect(await (await get('/sign-in')).text()).not.toMatch(
     /<script|<style|\sstyle=|\son[a-z]+=|javascript:/i,

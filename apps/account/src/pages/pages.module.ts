@@ -6,6 +6,7 @@ import { PeopleModule } from '../people/people.module.js';
 import { RelyingPartyModule } from '../relying.party/relying-party.module.js';
 import { Access, HomeController, Overview } from './home.controller.js';
 import { ApprovalController } from './approval.controller.js';
+import { ConnectController, ConnectedApps } from './connect.controller.js';
 import { ErasureController } from './erasure.controller.js';
 import { LinkController, LinkUse } from './link.controller.js';
 import { PageResponder } from './page.responder.js';
@@ -22,6 +23,7 @@ import { SignInController } from './sign-in.controller.js';
   controllers: [
     HomeController,
     ApprovalController,
+    ConnectController,
     ErasureController,
     LinkController,
     PasswordController,
@@ -31,6 +33,6 @@ import { SignInController } from './sign-in.controller.js';
     SecurityController,
     SignInController,
   ],
-  providers: [Access, LinkUse, Overview, PageResponder],
+  providers: [Access, ConnectedApps, LinkUse, Overview, PageResponder],
 })
 export class PagesModule {}

@@ -59,6 +59,6 @@ export class RegistrationController {
       reply,
       await this.signIn.forAccount(account.id, this.pages.cookies.read(request), true),
     );
-    this.pages.redirect(reply, next ?? '/');
+    this.pages.redirect(reply, next ?? '/connect');
   }
 }

@@ -22,7 +22,7 @@ it('makes the first account by the link that the start prints, without scripts, 
   await page.getByLabel('Name').fill('first.person');
   await page.getByLabel('Password').fill(password);
   await page.getByRole('button', { name: 'Create account' }).click();
-  await page.getByRole('heading', { name: 'Hello, first.person' }).waitFor();
+  await page.getByRole('heading', { name: 'Connect an app' }).waitFor();
 
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByText('You are signed out.').waitFor();

@@ -1,5 +1,6 @@
 import { frameTexts, numbersOf } from '#ui';
 import { accountTexts } from './account.de.js';
+import { connectTexts } from './connect.de.js';
 import type { Texts } from './en.js';
 
 const { plural } = numbersOf('de');
@@ -8,6 +9,7 @@ const { plural } = numbersOf('de');
 export const de: Texts = {
   ...frameTexts.de,
   ...accountTexts,
+  connect: connectTexts,
   problem: 'Fehler',
   account: 'Dein Konto',
   back: 'Zurück',

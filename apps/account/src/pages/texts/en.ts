@@ -1,5 +1,6 @@
 import { frameTexts, numbersOf } from '#ui';
 import { accountTexts } from './account.en.js';
+import { connectTexts } from './connect.en.js';
 
 const { plural } = numbersOf('en');
 
@@ -10,6 +11,7 @@ const failure = (title: string, text: string) => [title, text] as const;
 export const en = {
   ...frameTexts.en,
   ...accountTexts,
+  connect: connectTexts,
   problem: 'Error',
   account: 'Your account',
   back: 'Back',

@@ -100,7 +100,7 @@ const joined = (...parts: ComponentChildren[]) =>
   ));
 
 function Apps({ visit, of }: SectionProps) {
-  const { home } = visit.texts;
+  const { home, connect } = visit.texts;
   const rows = of.apps.map(({ id, scopes, since, lastUsedAt, ...app }) => {
     const name = appName(app.name);
     const line = joined(
@@ -117,6 +117,11 @@ function Apps({ visit, of }: SectionProps) {
   return (
     <Card title={home.apps} lead={home.appsLead}>
       <Rows rows={rows} none={home.noApps} />
+      <p class="actions">
+        <a class="button" href="/connect">
+          {connect.title}
+        </a>
+      </p>
       <p class="small">
         <a href="/device">{home.connectDevice}</a>
       </p>

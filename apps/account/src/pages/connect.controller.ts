@@ -1,0 +1,145 @@
+import { Get, Inject, Injectable, NotFoundException, Param, Post, Req, Res } from '@nestjs/common';
+import { scopes } from '#contracts';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type AccountConfig, CONFIG } from '../account.config.js';
+import { AppPasswords } from '../credentials/app-passwords.js';
+import { Grants } from '../issuer/grants.js';
+import { addressForApps } from './connect.address.js';
+import { type AppKey, connectableApps, isAppKey } from './connect.apps.js';
+import { type Form, QueryOf } from './form.js';
+import { ForPerson, PageController, type Person, PersonOf } from './person.guard.js';
+import { PageResponder, visitFor } from './page.responder.js';
+import { problemsOf } from './refusal.texts.js';
+import {
+  type AppSteps,
+  connectAppPage,
+  connectPage,
+  connectWaitPage,
+  nameOf,
+} from './views/connect.view.js';
+
+/** Finds apps that have just connected. */
+@Injectable()
+export class ConnectedApps {
+  constructor(
+    private readonly appPasswords: AppPasswords,
+    private readonly grants: Grants,
+  ) {}
+
+  /**
+   * Returns the name of the app that connected last, or `undefined` if none has.
+   *
+   * @param since time of the page with the steps. Access that is older does not count.
+   * @param credentialId the app password of that page: only its use counts.
+   */
+  async find(accountId: string, since: Date, credentialId?: string): Promise<string | undefined> {
+    const used = (await this.appPasswords.list(accountId)).find(
+      ({ id, createdAt, lastUsedOn }) =>
+        lastUsedOn !== null &&
+        (credentialId === undefined ? createdAt >= since : id === credentialId),
+    );
+    if (used || credentialId !== undefined) return used?.label;
+    const grants = await this.grants.listApps(accountId);
+    return grants.find((grant) => grant.since >= since)?.client.name;
+  }
+}
+
+interface Made {
+  readonly secret?: string;
+  readonly credentialId?: string;
+  readonly problem?: string | undefined;
+}
+
+/** Returns the key of the app in a path. @throws NotFoundException if there is none. */
+function keyIn(app: string): AppKey {
+  if (!isAppKey(app)) throw new NotFoundException();
+  return app;
+}
+
+function waitPath(key: AppKey, since: number, id: string | undefined): string {
+  const query = new URLSearchParams({ since: String(since), ...(id !== undefined && { id }) });
+  return `/connect/${key}/wait?${query.toString()}`;
+}
+
+/** Pages that connect a podcast app: its steps, an app password if it needs one, and the result. */
+@PageController()
+export class ConnectController {
+  constructor(
+    private readonly pages: PageResponder,
+    private readonly appPasswords: AppPasswords,
+    private readonly connected: ConnectedApps,
+    @Inject(CONFIG) private readonly config: Pick<AccountConfig, 'API_URLS' | 'PUBLIC_URL'>,
+  ) {}
+
+  @Get('connect')
+  @ForPerson()
+  choose(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
+    const address = this.address(request);
+    this.pages.show(reply, (visit) => connectPage(visit, { address }));
+  }
+
+  @Get('connect/:app')
+  @ForPerson()
+  steps(
+    @PersonOf() { account }: Person,
+    @Param('app') app: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): void {
+    const key = keyIn(app);
+    const { secret, credentialId, problem } = this.pages.take<Made>(reply) ?? {};
+    const of: AppSteps = {
+      key,
+      address: this.address(request),
+      name: account.name,
+      secret,
+      problem,
+      wait: waitPath(key, Date.now(), credentialId),
+    };
+    this.pages.show(reply, (visit) => connectAppPage(visit, of));
+  }
+
+  /** Makes an app password. Its page shows it once. */
+  @Post('connect/:app')
+  @ForPerson({ recently: true })
+  async make(
+    @PersonOf() { account, session }: Person,
+    @Param('app') app: string,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const key = keyIn(app);
+    const { texts } = visitFor(reply);
+    if (!connectableApps[key].needsAppPassword) throw new NotFoundException();
+    const path = `/connect/${key}`;
+    try {
+      const wanted = { label: nameOf(texts, key), scopes };
+      const { secret, credential } = await this.appPasswords.make(account.id, wanted, session);
+      this.pages.follow(reply, path, { secret, credentialId: credential.id } satisfies Made);
+    } catch (error) {
+      const { label, form } = problemsOf(texts, error);
+      this.pages.refuse(reply, path, { problem: label ?? form } satisfies Made, error);
+    }
+  }
+
+  /** Says whether the app has connected. The script of the page repeats the request. */
+  @Get('connect/:app/wait')
+  @ForPerson()
+  async wait(
+    @PersonOf() { account }: Person,
+    @Param('app') app: string,
+    @QueryOf() { since: sent, id }: Form,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const key = keyIn(app);
+    const since = new Date(Number(sent));
+    if (Number.isNaN(since.getTime())) return this.pages.redirect(reply, `/connect/${key}`);
+    const connected = await this.connected.find(account.id, since, id);
+    const path = waitPath(key, since.getTime(), id);
+    this.pages.show(reply, (visit) => connectWaitPage(visit, { key, path, connected }));
+  }
+
+  private address({ headers }: FastifyRequest): string {
+    const { API_URLS: [api] = [], PUBLIC_URL } = this.config;
+    return addressForApps(api ?? PUBLIC_URL, headers.host);
+  }
+}

@@ -1,0 +1,92 @@
+import type { connectTexts as en } from './connect.en.js';
+
+/** The German texts of the pages "Connect an app". Names of menus are those of the apps. */
+export const connectTexts: typeof en = {
+  title: 'App verbinden',
+  lead: 'Wähle deine Podcast-App. Es dauert etwa eine Minute.',
+  appTitle: (app: string) => `${app} verbinden`,
+  other: 'Andere App',
+  script: 'Skript',
+  syncs: {
+    antennapod: 'Android. Abonnements, Positionen, gehört',
+    kasts: 'Linux. Abonnements, Positionen, gehört, neu',
+    gpodder: 'Computer. Abonnements, gehört, heruntergeladen',
+    'music-assistant': 'Zu Hause. Positionen und gehört; liest Abonnements',
+    cardo: 'Computer. Abonnements, Positionen',
+    'gnome-podcasts': 'Linux. Abonnements, Positionen, gehört',
+    other: 'Mit gPodder, Nextcloud oder der Open Podcast API',
+    script: 'Mit einem Bearer-Token',
+  },
+  later: 'Später',
+  phone: 'Weiter auf dem Telefon',
+  phoneText: 'Scanne den Code, um diese Seite auf dem Telefon zu öffnen, im selben Netz.',
+  phoneQr: 'QR-Code mit der Adresse dieser Seite',
+  localTitle: 'Nur dieser Computer erreicht diese Adresse',
+  localText:
+    'Für ein Telefon: Starte den Server mit „npm start -- --host 0.0.0.0“ und öffne die Adresse, die er dann ausgibt.',
+  address: 'Serveradresse',
+  name: 'Name',
+  secret: 'App-Passwort',
+  secretOnce: 'Kopiere es jetzt: Es wird nur dieses eine Mal gezeigt.',
+  secretLead:
+    'Diese App fragt nach Name und Passwort. Gib dort nie das Passwort deines Kontos ein.',
+  makeSecret: 'App-Passwort erstellen',
+  noNameText: 'Die App braucht auch einen Namen.',
+  noNameLink: 'Wähle einen',
+  stepsTitle: 'In der App',
+  steps: {
+    antennapod: [
+      'Öffne Einstellungen › Synchronisation › Anbieter für Synchronisierung auswählen.',
+      'Wähle Nextcloud.',
+      'Gib die Serveradresse ein und tippe auf Weiter.',
+      'Ein Browser öffnet sich. Melde dich an und erlaube AntennaPod den Zugriff.',
+      'Geh zurück zu AntennaPod. Die erste Synchronisation beginnt.',
+    ],
+    kasts: [
+      'Öffne Settings › Synchronization und klicke auf Login.',
+      'Wähle gpodder.net und gib den Namen und das App-Passwort ein.',
+      'Wähle Use custom server und gib als Hostname die Serveradresse ein.',
+      'Klicke auf Create Device und beantworte die nächste Frage mit OK.',
+    ],
+    gpodder: [
+      'Öffne Preferences › gpodder.net.',
+      'Wähle Synchronize subscriptions and episode actions.',
+      'Gib Serveradresse, Namen, App-Passwort und einen beliebigen Gerätenamen ein.',
+      'Klicke nicht auf Upload local subscriptions: Das ersetzt die Podcasts auf dem Server.',
+    ],
+    'music-assistant': [
+      'Öffne Settings › Providers und füge gPodder hinzu.',
+      'Wähle gpodder / opodsync server als Verbindung.',
+      'Gib die Serveradresse als gPodder Service URL ein, dazu Namen, App-Passwort und eine beliebige Device ID.',
+    ],
+    cardo: [
+      'Wähle in den Einstellungen die Synchronisation mit Nextcloud.',
+      'Gib die Serveradresse ein und verbinde dich.',
+      'Ein Browser öffnet sich. Melde dich an und erlaube Cardo den Zugriff.',
+    ],
+    'gnome-podcasts': [
+      'Gib in den Einstellungen zur Synchronisation die Serveradresse ein.',
+      'Wähle die Anmeldung im Browser. Melde dich an und erlaube den Zugriff.',
+    ],
+    other: [
+      'Suche in den Einstellungen nach Synchronisation mit gPodder, Nextcloud oder der Open Podcast API.',
+      'Gib die Serveradresse ein. Bei Nextcloud öffnet sich ein Browser: Melde dich an und erlaube den Zugriff.',
+      'Fragt die App nach Name und Passwort, gib den Namen und ein App-Passwort ein.',
+    ],
+    script: [
+      'Sende das App-Passwort mit jeder Anfrage, als Authorization: Bearer.',
+      'GET /v1/subscriptions liefert deine Podcasts. Die API ist unter /docs beschrieben.',
+    ],
+  },
+  next: 'Das habe ich getan',
+  waitTitle: (app: string) => `Warten auf ${app}`,
+  waitText: 'Diese Seite ändert sich, sobald sich die App verbunden hat.',
+  check: 'Jetzt prüfen',
+  backToSteps: 'Zurück zu den Schritten',
+  connectedTitle: 'Verbunden',
+  connectedText: (app: string) => `${app} ist verbunden und synchronisiert ab jetzt.`,
+  podcasts: 'Deine Podcasts ansehen',
+  another: 'Noch eine App verbinden',
+  copy: 'Kopieren',
+  copied: 'Kopiert',
+};

@@ -1,0 +1,205 @@
+import { renderSVG } from 'uqr';
+import { siteAssets } from '../../console/console.build.js';
+import { type AppKey, connectableApps } from '../connect.apps.js';
+import { isLocal } from '../connect.address.js';
+import type { Page, Visit } from '../document.js';
+import type { Texts } from '../texts/texts.js';
+import { LinkButton } from './parts.js';
+
+const keys = Object.keys(connectableApps) as AppKey[];
+
+/** Returns the name of an app, as pages show it. */
+export function nameOf({ connect }: Texts, key: AppKey): string {
+  return key === 'other' || key === 'script' ? connect[key] : connectableApps[key].name;
+}
+
+/** Returns the page on which a person chooses an app. */
+export function connectPage({ texts }: Visit, { address }: { address: string }): Page {
+  const { connect } = texts;
+  const body = (
+    <>
+      <ul class="options" role="list">
+        {keys.map((key) => (
+          <li>
+            <a href={`/connect/${key}`}>
+              <strong>{nameOf(texts, key)}</strong>
+              <span class="quiet small">{connect.syncs[key]}</span>
+            </a>
+          </li>
+        ))}
+      </ul>
+      <OnPhone connect={connect} address={address} />
+      <p>
+        <a href="/console/">{connect.later}</a>
+      </p>
+    </>
+  );
+  return { title: connect.title, lead: connect.lead, body };
+}
+
+function OnPhone({ connect, address }: { connect: Texts['connect']; address: string }) {
+  if (isLocal(address)) return <LocalNotice connect={connect} />;
+  const svg = renderSVG(`${address}/connect`, { border: 4 });
+  return (
+    <section class="stack">
+      <h2>{connect.phone}</h2>
+      <p class="quiet small">{connect.phoneText}</p>
+      <img
+        class="qr"
+        src={`data:image/svg+xml,${encodeURIComponent(svg)}`}
+        alt={connect.phoneQr}
+        width="240"
+        height="240"
+      />
+    </section>
+  );
+}
+
+function LocalNotice({ connect }: { connect: Texts['connect'] }) {
+  return (
+    <section class="notice stack">
+      <h2>{connect.localTitle}</h2>
+      <p class="small">{connect.localText}</p>
+    </section>
+  );
+}
+
+/** Values and instructions of one app. */
+export interface AppSteps {
+  readonly key: AppKey;
+  readonly address: string;
+  /** Null for users of a provider who have not chosen one. */
+  readonly name: string | null;
+  /** A new app password, shown once. */
+  readonly secret?: string | undefined;
+  /** Path of the page that waits for the app. */
+  readonly wait: string;
+  /** Why no app password could be made. */
+  readonly problem?: string | undefined;
+}
+
+/** Returns the page with the steps of one app. */
+export function connectAppPage({ texts }: Visit, of: AppSteps): Page {
+  const { connect } = texts;
+  const { needsAppPassword } = connectableApps[of.key];
+  const body = (
+    <>
+      {of.problem !== undefined && (
+        <p class="notice bad" role="alert">
+          {of.problem}
+        </p>
+      )}
+      {isLocal(of.address) && of.key !== 'script' && <LocalNotice connect={connect} />}
+      <Value connect={connect} label={connect.address} value={of.address} />
+      {needsAppPassword && <NameAndSecret texts={texts} of={of} />}
+      <section class="stack">
+        <h2>{connect.stepsTitle}</h2>
+        <ol class="steps">
+          {connect.steps[of.key].map((step) => (
+            <li>{step}</li>
+          ))}
+        </ol>
+      </section>
+      <div class="actions">
+        <a class="button plain" href="/connect">
+          {texts.back}
+        </a>
+        <a class="button" href={of.wait}>
+          {connect.next}
+        </a>
+      </div>
+    </>
+  );
+  return {
+    title: connect.appTitle(nameOf(texts, of.key)),
+    script: siteAssets?.connect,
+    body,
+    isRefused: of.problem !== undefined,
+  };
+}
+
+/** Renders a value that a person copies; the script of the page adds a button. */
+function Value({
+  connect,
+  label,
+  value,
+}: {
+  connect: Texts['connect'];
+  label: string;
+  value: string;
+}) {
+  return (
+    <section class="stack">
+      <h2>{label}</h2>
+      <div class="copy">
+        <p class="secret" data-copy={connect.copy} data-copied={connect.copied}>
+          {value}
+        </p>
+      </div>
+    </section>
+  );
+}
+
+function NameAndSecret({ texts: { connect }, of }: { texts: Texts; of: AppSteps }) {
+  const { key, name, secret } = of;
+  return (
+    <>
+      {name === null ? (
+        <p>
+          {connect.noNameText} <a href={`/name?next=/connect/${key}`}>{connect.noNameLink}</a>
+        </p>
+      ) : (
+        key !== 'script' && <Value connect={connect} label={connect.name} value={name} />
+      )}
+      {secret === undefined ? (
+        <form method="post" action={`/connect/${key}`}>
+          <p class="quiet small">{connect.secretLead}</p>
+          <button>{connect.makeSecret}</button>
+        </form>
+      ) : (
+        <>
+          <Value connect={connect} label={connect.secret} value={secret} />
+          <p class="quiet small">{connect.secretOnce}</p>
+        </>
+      )}
+    </>
+  );
+}
+
+/** Returns the page that waits for the first request of an app. */
+export function connectWaitPage(
+  { texts }: Visit,
+  of: { key: AppKey; path: string; connected: string | undefined },
+): Page {
+  const { connect } = texts;
+  const title = connect.waitTitle(nameOf(texts, of.key));
+  const script = siteAssets?.connect;
+  if (of.connected === undefined)
+    return {
+      title,
+      script,
+      lead: connect.waitText,
+      body: (
+        <div id="wait" class="actions">
+          <a class="button plain" href={`/connect/${of.key}`}>
+            {connect.backToSteps}
+          </a>
+          <a class="button plain" href={of.path}>
+            {connect.check}
+          </a>
+        </div>
+      ),
+    };
+  const body = (
+    <>
+      <p class="notice good" role="status">
+        {connect.connectedText(of.connected)}
+      </p>
+      <LinkButton href="/console/">{connect.podcasts}</LinkButton>
+      <p>
+        <a href="/connect">{connect.another}</a>
+      </p>
+    </>
+  );
+  return { title: connect.connectedTitle, body };
+}
