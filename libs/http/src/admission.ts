@@ -44,9 +44,9 @@ export interface AdmissionOptions {
 }
 
 /**
- * Admission control, before routing and before the body is read. The checks, in order: the `Host`,
- * the rate limit of the address, the credential, the rate limit of the user, the permission, the
- * number of the user's requests, and the route.
+ * Admission control, before routing and before the body is read. The checks, in order: the rate
+ * limit of the address, the credential, the rate limit of the user, the permission, the number of
+ * the user's requests, and the route.
  */
 export class Admission {
   private readonly refused = authenticationFailureMetrics();
@@ -64,13 +64,6 @@ export class Admission {
    * @returns true if it was admitted.
    */
   async admit(request: FastifyRequest, reply: FastifyReply, isServed: boolean): Promise<boolean> {
-    const { errors } = this.options;
-    // RFC 9112, 3.2: HTTP/1.1 requires one Host. Node drops all but the first.
-    const hosts = hostsIn(request.raw.rawHeaders);
-    if (hosts > 1 || (hosts === 0 && request.raw.httpVersionMinor > 0)) {
-      errors.send(reply.header('connection', 'close'), httpAnswers[400]);
-      return false;
-    }
     const error =
       (await this.check(request, reply)) ?? (isServed ? undefined : this.missing(request));
     if (error) await this.answer(request, reply, error);
@@ -159,14 +152,4 @@ export class Admission {
       void reply.header('connection', 'close');
     errors.send(reply, error);
   }
-}
-
-/** Returns the number of `Host` fields in the names and values of a request. */
-function hostsIn(rawHeaders: readonly string[]): number {
-  let count = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at] as string;
-    if (name.length === 4 && name.toLowerCase() === 'host') count += 1;
-  }
-  return count;
 }
