@@ -36,7 +36,7 @@ beforeAll(async () => {
   redis = connectRedis(redisConfig.parse({ REDIS_URL: server.url })) as Redis;
   fixture.onClose(() => redis.disconnect());
   await eventually(() => redis.ping());
-  writer = new RevocationWriter(redis);
+  writer = new RevocationWriter(redis, log);
 });
 beforeEach(() => {
   book.asked.length = 0;

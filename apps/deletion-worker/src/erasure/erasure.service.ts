@@ -1,11 +1,11 @@
 import { Controller } from '@nestjs/common';
 import { type ErasureJob, eraseUser, type ReplyOf, type RequestOf, unavailable } from '#contracts';
 import { countdown, Database, type PgTransaction } from '#database';
+import { RevocationWriter } from '#identity';
 import { traceHeaders } from '#runtime';
 import { type CallContext, Handle } from '#transport';
 import { DeletionRelay } from '../queue/deletion.relay.js';
 import { countErasure } from '../queue/deletion.metrics.js';
-import { ErasureNotice } from './erasure.notice.js';
 import {
   endErasure,
   eraseAccountStep,
@@ -34,7 +34,7 @@ export class ErasureService {
   constructor(
     private readonly database: Database,
     private readonly relay: DeletionRelay,
-    private readonly notice: ErasureNotice,
+    private readonly revocations: RevocationWriter,
     private readonly files: RequestFiles,
   ) {}
 
@@ -51,7 +51,7 @@ export class ErasureService {
     };
     const status = await recordErasure(this.database, userId, origin, () => context.remainingMs());
     this.relay.wake();
-    await this.notice.send(userId);
+    await this.revocations.revoke([{ kind: 'user', id: userId }]);
     return { status };
   }
 
@@ -67,7 +67,7 @@ export class ErasureService {
     isStopping: () => boolean,
   ): Promise<boolean> {
     // An operator's command has no connection to Redis, and Redis can have been unavailable.
-    await this.notice.send(userId);
+    await this.revocations.revoke([{ kind: 'user', id: userId }]);
     // Credentials go first.
     const account = await this.repeat(isStopping, (transaction) =>
       eraseAccountStep(transaction, userId, rowsOfStep),
