@@ -65,9 +65,9 @@ export class DeletionModule {
 /** Returns the providers that publish events. */
 function eventProviders(config: DeletionWorkerConfig, log: Log): Provider[] {
   const options = { maxEntries: config.EVENTS_MAX_ENTRIES, replicas: config.EVENTS_REPLICAS };
-  const [stream, hints] = [connectRedis(redisOf('EVENTS', config)), connectRedis(config)];
+  const redis = connectRedis(redisOf('EVENTS', config));
   return [
-    { provide: EventPublisher, useValue: new EventPublisher(stream, hints, options, log) },
+    { provide: EventPublisher, useValue: new EventPublisher(redis, options, log) },
     {
       provide: EventRelay,
       inject: [Database, EventPublisher],
