@@ -11,7 +11,7 @@ import { authenticationFailureMetrics } from './http.metrics.js';
 import { dropBody } from './bodies.js';
 import type { RateLimits } from './rate.limits.js';
 import type { RouteTable } from './route.table.js';
-import { Upload } from './upload.js';
+import { ArrivingBody } from './arriving.body.js';
 import type { UserLimiter } from './user.limiter.js';
 
 declare module 'fastify' {
@@ -104,7 +104,7 @@ export class Admission {
 
   /** Admits an unauthenticated client, of which only a body that arrives slowly takes a place. */
   private async admitOpen(request: FastifyRequest): Promise<void> {
-    const body = Upload.of(request.raw, request.end);
+    const body = ArrivingBody.of(request.raw, request.end);
     const user = body && (await this.options.sessionUser?.(request));
     request.limitKey = user ?? networkOf(request.ip);
     if (request.end)

@@ -8,7 +8,7 @@ import { pino } from 'pino';
 import { register } from 'prom-client';
 import { RateLimited } from '#identity';
 import { redisConfig } from '#redis';
-import type { Running } from '#runtime';
+import type { RunningProcess } from '#runtime';
 import { eventually } from '#testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createHttpAdapter, type HttpOptions } from './http.adapter.js';
@@ -77,7 +77,7 @@ class PageModule {}
 const secret = 'zY3_secret-of-a-link-that-nobody-may-read01';
 const limiter = new UserLimiter({ requests: 100, bytes: 4_194_304 });
 let logged: Record<string, unknown>[] = [];
-let app: Running;
+let app: RunningProcess;
 let base: string;
 /** Delays the answer of the listener of Node. */
 let waiting: Promise<void> | undefined;
@@ -114,7 +114,7 @@ const options: HttpOptions = {
 };
 
 /** Serves the pages on a separate port. */
-async function serve(served: HttpOptions, answersMs?: number): Promise<Running> {
+async function serve(served: HttpOptions, answersMs?: number): Promise<RunningProcess> {
   const { config } = served;
   const connections = { opened: Promise.resolve(), close: async () => {} };
   const adapter = await createHttpAdapter(served);
@@ -125,7 +125,7 @@ async function serve(served: HttpOptions, answersMs?: number): Promise<Running> 
   };
   return serveHttp(pages, { config, log, connections, answersMs });
 }
-const urlOf = ({ facts }: Running) => `http://127.0.0.1:${String(facts?.['port'])}`;
+const urlOf = ({ facts }: RunningProcess) => `http://127.0.0.1:${String(facts?.['port'])}`;
 
 beforeAll(async () => {
   // Metrics are per process, and the tests run several servers in one.

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { DynamicModule } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { FastifyAdapter, NestFastifyApplication } from '@nestjs/platform-fastify';
-import { type Log, nestLogger, type Running, stopLimitMs } from '#runtime';
+import { type Log, nestLogger, type RunningProcess, stopLimitMs } from '#runtime';
 import type { Connections } from './connections.js';
 import { answerBrokenHttp, answerExpectAndConnect } from './errors.js';
 import type { HttpConfig } from './http.config.js';
@@ -82,7 +82,7 @@ export interface ServeOptions {
 }
 
 /** Serves an HTTP app on its own port. */
-export function serveHttp(app: HttpApp, options: ServeOptions): Promise<Running> {
+export function serveHttp(app: HttpApp, options: ServeOptions): Promise<RunningProcess> {
   return serveApps([app], () => app, options);
 }
 
@@ -91,7 +91,7 @@ export async function serveApps(
   apps: readonly HttpApp[],
   appOf: (path: string, request: IncomingMessage) => HttpApp,
   options: ServeOptions,
-): Promise<Running> {
+): Promise<RunningProcess> {
   const { config, log, connections } = options;
   const { create = ({ module, adapter }) => createApp(module, adapter, log) } = options;
   const runningApps = new Map<HttpApp, RunningApp>();
