@@ -282,7 +282,7 @@ const access = [
     file: 'libs/identity/src/revocations.ts',
     find: 'return issuedAt === undefined || issuedAt * 1_000 <= user.at;',
     replace: 'return issuedAt !== undefined && issuedAt * 1_000 <= user.at;',
-    near: ['libs/runtime', 'apps/gateway'],
+    near: ['libs/identity', 'apps/gateway'],
   },
   {
     // A session that another replica ended is accepted for up to a minute.

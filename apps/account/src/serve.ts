@@ -10,7 +10,7 @@ import {
 } from '#http';
 import { RevocationWriter, watchRevocations } from '#identity';
 import { connectRedis } from '#redis';
-import type { Log, Running, WaitFor } from '#runtime';
+import type { Log, RunningProcess, WaitFor } from '#runtime';
 import { handlerMetrics, StreamServer, traceHandlers, watchReplica } from '#transport';
 import { openDatabase, takeRequestsWhileAvailable } from '#transport/service';
 import { watchSignIns } from './account.metrics.js';
@@ -32,7 +32,11 @@ const redisLimitMs = 250;
  * Starts the account app: HTTP for pages and issuer, and a replica of the service `account`. The
  * start waits for Postgres and its migrations. Later outages are reported on pages.
  */
-export async function serve(config: AccountConfig, log: Log, waitFor: WaitFor): Promise<Running> {
+export async function serve(
+  config: AccountConfig,
+  log: Log,
+  waitFor: WaitFor,
+): Promise<RunningProcess> {
   const connections = openConnections(config, log, services);
   return serveHttp(await compose(config, log, connections, waitFor), { config, log, connections });
 }

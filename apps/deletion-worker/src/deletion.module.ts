@@ -1,11 +1,11 @@
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { deletionQueue } from '#contracts';
 import { Database, RequestSweep } from '#database';
+import { RevocationWriter } from '#identity';
 import { connectRedis } from '#redis';
 import type { Log } from '#runtime';
 import { Queue } from 'bullmq';
 import { QUOTAS, redisOf, type DeletionWorkerConfig } from './deletion-worker.config.js';
-import { ErasureNotice } from './erasure/erasure.notice.js';
 import { ErasureService } from './erasure/erasure.service.js';
 import { RequestFiles } from './erasure/request.files.js';
 import { EventGauge } from './events/event.metrics.js';
@@ -45,7 +45,7 @@ export class DeletionModule {
         { provide: QUOTAS, useValue: config },
         DeletionService,
         ErasureService,
-        { provide: ErasureNotice, useValue: new ErasureNotice(requests, log) },
+        { provide: RevocationWriter, useValue: new RevocationWriter(requests, log) },
         { provide: RequestFiles, useValue: new RequestFiles(requests, log) },
         DeletionRelay,
         DeletionProcessor,
@@ -65,9 +65,9 @@ export class DeletionModule {
 /** Returns the providers that publish events. */
 function eventProviders(config: DeletionWorkerConfig, log: Log): Provider[] {
   const options = { maxEntries: config.EVENTS_MAX_ENTRIES, replicas: config.EVENTS_REPLICAS };
-  const [stream, hints] = [connectRedis(redisOf('EVENTS', config)), connectRedis(config)];
+  const redis = connectRedis(redisOf('EVENTS', config));
   return [
-    { provide: EventPublisher, useValue: new EventPublisher(stream, hints, options, log) },
+    { provide: EventPublisher, useValue: new EventPublisher(redis, options, log) },
     {
       provide: EventRelay,
       inject: [Database, EventPublisher],

@@ -3,7 +3,7 @@ import { countdown, type Database } from '#database';
 import type { Log } from '#runtime';
 import type { EventPublisher } from '../src/events/event.publisher.js';
 import { EventRelay } from '../src/events/event.relay.js';
-import { type Batch, takeBatch } from '../src/events/event.repository.js';
+import { type EventBatch, takeBatch } from '../src/events/event.repository.js';
 
 /** Commits the deletion of rows before Redis stored their events. */
 export class HastyRelay extends EventRelay {
@@ -30,7 +30,7 @@ export class HastyRelay extends EventRelay {
 /** Appends a batch regardless of its number. */
 export class UnnumberedRelay extends EventRelay {
   constructor(database: Database, publisher: EventPublisher, log: Log, size?: number) {
-    const publish = (batch: Batch) => publisher.publish({ ...batch, number: latest() });
+    const publish = (batch: EventBatch) => publisher.publish({ ...batch, number: latest() });
     super(
       database,
       Object.assign(Object.create(publisher) as EventPublisher, { publish }),

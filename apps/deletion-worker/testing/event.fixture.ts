@@ -43,11 +43,9 @@ export async function openEvents(): Promise<EventContext> {
     server,
     redis,
     relay: (batchSize, url = server.url, Relay = EventRelay) => {
-      const connect = () => connectRedis(redisConfig.parse({ REDIS_URL: url }));
       const log = createLog('test', 'silent');
       const publisher = new EventPublisher(
-        connect(),
-        connect(),
+        connectRedis(redisConfig.parse({ REDIS_URL: url })),
         { maxEntries: 10_000, replicas: 0 },
         log,
       );

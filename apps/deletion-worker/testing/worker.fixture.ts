@@ -1,12 +1,12 @@
 import { Queue } from 'bullmq';
 import { inject } from 'vitest';
 import { deletionQueue } from '#contracts';
+import { RevocationWriter } from '#identity';
 import { connectRedis, redisConfig } from '#redis';
 import { createLog } from '#runtime';
 import { Fixture, type FixtureDatabase } from '#testing';
 import { call } from '../../../libs/transport/testing/handler.call.js';
 import { type DeletionQuotas, deletionWorkerConfig } from '../src/deletion-worker.config.js';
-import { ErasureNotice } from '../src/erasure/erasure.notice.js';
 import { ErasureService } from '../src/erasure/erasure.service.js';
 import { RequestFiles } from '../src/erasure/request.files.js';
 import { DeletionProcessor } from '../src/queue/deletion.processor.js';
@@ -63,9 +63,9 @@ export async function openWorker(
   const relay = anotherRelay();
   const service = new DeletionService(database, relay, { ...defaults, ...quotas });
   const requests = connectRedis(redis);
-  const notice = new ErasureNotice(requests, log);
-  fixture.onClose(() => notice.onApplicationShutdown());
-  const erasures = new ErasureService(database, relay, notice, new RequestFiles(requests, log));
+  const files = new RequestFiles(requests, log);
+  fixture.onClose(() => files.onApplicationShutdown());
+  const erasures = new ErasureService(database, relay, new RevocationWriter(requests, log), files);
   return {
     ...base,
     queue,

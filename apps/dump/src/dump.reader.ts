@@ -1,8 +1,8 @@
 import type { DataSubscription } from '#contracts';
 import type { Statement } from '#database';
+import type { NamedUser } from '#identity';
 import type pg from 'pg';
 import * as store from './dump.repository.js';
-import type { DumpedUser } from './dumped.users.js';
 
 /** Rows per page. At most two pages are in memory. */
 const pageRows = 1_000;
@@ -33,13 +33,13 @@ export class DumpReader {
   /** @param client an exclusive connection in UTC with pipelining. */
   constructor(private readonly client: pg.Client) {}
 
-  async *partOf({ id, name }: DumpedUser): AsyncGenerator<string> {
+  async *partOf({ id, name }: NamedUser): AsyncGenerator<string> {
     const { counts } = this;
     const before = { ...counts };
     const subscriptionsAfter = (after: string) =>
-      this.rows<store.SubscriptionRow>(store.subscriptions, [id, after, pageRows]);
+      this.rows<store.DumpedSubscription>(store.subscriptions, [id, after, pageRows]);
     const episodesAfter = (after: string) =>
-      this.rows<store.EpisodeRow>(store.episodes, [id, after, pageRows]);
+      this.rows<store.DumpedEpisode>(store.episodes, [id, after, pageRows]);
     // Sent in one pipeline: most users have no more rows.
     const [, [known], subscriptions, episodes] = await Promise.all([
       this.client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'),
@@ -85,7 +85,7 @@ function subscriptionLine({
   guid,
   is_subscribed,
   timestamp,
-}: store.SubscriptionRow): string {
+}: store.DumpedSubscription): string {
   const subscription: DataSubscription = {
     feed_url,
     guid,

@@ -37,7 +37,7 @@ export const user = statement(
 );
 
 /** A live subscription with the names of the format. */
-export interface SubscriptionRow {
+export interface DumpedSubscription {
   readonly id: string;
   readonly feed_url: string;
   readonly guid: string;
@@ -57,7 +57,7 @@ export const subscriptions = statement(
 );
 
 /** The line of an episode. */
-export interface EpisodeRow {
+export interface DumpedEpisode {
   readonly id: string;
   readonly line: string;
 }

@@ -3,13 +3,14 @@ import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { constants, createGzip } from 'node:zlib';
 import { dataFormat } from '#contracts';
+import type { NamedUser } from '#identity';
 import { loadConfig, type ProgramIo, ProgressLine } from '#runtime';
 import pg from 'pg';
 import { type DumpConfig, dumpConfig } from './dump.config.js';
 import type { DumpOptions } from './dump.options.js';
 import { describeProgress, describeResult } from './dump.progress.js';
 import { DumpReader } from './dump.reader.js';
-import { type DumpedUser, everyUser, namedUsers } from './dumped.users.js';
+import { everyUser, namedUsers } from './dumped.users.js';
 
 /**
  * Writes the data of users (docs/reference/data.md). Memory is constant: pages are read only as
@@ -81,10 +82,7 @@ async function writeAll(
   ].join('\n');
 }
 
-async function* lines(
-  reader: DumpReader,
-  users: AsyncIterable<DumpedUser>,
-): AsyncGenerator<string> {
+async function* lines(reader: DumpReader, users: AsyncIterable<NamedUser>): AsyncGenerator<string> {
   yield `${JSON.stringify({ podcast_sync: { format: dataFormat } })}\n`;
   for await (const user of users) yield* reader.partOf(user);
   yield `${JSON.stringify({ complete: { users: reader.counts.users } })}\n`;

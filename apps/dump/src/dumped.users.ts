@@ -4,12 +4,9 @@ import type pg from 'pg';
 import type { Shard } from './dump.options.js';
 import { countUsers, users } from './dump.repository.js';
 
-/** A user to dump. */
-export type DumpedUser = NamedUser;
-
 /** Users, and the share of all that were read, from 0 to 1. */
 export interface DumpedUsers {
-  readonly users: AsyncIterable<DumpedUser>;
+  readonly users: AsyncIterable<NamedUser>;
   share(): number;
 }
 
@@ -21,7 +18,7 @@ export async function everyUser(client: pg.Client, { index, of }: Shard): Promis
   const { rows } = await client.query<{ users: string }>({ ...countUsers, values: [index, of] });
   const total = Number(rows[0]?.users);
   let come = 0;
-  async function* all(): AsyncGenerator<DumpedUser> {
+  async function* all(): AsyncGenerator<NamedUser> {
     for (let after = beforeAll, isLast = false; !isLast;) {
       const page = await client.query<{ id: string }>({
         ...users,

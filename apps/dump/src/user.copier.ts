@@ -18,7 +18,7 @@ interface RefusedUser {
 }
 
 /** A user's clock. `refused` is 2 or 3 for a user who is being erased or was erased. */
-interface Clock {
+interface CopiedClock {
   readonly id: string;
   readonly stamp: string;
   readonly refused: number | null;
@@ -117,8 +117,8 @@ export class UserCopier {
   }
 
   private reasonAgainst(
-    from: Clock,
-    to: Clock | undefined,
+    from: CopiedClock,
+    to: CopiedClock | undefined,
     isPending: boolean,
   ): string | undefined {
     if ((from.refused ?? 0) > 1) return 'the user is erased or being erased';
@@ -155,7 +155,10 @@ export class UserCopier {
   }
 }
 
-async function clocksOf(client: pg.Client, ids: readonly string[]): Promise<Map<string, Clock>> {
-  const { rows } = await client.query<Clock>(clocks, [ids]);
+async function clocksOf(
+  client: pg.Client,
+  ids: readonly string[],
+): Promise<Map<string, CopiedClock>> {
+  const { rows } = await client.query<CopiedClock>(clocks, [ids]);
   return new Map(rows.map((clock) => [clock.id, clock]));
 }

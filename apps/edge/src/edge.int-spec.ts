@@ -1,4 +1,4 @@
-import { createLog, loadConfig, type Running } from '#runtime';
+import { createLog, loadConfig, type RunningProcess } from '#runtime';
 import { eventually, SharedStack } from '#testing';
 import { register } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -6,7 +6,7 @@ import { appConfigs, edgeConfig } from './edge.config.js';
 import { serve } from './serve.js';
 
 let stack: SharedStack;
-let edge: Running;
+let edge: RunningProcess;
 let base: string;
 
 beforeAll(async () => {

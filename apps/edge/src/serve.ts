@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { services } from '#contracts';
 import { type AppName, appOfPath, type HttpApp, openConnections, serveApps } from '#http';
-import type { Log, Running, WaitFor } from '#runtime';
+import type { Log, RunningProcess, WaitFor } from '#runtime';
 import { compose as composeAccount } from '../../account/src/serve.js';
 import { compose as composeGateway, feedService } from '../../gateway/src/serve.js';
 import { compose as composeGpodder } from '../../gpodder/src/serve.js';
@@ -19,7 +19,7 @@ export async function serve(
   log: Log,
   waitFor: WaitFor,
   environment: NodeJS.ProcessEnv = process.env,
-): Promise<Running> {
+): Promise<RunningProcess> {
   const configs = appConfigs(config, environment);
   const optional = configs.gateway ? feedService(configs.gateway) : [];
   const connections = openConnections(config, log, [...services, ...optional]);

@@ -12,7 +12,7 @@ import { comparableEnclosureUrl, jsonBytes, rowTables, shownColumns } from './ep
 import type { Metadata } from './episode.rules.js';
 import { type StatusFields, statusesOf } from './episode.repository.js';
 
-type Request = RequestOf<typeof listActions>;
+type ActionsRequest = RequestOf<typeof listActions>;
 
 /** Maximum bytes of JSON in one page. */
 const mostBytes = 2 * 1_024 * 1_024;
@@ -114,11 +114,11 @@ export const listOfFeed = page(
    ), counted AS MATERIALIZED (SELECT count(*) <= ${mostSorted} AS few FROM matches),`,
 );
 
-type Row = Metadata &
+type ActedRow = Metadata &
   StatusFields & { id: number; syncId: string; feedUrl: string; podcastGuid: string };
 type Head = { refused: number | null; candidates: number; id: number | null };
 
-function selectPage(request: Request, since: number): Bound<Row & Head> {
+function selectPage(request: ActionsRequest, since: number): Bound<ActedRow & Head> {
   const { userId, feedUrl, favorites = false, perPage, further } = request;
   const values = [userId, since, further?.after ?? 0, perPage];
   if (feedUrl === undefined)
@@ -134,11 +134,11 @@ function selectPage(request: Request, since: number): Bound<Row & Head> {
  */
 export async function readActions(
   database: Database,
-  request: Request,
+  request: ActionsRequest,
   since: number,
 ): Promise<Pick<ReplyOf<typeof listActions>, 'episodes'> & { last?: number }> {
   const [query, values] = selectPage(request, since);
-  const rows = await database.read<Row & Head>(query, values);
+  const rows = await database.read<ActedRow & Head>(query, values);
   const head = unlessRefused<Head>(rows[0]);
   if (head.id === null) return { episodes: [] };
   return {
@@ -147,32 +147,18 @@ export async function readActions(
   };
 }
 
-function toEpisode(row: Row): ActedEpisode {
-  const {
-    syncId,
-    feedUrl,
-    podcastGuid: guid,
-    episodeGuid,
-    enclosureUrl,
-    episodeUrl,
-    title,
-    publishDate,
-    duration,
-  } = row;
-  const described = {
-    syncId,
-    feedUrl,
-    podcastGuid: guid,
-    episodeGuid,
-    enclosureUrl,
-    episodeUrl,
-    title,
-    publishDate,
-  };
+function toEpisode(row: ActedRow): ActedEpisode {
   const statuses = statusesOf(row, (value, at) => ({ value, at: `${at.replace(' ', 'T')}Z` }));
   return {
-    ...described,
-    ...(duration !== null && { duration }),
+    syncId: row.syncId,
+    feedUrl: row.feedUrl,
+    podcastGuid: row.podcastGuid,
+    episodeGuid: row.episodeGuid,
+    enclosureUrl: row.enclosureUrl,
+    episodeUrl: row.episodeUrl,
+    title: row.title,
+    publishDate: row.publishDate,
+    ...(row.duration !== null && { duration: row.duration }),
     statuses: statuses as ActedEpisode['statuses'],
   };
 }

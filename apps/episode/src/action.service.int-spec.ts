@@ -90,7 +90,7 @@ async function shown() {
   const answer = await context.service.list({
     userId,
     perPage: 1_000,
-    position: { from: 'page', page: 1 },
+    cursor: { from: 'page', page: 1 },
   });
   if (answer.unchanged) throw new Error('unchanged');
   return contentOf(answer.items, episodeSchema.array());

@@ -28,7 +28,7 @@ import {
   type Upload,
 } from './upload.rules.js';
 
-type Outcome = AppliedEntry | FailedEntry;
+type ActionResult = AppliedEntry | FailedEntry;
 
 /**
  * Controller of the gpodder API's episode actions: changes and reads users' episode states.
@@ -110,7 +110,7 @@ export class ActionService {
     actions: readonly Upload[],
     context: CallContext,
     requestId = context.requestId,
-  ): Promise<{ outcomes: Outcome[]; moved: [string, string][] }> {
+  ): Promise<{ outcomes: ActionResult[]; moved: [string, string][] }> {
     if (actions.length === 0) {
       unlessRefused((await this.database.read<{ refused: number | null }>(readClock, [userId]))[0]);
       return { outcomes: [], moved: [] };
@@ -134,7 +134,7 @@ export class ActionService {
       const part = half.map((place) => actions[place] as Upload);
       const { outcomes } = await this.apply(userId, part, context, randomUUID());
       for (const [index, place] of half.entries())
-        applied.outcomes[place] = outcomes[index] as Outcome;
+        applied.outcomes[place] = outcomes[index] as ActionResult;
     }
     return applied;
   }

@@ -21,7 +21,7 @@ import type { Upload } from './upload.rules.js';
 import type { EpisodeQuotas } from './episode.config.js';
 import { readCandidates, readNamed, shownColumns } from './episode.sql.js';
 import { comparableEnclosure, type EpisodeRow, type Metadata, shown } from './episode.rules.js';
-import type { Candidates, Changes } from './known-episodes.js';
+import type { Candidates, EpisodeChanges } from './known-episodes.js';
 
 export { readCandidates, readNamed };
 
@@ -182,7 +182,7 @@ export function toCandidates([result]: readonly CandidatesResult[]): Candidates 
 export async function saveChanges(
   transaction: Transaction,
   userId: string,
-  changes: Changes,
+  changes: EpisodeChanges,
 ): Promise<void> {
   const { rows, absorbed, renamed, aliases } = changes;
   if (absorbed.length > 0 || renamed.length > 0) {

@@ -50,7 +50,7 @@ async function page(options: Partial<ListRequest> = {}) {
   const answer = await context.service.list({
     userId,
     perPage: 1_000,
-    position: { from: 'page', page: 1 },
+    cursor: { from: 'page', page: 1 },
     ...options,
   });
   if (answer.unchanged) throw new Error('unchanged');
@@ -432,18 +432,18 @@ describe('the list of episodes', () => {
     ) => {
       const pages: Episode[][] = [];
       const { span } = await page({ since, perPage, maxBytes });
-      let position: ListRequest['position'] = back
+      let cursor: ListRequest['cursor'] = back
         ? { from: 'before', id: Number.MAX_SAFE_INTEGER }
         : { from: 'after', id: 0 };
       for (let more = true; more;) {
-        const answer = await page({ since, perPage, maxBytes, position, span });
+        const answer = await page({ since, perPage, maxBytes, cursor, span });
         more = answer.more;
         const bytes = Buffer.byteLength(JSON.stringify(answer.items));
         expect(answer.items.length === 1 || bytes <= maxBytes).toBe(true);
         expect(answer.items.length).toBeGreaterThan(0);
         if (back) pages.unshift(answer.items);
         else pages.push(answer.items);
-        position = back
+        cursor = back
           ? { from: 'before', id: answer.firstId ?? 0 }
           : { from: 'after', id: answer.lastId ?? 0 };
       }

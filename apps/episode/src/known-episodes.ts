@@ -33,7 +33,7 @@ export interface Candidates {
 }
 
 /** The changes of an upload, for the statements that write it. */
-export interface Changes {
+export interface EpisodeChanges {
   rows: EpisodeRow[];
   /** The ids of new rows, of rows with changed metadata, and of rows with a changed state. */
   inserted: ReadonlySet<number>;
@@ -190,7 +190,7 @@ export class KnownEpisodes {
   }
 
   /** Returns the changes. Stamps rows that are new, absorbed another, or look different. */
-  changes(): Changes {
+  changes(): EpisodeChanges {
     const absorbers = new Set([...this.survivors.keys()].map((id) => this.survivorOf(id)));
     const rows = [...this.dirty].map((id) => {
       const [row, before] = [this.byId(id), this.stored.get(id)];

@@ -1,7 +1,7 @@
 import { defaultAnswerBytes } from '#contracts';
 import { AnswerBudget } from '../src/answer.budget.js';
 import type { EpisodeRow, Identity } from '../src/episode.rules.js';
-import { type Changes, KnownEpisodes, type Candidates } from '../src/known-episodes.js';
+import { type EpisodeChanges, KnownEpisodes, type Candidates } from '../src/known-episodes.js';
 import { type AppliedEntry, applyUpload, validateEntry } from '../src/upload.rules.js';
 import { type Entry, sentEntry } from './sent.entry.js';
 
@@ -92,7 +92,7 @@ function idOf(known: KnownEpisodes, { id }: AppliedEntry): number {
 }
 
 /** The changes of an upload without any. */
-export const nothing: Changes = {
+export const nothing: EpisodeChanges = {
   rows: [],
   inserted: new Set(),
   changedMetadata: new Set(),

@@ -15,7 +15,7 @@ import {
   UserLimiter,
 } from '#http';
 import { ClockSubscriptions, connectRedis } from '#redis';
-import type { Log, Running } from '#runtime';
+import type { Log, RunningProcess } from '#runtime';
 import { watchStreams } from './gateway.metrics.js';
 import { Authenticator } from './auth/authenticator.js';
 import { ChangeStreams, type StreamBounds } from './changes/change.streams.js';
@@ -30,7 +30,7 @@ import { createOpenApi } from './openapi.js';
  * Starts the gateway and serves until it is stopped. Answers 503 without Redis. It becomes ready at
  * its first connection to Redis and stays ready, because other gateways would not do better.
  */
-export async function serve(config: GatewayConfig, log: Log): Promise<Running> {
+export async function serve(config: GatewayConfig, log: Log): Promise<RunningProcess> {
   // Without app passwords, the gateway needs no account service.
   const called = [...allServices, ...feedService(config)].filter(
     (service) => acceptsAppPasswords(config) || service !== 'account',

@@ -9,7 +9,7 @@ import {
   Services,
   UserLimiter,
 } from '#http';
-import type { Log, Running } from '#runtime';
+import type { Log, RunningProcess } from '#runtime';
 import { Authenticator } from './auth/authenticator.js';
 import { FailedLogins } from './auth/failed.logins.js';
 import { Sessions } from './auth/sessions.js';
@@ -22,7 +22,7 @@ import { serverOptions } from './http/server.options.js';
  * ready at its first connection to Redis and stays ready, because other replicas would not do
  * better.
  */
-export async function serve(config: GpodderConfig, log: Log): Promise<Running> {
+export async function serve(config: GpodderConfig, log: Log): Promise<RunningProcess> {
   const called = allServices.filter((service) => service !== 'deletion');
   const connections = openConnections(config, log, called);
   return serveHttp(await compose(config, log, connections), { config, log, connections });

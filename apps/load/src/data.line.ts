@@ -11,7 +11,7 @@ import {
 } from '#contracts';
 
 /** An entry of POST /subscriptions, with its subscribed state. */
-export interface SubscriptionEntry {
+export interface LoadedSubscription {
   readonly feed_url: string;
   readonly guid?: string | undefined;
   readonly timestamp?: string | undefined;
@@ -19,14 +19,14 @@ export interface SubscriptionEntry {
 }
 
 /** An unvalidated entry of POST /episodes. */
-export type EpisodeEntry = Record<string, unknown>;
+export type LoadedEpisode = Record<string, unknown>;
 
 /** A parsed line, or the reason why it is invalid. */
 export type ParsedLine =
   | { kind: 'format' }
   | { kind: 'user'; user: DataUser | undefined }
-  | { kind: 'subscription'; entry: SubscriptionEntry }
-  | { kind: 'episode'; entry: EpisodeEntry }
+  | { kind: 'subscription'; entry: LoadedSubscription }
+  | { kind: 'episode'; entry: LoadedEpisode }
   | { kind: 'end'; end: DataEnd | undefined }
   | { kind: 'complete' }
   | { kind: 'unusable'; message: string };

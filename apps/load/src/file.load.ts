@@ -10,10 +10,10 @@ import { PartReader } from './part.reader.js';
 import { PartSender } from './part.sender.js';
 import { ProgressFile } from './progress.file.js';
 import { describeProgress, describeResult } from './load.progress.js';
-import type { CompletePart, Refusal } from './user.part.js';
+import type { CompletePart, RejectedLine } from './user.part.js';
 
 /** Result of loading a file: `refused` if some lines were rejected, `broken` for a corrupt gzip. */
-export type Outcome = 'loaded' | 'refused' | 'broken' | 'stopped';
+export type LoadOutcome = 'loaded' | 'refused' | 'broken' | 'stopped';
 
 /**
  * Loads one file. Invariants:
@@ -45,10 +45,10 @@ export class FileLoad {
    * Loads the file. @throws Error if it cannot be opened or has another format, or if the progress
    * or the rejected lines cannot be written.
    */
-  async run(): Promise<Outcome> {
+  async run(): Promise<LoadOutcome> {
     const isFile = this.path !== '-';
     const progress = isFile ? await ProgressFile.open(this.path, this.options.progress) : undefined;
-    const from = progress?.position ?? start;
+    const from = progress?.reached ?? start;
     const source: Readable = isFile ? createReadStream(this.path) : this.io.stdin;
     const done = () =>
       isFile
@@ -75,10 +75,10 @@ export class FileLoad {
     return this.outcome(progress);
   }
 
-  private async outcome(progress: ProgressFile | undefined): Promise<Outcome> {
+  private async outcome(progress: ProgressFile | undefined): Promise<LoadOutcome> {
     if (this.stopped.aborted) {
       this.io.stderr.write(
-        `load: stopped; a new start continues after line ${progress?.position.line ?? 0}\n`,
+        `load: stopped; a new start continues after line ${progress?.reached.line ?? 0}\n`,
       );
       return 'stopped';
     }
@@ -130,7 +130,7 @@ export class FileLoad {
         place.isDone = true;
         while (this.queue[0]?.isDone) {
           const { next: reached } = this.queue.shift() as typeof place;
-          if (progress) progress.position = reached;
+          if (progress) progress.reached = reached;
         }
         await progress?.saveNowAndThen();
       })
@@ -139,7 +139,7 @@ export class FileLoad {
     this.running.add(sending);
   }
 
-  private async refuse(refusals: Refusal[]): Promise<void> {
+  private async refuse(refusals: RejectedLine[]): Promise<void> {
     this.counts.refused += refusals.length;
     const name =
       this.options.refused ?? (this.path === '-' ? 'stdin.refused' : `${this.path}.refused`);

@@ -1,7 +1,7 @@
 import { count, duration } from '#runtime';
-import type { Sent } from './part.sender.js';
+import type { SentTotals } from './part.sender.js';
 
-interface State extends Sent {
+interface LoadState extends SentTotals {
   users: number;
   dropped: number;
   refused: number;
@@ -11,7 +11,7 @@ interface State extends Sent {
 }
 
 /** Returns the progress as text. */
-export function describeProgress(state: State, seconds: number): string {
+export function describeProgress(state: LoadState, seconds: number): string {
   const { users, episodes, refused, dropped, read, size, waitingSince } = state;
 
   const share = read !== undefined && size ? read / size : undefined;
@@ -29,12 +29,12 @@ export function describeProgress(state: State, seconds: number): string {
   return facts.filter((fact) => fact !== undefined).join('; ');
 }
 
-function perSecond({ episodes }: State, seconds: number): string {
+function perSecond({ episodes }: LoadState, seconds: number): string {
   return count(Math.round(episodes / seconds));
 }
 
 /** Returns the totals and the duration as text. */
-export function describeResult(state: State, seconds: number): string {
+export function describeResult(state: LoadState, seconds: number): string {
   const { users, subscriptions, episodes, dropped, refused } = state;
   return [
     `${count(users)} users with ${count(subscriptions)} subscriptions`,

@@ -1,10 +1,10 @@
 import type { DataUser } from '#contracts';
-import { idOf } from '#identity';
+import { namedUserId } from '#identity';
 import { connectRedis } from '#redis';
 import { createLog, loadConfig, type ProgramIo } from '#runtime';
 import { StreamClient } from '#transport';
 import { setTimeout as delay } from 'node:timers/promises';
-import { FileLoad, type Outcome } from './file.load.js';
+import { FileLoad, type LoadOutcome } from './file.load.js';
 import { loadProgramConfig } from './load.config.js';
 import type { LoadOptions } from './load.options.js';
 
@@ -30,9 +30,9 @@ export async function load(options: LoadOptions, io: ProgramIo): Promise<number>
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop);
   try {
     await connected(client, stopped.signal, io);
-    const outcomes: Outcome[] = [];
+    const outcomes: LoadOutcome[] = [];
     for (const file of options.files) {
-      const userOf = (user: DataUser) => idOf(user, config);
+      const userOf = (user: DataUser) => namedUserId(user, config);
       outcomes.push(await new FileLoad(file, options, client, userOf, stopped.signal, io).run());
       if (outcomes.at(-1) === 'stopped') break;
     }

@@ -4,7 +4,7 @@ import { collected } from '../testing/collected.js';
 import { FormatError } from './data.line.js';
 import { start } from './line.reader.js';
 import { PartReader } from './part.reader.js';
-import type { Refusal } from './user.part.js';
+import type { RejectedLine } from './user.part.js';
 
 const user = (id = '3f2504e0-4f89-41d3-9a0c-0305e82c3301') => ({ user: { id } });
 const subscription = { subscription: { feed_url: 'https://a.example/f' } };
@@ -16,7 +16,7 @@ async function read(...lines: (object | string)[]) {
   const text = lines
     .map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`)
     .join('');
-  const refusals: Refusal[] = [];
+  const refusals: RejectedLine[] = [];
   let dropped = 0;
   const reader = new PartReader({
     userId: (of) => ('id' in of ? of.id : `${of.issuer} ${of.subject}`),

@@ -1,12 +1,12 @@
 import type { DataUser } from '#contracts';
 import { readLine, type ParsedLine } from './data.line.js';
 import { type Line, linesOf, type FileOffset } from './line.reader.js';
-import { type CompletePart, type Refusal, UserPart } from './user.part.js';
+import { type CompletePart, type RejectedLine, UserPart } from './user.part.js';
 
 interface Reading {
   readonly userId: (user: DataUser) => string;
   /** Receives each invalid line, and each user with an incomplete part. */
-  readonly refuse: (refusal: Refusal) => Promise<void>;
+  readonly refuse: (refusal: RejectedLine) => Promise<void>;
   /** Called for each user whose part is not applied. */
   readonly dropped: () => void;
 }

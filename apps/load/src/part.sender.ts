@@ -10,11 +10,11 @@ import {
 } from '#contracts';
 import { callUntilAvailable, type StreamClient } from '#transport';
 import type { Chunk } from './chunk.spool.js';
-import type { EpisodeEntry, SubscriptionEntry } from './data.line.js';
-import type { Refusal, UserPart } from './user.part.js';
+import type { LoadedEpisode, LoadedSubscription } from './data.line.js';
+import type { RejectedLine, UserPart } from './user.part.js';
 
 /** Totals of the sent parts. */
-export interface Sent {
+export interface SentTotals {
   subscriptions: number;
   episodes: number;
   /** Start of the current `unavailable` period, by `performance.now()`. */
@@ -37,11 +37,11 @@ const fewEntries = 25;
  * - nothing of a disabled or erased user is applied, and the first line of the part is rejected.
  */
 export class PartSender {
-  readonly sent: Sent = { subscriptions: 0, episodes: 0, waitingSince: undefined };
+  readonly sent: SentTotals = { subscriptions: 0, episodes: 0, waitingSince: undefined };
 
   constructor(
     private readonly client: StreamClient,
-    private readonly refuse: (refusals: Refusal[]) => Promise<void>,
+    private readonly refuse: (refusals: RejectedLine[]) => Promise<void>,
     private readonly stopped: AbortSignal,
   ) {}
 
@@ -83,7 +83,7 @@ export class PartSender {
   /** Sends a POST, and a PATCH for each unsubscribed entry. */
   private async subscribe(
     userId: string,
-    { entries, lines }: Chunk<SubscriptionEntry>,
+    { entries, lines }: Chunk<LoadedSubscription>,
   ): Promise<void> {
     const posted = entries.map(({ isSubscribed, timestamp = oldest, ...names }) => ({
       ...names,
@@ -125,7 +125,7 @@ export class PartSender {
     }
   }
 
-  private async upload(userId: string, { entries, lines }: Chunk<EpisodeEntry>): Promise<void> {
+  private async upload(userId: string, { entries, lines }: Chunk<LoadedEpisode>): Promise<void> {
     const numbered = entries.map((entry, temporary_id) => ({ ...entry, temporary_id }));
     const { failure } = (
       await this.call(uploadEpisodes, { userId, body: { episodes: numbered } })
@@ -149,7 +149,7 @@ export class PartSender {
     for (let from = 0; from < again.length; from += fewEntries) {
       const few = again.slice(from, from + fewEntries);
       const rest = {
-        entries: few.map((entry) => entries[entry] as EpisodeEntry),
+        entries: few.map((entry) => entries[entry] as LoadedEpisode),
         lines: few.map((entry) => lines[entry] as number),
       };
       await this.upload(userId, rest);

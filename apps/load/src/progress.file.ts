@@ -19,7 +19,7 @@ export class ProgressFile {
     private readonly identity: string,
     readonly size: number,
     /** Offset after the last user up to which all users are loaded. */
-    public position: FileOffset,
+    public reached: FileOffset,
   ) {}
 
   /** Opens the progress of a file. @throws Error if the file cannot be read. */
@@ -40,7 +40,7 @@ export class ProgressFile {
 
   async save(): Promise<void> {
     this.saved = performance.now();
-    const { offset, line } = this.position;
+    const { offset, line } = this.reached;
     const temporary = `${this.path}.${process.pid}`;
     await writeFile(temporary, JSON.stringify({ file: this.identity, offset, line }), {
       mode: 0o600,

@@ -1,10 +1,10 @@
 import { chunkLimits, type DataEnd } from '#contracts';
 import { ChunkSpool } from './chunk.spool.js';
-import type { EpisodeEntry, SubscriptionEntry } from './data.line.js';
+import type { LoadedEpisode, LoadedSubscription } from './data.line.js';
 import type { FileOffset } from './line.reader.js';
 
 /** A line that was not applied. `code` is stable; codes of entries are those of the interface. */
-export interface Refusal {
+export interface RejectedLine {
   readonly line: number;
   readonly code: string;
   readonly message: string;
@@ -12,8 +12,8 @@ export interface Refusal {
 
 /** One user's part of a file. */
 export class UserPart {
-  readonly subscriptions = new ChunkSpool<SubscriptionEntry>(chunkLimits);
-  readonly episodes = new ChunkSpool<EpisodeEntry>(chunkLimits);
+  readonly subscriptions = new ChunkSpool<LoadedSubscription>(chunkLimits);
+  readonly episodes = new ChunkSpool<LoadedEpisode>(chunkLimits);
   readonly counts = { subscriptions: 0, episodes: 0 };
   /** Invalid lines of unknown kind. */
   unusable = 0;
@@ -25,7 +25,7 @@ export class UserPart {
   ) {}
 
   addSubscription(
-    entry: SubscriptionEntry,
+    entry: LoadedSubscription,
     line: number,
     bytes: number,
   ): Promise<void> | undefined {
@@ -33,7 +33,7 @@ export class UserPart {
     return this.userId === undefined ? undefined : this.subscriptions.add(entry, line, bytes);
   }
 
-  addEpisode(entry: EpisodeEntry, line: number, bytes: number): Promise<void> | undefined {
+  addEpisode(entry: LoadedEpisode, line: number, bytes: number): Promise<void> | undefined {
     this.counts.episodes += 1;
     return this.userId === undefined ? undefined : this.episodes.add(entry, line, bytes);
   }

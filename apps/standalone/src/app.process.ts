@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type ReadyMessage, stopLimitMs as appStopLimitMs } from '#runtime';
 import { StartError } from '#embedded';
 import type { AppLog } from './app.log.js';
-import type { Run } from './supervised.run.js';
+import type { ReadyProcess } from './supervised.run.js';
 
 /** An app to run as a process. */
 export interface AppProgram {
@@ -28,7 +28,7 @@ export const stopLimitMs = appStopLimitMs + 5_000;
  *   apps in order.
  * - The IPC channel reports readiness, and its end tells the app that the supervisor is gone.
  */
-export class AppProcess implements Run {
+export class SupervisedApp implements ReadyProcess {
   readonly exited: Promise<string>;
   /** Facts that the app reported when it was ready. */
   facts: Readonly<Record<string, unknown>> = {};
@@ -46,10 +46,10 @@ export class AppProcess implements Run {
    *
    * @throws StartError if it ends or does not become ready in time.
    */
-  static async start(program: AppProgram, stopped: AbortSignal): Promise<AppProcess> {
+  static async start(program: AppProgram, stopped: AbortSignal): Promise<SupervisedApp> {
     stopped.throwIfAborted();
     const child = launch(program);
-    const app = new AppProcess(child);
+    const app = new SupervisedApp(child);
     const silence = AbortSignal.timeout(readyLimitMs);
     const end = await Promise.race([
       readyMessage(child).then((facts) => void (app.facts = facts)),

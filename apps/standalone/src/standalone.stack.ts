@@ -9,7 +9,7 @@ import {
   type EmbeddedServer,
 } from '#embedded';
 import { reachableUrl } from '#runtime';
-import { AppProcess, runToEnd, type AppProgram } from './app.process.js';
+import { SupervisedApp, runToEnd, type AppProgram } from './app.process.js';
 import { accountKeys, appPrograms, type Backends, type ProgramOptions } from './app.programs.js';
 import { lockData } from './data.lock.js';
 import { Outages } from './outages.js';
@@ -29,7 +29,7 @@ export class StandaloneStack {
   /** Functions that stop started parts, in the order of their starts. */
   private readonly stopParts: (() => Promise<void> | void)[] = [];
   private readonly ending = new AbortController();
-  private readonly apps: SupervisedRun<AppProcess>[] = [];
+  private readonly apps: SupervisedRun<SupervisedApp>[] = [];
   /** The embedded servers by name. */
   private readonly servers = new Map<string, SupervisedRun<EmbeddedServer>>();
   private readonly outages: Outages;
@@ -68,7 +68,7 @@ export class StandaloneStack {
   }
 
   private async startInOrder(): Promise<Welcome> {
-    const place = await this.choosePlace();
+    const address = await this.chooseAddress();
     const data = resolve(this.options.data);
     checkDirectory(data);
     const { canCreateRoles } = await checkServers(this.options);
@@ -80,29 +80,29 @@ export class StandaloneStack {
     this.stopParts.push(lockData(data));
     await KeyFiles.open(join(data, accountKeys));
     const backends = await this.startBackends(data);
-    return this.startPrograms({ ...backends, canCreateRoles, data }, place);
+    return this.startPrograms({ ...backends, canCreateRoles, data }, address);
   }
 
   /** Starts the apps, and retries on other ports if a chosen one was taken meanwhile. */
-  private async startPrograms(fixed: Fixed, place: Place, attempt = 1): Promise<Welcome> {
+  private async startPrograms(fixed: Fixed, address: ServedAddress, attempt = 1): Promise<Welcome> {
     const before = this.stopParts.length;
     try {
-      return await this.startProgramsAt(fixed, place);
+      return await this.startProgramsAt(fixed, address);
     } catch (error) {
       if (this.ending.signal.aborted || attempt === portAttempts || this.options.port !== 0)
         throw error;
       for (const stop of this.stopParts.splice(before).reverse()) await stop();
-      if (!(await listenFailure(this.options.host, place.port))) throw error;
+      if (!(await listenFailure(this.options.host, address.port))) throw error;
     }
-    return this.startPrograms(fixed, await this.choosePlace(), attempt + 1);
+    return this.startPrograms(fixed, await this.chooseAddress(), attempt + 1);
   }
 
-  private async startProgramsAt(fixed: Fixed, place: Place): Promise<Welcome> {
+  private async startProgramsAt(fixed: Fixed, address: ServedAddress): Promise<Welcome> {
     const { LOG_LEVEL: logLevel, FEEDS, host, publicUrl, replicas } = this.options;
     const programs = appPrograms(
       {
         ...fixed,
-        ...place,
+        ...address,
         host,
         publicUrl,
         replicas,
@@ -122,14 +122,14 @@ export class StandaloneStack {
     // The edge stops before the services, which answer its last requests.
     await Promise.all([link, this.startApps(programs.services), this.startApps([programs.edge])]);
     return {
-      baseUrl: place.baseUrl,
+      baseUrl: address.baseUrl,
       data: this.options.data,
       firstLink: firstLink.trim() || undefined,
     };
   }
 
   /** Returns a port, and its URL for this machine or for the local network. */
-  private async choosePlace(): Promise<Place> {
+  private async chooseAddress(): Promise<ServedAddress> {
     const { host, publicUrl, port: wanted } = this.options;
     await refuseBusyPort(host, wanted);
     const port = wanted || (await freePort());
@@ -178,10 +178,14 @@ export class StandaloneStack {
   }
 
   /** Starts apps concurrently. They are stopped together. */
-  private startApps(programs: readonly AppProgram[]): Promise<AppProcess[]> {
+  private startApps(programs: readonly AppProgram[]): Promise<SupervisedApp[]> {
     const runs = programs.map(
       (program) =>
-        new SupervisedRun(program.name, (stopped) => AppProcess.start(program, stopped), this.say),
+        new SupervisedRun(
+          program.name,
+          (stopped) => SupervisedApp.start(program, stopped),
+          this.say,
+        ),
     );
     this.apps.push(...runs);
     this.stopParts.push(async () => void (await Promise.all(runs.map((run) => run.stop()))));
@@ -203,7 +207,7 @@ export class StandaloneStack {
   }
 }
 
-type Place = Pick<ProgramOptions, 'port' | 'baseUrl'>;
+type ServedAddress = Pick<ProgramOptions, 'port' | 'baseUrl'>;
 /** Values that remain when the apps start on another port. */
 type Fixed = Backends & Pick<ProgramOptions, 'canCreateRoles' | 'data'>;
 

@@ -1,10 +1,10 @@
 import { eventually } from '#testing';
 import { describe, expect, it } from 'vitest';
-import { SupervisedRun, type Run } from './supervised.run.js';
+import { SupervisedRun, type ReadyProcess } from './supervised.run.js';
 
 const backoff = { firstMs: 10, mostMs: 40, healthyMs: 60_000 };
 
-class FakeRun implements Run {
+class FakeRun implements ReadyProcess {
   end!: (how: string) => void;
   stopped = false;
   readonly exited = new Promise<string>((resolve) => (this.end = resolve));

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** A running process that is ready. */
-export interface Run {
+export interface ReadyProcess {
   /** Resolves after its end: `exit code 1`, `signal SIGKILL`. */
   readonly exited: Promise<string>;
   stop(): Promise<void>;
@@ -25,7 +25,7 @@ const defaultBackoff: Backoff = { firstMs: 500, mostMs: 30_000, healthyMs: 30_00
  * - An unrequested end is followed by restarts without limit, with a backoff.
  * - After `stop` nothing starts, and after it resolves nothing runs.
  */
-export class SupervisedRun<R extends Run> {
+export class SupervisedRun<R extends ReadyProcess> {
   private readonly ending = new AbortController();
   private current: R | undefined;
   private watch: Promise<void> = Promise.resolve();

@@ -5,7 +5,7 @@ import { applyEntry, type JudgedEntry, matchEntry, type UsableEntry } from './su
 import { isLive, type SubscriptionRow } from './subscription.row.js';
 
 /** Entries of a request of the gpodder API, with only feed URLs. */
-export interface FeedChanges {
+export interface JudgedFeeds {
   add: readonly JudgedEntry[];
   remove: readonly JudgedEntry[];
 }
@@ -17,7 +17,7 @@ export type MatchedFeeds = Record<'add' | 'remove', (SubscriptionRow | undefined
  * Subscribes and unsubscribes feeds (gpodder API). It skips entries that change nothing, as clients
  * send full lists repeatedly. A subscription with a PENDING deletion still counts as subscribed.
  */
-export function applyFeeds(known: KnownSubscriptions, { add, remove }: FeedChanges): MatchedFeeds {
+export function applyFeeds(known: KnownSubscriptions, { add, remove }: JudgedFeeds): MatchedFeeds {
   const added = add.map((entry) => (entry.fault ? undefined : subscribe(known, entry)));
   // A subscription in both lists, by different URLs, stays subscribed.
   const kept = new Set(added.flatMap((row) => (row ? [row.id] : [])));

@@ -18,7 +18,7 @@ import { applyFeeds, findFeed, type MatchedFeeds, toFeed } from './feeds.rules.j
 import * as store from './feeds.repository.js';
 import { KnownSubscriptions } from './known-subscriptions.js';
 import { judgeEntry } from './subscribe.rules.js';
-import { type Changes, isNothing } from './subscription.changes.js';
+import { type SubscriptionChanges, isNothing } from './subscription.changes.js';
 import { QUOTAS, type SubscriptionQuotas } from './subscription.config.js';
 import type { SubscriptionRow } from './subscription.row.js';
 import { type SnapshotRow, saveChanges, toSnapshot } from './subscription.repository.js';
@@ -28,7 +28,7 @@ type Further = NonNullable<RequestOf<typeof listFeeds>['further']>;
 
 /** Controller of the gpodder API: subscriptions by feed URL, and the changes since a timestamp. */
 @Controller()
-export class FeedService {
+export class FeedUrlService {
   constructor(
     private readonly database: Database,
     @Inject(QUOTAS) private readonly quotas: SubscriptionQuotas,
@@ -76,7 +76,7 @@ export class FeedService {
     const { matched, timestamp } = await this.database.write(write, async (transaction) => {
       const { query, found, stamp: before } = transaction;
       const snapshot = toSnapshot(found);
-      const apply = (stamp: string): { matched: MatchedFeeds; changes: Changes } => {
+      const apply = (stamp: string): { matched: MatchedFeeds; changes: SubscriptionChanges } => {
         const known = new KnownSubscriptions(snapshot, stamp, context.arrivedMs);
         return { matched: applyFeeds(known, asked), changes: known.changes() };
       };

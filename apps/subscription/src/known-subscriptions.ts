@@ -1,10 +1,10 @@
 import { countedTime, isSuperseded, podcastGuid } from '#contracts';
 import { RemainingQuota } from './remaining.quota.js';
-import type { Changes, GuidName, Snapshot, Merge } from './subscription.changes.js';
+import type { SubscriptionChanges, GuidName, Snapshot, Merge } from './subscription.changes.js';
 import { flippedAt, laterOf, urlChange } from './subscription.changes.js';
 import * as stored from './subscription.row.js';
 
-export type { Changes, Snapshot, Merge };
+export type { SubscriptionChanges, Snapshot, Merge };
 
 type SubscriptionRow = stored.SubscriptionRow;
 const { isLive, isStillSubscribed } = stored;
@@ -174,7 +174,7 @@ export class KnownSubscriptions {
     this.absorb(from, into);
   }
 
-  changes(): Changes {
+  changes(): SubscriptionChanges {
     return {
       rows: [...this.changedRows].map((id) => {
         const row = this.rows.get(id) as SubscriptionRow;

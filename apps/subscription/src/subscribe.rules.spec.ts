@@ -8,25 +8,23 @@ import {
   inBothOrders,
 } from '../../../libs/contracts/testing/url.vectors.js';
 import {
+  A,
+  B,
+  C,
   changedRow,
   type Described,
   earlier,
-  guid,
   now,
   knownSubscriptions,
   knownWithin,
+  u,
+  v,
+  w,
 } from '../testing/known.fixture.js';
 import type { KnownSubscriptions } from './known-subscriptions.js';
 import { MergeBudget } from './merge.budget.js';
 import type { Remaining } from './remaining.quota.js';
 import { applyBatch, judgeEntry } from './subscribe.rules.js';
-
-const [A, B, C] = ['a', 'b', 'c'].map(guid) as [string, string, string];
-const [u, v, w] = [
-  'https://u.example/feed',
-  'https://v.example/feed',
-  'https://w.example/feed',
-] as const;
 
 const none = { live: 0, pointers: 0, guidChanges: 0, guids: 0, urls: 0 };
 const nothing = {

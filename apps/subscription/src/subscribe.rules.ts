@@ -10,7 +10,7 @@ import type { KnownSubscriptions } from './known-subscriptions.js';
 import { isLive, isStillSubscribed, type SubscriptionRow } from './subscription.row.js';
 import type { MergeBudget } from './merge.budget.js';
 
-export type Fault = { code: EntryFailureCode; message: string; guid?: string };
+export type EntryFailure = { code: EntryFailureCode; message: string; guid?: string };
 
 /** A valid entry; `guid` is the client's, `derivedGuid` is derived from the URL. */
 export interface UsableEntry {
@@ -23,7 +23,7 @@ export interface UsableEntry {
 }
 
 /** A valid entry, or an entry with its fault. */
-export type JudgedEntry = UsableEntry | { feedUrl: string; fault: Fault };
+export type JudgedEntry = UsableEntry | { feedUrl: string; fault: EntryFailure };
 
 /**
  * The match of an entry (docs/reference/interface.md, "Names"): the matched subscription, if any,
@@ -38,17 +38,17 @@ export interface EntryMatch {
   taken?: SubscriptionRow;
 }
 
-const limitReached: Fault = {
+const limitReached: EntryFailure = {
   code: 'limit_reached',
   message: 'The quota of subscriptions, or of their guids and URLs, is reached',
 };
-const mergeTooLarge: Fault = {
+const mergeTooLarge: EntryFailure = {
   code: 'limit_reached',
   message:
     'Another subscription is the same podcast, but too large to merge here: ' +
     'send PATCH with new_feed_url',
 };
-const superseded: Fault = {
+const superseded: EntryFailure = {
   code: 'superseded',
   message: 'The subscription was unsubscribed or deleted after the timestamp',
 };
@@ -115,7 +115,7 @@ export function applyEntry(
   known: KnownSubscriptions,
   entry: UsableEntry,
   budget: MergeBudget,
-): SubscriptionRow | Fault {
+): SubscriptionRow | EntryFailure {
   const { feedUrl, guid, derivedGuid, timestamp } = entry;
   const { row, same, taken, ...names } = matchEntry(known, entry);
   if (row && known.isSuperseded(row, true, timestamp)) return applySuperseded(known, entry, row);
@@ -158,7 +158,7 @@ function applySuperseded(
   known: KnownSubscriptions,
   entry: UsableEntry,
   row: SubscriptionRow,
-): SubscriptionRow | Fault {
+): SubscriptionRow | EntryFailure {
   if (!isLive(row)) return superseded;
   addFreeNames(known, entry, row);
   return isStillSubscribed(row) ? row : superseded;

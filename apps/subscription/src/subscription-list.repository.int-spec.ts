@@ -34,7 +34,7 @@ async function page(options: Partial<ListRequest> = {}) {
   const answer = await context.service.list({
     userId,
     perPage: 100,
-    position: { from: 'page', page: 1 },
+    cursor: { from: 'page', page: 1 },
     ...options,
   });
   if (answer.unchanged) throw new Error('unchanged');
@@ -116,7 +116,7 @@ describe('the list of subscriptions', () => {
       context.service.list({
         userId,
         perPage: 10,
-        position: { from: 'page', page: 1 },
+        cursor: { from: 'page', page: 1 },
         knownClock,
       });
     const before = context.statements();
@@ -134,13 +134,13 @@ describe('the list of subscriptions', () => {
     };
     const first = await urls({});
     expect(first).toMatchObject({ urls: [feed(0), feed(1)], more: true, total: 5 });
-    const second = await urls({ position: { from: 'after', id: Number(first.lastId) }, total: 77 });
+    const second = await urls({ cursor: { from: 'after', id: Number(first.lastId) }, total: 77 });
     expect(second).toMatchObject({ urls: [feed(2), feed(3)], more: true, total: 77 });
-    const last = await urls({ position: { from: 'after', id: Number(second.lastId) } });
+    const last = await urls({ cursor: { from: 'after', id: Number(second.lastId) } });
     expect(last).toMatchObject({ urls: [feed(4)], more: false });
-    const back = await urls({ position: { from: 'before', id: Number(last.firstId) } });
+    const back = await urls({ cursor: { from: 'before', id: Number(last.firstId) } });
     expect(back).toMatchObject({ urls: [feed(2), feed(3)], more: true });
-    expect(await urls({ position: { from: 'page', page: 3 } })).toEqual(last);
+    expect(await urls({ cursor: { from: 'page', page: 3 } })).toEqual(last);
     expect(await urls({ perPage: 5 })).toMatchObject({ more: false });
   });
 
@@ -153,13 +153,13 @@ describe('the list of subscriptions', () => {
     await add(6);
     await update((await page()).items[0]!.guid, { isSubscribed: false });
     const walk = { since, total, span };
-    const rest = await page({ ...walk, position: { from: 'after', id: Number(lastId) } });
+    const rest = await page({ ...walk, cursor: { from: 'after', id: Number(lastId) } });
     expect(rest).toMatchObject({
       items: [3, 4, 5].map((n) => ({ feed_url: feed(n) })),
       total: 5,
       more: false,
     });
-    const back = await page({ ...walk, position: { from: 'before', id: Number(rest.firstId) } });
+    const back = await page({ ...walk, cursor: { from: 'before', id: Number(rest.firstId) } });
     expect(back).toMatchObject({ items: [1, 2].map((n) => ({ feed_url: feed(n) })), more: false });
     expect(await page({ since: rest.clock })).not.toHaveProperty('span');
   });
@@ -167,7 +167,7 @@ describe('the list of subscriptions', () => {
   it('is empty with the true total after the last page', async () => {
     await add(1);
     for (const number of [2, Number.MAX_SAFE_INTEGER])
-      expect(await page({ position: { from: 'page', page: number } })).toMatchObject({
+      expect(await page({ cursor: { from: 'page', page: number } })).toMatchObject({
         items: [],
         total: 1,
         more: false,

@@ -24,7 +24,7 @@ export interface Merge {
 }
 
 /** The changes of a write. */
-export interface Changes {
+export interface SubscriptionChanges {
   rows: (SubscriptionRow & { changed: string })[];
   guids: [guid: string, ...name: GuidName][];
   /** Includes the URL itself if it is available and not the current one, which the row has. */
@@ -40,7 +40,7 @@ export interface Changes {
 }
 
 /** Returns whether there is nothing to write. */
-export const isNothing = ({ rows, guids, urls }: Changes) =>
+export const isNothing = ({ rows, guids, urls }: SubscriptionChanges) =>
   rows.length + guids.length + urls.length === 0;
 
 /** Returns the stamp of a row's last flip. @param was the stored `isSubscribed`. */
@@ -69,6 +69,6 @@ export function urlChange(
   key: string,
   { id, feedUrl }: SubscriptionRow,
   url: string | null,
-): Changes['urls'][number] {
+): SubscriptionChanges['urls'][number] {
   return [key, id, url === feedUrl ? null : url];
 }

@@ -1,5 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { FeedService } from './feeds.service.js';
+import { FeedUrlService } from './feeds.service.js';
 import { QUOTAS, type SubscriptionQuotas } from './subscription.config.js';
 import { SubscriptionService } from './subscription.service.js';
 
@@ -9,7 +9,7 @@ export class SubscriptionModule {
   static forRoot(quotas: SubscriptionQuotas): DynamicModule {
     return {
       module: SubscriptionModule,
-      controllers: [SubscriptionService, FeedService],
+      controllers: [SubscriptionService, FeedUrlService],
       providers: [{ provide: QUOTAS, useValue: quotas }],
     };
   }

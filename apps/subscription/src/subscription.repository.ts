@@ -8,7 +8,7 @@ import {
   type Transaction,
   unlessRefused,
 } from '#database';
-import { type Changes, type Snapshot, type Merge } from './known-subscriptions.js';
+import { type SubscriptionChanges, type Snapshot, type Merge } from './known-subscriptions.js';
 import { mostStates } from './merge.budget.js';
 import { bounded } from './remaining.quota.js';
 import type { SubscriptionQuotas } from './subscription.config.js';
@@ -232,7 +232,7 @@ export async function countStates(
 export async function saveChanges(
   transaction: Transaction,
   userId: string,
-  changes: Changes,
+  changes: SubscriptionChanges,
   quotas: SubscriptionQuotas,
 ): Promise<void> {
   const { merges, added } = changes;

@@ -6,24 +6,24 @@ import {
   inBothOrders,
 } from '../../../libs/contracts/testing/url.vectors.js';
 import {
+  A,
+  B,
+  C,
+  D,
   changedRow,
   type Described,
   earlier,
-  guid,
   now,
   knownSubscriptions,
   knownWithin,
+  u,
+  v,
+  w,
 } from '../testing/known.fixture.js';
 import type { SubscriptionRow } from './subscription.row.js';
 import type { Remaining } from './remaining.quota.js';
 import { applyPatch } from './update.rules.js';
 
-const [A, B, C, D] = ['a', 'b', 'c', 'd'].map(guid) as [string, string, string, string];
-const [u, v, w] = [
-  'https://u.example/feed',
-  'https://v.example/feed',
-  'https://w.example/feed',
-] as const;
 const X: Described = { id: 1, urls: [u], guids: [A] };
 const Y: Described = { id: 2, urls: [v, w], guids: [B, C] };
 

@@ -1,5 +1,9 @@
 import { instantOf, podcastGuid, urlKey } from '#contracts';
-import { type Changes, KnownSubscriptions, type Snapshot } from '../src/known-subscriptions.js';
+import {
+  type SubscriptionChanges,
+  KnownSubscriptions,
+  type Snapshot,
+} from '../src/known-subscriptions.js';
 import type { SubscriptionRow } from '../src/subscription.row.js';
 import type { Remaining } from '../src/remaining.quota.js';
 
@@ -8,9 +12,17 @@ export const earlier = '2026-01-01T00:00:00.000Z';
 export const now = '2026-02-02T00:00:00.000Z';
 
 /** Returns a guid that repeats one digit. */
-export function guid(digit: string): string {
+function guid(digit: string): string {
   return '00000000-0000-4000-8000-000000000000'.replaceAll('0', digit);
 }
+
+/** Guids and feed URLs of tests. */
+export const [A, B, C, D] = ['a', 'b', 'c', 'd'].map(guid) as [string, string, string, string];
+export const [u, v, w] = [
+  'https://u.example/feed',
+  'https://v.example/feed',
+  'https://w.example/feed',
+] as const;
 
 /** A subscription of a test. Its first URL and guid are the current ones, the others former. */
 export interface Described extends Partial<Omit<SubscriptionRow, 'feedUrl' | 'guid'>> {
@@ -85,6 +97,6 @@ export function knownWithin(
 export function changedRow(
   known: KnownSubscriptions,
   id: number,
-): Changes['rows'][number] | undefined {
+): SubscriptionChanges['rows'][number] | undefined {
   return known.changes().rows.find((row) => row.id === id);
 }

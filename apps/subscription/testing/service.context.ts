@@ -1,6 +1,6 @@
 import { DatabaseModule } from '#database';
 import { Fixture, type FixtureDatabase } from '#testing';
-import { FeedService } from '../src/feeds.service.js';
+import { FeedUrlService } from '../src/feeds.service.js';
 import { subscriptionConfig, type SubscriptionQuotas } from '../src/subscription.config.js';
 import { SubscriptionModule } from '../src/subscription.module.js';
 import { SubscriptionService } from '../src/subscription.service.js';
@@ -8,7 +8,7 @@ import { SubscriptionService } from '../src/subscription.service.js';
 /** The services of the app on a database of their own, connected with their own role. */
 export interface ServiceContext extends FixtureDatabase {
   service: SubscriptionService;
-  feeds: FeedService;
+  feeds: FeedUrlService;
   /** Turns a subscription into a tombstone, by guid or URL, like the deletion worker. */
   deleteSubscription(userId: string, name: string): Promise<void>;
   close(): Promise<void>;
@@ -39,7 +39,7 @@ export async function openService(
     deleteSubscription: async (userId, name) =>
       void (await base.owner.query(insertTombstone, [userId, name])),
     service: module.get(SubscriptionService),
-    feeds: module.get(FeedService),
+    feeds: module.get(FeedUrlService),
     close: () => fixture.close(),
   };
 }

@@ -7,6 +7,7 @@ const hashSchema = z.string().regex(/^[\w-]{43}$/);
 
 /** Scopes of credentials, as in the claim `scope` of a token. */
 export const scopes = ['read:subscriptions', 'write:subscriptions'] as const;
+export type Scope = (typeof scopes)[number];
 
 /**
  * Returns the user and the scopes of an app password. `null` if no app password has this hash, it

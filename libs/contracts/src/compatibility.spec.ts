@@ -16,7 +16,7 @@ const messages: Record<string, Parts> = Object.fromEntries([
     'queue.deletion',
     { job: contracts.deletionQueue.job, erasure: contracts.deletionQueue.erasure },
   ],
-  ['events', { entry: contracts.eventStream.entry, hints: contracts.eventHints.message }],
+  ['events', { entry: contracts.eventStream.entry }],
   ['failure', { failure: contracts.failureSchema }],
 ]);
 

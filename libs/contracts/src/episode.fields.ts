@@ -30,9 +30,9 @@ class Fault {
 }
 
 /** Validates a field that is present and not `null`; returns `undefined` for an ignored value. */
-type Read<Value> = (sent: unknown) => Value | undefined | Fault;
+type FieldReader<Value> = (sent: unknown) => Value | undefined | Fault;
 
-const guid: Read<string> = (sent) =>
+const guid: FieldReader<string> = (sent) =>
   guidSchema.safeParse(sent).data ?? new Fault(' is not a valid UUID', 'invalid_guid');
 
 /** publish_date in answers for an episode without one: no podcast is from 1970. */
@@ -46,7 +46,7 @@ const unknownDate = '1970-01-01T00:00:00.000Z';
 function identifying(
   faultIn: (text: string) => string | undefined,
   code?: EntryFailureCode,
-): Read<string> {
+): FieldReader<string> {
   return (sent) => {
     if (typeof sent !== 'string') return new Fault(' is not a string');
     const text = sent.trim();
@@ -66,24 +66,24 @@ const enclosureUrl = identifying((sent) => {
 }, 'invalid_url');
 
 // An invalid descriptive field is ignored, so that the state of the episode is still stored.
-const title: Read<string> = (sent) =>
+const title: FieldReader<string> = (sent) =>
   typeof sent === 'string' ? keptTitle(sent) || undefined : undefined;
 
-const publishDate: Read<string> = (sent) => {
+const publishDate: FieldReader<string> = (sent) => {
   const read = typeof sent === 'string' ? parseTime(sent) : undefined;
   const date = read && toStamp(read);
   return date === unknownDate ? undefined : date;
 };
 
-const episodeUrl: Read<string> = (sent) => {
+const episodeUrl: FieldReader<string> = (sent) => {
   const read = typeof sent === 'string' ? sent.trim() : '';
   return faultInSpacedUrl(read) === undefined ? read : undefined;
 };
 
-const duration: Read<number> = (sent) =>
+const duration: FieldReader<number> = (sent) =>
   Number.isFinite(sent) && (sent as number) > 0 ? (sent as number) : undefined;
 
-const temporaryId: Read<string | number> = (sent) => {
+const temporaryId: FieldReader<string | number> = (sent) => {
   if (typeof sent === 'number' && Number.isFinite(sent)) return sent;
   if (typeof sent !== 'string') return new Fault(' is neither a string nor a number');
   return Buffer.byteLength(sent) > nameLimit
@@ -105,7 +105,7 @@ function kindOfStatus<Value extends Status['value']>(
   value: z.ZodType<Value>,
   noun: string,
 ) {
-  const sent: Read<Status> = (status) => {
+  const sent: FieldReader<Status> = (status) => {
     if (!isJsonObject(status)) return new Fault(' is not an object with value and timestamp');
     const { value: sentValue, timestamp } = status;
     // A status without a value is ignored.
@@ -248,7 +248,7 @@ export interface EntryFault {
 }
 
 /** Returns the validators of some fields, with their names in HTTP. */
-function readers(fields: Record<string, Read<unknown>>, part?: 'metadata' | 'statuses') {
+function readers(fields: Record<string, FieldReader<unknown>>, part?: 'metadata' | 'statuses') {
   return Object.entries(fields).map(([name, read]) => ({
     part,
     name,

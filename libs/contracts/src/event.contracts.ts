@@ -34,9 +34,3 @@ export const eventStream = {
   batchKey: '{events}:batch',
   entry: changeEvent,
 } as const;
-
-/**
- * Notifications in addition to the stream, for current subscribers. A message is a JSON list of
- * events. Messages can be lost or repeated.
- */
-export const eventHints = { channel: '{events}:hints', message: z.array(changeEvent) } as const;

@@ -23,7 +23,7 @@ export const listRequestSchema = z.object({
   perPage: z.int().min(1),
   /** Maximum bytes of the items' JSON. A page that would exceed it ends earlier. */
   maxBytes: z.int().min(1).optional(),
-  position: cursorSchema,
+  cursor: cursorSchema,
   total: z.int().optional(),
   span: idRangeSchema.optional(),
   /** The clock of the caller's copy. If it is current, the reply is just `unchanged`. */

@@ -29,8 +29,10 @@ export type RequestOf<C extends Rpc> = z.output<C['request']>;
 export type ReplyOf<C extends Rpc> = z.output<C['reply']>;
 
 /** A request of a caller: each field can be a {@link JsonText}, which is forwarded unchanged. */
-export type SentOf<C extends Rpc> = Sent<RequestOf<C>>;
-type Sent<Request> = { [Field in keyof Request]: Request[Field] | JsonText<Request[Field]> };
+export type SentOf<C extends Rpc> = WithJsonTexts<RequestOf<C>>;
+type WithJsonTexts<Request> = {
+  [Field in keyof Request]: Request[Field] | JsonText<Request[Field]>;
+};
 
 /** Default deadline in milliseconds: enough for another replica to claim and run a call. */
 export const defaultDeadlineMs = 5_000;

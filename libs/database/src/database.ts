@@ -81,10 +81,10 @@ interface WriteStart {
   stamp: string;
   repeated: boolean;
   fingerprint: string | null;
-  answer: Answer | null;
+  answer: StoredAnswer | null;
 }
 /** A stored answer; `json` is a reply of type {@link JsonText}. */
-type Answer = { reply: unknown } | { json: unknown } | { failure: { code: FailureCode } };
+type StoredAnswer = { reply: unknown } | { json: unknown } | { failure: { code: FailureCode } };
 
 /** Failures that are final, and stored as answers. After any other failure, a retry can succeed. */
 const storedFailures: ReadonlySet<FailureCode> = new Set(['invalid', 'not_found', 'gone']);
@@ -342,14 +342,14 @@ class Failed {
   constructor(readonly code: FailureCode) {}
 }
 
-/** Serializes a reply as the JSON of an {@link Answer}. */
+/** Serializes a reply as the JSON of an {@link StoredAnswer}. */
 function stored(reply: unknown): string {
   if (reply instanceof JsonText) return `{"json":${reply.toString()}}`;
   return JSON.stringify(reply instanceof Failed ? { failure: { code: reply.code } } : { reply });
 }
 
 /** Returns the reply of a stored answer. @throws Failure if the answer is one. */
-function answered<Reply>(answer: Answer): Reply {
+function answered<Reply>(answer: StoredAnswer): Reply {
   if ('json' in answer) return JsonText.of(answer.json) as Reply;
   if ('reply' in answer) return answer.reply as Reply;
   throw new Failure(answer.failure.code);

@@ -108,11 +108,11 @@ type Head = {
 
 /** Returns the statement for a page, and its values. */
 function selected(list: Listing, request: ListRequest): [Statement, unknown[]] {
-  const { userId, since, perPage, position, total, span: range } = request;
+  const { userId, since, perPage, cursor, total, span: range } = request;
   const values = [userId, since ?? '-infinity', perPage + 1];
-  const backward = position.from === 'before';
-  if (position.from === 'page') {
-    const skip = Math.min((position.page - 1) * perPage, largestId);
+  const backward = cursor.from === 'before';
+  if (cursor.from === 'page') {
+    const skip = Math.min((cursor.page - 1) * perPage, largestId);
     return since === undefined
       ? [list.forward, [...values, 0, skip, null]]
       : [list.changed, [...values, skip]];
@@ -120,9 +120,9 @@ function selected(list: Listing, request: ListRequest): [Statement, unknown[]] {
   if (since !== undefined && range)
     return [
       backward ? list.changedBackward : list.changedForward,
-      [...values, position.id, range.first, range.last],
+      [...values, cursor.id, range.first, range.last],
     ];
-  return [backward ? list.backward : list.forward, [...values, position.id, 0, total ?? null]];
+  return [backward ? list.backward : list.forward, [...values, cursor.id, 0, total ?? null]];
 }
 
 /** Returns the first items of a page as JSON: as many as fit into `maxBytes`, but at least one. */
@@ -155,7 +155,7 @@ export async function listPage<Row extends object, Item>(
   request: ListRequest,
   toItem: (row: Row) => Item,
 ) {
-  const { userId, perPage, position, knownClock } = request;
+  const { userId, perPage, cursor, knownClock } = request;
   if (knownClock !== undefined) {
     const [read] = await database.read<Pick<Head, 'clock' | 'refused'>>(readClock, [userId]);
     if (unlessRefused(read).clock === knownClock)
@@ -166,7 +166,7 @@ export async function listPage<Row extends object, Item>(
   const whole = head.id === null ? [] : rows.slice(0, perPage);
   const items = fitting<Row, Item>(whole, toItem, request.maxBytes ?? defaultAnswerBytes);
   const page = whole.slice(0, items.length);
-  if (position.from === 'before') for (const part of [page, items]) part.reverse();
+  if (cursor.from === 'before') for (const part of [page, items]) part.reverse();
   return {
     unchanged: false as const,
     clock: head.clock,

@@ -29,7 +29,7 @@ const page = (knownClock?: string) =>
     {
       userId,
       perPage: 10,
-      position: { from: 'page', page: 1 },
+      cursor: { from: 'page', page: 1 },
       ...(knownClock !== undefined && { knownClock }),
     },
     (row) => row,

@@ -3,7 +3,7 @@ import type { Pool, QueryConfig, QueryResult, QueryResultRow } from 'pg';
 /** Maximum number of reads per connection, as a slow read delays those after it. */
 const maxTogether = 4;
 
-interface Waiting {
+interface QueuedRead {
   readonly query: QueryConfig;
   readonly answered: (result: QueryResult) => void;
   readonly failed: (error: unknown) => void;
@@ -14,13 +14,13 @@ interface Waiting {
  * to a connection and waking up its process costs more than a small read.
  */
 export class SharedReads {
-  private waiting: Waiting[] = [];
+  private waiting: QueuedRead[] = [];
 
   constructor(private readonly pool: Pool) {}
 
   read<Row extends QueryResultRow>(query: QueryConfig): Promise<QueryResult<Row>> {
     return new Promise((resolve, reject) => {
-      const answered = resolve as Waiting['answered'];
+      const answered = resolve as QueuedRead['answered'];
       if (this.waiting.push({ query, answered, failed: reject }) === 1)
         setImmediate(() => this.send());
     });
@@ -33,7 +33,7 @@ export class SharedReads {
       void this.together(waiting.slice(from, from + maxTogether));
   }
 
-  private async together(reads: readonly Waiting[]): Promise<void> {
+  private async together(reads: readonly QueuedRead[]): Promise<void> {
     try {
       const client = await this.pool.connect();
       let left = reads.length;

@@ -10,7 +10,7 @@ import {
   statSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import type { Account } from './server.process.js';
+import type { SystemUser } from './server.process.js';
 import { writePrivateFile } from './secret.file.js';
 import { StartError } from './start.error.js';
 
@@ -19,7 +19,7 @@ export interface PostgresPlace {
   /** Contains `data` and, if needed, `binaries`. */
   readonly home: string;
   /** Set if root starts it, as Postgres refuses to run as root. */
-  readonly account?: Account;
+  readonly account?: SystemUser;
 }
 
 /** Parent of the folders for clusters whose requested folder Postgres cannot reach. */
@@ -66,7 +66,7 @@ export function postgresPlace(directory: string, progress: (line: string) => voi
 }
 
 /** Makes the account the owner of a folder. */
-export function handOver(folder: string, account: Account | undefined): void {
+export function handOver(folder: string, account: SystemUser | undefined): void {
   if (account) chownSync(folder, account.uid, account.gid);
 }
 
@@ -75,7 +75,7 @@ export function handOver(folder: string, account: Account | undefined): void {
  *
  * @throws StartError if another user owns the data.
  */
-function accountFor(home: string): Account | undefined {
+function accountFor(home: string): SystemUser | undefined {
   const data = join(home, 'data');
   const owner = existsSync(data) ? statSync(data) : undefined;
   const self = process.getuid?.();
@@ -87,7 +87,7 @@ function accountFor(home: string): Account | undefined {
   return undefined;
 }
 
-function nobody(): Account {
+function nobody(): SystemUser {
   const id = (flag: string) =>
     Number(spawnSync('id', [flag, 'nobody'], { encoding: 'utf8' }).stdout) | 0;
   const account = { uid: id('-u'), gid: id('-g') };
@@ -102,6 +102,6 @@ function nobody(): Account {
  * Returns true if the account can enter the directory. The system decides, as access lists, mount
  * options and capabilities all count.
  */
-function reaches(account: Account, directory: string): boolean {
+function reaches(account: SystemUser, directory: string): boolean {
   return spawnSync('test', ['-x', directory], { ...account, cwd: '/' }).status === 0;
 }

@@ -5,7 +5,7 @@ import { isRunning, worksOn } from './running.process.js';
 import { StartError } from './start.error.js';
 
 /** The user that a server runs as, if it differs from the starter. */
-export interface Account {
+export interface SystemUser {
   readonly uid: number;
   readonly gid: number;
 }
@@ -16,7 +16,7 @@ export interface ServerProgram {
   readonly command: string;
   readonly args: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
-  readonly account?: Account;
+  readonly account?: SystemUser;
   /** The directory of the server's data, as an absolute path. */
   readonly data: string;
   /** The server writes its pid to the first line of this file. */

@@ -11,7 +11,7 @@ import { authenticationFailureMetrics } from './http.metrics.js';
 import { dropBody } from './bodies.js';
 import type { RateLimits } from './rate.limits.js';
 import type { RouteTable } from './route.table.js';
-import { Upload } from './upload.js';
+import { ArrivingBody } from './arriving.body.js';
 import type { UserLimiter } from './user.limiter.js';
 
 declare module 'fastify' {
@@ -44,9 +44,9 @@ export interface AdmissionOptions {
 }
 
 /**
- * Admission control, before routing and before the body is read. The checks, in order: the `Host`,
- * the rate limit of the address, the credential, the rate limit of the user, the permission, the
- * number of the user's requests, and the route.
+ * Admission control, before routing and before the body is read. The checks, in order: the rate
+ * limit of the address, the credential, the rate limit of the user, the permission, the number of
+ * the user's requests, and the route.
  */
 export class Admission {
   private readonly refused = authenticationFailureMetrics();
@@ -64,13 +64,6 @@ export class Admission {
    * @returns true if it was admitted.
    */
   async admit(request: FastifyRequest, reply: FastifyReply, isServed: boolean): Promise<boolean> {
-    const { errors } = this.options;
-    // RFC 9112, 3.2: HTTP/1.1 requires one Host. Node drops all but the first.
-    const hosts = hostsIn(request.raw.rawHeaders);
-    if (hosts > 1 || (hosts === 0 && request.raw.httpVersionMinor > 0)) {
-      errors.send(reply.header('connection', 'close'), httpAnswers[400]);
-      return false;
-    }
     const error =
       (await this.check(request, reply)) ?? (isServed ? undefined : this.missing(request));
     if (error) await this.answer(request, reply, error);
@@ -111,7 +104,7 @@ export class Admission {
 
   /** Admits an unauthenticated client, of which only a body that arrives slowly takes a place. */
   private async admitOpen(request: FastifyRequest): Promise<void> {
-    const body = Upload.of(request.raw, request.end);
+    const body = ArrivingBody.of(request.raw, request.end);
     const user = body && (await this.options.sessionUser?.(request));
     request.limitKey = user ?? networkOf(request.ip);
     if (request.end)
@@ -159,14 +152,4 @@ export class Admission {
       void reply.header('connection', 'close');
     errors.send(reply, error);
   }
-}
-
-/** Returns the number of `Host` fields in the names and values of a request. */
-function hostsIn(rawHeaders: readonly string[]): number {
-  let count = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at] as string;
-    if (name.length === 4 && name.toLowerCase() === 'host') count += 1;
-  }
-  return count;
 }

@@ -1,5 +1,5 @@
 import type { Service } from '#contracts';
-import { AppPasswords, Revocations } from '#identity';
+import { AppPasswordVerifier, Revocations } from '#identity';
 import { connectRedis, type RedisConfig } from '#redis';
 import type { Log } from '#runtime';
 import { StreamClient, traceCalls, watchClient } from '#transport';
@@ -10,7 +10,7 @@ import { RateLimits } from './rate.limits.js';
 export interface Connections {
   readonly client: StreamClient;
   readonly revocations: Revocations;
-  readonly appPasswords: AppPasswords;
+  readonly appPasswords: AppPasswordVerifier;
   readonly limits: RateLimits;
   /** Settles after the first connection to Redis. */
   readonly opened: Promise<unknown>;
@@ -46,7 +46,7 @@ export function openConnections(
   return {
     client,
     revocations,
-    appPasswords: new AppPasswords(client, revocations),
+    appPasswords: new AppPasswordVerifier(client, revocations),
     limits,
     opened: Promise.all([connected, limits.opened(), revocations.opened()]),
     missing: () => (hasConnected ? [] : ['Redis: not reached yet']),

@@ -18,7 +18,7 @@ import type { HttpConfig } from './http.config.js';
 import { Admission, type AdmissionOptions } from './admission.js';
 import { httpAnswers } from './errors.js';
 import { watchHeldBytes } from './http.metrics.js';
-import { ownHost } from './own.host.js';
+import { hasValidHost, ownHost } from './own.host.js';
 import { recordRequests, requestId, securityHeaders, trackEnds } from './request.hooks.js';
 import { RouteTable } from './route.table.js';
 
@@ -115,6 +115,10 @@ export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAd
   });
   fastify.addHook('onRequest', (request, reply, done) => {
     protect(request, reply);
+    if (!hasValidHost(request.raw)) {
+      errors.send(reply.header('connection', 'close'), httpAnswers[400]);
+      return;
+    }
     if (request.headers.host !== undefined && !isOwn(request.hostname))
       errors.send(reply, httpAnswers[421]);
     else done();

@@ -34,5 +34,5 @@ export { rateLimitMetrics } from './http.metrics.js';
 export { linkBase } from './link.base.js';
 export { RateLimits } from './rate.limits.js';
 export { RequestEnd } from './request.end.js';
-export { type CallOptions, requestsPerUser, Services } from './services.js';
+export { type ServiceCallOptions, requestsPerUser, Services } from './services.js';
 export { type Hold, type Lane, UserLimiter } from './user.limiter.js';

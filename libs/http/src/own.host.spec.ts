@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { ownHost } from './own.host.js';
+import { hasValidHost, ownHost } from './own.host.js';
 
 const isOwn = ownHost({ PUBLIC_URL: 'https://sync.example.org', HOST_NAMES: ['pods.example'] });
 
@@ -13,7 +13,7 @@ it.each([
   '192.168.1.9',
   'nas',
   'nas.local',
-])('the server is meant by %s', (name) => expect(isOwn(name)).toBe(true));
+])('%s is a name of the server', (name) => expect(isOwn(name)).toBe(true));
 
 it.each([
   'evil.example',
@@ -22,8 +22,31 @@ it.each([
   '[2001:db8::1]',
   '',
   'a.localx',
-])('nobody but somebody else points %s at the server', (name) => expect(isOwn(name)).toBe(false));
+])('%s is not a name of the server', (name) => expect(isOwn(name)).toBe(false));
 
-it('every name is one of a server that was not told its own', () => {
+it('a server without configured names accepts every name', () => {
   expect(ownHost({})('evil.example')).toBe(true);
+});
+
+it.each([
+  ['sync.example.org', true],
+  ['sync_1.example:8080', true],
+  ['127.0.0.1:3000', true],
+  ['[::1]:3000', true],
+  ['', true],
+  ['a b', false],
+  ['a.example:port', false],
+  ['ann@a.example', false],
+  ['a.example/path', false],
+  ['[::1', false],
+  ['b\u00fccher.example', false],
+])('the Host %j is valid: %s', (host, isValid) =>
+  expect(hasValidHost({ rawHeaders: ['Host', host], httpVersionMinor: 1 })).toBe(isValid),
+);
+
+it('HTTP/1.1 requires one Host, and HTTP/1.0 none', () => {
+  const valid = (httpVersionMinor: number, ...rawHeaders: string[]) =>
+    hasValidHost({ rawHeaders, httpVersionMinor });
+  expect([valid(1), valid(0)]).toEqual([false, true]);
+  expect(valid(1, 'Host', 'a.example', 'host', 'a.example')).toBe(false);
 });

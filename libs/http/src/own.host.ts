@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import ipaddr from 'ipaddr.js';
 import type { HttpConfig } from './http.config.js';
 
@@ -35,4 +36,25 @@ export function ownHost({
     if (ipaddr.isValid(address)) return privateRanges.includes(ipaddr.process(address).range());
     return localName.test(name);
   };
+}
+
+/** `uri-host [ ":" port ]` of RFC 9110, 7.2: an address in brackets or a name, also empty. */
+const hostValue = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i;
+
+/**
+ * Returns true for a request with one valid `Host`, which HTTP/1.1 requires (RFC 9112, 3.2).
+ * HTTP/1.0 needs none. Reads the raw headers, because Node drops all but the first.
+ */
+export function hasValidHost({
+  rawHeaders,
+  httpVersionMinor,
+}: Pick<IncomingMessage, 'rawHeaders' | 'httpVersionMinor'>): boolean {
+  let host: string | undefined;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string;
+    if (name.length !== 4 || name.toLowerCase() !== 'host') continue;
+    if (host !== undefined) return false;
+    host = rawHeaders[at + 1] as string;
+  }
+  return host === undefined ? httpVersionMinor === 0 : hostValue.test(host);
 }

@@ -8,7 +8,7 @@ import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import type { RateLimit } from './http.config.js';
 import { rateLimitMetrics } from './http.metrics.js';
 
-type Policy = 'address' | 'user';
+type RateLimitKind = 'address' | 'user';
 
 /** Rate limits; `undefined` means no limit. */
 interface RateLimitConfig {
@@ -29,7 +29,7 @@ const openLimitMs = 2_000;
  */
 export class RateLimits {
   private readonly redis: Redis | Cluster | undefined;
-  private readonly limiters = new Map<Policy, RateLimiterRedis>();
+  private readonly limiters = new Map<RateLimitKind, RateLimiterRedis>();
   private readonly count = rateLimitMetrics();
   private readonly condition = new Condition<'counting' | 'unchecked'>('counting');
 
@@ -43,8 +43,8 @@ export class RateLimits {
     // `check` handles failures of Redis.
     this.redis.on('error', () => {});
     for (const [policy, limit] of Object.entries(policies) as [
-      Policy,
-      (typeof policies)[Policy],
+      RateLimitKind,
+      (typeof policies)[RateLimitKind],
     ][]) {
       if (limit) this.limiters.set(policy, limiter(this.redis, policy, limit));
     }
@@ -70,7 +70,7 @@ export class RateLimits {
     this.redis?.disconnect();
   }
 
-  private async check(policy: Policy, key: string, reply: FastifyReply): Promise<void> {
+  private async check(policy: RateLimitKind, key: string, reply: FastifyReply): Promise<void> {
     const limit = this.limiters.get(policy);
     if (!limit) return;
     try {
@@ -96,7 +96,7 @@ export class RateLimits {
 
 function limiter(
   redis: Redis | Cluster,
-  policy: Policy,
+  policy: RateLimitKind,
   { quota, seconds: window }: { quota: number; seconds: number },
 ) {
   return new RateLimiterRedis({
@@ -111,7 +111,7 @@ function limiter(
 /** Adds a limit to the list fields of draft-ietf-httpapi-ratelimit-headers. */
 function addHeaders(
   reply: FastifyReply,
-  policy: Policy,
+  policy: RateLimitKind,
   limit: RateLimiterRedis,
   result: RateLimiterRes,
 ): void {

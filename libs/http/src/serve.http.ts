@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DynamicModule } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { FastifyAdapter, NestFastifyApplication } from '@nestjs/platform-fastify';
-import { type Log, nestLogger, type Running } from '#runtime';
+import { type Log, nestLogger, type RunningProcess, stopLimitMs } from '#runtime';
 import type { Connections } from './connections.js';
 import { answerBrokenHttp, answerExpectAndConnect } from './errors.js';
 import type { HttpConfig } from './http.config.js';
@@ -56,6 +56,9 @@ const maxHeaders = 100;
  */
 const backlog = 4_096;
 
+/** Time to close everything else after the last answer of a stop, in milliseconds. */
+const closeMs = 5_000;
+
 /** Options of an HTTP server. */
 export interface ServeOptions {
   readonly config: Pick<
@@ -69,12 +72,17 @@ export interface ServeOptions {
   readonly maxStreams?: number;
   /** Timeouts of clients; only tests override them. */
   readonly timeouts?: HttpTimeouts;
+  /**
+   * Maximum wait of a stop for started answers, in milliseconds. By default the rest of {@link
+   * stopLimitMs} without the time to close; only tests override it.
+   */
+  readonly answersMs?: number | undefined;
   /** Creates the Nest application of an app; only tests override it. */
   readonly create?: (app: HttpApp) => Promise<NestFastifyApplication>;
 }
 
 /** Serves an HTTP app on its own port. */
-export function serveHttp(app: HttpApp, options: ServeOptions): Promise<Running> {
+export function serveHttp(app: HttpApp, options: ServeOptions): Promise<RunningProcess> {
   return serveApps([app], () => app, options);
 }
 
@@ -83,7 +91,7 @@ export async function serveApps(
   apps: readonly HttpApp[],
   appOf: (path: string, request: IncomingMessage) => HttpApp,
   options: ServeOptions,
-): Promise<Running> {
+): Promise<RunningProcess> {
   const { config, log, connections } = options;
   const { create = ({ module, adapter }) => createApp(module, adapter, log) } = options;
   const runningApps = new Map<HttpApp, RunningApp>();
@@ -114,7 +122,7 @@ export async function serveApps(
       for (const app of running) app.drain?.(drainMs);
       await delay(drainMs);
       for (const app of running) app.drain?.(0);
-      await closeServer(server);
+      await closeServer(server, options.answersMs ?? stopLimitMs - drainMs - closeMs);
       await Promise.all(nests.map((nest) => nest.close()));
       await Promise.all(running.map((app) => app.close()));
       await connections.close();
@@ -133,14 +141,14 @@ function createApp(
   });
 }
 
-/** Answers that have not ended, by server. */
-const unanswered = new WeakMap<Server, Set<ServerResponse>>();
+/** Connections with their answers that have not ended, by server. */
+const connectionsOf = new WeakMap<Server, Map<Socket, Set<ServerResponse>>>();
 
 function openServer(
   { config, maxStreams = 0, timeouts: { headMs, requestMs } = defaultTimeouts }: ServeOptions,
   listener: (request: IncomingMessage, response: ServerResponse) => void,
 ): Server {
-  const open = new Set<ServerResponse>();
+  const connections = new Map<Socket, Set<ServerResponse>>();
   const server = createServer(
     {
       // The app answers a request without a Host with its own error.
@@ -152,12 +160,22 @@ function openServer(
       connectionsCheckingInterval: 1_000,
     },
     (request, response) => {
-      open.add(response.once('close', () => open.delete(response)));
+      const open = connections.get(request.socket);
+      open?.add(response);
+      response.once('close', () => {
+        open?.delete(response);
+        // The head of this answer can have been sent before the stop, and promise keep-alive.
+        if (!server.listening && open?.size === 0) request.socket.destroySoon();
+      });
       if (!server.listening) response.setHeader('connection', 'close');
       listener(request, response);
     },
   );
-  unanswered.set(server, open);
+  connectionsOf.set(server, connections);
+  server.on('connection', (socket) => {
+    connections.set(socket, new Set());
+    socket.once('close', () => connections.delete(socket));
+  });
   // Closes idle connections. Longer than any answer takes.
   server.timeout = requestMs + 30_000;
   server.maxConnections = config.MAX_CONNECTIONS + maxStreams;
@@ -167,12 +185,20 @@ function openServer(
   return server;
 }
 
-/** Stops listening, and resolves after all started answers, which close their connections. */
-async function closeServer(server: Server): Promise<void> {
+/**
+ * Stops listening, and resolves after all started answers, which close their connections. After
+ * `limitMs` it closes the remaining ones, whose clients do not read.
+ */
+async function closeServer(server: Server, limitMs: number): Promise<void> {
   const closed = once(server, 'close');
-  server.close();
-  for (const response of unanswered.get(server) ?? [])
-    if (!response.headersSent) response.setHeader('connection', 'close');
-  server.closeIdleConnections();
+  // `close` of an HTTP server would cut off answers that Node still holds for slow clients.
+  NetServer.prototype.close.call(server);
+  for (const [socket, open] of connectionsOf.get(server) ?? []) {
+    if (open.size === 0) socket.destroy();
+    for (const response of open)
+      if (!response.headersSent) response.setHeader('connection', 'close');
+  }
+  const limit = setTimeout(() => server.closeAllConnections(), limitMs);
   await closed;
+  clearTimeout(limit);
 }

@@ -8,7 +8,7 @@ import { RequestEnd } from './request.end.js';
 import type { Lane, UserLimiter } from './user.limiter.js';
 
 /** Options of a call in addition to its contract. */
-export interface CallOptions {
+export interface ServiceCallOptions {
   /** Maximum size of the answer to a read, in bytes. */
   readonly answerBytes?: number;
   /** Name of this write in a request of several writes; a repeated request repeats the name. */
@@ -52,7 +52,7 @@ export class Services {
     contract: C,
     request: FastifyRequest,
     payload: SentOf<C>,
-    { answerBytes = smallAnswer, part, budgetMs = contract.deadlineMs }: CallOptions = {},
+    { answerBytes = smallAnswer, part, budgetMs = contract.deadlineMs }: ServiceCallOptions = {},
   ): Promise<ReplyOf<C>> {
     const { client, reads, writes, writeIdentity } = this.options;
     const isWrite = contract.write && request.method !== 'GET' && request.method !== 'HEAD';

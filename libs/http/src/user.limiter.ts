@@ -29,7 +29,7 @@ export interface LimitedCall {
 }
 
 /** A queued call with the function that starts it. */
-interface Waiting {
+interface QueuedCall {
   readonly bytes: number;
   readonly start: () => void;
 }
@@ -38,7 +38,7 @@ interface Waiting {
 interface LaneCalls {
   running: number;
   bytes: number;
-  readonly waiting: Set<Waiting>;
+  readonly waiting: Set<QueuedCall>;
 }
 
 /** The body of a request while it arrives. */
@@ -52,7 +52,7 @@ export interface PendingBody {
 }
 
 /** A user's requests, the bytes that they hold, and their calls. */
-interface User {
+interface LimitedUser {
   requests: number;
   bytes: number;
   readonly bodies: Set<PendingBody>;
@@ -75,7 +75,7 @@ interface User {
  * - The end of a request removes its queued calls. Users without requests and calls are not stored.
  */
 export class UserLimiter {
-  private readonly users = new Map<string, User>();
+  private readonly users = new Map<string, LimitedUser>();
   private held = 0;
 
   constructor(private readonly limits: { readonly requests: number; readonly bytes: number }) {}
@@ -126,7 +126,7 @@ export class UserLimiter {
     return this.begin(key, user, end);
   }
 
-  private begin(key: string, user: User, end: RequestEnd): Hold {
+  private begin(key: string, user: LimitedUser, end: RequestEnd): Hold {
     user.requests += 1;
     let own = 0;
     end.onReached(() => {
@@ -176,7 +176,7 @@ export class UserLimiter {
     }
   }
 
-  private userOf(key: string): User {
+  private userOf(key: string): LimitedUser {
     const user = this.users.get(key) ?? {
       requests: 0,
       bytes: 0,
@@ -187,7 +187,7 @@ export class UserLimiter {
     return user;
   }
 
-  private forget(key: string, user: User): void {
+  private forget(key: string, user: LimitedUser): void {
     if (user.requests === 0 && user.lanes.size === 0) this.users.delete(key);
   }
 }

@@ -1,5 +1,9 @@
 export * from './app-password.js';
-export { AppPasswords, type AppPasswordBounds, type Credential } from './app.passwords.js';
+export {
+  AppPasswordVerifier,
+  type AppPasswordBounds,
+  type VerifiedCredential,
+} from './app-password.verifier.js';
 export { CredentialCache } from './credential.cache.js';
 export { FailureCounter } from './failure.counter.js';
 export * from './identity.metrics.js';

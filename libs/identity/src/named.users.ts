@@ -28,12 +28,12 @@ export async function* usersIn(
       throw new UnknownUserLine(
         `line ${number} of ${path} is neither {"issuer","subject"} nor {"id"}`,
       );
-    yield { id: idOf(name, config), name };
+    yield { id: namedUserId(name, config), name };
   }
 }
 
 /** Returns the id of a user who is given by id, or by issuer and subject. */
-export function idOf(name: Readonly<DataUser>, config: IdentityConfig): string {
+export function namedUserId(name: Readonly<DataUser>, config: IdentityConfig): string {
   if ('id' in name) return name.id;
   const issuer = issuerAliases(config.AUTH_ISSUER_ALIASES).get(name.issuer) ?? name.issuer;
   return userId(issuer, name.subject, config.AUTH_OWN_ISSUER);

@@ -35,7 +35,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   redis = await connected();
   await redis.flushall();
-  writer = new RevocationWriter(redis);
+  writer = new RevocationWriter(redis, log);
 });
 afterEach(async () => {
   await Promise.all(followers.splice(0).map((one) => one.close()));
@@ -113,11 +113,16 @@ describe('a revocation', () => {
     expect((await follower()).size).toBe(1);
   });
 
-  it('rejects without Redis', async () => {
+  it('is logged and counted without Redis', async () => {
     redis.disconnect();
-    await expect(writer.revoke([{ kind: 'grant', id: 'a' }])).rejects.toThrow(
-      /Connection is closed|writeable/,
+    let logged = '';
+    const warned = new RevocationWriter(
+      redis,
+      createLog('test', 'warn', { write: (line) => void (logged += line) }),
     );
+    await warned.revoke([{ kind: 'grant', id: 'a' }]);
+    expect(logged).toContain('revocation not announced');
+    expect(warned.counts).toMatchObject({ unannounced: 1, grant: 0 });
   });
 });
 
@@ -143,7 +148,7 @@ describe('a follower that lost its connection', () => {
     await server.start();
     redis.disconnect();
     redis = await connected();
-    await new RevocationWriter(redis).revoke([{ kind: 'grant', id: after }]);
+    await new RevocationWriter(redis, log).revoke([{ kind: 'grant', id: after }]);
     await eventually(() => expect(here.refuses({ userId: 'ann', gid: after })).toBe(true));
     expect(here.refuses({ userId: 'ann', gid: before })).toBe(true);
   });

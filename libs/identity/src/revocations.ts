@@ -52,7 +52,7 @@ const perStep = 500;
 
 /** Publishes revocations to every process that accepts credentials. */
 export class RevocationWriter {
-  /** Numbers of revocations by this process, and of `unannounced` attempts, for metrics. */
+  /** Numbers of revocations by this process, and of `unannounced` calls, for metrics. */
   readonly counts = {
     user: 0,
     grant: 0,
@@ -62,33 +62,39 @@ export class RevocationWriter {
     unannounced: 0,
   };
 
-  constructor(private readonly redis: Redis | Cluster) {}
+  constructor(
+    private readonly redis: Redis | Cluster,
+    private readonly log: Log,
+  ) {}
 
   /**
    * Revokes credentials from the Redis time of this call. Call it after the commit in Postgres,
    * because receivers look up credentials there again. It is idempotent.
    *
-   * @throws Error if Redis is unavailable: access tokens then stay valid until they expire, at most
-   *   ten minutes, and app passwords for a minute.
+   * Logs a failure and never rejects, because the commit has ended the credentials: without Redis,
+   * access tokens stay valid until they expire, at most ten minutes, and app passwords for a minute.
    */
   async revoke(revocations: readonly Revocation[]): Promise<void> {
-    for (let from = 0; from < revocations.length; from += perStep) {
-      const entries = revocations.slice(from, from + perStep).flatMap(({ kind, id }) => [kind, id]);
-      try {
+    try {
+      for (let from = 0; from < revocations.length; from += perStep) {
+        const step = revocations.slice(from, from + perStep).flatMap(({ kind, id }) => [kind, id]);
         await this.redis.eval(
           add,
           streams.length,
           ...streams,
           retentionMs,
           maxRevocations,
-          ...entries,
+          ...step,
         );
-      } catch (error) {
-        this.counts.unannounced += 1;
-        throw error;
       }
+      for (const { kind } of revocations) this.counts[kind] += 1;
+    } catch (error) {
+      this.counts.unannounced += 1;
+      this.log.warn(
+        { err: error },
+        'revocation not announced: access tokens stay valid for up to 10 minutes',
+      );
     }
-    for (const { kind } of revocations) this.counts[kind] += 1;
   }
 }
 

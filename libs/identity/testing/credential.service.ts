@@ -6,13 +6,13 @@ import { connectRedis, redisConfig } from '#redis';
 import { createLog } from '#runtime';
 import type { Fixture } from '#testing';
 import { Handle, StreamClient, StreamServer } from '#transport';
-import type { Credential } from '../src/app.passwords.js';
+import type { VerifiedCredential } from '../src/app-password.verifier.js';
 
 /** The credentials of the service and the requests that it received. */
 interface CredentialBook {
-  readonly credentials: Map<string, Credential>;
+  readonly credentials: Map<string, VerifiedCredential>;
   /** By the id of the app password. */
-  readonly sessions: Map<string, Credential>;
+  readonly sessions: Map<string, VerifiedCredential>;
   /** The hashes and the sessions that were asked for, in order. */
   readonly asked: string[];
   /** Resolves when lookups can be answered. */

@@ -7,3 +7,6 @@ export interface ProgramIo {
   readonly stdout: Writable;
   readonly stderr: Writable & { readonly isTTY?: boolean };
 }
+
+/** Error of a valid command that cannot be executed. Its message is for the operator. */
+export class CommandFailed extends Error {}

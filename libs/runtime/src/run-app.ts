@@ -11,7 +11,7 @@ export const commonConfig = z.object({
   LOG_LEVEL: z.enum(logLevels).default('info').describe('Least important level that is logged.'),
 });
 
-export interface Running {
+export interface RunningProcess {
   /** Finishes the started work and closes every connection. Called once. */
   stop(): Promise<void>;
   /** Sent to the parent process together with `ready`, e.g. the port. */
@@ -52,7 +52,7 @@ const heapGrowth = 300;
 export async function runApp<Schema extends z.ZodObject>(
   app: string,
   schema: Schema,
-  start: (config: z.output<Schema>, log: Log, waitFor: WaitFor) => Promise<Running>,
+  start: (config: z.output<Schema>, log: Log, waitFor: WaitFor) => Promise<RunningProcess>,
 ): Promise<void> {
   setFlagsFromString(`--heap-growing-percent=${heapGrowth}`);
   const config = configured(app, schema);
@@ -66,7 +66,7 @@ export async function runApp<Schema extends z.ZodObject>(
   process.on('unhandledRejection', die);
 
   const flushTraces = await startTracing(app, config as Partial<OpsConfig & TracingConfig>);
-  let running: Running | undefined;
+  let running: RunningProcess | undefined;
   let stopping = false;
   let awaited: () => Promise<readonly string[]> = async () => [];
   const ops = await openOps(app, config as Partial<OpsConfig>, async () => {

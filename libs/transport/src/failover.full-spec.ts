@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { eventually } from '#testing';
 import { longestWaitMs } from '../testing/fault.cases.js';
-import { Load } from '../testing/load.js';
+import { RepeatedCalls } from '../testing/repeated.calls.js';
 import { RedisGroup } from '../testing/redis.group.js';
 import { Stage } from '../testing/stage.js';
 import { serviceKeys } from './wire/format.js';
@@ -13,20 +13,20 @@ const failoverMs = 15_000;
 async function failover(group: RedisGroup): Promise<void> {
   await Stage.playOn(group, async (stage) => {
     const replicas = await Promise.all(['a', 'b'].map((name) => stage.replica(name)));
-    const load = new Load(await stage.gateway(), { callers: 8, takesMs: 20 });
-    await eventually(() => expect(load.answered).toBeGreaterThan(100));
-    expect(load.failed).toEqual([]);
+    const calls = new RepeatedCalls(await stage.gateway(), { callers: 8, takesMs: 20 });
+    await eventually(() => expect(calls.answered).toBeGreaterThan(100));
+    expect(calls.failed).toEqual([]);
     await group.killMasterOf(serviceKeys('episode').requests);
     // Requests from here on are only answered after another server has taken over.
     const killed = performance.now();
     const answeredSince = () =>
-      load.outcomes.filter(({ started, end }) => started > killed && end === 'answered');
+      calls.outcomes.filter(({ started, end }) => started > killed && end === 'answered');
     await eventually(() => expect(answeredSince().length).toBeGreaterThan(100), {
       timeout: failoverMs,
     });
-    await load.continueFor(1_000);
+    await calls.continueFor(1_000);
     const healed = performance.now();
-    await load.continueFor(1_000);
+    await calls.continueFor(1_000);
     const latest = () =>
       new Set(
         stage
@@ -35,12 +35,12 @@ async function failover(group: RedisGroup): Promise<void> {
           .map(({ replica }) => replica),
       );
     await eventually(() => expect(latest()).toEqual(new Set(['a', 'b'])), { timeout: failoverMs });
-    await load.stop();
+    await calls.stop();
     // A request that only the dead server had ends by its deadline, which can be later than that.
-    const failedSince = load.failed.filter(({ started }) => started > healed);
+    const failedSince = calls.failed.filter(({ started }) => started > healed);
     expect(failedSince, 'calls that began after it had healed, and failed').toEqual([]);
-    expect(load.failed.filter(({ end }) => end !== 'unavailable')).toEqual([]);
-    expect(Math.max(...load.outcomes.map(({ tookMs }) => tookMs))).toBeLessThan(longestWaitMs);
+    expect(calls.failed.filter(({ end }) => end !== 'unavailable')).toEqual([]);
+    expect(Math.max(...calls.outcomes.map(({ tookMs }) => tookMs))).toBeLessThan(longestWaitMs);
     expect(replicas.map((replica) => replica.hasExited)).toEqual([false, false]);
   });
 }

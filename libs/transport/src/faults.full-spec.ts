@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { eventually } from '#testing';
 import { killOneOfThree, longestWaitMs, poison, stopOneOfTwo } from '../testing/fault.cases.js';
-import { ask, Load } from '../testing/load.js';
+import { ask, RepeatedCalls } from '../testing/repeated.calls.js';
 import { connectTo } from '../testing/probe.replica.js';
 import { Stage } from '../testing/stage.js';
 
@@ -23,14 +23,14 @@ describe('under load', () => {
   it('a restart of all replicas, one by one, fails no call and runs none twice', () =>
     Stage.play(async (stage) => {
       const replicas = await Promise.all(['a', 'b', 'c'].map((name) => stage.replica(name)));
-      const load = new Load(await stage.gateway(), { callers: 16, takesMs: 30 });
+      const calls = new RepeatedCalls(await stage.gateway(), { callers: 16, takesMs: 30 });
       for (const replica of replicas) {
         await replica.stop();
         await stage.replica('again');
       }
-      await load.stop();
-      expect(load.failed).toEqual([]);
-      expect(load.answered).toBeGreaterThan(1_000);
+      await calls.stop();
+      expect(calls.failed).toEqual([]);
+      expect(calls.answered).toBeGreaterThan(1_000);
       expect([...stage.rerun()]).toEqual([]);
     }));
 });
@@ -71,26 +71,26 @@ describe('Redis', () => {
       Stage.play(
         async (stage) => {
           const replicas = await Promise.all(['a', 'b'].map((name) => stage.replica(name)));
-          const load = new Load(await stage.gateway(), { callers: 8, takesMs: 20 });
-          await eventually(() => expect(load.answered).toBeGreaterThan(50));
+          const calls = new RepeatedCalls(await stage.gateway(), { callers: 8, takesMs: 20 });
+          await eventually(() => expect(calls.answered).toBeGreaterThan(50));
           await stage.redis.kill();
-          const sinceKill = load.outcomes.length;
-          await load.continueFor(1_000);
-          expect(load.failed.length).toBeGreaterThan(0);
+          const sinceKill = calls.outcomes.length;
+          await calls.continueFor(1_000);
+          expect(calls.failed.length).toBeGreaterThan(0);
           expect(
-            Math.max(...load.outcomes.slice(sinceKill).map(({ tookMs }) => tookMs)),
+            Math.max(...calls.outcomes.slice(sinceKill).map(({ tookMs }) => tookMs)),
           ).toBeLessThan(atOnceMs);
           await stage.redis.start();
-          const answered = load.answered;
-          await eventually(() => expect(load.answered).toBeGreaterThan(answered + 50), {
+          const answered = calls.answered;
+          await eventually(() => expect(calls.answered).toBeGreaterThan(answered + 50), {
             timeout: healMs,
           });
-          await load.continueFor(1_000);
-          const failed = load.failed.length;
-          await load.continueFor(500);
-          await load.stop();
-          expect(load.failed.slice(failed), 'calls that failed after it had healed').toEqual([]);
-          expect(new Set(load.failed.map(({ end }) => end))).toEqual(new Set(['unavailable']));
+          await calls.continueFor(1_000);
+          const failed = calls.failed.length;
+          await calls.continueFor(500);
+          await calls.stop();
+          expect(calls.failed.slice(failed), 'calls that failed after it had healed').toEqual([]);
+          expect(new Set(calls.failed.map(({ end }) => end))).toEqual(new Set(['unavailable']));
           expect(replicas.map((replica) => replica.hasExited)).toEqual([false, false]);
         },
         { durable },
@@ -99,19 +99,23 @@ describe('Redis', () => {
   it('paused for 3 s: deadlines hold, no reply reaches another caller, and it heals', () =>
     Stage.play(async (stage) => {
       await Promise.all(['a', 'b'].map((name) => stage.replica(name)));
-      const load = new Load(await stage.gateway(), { callers: 8, takesMs: 20, budgetMs: 1_000 });
-      await eventually(() => expect(load.answered).toBeGreaterThan(50));
+      const calls = new RepeatedCalls(await stage.gateway(), {
+        callers: 8,
+        takesMs: 20,
+        budgetMs: 1_000,
+      });
+      await eventually(() => expect(calls.answered).toBeGreaterThan(50));
       stage.redis.pause();
-      await load.continueFor(3_000);
+      await calls.continueFor(3_000);
       // They ended by their deadline, before Redis answered.
-      expect(load.failed.length).toBeGreaterThan(0);
+      expect(calls.failed.length).toBeGreaterThan(0);
       stage.redis.resume();
-      const answered = load.answered;
-      await eventually(() => expect(load.answered).toBeGreaterThan(answered + 50), {
+      const answered = calls.answered;
+      await eventually(() => expect(calls.answered).toBeGreaterThan(answered + 50), {
         timeout: healMs,
       });
-      await load.stop();
-      expect(new Set(load.failed.map(({ end }) => end))).toEqual(new Set(['unavailable']));
+      await calls.stop();
+      expect(new Set(calls.failed.map(({ end }) => end))).toEqual(new Set(['unavailable']));
     }));
 
   it('is emptied while it runs: calls continue', () =>
@@ -130,14 +134,14 @@ describe('a replica that stood still for 5 s', () => {
     Stage.play(async (stage) => {
       const [frozen] = await Promise.all(['a', 'b'].map((name) => stage.replica(name)));
       const gateway = await stage.gateway();
-      const load = new Load(gateway, { callers: 8, takesMs: 50 });
-      await eventually(() => expect(load.answered).toBeGreaterThan(50));
+      const calls = new RepeatedCalls(gateway, { callers: 8, takesMs: 50 });
+      await eventually(() => expect(calls.answered).toBeGreaterThan(50));
       frozen!.pause();
-      await load.continueFor(5_000);
+      await calls.continueFor(5_000);
       frozen!.resume();
-      await load.continueFor(1_500);
-      await load.stop();
-      expect(load.failed).toEqual([]);
+      await calls.continueFor(1_500);
+      await calls.stop();
+      expect(calls.failed).toEqual([]);
       expect(Math.max(...stage.rerun().values(), 0)).toBeLessThanOrEqual(2);
       expect(
         stage
@@ -153,14 +157,14 @@ describe('two gateways', () => {
     Stage.play(async (stage) => {
       await Promise.all(['a', 'b'].map((name) => stage.replica(name)));
       const gateways = await Promise.all([stage.gateway(), stage.gateway()]);
-      const loads = gateways.map((gateway) => new Load(gateway, { callers: 8 }));
-      await Promise.all(loads.map((load) => load.continueFor(1_000)));
-      await Promise.all(loads.map((load) => load.stop()));
-      for (const [index, load] of loads.entries()) {
-        expect(load.failed).toEqual([]);
+      const all = gateways.map((gateway) => new RepeatedCalls(gateway, { callers: 8 }));
+      await Promise.all(all.map((calls) => calls.continueFor(1_000)));
+      await Promise.all(all.map((calls) => calls.stop()));
+      for (const [index, calls] of all.entries()) {
+        expect(calls.failed).toEqual([]);
         expect(gateways[index]!.counters).toMatchObject({
           late: 0,
-          sent: load.answered,
+          sent: calls.answered,
           inFlight: 0,
         });
       }
@@ -173,10 +177,10 @@ describe('a wall clock that is wrong', () => {
     it(`at a replica, by ${minutes} min, changes nothing`, () =>
       Stage.play(async (stage) => {
         await Promise.all([stage.replica('right'), stage.replica('wrong', { skewMs })]);
-        const load = new Load(await stage.gateway(), { callers: 8, takesMs: 5 });
-        await load.continueFor(1_500);
-        await load.stop();
-        expect(load.failed).toEqual([]);
+        const calls = new RepeatedCalls(await stage.gateway(), { callers: 8, takesMs: 5 });
+        await calls.continueFor(1_500);
+        await calls.stop();
+        expect(calls.failed).toEqual([]);
         expect(new Set(stage.runs().map(({ replica }) => replica))).toEqual(
           new Set(['right', 'wrong']),
         );

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '#testing';
 import { heapAfterGc } from '../testing/heap.js';
-import { ask } from '../testing/load.js';
+import { ask } from '../testing/repeated.calls.js';
 import { connectTo } from '../testing/probe.replica.js';
 import { Stage } from '../testing/stage.js';
 import type { StreamClient } from './index.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { eventually } from '#testing';
-import { ask } from '../testing/load.js';
+import { ask } from '../testing/repeated.calls.js';
 import {
   connectTo,
   memoryLog,

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { eventually } from '#testing';
 import type { Breakage } from './broken.transport.js';
 import type { ChildReplica } from './child.replica.js';
-import { ask, Load } from './load.js';
+import { ask, RepeatedCalls } from './repeated.calls.js';
 import { connectTo } from './probe.replica.js';
 import { Stage } from './stage.js';
 
@@ -21,21 +21,25 @@ export function killOneOfThree({
     const [victim] = await Promise.all(
       ['a', 'b', 'c'].map((name) => stage.replica(name, { broken })),
     );
-    const load = new Load(await stage.gateway(), { callers, takesMs, budgetMs: longestWaitMs });
-    await eventually(() => expect(load.answered).toBeGreaterThan(60), { timeout: 20_000 });
+    const calls = new RepeatedCalls(await stage.gateway(), {
+      callers,
+      takesMs,
+      budgetMs: longestWaitMs,
+    });
+    await eventually(() => expect(calls.answered).toBeGreaterThan(60), { timeout: 20_000 });
     // Kills it during requests, and not between two of them.
     await eventually(() => {
-      const ended = new Set(load.outcomes.map(({ text }) => text));
+      const ended = new Set(calls.outcomes.map(({ text }) => text));
       const running = stage
         .runs()
         .filter(({ replica, text }) => replica === 'a' && !ended.has(text));
       expect(running.length).toBeGreaterThan(1);
     });
-    const before = new Set(load.outcomes.map(({ text }) => text));
+    const before = new Set(calls.outcomes.map(({ text }) => text));
     await victim!.kill();
-    await load.continueFor(2_500);
-    await load.stop();
-    expect(load.failed, 'calls that failed').toEqual([]);
+    await calls.continueFor(2_500);
+    await calls.stop();
+    expect(calls.failed, 'calls that failed').toEqual([]);
     const rerun = stage.rerun();
     expect(rerun.size, 'requests that ran again').toBeLessThanOrEqual(16);
     expect(
@@ -53,12 +57,12 @@ export function killOneOfThree({
 export function stopOneOfTwo(broken?: Breakage): Promise<void> {
   return Stage.play(async (stage) => {
     const [leaver] = await Promise.all(['a', 'b'].map((name) => stage.replica(name, { broken })));
-    const load = new Load(await stage.gateway(), { callers: 16, takesMs: 50 });
-    await eventually(() => expect(load.answered).toBeGreaterThan(100));
+    const calls = new RepeatedCalls(await stage.gateway(), { callers: 16, takesMs: 50 });
+    await eventually(() => expect(calls.answered).toBeGreaterThan(100));
     await leaver!.stop();
-    await load.continueFor(500);
-    await load.stop();
-    expect(load.failed, 'calls that failed').toEqual([]);
+    await calls.continueFor(500);
+    await calls.stop();
+    expect(calls.failed, 'calls that failed').toEqual([]);
     expect([...stage.rerun().keys()], 'requests that ran again').toEqual([]);
     const admin = connectTo({ REDIS_URL: stage.redis.url });
     const consumers = await eventually(() =>

@@ -10,12 +10,11 @@ import {
   scopes as knownScopes,
 } from '#contracts';
 import { CredentialEntity } from '#database';
-import { makeAppPassword } from '#identity';
+import { makeAppPassword, RevocationWriter } from '#identity';
 import type { EntityManager, Repository } from 'typeorm';
 import { labelOf } from '../people/label.rule.js';
 import { Notices } from '../people/notices.js';
 import { Refusal } from '../people/refusal.js';
-import { RevocationNotice } from '../people/revocation.notice.js';
 import { type Actor, holdSession } from '../people/sessions.js';
 import { rowsOf } from '../people/statement.rows.js';
 
@@ -53,7 +52,7 @@ const maxLabelLength = 64;
 export class AppPasswords {
   constructor(
     @InjectRepository(CredentialEntity) private readonly credentials: Repository<CredentialEntity>,
-    private readonly revocations: RevocationNotice,
+    private readonly revocations: RevocationWriter,
     private readonly notices: Notices,
   ) {}
 
@@ -117,7 +116,7 @@ export class AppPasswords {
   async revoke(accountId: string, id: string): Promise<boolean> {
     if (!guidSchema.safeParse(id).success) return false;
     const { affected } = await this.credentials.delete({ accountId, id });
-    if (affected) await this.revocations.give([{ kind: 'credential', id }]);
+    if (affected) await this.revocations.revoke([{ kind: 'credential', id }]);
     return Boolean(affected);
   }
 
@@ -133,7 +132,7 @@ export class AppPasswords {
       [hash === undefined ? null : Buffer.from(hash, 'base64url'), credentialId ?? null],
     );
     if (gone.length > 0)
-      await this.revocations.give(gone.map(({ id }) => ({ kind: 'credential', id })));
+      await this.revocations.revoke(gone.map(({ id }) => ({ kind: 'credential', id })));
     return gone.length > 0;
   }
 

@@ -2,13 +2,12 @@ import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type beginLogin, type ReplyOf, type RequestOf, scopes } from '#contracts';
 import { CredentialEntity, LoginEntity } from '#database';
-import { networkOf } from '#identity';
+import { networkOf, RevocationWriter } from '#identity';
 import type { EntityManager, Repository } from 'typeorm';
 import { Notices } from '../people/notices.js';
 import { PEOPLE, type PeopleConfig } from '../people/people.config.js';
 import { capFairly, type CappedRows } from '../people/fair.cap.js';
 import { Refusal } from '../people/refusal.js';
-import { RevocationNotice } from '../people/revocation.notice.js';
 import { hashOf } from '../people/secret.hash.js';
 import { rowsOf } from '../people/statement.rows.js';
 import { labelOf } from '../people/label.rule.js';
@@ -54,7 +53,7 @@ const hashOfToken = (token: string) => (tokenPattern.test(token) ? hashOf(token)
 export class LoginFlows {
   constructor(
     @InjectRepository(LoginEntity) private readonly logins: Repository<LoginEntity>,
-    private readonly revocations: RevocationNotice,
+    private readonly revocations: RevocationWriter,
     private readonly notices: Notices,
     @Inject(PEOPLE) private readonly config: Pick<PeopleConfig, 'PUBLIC_URL'>,
   ) {}
@@ -150,7 +149,7 @@ export class LoginFlows {
     if (!answer) return undefined;
     const { flow, secret } = answer;
     if (flow.credentialId)
-      await this.revocations.give([{ kind: 'credential', id: flow.credentialId }]);
+      await this.revocations.revoke([{ kind: 'credential', id: flow.credentialId }]);
     else {
       const label = labelFor(flow.userAgent);
       await this.notices.add(flow.accountId, 'app_password', flow, { label });

@@ -154,14 +154,14 @@ export class Export implements OnModuleDestroy {
 
   /** Yields the items of a list by page, as JSON without brackets. */
   private async *listed(contract: typeof listSubscriptions | typeof listEpisodes, userId: string) {
-    let position: ListRequest['position'] = { from: 'page', page: 1 };
+    let cursor: ListRequest['cursor'] = { from: 'page', page: 1 };
     let total: number | undefined;
     for (;;) {
       const request: ListRequest = {
         userId,
         perPage,
         maxBytes: pageBytes,
-        position,
+        cursor,
         ...(total !== undefined && { total }),
       };
       const page: ReplyOf<typeof listSubscriptions> | ReplyOf<typeof listEpisodes> =
@@ -169,7 +169,7 @@ export class Export implements OnModuleDestroy {
       if (page.unchanged) return;
       yield page.items.toString().slice(1, -1);
       if (!page.more || page.lastId === undefined) return;
-      position = { from: 'after', id: page.lastId };
+      cursor = { from: 'after', id: page.lastId };
       total = page.total;
     }
   }

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
+import { RevocationWriter } from '#identity';
 import { DataSource, type EntityManager } from 'typeorm';
 import { type Checked, checked, type Credential, used } from '../credentials/app-passwords.js';
-import { RevocationNotice } from '../people/revocation.notice.js';
 import { rowsOf } from '../people/statement.rows.js';
 import { Writes } from './writes.js';
 
@@ -26,7 +26,7 @@ export class GpodderSessions {
   constructor(
     @InjectDataSource() private readonly source: DataSource,
     private readonly writes: Writes,
-    private readonly revocations: RevocationNotice,
+    private readonly revocations: RevocationWriter,
   ) {}
 
   /**
@@ -61,7 +61,7 @@ export class GpodderSessions {
       if (ended.length > 0) await drop(manager, credentialId);
     });
     // Repeated calls notify again, as a process can stop between commit and notice.
-    await this.revocations.give([{ kind: 'gpodder_session', id }]);
+    await this.revocations.revoke([{ kind: 'gpodder_session', id }]);
   }
 
   /** Stores a new session. @returns false if a concurrent request ended it. */

@@ -1,10 +1,8 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { OidcEntity } from '#database';
 import { RevocationWriter } from '#identity';
-import type { Log } from '#runtime';
 import { Repository } from 'typeorm';
-import { LOG } from '../account.config.js';
 import { Clients } from './clients.js';
 
 /** An app with a grant of a user, on one device. */
@@ -40,7 +38,6 @@ export class Grants {
     @InjectRepository(OidcEntity) private readonly rows: Repository<OidcEntity>,
     private readonly clients: Clients,
     private readonly revocations: RevocationWriter,
-    @Inject(LOG) private readonly log: Log,
   ) {}
 
   async listApps(accountId: string): Promise<GrantedApp[]> {
@@ -75,12 +72,7 @@ export class Grants {
   async end(grantId: string): Promise<void> {
     // This deletion waits for writers of the grant. The last statement sees their rows.
     await this.rows.delete({ model: 'Grant', grantId });
-    await this.revocations.revoke([{ kind: 'grant', id: grantId }]).catch((error: unknown) => {
-      this.log.warn(
-        { err: error },
-        'an app was signed out, and its access token lives on: Redis is away',
-      );
-    });
+    await this.revocations.revoke([{ kind: 'grant', id: grantId }]);
     // These rows are useless without their grant. If this statement fails, the sweep deletes them.
     await this.rows.delete({ grantId });
   }

@@ -1,7 +1,6 @@
 import { scopes } from '#contracts';
-import { alignedTable, type ProgramIo } from '#runtime';
+import { alignedTable, CommandFailed, type ProgramIo } from '#runtime';
 import type { Account } from '../people/accounts.js';
-import { CommandFailed } from './operator.errors.js';
 import { type Surroundings, withSurroundings } from './operator.surroundings.js';
 
 /** Operator's command on accounts. */

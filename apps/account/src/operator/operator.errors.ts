@@ -1,10 +1,7 @@
 import { Failure } from '#contracts';
 import { rootCauseOf } from '#database';
-import { ConfigurationError } from '#runtime';
+import { CommandFailed, ConfigurationError } from '#runtime';
 import { Refusal, type RefusalCode } from '../people/refusal.js';
-
-/** Error of a valid command that cannot be executed. */
-export class CommandFailed extends Error {}
 
 const reasons: Partial<Record<RefusalCode, string>> = {
   name: 'a name has 1 to 64 of the characters A-Z a-z 0-9 _ . -',

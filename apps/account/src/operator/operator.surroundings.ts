@@ -22,7 +22,6 @@ import { Mail } from '../people/mail.js';
 import { Notices } from '../people/notices.js';
 import { Passwords } from '../people/passwords.js';
 import { Registration, RegistrationGate } from '../people/registration.js';
-import { RevocationNotice } from '../people/revocation.notice.js';
 import { SignOut } from '../people/sign-out.js';
 import { explained } from './operator.errors.js';
 
@@ -69,14 +68,14 @@ export async function withSurroundings<Result>(
   });
   try {
     await source.initialize();
-    // RevocationNotice drops revocations while Redis is unavailable, so wait for Redis.
+    // RevocationWriter drops revocations while Redis is unavailable, so wait for Redis.
     const connected = Promise.all([
       client.connect(),
       redis.status === 'ready' || once(redis, 'ready'),
     ]);
     await Promise.race([connected, delay(connectMs, undefined, { ref: false })]);
-    const notice = new RevocationNotice(new RevocationWriter(redis), log);
-    const signOut = new SignOut(source, notice);
+    const revocations = new RevocationWriter(redis, log);
+    const signOut = new SignOut(source, revocations);
     const passwords = new Passwords();
     const limits = new Limits(redis);
     // Mails are of the account app, which has the settings. The account page shows the notices.
@@ -90,7 +89,7 @@ export async function withSurroundings<Result>(
       accounts,
       links,
       registration: new Registration(source, accounts, links, passwords, gate),
-      appPasswords: new AppPasswords(source.getRepository(CredentialEntity), notice, notices),
+      appPasswords: new AppPasswords(source.getRepository(CredentialEntity), revocations, notices),
       erasure: new Erasure(client, signOut),
     });
   } catch (error) {

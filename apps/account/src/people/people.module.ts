@@ -8,7 +8,7 @@ import {
   SessionEntity,
 } from '#database';
 import { RevocationWriter } from '#identity';
-import { type AccountConfig, CONFIG, REDIS } from '../account.config.js';
+import { type AccountConfig, CONFIG, LOG, REDIS } from '../account.config.js';
 import { Accounts } from './accounts.js';
 import { Emails } from './emails.js';
 import { Erasure } from './erasure.js';
@@ -22,7 +22,6 @@ import { Passwords } from './passwords.js';
 import { PEOPLE } from './people.config.js';
 import { RecoveryCodes } from './recovery-codes.js';
 import { Registration, RegistrationGate } from './registration.js';
-import { RevocationNotice } from './revocation.notice.js';
 import { Seal } from './seal.js';
 import { SecondFactor } from './second-factor.js';
 import { Sessions } from './sessions.js';
@@ -46,7 +45,6 @@ const people = [
   Passwords,
   RecoveryCodes,
   Registration,
-  RevocationNotice,
   SecondFactor,
   Sessions,
   SignIn,
@@ -75,9 +73,9 @@ const people = [
     },
     {
       provide: RevocationWriter,
-      inject: [REDIS],
-      useFactory: (redis: ConstructorParameters<typeof RevocationWriter>[0]) =>
-        new RevocationWriter(redis),
+      inject: [REDIS, LOG],
+      useFactory: (...args: ConstructorParameters<typeof RevocationWriter>) =>
+        new RevocationWriter(...args),
     },
     RegistrationGate,
     ResetEnding,

@@ -3,9 +3,9 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { guidSchema } from '#contracts';
 import { SessionEntity } from '#database';
+import { RevocationWriter } from '#identity';
 import type { EntityManager, Repository } from 'typeorm';
 import { Refusal } from './refusal.js';
-import { RevocationNotice } from './revocation.notice.js';
 import { hashOf, hashOfSecret, newSecret } from './secret.hash.js';
 import { rowsOf } from './statement.rows.js';
 
@@ -55,7 +55,7 @@ const columns = `s.id, s.account_id AS "accountId", s.created_at AS "createdAt",
 export class Sessions {
   constructor(
     @InjectRepository(SessionEntity) private readonly sessions: Repository<SessionEntity>,
-    private readonly revocations: RevocationNotice,
+    private readonly revocations: RevocationWriter,
   ) {}
 
   /**
@@ -123,7 +123,7 @@ export class Sessions {
   async end(accountId: string, id: string): Promise<boolean> {
     if (!guidSchema.safeParse(id).success) return false;
     const { affected } = await this.sessions.delete({ accountId, id });
-    if (affected) await this.revocations.give([{ kind: 'session', id }]);
+    if (affected) await this.revocations.revoke([{ kind: 'session', id }]);
     return Boolean(affected);
   }
 
@@ -133,7 +133,7 @@ export class Sessions {
       'DELETE FROM account.sessions WHERE account_id = $1 AND id <> $2 RETURNING id',
       [accountId, kept],
     );
-    await this.revocations.give(ended.map(({ id }) => ({ kind: 'session', id })));
+    await this.revocations.revoke(ended.map(({ id }) => ({ kind: 'session', id })));
   }
 
   /** Ends the session of a cookie. @returns its id, if it existed. */
@@ -144,7 +144,7 @@ export class Sessions {
       'DELETE FROM account.sessions WHERE hash = $1 RETURNING id',
       [hash],
     );
-    if (ended) await this.revocations.give([{ kind: 'session', id: ended.id }]);
+    if (ended) await this.revocations.revoke([{ kind: 'session', id: ended.id }]);
     return ended?.id;
   }
 

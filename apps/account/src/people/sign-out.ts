@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
+import { RevocationWriter } from '#identity';
 import { DataSource, type EntityManager } from 'typeorm';
-import { RevocationNotice } from './revocation.notice.js';
 import { rowsOf } from './statement.rows.js';
 
 /** Ended sessions and grants, for the revocations after the commit. */
@@ -68,7 +68,7 @@ export const accessByTable = {
 export class SignOut {
   constructor(
     @InjectDataSource() private readonly source: DataSource,
-    private readonly revocations: RevocationNotice,
+    private readonly revocations: RevocationWriter,
   ) {}
 
   /** Ends all access. */
@@ -103,7 +103,7 @@ export class SignOut {
 
   /** Makes gateways refuse what was ended. App passwords are looked up again. */
   async announce({ accountId, sessions, grants }: Ended): Promise<void> {
-    await this.revocations.give([
+    await this.revocations.revoke([
       { kind: 'user', id: accountId },
       ...grants.map((id) => ({ kind: 'grant' as const, id })),
       ...sessions.map((id) => ({ kind: 'session' as const, id })),

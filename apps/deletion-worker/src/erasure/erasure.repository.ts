@@ -88,6 +88,12 @@ const read = statement(
   'deletion.read_erasure',
   'SELECT status, removed, cause FROM deletion.erasures e WHERE e.user_id = $1',
 );
+/** $1 limit. In the order of `erasures_due`. */
+const readPending = statement(
+  'deletion.read_pending_erasures',
+  `SELECT user_id AS "userId" FROM deletion.erasures e WHERE e.status = 'PENDING'
+   ORDER BY coalesce(e.sent_at, '-infinity') LIMIT $1`,
+);
 
 const dueColumns = 'user_id AS "userId", NULL AS "deletionId", send, fresh AS "isNew", origin';
 const claimDue = statement(
@@ -136,6 +142,12 @@ export async function readErasure(
 ): Promise<ErasureRecord | undefined> {
   const [found] = await database.read<ErasureRecord>(read, [userId]);
   return found;
+}
+
+/** Returns up to `limit` users whose erasure is PENDING. */
+export async function readPendingErasures(database: Database, limit: number): Promise<string[]> {
+  const rows = await database.read<{ userId: string }>(readPending, [limit]);
+  return rows.map(({ userId }) => userId);
 }
 
 /**

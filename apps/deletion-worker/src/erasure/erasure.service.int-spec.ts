@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually } from '#testing';
+import { connectRedis, redisConfig } from '#redis';
+import { eventually, startRedisServer } from '#testing';
 import { call } from '../../../../libs/transport/testing/handler.call.js';
 import { ErasedUser } from '../../testing/erased.user.js';
 import { openWorker, type WorkerContext } from '../../testing/worker.fixture.js';
@@ -203,3 +204,23 @@ async function pagesOfRow(subscriptions: number): Promise<number> {
   console.log(`${rows} rows in ${(performance.now() - started).toFixed(0)} ms`);
   return ((await pages()) - before) / rows;
 }
+
+it('a group of users needs one rewrite of the files of Redis, a later user another one', async () => {
+  const server = await startRedisServer({ durable: true });
+  const worker = await openWorker(server.url);
+  const redis = connectRedis(redisConfig.parse({ REDIS_URL: server.url }));
+  const erase = async (users: readonly string[]) => {
+    for (const userId of users) await worker.erasures.request({ userId }, call());
+    for (const userId of users)
+      expect(await worker.erasures.process({ userId }, () => false)).toBe(true);
+  };
+  const rewrites = async () =>
+    Number(/cmdstat_bgrewriteaof:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1]);
+  await erase([randomUUID(), randomUUID(), randomUUID()]);
+  expect(await rewrites()).toBe(1);
+  await erase([randomUUID()]);
+  expect(await rewrites()).toBe(2);
+  redis.disconnect();
+  await worker.close();
+  await server.dispose();
+});

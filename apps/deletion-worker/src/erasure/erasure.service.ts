@@ -1,16 +1,18 @@
 import { Controller } from '@nestjs/common';
 import { type ErasureJob, eraseUser, type ReplyOf, type RequestOf, unavailable } from '#contracts';
 import { countdown, Database, type PgTransaction } from '#database';
+import { RevocationWriter } from '#identity';
 import { traceHeaders } from '#runtime';
 import { type CallContext, Handle } from '#transport';
+import { LRUCache } from 'lru-cache';
 import { DeletionRelay } from '../queue/deletion.relay.js';
 import { countErasure } from '../queue/deletion.metrics.js';
-import { ErasureNotice } from './erasure.notice.js';
 import {
   endErasure,
   eraseAccountStep,
   eraseStep,
   phases,
+  readPendingErasures,
   recordErasure,
 } from './erasure.repository.js';
 import { RequestFiles } from './request.files.js';
@@ -19,6 +21,13 @@ import { RequestFiles } from './request.files.js';
 const rowsOfStep = 2_000;
 /** Time limit of a step in milliseconds. */
 const stepLimitMs = 30_000;
+/** Maximum users whose requests one rewrite removes. */
+const usersOfRewrite = 10_000;
+/**
+ * Time in milliseconds for which a user needs no other rewrite. Shorter than the hour after which
+ * an erased id can be admitted again.
+ */
+const rewrittenTtlMs = 30 * 60_000;
 
 /**
  * Records and processes erasures (docs/design/erasure.md). Invariants:
@@ -28,13 +37,22 @@ const stepLimitMs = 30_000;
  *   starts again and finds only the remaining rows.
  * - SUCCESS commits with the last deleted rows, after the rewrite of Redis' append-only file, and
  *   refuses the user permanently. Transient faults are retried without limit.
+ * - A rewrite counts for all users whose record was committed before it: they are refused, and their
+ *   credentials were revoked. So a group of users needs one rewrite per worker.
  */
 @Controller()
 export class ErasureService {
+  /** Users whose earlier requests a rewrite has removed. */
+  private readonly rewritten = new LRUCache<string, true>({
+    max: usersOfRewrite,
+    ttl: rewrittenTtlMs,
+  });
+  private rewriting: Promise<void> | undefined;
+
   constructor(
     private readonly database: Database,
     private readonly relay: DeletionRelay,
-    private readonly notice: ErasureNotice,
+    private readonly revocations: RevocationWriter,
     private readonly files: RequestFiles,
   ) {}
 
@@ -51,7 +69,7 @@ export class ErasureService {
     };
     const status = await recordErasure(this.database, userId, origin, () => context.remainingMs());
     this.relay.wake();
-    await this.notice.send(userId);
+    await this.revocations.revoke([{ kind: 'user', id: userId }]);
     return { status };
   }
 
@@ -67,7 +85,7 @@ export class ErasureService {
     isStopping: () => boolean,
   ): Promise<boolean> {
     // An operator's command has no connection to Redis, and Redis can have been unavailable.
-    await this.notice.send(userId);
+    await this.revocations.revoke([{ kind: 'user', id: userId }]);
     // Credentials go first.
     const account = await this.repeat(isStopping, (transaction) =>
       eraseAccountStep(transaction, userId, rowsOfStep),
@@ -82,13 +100,31 @@ export class ErasureService {
       });
       if (!isDone) return false;
     }
-    await this.files.clear(isStopping);
+    await this.clearFiles(userId, isStopping);
     const age = await this.inStep((transaction) =>
       endErasure(transaction, this.database, userId, rowsOfStep),
     );
     if (age === undefined) return false;
     countErasure('success', age);
     return true;
+  }
+
+  /** Waits for a rewrite that counts for the user. Concurrent erasures share it. */
+  private async clearFiles(userId: string, isStopping: () => boolean): Promise<void> {
+    while (!this.rewritten.has(userId)) {
+      this.rewriting ??= this.rewrite(userId, isStopping).finally(
+        () => (this.rewriting = undefined),
+      );
+      await this.rewriting;
+    }
+  }
+
+  private async rewrite(userId: string, isStopping: () => boolean): Promise<void> {
+    const users = await readPendingErasures(this.database, usersOfRewrite - 1);
+    if (!users.includes(userId)) users.push(userId);
+    await this.revocations.revoke(users.map((id) => ({ kind: 'user', id })));
+    await this.files.clear(isStopping);
+    for (const user of users) this.rewritten.set(user, true);
   }
 
   /**

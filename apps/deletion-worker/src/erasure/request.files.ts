@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { OnApplicationShutdown } from '@nestjs/common';
 import type { Redis } from 'ioredis';
 import { Failure, services, unavailable } from '#contracts';
 import type { connectRedis } from '#redis';
@@ -20,14 +21,22 @@ const cannotRewrite = /unknown command|NOPERM/i;
  *   reject later ones of an erased user.
  * - A repetition after a crash rewrites again, which has the same result.
  */
-export class RequestFiles {
+export class RequestFiles implements OnApplicationShutdown {
   private warned = false;
 
-  /** @param redis the Redis of requests. */
+  /** @param redis the Redis of requests; it closes with the app. */
   constructor(
     private readonly redis: ReturnType<typeof connectRedis>,
     private readonly log: Log,
-  ) {}
+  ) {
+    redis.on('error', (error: Error) =>
+      log.debug({ err: error }, 'Redis of requests: connection error'),
+    );
+  }
+
+  onApplicationShutdown(): void {
+    this.redis.disconnect();
+  }
 
   /**
    * Rewrites the append-only file of each server. Servers without one need nothing. A server that

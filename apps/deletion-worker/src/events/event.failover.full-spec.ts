@@ -26,7 +26,7 @@ beforeAll(async () => {
   redis = connect() as Cluster;
   redis.on('error', () => undefined);
   const options = { maxEntries: 10_000, replicas: 1 };
-  publisher = new EventPublisher(connect(), connect(), options, createLog('test', 'silent'));
+  publisher = new EventPublisher(connect(), options, createLog('test', 'silent'));
 });
 afterAll(async () => {
   publisher.onApplicationShutdown();

@@ -1,10 +1,8 @@
 import type { OnApplicationShutdown } from '@nestjs/common';
-import { type ChangeEvent, eventHints, eventStream } from '#contracts';
+import { eventStream } from '#contracts';
 import { type connectRedis, warnOfDenial, warnOfEviction } from '#redis';
 import type { Log } from '#runtime';
-import type { Batch } from './event.repository.js';
-
-type Redis = ReturnType<typeof connectRedis>;
+import type { EventBatch } from './event.repository.js';
 
 /** Time limit for storing a batch on disk or on replicas, in milliseconds. */
 const writtenLimitMs = 3_000;
@@ -39,19 +37,16 @@ interface PublisherOptions {
 export class EventPublisher implements OnApplicationShutdown {
   private warned = false;
 
-  /** @param hints the Redis of requests. */
   constructor(
-    private readonly redis: Redis,
-    private readonly hints: Redis,
+    private readonly redis: ReturnType<typeof connectRedis>,
     private readonly options: PublisherOptions,
     private readonly log: Log,
   ) {
     redis.once('ready', () => void warnOfEviction(redis, log, 'the events'));
     warnOfDenial(redis, log, 'the events');
-    for (const connection of [redis, hints])
-      connection.on('error', (error: Error) =>
-        log.debug({ err: error }, 'events: Redis connection error'),
-      );
+    redis.on('error', (error: Error) =>
+      log.debug({ err: error }, 'events: Redis connection error'),
+    );
   }
 
   /**
@@ -60,7 +55,7 @@ export class EventPublisher implements OnApplicationShutdown {
    * @returns undefined, or the number of a later batch because of which Redis rejected this one.
    * @throws Error if Redis does not confirm the batch. It can have stored it nevertheless.
    */
-  async publish({ number, events }: Batch): Promise<number | undefined> {
+  async publish({ number, events }: EventBatch): Promise<number | undefined> {
     const fields = events.flatMap(({ user, kinds, stamp }) => [user, kinds, stamp]);
     const { key, batchKey } = eventStream;
     // WAITAOF covers the writes of its own connection only, so one pipeline sends both.
@@ -78,16 +73,11 @@ export class EventPublisher implements OnApplicationShutdown {
     return undefined;
   }
 
-  /** Publishes events on the channel, if Redis is available. */
-  publishHint(events: readonly ChangeEvent[]): void {
-    this.hints.publish(eventHints.channel, JSON.stringify(events)).catch(() => undefined);
-  }
-
   onApplicationShutdown(): void {
-    for (const connection of [this.redis, this.hints]) connection.disconnect();
+    this.redis.disconnect();
   }
 
-  private checkWritten(written: Result | undefined): void {
+  private checkWritten(written: PipelineResult | undefined): void {
     const error = written?.[0];
     if (!error) {
       const [local = 0] = resultOf<number[]>(written);
@@ -105,9 +95,9 @@ export class EventPublisher implements OnApplicationShutdown {
   }
 }
 
-type Result = [error: Error | null, value: unknown];
+type PipelineResult = [error: Error | null, value: unknown];
 
-function resultOf<Value>(result: Result | undefined): Value {
+function resultOf<Value>(result: PipelineResult | undefined): Value {
   const [error, value] = result ?? [new Error('Redis did not answer')];
   if (error) throw error;
   return value as Value;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { eventHints, type EventKind, eventStream } from '#contracts';
+import { type EventKind, eventStream } from '#contracts';
 import { connectRedis, redisConfig } from '#redis';
 import { eventually, freshUser, startRedisServer, TcpProxy } from '#testing';
 import { type EventContext, openEvents } from '../../testing/event.fixture.js';
@@ -74,20 +74,6 @@ describe('an event', () => {
     await context.owner.query('COMMIT');
     expect(await announce()).toBe(1);
   });
-
-  it('is also published on the channel', async () => {
-    const listener = context.redis.duplicate();
-    const heard: string[] = [];
-    listener.on('message', (_channel, message: string) => heard.push(message));
-    await listener.subscribe(eventHints.channel);
-    await context.write(freshUser(), 'episodes');
-    await announce();
-    const events = await context.events();
-    await eventually(() =>
-      expect(heard.map((message) => JSON.parse(message) as unknown)).toEqual([events]),
-    );
-    listener.disconnect();
-  });
 });
 
 describe('a relay', () => {
@@ -158,11 +144,9 @@ it('a Redis that cannot confirm its disk is accepted and logged once', async () 
   const server = await startRedisServer();
   const lines: string[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(line) });
-  const connect = () =>
-    connectRedis(redisConfig.parse({ REDIS_URL: server.url }), { enableOfflineQueue: true });
+  const config = redisConfig.parse({ REDIS_URL: server.url });
   const publisher = new EventPublisher(
-    connect(),
-    connect(),
+    connectRedis(config, { enableOfflineQueue: true }),
     { maxEntries: 1_000, replicas: 0 },
     log,
   );

@@ -9,7 +9,7 @@ import { countdown, type Database } from '#database';
 import { Condition, type Log } from '#runtime';
 import { failedBatches, publishedEvents } from './event.metrics.js';
 import type { EventPublisher } from './event.publisher.js';
-import { type Batch, takeBatch } from './event.repository.js';
+import { type EventBatch, takeBatch } from './event.repository.js';
 
 /** Minimum interval of batches in milliseconds. */
 const pollMs = 250;
@@ -101,8 +101,7 @@ export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShut
     return count;
   }
 
-  private async send(batch: Batch): Promise<void> {
-    this.publisher.publishHint(batch.events);
+  private async send(batch: EventBatch): Promise<void> {
     const later = await this.publisher.publish(batch);
     if (later === undefined) return;
     this.rejectedBy = later;

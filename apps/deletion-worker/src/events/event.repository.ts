@@ -2,7 +2,7 @@ import { type ChangeEvent, namesOf } from '#contracts';
 import { type Database, type PgTransaction, statement } from '#database';
 
 /** Events of one transaction of a relay, one per user. */
-export interface Batch {
+export interface EventBatch {
   /** Increases with each batch. */
   readonly number: number;
   readonly events: readonly ChangeEvent[];
@@ -32,7 +32,7 @@ export async function takeBatch(
   transaction: PgTransaction,
   limit: number,
   above: number,
-): Promise<Batch | undefined> {
+): Promise<EventBatch | undefined> {
   type Row = { batch: number; user: string; stamp: string; kinds: number };
   const rows = await transaction.query<Row>(take, [limit, above]);
   const [first] = rows;

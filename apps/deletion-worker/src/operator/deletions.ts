@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os';
 import { Failure } from '#contracts';
 import { createDataSource, Database, databaseConfig } from '#database';
-import { loadConfig, type ProgramIo } from '#runtime';
+import { CommandFailed, loadConfig, type ProgramIo } from '#runtime';
 import { endByOperator, findDeletion, listDeletions, makeDue } from './operator.repository.js';
 import { tableOf } from './operator.text.js';
 
@@ -60,9 +60,6 @@ async function run(database: Database, command: DeletionsCommand): Promise<strin
     }
   }
 }
-
-/** A valid command that failed. */
-class CommandFailed extends Error {}
 
 async function notPending(database: Database, deletionId: number): Promise<CommandFailed> {
   const found = await findDeletion(database, deletionId);

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import type { DataUser } from '#contracts';
 import { countdown, createDataSource, Database, databaseConfig } from '#database';
-import { identityConfig, idOf, type NamedUser, UnknownUserLine, usersIn } from '#identity';
+import { identityConfig, type NamedUser, namedUserId, UnknownUserLine, usersIn } from '#identity';
 import { loadConfig, type ProgramIo } from '#runtime';
 import { z } from 'zod';
 import { readErasure, recordErasure } from '../erasure/erasure.repository.js';
@@ -53,7 +53,7 @@ export async function runErase(command: EraseCommand, io: ProgramIo): Promise<nu
 
 async function* usersOf(command: EraseCommand, identity: Config): AsyncGenerator<NamedUser> {
   if ('file' in command) yield* usersIn(createReadStream(command.file), command.file, identity);
-  else yield { id: idOf(command.user, identity), name: command.user };
+  else yield { id: namedUserId(command.user, identity), name: command.user };
 }
 
 /** Reports the progress of an erasure until its end. @returns true for SUCCESS. */

@@ -11,7 +11,7 @@ import { resendAfterMs } from '../queue/deletion.relay.js';
 /** Time limit of the query of a scrape in milliseconds. */
 const scrapeLimitMs = 1_000;
 
-interface Pending {
+interface PendingCounts {
   pending: number;
   oldestAge: number;
   erasures: number;
@@ -37,7 +37,7 @@ const selectPending = statement(
    FROM ${pendingIn('deletion.deletions')} d, ${pendingIn('deletion.erasures')} e`,
 );
 
-const gauges: Record<keyof Pending, { name: string; help: string }> = {
+const gauges: Record<keyof PendingCounts, { name: string; help: string }> = {
   pending: {
     name: 'podcast_sync_deletions_pending',
     help: 'Pending deletions of all users; every replica reports the same value.',
@@ -63,12 +63,12 @@ const gauges: Record<keyof Pending, { name: string; help: string }> = {
 /** Reads metrics from the records at each scrape, and omits them while Postgres is unavailable. */
 @Injectable()
 export class PendingGauges implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private polling: Promise<Pending | undefined> | undefined;
+  private polling: Promise<PendingCounts | undefined> | undefined;
 
   constructor(private readonly database: Database) {}
 
   onApplicationBootstrap(): void {
-    for (const key of Object.keys(gauges) as (keyof Pending)[]) {
+    for (const key of Object.keys(gauges) as (keyof PendingCounts)[]) {
       const collect = async () => {
         const found = await this.poll();
         if (found) gauge.set(found[key]);
@@ -83,13 +83,13 @@ export class PendingGauges implements OnApplicationBootstrap, BeforeApplicationS
   }
 
   /** Shares one statement among all gauges of a scrape. */
-  private poll(): Promise<Pending | undefined> {
+  private poll(): Promise<PendingCounts | undefined> {
     this.polling ??= this.read().finally(() => (this.polling = undefined));
     return this.polling;
   }
 
-  private async read(): Promise<Pending | undefined> {
-    const rows = this.database.read<Pending>(selectPending, [resendAfterMs]);
+  private async read(): Promise<PendingCounts | undefined> {
+    const rows = this.database.read<PendingCounts>(selectPending, [resendAfterMs]);
     const [found] = await withTimeLimit(rows, scrapeLimitMs).catch(() => []);
     return found;
   }

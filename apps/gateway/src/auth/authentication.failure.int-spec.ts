@@ -88,7 +88,9 @@ const wrong: Record<string, string> = {
 it('every rejection is the same 401; log and metric have the reason, not the token', async () => {
   const file = join(keys, 'rejected.json');
   const credentials = await refusedCredentials(file);
-  await new RevocationWriter(connection).revoke([{ kind: 'grant', id: 'a-grant-that-ended' }]);
+  await new RevocationWriter(connection, createLog('test', 'silent')).revoke([
+    { kind: 'grant', id: 'a-grant-that-ended' },
+  ]);
   let log = '';
   const destination = { write: (line: string) => void (log += line) };
   const at = await gateway(file, {}, { log: createLog('gateway', 'debug', destination) });
@@ -143,7 +145,9 @@ it('an app password has its own scopes and is rejected once it is revoked', asyn
   expect(await statuses()).toEqual([404, 404]);
   expect(await statuses('POST')).toEqual([401, 401]);
   accounts.book.credentials.delete(hash);
-  await new RevocationWriter(connection).revoke([{ kind: 'credential', id: credentialId }]);
+  await new RevocationWriter(connection, createLog('test', 'silent')).revoke([
+    { kind: 'credential', id: credentialId },
+  ]);
   await eventually(async () => expect(await statuses()).toEqual([401, 401]));
 });
 

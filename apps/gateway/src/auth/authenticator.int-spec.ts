@@ -156,7 +156,7 @@ describe('a revoked token', () => {
     connection = connectRedis(config) as Redis;
     revocations = new Revocations(config, createLog('test', 'silent'));
     await Promise.all([eventually(() => connection.ping()), revocations.opened()]);
-    writer = new RevocationWriter(connection);
+    writer = new RevocationWriter(connection, createLog('test', 'silent'));
     following = authenticator(
       { AUTH_ISSUER: first, AUTH_JWKS_FILE: join(directory, 'one') },
       { revocations },

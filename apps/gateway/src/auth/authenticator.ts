@@ -1,10 +1,10 @@
 import { hash as digest } from 'node:crypto';
-import { Failure } from '#contracts';
+import { Failure, type Scope } from '#contracts';
 import { AuthenticationFailure } from '#http';
 import {
   appPasswordHash,
   appPasswordPrefix,
-  type AppPasswords,
+  type AppPasswordVerifier,
   CredentialCache,
   issuerAliases,
   type Revocations,
@@ -34,9 +34,6 @@ export type FailureReason =
   | 'app_password'
   | 'revoked';
 
-/** Permissions of a credential. */
-export type Scope = 'read:subscriptions' | 'write:subscriptions';
-
 /** The authenticated user of a request. */
 export interface Caller {
   userId: string;
@@ -49,7 +46,7 @@ export interface Caller {
 /** Sources for revocations and app passwords. Without `appPasswords` none is accepted. */
 export interface Credentials {
   readonly revocations?: Revocations;
-  readonly appPasswords?: AppPasswords;
+  readonly appPasswords?: AppPasswordVerifier;
 }
 
 /** A caller with a verified token, and the version of the keys that verified it. */

@@ -42,7 +42,7 @@ export class ChangesController {
         userId,
         since: never,
         perPage: 1,
-        position: { from: 'page', page: 1 },
+        cursor: { from: 'page', page: 1 },
       } as const;
       return (await this.services.call(listSubscriptions, request, list)).clock;
     };

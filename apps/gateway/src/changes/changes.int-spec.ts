@@ -1,5 +1,6 @@
 import { connect } from 'node:net';
 import { RevocationWriter } from '#identity';
+import { createLog } from '#runtime';
 import { type Device, eventually, TcpProxy } from '#testing';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { StreamFixture } from '../../testing/stream.fixture.js';
@@ -94,7 +95,9 @@ describe('a stream ends in order', () => {
       await context.follow(device),
       await context.follow(await context.device()),
     ];
-    await new RevocationWriter(context.redis).revoke([{ kind: 'user', id: device.user }]);
+    await new RevocationWriter(context.redis, createLog('test', 'silent')).revoke([
+      { kind: 'user', id: device.user },
+    ]);
     await stream.ends();
     expect(other.end).toBe('open');
   });

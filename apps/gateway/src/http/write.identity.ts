@@ -15,7 +15,7 @@ export interface WriteIdentity {
   readonly fingerprint?: string;
 }
 
-type Request = Pick<FastifyRequest, 'method' | 'url' | 'headers' | 'bodyHash'>;
+type WriteRequest = Pick<FastifyRequest, 'method' | 'url' | 'headers' | 'bodyHash'>;
 
 /**
  * Returns the identity of a write. UUID versions keep ids from keys apart from random ids.
@@ -25,7 +25,7 @@ type Request = Pick<FastifyRequest, 'method' | 'url' | 'headers' | 'bodyHash'>;
  * @throws Failure `invalid` for an invalid key.
  */
 export function writeIdentity(
-  { method, url, headers, bodyHash }: Request,
+  { method, url, headers, bodyHash }: WriteRequest,
   part?: string,
 ): WriteIdentity {
   const key = headers['idempotency-key'];

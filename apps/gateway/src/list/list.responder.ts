@@ -91,9 +91,9 @@ export class ListResponder {
 }
 
 /** Returns the service's part of a query. */
-function requested({ since, page, perPage, cursor }: ListQuery) {
-  const position: ListRequest['position'] = cursor
-    ? { from: cursor.direction, id: cursor.boundary }
+function requested({ since, page, perPage, cursor: sent }: ListQuery) {
+  const cursor: ListRequest['cursor'] = sent
+    ? { from: sent.direction, id: sent.boundary }
     : { from: 'page', page };
-  return { since, perPage, position, total: cursor?.total, span: cursor?.range };
+  return { since, perPage, cursor, total: sent?.total, span: sent?.range };
 }

@@ -13,7 +13,7 @@ const maxFeeds = 5_000;
 
 const imports = { calls: 1, bytes: Infinity };
 
-type Subscribed = ReplyOf<typeof subscribe>;
+type SubscribeReply = ReplyOf<typeof subscribe>;
 
 /**
  * Subscribes to all feeds of an OPML document, as POST /subscriptions does for entries with only a
@@ -48,7 +48,7 @@ export class OpmlImport {
     if (answerBytes(urls) > this.config.MAX_ANSWER_BYTES) throw new TooLarge('the answer would be');
     const userId = userIdOf(request);
     const size = Math.min(this.config.MAX_SUBSCRIPTION_ENTRIES, mostEntries);
-    const answers: Subscribed[] = [];
+    const answers: SubscribeReply[] = [];
     // An empty list is also written, to store the idempotency key.
     for (let first = 0; first === 0 || first < urls.length; first += size) {
       if (end.reached) throw unavailable('the caller went away');
@@ -94,7 +94,7 @@ function answerBytes(urls: readonly string[]): number {
 }
 
 /** Merges the verdicts of all writes into one answer, with the number of skipped entries. */
-function joined(answers: readonly Subscribed[], skipped: number): JsonText {
+function joined(answers: readonly SubscribeReply[], skipped: number): JsonText {
   const lists: Record<'success' | 'failure', string[]> = { success: [], failure: [] };
   for (const answer of answers) {
     const { success, failure } = answer.parse();

@@ -1,13 +1,13 @@
 import { Failure } from '#contracts';
 import { AuthenticationFailure } from '#http';
-import { appPasswordHash, type AppPasswords, type Credential } from '#identity';
+import { appPasswordHash, type AppPasswordVerifier, type VerifiedCredential } from '#identity';
 import type { FastifyRequest } from 'fastify';
 import type { FailedLogins } from './failed.logins.js';
 import { readSession, type SignedSession } from './session.cookie.js';
 import type { Sessions } from './sessions.js';
 
 /** The authenticated client. */
-export interface Caller extends Credential {
+export interface Caller extends VerifiedCredential {
   /** The session of the request's cookie. Absent without a valid one of this app password. */
   readonly session?: SignedSession;
 }
@@ -24,7 +24,7 @@ interface Sent {
  */
 export class Authenticator {
   constructor(
-    private readonly appPasswords: AppPasswords,
+    private readonly appPasswords: AppPasswordVerifier,
     private readonly sessions: Sessions,
     private readonly failed: FailedLogins,
     private readonly key: string,
@@ -69,7 +69,7 @@ export class Authenticator {
 }
 
 /** Returns true if a credential has this name, in any letter case, or if none was sent. */
-export function isNamed({ name }: Credential, sent: string | undefined): boolean {
+export function isNamed({ name }: VerifiedCredential, sent: string | undefined): boolean {
   return sent === undefined || sent.toLowerCase() === name.toLowerCase();
 }
 

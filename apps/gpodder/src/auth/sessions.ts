@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { checkSession, endSession, unavailable } from '#contracts';
-import { type Credential, CredentialCache, type Revocations } from '#identity';
+import { type VerifiedCredential, CredentialCache, type Revocations } from '#identity';
 import type { StreamClient } from '#transport';
 import { gpodderSessionMetrics } from '../gpodder.metrics.js';
 import type { SignedSession } from './session.cookie.js';
@@ -14,7 +14,7 @@ const [mostPending, mostPendingOfOne] = [256, 4];
  * capacity for others.
  */
 export class Sessions {
-  private readonly cache: CredentialCache<Credential, SignedSession>;
+  private readonly cache: CredentialCache<VerifiedCredential, SignedSession>;
   /** Running lookups: in total, and by app password. */
   private pending = 0;
   private readonly pendingOf = new Map<string, number>();
@@ -40,7 +40,7 @@ export class Sessions {
    *
    * @throws Failure `unavailable` if the account service does not answer or too many lookups run.
    */
-  async check(session: SignedSession): Promise<Credential | undefined> {
+  async check(session: SignedSession): Promise<VerifiedCredential | undefined> {
     const credential = await this.cache.find(session.sessionId, session);
     if (!credential) this.count('refused');
     return credential;
@@ -52,7 +52,7 @@ export class Sessions {
     this.cache.remove(session.sessionId);
   }
 
-  private async ask(session: SignedSession): Promise<Credential | undefined> {
+  private async ask(session: SignedSession): Promise<VerifiedCredential | undefined> {
     const { credentialId } = session;
     const ofOne = this.pendingOf.get(credentialId) ?? 0;
     if (this.pending >= mostPending || ofOne >= mostPendingOfOne) {

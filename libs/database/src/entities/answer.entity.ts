@@ -1,4 +1,5 @@
-import { Column, Entity, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { Column, Entity, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { JoinOfUser } from './join.of.user.js';
 import { RequestEntity } from './request.entity.js';
 
 /** The answer of a marked write. The oldest answers of a user are dropped at a limit of bytes. */
@@ -26,17 +27,6 @@ export class AnswerEntity {
   writer!: number;
 
   @ManyToOne(() => RequestEntity, { onDelete: 'CASCADE' })
-  @JoinColumn([
-    {
-      name: 'user_id',
-      referencedColumnName: 'userId',
-      foreignKeyConstraintName: 'answer_request_fkey',
-    },
-    {
-      name: 'request_id',
-      referencedColumnName: 'requestId',
-      foreignKeyConstraintName: 'answer_request_fkey',
-    },
-  ])
+  @JoinOfUser('answer_request_fkey', 'request_id', 'requestId')
   request?: Relation<RequestEntity>;
 }

@@ -1,12 +1,5 @@
-import {
-  Column,
-  Entity,
-  Index,
-  JoinColumn,
-  ManyToOne,
-  PrimaryColumn,
-  type Relation,
-} from 'typeorm';
+import { Column, Entity, Index, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { JoinOfUser } from './join.of.user.js';
 import { SubscriptionEntity } from './subscription.entity.js';
 
 /** A current or former feed URL by its lookup key: an index entry can't hold a long URL. */
@@ -28,17 +21,6 @@ export class FeedUrlEntity {
   url!: string | null;
 
   @ManyToOne(() => SubscriptionEntity)
-  @JoinColumn([
-    {
-      name: 'user_id',
-      referencedColumnName: 'userId',
-      foreignKeyConstraintName: 'feed_urls_subscription_id_fkey',
-    },
-    {
-      name: 'subscription_id',
-      referencedColumnName: 'id',
-      foreignKeyConstraintName: 'feed_urls_subscription_id_fkey',
-    },
-  ])
+  @JoinOfUser('feed_urls_subscription_id_fkey', 'subscription_id', 'id')
   subscription!: Relation<SubscriptionEntity>;
 }

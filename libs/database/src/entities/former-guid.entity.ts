@@ -1,4 +1,5 @@
-import { Column, Entity, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { Column, Entity, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { JoinOfUser } from './join.of.user.js';
 import { SubscriptionEntity } from './subscription.entity.js';
 
 /** A former guid of a subscription, to identify older copies of clients. */
@@ -17,17 +18,6 @@ export class FormerGuidEntity {
   guid!: string;
 
   @ManyToOne(() => SubscriptionEntity)
-  @JoinColumn([
-    {
-      name: 'user_id',
-      referencedColumnName: 'userId',
-      foreignKeyConstraintName: 'former_guids_subscription_id_fkey',
-    },
-    {
-      name: 'subscription_id',
-      referencedColumnName: 'id',
-      foreignKeyConstraintName: 'former_guids_subscription_id_fkey',
-    },
-  ])
+  @JoinOfUser('former_guids_subscription_id_fkey', 'subscription_id', 'id')
   subscription!: Relation<SubscriptionEntity>;
 }

@@ -1,12 +1,5 @@
-import {
-  Column,
-  Entity,
-  Index,
-  JoinColumn,
-  ManyToOne,
-  PrimaryColumn,
-  type Relation,
-} from 'typeorm';
+import { Column, Entity, Index, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { JoinOfUser } from './join.of.user.js';
 import { SubscriptionEntity } from './subscription.entity.js';
 
 /** A current or former guid of a subscription. */
@@ -35,17 +28,6 @@ export class GuidEntity {
   derived!: boolean;
 
   @ManyToOne(() => SubscriptionEntity)
-  @JoinColumn([
-    {
-      name: 'user_id',
-      referencedColumnName: 'userId',
-      foreignKeyConstraintName: 'guids_subscription_id_fkey',
-    },
-    {
-      name: 'subscription_id',
-      referencedColumnName: 'id',
-      foreignKeyConstraintName: 'guids_subscription_id_fkey',
-    },
-  ])
+  @JoinOfUser('guids_subscription_id_fkey', 'subscription_id', 'id')
   subscription!: Relation<SubscriptionEntity>;
 }

@@ -1,13 +1,5 @@
-import {
-  Check,
-  Column,
-  Entity,
-  Index,
-  JoinColumn,
-  ManyToOne,
-  PrimaryColumn,
-  type Relation,
-} from 'typeorm';
+import { Check, Column, Entity, Index, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { JoinOfUser } from './join.of.user.js';
 
 /** The current state of a subscription; a tombstone has `deleted`, a pointer `mergedInto`. */
 @Entity({ schema: 'subscription', name: 'subscriptions' })
@@ -81,17 +73,6 @@ export class SubscriptionEntity {
   hasLostUrl!: boolean;
 
   @ManyToOne(() => SubscriptionEntity)
-  @JoinColumn([
-    {
-      name: 'user_id',
-      referencedColumnName: 'userId',
-      foreignKeyConstraintName: 'subscriptions_merged_into_fkey',
-    },
-    {
-      name: 'merged_into',
-      referencedColumnName: 'id',
-      foreignKeyConstraintName: 'subscriptions_merged_into_fkey',
-    },
-  ])
+  @JoinOfUser('subscriptions_merged_into_fkey', 'merged_into', 'id')
   survivor!: Relation<SubscriptionEntity> | null;
 }

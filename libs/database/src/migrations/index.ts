@@ -10,7 +10,6 @@ import { SuspendCredentials1763715646000 } from './1763715646000-suspend-credent
 import { CreateNotices1763715647000 } from './1763715647000-create-notices.js';
 import { RandomDeletionIds1763715648000 } from './1763715648000-random-deletion-ids.js';
 import { CompareUrls1764086400000 } from './1764086400000-compare-urls.js';
-import { MergeEqualUrls1764086401000 } from './1764086401000-merge-equal-urls.js';
 import { CreateFeed1764100000000 } from './1764100000000-create-feed.js';
 
 /** All migrations in order. A released migration is never edited. */
@@ -27,6 +26,5 @@ export const migrations = [
   CreateNotices1763715647000,
   RandomDeletionIds1763715648000,
   CompareUrls1764086400000,
-  MergeEqualUrls1764086401000,
   CreateFeed1764100000000,
 ];

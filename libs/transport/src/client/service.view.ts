@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { unavailable } from '#contracts';
-import { Batch } from '../wire/batch.js';
+import { Batcher } from '../wire/batcher.js';
 import { retentionMs, group, serviceKeys, type ServiceKeys } from '../wire/format.js';
 import type { RedisLink } from '../wire/redis.link.js';
 
@@ -25,7 +25,7 @@ export class ServiceView {
   /** Wait of the oldest unread request at the last poll, in milliseconds. */
   backlogMs = 0;
   private readonly keys: ServiceKeys;
-  private readonly batch = new Batch<Addition>(
+  private readonly batcher = new Batcher<Addition>(
     (additions) => this.add(additions),
     bytesOf,
     maxBytes,
@@ -80,7 +80,7 @@ export class ServiceView {
   /** Resolves when Redis has the request. @throws Failure `unavailable` otherwise. */
   send(fields: readonly string[]): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.batch.add({ fields, done: (error) => (error ? reject(error) : resolve()) });
+      this.batcher.add({ fields, done: (error) => (error ? reject(error) : resolve()) });
     });
   }
 

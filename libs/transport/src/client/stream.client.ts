@@ -17,8 +17,8 @@ import {
   encodePayload,
   encodeRequest,
   maxBudgetMs,
-  type Request,
-  type Result,
+  type WireRequest,
+  type WireResult,
   replyChannel,
 } from '../wire/format.js';
 import { ClientLinks } from './client.links.js';
@@ -57,13 +57,13 @@ export interface CallOptions extends CallMetadata {
 }
 
 interface PendingCall {
-  readonly settle: (result: Result) => void;
+  readonly settle: (result: WireResult) => void;
   readonly timer: NodeJS.Timeout;
 }
 
 const tooMany = 'too many calls are in flight';
 const notConnected = 'the client is not connected';
-const timedOut: Result = { error: unavailable('no reply within the deadline') };
+const timedOut: WireResult = { error: unavailable('no reply within the deadline') };
 
 /**
  * Client side of Nest's transport; one per process, for all services.
@@ -190,13 +190,13 @@ export class StreamClient extends ClientProxy {
   /** Sends a request and resolves to the result of its call; never rejects. */
   private answer(
     view: ServiceView,
-    request: Omit<Request, 'data' | 'reply'>,
+    request: Omit<WireRequest, 'data' | 'reply'>,
     data: object,
-  ): Promise<Result> {
+  ): Promise<WireResult> {
     const id = (this.lastId += 1).toString(36);
     view.inFlight += 1;
     return new Promise((resolve) => {
-      const settle = (result: Result) => {
+      const settle = (result: WireResult) => {
         view.inFlight -= 1;
         if (result === timedOut) this.counts.timedOut += 1;
         resolve(result);
@@ -211,7 +211,7 @@ export class StreamClient extends ClientProxy {
   }
 
   /** Ends a call. @returns whether the call was still waiting. */
-  private settle(id: string, result: () => Result): boolean {
+  private settle(id: string, result: () => WireResult): boolean {
     const call = this.pending.get(id);
     if (!call) return false;
     this.pending.delete(id);
@@ -227,7 +227,7 @@ export class StreamClient extends ClientProxy {
   /** Adds a request to its service's stream. @throws Failure `unavailable`. */
   private async transmit(
     view: ServiceView,
-    request: Omit<Request, 'data'>,
+    request: Omit<WireRequest, 'data'>,
     data: object,
   ): Promise<void> {
     // A stalled event loop makes the last poll too old to prove that no replica is alive, so it

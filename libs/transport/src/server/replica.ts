@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setImmediate, setTimeout as delay } from 'node:timers/promises';
-import { decodeEntry, type Entry, group, serviceKeys } from '../wire/format.js';
+import { decodeEntry, type StreamEntry, group, serviceKeys } from '../wire/format.js';
 import { ManualResetEvent } from '../wire/manual-reset.event.js';
 import { RedisLink } from '../wire/redis.link.js';
 import { RepeatingTask } from '../wire/repeating.task.js';
@@ -54,7 +54,7 @@ export class Replica {
     cleanUp: RepeatingTask,
   ];
   /** Running requests whose callers wait. */
-  private readonly running = new Map<string, Entry>();
+  private readonly running = new Map<string, StreamEntry>();
   /** Running requests whose callers have stopped waiting. */
   private readonly overdue = new Set<string>();
   /** Set while another request can be read. */
@@ -72,7 +72,7 @@ export class Replica {
   constructor(
     private readonly options: ReplicaOptions,
     /** Runs a request and returns the encoded result; must not reject. */
-    private readonly handle: (entry: Entry, now: () => number) => Promise<string>,
+    private readonly handle: (entry: StreamEntry, now: () => number) => Promise<string>,
   ) {
     const { log, timings, connect } = options;
     const now = () => this.clock.now();
@@ -206,7 +206,7 @@ export class Replica {
   }
 
   /** Runs requests concurrently. After a large one it yields to the event loop once. */
-  private async begin(entries: readonly Entry[]): Promise<void> {
+  private async begin(entries: readonly StreamEntry[]): Promise<void> {
     for (const entry of entries) {
       void this.run(entry);
       if (entry.request.data.length > largeRequest) await setImmediate();
@@ -214,7 +214,7 @@ export class Replica {
   }
 
   /** Reads the next requests, at most as many as there is capacity for. */
-  private async next(): Promise<Entry[]> {
+  private async next(): Promise<StreamEntry[]> {
     const { id, keys, options } = this;
     const { requests } = keys;
     const { blockMs } = options.timings;
@@ -234,7 +234,7 @@ export class Replica {
       '>',
     );
     const streams = rows as [key: string, entries: [id: string, fields: string[]][]][] | null;
-    const entries: Entry[] = [];
+    const entries: StreamEntry[] = [];
     for (const [entryId, fields] of streams?.[0]?.[1] ?? []) {
       const entry = decodeEntry(entryId, fields);
       if (entry) entries.push(entry);
@@ -261,7 +261,7 @@ export class Replica {
   }
 
   /** Runs a request and answers it; never rejects. */
-  private async run(entry: Entry): Promise<void> {
+  private async run(entry: StreamEntry): Promise<void> {
     this.running.set(entry.id, entry);
     this.updateSignals();
     if (this.clock.now() < entry.deadline) {

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Batch } from '../wire/batch.js';
-import { encodeReply, joinReplies, type Entry, group } from '../wire/format.js';
+import { Batcher } from '../wire/batcher.js';
+import { encodeReply, joinReplies, type StreamEntry, group } from '../wire/format.js';
 import type { RedisLink } from '../wire/redis.link.js';
 
 const retryMs = 250;
 
-interface Answer {
-  readonly entry: Entry;
+interface PendingReply {
+  readonly entry: StreamEntry;
   readonly result?: string;
   readonly done: () => void;
 }
@@ -20,7 +20,7 @@ interface Answer {
  * - After a fault of Redis it retries an answer for as long as the caller waits.
  */
 export class ReplySender {
-  private readonly batch: Batch<Answer>;
+  private readonly batcher: Batcher<PendingReply>;
 
   constructor(
     private readonly link: RedisLink,
@@ -28,19 +28,24 @@ export class ReplySender {
     private readonly now: () => number,
     maxBytes: number,
   ) {
-    const bytesOf = ({ result }: Answer) => (result === undefined ? 0 : Buffer.byteLength(result));
-    this.batch = new Batch<Answer>((answers) => this.sendBatch(answers), bytesOf, maxBytes);
+    const bytesOf = ({ result }: PendingReply) =>
+      result === undefined ? 0 : Buffer.byteLength(result);
+    this.batcher = new Batcher<PendingReply>(
+      (answers) => this.sendBatch(answers),
+      bytesOf,
+      maxBytes,
+    );
   }
 
   /**
    * Ends a request and sends its encoded result, if it has one. Resolves when Redis has executed it
    * or the caller has stopped waiting; never rejects.
    */
-  finish(entry: Entry, result?: string): Promise<void> {
-    return new Promise((done) => this.batch.add({ entry, result, done }));
+  finish(entry: StreamEntry, result?: string): Promise<void> {
+    return new Promise((done) => this.batcher.add({ entry, result, done }));
   }
 
-  private async sendBatch(answers: readonly Answer[]): Promise<void> {
+  private async sendBatch(answers: readonly PendingReply[]): Promise<void> {
     const ids = answers.map(({ entry }) => entry.id);
     const replies = byChannel(answers).flatMap(([channel, texts]) => [channel, joinReplies(texts)]);
     const end = () => answers.forEach(({ done }) => done());
@@ -72,7 +77,7 @@ export class ReplySender {
   }
 }
 
-function byChannel(answers: readonly Answer[]): [channel: string, replies: string[]][] {
+function byChannel(answers: readonly PendingReply[]): [channel: string, replies: string[]][] {
   const replies = new Map<string, string[]>();
   for (const { entry, result } of answers) {
     if (result === undefined) continue;

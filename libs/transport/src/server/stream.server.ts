@@ -8,7 +8,7 @@ import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { type CallMetadata, Failure, type FailureData, type Rpc } from '#contracts';
 import { warnOfCutReplies, warnOfEviction } from '#redis';
-import { encodeResult, type Entry, timeOf } from '../wire/format.js';
+import { encodeResult, type StreamEntry, addedAt } from '../wire/format.js';
 import { Replica } from './replica.js';
 import {
   defaultMaxReplyBytes,
@@ -34,7 +34,7 @@ export interface StreamServerOptions {
 
 /** Out-of-band data of a call, the second parameter of a method with `@Handle`. */
 export class CallContext
-  extends BaseRpcContext<[entry: Entry, now: () => number]>
+  extends BaseRpcContext<[entry: StreamEntry, now: () => number]>
   implements CallMetadata
 {
   /** Identifies the caller's request in all its deliveries. */
@@ -63,7 +63,7 @@ export class CallContext
 
   /** Redis' time in milliseconds at which the request was sent; the same in all its deliveries. */
   get arrivedMs(): number {
-    return timeOf(this.entry.id);
+    return addedAt(this.entry.id);
   }
 
   /** Returns the time since the request was sent, in milliseconds of Redis' clock. */
@@ -77,7 +77,7 @@ export class CallContext
     return entry.deadline - now();
   }
 
-  private get entry(): Entry {
+  private get entry(): StreamEntry {
     return this.args[0];
   }
 }
@@ -170,7 +170,7 @@ export class StreamServer extends Server implements CustomTransportStrategy {
   }
 
   /** Returns the encoded answer to a request; never rejects. */
-  private async answer(entry: Entry, now: () => number): Promise<string> {
+  private async answer(entry: StreamEntry, now: () => number): Promise<string> {
     const { pattern, data } = entry.request;
     const context = new CallContext([entry, now]);
     const handler = this.messageHandlers.get(pattern);

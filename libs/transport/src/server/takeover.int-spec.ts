@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '#testing';
-import { ask } from '../../testing/load.js';
+import { ask } from '../../testing/repeated.calls.js';
 import { confide, probe } from '../../testing/probe.contracts.js';
 import { connectTo, memoryLog } from '../../testing/probe.replica.js';
 import { useTransport } from '../../testing/use.transport.js';

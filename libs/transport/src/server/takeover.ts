@@ -1,5 +1,11 @@
 import type { Logger } from 'pino';
-import { decodeEntry, encodeResult, type Entry, group, type ServiceKeys } from '../wire/format.js';
+import {
+  decodeEntry,
+  encodeResult,
+  type StreamEntry,
+  group,
+  type ServiceKeys,
+} from '../wire/format.js';
 import type { RedisLink } from '../wire/redis.link.js';
 
 /** Number of deliveries without an answer after which a request becomes a dead letter. */
@@ -21,7 +27,7 @@ export interface TakeoverOptions {
   readonly isRunning: (entryId: string) => boolean;
 }
 
-interface Pending {
+interface PendingRequest {
   readonly id: string;
   readonly deliveries: number;
 }
@@ -55,7 +61,7 @@ export class Takeover {
   }
 
   /** Reserves the oldest abandoned request; ends those that expired or were delivered too often. */
-  async reserve(): Promise<Entry | undefined> {
+  async reserve(): Promise<StreamEntry | undefined> {
     const { keys, replica, abandonedMs } = this.options;
     this.reserved = undefined;
     for (const pending of await this.abandoned()) {
@@ -81,7 +87,7 @@ export class Takeover {
    * @returns whether to run it: if this process was suspended meanwhile, another replica can have
    * it.
    */
-  async begin(entry: Entry): Promise<boolean> {
+  async begin(entry: StreamEntry): Promise<boolean> {
     const { keys, replica } = this.options;
     const isOurs = (await this.link.redis.rpcDeliver(keys.requests, group, replica, entry.id)) > 0;
     this.reserved = undefined;
@@ -127,7 +133,7 @@ export class Takeover {
     );
   }
 
-  private async abandoned(): Promise<Pending[]> {
+  private async abandoned(): Promise<PendingRequest[]> {
     const { keys, abandonedMs, isRunning } = this.options;
     const rows = await this.link.redis.xpending(
       keys.requests,
@@ -143,7 +149,7 @@ export class Takeover {
       .filter(({ id }) => !isRunning(id));
   }
 
-  private async isWorthRunning(entry: Entry, deliveries: number): Promise<boolean> {
+  private async isWorthRunning(entry: StreamEntry, deliveries: number): Promise<boolean> {
     const late = this.options.now() >= entry.deadline;
     // A late request that two replicas did not answer can have killed them: keep it.
     if (deliveries >= maxDeliveries || (late && deliveries > 1)) {

@@ -8,13 +8,13 @@ import {
   encodeRequest,
   encodeResult,
   joinReplies,
-  timeOf,
-  type Request,
-  type Result,
+  addedAt,
+  type WireRequest,
+  type WireResult,
   serviceKeys,
 } from './format.js';
 
-const request: Request = {
+const request: WireRequest = {
   pattern: 'episode.list',
   data: '{"text":"ä\\n"}',
   budgetMs: 5_000,
@@ -27,24 +27,21 @@ describe('a request on the wire', () => {
     expect(decodeEntry('1700000000000-0', encodeRequest(request))?.request).toEqual(request);
   });
 
-  it('is written as 0.1.0 reads it: with a second deadline, later than any budget', () => {
-    const then = {
+  it('is written in the form that other releases read', () => {
+    const fields = {
       pattern: 'episode.list',
       data: request.data,
       budget: '5000',
-      until: '9999999999999',
       meta: '{"requestId":"r"}',
       channel: 'rpc:replies:x',
       id: '1',
     };
-    expect(encodeRequest(request)).toEqual(Object.entries(then).flat());
+    expect(encodeRequest(request)).toEqual(Object.entries(fields).flat());
   });
 
-  it('has a budget from its addition on, and ignores the second deadline of 0.1.0', () => {
+  it('has a budget from its addition on, and ignores unknown fields', () => {
     const fields = encodeRequest(request);
-    const of = (until: string) =>
-      fields.map((field) => (field === '9999999999999' ? until : field));
-    for (const sent of [fields, of('1700000004900'), of('')])
+    for (const sent of [fields, ['later', '1', ...fields]])
       expect(decodeEntry('1700000000000-0', sent)).toEqual({
         id: '1700000000000-0',
         deadline: 1_700_000_005_000,
@@ -85,11 +82,11 @@ describe('a request on the wire', () => {
 
 describe('replies on the wire', () => {
   const decode = (message: string) => {
-    const found: [id: string, result: Result][] = [];
+    const found: [id: string, result: WireResult][] = [];
     decodeReplies(Buffer.from(message), (id, result) => found.push([id, result()]));
     return found;
   };
-  const results: Result[] = [
+  const results: WireResult[] = [
     { value: { text: 'a\nb' } },
     { value: null },
     {},
@@ -100,7 +97,7 @@ describe('replies on the wire', () => {
     expect(decode(encodeReply('1z', encodeResult(result)))).toEqual([['1z', result]]);
   });
 
-  it('are written as 0.1.0 reads them, and the reverse', () => {
+  it('are written in the form that other releases read', () => {
     const replies = [
       encodeReply('1', encodeResult({ value: [1] })),
       encodeReply('2', encodeResult({ error: {} })),
@@ -188,6 +185,6 @@ describe('names', () => {
   });
 
   it('find the time of an entry', () => {
-    expect(timeOf('1700000000000-12')).toBe(1_700_000_000_000);
+    expect(addedAt('1700000000000-12')).toBe(1_700_000_000_000);
   });
 });

@@ -33,7 +33,7 @@ export const maxBudgetMs = 60_000;
 export const retentionMs = 2 * maxBudgetMs;
 
 /** A request in the form that is sent. */
-export interface Request {
+export interface WireRequest {
   readonly pattern: string;
   readonly data: string;
   /** Time that the caller waits, counted from its addition to the stream. */
@@ -45,16 +45,13 @@ export interface Request {
 }
 
 /** A request that was read from the stream. */
-export interface Entry {
+export interface StreamEntry {
   /** Its id in the stream, `<Redis time in ms>-<sequence>`. */
   readonly id: string;
   /** Redis time (ms) at which its caller stops waiting. */
   readonly deadline: number;
-  readonly request: Request;
+  readonly request: WireRequest;
 }
-
-/** Value of `until`, which replicas of 0.1.0 require (Redis time in ms) and later ones ignore. */
-const never = '9999999999999';
 
 /**
  * Returns a request's payload as JSON. A {@link JsonText} in a field is inserted unchanged.
@@ -71,16 +68,15 @@ export function encodePayload(payload: object): string {
 }
 
 /** Returns the fields of a stream entry, names and values alternating. */
-export function encodeRequest(request: Request): string[] {
-  const fields = ['pattern', request.pattern, 'data', request.data];
-  fields.push('budget', String(request.budgetMs), 'until', never);
-  fields.push('meta', JSON.stringify(request.metadata));
-  fields.push('channel', request.reply.channel, 'id', request.reply.id);
+export function encodeRequest(request: WireRequest): string[] {
+  const { pattern, data, budgetMs, metadata, reply } = request;
+  const fields = ['pattern', pattern, 'data', data, 'budget', String(budgetMs)];
+  fields.push('meta', JSON.stringify(metadata), 'channel', reply.channel, 'id', reply.id);
   return fields;
 }
 
 /** Reads a stream entry; `undefined` if it is not a request. */
-export function decodeEntry(id: string, fields: readonly string[]): Entry | undefined {
+export function decodeEntry(id: string, fields: readonly string[]): StreamEntry | undefined {
   const field: Record<string, string | undefined> = {};
   for (let at = 0; at + 1 < fields.length; at += 2) field[fields[at]!] = fields[at + 1];
   const { pattern, data, channel, id: replyId } = field;
@@ -89,16 +85,16 @@ export function decodeEntry(id: string, fields: readonly string[]): Entry | unde
   if (!pattern || data === undefined || !(budgetMs > 0) || !metadata || !channel || !replyId)
     return undefined;
   const request = { pattern, data, budgetMs, metadata, reply: { channel, id: replyId } };
-  return { id, deadline: timeOf(id) + budgetMs, request };
+  return { id, deadline: addedAt(id) + budgetMs, request };
 }
 
 /** Returns the Redis time (ms) at which an entry was added. */
-export function timeOf(entryId: string): number {
+export function addedAt(entryId: string): number {
   return Number(entryId.slice(0, entryId.indexOf('-')));
 }
 
 /** The outcome of a call: a value, or the caller's error. JSON omits an `undefined` value. */
-export type Result = { readonly value?: unknown } | { readonly error: unknown };
+export type WireResult = { readonly value?: unknown } | { readonly error: unknown };
 
 /** The JSON part of a result: `text` names the field whose value follows as a text. */
 type EncodedResult = { value?: unknown; error?: unknown; text?: string };
@@ -112,7 +108,7 @@ const tab = 9;
  *
  * @throws TypeError for values that JSON does not have.
  */
-export function encodeResult(result: Result): string {
+export function encodeResult(result: WireResult): string {
   const value = 'value' in result ? result.value : undefined;
   if (value instanceof JsonText) return `{"text":""}\t${value.toString()}`;
   if (typeof value === 'object' && value !== null)
@@ -138,7 +134,7 @@ export function joinReplies(replies: readonly string[]): string {
 /** Calls `onReply` for each reply of a message; the result is parsed on demand. */
 export function decodeReplies(
   message: Buffer,
-  onReply: (id: string, result: () => Result) => void,
+  onReply: (id: string, result: () => WireResult) => void,
 ): void {
   for (let start = 0; start < message.length;) {
     const middle = message.indexOf(lineFeed, start);
@@ -152,7 +148,7 @@ export function decodeReplies(
   }
 }
 
-function decodeResult(encoded: Buffer): Result {
+function decodeResult(encoded: Buffer): WireResult {
   try {
     const split = encoded.indexOf(tab);
     const json = encoded.toString('utf8', 0, split < 0 ? encoded.length : split);

@@ -1,7 +1,7 @@
 import { setImmediate as tick } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { Batch } from './batch.js';
+import { Batcher } from './batcher.js';
 
 function batch(bytesOf: (item: number) => number = () => 1, mostBytes = 1_000_000) {
   const sent: number[][] = [];
@@ -10,7 +10,7 @@ function batch(bytesOf: (item: number) => number = () => 1, mostBytes = 1_000_00
     sent.push(some);
     return new Promise<void>((resolve) => answers.push(resolve));
   };
-  const items = new Batch<number>(send, bytesOf, mostBytes);
+  const items = new Batcher<number>(send, bytesOf, mostBytes);
   return { items, sent, answer: () => answers.shift()?.() };
 }
 

@@ -7,7 +7,7 @@ import { networkOf } from './network.js';
 import type { Revocations } from './revocations.js';
 
 /** The user and the permissions of an app password. */
-export type Credential = NonNullable<ReplyOf<typeof checkCredential>['credential']>;
+export type VerifiedCredential = NonNullable<ReplyOf<typeof checkCredential>['credential']>;
 
 /** Limits of the cache and of lookups. Only tests override them. */
 export interface AppPasswordBounds {
@@ -43,8 +43,8 @@ const defaultBounds: AppPasswordBounds = {
  *   in a minute. Then its network is refused without a lookup.
  * - Lookups of app passwords that were cached here before do not count against those limits.
  */
-export class AppPasswords {
-  private readonly cache: CredentialCache<Credential, string>;
+export class AppPasswordVerifier {
+  private readonly cache: CredentialCache<VerifiedCredential, string>;
   private readonly failures: FailureCounter;
   private pending = 0;
   /** Running lookups of app passwords that were never cached: in total and by network. */
@@ -80,11 +80,11 @@ export class AppPasswords {
    * @throws RateLimited after too many nonexistent ones of the network; Failure `unavailable` if
    *   the account service does not answer or too many lookups run.
    */
-  check(hash: string, address: string): Promise<Credential | undefined> {
+  check(hash: string, address: string): Promise<VerifiedCredential | undefined> {
     return this.cache.find(hash, address);
   }
 
-  private async ask(hash: string): Promise<Credential | undefined> {
+  private async ask(hash: string): Promise<VerifiedCredential | undefined> {
     if (this.pending >= this.bounds.pending) throw tooMany;
     this.pending += 1;
     try {
@@ -99,7 +99,10 @@ export class AppPasswords {
     }
   }
 
-  private async askUncached(hash: string, network: string): Promise<Credential | undefined> {
+  private async askUncached(
+    hash: string,
+    network: string,
+  ): Promise<VerifiedCredential | undefined> {
     this.failures.check(network);
     const ofNetwork = this.uncachedByNetwork.get(network) ?? 0;
     if (this.uncached >= this.bounds.uncached || ofNetwork >= this.bounds.uncachedPerNetwork)

@@ -3,8 +3,8 @@ import { Failure } from '#contracts';
 import type { StreamClient } from '../src/index.js';
 import { probe } from './probe.contracts.js';
 
-/** Result of one call of a load. */
-export interface Outcome {
+/** Result of one call. */
+export interface CallResult {
   readonly text: string;
   /** `answered` and `wrong reply` for replies, else the failure's code. */
   readonly end: 'answered' | 'wrong reply' | Failure['code'];
@@ -13,7 +13,7 @@ export interface Outcome {
   readonly tookMs: number;
 }
 
-export interface LoadOptions {
+export interface RepeatedCallsOptions {
   /** Number of concurrent callers; each repeats its call after the answer. */
   readonly callers: number;
   readonly takesMs?: number;
@@ -25,7 +25,7 @@ export async function ask(
   client: StreamClient,
   text: string,
   { budgetMs, ...request }: { takesMs?: number; budgetMs?: number; outcome?: 'die' | 'hang' } = {},
-): Promise<Outcome> {
+): Promise<CallResult> {
   const started = performance.now();
   const end = await client.call(probe, { text, ...request }, { requestId: text, budgetMs }).then(
     (reply) => (reply.text === text ? ('answered' as const) : ('wrong reply' as const)),
@@ -38,14 +38,14 @@ export async function ask(
 }
 
 /** Callers that repeat calls without a pause until they are stopped. */
-export class Load {
-  readonly outcomes: Outcome[] = [];
+export class RepeatedCalls {
+  readonly outcomes: CallResult[] = [];
   private readonly callers: Promise<void>[];
   private stopped = false;
 
   constructor(
     private readonly client: StreamClient,
-    private readonly options: LoadOptions,
+    private readonly options: RepeatedCallsOptions,
   ) {
     this.callers = Array.from({ length: options.callers }, (_, caller) => this.run(caller));
   }
@@ -55,7 +55,7 @@ export class Load {
   }
 
   /** Calls without a correct reply. */
-  get failed(): Outcome[] {
+  get failed(): CallResult[] {
     return this.outcomes.filter(({ end }) => end !== 'answered');
   }
 

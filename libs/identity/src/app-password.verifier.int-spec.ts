@@ -8,7 +8,11 @@ import { StreamClient } from '#transport';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openCredentials } from '../testing/credential.service.js';
 import { appPasswordHash, makeAppPassword } from './app-password.js';
-import { type AppPasswordBounds, AppPasswords, type Credential } from './app.passwords.js';
+import {
+  type AppPasswordBounds,
+  AppPasswordVerifier,
+  type VerifiedCredential,
+} from './app-password.verifier.js';
 import { RateLimited } from './rate.limited.js';
 import { RevocationWriter } from './revocations.js';
 
@@ -36,7 +40,7 @@ beforeAll(async () => {
   redis = connectRedis(redisConfig.parse({ REDIS_URL: server.url })) as Redis;
   fixture.onClose(() => redis.disconnect());
   await eventually(() => redis.ping());
-  writer = new RevocationWriter(redis);
+  writer = new RevocationWriter(redis, log);
 });
 beforeEach(() => {
   book.asked.length = 0;
@@ -47,10 +51,13 @@ afterEach(() => {
 afterAll(() => fixture.close());
 
 const passwords = (others: Partial<AppPasswordBounds> = {}) =>
-  new AppPasswords(client, revocations, { ...bounds, ...others });
+  new AppPasswordVerifier(client, revocations, { ...bounds, ...others });
 
 /** Creates an app password that the account service has. */
-function known(others: Partial<Credential> = {}): { hash: string; credential: Credential } {
+function known(others: Partial<VerifiedCredential> = {}): {
+  hash: string;
+  credential: VerifiedCredential;
+} {
   const { hash } = makeAppPassword();
   const credential = {
     credentialId: randomUUID(),
@@ -115,7 +122,7 @@ describe('an app password', () => {
     const checked = passwords();
     await checked.check(before, here);
     const closed = new StreamClient({ connect: () => redis, log });
-    const alone = new AppPasswords(closed, revocations, bounds);
+    const alone = new AppPasswordVerifier(closed, revocations, bounds);
     await expect(alone.check(after, here)).rejects.toMatchObject({ code: 'unavailable' });
     expect(await checked.check(before, here)).toBeDefined();
   });
@@ -158,7 +165,7 @@ describe('a revocation', () => {
 
 describe('a client with many uncached app passwords', () => {
   /** Returns the number of checks by outcome: `none`, `wait`, or the code of a failure. */
-  async function outcomes(checked: AppPasswords, count: number, address: string) {
+  async function outcomes(checked: AppPasswordVerifier, count: number, address: string) {
     const counts: Record<string, number> = {};
     const tries = Array.from({ length: count }, () =>
       checked.check(unknown(), address).then(

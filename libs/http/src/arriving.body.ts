@@ -21,7 +21,7 @@ export function isTooSlow(elapsedMs: number, bytes: number): boolean {
  * The body of an unauthenticated client while it arrives. Reads only the counters of the
  * connection, because some listeners read the body themselves. Ends a connection that is too slow.
  */
-export class Upload implements PendingBody {
+export class ArrivingBody implements PendingBody {
   private readonly began = performance.now();
   private readonly before: number;
   private seen: number;
@@ -40,11 +40,11 @@ export class Upload implements PendingBody {
   }
 
   /** Returns the body of a request that announces one and has not ended. */
-  static of(raw: IncomingMessage, end: RequestEnd | undefined): Upload | undefined {
+  static of(raw: IncomingMessage, end: RequestEnd | undefined): ArrivingBody | undefined {
     const { 'content-length': length = '0', 'transfer-encoding': coding } = raw.headers;
     const hasBody = coding !== undefined || Number(length) > 0;
     const isRead = raw.method !== 'GET' && raw.method !== 'HEAD';
-    return end?.reached === false && hasBody && isRead ? new Upload(raw, end) : undefined;
+    return end?.reached === false && hasBody && isRead ? new ArrivingBody(raw, end) : undefined;
   }
 
   get lastByteAt(): number {

@@ -7,7 +7,7 @@ const maxItems = 1_000;
  * previous batch. So an idle Redis gets items without delay. An item beyond `maxBytes` is sent
  * alone.
  */
-export class Batch<Item> {
+export class Batcher<Item> {
   private readonly items: Item[] = [];
   private isSending = false;
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isTooSlow } from './upload.js';
+import { isTooSlow } from './arriving.body.js';
 
 it.each([
   ['nothing for 5 s', 5_000, 0, false],
