@@ -64,12 +64,12 @@ export const keepAnswer = statement(
 );
 
 /** Adds an event to a running write. $1 user, $2 kinds as bits. */
-const addEvent = statement(
+export const addEvent = statement(
   'sync.announce',
   'INSERT INTO sync.events (user_id, kinds) VALUES ($1, $2)',
 );
-/** $1 user. */
-const advanceClock = statement(
+/** Advances an existing clock and returns its stamp. $1 user. */
+export const advanceClock = statement(
   'sync.advance_clock',
   'SELECT stamp, stamp AS moved FROM sync.advance_clock($1) stamp',
 );
