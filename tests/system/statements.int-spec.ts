@@ -10,6 +10,7 @@ import { namedStatements } from './testing/named.statements.js';
 const ofAllUsers = {
   'sync.applied_migrations': 'which migrations the database has',
   'sync.sweep_requests': 'removes what is old, whoever it is of',
+  'sync.sweep_shards': 'the same on a cluster',
   'sync.take_events': 'a relay announces whatever has changed',
   'sync.events_lag': 'how long the oldest of all waits, for metrics',
   'dump.users': 'finds out whom there is to dump',

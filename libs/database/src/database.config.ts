@@ -28,14 +28,25 @@ export const subscriptionQuotas = z.object({
   ),
 });
 
+const url = z.url({
+  protocol: /^postgres(ql)?$/,
+  error: 'must be a URL like postgres://user:password@host:5432/database',
+});
+
+/** The place of the rows of users: one Postgres, or the nodes of a Citus cluster. */
+export const distribution = z
+  .enum(['none', 'citus'])
+  .default('none')
+  .describe(
+    '`citus`: the rows of users are distributed over the nodes of a Citus cluster ' +
+      '(docs/guide/citus.md). The same in `migrate`, all services and the account app.',
+  );
+export type Distribution = z.output<typeof distribution>;
+
 /** The configuration of an app that uses Postgres. */
 export const databaseConfig = z.object({
-  DATABASE_URL: z
-    .url({
-      protocol: /^postgres(ql)?$/,
-      error: 'must be a URL like postgres://user:password@host:5432/database',
-    })
-    .describe('Postgres, with the login of this app.'),
+  DATABASE_URL: url.describe('Postgres, with the login of this app.'),
+  DATABASE_DISTRIBUTION: distribution,
   DATABASE_POOL_SIZE: z.coerce
     .number()
     .int()

@@ -12,7 +12,13 @@ export {
 export { delegatedFunctions } from './distribution.js';
 export { DatabaseModule } from './database.module.js';
 export { watchPool } from './pool.metrics.js';
-export { databaseConfig, quota, subscriptionQuotas, syncIdQuota } from './database.config.js';
+export {
+  databaseConfig,
+  distribution,
+  quota,
+  subscriptionQuotas,
+  syncIdQuota,
+} from './database.config.js';
 export {
   AccountEntity,
   ClientEntity,
