@@ -1,10 +1,12 @@
 import pg from 'pg';
 import { DataSource } from 'typeorm';
+import { clientOfNodes, nodesOf } from './cluster.nodes.js';
 import type { Distribution } from './database.config.js';
 import { entities } from './entities/index.js';
 import { migrations } from './migrations/index.js';
 
 interface DatabaseOptions {
+  /** A URL, or those of several nodes ({@link nodesOf}). */
   url: string;
   /** Default 10. */
   poolSize?: number;
@@ -68,13 +70,14 @@ function stamp(text: string): string {
 export function createDataSource(options: DatabaseOptions): DataSource {
   const { url, poolSize = 10, applicationName, pooled = false } = options;
   const { statementTimeoutMs = defaultStatementTimeoutMs, distribution = 'none' } = options;
+  const nodes = nodesOf(url);
   // Postgres cancels slow statements itself. This limit is for a Postgres that no longer answers.
   const queryTimeoutMs = statementTimeoutMs === 0 ? 0 : statementTimeoutMs + silenceMs;
   return new DataSource({
     type: 'postgres',
     // Without it, TypeORM loads the package from disk, where a bundled program has none.
     driver: pg,
-    url,
+    url: nodes[0],
     poolSize,
     applicationName,
     connectTimeoutMS: connectTimeoutMs,
@@ -88,6 +91,7 @@ export function createDataSource(options: DatabaseOptions): DataSource {
     extra: {
       types,
       pipeline: true,
+      ...(nodes.length > 1 && { Client: clientOfNodes(nodes) }),
       ...(!pooled && {
         statement_timeout: statementTimeoutMs,
         options: `-c plan_cache_mode=${planModes[distribution]}`,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nodesOf } from './cluster.nodes.js';
 
 /** Default maximum of the bytes of one user's stored answers. */
 export const defaultStoredAnswerBytes = 16 * 1_024 * 1_024;
@@ -42,6 +43,17 @@ export const distribution = z
       '(docs/guide/citus.md). The same in `migrate`, all services and the account app.',
   );
 export type Distribution = z.output<typeof distribution>;
+
+/** `DATABASE_URL` of the services that read and write only rows of users. */
+export const databaseNodes = z
+  .string()
+  .refine((text) => nodesOf(text).every((node) => url.safeParse(node).success), {
+    error: 'must be URLs like postgres://user:password@host:5432/database, separated by commas',
+  })
+  .describe(
+    'Postgres, with the login of this app. Several nodes of a Citus cluster, separated by ' +
+      'commas, share the connections.',
+  );
 
 /** The configuration of an app that uses Postgres. */
 export const databaseConfig = z.object({

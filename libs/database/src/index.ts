@@ -14,6 +14,7 @@ export { DatabaseModule } from './database.module.js';
 export { watchPool } from './pool.metrics.js';
 export {
   databaseConfig,
+  databaseNodes,
   distribution,
   quota,
   subscriptionQuotas,
