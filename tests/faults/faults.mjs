@@ -140,7 +140,7 @@ const sql = [
     // Clients that identify feeds by URL do not receive a deletion.
     id: 'deletion-unflipped',
     file: `${deletion}/records/deletion.repository.ts`,
-    find: 'flipped = CASE WHEN s.is_subscribed THEN c.stamp ELSE s.flipped END',
+    find: 'flipped = CASE WHEN s.is_subscribed THEN $3::timestamptz ELSE s.flipped END',
     replace: 'flipped = s.flipped',
     near: ['apps/deletion-worker', 'apps/subscription', 'apps/gpodder'],
   },
@@ -175,9 +175,9 @@ const clock = [
   {
     // Two writes have the same stamp if the clock is ahead of the time of Postgres.
     id: 'clock-stands-still',
-    file: `${database}/migrations/1763715600000-create-sync.ts`,
-    find: "p_stamp + interval '1 millisecond')",
-    replace: 'p_stamp)',
+    file: `${database}/migrations/routed.sql.ts`,
+    find: "(c.stamp AT TIME ZONE 'UTC' + interval '1 millisecond') AT TIME ZONE 'UTC'",
+    replace: 'c.stamp',
     near: ['libs/database'],
   },
   {

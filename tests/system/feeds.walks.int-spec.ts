@@ -90,8 +90,11 @@ class Walk {
     else {
       const one = await this.one(next.which);
       if (one === undefined) return;
-      if (next.do === 'delete')
-        return void (await context.owner.query(cascade.text, [userId, one.id, 0, 0]));
+      if (next.do === 'delete') {
+        const advance = 'SELECT sync.advance_clock($1) AS stamp';
+        const { rows } = await context.owner.query<{ stamp: Date }>(advance, [userId]);
+        return void (await context.owner.query(cascade.text, [userId, one.id, rows[0]?.stamp]));
+      }
       const patch = {
         ...(next.do === 'unsubscribe' && { isSubscribed: false }),
         ...(next.do === 'move' && { newFeedUrl: next.url }),

@@ -1,7 +1,8 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Statement } from '#database';
+import { delegatedFunctions, type Statement } from '#database';
 import { createDatabase, type TestDatabase } from '#testing';
+import { callsAlone, faultsOf, needsOneNode } from '../../libs/database/testing/cluster.rules.js';
 import { isOfOneUser } from '../../libs/database/testing/one.user.js';
 import { namedStatements } from './testing/named.statements.js';
 
@@ -9,6 +10,7 @@ import { namedStatements } from './testing/named.statements.js';
 const ofAllUsers = {
   'sync.applied_migrations': 'which migrations the database has',
   'sync.sweep_requests': 'removes what is old, whoever it is of',
+  'sync.sweep_shards': 'the same on a cluster',
   'sync.take_events': 'a relay announces whatever has changed',
   'sync.events_lag': 'how long the oldest of all waits, for metrics',
   'dump.users': 'finds out whom there is to dump',
@@ -24,6 +26,9 @@ const ofAllUsers = {
   'deletion.find_pending': 'an operator knows the id of a record and not whose it is',
   'deletion.find_by_id': 'an operator knows the id of a record and not whose it is',
 };
+
+/** Functions for one user that also change an account: the coordinator of a cluster runs them. */
+const undelegated = ['deletion.record_erasure'];
 
 let named: Map<string, Statement>;
 let database: TestDatabase;
@@ -52,6 +57,13 @@ describe('every statement but those of all users', () => {
     expect(ofUsers().filter(({ text }) => !isOfOneUser(text, '$1'))).toEqual([]);
   });
 
+  it('breaks no rule of a cluster', () => {
+    const broken = [...named.values()].map(({ name, text }) => [name, ...faultsOf(text)]);
+    expect(broken.filter(({ length }) => length > 1)).toEqual([]);
+    const ofAll = Object.keys(ofAllUsers).filter((name) => name !== 'sync.sweep_requests');
+    expect(ofAll.filter((name) => needsOneNode(named.get(name)?.text ?? ''))).toEqual([]);
+  });
+
   it('calls a function that reads or writes tables for the same user', async () => {
     const { rows } = await client.query<{ name: string; forUser: boolean }>(
       `SELECT format('%s.%s', pronamespace::regnamespace, proname) AS name,
@@ -70,5 +82,10 @@ describe('every statement but those of all users', () => {
       ({ called, first }) => reading.has(called) && !(reading.get(called) && first === '$1'),
     );
     expect(others).toEqual([]);
+    // A cluster runs such a call on the node of the user if the function is delegated.
+    const ofUser = calls.filter(({ called }) => reading.get(called));
+    expect(ofUser.filter(({ name }) => !callsAlone(named.get(name)?.text ?? ''))).toEqual([]);
+    const listed = [...delegatedFunctions, ...undelegated];
+    expect(ofUser.filter(({ called }) => !listed.includes(called))).toEqual([]);
   });
 });

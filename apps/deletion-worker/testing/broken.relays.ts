@@ -43,9 +43,22 @@ export class UnnumberedRelay extends EventRelay {
 let number = 1e12;
 const latest = () => (number += 1);
 
-/** Allows several relays to have batches concurrently. */
-export const withoutLock = (owner: pg.Client) =>
-  replaceIn(owner, "OR NOT pg_try_advisory_xact_lock(hashtextextended('sync.events', 0))", '');
+/** Allows several relays to have batches concurrently, also of one user. */
+export async function withoutLock(owner: pg.Client): Promise<void> {
+  await replaceIn(
+    owner,
+    "NOT pg_try_advisory_xact_lock(hashtextextended('sync.events', 0))",
+    'false',
+  );
+  await owner.query('GRANT UPDATE ON sync.events TO podcast_sync_deletion_group');
+  await replaceIn(
+    owner,
+    'WHERE e.user_id = take_events.user_id RETURNING',
+    `WHERE e.user_id = take_events.user_id AND e.id IN (
+       SELECT o.id FROM sync.events o WHERE o.user_id = take_events.user_id FOR UPDATE SKIP LOCKED
+     ) RETURNING`,
+  );
+}
 
 /** Gives events a stamp ahead of the clock, as if they were sent before the commit. */
 export const beforeCommit = (owner: pg.Client) =>

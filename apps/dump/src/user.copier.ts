@@ -144,13 +144,18 @@ export class UserCopier {
       await pipeline(this.source.query(copyTo(`COPY (${query}) TO STDOUT`)), into);
       rows += into.rowCount;
     }
-    for (const [sequence, table] of copiedSequences)
-      await this.target.query(
-        `SELECT setval($2::regclass, m.id + ${sequenceMargin}) FROM ${sequence} s,
-           (SELECT max(id) AS id FROM ${table} WHERE user_id = ANY ($1::uuid[])) m
-         WHERE m.id >= s.last_value`,
-        [ids, sequence],
+    for (const [sequence, table] of copiedSequences) {
+      // On a cluster, a statement about rows of users cannot read a sequence as well.
+      const newest = await this.target.query<{ id: string | null }>(
+        `SELECT max(id) AS id FROM ${table} WHERE user_id = ANY ($1::uuid[])`,
+        [ids],
       );
+      await this.target.query(
+        `SELECT setval($1::regclass, $2::bigint + ${sequenceMargin}) FROM ${sequence} s
+         WHERE $2::bigint >= s.last_value`,
+        [sequence, newest.rows[0]?.id],
+      );
+    }
     return rows;
   }
 }

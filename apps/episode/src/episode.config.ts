@@ -1,9 +1,10 @@
-import { quota, subscriptionQuotas, syncIdQuota } from '#database';
+import { databaseNodes, quota, subscriptionQuotas, syncIdQuota } from '#database';
 import { serviceConfig } from '#transport/service';
 import { z } from 'zod';
 
 export const episodeConfig = z.object({
   ...serviceConfig.shape,
+  DATABASE_URL: databaseNodes,
   ...syncIdQuota.shape,
   ...subscriptionQuotas.shape,
   QUOTA_EPISODE_STATES: quota(1_000_000, 'Maximum number of episode states per user.'),

@@ -33,7 +33,7 @@ export const rowColumns = `
  */
 export const rowTables = `episode.states s CROSS JOIN LATERAL (
            SELECT * FROM episode.episodes e
-           WHERE e.user_id = s.user_id AND e.sync_id = s.sync_id
+           WHERE e.user_id = $1 AND e.sync_id = s.sync_id
            OFFSET 0
          ) e`;
 

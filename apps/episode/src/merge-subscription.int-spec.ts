@@ -101,7 +101,9 @@ describe('SQL and TypeScript agree', () => {
           keys: string[];
         }>(
           `SELECT e.id::int, e.publish_date::text AS date, side.found, ARRAY(
-             SELECT k.rank || ' ' || encode(k.key, 'hex') FROM episode.match_keys(e, side.found) k
+             SELECT k.rank || ' ' || encode(k.key, 'hex')
+             FROM episode.match_keys(e.episode_guid, e.title, e.publish_date, e.episode_url,
+               coalesce(e.comparable_enclosure_url, e.enclosure_url), side.found) k
            ) AS keys
            FROM json_populate_recordset(NULL::episode.episodes, $1) e
            CROSS JOIN (VALUES (true), (false)) side (found)`,

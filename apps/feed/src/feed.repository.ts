@@ -109,10 +109,11 @@ const followedByGuid = statement(
   `SELECT c.refused, f.subscription_id AS id, f.guid, f.feed_url AS "feedUrl",
      f.changed > now() - interval '${hiddenSeconds} s' AS "isNew"
    FROM ${clockOfUser} c LEFT JOIN (
-     subscription.named_subscriptions n
-     JOIN subscription.followed_feeds f
-       ON f.user_id = n.user_id AND f.subscription_id = n.subscription_id
-   ) ON n.user_id = $1 AND n.guid = ANY ($2::uuid[])`,
+     SELECT v.* FROM subscription.named_subscriptions n
+     JOIN subscription.followed_feeds v
+       ON v.user_id = $1 AND v.subscription_id = n.subscription_id
+     WHERE n.user_id = $1 AND n.guid = ANY ($2::uuid[])
+   ) f ON true`,
 );
 
 /**

@@ -1,4 +1,4 @@
-import { databaseConfig } from '#database';
+import { databaseConfig, distribution } from '#database';
 import { commonConfig } from '#runtime';
 import { z } from 'zod';
 
@@ -14,6 +14,7 @@ export const migrateConfig = z.object({
   DATABASE_URL: databaseConfig.shape.DATABASE_URL.describe(
     'Postgres, as the owner of the database.',
   ),
+  DATABASE_DISTRIBUTION: distribution,
   MIGRATE_GROUPS: z
     .enum(['on', 'off', 'none'])
     .default('on')

@@ -51,6 +51,13 @@ describe('migrate', () => {
     expect(applied.length).toBeGreaterThan(0);
   });
 
+  it('names the missing extension of a cluster, and changes nothing', async () => {
+    await expect(run({ DATABASE_DISTRIBUTION: 'citus' })).rejects.toThrow('CREATE EXTENSION citus');
+    expect(await query(url, "SELECT to_regclass('sync.user_clock') AS clock")).toEqual([
+      { clock: null },
+    ]);
+  });
+
   it('creates the logins of the given URLs', async () => {
     const login = `test_${randomUUID()}`;
     const loginUrl = Object.assign(new URL(url), { username: login, password: 'p w:/@' }).href;

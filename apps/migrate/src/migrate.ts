@@ -36,7 +36,8 @@ export async function migrate(config: z.output<typeof migrateConfig>, log: Log):
     if (config.MIGRATE_GROUPS === 'on') await ensureGroups(lock);
     if (config.MIGRATE_GROUPS === 'none') skipGroupRights(lock);
     await lock.query('CREATE SCHEMA IF NOT EXISTS sync');
-    for (const migration of await applyMigrations(lock)) log.info({ migration }, 'migrated');
+    for (const migration of await applyMigrations(lock, config.DATABASE_DISTRIBUTION))
+      log.info({ migration }, 'migrated');
     const logins = {
       [groups.subscription]: config.SUBSCRIPTION_DATABASE_URL,
       [groups.episode]: config.EPISODE_DATABASE_URL,

@@ -9,7 +9,7 @@ const formerNames = (table: string, key: string, after: string, name: string, cu
   SELECT c.refused, found.* FROM ${clockOfUser} c
   LEFT JOIN (
     SELECT ${key} AS key, ${name} AS name, s.guid FROM ${table} n
-    JOIN subscription.subscriptions s ON s.user_id = n.user_id AND s.id = n.subscription_id
+    JOIN subscription.subscriptions s ON s.user_id = $1 AND s.id = n.subscription_id
     WHERE n.user_id = $1 AND ${after} AND ${name} <> ${current}
     ORDER BY ${key} LIMIT ${perPage}
   ) found ON true

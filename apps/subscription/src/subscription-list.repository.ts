@@ -3,18 +3,18 @@ import { type Database, listing, listPage } from '#database';
 
 /** SQL condition: a guid is the current one of another subscription than r and its survivor. */
 const isAnothers = (guid: string) => `EXISTS (
-  SELECT FROM subscription.guids g
-  JOIN subscription.subscriptions x ON x.user_id = g.user_id AND x.id = g.subscription_id
-  WHERE g.user_id = r.user_id AND g.guid = ${guid}
+  SELECT 1 FROM subscription.guids g
+  JOIN subscription.subscriptions x ON x.user_id = $1 AND x.id = g.subscription_id
+  WHERE g.user_id = $1 AND g.guid = ${guid}
     AND g.subscription_id <> coalesce(r.merged_into, r.id) AND x.guid = g.guid)`;
 
 /** Each row r, its survivor s, and the guid by which the client has seen it. */
 const shownRows = `subscription.subscriptions r
-  LEFT JOIN subscription.subscriptions s ON s.user_id = r.user_id AND s.id = r.merged_into
+  LEFT JOIN subscription.subscriptions s ON s.user_id = $1 AND s.id = r.merged_into
   CROSS JOIN LATERAL (
     SELECT CASE WHEN r.guid_changed > $2 THEN coalesce(
       (SELECT f.guid FROM subscription.former_guids f
-       WHERE f.user_id = r.user_id AND f.subscription_id = r.id AND f.replaced > $2
+       WHERE f.user_id = $1 AND f.subscription_id = r.id AND f.replaced > $2
          AND NOT ${isAnothers('f.guid')}
        ORDER BY f.replaced LIMIT 1), r.guid) ELSE r.guid END AS guid
   ) seen`;

@@ -1,9 +1,10 @@
-import { subscriptionQuotas, syncIdQuota } from '#database';
+import { databaseNodes, subscriptionQuotas, syncIdQuota } from '#database';
 import { serviceConfig } from '#transport/service';
 import { z } from 'zod';
 
 export const subscriptionConfig = z.object({
   ...serviceConfig.shape,
+  DATABASE_URL: databaseNodes,
   ...syncIdQuota.shape,
   ...subscriptionQuotas.shape,
 });

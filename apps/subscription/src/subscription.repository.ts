@@ -175,7 +175,7 @@ export const byGuid = statement(
    LEFT JOIN (
      SELECT ${columns}, g.attached
      FROM subscription.guids g
-     JOIN subscription.subscriptions s ON s.user_id = g.user_id AND s.id = g.subscription_id
+     JOIN subscription.subscriptions s ON s.user_id = $1 AND s.id = g.subscription_id
      WHERE g.user_id = $1 AND g.guid = $2
    ) found ON true`,
 );

@@ -1,9 +1,12 @@
 import pg from 'pg';
 import { DataSource } from 'typeorm';
+import { clientOfNodes, nodesOf } from './cluster.nodes.js';
+import type { Distribution } from './database.config.js';
 import { entities } from './entities/index.js';
 import { migrations } from './migrations/index.js';
 
 interface DatabaseOptions {
+  /** A URL, or those of several nodes ({@link nodesOf}). */
   url: string;
   /** Default 10. */
   poolSize?: number;
@@ -11,12 +14,23 @@ interface DatabaseOptions {
   applicationName?: string;
   /** Default {@link defaultStatementTimeoutMs}, 0 for none. Writes use their deadline. */
   statementTimeoutMs?: number;
+  /** Default `none`. */
+  distribution?: Distribution | undefined;
   /** True behind a pooler in transaction mode, which rejects settings of a connection. */
   pooled?: boolean;
 }
 
 /** Default time limit of a statement outside a write, in milliseconds. */
 export const defaultStatementTimeoutMs = 10_000;
+
+/**
+ * The `plan_cache_mode` by distribution. Postgres plans a prepared statement once, as planning took
+ * longer than running. Citus routes by the values, so it plans for each of them.
+ */
+export const planModes: Readonly<Record<Distribution, string>> = {
+  none: 'force_generic_plan',
+  citus: 'force_custom_plan',
+};
 
 const connectTimeoutMs = 5_000;
 
@@ -55,14 +69,15 @@ function stamp(text: string): string {
 /** Creates a data source with the entities (tables) and the migrations. */
 export function createDataSource(options: DatabaseOptions): DataSource {
   const { url, poolSize = 10, applicationName, pooled = false } = options;
-  const { statementTimeoutMs = defaultStatementTimeoutMs } = options;
+  const { statementTimeoutMs = defaultStatementTimeoutMs, distribution = 'none' } = options;
+  const nodes = nodesOf(url);
   // Postgres cancels slow statements itself. This limit is for a Postgres that no longer answers.
   const queryTimeoutMs = statementTimeoutMs === 0 ? 0 : statementTimeoutMs + silenceMs;
   return new DataSource({
     type: 'postgres',
     // Without it, TypeORM loads the package from disk, where a bundled program has none.
     driver: pg,
-    url,
+    url: nodes[0],
     poolSize,
     applicationName,
     connectTimeoutMS: connectTimeoutMs,
@@ -76,10 +91,10 @@ export function createDataSource(options: DatabaseOptions): DataSource {
     extra: {
       types,
       pipeline: true,
-      // Plans a prepared statement once for any values, and not five times for its first ones.
+      ...(nodes.length > 1 && { Client: clientOfNodes(nodes) }),
       ...(!pooled && {
         statement_timeout: statementTimeoutMs,
-        options: '-c plan_cache_mode=force_generic_plan',
+        options: `-c plan_cache_mode=${planModes[distribution]}`,
       }),
       query_timeout: queryTimeoutMs,
       idleTimeoutMillis: idleMs,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nodesOf } from './cluster.nodes.js';
 
 /** Default maximum of the bytes of one user's stored answers. */
 export const defaultStoredAnswerBytes = 16 * 1_024 * 1_024;
@@ -28,14 +29,36 @@ export const subscriptionQuotas = z.object({
   ),
 });
 
+const url = z.url({
+  protocol: /^postgres(ql)?$/,
+  error: 'must be a URL like postgres://user:password@host:5432/database',
+});
+
+/** The place of the rows of users: one Postgres, or the nodes of a Citus cluster. */
+export const distribution = z
+  .enum(['none', 'citus'])
+  .default('none')
+  .describe(
+    '`citus`: the rows of users are distributed over the nodes of a Citus cluster ' +
+      '(docs/guide/citus.md). The same in `migrate`, all services and the account app.',
+  );
+export type Distribution = z.output<typeof distribution>;
+
+/** `DATABASE_URL` of the services that read and write only rows of users. */
+export const databaseNodes = z
+  .string()
+  .refine((text) => nodesOf(text).every((node) => url.safeParse(node).success), {
+    error: 'must be URLs like postgres://user:password@host:5432/database, separated by commas',
+  })
+  .describe(
+    'Postgres, with the login of this app. Several nodes of a Citus cluster, separated by ' +
+      'commas, share the connections.',
+  );
+
 /** The configuration of an app that uses Postgres. */
 export const databaseConfig = z.object({
-  DATABASE_URL: z
-    .url({
-      protocol: /^postgres(ql)?$/,
-      error: 'must be a URL like postgres://user:password@host:5432/database',
-    })
-    .describe('Postgres, with the login of this app.'),
+  DATABASE_URL: url.describe('Postgres, with the login of this app.'),
+  DATABASE_DISTRIBUTION: distribution,
   DATABASE_POOL_SIZE: z.coerce
     .number()
     .int()

@@ -294,6 +294,32 @@ describe('the deadline of a write', () => {
   });
 });
 
+it.each([
+  ['none', 'force_generic_plan'],
+  ['citus', 'force_custom_plan'],
+] as const)(
+  'distributed with %s, reads and writes use the plan mode %s',
+  async (distribution, mode) => {
+    const options = { url: urls.episode, poolSize: 1, distribution };
+    const dataSource = await createDataSource(options).initialize();
+    const distributed = new Database(dataSource, true, undefined, false, distribution);
+    const plans = statement('test.plans', "SELECT current_setting('plan_cache_mode') AS mode");
+    expect(await distributed.read(plans, [])).toEqual([{ mode }]);
+    const inWrite = await distributed.write(
+      {
+        userId,
+        requestId: randomUUID(),
+        changes: [],
+        smallAnswer: true,
+        remainingMs: () => 5_000,
+      },
+      ({ query }) => query<{ mode: string }>(plans, []),
+    );
+    expect(inWrite).toEqual([{ mode }]);
+    await distributed.close();
+  },
+);
+
 it('runs without named statements too, as behind a pooler', async () => {
   const dataSource = await createDataSource({ url: urls.episode, poolSize: 1 }).initialize();
   const unprepared = new Database(dataSource, false);

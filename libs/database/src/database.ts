@@ -2,7 +2,8 @@ import type { Pool } from 'pg';
 import { bitsOf, type EventKind, Failure, type FailureCode, JsonText } from '#contracts';
 import type { DataSource } from 'typeorm';
 import { Availability } from './availability.js';
-import { defaultStoredAnswerBytes } from './database.config.js';
+import { planModes } from './data-source.js';
+import { defaultStoredAnswerBytes, type Distribution } from './database.config.js';
 import { faultKind, refusedUser } from './fault.rule.js';
 import { clockIn, type ClockCallback, PgTransaction } from './pg.transaction.js';
 import { SharedReads } from './shared.reads.js';
@@ -64,12 +65,12 @@ export const keepAnswer = statement(
 );
 
 /** Adds an event to a running write. $1 user, $2 kinds as bits. */
-const addEvent = statement(
+export const addEvent = statement(
   'sync.announce',
   'INSERT INTO sync.events (user_id, kinds) VALUES ($1, $2)',
 );
-/** $1 user. */
-const advanceClock = statement(
+/** Advances an existing clock and returns its stamp. $1 user. */
+export const advanceClock = statement(
   'sync.advance_clock',
   'SELECT stamp, stamp AS moved FROM sync.advance_clock($1) stamp',
 );
@@ -121,6 +122,7 @@ export class Database {
     /** Maximum bytes of the stored answers of one user. */
     private readonly answerBytes = defaultStoredAnswerBytes,
     private readonly events = false,
+    readonly distribution: Distribution = 'none',
   ) {
     this.pool = (dataSource.driver as unknown as { master: Pool }).master;
     this.reads = new SharedReads(this.pool);
@@ -287,7 +289,13 @@ export class Database {
       throw this.asFailure(error);
     });
     let broken = false;
-    const transaction = new PgTransaction(client, remainingMs, this.prepared, this.onMoved);
+    const transaction = new PgTransaction(
+      client,
+      remainingMs,
+      this.prepared,
+      this.onMoved,
+      planModes[this.distribution],
+    );
     try {
       return await run(await transaction.begin());
     } catch (error) {

@@ -40,6 +40,14 @@ describe('faultKind', () => {
     (code) => expect(faultKind(withCode(code))).toBe('permanent'),
   );
 
+  it.each([
+    ['postmaster was shut down, exiting', 'unavailable'],
+    ['cannot execute a distributed query from a query on a shard', 'transient'],
+    ['cache lookup failed for relation 1', 'permanent'],
+  ])('of an internal error depends on its message: %s', (message, kind) =>
+    expect(faultKind(Object.assign(new Error(message), { code: 'XX000' }))).toBe(kind),
+  );
+
   it('depends on the causes of a failure', () => {
     const because = (cause: unknown) => new Failure('unavailable', { cause });
     expect(faultKind(because(withCode('57P01')))).toBe('unavailable');

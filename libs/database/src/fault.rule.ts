@@ -32,6 +32,12 @@ const connectionGone = new RegExp(
  */
 const transientCodes = /^(26000|40|53|55P03|57014|58)/;
 
+/** Errors that have only the SQLSTATE XX000: of Postgres, and of Citus while a shard moves. */
+const internalFaults: readonly [message: RegExp, kind: FaultKind][] = [
+  [/^postmaster was shut down/, 'unavailable'],
+  [/^cannot execute a distributed query from a query on a shard/, 'transient'],
+];
+
 type Cause = { code?: unknown; message?: unknown; cause?: unknown } | undefined;
 
 /** SQLSTATE of a statement for a refused user, who is disabled or erased. */
@@ -42,9 +48,11 @@ export function faultKind(error: unknown): FaultKind {
   let isUnavailable = false;
   for (let cause = error as Cause; cause; cause = cause.cause as Cause) {
     const code = String(cause.code ?? '');
-    if (unavailableCodes.test(code) || connectionGone.test(String(cause.message ?? '')))
-      return 'unavailable';
+    const message = String(cause.message ?? '');
+    if (unavailableCodes.test(code) || connectionGone.test(message)) return 'unavailable';
     if (transientCodes.test(code)) return 'transient';
+    const internal = code === 'XX000' && internalFaults.find(([text]) => text.test(message));
+    if (internal) return internal[1];
     isUnavailable ||= code === 'unavailable';
   }
   return isUnavailable ? 'unavailable' : 'permanent';

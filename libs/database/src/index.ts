@@ -1,9 +1,25 @@
 export { type Availability } from './availability.js';
 export { createDataSource } from './data-source.js';
-export { beginWrite, Database, keepAnswer, type Transaction, type Write } from './database.js';
+export {
+  addEvent,
+  advanceClock,
+  beginWrite,
+  Database,
+  keepAnswer,
+  type Transaction,
+  type Write,
+} from './database.js';
+export { delegatedFunctions } from './distribution.js';
 export { DatabaseModule } from './database.module.js';
 export { watchPool } from './pool.metrics.js';
-export { databaseConfig, quota, subscriptionQuotas, syncIdQuota } from './database.config.js';
+export {
+  databaseConfig,
+  databaseNodes,
+  distribution,
+  quota,
+  subscriptionQuotas,
+  syncIdQuota,
+} from './database.config.js';
 export {
   AccountEntity,
   ClientEntity,

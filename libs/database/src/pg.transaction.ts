@@ -33,13 +33,15 @@ export class PgTransaction {
     private readonly remainingMs: () => number,
     private readonly prepared: boolean,
     private readonly onMoved: ClockCallback,
+    /** Postgres' `plan_cache_mode`. */
+    private readonly planMode: string,
   ) {}
 
   /**
    * Sends BEGIN together with the first statements, without waiting for its answer.
    *
-   * It selects generic plans: planning for given values took longer than running. Such plans also
-   * read all rows of a user if these are newer than the last ANALYZE.
+   * Without a cluster it selects generic plans: planning for given values took longer than running.
+   * Such plans also read all rows of a user if these are newer than the last ANALYZE.
    */
   async begin(): Promise<this> {
     const limit = this.limit();
@@ -47,7 +49,7 @@ export class PgTransaction {
     // statement_timeout includes the wait for locks.
     const text =
       `BEGIN; SET LOCAL statement_timeout = ${limit}; ` +
-      'SET LOCAL plan_cache_mode = force_generic_plan';
+      `SET LOCAL plan_cache_mode = ${this.planMode}`;
     // If BEGIN fails, the statements after it fail as well.
     this.client
       .query({ text, query_timeout: limit + graceMs } as QueryConfig)

@@ -23,6 +23,12 @@ export const sweepRequests = statement(
    SELECT count(*) AS removed FROM gone`,
 );
 
+/** The same on a cluster, where a statement about all users cannot lock rows first. */
+const sweepShards = statement(
+  'sync.sweep_shards',
+  `DELETE FROM sync.request r WHERE r.created_at < now() - interval '1 hour'`,
+);
+
 /** Deletes markers older than an hour, and their answers, of all services once a minute. */
 export class RequestSweep implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private timer: NodeJS.Timeout | undefined;
@@ -46,6 +52,8 @@ export class RequestSweep implements OnApplicationBootstrap, BeforeApplicationSh
 
   async sweep(): Promise<void> {
     try {
+      if (this.database.distribution === 'citus')
+        return void (await this.database.change(sweepShards, []));
       for (let removed = batchSize; removed === batchSize;) {
         const [row] = await this.database.change<{ removed: number }>(sweepRequests, [batchSize]);
         removed = row?.removed ?? 0;

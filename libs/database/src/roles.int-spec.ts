@@ -50,11 +50,11 @@ const makeEpisode = `INSERT INTO episode.episodes
   (user_id, subscription_id, publish_date, sync_id, episode_guid, title, enclosure_url, episode_url)
   VALUES ('${userId}', 1, 'epoch', gen_random_uuid(), '', '', 'https://u.example',
     'https://u.example')`;
-const makeDeletion = `INSERT INTO deletion.deletions (user_id, subscription_id, requested)
-  VALUES ('${userId}', 1, 'epoch')`;
+const makeDeletion = `SELECT deletion.add_pending('${userId}', 1, 'epoch', NULL)`;
 /** Rights of the services that answer clients of the gpodder API. */
 const ofReaders = {
-  'sync.user_clock': 'SELECT INSERT(user_id, stamp) UPDATE(stamp, answer_bytes, told)',
+  'sync.user_clock':
+    'SELECT INSERT(user_id, stamp, answer_bytes, told) UPDATE(stamp, answer_bytes, told)',
   'sync.readers': 'SELECT INSERT UPDATE DELETE',
   'sync.reader_sessions': 'SELECT INSERT UPDATE DELETE',
 };
@@ -79,9 +79,14 @@ const rights: Record<string, Record<string, string>> = {
     'subscription.named_subscriptions': 'SELECT',
     'subscription.named_by_url': 'SELECT',
     'subscription.current_guids': 'SELECT',
+    // The columns that the views publish.
+    'subscription.subscriptions':
+      'SELECT(user_id, id, feed_url, guid, is_subscribed, is_subscribed_at, deletion_id, deleted)',
+    'subscription.guids': 'SELECT(user_id, guid, subscription_id)',
+    'subscription.feed_urls': 'SELECT(user_id, url_sha256, subscription_id)',
   },
   deletion: {
-    'deletion.deletions': 'SELECT DELETE INSERT(user_id, subscription_id, requested, origin)',
+    'deletion.deletions': 'SELECT DELETE',
     'deletion.erasures': 'SELECT',
     'episode.episodes': 'SELECT DELETE',
     'episode.states': 'SELECT DELETE',
@@ -131,13 +136,18 @@ const rights: Record<string, Record<string, string>> = {
     'feed.lanes': 'SELECT INSERT UPDATE DELETE',
     'subscription.followed_feeds': 'SELECT',
     'subscription.named_subscriptions': 'SELECT',
+    'subscription.subscriptions':
+      'SELECT(user_id, id, feed_url, guid, is_subscribed, is_subscribed_at, deletion_id, ' +
+      'deleted, merged_into, changed)',
+    'subscription.guids': 'SELECT(user_id, guid, subscription_id)',
     'sync.migrations': 'SELECT',
     'sync.user_clock': 'SELECT',
   },
 };
 const services = ['subscription', 'episode', 'deletion'];
 const ofServices = {
-  'sync.user_clock': 'SELECT INSERT(user_id, stamp) UPDATE(stamp, answer_bytes)',
+  'sync.user_clock':
+    'SELECT INSERT(user_id, stamp, answer_bytes, told) UPDATE(stamp, answer_bytes)',
   'sync.request': 'SELECT INSERT UPDATE DELETE',
   'sync.answer': 'SELECT INSERT UPDATE DELETE',
   'sync.migrations': 'SELECT',
@@ -312,12 +322,14 @@ describe('the login of', () => {
     const instant = 'timestamp with time zone';
     const owners = {
       'account.erase_user(uuid,integer)': groups.deletion,
+      [`deletion.add_pending(uuid,bigint,${instant},json)`]: groups.deletion,
       'deletion.claim(uuid,bigint)': groups.deletion,
       'deletion.claim_erasure(uuid)': groups.deletion,
       'deletion.count_attempt(uuid,bigint)': groups.deletion,
       'deletion.count_erased(uuid,bigint)': groups.deletion,
       'deletion.end_erasure(uuid,text,text,smallint)': groups.deletion,
       'deletion.end_pending(uuid,bigint,text,text,smallint)': groups.deletion,
+      'deletion.erase_requests(uuid,uuid,integer)': groups.deletion,
       'deletion.make_due(bigint)': groups.deletion,
       'deletion.record_erasure(uuid,json)': groups.deletion,
       'deletion.take(integer,double precision)': groups.deletion,

@@ -1,10 +1,45 @@
-import { type DataSource, MigrationExecutor, type QueryRunner } from 'typeorm';
+import {
+  type DataSource,
+  MigrationExecutor,
+  type MigrationInterface,
+  type QueryRunner,
+} from 'typeorm';
+import type { Distribution } from './database.config.js';
+import { distribute, isDistributed, publishOnAllNodes, requireCitus } from './distribution.js';
 
-/** Applies the missing migrations. @returns their names. */
-export async function applyMigrations(runner: QueryRunner): Promise<string[]> {
+/**
+ * Applies the missing migrations, and distributes the rows of users if they are to be.
+ *
+ * @returns the names of the migrations.
+ */
+export async function applyMigrations(
+  runner: QueryRunner,
+  distribution: Distribution = 'none',
+): Promise<string[]> {
+  if (distribution === 'citus') await requireCitus(runner);
+  const isInCluster = await isDistributed(runner);
+  if (isInCluster && distribution !== 'citus')
+    throw new Error('the rows of users are distributed: set DATABASE_DISTRIBUTION=citus');
+  if (isInCluster) for (const migration of runner.dataSource.migrations) distributing(migration);
   const executor = new MigrationExecutor(runner.dataSource, runner);
   executor.transaction = 'each';
-  return (await executor.executePendingMigrations()).map(({ name }) => name);
+  const applied = (await executor.executePendingMigrations()).map(({ name }) => name);
+  if (distribution === 'citus') {
+    await distribute(runner);
+    await publishOnAllNodes(runner);
+  }
+  return applied;
+}
+
+/** Makes a migration distribute its new tables and functions in its own transaction. */
+function distributing(migration: MigrationInterface): void {
+  const up = migration.up.bind(migration);
+  migration.up = async (runner) => {
+    // The change of sync.migrations, which is on all nodes, follows in the same transaction.
+    await runner.query(`SET LOCAL citus.multi_shard_modify_mode = 'sequential'`);
+    await up(runner);
+    await distribute(runner);
+  };
 }
 
 /** Returns the statements that would make the schema match the entities; empty if it matches. */

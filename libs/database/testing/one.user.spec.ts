@@ -7,7 +7,7 @@ it.each([
   'SELECT 1',
   'SELECT FROM sync.request WHERE user_id = $1',
   `SELECT FROM episode.episodes e
-   JOIN episode.states s ON s.user_id = e.user_id AND s.id = e.id WHERE e.user_id = $1`,
+   JOIN episode.states s ON s.user_id = $1 AND s.id = e.id WHERE e.user_id = $1`,
   `INSERT INTO episode.totals AS t (user_id, episodes) VALUES ($1, $2)
    ON CONFLICT (user_id) DO NOTHING`,
   `INSERT INTO episode.states (user_id, id)
@@ -22,6 +22,11 @@ it.each([
   'SELECT FROM sync.request WHERE user_id = $10',
   'DELETE FROM sync.answer a USING sync.request r WHERE a.user_id = r.user_id',
   'SELECT FROM episode.episodes e, episode.states s WHERE e.user_id = $1 AND s.id = e.id',
+  `SELECT FROM episode.episodes e
+   JOIN episode.states s ON s.user_id = e.user_id AND s.id = e.id WHERE e.user_id = $1`,
+  `SELECT FROM episode.episodes e JOIN episode.states s ON s.id = e.id
+   WHERE e.user_id = $1 AND e.user_id = $1`,
+  'SELECT FROM sync.request r WHERE user_id = $1',
   'UPDATE episode.states SET id = 1 WHERE id = $1',
   'INSERT INTO episode.states (user_id, id) SELECT $2, $1',
 ])('SQL that does not is not: %s', (sql) => expect(of(sql)).toBe(false));

@@ -62,6 +62,7 @@ export async function allowedOn(
   const byColumn: [right: string, sql: (column: string) => string][] = isSequence
     ? []
     : [
+        ['SELECT', (column) => `SELECT ${column} FROM ${name} LIMIT 0`],
         ['INSERT', (column) => insert([column])],
         ['UPDATE', (column) => `UPDATE ${name} SET ${column} = DEFAULT WHERE false`],
       ];

@@ -125,7 +125,7 @@ const outage = 'Postgres';
 
 type DatabaseConfig = Pick<
   ServiceConfig,
-  'DATABASE_URL' | 'DATABASE_POOL_SIZE' | 'DATABASE_PREPARED'
+  'DATABASE_URL' | 'DATABASE_DISTRIBUTION' | 'DATABASE_POOL_SIZE' | 'DATABASE_PREPARED'
 > &
   Partial<Pick<ServiceConfig, 'QUOTA_STORED_ANSWER_BYTES' | 'EVENTS'>>;
 
@@ -143,6 +143,7 @@ export async function openDatabase(
     poolSize: config.DATABASE_POOL_SIZE,
     applicationName: app,
     pooled: config.DATABASE_PREPARED === 'off',
+    distribution: config.DATABASE_DISTRIBUTION,
   });
   const trouble = new Condition<string>(connecting);
   waitFor(async () => [`Postgres: ${trouble.state}`]);
@@ -165,6 +166,7 @@ export async function openDatabase(
     config.DATABASE_PREPARED === 'on',
     config.QUOTA_STORED_ANSWER_BYTES,
     config.EVENTS === 'on',
+    config.DATABASE_DISTRIBUTION,
   );
   const { availability } = database;
   const missing = await availability.check();

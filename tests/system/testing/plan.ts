@@ -55,8 +55,16 @@ export async function explain(
   }
 }
 
-/** The one query that a function runs, with the function's arguments as its parameters. */
-export async function inFunction(client: pg.Client, name: string): Promise<Statement> {
+/**
+ * Returns a query of a function, with the function's arguments as its parameters.
+ *
+ * @param pattern matches the body with the query as its first group; default: the returned query.
+ */
+export async function inFunction(
+  client: pg.Client,
+  name: string,
+  pattern = /RETURN QUERY([^;]*);/,
+): Promise<Statement> {
   const { rows } = await client.query<{ body: string; names: string[]; types: string[] }>(
     `SELECT prosrc AS body, proargnames[:pronargs] AS names,
        ARRAY(SELECT format_type(t, NULL) FROM unnest(proargtypes) t) AS types FROM pg_proc
@@ -64,7 +72,8 @@ export async function inFunction(client: pg.Client, name: string): Promise<State
     [name],
   );
   const { body, names, types } = rows[0] as (typeof rows)[number];
-  const query = body.replace(/^\s*BEGIN\s+RETURN QUERY/, '').replace(/;\s*END\s*$/, '');
+  const query = pattern.exec(body)?.[1];
+  if (query === undefined) throw new Error(`${name} has no ${String(pattern)}`);
   const text = names.reduce(
     (sql, argument, index) => sql.replaceAll(argument, `$${index + 1}::${types[index]}`),
     query,

@@ -27,7 +27,7 @@ import { explained } from './operator.errors.js';
 
 /** Configuration of the operator's programs, a part of that of the account app. */
 const operatorConfig = z.object({
-  ...databaseConfig.pick({ DATABASE_URL: true }).shape,
+  ...databaseConfig.pick({ DATABASE_URL: true, DATABASE_DISTRIBUTION: true }).shape,
   ...redisConfig.shape,
   PUBLIC_URL: z
     .url({ protocol: /^https?$/ })
@@ -65,6 +65,7 @@ export async function withSurroundings<Result>(
     url: config.DATABASE_URL,
     poolSize: 2,
     applicationName: 'accounts',
+    distribution: config.DATABASE_DISTRIBUTION,
   });
   try {
     await source.initialize();

@@ -52,7 +52,13 @@ export const phases: readonly Phase[] = [
   phase('subscription.subscriptions', 'id', 'bigint'),
   phase('deletion.deletions', 'id', 'bigint'),
   // With the stored answers.
-  phase('sync.request', 'request_id', 'uuid'),
+  {
+    statement: statement(
+      'deletion.erase.sync.request',
+      'SELECT rows, last FROM deletion.erase_requests($1, $2, $3)',
+    ),
+    first: nil,
+  },
   phase('sync.readers', 'credential_id', 'uuid'),
   phase('sync.reader_sessions', 'session_id', 'uuid'),
 ];

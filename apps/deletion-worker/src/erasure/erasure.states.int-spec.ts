@@ -20,12 +20,15 @@ afterAll(async () => {
   await context.close();
 });
 
-/** Calls of every function that writes records of erasures. */
+const nil = '00000000-0000-0000-0000-000000000000';
+
+/** Calls of every function for erasures. */
 const functions: Record<string, string> = {
   record_erasure: `SELECT deletion.record_erasure($1::uuid, '{"requestId":"again"}')`,
   take_erasures: 'SELECT * FROM deletion.take_erasures(1000, 0) WHERE user_id = $1::uuid',
   take_erasures_again: 'SELECT * FROM deletion.take_erasures_again(ARRAY[$1::uuid], ARRAY[0])',
   claim_erasure: 'SELECT * FROM deletion.claim_erasure($1::uuid)',
+  erase_requests: `SELECT * FROM deletion.erase_requests($1::uuid, '${nil}', 10)`,
   count_erased: 'SELECT deletion.count_erased($1::uuid, 7)',
   end_erasure: `SELECT deletion.end_erasure($1::uuid, 'FAILURE', 'why', 0::smallint)`,
 };
@@ -47,6 +50,21 @@ it.each(Object.keys(functions))('an erasure in SUCCESS never changes: %s', async
   expect(before).toMatchObject([{ status: 'SUCCESS', refused: 3, origin: null }]);
   await worker.query(functions[name] as string, [userId]);
   expect(await stored(userId)).toEqual(before);
+});
+
+it('markers of requests are erased only while their user is being erased', async () => {
+  const userId = randomUUID();
+  await worker.query('SELECT sync.begin_write($1, gen_random_uuid())', [userId]);
+  const erase = async () => {
+    const { rows } = await worker.query<{ rows: number }>(functions['erase_requests'] as string, [
+      userId,
+    ]);
+    return rows[0]?.rows;
+  };
+  expect(await erase()).toBe(0);
+  await worker.query(`SELECT deletion.record_erasure($1, '{}')`, [userId]);
+  expect(await erase()).toBe(1);
+  expect(await erase()).toBe(0);
 });
 
 it('no other function writes records', async () => {

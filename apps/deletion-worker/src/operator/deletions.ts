@@ -23,6 +23,7 @@ export async function runDeletions(command: DeletionsCommand, io: ProgramIo): Pr
     url: config.DATABASE_URL,
     poolSize: 1,
     applicationName: 'deletions',
+    distribution: config.DATABASE_DISTRIBUTION,
   });
   try {
     await dataSource.initialize();
@@ -31,6 +32,7 @@ export async function runDeletions(command: DeletionsCommand, io: ProgramIo): Pr
       config.DATABASE_PREPARED === 'on',
       undefined,
       config.EVENTS === 'on',
+      config.DATABASE_DISTRIBUTION,
     );
     io.stdout.write(await run(database, command));
   } catch (error) {

@@ -30,10 +30,17 @@ export async function runErase(command: EraseCommand, io: ProgramIo): Promise<nu
     url: loaded.DATABASE_URL,
     poolSize: 1,
     applicationName: 'erase',
+    distribution: loaded.DATABASE_DISTRIBUTION,
   });
   try {
     await dataSource.initialize();
-    const database = new Database(dataSource, loaded.DATABASE_PREPARED === 'on');
+    const database = new Database(
+      dataSource,
+      loaded.DATABASE_PREPARED === 'on',
+      undefined,
+      false,
+      loaded.DATABASE_DISTRIBUTION,
+    );
     const recorded: NamedUser[] = [];
     // Refuses all users before it waits for the first erasure.
     for await (const user of usersOf(command, loaded)) {

@@ -1,5 +1,8 @@
 import type { DeletionStatus, listDeletions, ReplyOf, RequestOf } from '#contracts';
 import {
+  addEvent,
+  advanceClock,
+  type Bound,
   clockOfUser,
   type Database,
   instant,
@@ -58,27 +61,23 @@ export const find = statement(
      d.id AS "deletionId", d.id IS DISTINCT FROM n.deletion_id AS "isOvertaken"
    FROM subscription.named_subscriptions n
    LEFT JOIN deletion.deletions d
-     ON d.user_id = n.user_id AND d.subscription_id = n.subscription_id AND d.status = 'PENDING'
+     ON d.user_id = $1 AND d.subscription_id = n.subscription_id AND d.status = 'PENDING'
    WHERE n.user_id = $1 AND n.guid = $2`,
 );
 
 /** $1 user, $2 subscription, $3 stamp of the request, $4 its origin. */
-const insert = statement(
-  'deletion.insert',
-  `INSERT INTO deletion.deletions (user_id, subscription_id, requested, origin)
-   VALUES ($1, $2, $3, $4) RETURNING id`,
-);
+const insert = statement('deletion.insert', 'SELECT deletion.add_pending($1, $2, $3, $4) AS id');
 
 /**
  * Links a deletion to its subscription. $1 user, $2 subscription, $3 its new deletion, $4 time of
- * the DELETE by the client's clock. The row keeps the later of both times. Without $3 it keeps its
+ * the DELETE. The row keeps the later of both times. Without $3 it keeps its
  * deletion, which can end at the same time.
  */
 export const mark = statement(
   'deletion.mark',
   `UPDATE subscription.subscriptions
    SET deletion_id = coalesce($3, deletion_id),
-     is_subscribed_at = greatest(is_subscribed_at, coalesce($4::timestamptz, clock_timestamp()))
+     is_subscribed_at = greatest(is_subscribed_at, $4::timestamptz)
    WHERE user_id = $1 AND id = $2`,
 );
 
@@ -113,10 +112,18 @@ const countAttempt = statement(
 );
 
 /** $1 user: blocks all other writes of the user. */
-const lockClock = statement(
-  'sync.lock_clock',
-  // The cascade needs this setting: see the indexes of episode.episodes.
-  `SELECT sync.lock_clock($1), set_config('enable_bitmapscan', 'off', true)`,
+const lockClock = statement('sync.lock_clock', 'SELECT sync.lock_clock($1)');
+
+/** The cascade needs this setting: see the indexes of episode.episodes. */
+const avoidBitmaps = statement(
+  'deletion.avoid_bitmaps',
+  `SELECT set_config('enable_bitmapscan', 'off', true)`,
+);
+
+/** $1 user, $2 subscription: finds out whether it has episodes. */
+const findEpisode = statement(
+  'deletion.find_episode',
+  `SELECT e.id FROM episode.episodes e WHERE e.user_id = $1 AND e.subscription_id = $2 LIMIT 1`,
 );
 
 /** $1 user, $2 deletion: locks a record and reads it as a {@link ClaimedDeletion}. */
@@ -127,13 +134,13 @@ const claim = statement(
 );
 
 /**
- * Deletes the episodes of a subscription and makes it a tombstone, under one stamp. $1 user, $2
- * subscription, $3 and $4 kinds of events with and without episodes.
+ * Deletes the episodes of a subscription and makes it a tombstone. $1 user, $2 subscription, $3 the
+ * stamp, to which the clock has advanced. It calls no function that reads tables and has no INSERT:
+ * a cluster would run each of its CTEs alone and send the rows to all nodes.
  */
 export const cascade = statement(
   'deletion.cascade',
-  `WITH clock AS (SELECT sync.advance_clock($1) AS stamp),
-   episodes AS (
+  `WITH episodes AS (
      DELETE FROM episode.episodes WHERE user_id = $1 AND subscription_id = $2 RETURNING id
    ), states AS (
      DELETE FROM episode.states s USING episodes e WHERE s.user_id = $1 AND s.id = e.id
@@ -154,20 +161,12 @@ export const cascade = statement(
      FROM subscription.subscriptions s
      WHERE t.user_id = $1 AND s.user_id = $1 AND s.id = $2 AND s.deleted IS NULL
        AND s.merged_into IS NULL
-   ), announced AS (
-     INSERT INTO sync.events (user_id, kinds) SELECT $1, k.kinds
-     FROM (
-       SELECT CASE
-         WHEN EXISTS (SELECT FROM episodes) THEN $3::smallint ELSE $4::smallint
-       END AS kinds
-     ) k
-     WHERE k.kinds <> 0
    )
    UPDATE subscription.subscriptions s
-   SET is_subscribed = false, flipped = CASE WHEN s.is_subscribed THEN c.stamp ELSE s.flipped END,
-     subscription_changed = c.stamp, deleted = c.stamp, changed = c.stamp
-   FROM clock c WHERE s.user_id = $1 AND s.id = $2
-   RETURNING c.stamp AS moved`,
+   SET is_subscribed = false,
+     flipped = CASE WHEN s.is_subscribed THEN $3::timestamptz ELSE s.flipped END,
+     subscription_changed = $3::timestamptz, deleted = $3::timestamptz, changed = $3::timestamptz
+   WHERE s.user_id = $1 AND s.id = $2`,
 );
 
 /**
@@ -176,7 +175,7 @@ export const cascade = statement(
 const findRequested = statement(
   'deletion.find_requested',
   `SELECT max(d.id) AS "deletionId" FROM subscription.named_subscriptions n
-   JOIN deletion.deletions d ON d.user_id = n.user_id AND d.subscription_id = n.subscription_id
+   JOIN deletion.deletions d ON d.user_id = $1 AND d.subscription_id = n.subscription_id
      AND d.requested <= $3
    WHERE n.user_id = $1 AND n.guid = $2`,
 );
@@ -186,11 +185,11 @@ const dueColumns = 'user_id AS "userId", id AS "deletionId", send, fresh AS "isN
 /**
  * Claims PENDING records that are due. $1 limit, $2 age of `sent_at` in milliseconds. A record
  * without `sent_at` is new, or an operator retries it: it gets the number of a new job. The
- * statement skips rows that another relay locks.
+ * function skips rows that another relay locks.
  */
 const claimDue = statement('deletion.take', `SELECT ${dueColumns} FROM deletion.take($1, $2)`);
 
-/** Numbers new jobs for lost ones. A locked record has a running job, so the statement skips it. */
+/** Numbers new jobs for lost ones. A locked record has a running job, so the function skips it. */
 const renumber = statement(
   'deletion.take_again',
   `SELECT ${dueColumns} FROM deletion.take_again($1, $2, $3)`,
@@ -235,14 +234,27 @@ export function endOf(
   ];
 }
 
-/** Returns the statement that deletes a subscription with its episodes. */
-export function cascadeOf(
+/**
+ * Advances the clock, and returns the statements that delete a subscription with its episodes and
+ * add the event.
+ */
+export async function startCascade(
+  transaction: PgTransaction,
   database: Pick<Database, 'eventBits'>,
   userId: string,
   subscriptionId: number,
-): [Statement, unknown[]] {
-  const withEpisodes = database.eventBits(['subscriptions', 'episodes']);
-  return [cascade, [userId, subscriptionId, withEpisodes, database.eventBits(['subscriptions'])]];
+): Promise<Bound[]> {
+  const [, [clock], [episode]] = await Promise.all([
+    transaction.query(avoidBitmaps, []),
+    transaction.query<{ stamp: string }>(advanceClock, [userId]),
+    transaction.query(findEpisode, [userId, subscriptionId]),
+  ]);
+  const bits = database.eventBits(['subscriptions', ...(episode ? (['episodes'] as const) : [])]);
+  const { stamp } = clock as { stamp: string };
+  return [
+    [cascade, [userId, subscriptionId, stamp]],
+    ...(bits === 0 ? [] : [[addEvent, [userId, bits]] as const]),
+  ];
 }
 
 /**
@@ -315,8 +327,10 @@ export async function claimDeletion(
   userId: string,
   deletionId: number,
 ): Promise<ClaimedDeletion | undefined> {
-  await transaction.query(lockClock, [userId]);
-  const [claimed] = await transaction.query<ClaimedDeletion>(claim, [userId, deletionId]);
+  const [, [claimed]] = await Promise.all([
+    transaction.query(lockClock, [userId]),
+    transaction.query<ClaimedDeletion>(claim, [userId, deletionId]),
+  ]);
   return claimed;
 }
 

@@ -11,7 +11,7 @@ import {
   readDeletion,
   requestDeletion,
 } from '#contracts';
-import { Database, countdown, type Transaction, type Write } from '#database';
+import { type Bound, Database, countdown, type Transaction, type Write } from '#database';
 import { traceHeaders } from '#runtime';
 import { type CallContext, Handle } from '#transport';
 import { DeletionRelay } from '../queue/deletion.relay.js';
@@ -20,7 +20,7 @@ import { beyondQuotas } from './quota.repository.js';
 import { type DeletionQuotas, QUOTAS } from '../deletion-worker.config.js';
 import { countOutcome } from '../queue/deletion.metrics.js';
 import {
-  cascadeOf,
+  startCascade,
   claimDeletion,
   endOf,
   find,
@@ -96,7 +96,7 @@ export class DeletionService {
         return { deletionId: null };
       }
       if (found.deletionId !== null && !found.isOvertaken) {
-        transaction.last(mark, [userId, subscriptionId, null, at]);
+        transaction.last(mark, [userId, subscriptionId, null, at ?? transaction.stamp]);
         return { deletionId: found.deletionId };
       }
       // A later POST won against the pending deletion, which ends here. This request deletes the
@@ -111,7 +111,7 @@ export class DeletionService {
       if (isSuperseded(found, false, at)) {
         transaction.last(...endOf(this.database, userId, deletionId, superseded));
         outcomes.push([superseded, 0]);
-      } else transaction.last(mark, [userId, subscriptionId, deletionId, at]);
+      } else transaction.last(mark, [userId, subscriptionId, deletionId, at ?? transaction.stamp]);
       if (outcomes.length > 0) {
         const [forget, values] = beyondQuotas(userId, this.quotas).records;
         transaction.last(forget, values);
@@ -171,9 +171,12 @@ export class DeletionService {
       if (!claimed || step === 'leave') return undefined;
       const startedAt = performance.now();
       const excess = beyondQuotas(userId, this.quotas);
-      const last = [endOf(this.database, userId, deletionId, step), excess.records];
-      if (step.status === 'SUCCESS')
-        last.unshift(cascadeOf(this.database, userId, claimed.subscriptionId), excess.tombstones);
+      const last: Bound[] = [endOf(this.database, userId, deletionId, step), excess.records];
+      if (step.status === 'SUCCESS') {
+        const { subscriptionId } = claimed;
+        const cascade = await startCascade(transaction, this.database, userId, subscriptionId);
+        last.unshift(...cascade, excess.tombstones);
+      }
       await transaction.commit(...last);
       countOutcome(step, claimed.age + (performance.now() - startedAt) / 1_000);
       return step;

@@ -26,8 +26,7 @@ beforeEach(() => {
 
 async function begin(subscriptionId = 1): Promise<string> {
   const { rows } = await worker.query<{ id: string }>(
-    `INSERT INTO deletion.deletions (user_id, subscription_id, requested) VALUES ($1, $2, now())
-     RETURNING id`,
+    'SELECT deletion.add_pending($1, $2, now(), NULL) AS id',
     [userId, subscriptionId],
   );
   return (rows[0] as { id: string }).id;
@@ -113,7 +112,10 @@ describe('the table of deletions', () => {
       `SELECT DISTINCT proname AS name FROM pg_proc
        WHERE pronamespace = 'deletion'::regnamespace AND proname !~ 'eras|^new_id$'`,
     );
-    const called = new Set(Object.keys(changes).map((name) => name.split(' ')[0]));
+    const called = new Set([
+      'add_pending',
+      ...Object.keys(changes).map((name) => name.split(' ')[0]),
+    ]);
     expect(rows.map(({ name }) => name).toSorted()).toEqual([...called].toSorted());
   });
 

@@ -6,7 +6,7 @@ const maxRemovedRows = 100;
 
 /** SQL for the number of a user's rows beyond $2, limited to {@link maxRemovedRows}. */
 const beyond = (rows: string) =>
-  `SELECT greatest(count(*) - $2, 0) FROM (SELECT FROM ${rows} LIMIT $2 + ${maxRemovedRows}) n`;
+  `SELECT greatest(count(*) - $2, 0) FROM (SELECT 1 FROM ${rows} LIMIT $2 + ${maxRemovedRows}) n`;
 const tombstones =
   'subscription.subscriptions WHERE user_id = $1 AND merged_into IS NULL AND deleted IS NOT NULL';
 const finalRecords = `deletion.deletions WHERE user_id = $1 AND status <> 'PENDING'`;
@@ -27,7 +27,7 @@ export const deleteOldestTombstones = statement(
      SELECT id FROM pointers
      UNION ALL
      SELECT o.id FROM oldest o WHERE NOT EXISTS (
-       SELECT FROM subscription.subscriptions s
+       SELECT 1 FROM subscription.subscriptions s
        WHERE s.user_id = $1 AND s.merged_into = o.id AND s.id NOT IN (SELECT id FROM pointers)
      )
    ), guids AS (
@@ -45,7 +45,7 @@ export const deleteOldestTombstones = statement(
        guid_changes = greatest(t.guid_changes - (SELECT count(*) FROM changes), 0),
        guids = greatest(t.guids - (SELECT count(*) FROM guids), 0),
        urls = greatest(t.urls - (SELECT count(*) FROM urls), 0)
-     WHERE t.user_id = $1 AND EXISTS (SELECT FROM gone)
+     WHERE t.user_id = $1 AND EXISTS (SELECT 1 FROM gone)
    )
    DELETE FROM subscription.subscriptions s USING gone WHERE s.user_id = $1 AND s.id = gone.id`,
 );

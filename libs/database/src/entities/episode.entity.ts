@@ -11,6 +11,7 @@ import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 @Index('episodes_date_and_title', { synchronize: false })
 @Index('episodes_url_and_title', { synchronize: false })
 @Check('episodes_duration_is_positive', 'duration > 0')
+@Check('episodes_id_is_exact', 'id <= 9007199254740991')
 export class EpisodeEntity {
   @PrimaryColumn({ name: 'user_id', type: 'uuid' })
   userId!: string;

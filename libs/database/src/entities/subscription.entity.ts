@@ -14,6 +14,7 @@ import { JoinOfUser } from './join.of.user.js';
     'THEN greatest(subscription_changed, guid_changed, deleted, flipped) ELSE merged_at END',
 )
 @Check('subscriptions_declared_guids_are_no_debts', 'declared_guids >= 0')
+@Check('subscriptions_id_is_exact', 'id <= 9007199254740991')
 @Check('subscriptions_merged_together', '(merged_into IS NULL) = (merged_at IS NULL)')
 @Check('subscriptions_tombstone_is_unsubscribed', 'deleted IS NULL OR NOT is_subscribed')
 export class SubscriptionEntity {

@@ -95,70 +95,6 @@ export class CreateSync1763715600000 implements MigrationInterface {
         RETURN v_stamp;
       END $$;
 
-      -- The time of the database in milliseconds, always later than the previous stamp.
-      CREATE FUNCTION sync.next_stamp(p_stamp timestamptz) RETURNS timestamptz
-      LANGUAGE sql AS $$
-        SELECT greatest(date_trunc('milliseconds', clock_timestamp()),
-          p_stamp + interval '1 millisecond')
-      $$;
-
-      -- Locks and advances an existing clock.
-      CREATE FUNCTION sync.advance_clock(p_user uuid) RETURNS timestamptz
-      LANGUAGE sql AS $$
-        UPDATE sync.user_clock c
-        SET stamp = sync.next_stamp(c.stamp)
-        WHERE c.user_id = p_user RETURNING c.stamp
-      $$;
-
-      -- Starts a write: locks the clock, advances it unless p_advance is false, and inserts the
-      -- marker of the request. A request with a marker of the last hour gets its first stamp, the
-      -- fingerprint of its key and its stored answer; the write is then rolled back. Any other
-      -- write that advances the clock adds the kinds in p_kinds to the outbox. Each statement sees
-      -- all commits before the lock. The write of a refused user fails.
-      CREATE FUNCTION sync.begin_write(
-        p_user uuid, p_request uuid, p_fingerprint bytea DEFAULT NULL,
-        p_advance boolean DEFAULT true,
-        p_kinds smallint DEFAULT 0,
-        OUT stamp timestamptz, OUT repeated boolean, OUT fingerprint bytea, OUT answer json
-      )
-      LANGUAGE plpgsql AS $$
-      DECLARE
-        v_stamp timestamptz;
-        v_refused smallint;
-      BEGIN
-        LOOP
-          UPDATE sync.user_clock c
-          SET stamp = CASE WHEN p_advance THEN sync.next_stamp(c.stamp) ELSE c.stamp END
-          WHERE c.user_id = p_user RETURNING c.stamp, c.refused INTO v_stamp, v_refused;
-          EXIT WHEN FOUND;
-          INSERT INTO sync.user_clock (user_id, stamp)
-          VALUES (p_user, 'epoch') ON CONFLICT (user_id) DO NOTHING;
-        END LOOP;
-        IF v_refused IS NOT NULL THEN
-          RAISE EXCEPTION 'the user is refused' USING ERRCODE = '${refusedUser}';
-        END IF;
-        LOOP
-          INSERT INTO sync.request (user_id, request_id, stamp, fingerprint)
-          VALUES (p_user, p_request, v_stamp, p_fingerprint)
-          ON CONFLICT (user_id, request_id) DO NOTHING;
-          repeated := NOT FOUND;
-          stamp := v_stamp;
-          EXIT WHEN NOT repeated;
-          SELECT r.stamp, r.fingerprint, a.answer INTO stamp, fingerprint, answer
-          FROM sync.request r
-          LEFT JOIN sync.answer a ON a.user_id = r.user_id AND a.request_id = r.request_id
-          WHERE r.user_id = p_user AND r.request_id = p_request
-            AND r.created_at > now() - interval '1 hour';
-          EXIT WHEN FOUND;
-          -- The marker is too old, and the sweep has not deleted it yet.
-          DELETE FROM sync.request r WHERE r.user_id = p_user AND r.request_id = p_request;
-          DELETE FROM sync.answer a WHERE a.user_id = p_user AND a.request_id = p_request;
-        END LOOP;
-        IF p_kinds <> 0 AND p_advance AND NOT repeated THEN
-          INSERT INTO sync.events (user_id, kinds) VALUES (p_user, p_kinds);
-        END IF;
-      END $$;
-
       -- Stores the answer of a write under a locked clock, if all answers of the user fit into
       -- p_limit bytes. answer_bytes is never less than their sum. If it exceeds the limit, the
       -- answers are counted again and the oldest are deleted.
@@ -184,57 +120,6 @@ export class CreateSync1763715600000 implements MigrationInterface {
         END IF;
       END $$;
 
-      -- Counts a user's answers. Above p_limit bytes it deletes the oldest until a sixteenth of the
-      -- limit is free, or only the newest, of p_newest bytes, is left. The free part prevents an
-      -- eviction for every write. It waits for no lock: the sweep deletes locked answers.
-      CREATE FUNCTION sync.evict_answers(p_user uuid, p_limit bigint, p_newest integer) RETURNS void
-      LANGUAGE sql AS $$
-        WITH answers AS MATERIALIZED (
-          SELECT a.request_id, sum(a.bytes) OVER (ORDER BY a.stamp DESC, a.request_id) AS bytes
-          FROM sync.answer a WHERE a.user_id = p_user
-        ), kept AS MATERIALIZED (
-          SELECT coalesce(max(a.bytes), 0) AS bytes
-          FROM answers a, (SELECT max(bytes) AS bytes FROM answers) total
-          WHERE total.bytes <= p_limit OR a.bytes <= greatest(p_limit - p_limit / 16, p_newest)
-        ), old AS (
-          SELECT a.request_id FROM sync.answer a JOIN answers n ON n.request_id = a.request_id, kept
-          WHERE a.user_id = p_user AND n.bytes > kept.bytes FOR UPDATE OF a SKIP LOCKED
-        ), evicted AS (
-          DELETE FROM sync.answer a USING old
-          WHERE a.user_id = p_user AND a.request_id = old.request_id
-        )
-        UPDATE sync.user_clock c SET answer_bytes = kept.bytes FROM kept WHERE c.user_id = p_user
-      $$;
-
-      -- Deletes up to p_limit rows from the outbox for the transaction that announces them, and
-      -- returns the clock and all kinds of each of their users. Returns nothing while another
-      -- transaction does so. The statements see all commits before the lock, so a later batch never
-      -- has an older clock of a user. Batch numbers are above p_above. The nested loop finds each
-      -- row by its place.
-      CREATE FUNCTION sync.take_events(p_limit integer, p_above bigint)
-      RETURNS TABLE (batch bigint, user_id uuid, stamp timestamptz, kinds integer)
-      LANGUAGE plpgsql SET enable_hashjoin = off SET enable_mergejoin = off AS $$
-      BEGIN
-        IF NOT EXISTS (SELECT FROM sync.events)
-          OR NOT pg_try_advisory_xact_lock(hashtextextended('sync.events', 0)) THEN
-          RETURN;
-        END IF;
-        batch := nextval('sync.event_batch');
-        IF batch <= p_above THEN
-          batch := setval('sync.event_batch', p_above + 1);
-        END IF;
-        RETURN QUERY
-          WITH taken AS (
-            DELETE FROM sync.events e
-            USING (SELECT o.tableoid AS part, o.ctid AS place FROM sync.events o LIMIT p_limit) o
-            WHERE e.tableoid = o.part AND e.ctid = o.place RETURNING e.user_id, e.kinds
-          ), users AS (
-            SELECT t.user_id, bit_or(t.kinds)::integer AS kinds FROM taken t GROUP BY t.user_id
-          )
-          SELECT batch, u.user_id, c.stamp::timestamptz, u.kinds FROM users u
-          JOIN sync.user_clock c ON c.user_id = u.user_id;
-      END $$;
-
       -- The SHA-256 of a text, for keys that are too long for an index entry. Marked immutable:
       -- convert_to is only stable because conversions can be replaced. In plpgsql, which is faster
       -- than SQL that cannot be inlined.
@@ -244,6 +129,7 @@ export class CreateSync1763715600000 implements MigrationInterface {
         RETURN pg_catalog.sha256(convert_to(p_text, 'UTF8'));
       END $$;
     `);
+    await runner.query(clockFunctions);
   }
 
   async down(runner: QueryRunner): Promise<void> {
@@ -269,3 +155,122 @@ export class CreateSync1763715600000 implements MigrationInterface {
     `);
   }
 }
+
+/** SQL of the functions that `PrepareDistribution1764100001000` replaces. */
+export const clockFunctions = `
+  -- The time of the database in milliseconds, always later than the previous stamp.
+  CREATE OR REPLACE FUNCTION sync.next_stamp(p_stamp timestamptz) RETURNS timestamptz
+  LANGUAGE sql AS $$
+    SELECT greatest(date_trunc('milliseconds', clock_timestamp()),
+      p_stamp + interval '1 millisecond')
+  $$;
+
+  -- Locks and advances an existing clock.
+  CREATE OR REPLACE FUNCTION sync.advance_clock(p_user uuid) RETURNS timestamptz
+  LANGUAGE sql AS $$
+    UPDATE sync.user_clock c
+    SET stamp = sync.next_stamp(c.stamp)
+    WHERE c.user_id = p_user RETURNING c.stamp
+  $$;
+
+  -- Starts a write: locks the clock, advances it unless p_advance is false, and inserts the
+  -- marker of the request. A request with a marker of the last hour gets its first stamp, the
+  -- fingerprint of its key and its stored answer; the write is then rolled back. Any other
+  -- write that advances the clock adds the kinds in p_kinds to the outbox. Each statement sees
+  -- all commits before the lock. The write of a refused user fails.
+  CREATE OR REPLACE FUNCTION sync.begin_write(
+    p_user uuid, p_request uuid, p_fingerprint bytea DEFAULT NULL,
+    p_advance boolean DEFAULT true,
+    p_kinds smallint DEFAULT 0,
+    OUT stamp timestamptz, OUT repeated boolean, OUT fingerprint bytea, OUT answer json
+  )
+  LANGUAGE plpgsql AS $$
+  DECLARE
+    v_stamp timestamptz;
+    v_refused smallint;
+  BEGIN
+    LOOP
+      UPDATE sync.user_clock c
+      SET stamp = CASE WHEN p_advance THEN sync.next_stamp(c.stamp) ELSE c.stamp END
+      WHERE c.user_id = p_user RETURNING c.stamp, c.refused INTO v_stamp, v_refused;
+      EXIT WHEN FOUND;
+      INSERT INTO sync.user_clock (user_id, stamp)
+      VALUES (p_user, 'epoch') ON CONFLICT (user_id) DO NOTHING;
+    END LOOP;
+    IF v_refused IS NOT NULL THEN
+      RAISE EXCEPTION 'the user is refused' USING ERRCODE = '${refusedUser}';
+    END IF;
+    LOOP
+      INSERT INTO sync.request (user_id, request_id, stamp, fingerprint)
+      VALUES (p_user, p_request, v_stamp, p_fingerprint)
+      ON CONFLICT (user_id, request_id) DO NOTHING;
+      repeated := NOT FOUND;
+      stamp := v_stamp;
+      EXIT WHEN NOT repeated;
+      SELECT r.stamp, r.fingerprint, a.answer INTO stamp, fingerprint, answer
+      FROM sync.request r
+      LEFT JOIN sync.answer a ON a.user_id = r.user_id AND a.request_id = r.request_id
+      WHERE r.user_id = p_user AND r.request_id = p_request
+        AND r.created_at > now() - interval '1 hour';
+      EXIT WHEN FOUND;
+      -- The marker is too old, and the sweep has not deleted it yet.
+      DELETE FROM sync.request r WHERE r.user_id = p_user AND r.request_id = p_request;
+      DELETE FROM sync.answer a WHERE a.user_id = p_user AND a.request_id = p_request;
+    END LOOP;
+    IF p_kinds <> 0 AND p_advance AND NOT repeated THEN
+      INSERT INTO sync.events (user_id, kinds) VALUES (p_user, p_kinds);
+    END IF;
+  END $$;
+
+  -- Counts a user's answers. Above p_limit bytes it deletes the oldest until a sixteenth of the
+  -- limit is free, or only the newest, of p_newest bytes, is left. The free part prevents an
+  -- eviction for every write. It waits for no lock: the sweep deletes locked answers.
+  CREATE OR REPLACE FUNCTION sync.evict_answers(p_user uuid, p_limit bigint, p_newest integer)
+  RETURNS void
+  LANGUAGE sql AS $$
+    WITH answers AS MATERIALIZED (
+      SELECT a.request_id, sum(a.bytes) OVER (ORDER BY a.stamp DESC, a.request_id) AS bytes
+      FROM sync.answer a WHERE a.user_id = p_user
+    ), kept AS MATERIALIZED (
+      SELECT coalesce(max(a.bytes), 0) AS bytes
+      FROM answers a, (SELECT max(bytes) AS bytes FROM answers) total
+      WHERE total.bytes <= p_limit OR a.bytes <= greatest(p_limit - p_limit / 16, p_newest)
+    ), old AS (
+      SELECT a.request_id FROM sync.answer a JOIN answers n ON n.request_id = a.request_id, kept
+      WHERE a.user_id = p_user AND n.bytes > kept.bytes FOR UPDATE OF a SKIP LOCKED
+    ), evicted AS (
+      DELETE FROM sync.answer a USING old
+      WHERE a.user_id = p_user AND a.request_id = old.request_id
+    )
+    UPDATE sync.user_clock c SET answer_bytes = kept.bytes FROM kept WHERE c.user_id = p_user
+  $$;
+
+  -- Deletes up to p_limit rows from the outbox for the transaction that announces them, and
+  -- returns the clock and all kinds of each of their users. Returns nothing while another
+  -- transaction does so. The statements see all commits before the lock, so a later batch never
+  -- has an older clock of a user. Batch numbers are above p_above. The nested loop finds each
+  -- row by its place.
+  CREATE OR REPLACE FUNCTION sync.take_events(p_limit integer, p_above bigint)
+  RETURNS TABLE (batch bigint, user_id uuid, stamp timestamptz, kinds integer)
+  LANGUAGE plpgsql SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+  BEGIN
+    IF NOT EXISTS (SELECT FROM sync.events)
+      OR NOT pg_try_advisory_xact_lock(hashtextextended('sync.events', 0)) THEN
+      RETURN;
+    END IF;
+    batch := nextval('sync.event_batch');
+    IF batch <= p_above THEN
+      batch := setval('sync.event_batch', p_above + 1);
+    END IF;
+    RETURN QUERY
+      WITH taken AS (
+        DELETE FROM sync.events e
+        USING (SELECT o.tableoid AS part, o.ctid AS place FROM sync.events o LIMIT p_limit) o
+        WHERE e.tableoid = o.part AND e.ctid = o.place RETURNING e.user_id, e.kinds
+      ), users AS (
+        SELECT t.user_id, bit_or(t.kinds)::integer AS kinds FROM taken t GROUP BY t.user_id
+      )
+      SELECT batch, u.user_id, c.stamp::timestamptz, u.kinds FROM users u
+      JOIN sync.user_clock c ON c.user_id = u.user_id;
+  END $$;
+`;

@@ -38,7 +38,7 @@ export class CreateDeletion1763715603000 implements MigrationInterface {
       GRANT SELECT, INSERT (user_id, subscription_id, requested, origin), DELETE
         ON deletion.deletions TO podcast_sync_deletion_group;
     `);
-    for (const { signature, definition } of functions)
+    for (const { signature, definition } of deletionFunctions)
       await runner.query(`
         CREATE FUNCTION ${signature} ${definition};
         REVOKE EXECUTE ON FUNCTION ${signature} FROM PUBLIC;
@@ -48,7 +48,7 @@ export class CreateDeletion1763715603000 implements MigrationInterface {
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(`
-      ${functions.map(({ signature }) => `DROP FUNCTION ${signature};`).join('\n      ')}
+      ${deletionFunctions.map(({ signature }) => `DROP FUNCTION ${signature};`).join('\n      ')}
       DROP TABLE deletion.deletions;
       DROP SEQUENCE deletion.deletion_id;
       DROP SCHEMA deletion;
@@ -61,8 +61,11 @@ const definer = 'LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_
 /** In this form, Postgres uses the key and never scans the index of PENDING records. */
 const isPending = "d.status IS NOT DISTINCT FROM 'PENDING'";
 
-/** The functions that alone change a record (deletion.repository.ts, operator.repository.ts). */
-const functions = [
+/**
+ * The functions that alone change a record (deletion.repository.ts, operator.repository.ts).
+ * `PrepareDistribution1764100001000` replaces them.
+ */
+export const deletionFunctions = [
   {
     // Ends a record, removes the deletion from the row of its subscription and returns its age in
     // seconds. The age is never below 0, although the user's clock can be ahead of the database's.

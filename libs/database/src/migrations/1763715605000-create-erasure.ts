@@ -52,7 +52,7 @@ export class CreateErasure1763715605000 implements MigrationInterface {
       GRANT SELECT ON deletion.erasures TO podcast_sync_deletion_group;
       GRANT DELETE ON episode.totals, subscription.totals TO podcast_sync_deletion_group;
     `);
-    for (const { signature, definition } of functions)
+    for (const { signature, definition } of erasureFunctions)
       await runner.query(`
         CREATE FUNCTION ${signature} ${definition};
         REVOKE EXECUTE ON FUNCTION ${signature} FROM PUBLIC;
@@ -62,7 +62,7 @@ export class CreateErasure1763715605000 implements MigrationInterface {
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(`
-      ${functions.map(({ signature }) => `DROP FUNCTION ${signature};`).join('\n      ')}
+      ${erasureFunctions.map(({ signature }) => `DROP FUNCTION ${signature};`).join('\n      ')}
       REVOKE DELETE ON episode.totals, subscription.totals FROM podcast_sync_deletion_group;
       DROP TABLE deletion.erasures;
       DROP FUNCTION sync.refuse_user(uuid, smallint);
@@ -74,8 +74,11 @@ const definer = (language: 'sql' | 'plpgsql') =>
   `LANGUAGE ${language} SECURITY DEFINER SET search_path = pg_catalog, pg_temp`;
 const taken = 'RETURNS TABLE (user_id uuid, send integer, fresh boolean, origin json)';
 
-/** The functions that alone write a record (erasure.repository.ts). */
-const functions = [
+/**
+ * The functions that alone write a record (erasure.repository.ts).
+ * `PrepareDistribution1764100001000` replaces some of them.
+ */
+export const erasureFunctions = [
   {
     // Records an erasure and refuses the user: in the services by the clock, in the account app as
     // disabled. It locks the clock first, as all code that locks both does: a concurrently created

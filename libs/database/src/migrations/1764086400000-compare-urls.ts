@@ -1,6 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { matchSubscriptions, statuses } from './1763715602000-create-episode.js';
+import { statuses } from './1763715602000-create-episode.js';
 import { dropFeedFunctions, feedFunctions } from './feeds.sql.js';
+import { matchSubscriptions } from './match.sql.js';
 import { mergeSubscriptions } from './status.sql.js';
 
 /**
@@ -26,9 +27,7 @@ export class CompareUrls1764086400000 implements MigrationInterface {
         (id + 0)
       );
     `);
-    await runner.query(
-      matchSubscriptions((e) => `coalesce(${e}.comparable_enclosure_url, ${e}.enclosure_url)`),
-    );
+    await runner.query(matchSubscriptions(comparable));
     await runner.query(mergeSubscriptions(statuses));
     await runner.query(dropFeedFunctions);
     await runner.query(ensureFeeds);
@@ -54,12 +53,17 @@ export class CompareUrls1764086400000 implements MigrationInterface {
   }
 }
 
-const ensureFeeds = `
+/** Returns SQL of the form by which an episode's enclosure URL is compared. */
+export const comparable = (episode: string) =>
+  `coalesce(${episode}.comparable_enclosure_url, ${episode}.enclosure_url)`;
+
+/** SQL of the function that creates missing subscriptions. */
+export const ensureFeeds = `
   -- Published to the episode service, which runs it in the transaction that writes episodes.
   -- Creates an unsubscribed subscription with the derived guid for each URL that matches none,
   -- while p_live and p_names have room. A URL matches by its lookup key or derived guid. Returns
   -- the number of new subscriptions.
-  CREATE FUNCTION subscription.ensure_feeds(
+  CREATE OR REPLACE FUNCTION subscription.ensure_feeds(
     p_user uuid, p_urls text[], p_guids uuid[], p_keys bytea[], p_stamp timestamptz,
     p_live bigint, p_names bigint
   ) RETURNS integer
@@ -73,15 +77,16 @@ const ensureFeeds = `
     v_room bigint;
   BEGIN
     SELECT least(
-      p_live - coalesce(t.live, 0), p_names - coalesce(t.guids, 0), p_names - coalesce(t.urls, 0)
+      p_live - coalesce(max(t.live), 0),
+      p_names - coalesce(max(t.guids), 0), p_names - coalesce(max(t.urls), 0)
     ) INTO v_room
-    FROM (VALUES (true)) one LEFT JOIN subscription.totals t ON t.user_id = p_user;
+    FROM subscription.totals t WHERE t.user_id = p_user;
     FOR v_url, v_guid, v_key IN SELECT * FROM unnest(p_urls, p_guids, p_keys) LOOP
       EXIT WHEN v_made >= v_room;
       CONTINUE WHEN EXISTS (
-        SELECT FROM subscription.feed_urls u WHERE u.user_id = p_user AND u.url_sha256 = v_key
-        UNION ALL
-        SELECT FROM subscription.guids g WHERE g.user_id = p_user AND g.guid = v_guid
+        SELECT 1 FROM subscription.feed_urls u WHERE u.user_id = p_user AND u.url_sha256 = v_key
+      ) OR EXISTS (
+        SELECT 1 FROM subscription.guids g WHERE g.user_id = p_user AND g.guid = v_guid
       );
       INSERT INTO subscription.subscriptions (
         user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, changed

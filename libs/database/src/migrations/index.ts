@@ -11,6 +11,7 @@ import { CreateNotices1763715647000 } from './1763715647000-create-notices.js';
 import { RandomDeletionIds1763715648000 } from './1763715648000-random-deletion-ids.js';
 import { CompareUrls1764086400000 } from './1764086400000-compare-urls.js';
 import { CreateFeed1764100000000 } from './1764100000000-create-feed.js';
+import { PrepareDistribution1764100001000 } from './1764100001000-prepare-distribution.js';
 
 /** All migrations in order. A released migration is never edited. */
 export const migrations = [
@@ -27,4 +28,5 @@ export const migrations = [
   RandomDeletionIds1763715648000,
   CompareUrls1764086400000,
   CreateFeed1764100000000,
+  PrepareDistribution1764100001000,
 ];

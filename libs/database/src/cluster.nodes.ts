@@ -1,0 +1,50 @@
+import pg from 'pg';
+
+/** Time without new connections to a node after a failed one, in milliseconds. */
+const pauseMs = 5_000;
+
+/** Returns the URLs of a list that is separated by commas. */
+export function nodesOf(urls: string): string[] {
+  return urls.split(/,\s*(?=postgres(?:ql)?:\/\/)/);
+}
+
+/**
+ * Returns a class of connections that go to the nodes in turn. A node that refused a connection
+ * gets none for {@link pauseMs}, unless all did.
+ */
+export function clientOfNodes(nodes: readonly string[]): typeof pg.Client {
+  const pausedUntil = new Map<string, number>();
+  let turn = Math.floor(Math.random() * nodes.length);
+  const nextNode = (): string => {
+    const first = turn % nodes.length;
+    turn += 1;
+    const inTurn = [...nodes.slice(first), ...nodes.slice(0, first)];
+    const isReady = (node: string) => (pausedUntil.get(node) ?? 0) <= performance.now();
+    return inTurn.find(isReady) ?? (inTurn[0] as string);
+  };
+
+  return class extends pg.Client {
+    private readonly node: string;
+
+    constructor(config?: pg.ClientConfig) {
+      const node = nextNode();
+      super({ ...config, connectionString: node });
+      this.node = node;
+    }
+
+    override connect(): Promise<this>;
+    override connect(callback: (error: Error) => void): void;
+    override connect(callback?: (error: Error) => void): Promise<this> | void {
+      const connected = super.connect().then(
+        () => this,
+        (error: unknown) => {
+          pausedUntil.set(this.node, performance.now() + pauseMs);
+          throw error;
+        },
+      );
+      if (!callback) return connected;
+      const succeed = callback as (error?: Error) => void;
+      connected.then(() => succeed(), callback);
+    }
+  };
+}

@@ -1,0 +1,137 @@
+import type { QueryRunner } from 'typeorm';
+
+/**
+ * The functions that run on the node of their first argument, `p_user`. Other functions that they
+ * call run there as well. `deletion.record_erasure` is missing: it changes an account, too, and
+ * accounts are on the coordinator.
+ */
+export const delegatedFunctions: readonly string[] = [
+  'deletion.add_pending',
+  'deletion.claim',
+  'deletion.claim_erasure',
+  'deletion.count_attempt',
+  'deletion.count_erased',
+  'deletion.end_erasure',
+  'deletion.end_pending',
+  'deletion.erase_requests',
+  'episode.count_states',
+  'episode.merge_subscriptions',
+  'subscription.ensure_feeds',
+  'sync.advance_clock',
+  'sync.begin_write',
+  'sync.keep_answer',
+  'sync.lock_clock',
+  'sync.refuse_user',
+];
+
+/** The table that all others are placed with: the rows of a user are on one node. */
+const first = 'sync.user_clock';
+
+/** Selects the tables with rows of users; a table follows those that its foreign keys reference. */
+const tablesOfUsers = `
+  WITH RECURSIVE tables AS (
+    SELECT c.oid, 0 AS level FROM pg_class c
+    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'user_id' AND NOT a.attisdropped
+    WHERE c.relkind = 'r'
+      AND c.relnamespace::regnamespace::text IN ('sync', 'subscription', 'episode', 'deletion')
+    UNION
+    SELECT x.conrelid, t.level + 1 FROM tables t
+    JOIN pg_constraint x ON x.confrelid = t.oid AND x.contype = 'f' AND x.conrelid <> x.confrelid
+  )
+  SELECT oid::regclass::text AS name FROM tables
+  GROUP BY oid ORDER BY oid::regclass::text <> '${first}', max(level), 1`;
+
+/** Returns the tables to distribute, in their order. */
+export async function readTablesOfUsers(runner: Pick<QueryRunner, 'query'>): Promise<string[]> {
+  const rows = (await runner.query(tablesOfUsers)) as { name: string }[];
+  return rows.map(({ name }) => name);
+}
+
+/** Checks that the database can be distributed. @throws Error without the extension. */
+export async function requireCitus(runner: QueryRunner): Promise<void> {
+  const found: unknown[] = await runner.query(`SELECT 1 FROM pg_extension WHERE extname = 'citus'`);
+  if (found.length > 0) return;
+  throw new Error(
+    'DATABASE_DISTRIBUTION=citus needs the extension: run CREATE EXTENSION citus on each node ' +
+      '(docs/guide/citus.md)',
+  );
+}
+
+/** Returns true for a database whose rows of users Citus distributes. */
+export async function isDistributed(runner: QueryRunner): Promise<boolean> {
+  const [table] = (await runner.query(
+    `SELECT to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL
+       AND to_regclass('${first}') IS NOT NULL AS "isPossible"`,
+  )) as { isPossible: boolean }[];
+  if (!table?.isPossible) return false;
+  const found: unknown[] = await runner.query(
+    `SELECT 1 FROM pg_dist_partition WHERE logicalrelid = '${first}'::regclass`,
+  );
+  return found.length > 0;
+}
+
+/**
+ * Distributes the tables and functions of users that are not yet. Existing rows move to their
+ * nodes.
+ */
+export async function distribute(runner: QueryRunner): Promise<void> {
+  for (const table of await readTablesOfUsers(runner))
+    await runner.query(
+      `SELECT create_distributed_table($1::regclass, 'user_id', colocate_with => $2)
+       WHERE NOT EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid = $1::regclass)`,
+      [table, table === first ? 'none' : first],
+    );
+  // Citus creates functions on all nodes, but not those that are older than the extension.
+  await runner.query(
+    `SELECT create_distributed_function(p.oid::regprocedure) FROM pg_proc p
+     WHERE p.pronamespace::regnamespace::text IN ('sync', 'subscription', 'episode', 'deletion')
+       AND NOT EXISTS (
+         SELECT 1 FROM pg_dist_object WHERE classid = 'pg_proc'::regclass AND objid = p.oid
+       )`,
+  );
+  for (const name of delegatedFunctions)
+    await runner.query(
+      `SELECT create_distributed_function(
+         $1::regproc::regprocedure, 'p_user', colocate_with => $2, force_delegation => true
+       )
+       WHERE NOT EXISTS (
+         SELECT 1 FROM pg_dist_object
+         WHERE classid = 'pg_proc'::regclass AND objid = $1::regproc
+           AND distribution_argument_index IS NOT NULL
+       )`,
+      [name, first],
+    );
+}
+
+/**
+ * Creates the views that services publish on all nodes, with their rights, and the names of the
+ * migrations. Citus copies no rights to views: this runs again after a node was added. It needs
+ * committed tables.
+ *
+ * @throws Error if a node is unreachable.
+ */
+export async function publishOnAllNodes(runner: QueryRunner): Promise<void> {
+  const views = (await runner.query(
+    `SELECT c.oid::regclass::text AS name, pg_get_viewdef(c.oid) AS definition,
+       (SELECT string_agg(a.grantee::regrole::text, ', ') FROM aclexplode(c.relacl) a
+        WHERE a.privilege_type = 'SELECT' AND a.grantee <> c.relowner) AS readers
+     FROM pg_class c
+     WHERE c.relkind = 'v'
+       AND c.relnamespace::regnamespace::text IN ('sync', 'subscription', 'episode', 'deletion')`,
+  )) as { name: string; definition: string; readers: string | null }[];
+  for (const { name, definition, readers } of views) {
+    await runner.query(`CREATE OR REPLACE VIEW ${name} AS ${definition}`);
+    if (readers === null) continue;
+    const failures = (await runner.query(
+      'SELECT nodename AS node, result FROM run_command_on_workers($1) WHERE NOT success',
+      [`GRANT SELECT ON ${name} TO ${readers}`],
+    )) as { node: string; result: string }[];
+    if (failures.length > 0)
+      throw new Error(failures.map(({ node, result }) => `${node}: ${result}`).join('\n'));
+  }
+  await runner.query(
+    `SELECT create_reference_table('sync.migrations') WHERE NOT EXISTS (
+       SELECT 1 FROM pg_dist_partition WHERE logicalrelid = 'sync.migrations'::regclass
+     )`,
+  );
+}

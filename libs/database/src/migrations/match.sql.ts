@@ -1,0 +1,121 @@
+// Functions of create-episode that match and count the episodes of subscriptions.
+
+import { unknownDate } from './status.sql.js';
+
+/**
+ * Returns the SQL of the functions that match the episodes of subscriptions.
+ *
+ * @param enclosure returns the SQL of the form by which an episode's enclosure_url is compared.
+ */
+export const matchSubscriptions = (enclosure: (episode: string) => string) => {
+  const keysOf = (isFound: boolean) =>
+    `episode.match_keys(e.episode_guid, e.title, e.publish_date, e.episode_url,
+          ${enclosure('e')}, ${isFound}) k`;
+  return `
+  -- matchKeys of apps/episode/src/match.rules.ts in SQL, where the rule is described.
+  -- merge-subscription.int-spec.ts next to it compares the two. The parameters are columns: a row
+  -- of a shard of a cluster has another type than a row of the table.
+  CREATE OR REPLACE FUNCTION episode.match_keys(
+    p_episode_guid text, p_title text, p_publish_date timestamptz, p_episode_url text,
+    p_enclosure_url text, p_found boolean
+  ) RETURNS TABLE (rank integer, key bytea)
+  LANGUAGE sql STABLE AS $$
+    SELECT k.rank, sync.sha256(concat_ws(E'\\n', k.kind, k.a, k.b))
+    FROM (
+      SELECT 1 AS rank, 'guid' AS kind, p_episode_guid AS a, '' AS b WHERE p_episode_guid <> ''
+      UNION ALL
+      SELECT either.rank, partner.kind || ' ' || either.kind, either.a, either.b
+      FROM (VALUES
+        (2, 'enclosure', nullif(p_enclosure_url, ''), ''),
+        (3, 'date and url', nullif(p_publish_date, ${unknownDate})::text,
+          nullif(p_episode_url, '')),
+        (3, 'date and title', nullif(p_publish_date, ${unknownDate})::text,
+          nullif(p_title, '')),
+        (3, 'url and title', nullif(p_episode_url, ''), nullif(p_title, ''))
+      ) either (rank, kind, a, b)
+      CROSS JOIN (VALUES ('without guid'), ('with guid')) partner (kind)
+      WHERE either.a IS NOT NULL AND either.b IS NOT NULL
+        AND CASE WHEN p_found THEN partner.kind = 'without guid' OR p_episode_guid = ''
+          ELSE partner.kind
+            = CASE WHEN p_episode_guid = '' THEN 'without guid' ELSE 'with guid' END
+        END
+      UNION ALL
+      SELECT 4, 'enclosure and ' || other.kind, p_enclosure_url, other.value
+      FROM (VALUES
+        ('date', nullif(p_publish_date, ${unknownDate})::text),
+        ('url', nullif(p_episode_url, '')), ('title', nullif(p_title, ''))
+      ) other (kind, value)
+      WHERE p_episode_guid <> '' AND p_enclosure_url <> '' AND other.value IS NOT NULL
+    ) k
+  $$;
+
+  -- Returns the pairs of equal episodes of pairs of subscriptions. New uploads have no statistics,
+  -- so the settings force hash joins: both sides can be large.
+  CREATE OR REPLACE FUNCTION
+    episode.match_subscriptions(p_user uuid, p_from bigint[], p_into bigint[])
+  RETURNS TABLE (absorbed bigint, survivor bigint)
+  LANGUAGE plpgsql STABLE
+    SET enable_nestloop = off SET enable_mergejoin = off SET enable_bitmapscan = off
+    SET jit = off SET work_mem = '64MB' AS $$
+  BEGIN RETURN QUERY
+    WITH f AS MATERIALIZED (
+      SELECT p.pair, e.id, k.rank, k.key
+      FROM unnest(p_from) WITH ORDINALITY p (subscription_id, pair), episode.episodes e,
+        ${keysOf(false)}
+      WHERE e.user_id = p_user AND e.subscription_id = p.subscription_id
+    ), i AS MATERIALIZED (
+      SELECT p.pair, e.id, k.rank, k.key
+      FROM unnest(p_into) WITH ORDINALITY p (subscription_id, pair), episode.episodes e,
+        ${keysOf(true)}
+      WHERE e.user_id = p_user AND e.subscription_id = p.subscription_id
+    ), best AS MATERIALIZED (
+      SELECT DISTINCT ON (f.id) f.id AS absorbed, i.id AS survivor
+      FROM f JOIN i ON i.pair = f.pair AND i.rank = f.rank AND i.key = f.key
+      ORDER BY f.id, f.rank, i.id
+    )
+    -- Two episodes with different guids can match one without a guid. It gets the guid of the
+    -- first. Another one is then equal only if the enclosure and a further value agree.
+    SELECT m.absorbed, m.survivor
+    FROM (
+      SELECT best.absorbed, best.survivor,
+        f.enclosure_url <> '' AND ${enclosure('f')} = ${enclosure('i')}
+          AND ((f.publish_date = i.publish_date AND f.publish_date <> ${unknownDate})
+            OR (f.episode_url <> '' AND f.episode_url = i.episode_url)
+            OR (f.title <> '' AND f.title = i.title)) AS sure,
+        f.episode_guid <> '' AND i.episode_guid = '' AS names,
+        row_number() OVER (
+          PARTITION BY best.survivor, f.episode_guid <> '' AND i.episode_guid = '' ORDER BY f.id
+        ) AS place
+      FROM best
+      JOIN episode.episodes f ON f.user_id = p_user AND f.subscription_id = ANY (p_from)
+        AND f.id = best.absorbed
+      JOIN episode.episodes i ON i.user_id = p_user AND i.subscription_id = ANY (p_into)
+        AND i.id = best.survivor
+    ) m
+    WHERE NOT m.names OR m.sure OR m.place = 1;
+  END $$;
+`;
+};
+
+/** SQL of the function that counts the states of subscriptions. */
+export const countStates = `
+  -- Published to the subscription service: the numbers of states of subscriptions, each counted up
+  -- to p_most.
+  CREATE OR REPLACE FUNCTION
+    episode.count_states(p_user uuid, p_subscriptions bigint[], p_most bigint)
+  RETURNS TABLE (subscription_id bigint, states bigint)
+  LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp SET enable_bitmapscan = off AS $$
+  BEGIN RETURN QUERY
+    SELECT s.id, (
+      SELECT count(*) FROM (
+        SELECT 1 FROM episode.episodes e
+        WHERE e.user_id = p_user AND e.subscription_id = s.id LIMIT p_most
+      ) counted
+    )
+    FROM unnest(p_subscriptions) s (id);
+  END $$;
+  REVOKE EXECUTE ON FUNCTION episode.count_states(uuid, bigint[], bigint) FROM PUBLIC;
+  GRANT EXECUTE ON FUNCTION episode.count_states(uuid, bigint[], bigint)
+    TO podcast_sync_subscription_group;
+`;

@@ -1,0 +1,262 @@
+// Functions of deletions and erasures in the form that a cluster by user runs as well, as in
+// routed.sql.ts.
+
+import { advanced, now } from './routed.sql.js';
+
+const definer = 'LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp';
+
+/** In this form, Postgres uses the key and never scans the index of PENDING records. */
+const isPending = "d.status IS NOT DISTINCT FROM 'PENDING'";
+
+/** SQL of the functions that change the records of one user. */
+export const routedRecords = `
+  -- Adds a PENDING record. A cluster sends the defaults of an INSERT along, so it would need the
+  -- right to set the status.
+  CREATE FUNCTION deletion.add_pending(
+    p_user uuid, p_subscription bigint, p_requested timestamptz, p_origin json
+  ) RETURNS bigint
+  ${definer} AS $$
+  DECLARE
+    v_id bigint;
+  BEGIN
+    INSERT INTO deletion.deletions (user_id, subscription_id, requested, origin)
+    VALUES (p_user, p_subscription, p_requested, p_origin) RETURNING id INTO v_id;
+    RETURN v_id;
+  END $$;
+  REVOKE EXECUTE ON FUNCTION deletion.add_pending(uuid, bigint, timestamptz, json) FROM PUBLIC;
+  GRANT EXECUTE ON FUNCTION deletion.add_pending(uuid, bigint, timestamptz, json)
+    TO podcast_sync_deletion_group;
+
+  -- Ends a record, removes the deletion from the row of its subscription and returns its age in
+  -- seconds. The age is never below 0, although the user's clock can be ahead of the database's.
+  -- p_kinds is the event for the outbox.
+  CREATE OR REPLACE FUNCTION deletion.end_pending(
+    p_user uuid, p_id bigint, p_status text, p_cause text, p_kinds smallint
+  ) RETURNS TABLE (age double precision)
+  ${definer} AS $$
+  DECLARE
+    v_subscription bigint;
+    v_requested timestamptz;
+  BEGIN
+    UPDATE deletion.deletions d
+    SET status = p_status, cause = p_cause, finished = statement_timestamp()
+    WHERE d.user_id = p_user AND d.id = p_id AND ${isPending}
+    RETURNING d.subscription_id, d.requested INTO v_subscription, v_requested;
+    IF NOT FOUND THEN
+      RETURN;
+    END IF;
+    UPDATE subscription.subscriptions s SET deletion_id = NULL
+    WHERE s.user_id = p_user AND s.id = v_subscription AND s.deletion_id = p_id;
+    IF p_kinds <> 0 THEN
+      INSERT INTO sync.events (user_id, kinds) VALUES (p_user, p_kinds);
+    END IF;
+    age := greatest(extract(epoch FROM clock_timestamp() - v_requested), 0);
+    RETURN NEXT;
+  END $$;
+
+  CREATE OR REPLACE FUNCTION deletion.count_attempt(p_user uuid, p_id bigint)
+  RETURNS TABLE (attempts integer)
+  ${definer} AS $$
+  BEGIN
+    RETURN QUERY UPDATE deletion.deletions d SET attempts = d.attempts + 1
+    WHERE d.user_id = p_user AND d.id = p_id AND ${isPending} RETURNING d.attempts;
+  END $$;
+
+  -- Locks a record, with the right to update. "stands": its subscription has this deletion.
+  CREATE OR REPLACE FUNCTION deletion.claim(p_user uuid, p_id bigint)
+  RETURNS TABLE (status text, subscription_id bigint, stands boolean, age double precision)
+  ${definer} AS $$
+  BEGIN
+    RETURN QUERY
+    SELECT d.status, d.subscription_id,
+      coalesce(s.deleted IS NULL AND s.merged_into IS NULL AND s.deletion_id = d.id, false),
+      greatest(extract(epoch FROM clock_timestamp() - d.requested), 0)::double precision
+    FROM deletion.deletions d
+    LEFT JOIN subscription.subscriptions s ON s.user_id = p_user AND s.id = d.subscription_id
+    WHERE d.user_id = p_user AND d.id = p_id
+    FOR UPDATE OF d;
+  END $$;
+
+  -- Locks the user's clock and the record: only one worker erases a user at a time.
+  CREATE OR REPLACE FUNCTION deletion.claim_erasure(p_user uuid)
+  RETURNS TABLE (status text, age double precision)
+  ${definer} AS $$
+  BEGIN
+    PERFORM 1 FROM sync.user_clock c WHERE c.user_id = p_user FOR UPDATE;
+    RETURN QUERY
+    SELECT e.status,
+      greatest(extract(epoch FROM clock_timestamp() - e.requested), 0)::double precision
+      FROM deletion.erasures e WHERE e.user_id = p_user FOR UPDATE;
+  END $$;
+
+  -- Deletes up to p_limit markers, with the stored answers, of a user who is being erased, in the
+  -- order of their ids from p_first on. Returns their number and the last id. The markers belong to
+  -- several services, and a cluster accepts no policy with a subquery.
+  CREATE FUNCTION deletion.erase_requests(p_user uuid, p_first uuid, p_limit integer)
+  RETURNS TABLE (rows integer, last text)
+  ${definer} AS $$
+  BEGIN
+    RETURN QUERY
+    WITH page AS MATERIALIZED (
+      SELECT r.ctid AS place, r.request_id AS key FROM sync.request r
+      WHERE r.user_id = p_user AND r.request_id >= p_first AND EXISTS (
+        SELECT 1 FROM sync.user_clock c WHERE c.user_id = p_user AND c.refused = 2
+      )
+      ORDER BY r.request_id LIMIT p_limit
+    ), gone AS (
+      DELETE FROM sync.request r
+      WHERE r.user_id = p_user AND r.ctid = ANY (ARRAY(SELECT page.place FROM page))
+    )
+    SELECT count(*)::integer, (SELECT p.key::text FROM page p ORDER BY p.key DESC LIMIT 1)
+    FROM page;
+  END $$;
+  REVOKE EXECUTE ON FUNCTION deletion.erase_requests(uuid, uuid, integer) FROM PUBLIC;
+  GRANT EXECUTE ON FUNCTION deletion.erase_requests(uuid, uuid, integer)
+    TO podcast_sync_deletion_group;
+
+  CREATE OR REPLACE FUNCTION deletion.count_erased(p_user uuid, p_rows bigint) RETURNS void
+  ${definer} AS $$
+  BEGIN
+    UPDATE deletion.erasures e SET removed = e.removed + p_rows
+    WHERE e.user_id = p_user AND e.status = 'PENDING';
+  END $$;
+
+  -- Ends a record. After SUCCESS, it has only the user's id and the times of the erasure, and the
+  -- clock refuses the user permanently. p_kinds is the event for the outbox.
+  CREATE OR REPLACE FUNCTION deletion.end_erasure(
+    p_user uuid, p_status text, p_cause text, p_kinds smallint
+  ) RETURNS boolean
+  ${definer} AS $$
+  DECLARE
+    ${now};
+  BEGIN
+    UPDATE deletion.erasures e
+    SET status = p_status, cause = p_cause, finished = statement_timestamp(),
+      origin = CASE WHEN p_status = 'SUCCESS' THEN NULL ELSE e.origin END,
+      removed = CASE WHEN p_status = 'SUCCESS' THEN 0 ELSE e.removed END
+    WHERE e.user_id = p_user AND e.status = 'PENDING';
+    IF NOT FOUND OR p_status <> 'SUCCESS' THEN
+      RETURN FOUND;
+    END IF;
+    UPDATE sync.user_clock c SET refused = 3, answer_bytes = 0, told = 0, stamp = ${advanced}
+    WHERE c.user_id = p_user;
+    IF p_kinds <> 0 THEN
+      INSERT INTO sync.events (user_id, kinds) VALUES (p_user, p_kinds);
+    END IF;
+    RETURN true;
+  END $$;
+`;
+
+/**
+ * SQL of the functions of relays. They read due records of all users and then claim each one:
+ * a cluster accepts locks and skipped locks only in statements about one user.
+ */
+export const routedRelays = `
+  -- Claims records without sent_at, or with one older than p_resend_after_ms. A record without it
+  -- was never sent, or an operator requested a retry: it gets the number of a new job. Rows that
+  -- another relay or a cascade has locked are skipped.
+  CREATE OR REPLACE FUNCTION deletion.take(p_limit integer, p_resend_after_ms double precision)
+  RETURNS TABLE (user_id uuid, id bigint, send integer, fresh boolean, origin json)
+  ${definer} AS $$
+  DECLARE
+    v_due record;
+  BEGIN
+    FOR v_due IN
+      SELECT * FROM json_to_recordset(sync.read_reachable('deletion.deletions', format($q$
+        SELECT d.user_id, d.id, d.sent_at FROM %s d
+        WHERE d.status = 'PENDING'
+          AND coalesce(d.sent_at, '-infinity') < now() - %s * interval '1 millisecond'
+        ORDER BY coalesce(d.sent_at, '-infinity'), d.id LIMIT %s
+      $q$, '%s', p_resend_after_ms, p_limit))) d (user_id uuid, id bigint, sent_at timestamptz)
+      LIMIT p_limit
+    LOOP
+      PERFORM 1 FROM deletion.deletions d
+      WHERE d.user_id = v_due.user_id AND d.id = v_due.id AND ${isPending}
+        AND d.sent_at IS NOT DISTINCT FROM v_due.sent_at
+      FOR UPDATE SKIP LOCKED;
+      CONTINUE WHEN NOT FOUND;
+      fresh := v_due.sent_at IS NULL;
+      UPDATE deletion.deletions d SET sent_at = now(), send = d.send + fresh::integer
+      WHERE d.user_id = v_due.user_id AND d.id = v_due.id
+      RETURNING d.user_id, d.id, d.send, d.origin INTO user_id, id, send, origin;
+      RETURN NEXT;
+    END LOOP;
+  END $$;
+
+  -- Numbers new jobs for lost ones. A locked record is ending, so its job was not lost.
+  CREATE OR REPLACE FUNCTION
+    deletion.take_again(p_users uuid[], p_ids bigint[], p_sends integer[])
+  RETURNS TABLE (user_id uuid, id bigint, send integer, fresh boolean, origin json)
+  ${definer} AS $$
+  DECLARE
+    v_lost record;
+  BEGIN
+    fresh := true;
+    FOR v_lost IN SELECT * FROM unnest(p_users, p_ids, p_sends) l (user_id, id, send) LOOP
+      PERFORM 1 FROM deletion.deletions d
+      WHERE d.user_id = v_lost.user_id AND d.id = v_lost.id AND d.send = v_lost.send
+        AND ${isPending}
+      FOR UPDATE SKIP LOCKED;
+      CONTINUE WHEN NOT FOUND;
+      UPDATE deletion.deletions d SET send = d.send + 1
+      WHERE d.user_id = v_lost.user_id AND d.id = v_lost.id
+      RETURNING d.user_id, d.id, d.send, d.origin INTO user_id, id, send, origin;
+      RETURN NEXT;
+    END LOOP;
+  END $$;
+
+  CREATE OR REPLACE FUNCTION
+    deletion.take_erasures(p_limit integer, p_resend_after_ms double precision)
+  RETURNS TABLE (user_id uuid, send integer, fresh boolean, origin json)
+  ${definer} AS $$
+  DECLARE
+    v_due record;
+  BEGIN
+    FOR v_due IN
+      SELECT * FROM json_to_recordset(sync.read_reachable('deletion.erasures', format($q$
+        SELECT e.user_id, e.sent_at FROM %s e
+        WHERE e.status = 'PENDING'
+          AND coalesce(e.sent_at, '-infinity') < now() - %s * interval '1 millisecond'
+        ORDER BY coalesce(e.sent_at, '-infinity') LIMIT %s
+      $q$, '%s', p_resend_after_ms, p_limit))) e (user_id uuid, sent_at timestamptz)
+      LIMIT p_limit
+    LOOP
+      PERFORM 1 FROM deletion.erasures e
+      WHERE e.user_id = v_due.user_id AND e.status = 'PENDING'
+        AND e.sent_at IS NOT DISTINCT FROM v_due.sent_at
+      FOR UPDATE SKIP LOCKED;
+      CONTINUE WHEN NOT FOUND;
+      fresh := v_due.sent_at IS NULL;
+      UPDATE deletion.erasures e SET sent_at = now(), send = e.send + fresh::integer
+      WHERE e.user_id = v_due.user_id
+      RETURNING e.user_id, e.send, e.origin INTO user_id, send, origin;
+      RETURN NEXT;
+    END LOOP;
+  END $$;
+
+  CREATE OR REPLACE FUNCTION deletion.take_erasures_again(p_users uuid[], p_sends integer[])
+  RETURNS TABLE (user_id uuid, send integer, fresh boolean, origin json)
+  ${definer} AS $$
+  DECLARE
+    v_lost record;
+  BEGIN
+    fresh := true;
+    FOR v_lost IN SELECT * FROM unnest(p_users, p_sends) l (user_id, send) LOOP
+      PERFORM 1 FROM deletion.erasures e
+      WHERE e.user_id = v_lost.user_id AND e.send = v_lost.send AND e.status = 'PENDING'
+      FOR UPDATE SKIP LOCKED;
+      CONTINUE WHEN NOT FOUND;
+      UPDATE deletion.erasures e SET send = e.send + 1 WHERE e.user_id = v_lost.user_id
+      RETURNING e.user_id, e.send, e.origin INTO user_id, send, origin;
+      RETURN NEXT;
+    END LOOP;
+  END $$;
+
+  -- Makes a record due, for an operator, who only has its id.
+  CREATE OR REPLACE FUNCTION deletion.make_due(p_id bigint) RETURNS TABLE (id bigint)
+  ${definer} AS $$
+  BEGIN
+    RETURN QUERY UPDATE deletion.deletions d SET sent_at = NULL
+    WHERE d.id = p_id AND d.status = 'PENDING' RETURNING d.id;
+  END $$;
+`;

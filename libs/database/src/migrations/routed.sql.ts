@@ -1,0 +1,167 @@
+// Functions in the form that a cluster by user (docs/design/scaling.md) runs as well. Each of their
+// statements about users names one user as a constant, so that one node runs it.
+
+import { refusedUser } from '../fault.rule.js';
+
+/**
+ * SQL that advances a clock `c`: to the time v_now, but always beyond the current stamp. A cluster
+ * accepts no volatile function in an UPDATE, and no stable one of a column: timestamptz + interval
+ * is stable, timestamp + interval is not.
+ */
+export const advanced = `greatest(
+        v_now, (c.stamp AT TIME ZONE 'UTC' + interval '1 millisecond') AT TIME ZONE 'UTC'
+      )`;
+/** SQL that declares v_now, the time of the database in milliseconds. */
+export const now = `v_now timestamptz := date_trunc('milliseconds', clock_timestamp())`;
+
+/** SQL of the functions about the clock, markers and answers of a user. */
+export const routedClock = `
+  -- Locks and advances an existing clock: the time of the database in milliseconds, always later
+  -- than the previous stamp.
+  CREATE OR REPLACE FUNCTION sync.advance_clock(p_user uuid) RETURNS timestamptz
+  LANGUAGE plpgsql AS $$
+  DECLARE
+    ${now};
+  BEGIN
+    UPDATE sync.user_clock c SET stamp = ${advanced}
+    WHERE c.user_id = p_user RETURNING c.stamp INTO v_now;
+    RETURN v_now;
+  END $$;
+
+  -- Starts a write: locks the clock, advances it unless p_advance is false, and inserts the
+  -- marker of the request. A request with a marker of the last hour gets its first stamp, the
+  -- fingerprint of its key and its stored answer; the write is then rolled back. Any other
+  -- write that advances the clock adds the kinds in p_kinds to the outbox. Each statement sees
+  -- all commits before the lock. The write of a refused user fails.
+  CREATE OR REPLACE FUNCTION sync.begin_write(
+    p_user uuid, p_request uuid, p_fingerprint bytea DEFAULT NULL,
+    p_advance boolean DEFAULT true,
+    p_kinds smallint DEFAULT 0,
+    OUT stamp timestamptz, OUT repeated boolean, OUT fingerprint bytea, OUT answer json
+  )
+  LANGUAGE plpgsql AS $$
+  DECLARE
+    ${now};
+    v_stamp timestamptz;
+    v_refused smallint;
+  BEGIN
+    LOOP
+      UPDATE sync.user_clock c SET stamp = CASE WHEN p_advance THEN ${advanced} ELSE c.stamp END
+      WHERE c.user_id = p_user RETURNING c.stamp, c.refused INTO v_stamp, v_refused;
+      EXIT WHEN FOUND;
+      INSERT INTO sync.user_clock (user_id, stamp)
+      VALUES (p_user, 'epoch') ON CONFLICT (user_id) DO NOTHING;
+    END LOOP;
+    IF v_refused IS NOT NULL THEN
+      RAISE EXCEPTION 'the user is refused' USING ERRCODE = '${refusedUser}';
+    END IF;
+    LOOP
+      INSERT INTO sync.request (user_id, request_id, stamp, fingerprint)
+      VALUES (p_user, p_request, v_stamp, p_fingerprint)
+      ON CONFLICT (user_id, request_id) DO NOTHING;
+      repeated := NOT FOUND;
+      stamp := v_stamp;
+      EXIT WHEN NOT repeated;
+      SELECT r.stamp, r.fingerprint, a.answer INTO stamp, fingerprint, answer
+      FROM sync.request r
+      LEFT JOIN sync.answer a ON a.user_id = p_user AND a.request_id = r.request_id
+      WHERE r.user_id = p_user AND r.request_id = p_request
+        AND r.created_at > now() - interval '1 hour';
+      EXIT WHEN FOUND;
+      -- The marker is too old, and the sweep has not deleted it yet.
+      DELETE FROM sync.request r WHERE r.user_id = p_user AND r.request_id = p_request;
+      DELETE FROM sync.answer a WHERE a.user_id = p_user AND a.request_id = p_request;
+    END LOOP;
+    IF p_kinds <> 0 AND p_advance AND NOT repeated THEN
+      INSERT INTO sync.events (user_id, kinds) VALUES (p_user, p_kinds);
+    END IF;
+  END $$;
+
+  -- Counts a user's answers. Above p_limit bytes it deletes the oldest until a sixteenth of the
+  -- limit is free, or only the newest, of p_newest bytes, is left. The free part prevents an
+  -- eviction for every write. It waits for no lock: the sweep deletes locked answers.
+  CREATE OR REPLACE FUNCTION sync.evict_answers(p_user uuid, p_limit bigint, p_newest integer)
+  RETURNS void
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  BEGIN
+    WITH answers AS MATERIALIZED (
+      SELECT a.request_id, sum(a.bytes) OVER (ORDER BY a.stamp DESC, a.request_id) AS bytes
+      FROM sync.answer a WHERE a.user_id = p_user
+    ), kept AS MATERIALIZED (
+      SELECT coalesce(max(a.bytes), 0) AS bytes
+      FROM answers a, (SELECT max(bytes) AS bytes FROM answers) total
+      WHERE total.bytes <= p_limit OR a.bytes <= greatest(p_limit - p_limit / 16, p_newest)
+    ), old AS (
+      SELECT a.request_id FROM sync.answer a JOIN answers n ON n.request_id = a.request_id, kept
+      WHERE a.user_id = p_user AND n.bytes > kept.bytes FOR UPDATE OF a SKIP LOCKED
+    ), evicted AS (
+      DELETE FROM sync.answer a USING old
+      WHERE a.user_id = p_user AND a.request_id = old.request_id
+    )
+    UPDATE sync.user_clock c SET answer_bytes = kept.bytes FROM kept WHERE c.user_id = p_user;
+  END $$;
+`;
+
+/** SQL of the functions that read rows of all users and then change those of each one. */
+export const routedEvents = `
+  -- Returns the rows of p_query as a JSON array; %s is the table. If a node of a cluster is
+  -- unreachable, it returns the rows of the shards on the others, with a connection for each.
+  CREATE FUNCTION sync.read_reachable(p_table regclass, p_query text) RETURNS json
+  LANGUAGE plpgsql AS $$
+  DECLARE
+    v_rows json;
+  BEGIN
+    EXECUTE 'SELECT json_agg(r) FROM (' || format(p_query, p_table) || ') r' INTO v_rows;
+    RETURN coalesce(v_rows, '[]');
+  EXCEPTION
+    WHEN connection_exception OR admin_shutdown OR crash_shutdown OR cannot_connect_now THEN
+      IF to_regproc('pg_catalog.run_command_on_shards') IS NULL THEN
+        RAISE;
+      END IF;
+      EXECUTE 'SELECT json_agg(j.value) FROM run_command_on_shards($1, $2) s
+        CROSS JOIN LATERAL json_array_elements(s.result::json) j WHERE s.success'
+      INTO v_rows
+      USING p_table, 'SELECT coalesce(json_agg(r), ''[]'') FROM (' || p_query || ') r';
+      RETURN coalesce(v_rows, '[]');
+  END $$;
+  REVOKE EXECUTE ON FUNCTION sync.read_reachable(regclass, text) FROM PUBLIC;
+  GRANT EXECUTE ON FUNCTION sync.read_reachable(regclass, text) TO podcast_sync_deletion_group;
+
+  -- Deletes the rows of up to p_limit users from the outbox for the transaction that announces
+  -- them, and returns the clock and all kinds of each user. Returns nothing while another
+  -- transaction does so. The statements see all commits before the lock, and rows and clock of a
+  -- user are one snapshot, so a later batch never has an older clock. Batch numbers are above
+  -- p_above.
+  CREATE OR REPLACE FUNCTION sync.take_events(p_limit integer, p_above bigint)
+  RETURNS TABLE (batch bigint, user_id uuid, stamp timestamptz, kinds integer)
+  LANGUAGE plpgsql AS $$
+  DECLARE
+    v_due json;
+  BEGIN
+    IF NOT pg_try_advisory_xact_lock(hashtextextended('sync.events', 0)) THEN
+      RETURN;
+    END IF;
+    v_due := sync.read_reachable('sync.events', format($q$
+      SELECT DISTINCT o.user_id FROM (SELECT e.user_id FROM %s e LIMIT %s) o
+    $q$, '%s', p_limit));
+    IF json_array_length(v_due) = 0 THEN
+      RETURN;
+    END IF;
+    batch := nextval('sync.event_batch');
+    IF batch <= p_above THEN
+      batch := setval('sync.event_batch', p_above + 1);
+    END IF;
+    FOR user_id IN SELECT d.user_id FROM json_to_recordset(v_due) d (user_id uuid) LIMIT p_limit
+    LOOP
+      WITH taken AS (
+        DELETE FROM sync.events e WHERE e.user_id = take_events.user_id RETURNING e.kinds
+      )
+      SELECT c.stamp::timestamptz, (SELECT bit_or(t.kinds)::integer FROM taken t)
+      INTO stamp, kinds
+      FROM sync.user_clock c WHERE c.user_id = take_events.user_id;
+      IF kinds IS NOT NULL THEN
+        RETURN NEXT;
+      END IF;
+    END LOOP;
+  END $$;
+`;
