@@ -323,7 +323,7 @@ const facade = [
   {
     // An episode at its end that is not played is shown as played.
     id: 'position-at-the-end',
-    file: `${gpodder}/actions/shown.action.ts`,
+    file: `${gpodder}/actions/download.rules.ts`,
     find: 'length > seconds ? length',
     replace: 'length >= seconds ? length',
     near: ['apps/gpodder'],

@@ -18,9 +18,9 @@ import { GpodderModule } from './gpodder.module.js';
 import { serverOptions } from './http/server.options.js';
 
 /**
- * Starts the gpodder API and serves until it is stopped. Answers 503 without Redis. It becomes
- * ready at its first connection to Redis and stays ready, because other replicas would not do
- * better.
+ * Starts the gpodder API and serves until it is stopped. Without Redis it answers 503. It becomes
+ * ready with its first connection to Redis and then stays ready, because without Redis all replicas
+ * fail alike.
  */
 export async function serve(config: GpodderConfig, log: Log): Promise<Running> {
   const called = allServices.filter((service) => service !== 'deletion');

@@ -5,7 +5,7 @@ import type { Fixture, ServedApp } from '#testing';
 import { gpodderConfig } from '../src/gpodder.config.js';
 import { compose } from '../src/serve.js';
 
-/** Runs a gpodder API in this process, until it is stopped or the fixture is closed. */
+/** Starts a gpodder API in this process. The fixture stops it at the latest when it closes. */
 export async function startGpodder(
   fixture: Fixture,
   variables: Readonly<Record<string, string>>,

@@ -79,9 +79,7 @@ function compare(simulation: Simulation): void {
             ? simulation.isAsRestored(item)
             : simulation.isRestored && has > value;
         if (has === value || isLost) continue;
-        throw new Error(
-          `${client.kind} missed a change of ${list}: ${has} instead of ${value}`,
-        );
+        throw new Error(`${client.kind} missed a change of ${list}: ${has} instead of ${value}`);
       }
 }
 
@@ -127,7 +125,7 @@ function firstFailure(
   return undefined;
 }
 
-describe('clients of every app, with lost, repeated and late messages and a restored backup', () => {
+describe('clients of every app, with lost, repeated and late messages and restored data', () => {
   it(`miss no change, and their syncs end: ${walks} walks`, { timeout: 300_000 }, () => {
     expect(firstFailure(rules, walks)).toBeUndefined();
   });

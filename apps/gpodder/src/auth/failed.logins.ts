@@ -1,13 +1,13 @@
 import { FailureCounter, networkOf } from '#identity';
 
 /**
- * Counts wrong credentials by account and network in this process, at most 60 in a minute. Valid
- * ones are not checked against it, so that guesses lock nobody out.
+ * Limits wrong credentials by account and network in this process to 60 in a minute. Valid
+ * credentials always work, so that an attacker cannot lock a user out.
  */
 export class FailedLogins {
   private readonly failures = new FailureCounter(60);
 
-  /** @throws RateLimited after too many failures. */
+  /** Counts a wrong credential. @throws RateLimited after too many. */
   count(account: string, address: string): void {
     const key = `${networkOf(address)} ${account.slice(0, 64).toLowerCase()}`;
     this.failures.check(key);
