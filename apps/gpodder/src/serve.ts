@@ -11,7 +11,6 @@ import {
 } from '#http';
 import type { Log, Running } from '#runtime';
 import { Authenticator } from './auth/authenticator.js';
-import { FailedLogins } from './auth/failed.logins.js';
 import { Sessions } from './auth/sessions.js';
 import type { GpodderConfig } from './gpodder.config.js';
 import { GpodderModule } from './gpodder.module.js';
@@ -19,8 +18,8 @@ import { serverOptions } from './http/server.options.js';
 
 /**
  * Starts the gpodder API and serves until it is stopped. Without Redis it answers 503. It becomes
- * ready with its first connection to Redis and then stays ready, because without Redis all replicas
- * fail alike.
+ * ready with its first connection to Redis and then stays ready, because without Redis all
+ * replicas fail.
  */
 export async function serve(config: GpodderConfig, log: Log): Promise<Running> {
   const called = allServices.filter((service) => service !== 'deletion');
@@ -40,12 +39,7 @@ export async function compose(
     requests: requestsPerUser(config),
     bytes: config.MAX_HELD_BYTES,
   });
-  const authenticator = new Authenticator(
-    appPasswords,
-    sessions,
-    new FailedLogins(),
-    config.SESSION_KEY,
-  );
+  const authenticator = new Authenticator(appPasswords, sessions, config.SESSION_KEY);
   const adapter = await createHttpAdapter(
     serverOptions(config, { authenticator, limits, limiter }, log),
   );

@@ -1,8 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { services } from '#contracts';
+import { openConnections } from '#http';
 import { makeAppPassword } from '#identity';
+import { createLog, loadConfig } from '#runtime';
 import { type AppProcess, Fixture, type ServedApp, SharedStack } from '#testing';
 import pg from 'pg';
-import { startGpodder } from './gpodder.app.js';
+import { gpodderConfig } from '../src/gpodder.config.js';
+import { compose } from '../src/serve.js';
 
 /** Options of a request; by default a GET, or a POST with a body. */
 interface RequestOptions {
@@ -26,10 +30,11 @@ const readAndWrite = ['read:subscriptions', 'write:subscriptions'];
 
 /** Replicas of the gpodder API in front of the shared services of the test run. */
 export class GpodderFixture {
+  readonly replicas: (Pick<AppProcess, 'facts'> & Partial<ServedApp>)[] = [];
+
   private constructor(
     private readonly base: Fixture,
     readonly stack: SharedStack,
-    readonly replicas: readonly (Pick<AppProcess, 'facts'> & Partial<ServedApp>)[],
     readonly owner: pg.Pool,
   ) {}
 
@@ -40,19 +45,25 @@ export class GpodderFixture {
   ): Promise<GpodderFixture> {
     const stack = await SharedStack.open();
     const base = new Fixture();
-    const replicas = [];
-    if (Object.keys(environment).length === 0 && count === 1) replicas.push(stack.app('gpodder'));
-    else
-      for (let index = 0; index < count; index += 1)
-        replicas.push(await startGpodder(base, { ...stack.variables('gpodder'), ...environment }));
     const owner = new pg.Pool({ connectionString: stack.postgres.url, max: 2 });
     base.onClose(() => owner.end());
-    return new GpodderFixture(base, stack, replicas, owner);
+    const fixture = new GpodderFixture(base, stack, owner);
+    if (Object.keys(environment).length === 0 && count === 1)
+      fixture.replicas.push(stack.app('gpodder'));
+    else
+      while (fixture.replicas.length < count)
+        fixture.replicas.push(await fixture.startReplica(environment));
+    return fixture;
   }
 
   /** Starts a further replica in this process. */
   async startReplica(environment: Readonly<Record<string, string>> = {}): Promise<ServedApp> {
-    return startGpodder(this.base, { ...this.stack.variables('gpodder'), ...environment });
+    const variables = { PORT: '0', ...this.stack.variables('gpodder'), ...environment };
+    const [log, config] = [createLog('gpodder', 'silent'), loadConfig(gpodderConfig, variables)];
+    return this.base.httpApp(async () => {
+      const connections = openConnections(config, log, services);
+      return [await compose(config, log, connections), { config, log, connections }];
+    });
   }
 
   /** Creates an account and an app password with these scopes. */

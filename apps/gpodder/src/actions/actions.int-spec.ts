@@ -30,7 +30,8 @@ const play = (number: number, more: object = {}) => ({
   total: 600,
   ...more,
 });
-const shown = (number: number, more: object = {}) => play(number, { started: 60, ...more });
+/** Returns the action that a download has for an uploaded {@link play}. */
+const downloaded = (number: number, more: object = {}) => play(number, { started: 60, ...more });
 const upload = (user: GpodderUser, actions: unknown, path = episodes) =>
   user.request(path, { body: actions });
 const download = async (user: GpodderUser, query = '', path = episodes) =>
@@ -47,7 +48,7 @@ describe('an upload', () => {
     expect(answer.json()).toEqual({ timestamp: 1, update_urls: [] });
     for (const version of [1, 2]) {
       const { actions, timestamp } = await download(ann, '', `/api/${version}/episodes/{u}.json`);
-      expect(actions).toEqual([shown(1, { guid: 'g-1' })]);
+      expect(actions).toEqual([downloaded(1, { guid: 'g-1' })]);
       expect(timestamp).toBeGreaterThan(1);
     }
   });
@@ -157,7 +158,7 @@ describe('an upload', () => {
     expect((await refused()) - before).toBe(1);
     const { actions } = await download(ann);
     expect(actions.filter(({ position }) => position === 70)).toEqual([
-      shown(1, { ...later, started: 70 }),
+      downloaded(1, { ...later, started: 70 }),
     ]);
     expect(actions.map(({ episode }) => episode)).toEqual(
       expect.arrayContaining([medium(20), medium(21)]),
@@ -173,7 +174,7 @@ describe('a download', () => {
     await upload(ann, [play(1, { position: 90, timestamp: '2024-03-01T12:00:06' })]);
     const { actions, timestamp: next } = await download(ann, `?since=${timestamp}`);
     expect(actions).toEqual([
-      shown(1, { started: 90, position: 90, timestamp: '2024-03-01T12:00:06' }),
+      downloaded(1, { started: 90, position: 90, timestamp: '2024-03-01T12:00:06' }),
     ]);
     for (const since of [next, next + 1])
       expect(await download(ann, `?since=${since}`)).toEqual({ actions: [], timestamp: next });
@@ -211,7 +212,9 @@ describe('a download', () => {
     const ann = await fixture.user();
     await upload(ann, [play(1), play(1, { action: 'download', device: 'laptop' })]);
     expect((await download(ann)).actions).toHaveLength(2);
-    expect((await download(ann, '?aggregated=TRUE&device=tablet')).actions).toEqual([shown(1)]);
+    expect((await download(ann, '?aggregated=TRUE&device=tablet')).actions).toEqual([
+      downloaded(1),
+    ]);
     const devices = (await ann.request('/api/2/devices/{u}.json')).json<{ id: string }[]>();
     expect(devices.map(({ id }) => id).toSorted()).toEqual(['laptop', 'tablet']);
   });
@@ -266,7 +269,7 @@ describe('the paths of Nextcloud', () => {
         `/cloud/of/us${nextcloud}${path}`,
       );
       expect((await download(ann, '', `${nextcloud}/episode_action`)).actions).toEqual([
-        shown(1, { action: 'PLAY' }),
+        downloaded(1, { action: 'PLAY' }),
       ]);
       expect((await download(ann)).actions.map(({ action }) => action)).toEqual([
         'play',

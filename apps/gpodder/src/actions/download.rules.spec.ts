@@ -5,7 +5,7 @@ import { readAction } from './action.rules.js';
 import { actionsOf } from './download.rules.js';
 
 const at = (minute: number) => `2024-03-01T12:${String(minute).padStart(2, '0')}:05.678901Z`;
-const shownAt = (minute: number) => at(minute).slice(0, 19);
+const secondsAt = (minute: number) => at(minute).slice(0, 19);
 
 const episode = (statuses: ActedStatuses, more: Partial<ActedEpisode> = {}): ActedEpisode => ({
   syncId: '3f2504e0-4f89-41d3-9a0c-0305e82c3301',
@@ -29,7 +29,7 @@ const download = (value: boolean, minute: number) => ({
 });
 
 /** Returns the action, minute and numbers of each resulting action. */
-const shown = (statuses: ActedStatuses, duration?: number) =>
+const summariesOf = (statuses: ActedStatuses, duration?: number) =>
   actionsOf(episode(statuses, duration === undefined ? {} : { duration }), 'all').map(
     ({ action, timestamp, started, position: reached, total }) => {
       expect(reached).toBe(started);
@@ -117,15 +117,17 @@ describe('the listening action is', () => {
       undefined,
       [['play', 1, 2_147_480_047, 2_147_483_647]],
     ],
-  ])('%s', (_, statuses, duration, actions) => expect(shown(statuses, duration)).toEqual(actions));
+  ])('%s', (_, statuses, duration, actions) =>
+    expect(summariesOf(statuses, duration)).toEqual(actions),
+  );
 });
 
 it('the download action is in addition, the older one first', () => {
-  expect(shown({ ...position(60, 2), ...download(true, 1) }, 600)).toEqual([
+  expect(summariesOf({ ...position(60, 2), ...download(true, 1) }, 600)).toEqual([
     ['download', 1],
     ['play', 2, 60, 600],
   ]);
-  expect(shown({ ...position(60, 1), ...download(false, 2) }, 600)).toEqual([
+  expect(summariesOf({ ...position(60, 1), ...download(false, 2) }, 600)).toEqual([
     ['play', 1, 60, 600],
     ['delete', 2],
   ]);
@@ -154,7 +156,7 @@ it('an action has URLs and guid of the episode, and a time without zone or fract
       episode: 'https://a.example/1.mp3',
       guid: 'g',
       action: 'download',
-      timestamp: shownAt(1),
+      timestamp: secondsAt(1),
     },
   ]);
   expect(actionsOf(episode(download(true, 1), { episodeGuid: '' }), 'all')[0]).not.toHaveProperty(
@@ -190,9 +192,9 @@ it('actions that a client sends back unchanged result in the same actions', () =
   fc.assert(
     fc.property(statuses, lengths, (current, duration) => {
       const first = episode(current, { duration });
-      const shownFirst = actionsOf(first, 'all');
+      const firstActions = actionsOf(first, 'all');
       let after = first;
-      for (const action of shownFirst) {
+      for (const action of firstActions) {
         const { entry } = readAction(action);
         expect(entry).toBeDefined();
         after = {
@@ -201,12 +203,12 @@ it('actions that a client sends back unchanged result in the same actions', () =
           duration: entry?.duration ?? after.duration,
         };
       }
-      const essence = ({ action, timestamp, position: reached }: (typeof shownFirst)[number]) => [
+      const essence = ({ action, timestamp, position: reached }: (typeof firstActions)[number]) => [
         action,
         timestamp,
         reached,
       ];
-      expect(actionsOf(after, 'all').map(essence)).toEqual(shownFirst.map(essence));
+      expect(actionsOf(after, 'all').map(essence)).toEqual(firstActions.map(essence));
     }),
     { numRuns: 2_000 },
   );

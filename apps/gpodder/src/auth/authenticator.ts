@@ -1,8 +1,13 @@
 import { Failure } from '#contracts';
 import { AuthenticationFailure } from '#http';
-import { appPasswordHash, type AppPasswords, type Credential } from '#identity';
+import {
+  appPasswordHash,
+  type AppPasswords,
+  type Credential,
+  FailureCounter,
+  networkOf,
+} from '#identity';
 import type { FastifyRequest } from 'fastify';
-import type { FailedLogins } from './failed.logins.js';
 import { readSession, type SignedSession } from './session.cookie.js';
 import type { Sessions } from './sessions.js';
 
@@ -21,13 +26,16 @@ interface SentCredential {
 /**
  * Authenticates requests by session cookie or app password (docs/reference/gpodder.md,
  * "Authentication"). The app password arrives by Basic (RFC 7617) or as a bearer token. An
- * `Authorization` header takes precedence over the cookie.
+ * `Authorization` header takes precedence over the cookie. Valid credentials always work, so that
+ * wrong ones cannot lock a user out.
  */
 export class Authenticator {
+  /** Wrong credentials by network and name, at most 60 in a minute and process. */
+  private readonly failures = new FailureCounter(60);
+
   constructor(
     private readonly appPasswords: AppPasswords,
     private readonly sessions: Sessions,
-    private readonly failedLogins: FailedLogins,
     private readonly key: string,
   ) {}
 
@@ -44,12 +52,19 @@ export class Authenticator {
     const hash = sent && appPasswordHash(sent.secret);
     const credential = hash === undefined ? undefined : await this.appPasswords.check(hash, ip);
     if (!credential || !hasName(credential, sent?.name)) {
-      this.failedLogins.count(sent?.name ?? '', ip);
+      this.countFailure(sent?.name ?? '', ip);
       throw new AuthenticationFailure(hash === undefined ? 'malformed' : 'app_password');
     }
     const isOwnSession =
       session?.credentialId === credential.credentialId && (await this.isActive(session));
     return { ...credential, ...(isOwnSession && { session }) };
+  }
+
+  /** @throws RateLimited after too many failures. */
+  private countFailure(name: string, address: string): void {
+    const key = `${networkOf(address)} ${name.slice(0, 64).toLowerCase()}`;
+    this.failures.check(key);
+    this.failures.add(key);
   }
 
   private async bySession(session: SignedSession | undefined): Promise<Caller> {

@@ -1,7 +1,7 @@
 import { deviceTypes, Failure, isDeviceId } from '#contracts';
 
 /** A supported type. Clients can also send `tablet`, which becomes `mobile`. */
-export type DeviceType = (typeof deviceTypes)[number];
+type DeviceType = (typeof deviceTypes)[number];
 
 /** Maximum characters of a caption; longer ones are cut. */
 const maxCaptionLength = 100;

@@ -31,11 +31,6 @@ export function readSince(query: URLSearchParams): number {
 export async function readJsonBody(body: Buffer | undefined, maxEntries: number): Promise<unknown> {
   if (body === undefined || body.length === 0) throw new Failure('invalid');
   await waitToParse(body);
-  return parseJson(body, maxEntries);
-}
-
-/** Parses JSON like {@link readJsonBody}, without waiting for a parser slot. */
-export function parseJson(body: Buffer, maxEntries: number): unknown {
   return readJson(body, maxEntries * valuesPerEntry, () => new TooLarge()).value;
 }
 

@@ -1,4 +1,3 @@
-import { applyDecorators } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyRequest } from 'fastify';
 
@@ -12,10 +11,9 @@ declare module 'fastify' {
 }
 
 /** Marks a handler that needs no credential. */
-export const Public = () => applyDecorators(RouteConfig({ access: 'public' satisfies Access }));
+export const Public = () => RouteConfig({ access: 'public' satisfies Access });
 /** Marks a handler that needs only read permission, with any method. */
-export const NeedsReadScope = () =>
-  applyDecorators(RouteConfig({ access: 'read' satisfies Access }));
+export const NeedsReadScope = () => RouteConfig({ access: 'read' satisfies Access });
 
 /** Returns the permission that a request needs; `public` for none. */
 export function accessOf({ method, routeOptions }: FastifyRequest): Access | 'write' {

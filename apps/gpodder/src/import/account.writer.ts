@@ -32,8 +32,8 @@ interface WrittenCounts {
 }
 
 /**
- * Writes an imported account through the services. Undated entries get the oldest time, so that
- * they never win over changes here. Repeats `unavailable` calls without limit.
+ * Writes an imported account through the services. Entries without a time get the oldest one, so
+ * that they never win over changes here. Repeats `unavailable` calls without limit.
  */
 export class AccountWriter {
   readonly written: WrittenCounts = { subscriptions: 0, actions: 0, favorites: 0 };

@@ -105,27 +105,24 @@ class SourceClient {
     private readonly stopped: AbortSignal,
   ) {}
 
-  /** Reads JSON. @throws ServerError; AnswerError for an answer that the schema rejects. */
-  private async get<Answer extends z.ZodType>(
-    path: string,
-    schema: Answer,
-  ): Promise<z.output<Answer>> {
-    let text = '';
-    for await (const chunk of this.chunks(path)) {
-      text += chunk;
-      if (text.length > maxCharacters)
-        throw new ServerError(`the answer of ${withoutQuery(path)} is too large`);
-    }
-    return readAs(schema, text, path);
-  }
-
-  /** Like `get`, but returns `undefined` for a missing path or if the schema rejects the answer. */
+  /**
+   * Reads JSON.
+   *
+   * @returns undefined for a missing path, or an answer that the schema rejects.
+   * @throws ServerError
+   */
   async getOptional<Answer extends z.ZodType>(
     path: string,
     schema: Answer,
   ): Promise<z.output<Answer> | undefined> {
     try {
-      return await this.get(path, schema);
+      let text = '';
+      for await (const chunk of this.chunks(path)) {
+        text += chunk;
+        if (text.length > maxCharacters)
+          throw new ServerError(`the answer of ${path.split('?', 1)[0]} is too large`);
+      }
+      return schema.safeParse(parseAnswer(text)).data;
     } catch (error) {
       const isUnsupported =
         error instanceof AnswerError || (error instanceof ServerError && isMissing(error.status));
@@ -134,6 +131,7 @@ class SourceClient {
     }
   }
 
+  /** Reads actions. @throws ServerError; AnswerError for an answer without actions. */
   async *readActions(path: string): Actions {
     const { timestamp } = yield* new JsonElements('actions').read(this.chunks(path));
     const since =
@@ -198,20 +196,6 @@ function rejection(host: string, status: number): ServerError {
 /** Returns true for the statuses with which servers answer unsupported paths. */
 function isMissing(status: number | undefined): boolean {
   return status === 400 || status === 404 || status === 405 || status === 501;
-}
-
-function readAs<Answer extends z.ZodType>(
-  schema: Answer,
-  text: string,
-  path: string,
-): z.output<Answer> {
-  const { success, data } = schema.safeParse(parseAnswer(text));
-  if (!success) throw new AnswerError(`unexpected answer of ${withoutQuery(path)}`);
-  return data;
-}
-
-function withoutQuery(path: string): string {
-  return path.split('?', 1)[0] as string;
 }
 
 function causeOf(error: Error): string {

@@ -21,7 +21,7 @@ import {
 } from './settings.rules.js';
 
 /** The subject of settings, by the ids and URLs of clients. */
-export type Subject =
+type Subject =
   | { readonly of: 'account' }
   | { readonly of: 'device'; readonly id: string }
   | { readonly of: 'podcast'; readonly podcast: string }

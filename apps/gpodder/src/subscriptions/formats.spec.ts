@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { Failure } from '#contracts';
 import { podcastObject, readFeeds, writeFeeds } from './formats.js';
 
-const read = (text: string) => readFeeds('txt', Buffer.from(text), () => undefined);
-const readOpml = (text: string) => readFeeds('opml', Buffer.from(text), () => undefined);
+const read = (text: string) => readFeeds('txt', Buffer.from(text), 10);
+const readOpml = (text: string) => readFeeds('opml', Buffer.from(text), 10);
 
 describe('readFeeds of text', () => {
   it.each([

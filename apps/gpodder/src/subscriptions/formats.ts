@@ -1,6 +1,7 @@
 import { Failure } from '#contracts';
 import { parsingSlot, TooLarge, waitToParse } from '#http';
 import { escaped, OpmlError, OpmlLimitError, readOpml, writeOpml, xmlDeclaration } from '#opml';
+import { readJsonBody } from '../http/input.js';
 
 /** Content types of the simple API by format. */
 const types = {
@@ -88,20 +89,20 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
  * Parses a whole list. The result includes unusable entries. An empty body is invalid, because only
  * an explicit empty list can remove all feeds.
  *
- * @param json parses JSON.
+ * @param maxEntries maximum entries of a JSON list.
  * @throws Failure `invalid` for a missing or invalid body; TooLarge.
  */
 export async function readFeeds(
   format: Format,
   body: Buffer | undefined,
-  json: (body: Buffer) => unknown,
+  maxEntries: number,
 ): Promise<unknown[]> {
   if (body === undefined || body.length === 0) throw new Failure('invalid');
   if (format === 'opml') return feedUrlsOf(body);
+  if (format === 'json') return entriesOf(await readJsonBody(body, maxEntries));
+  if (format !== 'txt') throw new Failure('invalid');
   await waitToParse(body);
-  if (format === 'json') return entriesOf(json(body));
-  if (format === 'txt') return linesOf(textOf(body));
-  throw new Failure('invalid');
+  return linesOf(textOf(body));
 }
 
 /** Returns the feed URLs of OPML. @throws Failure `invalid` for outlines without any URL. */

@@ -18,7 +18,7 @@ import { CurrentCaller } from '../auth/request.caller.js';
 import { readDeviceId } from '../devices/device.rules.js';
 import { DeviceRegistry } from '../devices/device.registry.js';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
-import { parseJson, queryOf } from '../http/input.js';
+import { queryOf } from '../http/input.js';
 import { readWholeList } from './changes.rules.js';
 import { SubscriptionsService } from './subscriptions.service.js';
 import { type Format, formatOf, podcastObject, readFeeds, writeFeeds } from './formats.js';
@@ -75,11 +75,8 @@ export class ListsController {
   ): Promise<void> {
     const id = readDeviceId(device);
     const supported = formatOf(format, ['xml', 'jsonp']);
-    const json = (bytes: Buffer) => parseJson(bytes, this.config.MAX_ENTRIES);
-    const changes = await readWholeList(
-      await readFeeds(supported, body, json),
-      this.config.MAX_ENTRIES,
-    );
+    const { MAX_ENTRIES: maxEntries } = this.config;
+    const changes = await readWholeList(await readFeeds(supported, body, maxEntries), maxEntries);
     await Promise.all([
       this.feeds.change(request, changes, true),
       this.devices.register(request, [id]),
