@@ -19,7 +19,7 @@ export const kinds = [
   'cardo',
   'gnome-podcasts',
 ] as const;
-export type Kind = (typeof kinds)[number];
+type Kind = (typeof kinds)[number];
 
 /** Apps whose `since` is a time of their own clock. Each needs an app password of its own. */
 const ownClock: ReadonlySet<Kind> = new Set(['antennapod-nextcloud', 'cardo', 'gnome-podcasts']);

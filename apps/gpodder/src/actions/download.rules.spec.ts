@@ -122,7 +122,7 @@ describe('the listening action is', () => {
   );
 });
 
-it('the download action is in addition, the older one first', () => {
+it('an episode can have a listening and a download action, the older one first', () => {
   expect(summariesOf({ ...position(60, 2), ...download(true, 1) }, 600)).toEqual([
     ['download', 1],
     ['play', 2, 60, 600],

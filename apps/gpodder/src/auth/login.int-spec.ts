@@ -177,7 +177,7 @@ describe('login', () => {
 });
 
 describe('a session', () => {
-  it('starts with the first answer on any path, and once for its cookie', async () => {
+  it('starts with the first answer on any path, and not again with its cookie', async () => {
     await newUser();
     const first = await ann.request(devices);
     ann.cookie = cookieOf(first);

@@ -40,12 +40,12 @@ describe('a path without a credential', () => {
     ['/api/2/task/1234', 404],
     ['/upload', 404],
     ['/getlist', 404],
-  ])('without data fails: %s with %d', async (path, status) => {
+  ])('without data is an error: %s with %d', async (path, status) => {
     expect((await fixture.request(path)).status).toBe(status);
   });
 
   it.each(['/api/2/podcasts/create', '/upload'])(
-    'without data fails with POST: %s',
+    'without data is an error with POST: %s',
     async (path) => {
       expect((await fixture.request(path, { body: { a: 1 } })).status).toBe(404);
     },

@@ -49,7 +49,7 @@ describe('settings', () => {
     expect(await read(path)).toEqual({ a: null, b: { c: [1, 'x'] }, e: true });
   });
 
-  it('of a device need the device', async () => {
+  it('of a device are 404 until the device exists', async () => {
     const path = inScope('device', '?device=phone');
     expect((await ann.request(path)).status).toBe(404);
     expect((await ann.request(path, { body: { set: { a: 1 } } })).status).toBe(404);

@@ -4,8 +4,8 @@ import { messagesOf, readChanges, readWholeList, updatesOf } from './changes.rul
 const many = (count: number) => Array.from({ length: count }, (_, at) => `https://a.example/${at}`);
 const feed = (feedUrl: string) => ({ feedUrl, guid: '9b024349-ccf0-5f69-a609-6b82873eab3c' });
 
-describe('readChanges', () => {
-  it('returns each feed once, with its sent URLs', async () => {
+describe('the changes of an upload', () => {
+  it('contain each feed once, with its sent URLs', async () => {
     const { add, remove, unusable } = await readChanges(
       {
         add: ['https://a.example/x', ' https://a.example/x', 'content:7'],
@@ -25,9 +25,9 @@ describe('readChanges', () => {
     [{ remove: {} }],
     [{ add: null }],
     [{ add: ['https://a.example/x'], remove: ['https://a.example/x'] }],
-  ])('rejects %j', async (body) => expect(readChanges(body, 10)).rejects.toThrow('invalid'));
+  ])('are rejected: %j', async (body) => expect(readChanges(body, 10)).rejects.toThrow('invalid'));
 
-  it('rejects lists above a limit, also of invalid entries', async () => {
+  it('are rejected above a limit, also with invalid entries', async () => {
     await expect(readChanges({ add: ['x', 'y'], remove: ['z'] }, 2)).rejects.toThrow('too large');
     await expect(readChanges({ add: many(10_001) }, 30_000)).rejects.toThrow('too large');
     await expect(readWholeList(many(5_001), 30_000)).rejects.toThrow('too large');
@@ -35,7 +35,7 @@ describe('readChanges', () => {
     await expect(readWholeList([null, 1, {}], 2)).rejects.toThrow('too large');
   });
 
-  it('fits into one message of 250 each, or is split, removals first', async () => {
+  it('are one message up to 250 each, else several with removals first', async () => {
     const sizesFor = async (added: number, removed: number) => {
       const remove = many(removed).map((url) => `${url}/removed`);
       const changes = await readChanges({ add: many(added), remove }, 30_000);
@@ -58,7 +58,7 @@ describe('readChanges', () => {
     ]);
   });
 
-  it('takes linear time, also for one feed in many forms, in several iterations', async () => {
+  it('are read in linear time, also with one feed in many forms', async () => {
     const timeOf = async (count: number) => {
       const spaces = (at: number) => at.toString(2).replaceAll('0', ' ').replaceAll('1', '\t');
       const urls = Array.from({ length: count }, (_, at) => `${spaces(at)}https://a.example/x`);
@@ -76,7 +76,7 @@ describe('readChanges', () => {
     expect(await timeOf(100_000)).toBeLessThan(40 * Math.max(short, 5));
   });
 
-  it('rejects a whole list without a usable entry, but not an empty one', async () => {
+  it('of a whole list are rejected without a usable entry, but not if it is empty', async () => {
     for (const entries of [['nothing'], [null], [1, {}], ['nothing', null]])
       await expect(readWholeList(entries, 10)).rejects.toThrow('invalid');
     expect((await readWholeList([], 10)).add.size).toBe(0);

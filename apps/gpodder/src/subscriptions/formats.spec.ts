@@ -19,7 +19,7 @@ describe('readFeeds of text', () => {
     await expect(read(' \n'.repeat(30_001))).rejects.toThrow('too large');
   });
 
-  it('allocates no memory for empty lines', async () => {
+  it('allocates no string per empty line', async () => {
     const before = process.memoryUsage().heapUsed;
     expect(await read('\n'.repeat(5_000_000))).toEqual([]);
     expect(process.memoryUsage().heapUsed - before).toBeLessThan(30_000_000);
