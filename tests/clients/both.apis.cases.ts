@@ -3,22 +3,22 @@ import { podcastGuid } from '#contracts';
 import type { Device } from '#testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ClientsContext } from './testing/clients.context.js';
-import { FacadeUser } from './testing/facade.user.js';
+import { GpodderClient } from './testing/gpodder.client.js';
 import type { RecordedApp } from './testing/recorded.app.js';
 
-/** The time of day some minutes ago, as RFC 3339 has it. */
+/** Returns a past time in RFC 3339. */
 const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
 
-/** One user with an app of the gpodder API and one of the main API. */
+/** Tests one user with an app of the gpodder API and one of the main API. */
 export function bothApisCases(context: () => ClientsContext): void {
   let device: Device;
   let phone: RecordedApp;
-  let user: FacadeUser;
+  let laptop: GpodderClient;
   let feed: string;
   let other: string;
   beforeEach(async () => {
     const account = await context().account();
-    user = new FacadeUser(context().server, account);
+    laptop = new GpodderClient(context().server, account);
     device = await context().device(account);
     phone = await context().app('antennapod.v2', account);
     [feed, other] = [
@@ -31,47 +31,49 @@ export function bothApisCases(context: () => ClientsContext): void {
 
   /** Uploads statuses of the feed's first episode by the main API. */
   async function post(statuses: Record<string, unknown>): Promise<void> {
-    const named = {
+    const ids = {
       podcast_guid: podcastGuid(feed),
       episode_guid: `${feed}#1`,
       enclosure_url: `${feed}/1.mp3`,
     };
-    const described = {
+    const metadata = {
       title: 'An episode',
       publish_date: '2024-01-01T10:00:00Z',
       episode_url: `${feed}/1.html`,
     };
-    const episodes = [{ ...named, ...described, duration: 1_800, ...statuses }];
+    const episodes = [{ ...ids, ...metadata, duration: 1_800, ...statuses }];
     const answer = await device.send<{ failure: unknown[] }>('POST', '/episodes', {
       body: { episodes },
     });
     expect([answer.status, answer.body.failure]).toEqual([200, []]);
   }
-  const rows = async () =>
+  const episodes = async () =>
     (await device.send<{ episodes: Record<string, unknown>[] }>('GET', '/episodes')).body.episodes;
 
   describe('an app of the gpodder API and one of the main API', () => {
-    it('pass positions on to each other', async () => {
+    it('exchange positions', async () => {
       await post({ playback_position: { value: 300, timestamp: ago(2) } });
       await phone.play('receive a position', { feed, number: 1, position: 300 });
       await phone.play('play', { feed, number: 1, position: 500 });
-      expect(await rows()).toMatchObject([
+      expect(await episodes()).toMatchObject([
         { enclosure_url: `${feed}/1.mp3`, playback_position: { value: 500 } },
       ]);
     });
 
-    it('exchange their plays', async () => {
+    it('exchange played episodes', async () => {
       await post({ played_status: { value: true, timestamp: ago(2) } });
       await phone.play('receive a position', { feed, number: 1, position: 1_800 });
       await phone.play('play', { feed, number: 2, position: 1_800 });
-      const played = (await rows()).find((row) => row['enclosure_url'] === `${feed}/2.mp3`);
+      const played = (await episodes()).find(
+        (episode) => episode['enclosure_url'] === `${feed}/2.mp3`,
+      );
       expect(played).toMatchObject({
         played_status: { value: true },
         new_status: { value: false },
       });
     });
 
-    it('pass subscriptions on to each other', async () => {
+    it('exchange subscriptions', async () => {
       await device.send('POST', '/subscriptions', {
         body: { subscriptions: [{ feed_url: other }] },
       });
@@ -89,14 +91,14 @@ export function bothApisCases(context: () => ClientsContext): void {
       expect(body.subscriptions.map(({ is_subscribed }) => is_subscribed)).toEqual([false, false]);
     });
 
-    it('both lose a deleted subscription, and get it back when the other adds it', async () => {
+    it('both receive a deletion, and a later subscription', async () => {
       await device.send('DELETE', `/subscriptions/${podcastGuid(feed)}`);
       await expect
-        .poll(async () => (await user.delta('laptop')).add, { timeout: 60_000 })
+        .poll(async () => (await laptop.delta('laptop')).add, { timeout: 60_000 })
         .toEqual([]);
       await phone.play('receive a removal', { feed });
       await phone.play('subscribe', { feed });
-      expect((await user.delta('laptop')).add).toEqual([feed]);
+      expect((await laptop.delta('laptop')).add).toEqual([feed]);
     });
   });
 }

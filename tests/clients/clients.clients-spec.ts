@@ -5,7 +5,7 @@ import { mygpoclientCases } from './mygpoclient.cases.js';
 import { recordedAppsCases } from './recorded.apps.cases.js';
 import { ClientsContext } from './testing/clients.context.js';
 
-/** One running system for the cases of all clients. Each case has its own users. */
+/** The system for the cases of all clients. Each case has its own users. */
 let context: ClientsContext;
 beforeAll(async () => {
   context = await ClientsContext.open();

@@ -5,7 +5,7 @@ import { FeedServer } from './testing/feed.server.js';
 import { GPodder } from './testing/gpodder.js';
 import { basic, exchange } from './testing/http.exchange.js';
 
-/** Debian's gpodder: its own core, at two devices of one user. */
+/** Tests Debian's gPodder with two devices of one user. */
 export function gpodderCases(context: () => ClientsContext): void {
   describe('gPodder', () => {
     const feeds = new FeedServer();
@@ -17,8 +17,8 @@ export function gpodderCases(context: () => ClientsContext): void {
       account = await context().account();
       const second = { ...account, password: await context().appPassword(account) };
       [laptop, desktop] = await Promise.all([
-        GPodder.on('laptop', context().server, account),
-        GPodder.on('desktop', context().server, second),
+        GPodder.start('laptop', context().server, account),
+        GPodder.start('desktop', context().server, second),
       ]);
     });
     afterEach(() => Promise.all([laptop.close(), desktop.close()]));
@@ -27,7 +27,7 @@ export function gpodderCases(context: () => ClientsContext): void {
     const url = (name: string) => feeds.feed(name);
     const first = (number: number) => feeds.episode(one, number);
 
-    it('registers its device, and offers subscriptions of a device to another once', async () => {
+    it('registers its device, and offers subscriptions to the other device once', async () => {
       expect(await laptop.call('devices')).toEqual([
         ['desktop', 'desktop of gPodder', expect.any(String)],
         ['laptop', 'laptop of gPodder', expect.any(String)],
@@ -44,7 +44,7 @@ export function gpodderCases(context: () => ClientsContext): void {
       expect(Object.keys(await desktop.state())).toEqual([url(two)]);
     });
 
-    it('a change that its user rejects is undone everywhere', async () => {
+    it('undoes a change that the user rejects, on all devices', async () => {
       await laptop.call('subscribe', [url(one)]);
       await laptop.sync();
       await desktop.sync();
@@ -54,7 +54,7 @@ export function gpodderCases(context: () => ClientsContext): void {
       expect(await laptop.call('received')).toEqual([[url(one), 'remove']]);
     });
 
-    it('a position continues on the other device', async () => {
+    it('continues at a position of the other device', async () => {
       await laptop.call('subscribe', [url(one)]);
       await laptop.call('play', url(one), first(1), 0, 100, 600);
       const played = Math.floor(Date.now() / 1_000);
@@ -69,7 +69,7 @@ export function gpodderCases(context: () => ClientsContext): void {
         isDeleted: false,
       });
       expect(state[url(one)]?.[first(2)]).toMatchObject({ position: 0, isNew: true });
-      // Within one second both would be of the same age for its protocol.
+      // Its protocol has whole seconds: two actions within one second are equally new.
       await eventually(() => expect(Math.floor(Date.now() / 1_000)).toBeGreaterThan(played));
       await desktop.call('play', url(one), first(1), 100, 250, 600);
       await desktop.sync();
@@ -78,7 +78,7 @@ export function gpodderCases(context: () => ClientsContext): void {
       expect((await laptop.state())[url(one)]?.[first(1)]).toMatchObject({ position: 250 });
     });
 
-    it('after an offline time, actions are uploaded and the newer position wins', async () => {
+    it('uploads its actions after an outage, and receives those of the other device', async () => {
       await laptop.call('subscribe', [url(one)]);
       await laptop.sync();
       await desktop.syncAndConfirm();
@@ -87,7 +87,6 @@ export function gpodderCases(context: () => ClientsContext): void {
       await laptop.call('sync');
       expect(await laptop.call('pending')).toBe(1);
       expect(await laptop.call('is_enabled')).toBe(true);
-      // Two devices' actions within one second are of the same age for its protocol.
       await desktop.call('play', url(one), first(2), 0, 200, 600);
       await desktop.sync();
       await laptop.call('set_server', context().server);
@@ -102,7 +101,7 @@ export function gpodderCases(context: () => ClientsContext): void {
         });
     });
 
-    it('a feed that moved is renamed, and neither offered nor removed', async () => {
+    it('renames a feed that moved, and neither offers nor removes it', async () => {
       await laptop.call('subscribe', [url(one)]);
       await laptop.sync();
       await desktop.syncAndConfirm();
@@ -118,7 +117,7 @@ export function gpodderCases(context: () => ClientsContext): void {
       expect(moved.status).toBe(200);
       await laptop.sync();
       expect(await laptop.call('received')).toEqual([]);
-      // The answer to its next upload with the old URL names the new one.
+      // The answer to its next upload of the old URL contains the new one.
       await laptop.call('unsubscribe', [url(one)]);
       await laptop.call('subscribe', [url(one)]);
       await laptop.sync();
@@ -126,7 +125,7 @@ export function gpodderCases(context: () => ClientsContext): void {
       expect(Object.keys(await laptop.state())).toEqual([url(two)]);
     });
 
-    it('"replace list on server", and the list as OPML where it asks for it', async () => {
+    it('replaces the list on the server, and reads it as OPML', async () => {
       await laptop.call('subscribe', [url(one), url(two)]);
       await laptop.sync();
       await desktop.call('subscribe', [url(two)]);

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Account, ClientsContext } from './testing/clients.context.js';
 import { PythonClient } from './testing/python.client.js';
 
-/** The objects of the client, as JSON shows them. */
+/** Objects of the client, serialized by driver.py. */
 interface Changes {
   readonly add: string[];
   readonly remove: string[];
@@ -17,7 +17,7 @@ interface Actions {
 const [feed, other] = ['https://feeds.example/one.xml', 'https://feeds.example/two.xml'];
 const episode = 'https://files.example/1.mp3';
 
-/** Calls of Debian's python3-mygpoclient accept the answers. apps/gpodder tests the rules. */
+/** Tests that Debian's python3-mygpoclient accepts the answers. apps/gpodder tests the rules. */
 export function mygpoclientCases(context: () => ClientsContext): void {
   describe('mygpoclient', () => {
     let account: Account;
@@ -41,7 +41,7 @@ export function mygpoclientCases(context: () => ClientsContext): void {
       expect(await client.call('get_devices')).toEqual([phone]);
     });
 
-    it('update_subscriptions, pull_subscriptions: a device gets changes of another', async () => {
+    it('update_subscriptions, pull_subscriptions: changes of another device', async () => {
       const first = await client.call<Changes>('pull_subscriptions', 'phone');
       expect(first).toMatchObject({ add: [], remove: [] });
       const sent = [feed, ` ${other}`, 'gopher://feeds.example/c.xml'];
@@ -120,7 +120,7 @@ export function mygpoclientCases(context: () => ClientsContext): void {
       expect(await client.raises('get_settings', 'device', 'unknown')).toBe('NotFound');
     });
 
-    it('get_favorite_episodes: episodes with that setting', async () => {
+    it('get_favorite_episodes: episodes with the setting is_favorite', async () => {
       await client.call('set_settings', 'episode', feed, episode, { is_favorite: true });
       expect(await client.call('get_favorite_episodes')).toMatchObject([
         { url: episode, podcast_url: feed },
@@ -133,18 +133,18 @@ export function mygpoclientCases(context: () => ClientsContext): void {
       ['public.search_podcasts', ['a word']],
       ['public.get_toptags', []],
       ['public.get_podcasts_of_a_tag', ['music']],
-    ])('%s: this server recommends nothing', async (name, args) => {
+    ])('%s: an empty list', async (name, args) => {
       expect(await client.call(name, ...args)).toEqual([]);
     });
 
     it.each([
       ['public.get_podcast_data', [feed]],
       ['public.get_episode_data', [feed, episode]],
-    ])('%s: this server fetches no feeds', async (name, args) => {
+    ])('%s: NotFound, because the server fetches no feeds', async (name, args) => {
       expect(await client.raises(name, ...args)).toBe('NotFound');
     });
 
-    it('is challenged once, and never again', async () => {
+    it('receives one authentication challenge', async () => {
       for (let round = 0; round < 12; round++) {
         await client.call('pull_subscriptions', 'phone', 1);
         await client.call('upload_episode_actions', []);

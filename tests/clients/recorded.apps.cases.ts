@@ -4,7 +4,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Account, ClientsContext } from './testing/clients.context.js';
 import { RecordedApp } from './testing/recorded.app.js';
 
-/** The apps that sync a library. */
+/** Recordings of apps that sync a whole library. */
 const apps = [
   'antennapod.v2',
   'antennapod.nextcloud',
@@ -15,11 +15,11 @@ const apps = [
   'gnome.podcasts',
 ];
 
-/** Returns a time within the last hour; each call is later, as devices are used in order. */
+/** Returns a clock that is `count` minutes after a time one hour ago. */
 const minutes = (count: number) => () => Date.now() - 3_600_000 + count * 60_000;
 const freshFeed = () => `https://feeds.example/${randomUUID()}`;
 
-/** Replays what apps send, alone and two apps against each other. */
+/** Tests recorded requests of apps, alone and with a second app. */
 export function recordedAppsCases(context: () => ClientsContext): void {
   let account: Account;
   let feed: string;
@@ -41,10 +41,12 @@ export function recordedAppsCases(context: () => ClientsContext): void {
         'GET',
         '/episodes',
       );
-      const shown = episodes.body.episodes.map((row) =>
+      const summaries = episodes.body.episodes.map((row) =>
         [row['enclosure_url'], row['playback_position']?.value, row['played_status']?.value].join(),
       );
-      expect(shown).toEqual(expect.arrayContaining([`${feed}/1.mp3,300,`, `${feed}/2.mp3,0,true`]));
+      expect(summaries).toEqual(
+        expect.arrayContaining([`${feed}/1.mp3,300,`, `${feed}/2.mp3,0,true`]),
+      );
     });
 
     it.each(apps)('exchanges a feed, positions and a removal with %s', async (second) => {
@@ -59,7 +61,7 @@ export function recordedAppsCases(context: () => ClientsContext): void {
       await from.play('receive a removal', { feed });
     });
 
-    it('and AntennaPod show an episode as played that the other one has played', async () => {
+    it('exchanges played episodes with AntennaPod', async () => {
       const [from, to] = [await start(name, minutes(1)), await start('antennapod.v2', minutes(2))];
       await from.play('empty first sync');
       await from.play('subscribe', { feed });
@@ -70,14 +72,14 @@ export function recordedAppsCases(context: () => ClientsContext): void {
       await from.play('receive a position', { feed, number: 2, position: 1_800 });
     });
 
-    it('changes nothing by an empty sync', async () => {
+    it('changes nothing with an empty sync', async () => {
       const app = await start(name);
       await app.play('empty first sync');
       await app.play('subscribe', { feed });
       const clock = () =>
         context().rows('SELECT * FROM sync.user_clock WHERE user_id = $1', [account.id]);
-      // A burst of writes moves the user's clock ahead of the time, and repeats changes until then.
-      const state = async () => [await clock(), app.kept['feeds'], app.kept['actions']];
+      // After a burst of writes, the user's clock is ahead, and answers repeat rows for a while.
+      const state = async () => [await clock(), app.state['feeds'], app.state['actions']];
       await eventually(async () => {
         await app.play('sync', { again: ['...'] });
         const before = await state();
@@ -87,7 +89,7 @@ export function recordedAppsCases(context: () => ClientsContext): void {
     });
 
     it.each([7_200_000, -7_200_000])(
-      'misses nothing with a clock that is %d ms ahead',
+      'misses no change with a clock that is %d ms ahead',
       async (ahead) => {
         const app = await start(name, () => Date.now() + ahead);
         const elsewhere = await start('antennapod.v2', minutes(50));
@@ -102,7 +104,7 @@ export function recordedAppsCases(context: () => ClientsContext): void {
 
   describe('AntennaPod', () => {
     it.each(['antennapod.v2', 'antennapod.nextcloud'])(
-      '(%s) keeps a feed that it adds again after a removal elsewhere',
+      '(%s) keeps a feed that it adds again after a removal on another device',
       async (name) => {
         const [app, elsewhere] = [await start(name), await start('kasts.v2')];
         await app.play('empty first sync');
@@ -123,14 +125,14 @@ export function recordedAppsCases(context: () => ClientsContext): void {
       await (await start('kasts.v2')).play('join both feeds', { feed, other });
     });
 
-    it('gets its local folder accepted, which other apps do not receive', async () => {
+    it('can upload its local folder, which other apps do not receive', async () => {
       await (await start('antennapod.v2')).play('first sync with a local folder', { feed });
       await (await start('kasts.v2')).play('join', { feed });
     });
   });
 
   describe('Kasts', () => {
-    it('signs in by its devices, links them all, and signs out', async () => {
+    it('signs in by its list of devices, links them all, and signs out', async () => {
       const [phone, kasts] = [await start('antennapod.v2'), await start('kasts.v2')];
       await phone.play('empty first sync');
       await phone.play('subscribe', { feed });
@@ -139,13 +141,13 @@ export function recordedAppsCases(context: () => ClientsContext): void {
         context().rows('SELECT * FROM subscription.subscriptions WHERE user_id = $1', [account.id]);
       const before = await rows();
       await kasts.play('link all devices', { feed });
-      // It gives every device the union of all lists, which is no change.
+      // It subscribes every device to the union of all lists, which changes nothing.
       expect(await rows()).toEqual(before);
       await kasts.play('join', { feed });
       await kasts.play('sign out');
     });
 
-    it('misses nothing although it requests changes from one second later', async () => {
+    it('misses no change although it requests changes after the next second', async () => {
       const [kasts, phone] = [
         await start('kasts.v2', minutes(2)),
         await start('antennapod.v2', minutes(3)),
@@ -166,7 +168,7 @@ export function recordedAppsCases(context: () => ClientsContext): void {
       });
     });
 
-    it('misses nothing by its quick upload on pause', async () => {
+    it('misses no change after its upload on pause', async () => {
       const [kasts, phone] = [
         await start('kasts.v2', minutes(5)),
         await start('antennapod.v2', minutes(3)),
@@ -180,17 +182,16 @@ export function recordedAppsCases(context: () => ClientsContext): void {
       await phone.play('receive a position', { feed, number: 2, position: 200 });
     });
 
-    it('means an unknown length by 1: 1 of 1 is played, 300 of 1 is a position', async () => {
-      await (
-        await start('kasts.v2', minutes(2))
-      ).play('subscribe and play what has no known length', { feed });
-      await (await start('antennapod.v2')).play('join what has no known length', { feed });
+    it('sends 1 for an unknown length: 1 of 1 is played, 300 of 1 is a position', async () => {
+      const kasts = await start('kasts.v2', minutes(2));
+      await kasts.play('subscribe and play with an unknown length', { feed });
+      await (await start('antennapod.v2')).play('join with an unknown length', { feed });
     });
   });
 
   describe('Music Assistant', () => {
     it.each(['music.assistant.v2', 'music.assistant.nextcloud'])(
-      '(%s) reads everything each time',
+      '(%s) reads the whole list with each sync',
       async (name) => {
         const [assistant, phone] = [await start(name), await start('antennapod.v2', minutes(1))];
         await assistant.play('start');
@@ -215,16 +216,16 @@ export function recordedAppsCases(context: () => ClientsContext): void {
       ['Music Assistant', 'form'],
       ['Podcasts', 'form'],
       ['Cardo', 'json'],
-    ])('gives %s an app password, which it can revoke', async (agent, form) => {
+    ])('gives %s an app password, which the app can revoke', async (agent, form) => {
       const { server } = context();
       const { name } = user.account;
       const flow = RecordedApp.open(`login.flow.${form}`, { server });
       await flow.play('begin', { agent });
-      await user.browser.submit(new URL(String(flow.kept['login'])).pathname, {
+      await user.browser.submit(new URL(String(flow.state['login'])).pathname, {
         decision: 'allow',
       });
       await flow.play('end', { agent, server, name });
-      const password = String(flow.kept['appPassword']);
+      const password = String(flow.state['appPassword']);
       const app = RecordedApp.open('gnome.podcasts', { server, user: name, password });
       await app.play('subscribe', { feed });
       const device = await context().device(user.account);

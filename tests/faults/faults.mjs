@@ -299,15 +299,15 @@ const facade = [
   {
     // A client that adds a second to each timestamp counts as one with its own clock.
     id: 'echo-plus-one',
-    file: 'libs/gpodder-sync/src/sync-state.rule.ts',
-    find: 'since === told || since === told + 1',
-    replace: 'since === told',
+    file: 'libs/gpodder-sync/src/sync-state.rules.ts',
+    find: 'since === answered || since === answered + 1',
+    replace: 'since === answered',
     near: ['libs/gpodder-sync', 'apps/gpodder'],
   },
   {
     // A row can have a stamp within the second after an answered timestamp.
     id: 'second-after-told',
-    file: 'libs/gpodder-sync/src/sync-state.rule.ts',
+    file: 'libs/gpodder-sync/src/sync-state.rules.ts',
     find: '(second + 1) * 1_000',
     replace: 'second * 1_000',
     near: ['libs/gpodder-sync', 'apps/gpodder', 'apps/episode'],
@@ -323,7 +323,7 @@ const facade = [
   {
     // An episode at its end that is not played is shown as played.
     id: 'position-at-the-end',
-    file: `${gpodder}/actions/shown.action.ts`,
+    file: `${gpodder}/actions/download.rules.ts`,
     find: 'length > seconds ? length',
     replace: 'length >= seconds ? length',
     near: ['apps/gpodder'],

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { type AppProcess, freshUser, SharedStack } from '#testing';
 import { ChangeReader } from '../../apps/gateway/testing/change.reader.js';
-import { FacadeUser } from '../clients/testing/facade.user.js';
+import { GpodderClient } from '../clients/testing/gpodder.client.js';
 import { fileOf, LoadProgram, partOf } from './testing/load.program.js';
 import { episode, SimulatedUser } from './testing/simulated.user.js';
 
@@ -94,12 +94,12 @@ it('reports writes of gpodder clients, and no reads', async () => {
   stream.leave();
   stream = await ChangeReader.open(url, { authorization: `Bearer ${account.password}` });
   await stream.receives(1);
-  const facade = new FacadeUser(`http://127.0.0.1:${String(gpodder.facts['port'])}`, {
+  const client = new GpodderClient(`http://127.0.0.1:${String(gpodder.facts['port'])}`, {
     ...account,
     id: '',
   });
   const podcast = feed();
-  await facade.change('phone', [podcast]);
+  await client.change('phone', [podcast]);
   await stream.receives(2);
   const action = {
     podcast,
@@ -108,13 +108,13 @@ it('reports writes of gpodder clients, and no reads', async () => {
     position: 5,
     timestamp: '2025-01-01T00:00:00',
   };
-  await facade.ok('POST', `/api/2/episodes/${account.name}.json`, [
+  await client.send('POST', `/api/2/episodes/${account.name}.json`, [
     { ...action, started: 0, total: 10 },
   ]);
   await stream.receives(3);
-  await facade.delta('phone');
-  await facade.ok('GET', `/api/2/episodes/${account.name}.json`);
-  await facade.change('phone', [], [podcast]);
+  await client.delta('phone');
+  await client.send('GET', `/api/2/episodes/${account.name}.json`);
+  await client.change('phone', [], [podcast]);
   await stream.receives(4);
   expect(stream.stamps).toHaveLength(4);
 });

@@ -1,25 +1,25 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Device } from '#testing';
-import { GpodderWorld, type Person } from '../../apps/gpodder/testing/gpodder.world.js';
+import { GpodderFixture, type GpodderUser } from '../../apps/gpodder/testing/gpodder.fixture.js';
 import { decodedUrls, equalUrls, inBothOrders } from '../../libs/contracts/testing/url.vectors.js';
 
-let world: GpodderWorld;
+let fixture: GpodderFixture;
 beforeAll(async () => {
-  world = await GpodderWorld.open();
+  fixture = await GpodderFixture.open();
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 const nextcloud = '/index.php/apps/gpoddersync';
 const at = '2026-01-01T10:00:00';
 
 interface Doors {
   device: Device;
-  person: Person;
+  person: GpodderUser;
 }
 
 async function opened(): Promise<Doors> {
-  const person = await world.person();
-  const device = await world.stack.device(world.stack.app('gateway'), person.userId);
+  const person = await fixture.user();
+  const device = await fixture.stack.device(fixture.stack.app('gateway'), person.userId);
   return { person, device };
 }
 
@@ -39,27 +39,29 @@ const subscribing: Record<string, (doors: Doors, url: string) => Promise<void>> 
     ),
   'OPML import': async ({ device }, url) => {
     const headers = { authorization: `Bearer ${device.token}`, 'content-type': 'text/x-opml' };
-    const port = String(world.stack.app('gateway').facts['port']);
+    const port = String(fixture.stack.app('gateway').facts['port']);
     const to = `http://127.0.0.1:${port}/subscriptions/opml`;
     await accepted(fetch(to, { method: 'POST', headers, body: opml(url) }));
   },
   'gpodder subscriptions': ({ person }, url) =>
     accepted(
-      person.ask('/api/2/subscriptions/{u}/phone.json', { body: { add: [url], remove: [] } }),
+      person.request('/api/2/subscriptions/{u}/phone.json', { body: { add: [url], remove: [] } }),
     ),
   'gpodder actions': ({ person }, url) =>
     accepted(
-      person.ask('/api/2/episodes/{u}.json', {
+      person.request('/api/2/episodes/{u}.json', {
         body: [{ podcast: url, episode: url, action: 'play', position: 1, timestamp: at }],
       }),
     ),
   'Nextcloud subscriptions': ({ person }, url) =>
     accepted(
-      person.ask(`${nextcloud}/subscription_change/create`, { body: { add: [url], remove: [] } }),
+      person.request(`${nextcloud}/subscription_change/create`, {
+        body: { add: [url], remove: [] },
+      }),
     ),
   'Nextcloud actions': ({ person }, url) =>
     accepted(
-      person.ask(`${nextcloud}/episode_action/create`, {
+      person.request(`${nextcloud}/episode_action/create`, {
         body: [
           {
             podcast: url,

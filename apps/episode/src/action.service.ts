@@ -197,10 +197,10 @@ export class ActionService {
     const { userId, reader, feedUrl, favorites = false, readOnly = false, further } = request;
     if (further)
       return this.page(request, { timestamp: Math.max(1, further.since), since: further.since });
-    const remembers = reader !== undefined && feedUrl === undefined && !favorites && !readOnly;
+    const updatesState = reader !== undefined && feedUrl === undefined && !favorites && !readOnly;
     const answer = await answerList(
       this.database,
-      { userId, list: 'episodes', reader, remembers },
+      { userId, list: 'episodes', reader, updatesState },
       context,
     );
     if (answer.unchanged) return { timestamp: answer.timestamp, episodes: [] };

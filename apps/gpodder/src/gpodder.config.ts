@@ -14,7 +14,7 @@ export const gpodderConfig = z.object({
   ...httpConfig.shape,
   PORT: integer(0, 65_535).default(3_001).describe('Port to listen on; 0 for any free one.'),
   PUBLIC_URL: httpConfig.shape.PUBLIC_URL.describe(
-    'Base URL that people type into their apps. Not set: as the request was addressed.',
+    'Base URL that users type into their apps. Not set: the address of the request.',
   ),
   MAX_BODY_BYTES: integer(1_024, 67_108_864)
     .default(5_242_880)
@@ -23,7 +23,8 @@ export const gpodderConfig = z.object({
     .string()
     .min(32)
     .describe(
-      'Signs the cookies of sessions: at least 32 characters, the same for all replicas. Another one ends all.',
+      'Key that signs session cookies: at least 32 characters, the same for all replicas. ' +
+        'A change ends all sessions.',
     ),
   RATE_LIMIT_PER_USER: rateLimit.describe(
     'Requests of one user, as `requests/seconds`. Not set: no limit.',
@@ -31,7 +32,8 @@ export const gpodderConfig = z.object({
   MAX_ENTRIES: integer(1, 1_000_000)
     .default(30_000)
     .describe(
-      'Actions in one request body; of feeds it adds at most 10,000 and removes as many, or lists 5,000.',
+      'Actions or feeds in one request body. For feeds also: at most 10,000 to add, 10,000 to ' +
+        'remove, or 5,000 in a whole list.',
     ),
   MAX_CALLS: integer(1, 100_000)
     .default(1_000)

@@ -3,12 +3,12 @@ import { APP_FILTER } from '@nestjs/core';
 import { FailureFilter, Services } from '#http';
 import type { Log } from '#runtime';
 import { EpisodeActionController, NextcloudActionController } from './actions/action.controller.js';
-import { Downloads } from './actions/download.js';
-import { Uploads } from './actions/upload.js';
+import { DownloadService } from './actions/download.service.js';
+import { UploadService } from './actions/upload.service.js';
 import { LoginController } from './auth/login.controller.js';
 import { Sessions } from './auth/sessions.js';
 import { DevicesController } from './devices/devices.controller.js';
-import { KnownDevices } from './devices/known.devices.js';
+import { DeviceRegistry } from './devices/device.registry.js';
 import { DirectoryController } from './directory/directory.controller.js';
 import { FavoritesController } from './favorites/favorites.controller.js';
 import { UpdatesController } from './favorites/updates.controller.js';
@@ -16,8 +16,8 @@ import { CONFIG, type GpodderConfig, LOG } from './gpodder.config.js';
 import { errorFormat } from './http/errors.js';
 import { NextcloudController } from './nextcloud/nextcloud.controller.js';
 import { SettingsController } from './settings/settings.controller.js';
-import { Settings } from './settings/settings.js';
-import { Feeds } from './subscriptions/feeds.js';
+import { SettingsService } from './settings/settings.service.js';
+import { SubscriptionsService } from './subscriptions/subscriptions.service.js';
 import { ListsController } from './subscriptions/lists.controller.js';
 import { SubscriptionsController } from './subscriptions/subscriptions.controller.js';
 
@@ -28,7 +28,7 @@ interface Parts {
   readonly sessions: Sessions;
 }
 
-/** Handlers and error answers. Admission checks the credential before. */
+/** Controllers and error answers of the gpodder API. Admission runs before them. */
 @Module({})
 export class GpodderModule {
   static of({ config, log, services, sessions }: Parts): DynamicModule {
@@ -53,11 +53,11 @@ export class GpodderModule {
         { provide: Services, useValue: services },
         { provide: Sessions, useValue: sessions },
         { provide: APP_FILTER, useValue: new FailureFilter(errorFormat, log) },
-        KnownDevices,
-        Feeds,
-        Settings,
-        Uploads,
-        Downloads,
+        DeviceRegistry,
+        SubscriptionsService,
+        SettingsService,
+        UploadService,
+        DownloadService,
       ],
     };
   }

@@ -11,16 +11,15 @@ import {
 } from '#http';
 import type { Log, RunningProcess } from '#runtime';
 import { Authenticator } from './auth/authenticator.js';
-import { FailedLogins } from './auth/failed.logins.js';
 import { Sessions } from './auth/sessions.js';
 import type { GpodderConfig } from './gpodder.config.js';
 import { GpodderModule } from './gpodder.module.js';
 import { serverOptions } from './http/server.options.js';
 
 /**
- * Starts the gpodder API and serves until it is stopped. Answers 503 without Redis. It becomes
- * ready at its first connection to Redis and stays ready, because other replicas would not do
- * better.
+ * Starts the gpodder API and serves until it is stopped. Without Redis it answers 503. It becomes
+ * ready with its first connection to Redis and then stays ready, because without Redis all
+ * replicas fail.
  */
 export async function serve(config: GpodderConfig, log: Log): Promise<RunningProcess> {
   const called = allServices.filter((service) => service !== 'deletion');
@@ -40,12 +39,7 @@ export async function compose(
     requests: requestsPerUser(config),
     bytes: config.MAX_HELD_BYTES,
   });
-  const authenticator = new Authenticator(
-    appPasswords,
-    sessions,
-    new FailedLogins(),
-    config.SESSION_KEY,
-  );
+  const authenticator = new Authenticator(appPasswords, sessions, config.SESSION_KEY);
   const adapter = await createHttpAdapter(
     serverOptions(config, { authenticator, limits, limiter }, log),
   );

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { GpodderWorld, type Person } from '../testing/gpodder.world.js';
+import { GpodderFixture, type GpodderUser } from '../testing/gpodder.fixture.js';
 
-let world: GpodderWorld;
-let ann: Person;
+let fixture: GpodderFixture;
+let ann: GpodderUser;
 beforeAll(async () => {
-  // In the test's own process, where its calls can be counted.
-  world = await GpodderWorld.open({ MAX_ENTRIES: '1000' });
+  // Settings of its own start it in this process, which has its metrics.
+  fixture = await GpodderFixture.open({ MAX_ENTRIES: '1000' });
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 beforeEach(async () => {
-  ann = await world.person();
+  ann = await fixture.user();
 });
 
 const feed = (n: number) => `https://a.example/${n}/feed`;
@@ -21,36 +21,36 @@ const play = (n: number) => ({
   position: 60,
   device: 'phone',
 });
-const settings = (scope: string, asked: object) =>
-  `/api/2/settings/{u}/${scope}.json?${new URLSearchParams({ podcast: feed(1), ...asked })}`;
+const settings = (scope: string, query: object) =>
+  `/api/2/settings/{u}/${scope}.json?${new URLSearchParams({ podcast: feed(1), ...query })}`;
 const ofEpisode = settings('episode', { episode: medium(1) });
 
 /** Returns the number of service calls of a request. */
 async function callsOf(path: string, body: unknown): Promise<number> {
-  const count = () => world.counted('podcast_sync_transport_calls_total');
+  const count = () => fixture.metric('podcast_sync_transport_calls_total');
   const before = await count();
-  const { status } = await ann.ask(path, { body });
+  const { status } = await ann.request(path, { body });
   expect(status).toBe(200);
   return (await count()) - before;
 }
 
-describe('the calls of services', () => {
-  it('of the first upload of a client are three, also where none of its feeds has a subscription', async () => {
+describe('the number of service calls', () => {
+  it('is three for the first upload of a client, also with unknown feeds', async () => {
     const actions = Array.from({ length: 250 }, (_, n) => play(n));
     expect(await callsOf('/api/2/episodes/{u}.json', actions)).toBe(3);
-    expect(await callsOf('/api/2/episodes/{u}.json', [play(251)]), 'of a later one').toBe(1);
+    expect(await callsOf('/api/2/episodes/{u}.json', [play(251)]), 'of a later upload').toBe(1);
   });
 
-  it('of a favourite are two, and of settings of a podcast or an episode no more', async () => {
+  it('is two for a favourite, and for settings of a podcast or an episode', async () => {
     // The first request of a client also checks its app password.
-    await ann.ask('/api/2/favorites/{u}.json');
+    await ann.request('/api/2/favorites/{u}.json');
     expect(await callsOf(ofEpisode, { set: { is_favorite: true } })).toBe(2);
     expect(await callsOf(ofEpisode, { remove: ['is_favorite'] })).toBe(2);
     expect(await callsOf(ofEpisode, { set: { a: 1 } })).toBe(2);
     expect(await callsOf(settings('podcast', {}), { set: { a: 1 } })).toBe(2);
     expect(
       await callsOf(ofEpisode, { set: { a: 2, is_favorite: true } }),
-      'beside other settings',
+      'with other settings',
     ).toBe(3);
   });
 });

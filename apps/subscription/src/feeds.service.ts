@@ -47,7 +47,7 @@ export class FeedUrlService {
       userId,
       list: 'subscriptions',
       reader,
-      remembers: reader !== undefined && !readOnly,
+      updatesState: reader !== undefined && !readOnly,
     } as const;
     const { timestamp, since, initial, unchanged } = await answerList(this.database, read, context);
     if (unchanged) return { timestamp, add: [], remove: [] };

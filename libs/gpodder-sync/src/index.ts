@@ -6,4 +6,4 @@ export {
   saveReader,
   saveSession,
   sessionTimestamp,
-} from './sync-state.store.js';
+} from './sync-state.repository.js';

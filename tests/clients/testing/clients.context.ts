@@ -10,7 +10,7 @@ import { RecordedApp } from './recorded.app.js';
 
 /** A user who signs in with app passwords. */
 export interface Account {
-  /** The id by which services know the user. */
+  /** The user id. */
   readonly id: string;
   readonly name: string;
   readonly password: string;
@@ -19,7 +19,7 @@ export interface Account {
 /** The system of all tests of clients: two replicas of gpodder behind a load balancer. */
 export class ClientsContext {
   private constructor(
-    /** The server address that users type into their apps. */
+    /** The URL that users type into their apps. */
     readonly server: string,
     private readonly accountsUrl: string,
     private readonly stack: AppStack,
@@ -100,7 +100,7 @@ export class ClientsContext {
     });
   }
 
-  /** A device of the same user that uses the main API. */
+  /** Returns a client of the main API for the same user. */
   device({ id }: Account): Promise<Device> {
     return this.stack.device(this.gateway, id);
   }

@@ -1,22 +1,25 @@
-"""What the drivers of clients share: a call a line comes in as JSON, and its outcome goes out as a line of JSON."""
+"""Serves calls for the drivers of clients.
+
+Each line of stdin is a call as JSON. Each line of stdout is its outcome as JSON.
+"""
 
 import json
 import sys
 import traceback
 
-# What clients print is no outcome of theirs.
+# Clients print to stdout, which is reserved for outcomes.
 out, sys.stdout = sys.stdout, sys.stderr
 
 
-def shown(value):
-    """What JSON has no form for, by its attributes."""
+def serialize(value):
+    """Returns the attributes of an object that JSON does not support."""
     return vars(value)
 
 
 def serve(find):
-    """Answers calls until there are no more.
+    """Answers calls until stdin ends.
 
-    find: gives the function of a name.
+    find: returns the function with a name.
     """
     for line in sys.stdin:
         name, args = json.loads(line)
@@ -24,5 +27,5 @@ def serve(find):
             outcome = {'result': find(name)(*args)}
         except Exception as error:
             outcome = {'raised': type(error).__name__, 'trace': traceback.format_exc()}
-        out.write(json.dumps(outcome, default=shown) + '\n')
+        out.write(json.dumps(outcome, default=serialize) + '\n')
         out.flush()

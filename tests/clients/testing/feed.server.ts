@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A web server of podcasts: each path is a feed with three episodes without files. */
+/** A web server on which each path is a feed of three episodes without files. */
 export class FeedServer {
   private readonly server: Server = createServer((request, response) => {
     const origin = `http://${request.headers.host}`;
@@ -16,12 +16,12 @@ export class FeedServer {
     this.origin = `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
   }
 
-  /** The URL of a feed. */
+  /** Returns the URL of a feed. */
   feed(name: string): string {
     return `${this.origin}/${name}`;
   }
 
-  /** The URL of a feed's episode, 1 to 3. */
+  /** Returns the URL of a feed's episode, 1 to 3. */
   episode(name: string, number: number): string {
     return `${this.origin}/${name}/${number}.mp3`;
   }

@@ -1,8 +1,9 @@
-"""Drives gPodder without its windows: its model, database, configuration and its own synchronisation.
+"""Drives gPodder without its user interface: model, database, configuration, synchronisation.
 
-What windows do with them (gpodder/gtkui/main.py) is done here with the same calls in the same order.
+Functions make the same calls in the same order as the user interface (gpodder/gtkui/main.py).
 
-Argument: {"user": ..., "password": ..., "server": ..., "device": ...}; GPODDER_HOME names where it keeps its data.
+Argument: {"user": ..., "password": ..., "server": ..., "device": ...}
+GPODDER_HOME is the folder of its data.
 """
 
 import json
@@ -14,31 +15,31 @@ from driver import serve
 import gpodder
 from gpodder import core, my
 
-wanted = json.loads(sys.argv[1])
+settings = json.loads(sys.argv[1])
 
 gpodder.ui.cli = True
-# Where /usr/bin/gpodder finds itself.
+# The prefix that /usr/bin/gpodder detects.
 gpodder.prefix = '/usr'
-# It begins to upload a minute after a change; here it does so when it is told to, and when it ends.
+# Disables the automatic upload one minute after a change.
 my.MygPoClient.FLUSH_TIMEOUT = 86_400
 app = core.Core()
 mygpo = my.MygPoClient(app.config)
 
 
 def enable():
-    """As the preferences do when they are closed (preferences.py, on_dialog_destroy)."""
-    app.config.mygpo.server = wanted['server']
-    app.config.mygpo.username = wanted['user']
-    app.config.mygpo.password = wanted['password']
-    app.config.mygpo.device.uid = wanted['device']
-    app.config.mygpo.device.caption = wanted['device'] + ' of gPodder'
+    """Applies preferences (preferences.py, on_dialog_destroy)."""
+    app.config.mygpo.server = settings['server']
+    app.config.mygpo.username = settings['user']
+    app.config.mygpo.password = settings['password']
+    app.config.mygpo.device.uid = settings['device']
+    app.config.mygpo.device.caption = settings['device'] + ' of gPodder'
     app.config.mygpo.enabled = True
     mygpo.create_device()
     sync()
 
 
 def is_enabled():
-    """A 401 switches synchronisation off until the user turns it on again."""
+    """Returns False after a 401, which disables synchronisation."""
     return app.config.mygpo.enabled
 
 
@@ -47,17 +48,17 @@ def set_server(server):
 
 
 def sync():
-    """What its worker does after a minute (my.py, flush), then what its windows do with what came."""
+    """Runs the worker that uploads and downloads changes (my.py, flush)."""
     mygpo._worker_proc(forced=True)
 
 
 def pending():
-    """What waits to be uploaded."""
+    """Returns the number of changes that are not uploaded."""
     return len(mygpo._store.load(my.EpisodeAction)) + len(mygpo._store.load(my.SubscribeAction))
 
 
 def received():
-    """The changes that it asks its user about (on_add_remove_podcasts_mygpo)."""
+    """Returns the changes that the user must confirm (on_add_remove_podcasts_mygpo)."""
     existing = [podcast.url for podcast in app.model.get_podcasts()]
     actions = mygpo.get_received_actions()
     return [
@@ -67,40 +68,40 @@ def received():
 
 
 def confirm():
-    """The user says yes to each (execute_podcast_actions)."""
-    asked = received()
-    for url, action in asked:
+    """Confirms all received changes (execute_podcast_actions)."""
+    changes = received()
+    for url, action in changes:
         if action == 'add':
             app.model.load_podcast(url)
         else:
             app.model.get_podcast(url).delete()
     mygpo.confirm_received_actions(mygpo.get_received_actions())
-    mygpo.on_subscribe([url for url, action in asked if action == 'add'])
-    mygpo.on_unsubscribe([url for url, action in asked if action == 'remove'])
-    return asked
+    mygpo.on_subscribe([url for url, action in changes if action == 'add'])
+    mygpo.on_unsubscribe([url for url, action in changes if action == 'remove'])
+    return changes
 
 
 def reject():
-    """The user says no to each (execute_podcast_actions)."""
+    """Rejects all received changes (execute_podcast_actions)."""
     mygpo.reject_received_actions(list(mygpo.get_received_actions()))
 
 
 def subscribe(urls):
-    """As add_podcast_list."""
+    """Adds podcasts (add_podcast_list)."""
     for url in urls:
         app.model.load_podcast(url)
     mygpo.on_subscribe(urls)
 
 
 def unsubscribe(urls):
-    """As remove_podcast_list."""
+    """Removes podcasts (remove_podcast_list)."""
     for url in urls:
         app.model.get_podcast(url).delete()
     mygpo.on_unsubscribe(urls)
 
 
 def rewrite():
-    """As rewrite_urls_mygpo."""
+    """Applies changed URLs (rewrite_urls_mygpo)."""
     for rewritten in mygpo.get_rewritten_urls():
         podcast = app.model.get_podcast(rewritten.old_url)
         if podcast is not None and rewritten.new_url:
@@ -118,7 +119,7 @@ def find_episode(podcast_url, episode_url):
 
 
 def play(podcast_url, episode_url, start, end, total):
-    """As on_played, which hears it from the player."""
+    """Records a play (on_played)."""
     episode = find_episode(podcast_url, episode_url)
     now = time.time()
     if total > 0:
@@ -131,13 +132,13 @@ def play(podcast_url, episode_url, start, end, total):
 
 
 def merge():
-    """As process_received_episode_actions."""
+    """Applies received actions (process_received_episode_actions)."""
     mygpo.process_episode_actions(find_episode)
     app.db.commit()
 
 
 def state():
-    """Its podcasts, each with its episodes."""
+    """Returns the podcasts with their episodes, by URL."""
     return {
         podcast.url: {
             episode.url: {
@@ -153,12 +154,12 @@ def state():
 
 
 def overwrite():
-    """"Replace list on server" of the preferences."""
+    """Replaces the list on the server (preferences, "Replace list on server")."""
     mygpo.set_subscriptions([podcast.url for podcast in app.model.get_podcasts()])
 
 
 def opml():
-    """Where "subscriptions on the server" come from."""
+    """Returns the URL of the subscriptions on the server."""
     return mygpo.get_download_user_subscriptions_url()
 
 

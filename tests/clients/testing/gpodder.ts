@@ -4,24 +4,28 @@ import { join } from 'node:path';
 import type { Account } from './clients.context.js';
 import { PythonClient } from './python.client.js';
 
-/** Its podcasts with their episodes, by URL. */
+/** The podcasts of gPodder and their episodes, by URL. */
 type State = Record<
   string,
   Record<string, { position: number; total: number; isNew: boolean; isDeleted: boolean }>
 >;
 
-/** gPodder without its windows, on one computer. */
+/** gPodder without its user interface, with data of its own. */
 export class GPodder {
   private constructor(
     private readonly home: string,
     private readonly client: PythonClient,
   ) {}
 
-  /** Installs it and turns its synchronisation on. */
-  static async on(device: string, server: string, { name, password }: Account): Promise<GPodder> {
+  /** Starts gPodder with new data, and enables its synchronisation. */
+  static async start(
+    device: string,
+    server: string,
+    { name, password }: Account,
+  ): Promise<GPodder> {
     const home = mkdtempSync(join(tmpdir(), 'gpodder-'));
-    const wanted = { user: name, password, server, device };
-    const client = PythonClient.start('gpodder.driver.py', wanted, {
+    const settings = { user: name, password, server, device };
+    const client = PythonClient.start('gpodder.driver.py', settings, {
       HOME: home,
       GPODDER_HOME: home,
     });
@@ -33,12 +37,11 @@ export class GPodder {
     return this.client.call<Result>(name, ...args);
   }
 
-  /** Runs its worker once. It ignores failures and keeps changes that it could not upload. */
+  /** Runs its worker once. @throws Error if synchronisation is disabled or changes remain. */
   async sync(): Promise<void> {
     await this.call('sync');
-    if (!(await this.call('is_enabled')))
-      throw new Error('gPodder has switched synchronisation off');
-    if ((await this.call('pending')) !== 0) throw new Error('gPodder could not upload');
+    if (!(await this.call('is_enabled'))) throw new Error('gPodder disabled its synchronisation');
+    if ((await this.call('pending')) !== 0) throw new Error('gPodder did not upload its changes');
   }
 
   /** Runs its worker, accepts every change of subscriptions, and applies episode actions. */

@@ -3,7 +3,7 @@ import { Agent, type IncomingMessage, request } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
 
-/** A client's request, sent as it is with `Host`, `Connection` and the length of the body. */
+/** A client's request. `Host`, `Connection` and the length of the body are added. */
 export interface ClientRequest {
   readonly method: string;
   readonly url: string;
@@ -11,7 +11,7 @@ export interface ClientRequest {
   readonly body?: string;
 }
 
-/** An answer as a client sees it. */
+/** The answer to a client. */
 export interface ClientAnswer {
   readonly status: number;
   /** By lower-case name. */
@@ -23,8 +23,8 @@ export interface ClientAnswer {
 
 const agent = new Agent({ keepAlive: true });
 
-/** Of Kasts and AntennaPod; the others wait longer. */
-const silenceLimitMs = 30_000;
+/** The timeout of Kasts and AntennaPod between two bytes; other apps wait longer. */
+const idleTimeoutMs = 30_000;
 
 /** Sends a request without following redirects. @throws Error after a client's timeout. */
 export async function exchange({
@@ -35,8 +35,10 @@ export async function exchange({
 }: ClientRequest): Promise<ClientAnswer> {
   const length = body === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(body)) };
   const sent = request(url, { method, agent, headers: { ...headers, ...length } });
-  sent.setTimeout(silenceLimitMs, () => sent.destroy(new Error('no byte for 30 s')));
-  // An error during the answer breaks the body, which is read below.
+  sent.setTimeout(idleTimeoutMs, () =>
+    sent.destroy(new Error(`no byte for ${idleTimeoutMs / 1_000} s`)),
+  );
+  // An error during the answer also ends its body, which is read below.
   sent.on('error', () => {}).end(body);
   const [answer] = (await once(sent, 'response')) as [IncomingMessage];
   const bytes = await buffer(answer);
@@ -51,7 +53,7 @@ export async function exchange({
   };
 }
 
-/** The header of HTTP Basic (RFC 7617). */
+/** Returns the `Authorization` header of HTTP Basic (RFC 7617). */
 export function basic(name: string, password: string): string {
   return `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`;
 }

@@ -1,4 +1,4 @@
-"""Drives mygpoclient: each call is a method of its clients, with the same arguments.
+"""Drives mygpoclient. Each call is a method of its clients, with the same arguments.
 
 Argument: {"user": ..., "password": ..., "server": ...}
 """
@@ -9,10 +9,10 @@ import sys
 from driver import serve
 from mygpoclient import api, public
 
-wanted = json.loads(sys.argv[1])
-# One object for all calls, as applications have it: it keeps its cookies, and counts the challenges it has met.
-client = api.MygPodderClient(wanted['user'], wanted['password'], wanted['server'])
-anonymous = public.PublicClient(wanted['server'])
+settings = json.loads(sys.argv[1])
+# One object for all calls, as in applications: it keeps cookies and counts challenges.
+client = api.MygPodderClient(settings['user'], settings['password'], settings['server'])
+anonymous = public.PublicClient(settings['server'])
 
 
 def upload_episode_actions(actions):
@@ -20,7 +20,7 @@ def upload_episode_actions(actions):
 
 
 def challenges():
-    """How often it was asked who it is: it gives up after three times."""
+    """Returns the number of authentication challenges. The client fails after three."""
     handlers = client._client._opener.handlers
     return next(handler.passwd._count for handler in handlers if hasattr(handler, 'passwd'))
 

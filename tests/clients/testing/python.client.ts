@@ -2,21 +2,21 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface, type Interface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-/** Debian's Python, which has its packages; another Python in PATH does not. */
+/** Debian's Python. Another Python in PATH does not have Debian's packages. */
 const python = '/usr/bin/python3';
 
-/** The characters of a trace that tell what went wrong. */
+/** Maximum characters of a trace in an error; its end has the cause. */
 const traceLength = 600;
 
 /** Result of a client's call. */
 interface Outcome {
   readonly result?: unknown;
-  /** The name of what it raised. */
+  /** Name of the raised exception. */
   readonly raised?: string;
   readonly trace?: string;
 }
 
-/** A Python client in its own process with its state; it runs one call at a time. */
+/** A Python client with its state in a process of its own. It runs one call at a time. */
 export class PythonClient {
   private errors = '';
   private readonly lines: Interface;
@@ -27,12 +27,12 @@ export class PythonClient {
     this.lines.on('line', (line) => this.waiting.shift()?.(line));
     child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.errors += text));
     child.once('close', () => {
-      for (const tell of this.waiting)
-        tell(JSON.stringify({ raised: 'Ended', trace: this.errors }));
+      for (const resolve of this.waiting)
+        resolve(JSON.stringify({ raised: 'Ended', trace: this.errors }));
     });
   }
 
-  /** @param driver a program next to this file. @param args its arguments. */
+  /** Starts a client. @param driver a program next to this file. @param args its arguments. */
   static start(
     driver: string,
     args: object,
@@ -48,7 +48,7 @@ export class PythonClient {
     return new PythonClient(spawn(python, [program, JSON.stringify(args)], { env, stdio: 'pipe' }));
   }
 
-  /** Calls a method. @throws Error if the client raised. */
+  /** Calls a method. @throws Error if the client raises an exception. */
   async call<Result = unknown>(name: string, ...args: readonly unknown[]): Promise<Result> {
     const { result, raised, trace } = await this.exchange(name, args);
     if (raised !== undefined)
@@ -56,7 +56,7 @@ export class PythonClient {
     return result as Result;
   }
 
-  /** Calls a method. @returns the name of the raised error; undefined for none. */
+  /** Calls a method. @returns the name of the raised exception; undefined for none. */
   async raises(name: string, ...args: readonly unknown[]): Promise<string | undefined> {
     return (await this.exchange(name, args)).raised;
   }

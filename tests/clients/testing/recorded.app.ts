@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { type Values, expectAnswer, fill } from './recording.values.js';
 import { basic, exchange } from './http.exchange.js';
 
-/** One request of an app and the answer that it needs. Strings hold templates. */
+/** One request of an app and the answer that the app needs. Strings contain templates. */
 interface Exchange {
   /** Method and path. */
   readonly request: string;
@@ -20,18 +20,18 @@ interface Recording {
   readonly app: string;
   /** The sources of the app that the recording follows. */
   readonly source: string;
-  /** Headers of each request. One whose template has no value yet is not sent. */
+  /** Headers of each request. `Cookie` is omitted before the first cookie. */
   readonly headers: Readonly<Record<string, string>>;
   /** Values at the app's first start. */
   readonly values?: Values;
   /** JSON that several exchanges share. */
   readonly parts?: Readonly<Record<string, unknown>>;
   readonly exchanges: Readonly<Record<string, Exchange>>;
-  /** Each sequence of exchanges by what the app does in it, such as one sync. */
+  /** Sequences of exchanges by their name, such as one sync. */
   readonly sequences: Readonly<Record<string, readonly Step[]>>;
 }
 
-/** Server of an app, and its clock in milliseconds, by default the machine's. */
+/** Server and user of an app, and its clock in milliseconds, by default the machine's. */
 interface RecordedAppSettings {
   readonly server: string;
   readonly user?: string;
@@ -39,17 +39,17 @@ interface RecordedAppSettings {
   readonly clock?: () => number;
 }
 
-/** An app of which the requests are recorded. It replays them and compares the answers. */
+/** Replays the recorded requests of an app, and compares the answers. */
 export class RecordedApp {
   /** State of the app between syncs, such as timestamps of answers. */
-  readonly kept: Values;
+  readonly state: Values;
 
   private constructor(
     private readonly recording: Recording,
     private readonly settings: RecordedAppSettings,
   ) {
     const { user = '', password = '' } = settings;
-    this.kept = {
+    this.state = {
       ...recording.values,
       user,
       password,
@@ -57,15 +57,15 @@ export class RecordedApp {
     };
   }
 
-  /** @param file the name of a file in the folder `recordings`, without its extension. */
+  /** Reads a recording. @param file a file in the folder `recordings`, without extension. */
   static open(file: string, settings: RecordedAppSettings): RecordedApp {
     const path = new URL(`../recordings/${file}.json`, import.meta.url);
     return new RecordedApp(JSON.parse(readFileSync(path, 'utf8')) as Recording, settings);
   }
 
-  /** Forgets its session, which apps keep in memory only. */
+  /** Deletes the session cookie, which apps keep only in memory. */
   restart(): void {
-    delete this.kept['cookie'];
+    delete this.state['cookie'];
   }
 
   /** Replays a sequence. @throws Error for an answer that the app does not accept. */
@@ -73,17 +73,17 @@ export class RecordedApp {
     const steps = this.recording.sequences[name];
     if (!steps) throw new Error(`${this.recording.app} has no sequence "${name}"`);
     for (const step of steps) {
-      const known = { ...this.kept, ...this.time(), parts: this.recording.parts, ...values };
-      if ('set' in step) Object.assign(this.kept, fill(step.set, known));
-      else await this.send(step.send, { ...known, ...step }, name);
+      const available = { ...this.state, ...this.time(), parts: this.recording.parts, ...values };
+      if ('set' in step) Object.assign(this.state, fill(step.set, available));
+      else await this.send(step.send, { ...available, ...step }, name);
     }
   }
 
   private async send(name: string, values: Values, sequence: string): Promise<void> {
-    const found = this.recording.exchanges[name];
-    if (!found) throw new Error(`${this.recording.app} has no exchange "${name}"`);
-    const [method = '', target = ''] = (fill(found.request, values) as string).split(' ');
-    const templates = Object.entries({ ...this.recording.headers, ...found.headers });
+    const recorded = this.recording.exchanges[name];
+    if (!recorded) throw new Error(`${this.recording.app} has no exchange "${name}"`);
+    const [method = '', target = ''] = (fill(recorded.request, values) as string).split(' ');
+    const templates = Object.entries({ ...this.recording.headers, ...recorded.headers });
     const headers = templates
       .map(([header, template]) => [
         header,
@@ -91,18 +91,22 @@ export class RecordedApp {
       ])
       .filter(([, template]) => template !== '')
       .map(([header, template]) => [header, String(fill(template, values))]);
-    const body = found.body === undefined ? undefined : fill(found.body, values);
+    const body = recorded.body === undefined ? undefined : fill(recorded.body, values);
     const answer = await exchange({
       method,
       url: URL.canParse(target) ? target : this.settings.server + target,
       headers: Object.fromEntries(headers) as Record<string, string>,
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
-    if (answer.session !== undefined) this.kept['cookie'] = answer.session;
-    const expected = { status: 200, ...found.answer };
-    const shown = typeof (expected.body ?? '') === 'string' ? answer.text : parsed(answer.text);
+    if (answer.session !== undefined) this.state['cookie'] = answer.session;
+    const expected = { status: 200, ...recorded.answer };
+    const actualBody =
+      typeof (expected.body ?? '') === 'string' ? answer.text : parsed(answer.text);
     const where = `${this.recording.app}, "${sequence}", ${method} ${target}`;
-    Object.assign(this.kept, expectAnswer(expected, { ...answer, body: shown }, values, where));
+    Object.assign(
+      this.state,
+      expectAnswer(expected, { ...answer, body: actualBody }, values, where),
+    );
   }
 
   private time(): Values {

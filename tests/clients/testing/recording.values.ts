@@ -1,19 +1,19 @@
 /** Values of templates by name. */
 export type Values = Record<string, unknown>;
 
-/** The characters of an answer that an error shows. */
-const shownLength = 2_000;
+/** Maximum characters of an answer in an error. */
+const maxAnswerLength = 2_000;
 
 const template = /\{\{([^}]+)\}\}/;
 
 /** Matchers that a template can use instead of a value, each optionally with `as <name>`. */
 const matchers: Readonly<Record<string, string>> = {
-  // 32 bits at most, as Kasts reads no more.
+  // At most 32 bits, because Kasts reads no more.
   'an integer': '-?\\d{1,9}|[12]\\d{9}',
-  // An integer of which 1 means that there is none; it is not captured.
+  // An integer. 1 means no timestamp, and is not captured.
   'a timestamp': '\\d{1,9}|[12]\\d{9}',
   'a text': '[^;,"<]+',
-  // UTC without a zone, as apps parse it.
+  // UTC without a zone, the format that apps parse.
   'a time': '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d',
   anything: '[^]*',
 };
@@ -26,23 +26,26 @@ export function fill(value: unknown, values: Values): unknown {
   if (typeof value === 'string') return fillString(value, values);
   if (Array.isArray(value)) return value.map((item: unknown) => fill(item, values));
   if (typeof value !== 'object' || value === null) return value;
-  const filledIn = Object.fromEntries(
+  const filledObject = Object.fromEntries(
     Object.entries(value).map(([name, one]) => [name, fill(one, values)]),
   );
   const { part } = value as { part?: string };
   return part === undefined
-    ? filledIn
-    : fill((values['parts'] as Values)[part], { ...values, ...filledIn });
+    ? filledObject
+    : fill((values['parts'] as Values)[part], { ...values, ...filledObject });
 }
 
 function fillString(text: string, values: Values): unknown {
   const pieces = text.split(template);
   if (pieces.length === 3 && pieces[0] === '' && pieces[2] === '')
-    return filled(pieces[1] as string, values);
-  return pieces.map((piece, at) => (at % 2 === 0 ? piece : String(filled(piece, values)))).join('');
+    return valueOf(pieces[1] as string, values);
+  return pieces
+    .map((piece, at) => (at % 2 === 0 ? piece : String(valueOf(piece, values))))
+    .join('');
 }
 
-function filled(name: string, values: Values): unknown {
+/** Returns the value of a template; a matcher stays as it is. */
+function valueOf(name: string, values: Values): unknown {
   if (matcherOf(name)) return `{{${name}}}`;
   if (!(name in values)) throw new Error(`no value for {{${name}}}`);
   const { [name]: value, ...others } = values;
@@ -73,12 +76,12 @@ export function expectAnswer(
   if (difference !== undefined)
     throw new Error(
       `${where}: ${difference}\nneeded: ${JSON.stringify(needed)}\n` +
-        `answer: ${JSON.stringify(actual).slice(0, shownLength)}`,
+        `answer: ${JSON.stringify(actual).slice(0, maxAnswerLength)}`,
     );
   return captured;
 }
 
-/** @returns what differs; undefined where nothing does. */
+/** Returns a description of the first difference; undefined without one. */
 function compare(
   expected: unknown,
   actual: unknown,
@@ -124,7 +127,7 @@ function compareLists(
 
 function matches(expected: string, actual: unknown, captured: Values): boolean {
   const pieces = expected.split(template);
-  const found = pieces.flatMap((piece, at) =>
+  const templates = pieces.flatMap((piece, at) =>
     at % 2 === 0 ? [] : [matcherOf(piece) ?? { pattern: '', capture: '' }],
   );
   // A number is matched only by a template that is the whole expectation.
@@ -136,7 +139,7 @@ function matches(expected: string, actual: unknown, captured: Values): boolean {
     .join('');
   const groups = new RegExp(`^${pattern}$`).exec(String(actual));
   if (!groups) return false;
-  for (const [at, { capture }] of found.entries()) {
+  for (const [at, { capture }] of templates.entries()) {
     if (capture === '' || (expected.startsWith('{{a timestamp') && actual === 1)) continue;
     const [name = '', more] = capture.split('+');
     captured[name] = isInteger ? Number(groups[at + 1]) + Number(more ?? 0) : groups[at + 1];

@@ -5,31 +5,31 @@ import { readGuid, readSeconds, readTime } from './action.values.js';
 
 const noon = '2024-03-01T12:00:05.000000Z';
 
-describe('a time', () => {
+describe('readTime', () => {
   it.each([
-    ['AntennaPod, Kasts, gPodder', '2024-03-01T12:00:05', noon],
-    ['Music Assistant', '2024-03-01T12:00:05Z', noon],
-    ['Cardo', '2024-03-01T12:00:05.000Z', noon],
-    ['GNOME Podcasts', '2024-03-01T12:00:05+00:00', noon],
-    ['the Nextcloud documentation', '2024-03-01 12:00:05', noon],
-    ['Python, isoformat()', '2024-03-01T12:00:05.123456', '2024-03-01T12:00:05.123456Z'],
-    ['Rust, to nanoseconds', '2024-03-01T12:00:05.123456789Z', '2024-03-01T12:00:05.123456Z'],
-    ['an offset east', '2024-03-01T14:30:05+02:30', noon],
-    ['an offset west, without a colon', '2024-03-01T07:00:05-0500', noon],
-    ['an offset of hours', '2024-03-01 13:00:05 +01', noon],
-    ['lower case', '2024-03-01t12:00:05z', noon],
-    ['white space', ' 2024-03-01T12:00:05\n', noon],
-    ['to the minute', '2024-03-01T12:00', '2024-03-01T12:00:00.000000Z'],
-    ['seconds', 1_709_294_405, noon],
-    ['seconds with a fraction', 1_709_294_405.5, '2024-03-01T12:00:05.500000Z'],
-    ['milliseconds', 1_709_294_405_000, noon],
-    ['digits', '1709294405', noon],
-    ['digits of milliseconds', '1709294405000', noon],
-  ])('as %s write it', (_, sent, read) =>
+    ['by AntennaPod, Kasts, gPodder', '2024-03-01T12:00:05', noon],
+    ['by Music Assistant', '2024-03-01T12:00:05Z', noon],
+    ['by Cardo', '2024-03-01T12:00:05.000Z', noon],
+    ['by GNOME Podcasts', '2024-03-01T12:00:05+00:00', noon],
+    ['by the Nextcloud documentation', '2024-03-01 12:00:05', noon],
+    ['by Python, isoformat()', '2024-03-01T12:00:05.123456', '2024-03-01T12:00:05.123456Z'],
+    ['by Rust, with nanoseconds', '2024-03-01T12:00:05.123456789Z', '2024-03-01T12:00:05.123456Z'],
+    ['with an offset to the east', '2024-03-01T14:30:05+02:30', noon],
+    ['with an offset to the west, without a colon', '2024-03-01T07:00:05-0500', noon],
+    ['with an offset in hours', '2024-03-01 13:00:05 +01', noon],
+    ['in lower case', '2024-03-01t12:00:05z', noon],
+    ['with white space', ' 2024-03-01T12:00:05\n', noon],
+    ['without seconds', '2024-03-01T12:00', '2024-03-01T12:00:00.000000Z'],
+    ['in seconds', 1_709_294_405, noon],
+    ['in seconds with a fraction', 1_709_294_405.5, '2024-03-01T12:00:05.500000Z'],
+    ['in milliseconds', 1_709_294_405_000, noon],
+    ['in seconds, as a string', '1709294405', noon],
+    ['in milliseconds, as a string', '1709294405000', noon],
+  ])('reads a time %s', (_, sent, read) =>
     expect(parseTime(readTime(sent) as string)?.instant).toBe(read),
   );
 
-  it.each([undefined, null, ''])('is none where %j is sent', (sent) =>
+  it.each([undefined, null, ''])('returns undefined for %j', (sent) =>
     expect(readTime(sent)).toBeUndefined(),
   );
 
@@ -50,11 +50,11 @@ describe('a time', () => {
     true,
     {},
     [],
-  ])('is the oldest where it can not be read (%#)', (sent) =>
+  ])('returns the oldest time for an invalid one (%#)', (sent) =>
     expect(readTime(sent)).toBe('1970-01-01T00:00:00.000000Z'),
   );
 
-  it('is one that the services take, whatever was sent', () => {
+  it('returns a valid time for any value', () => {
     fc.assert(
       fc.property(fc.oneof(fc.anything(), fc.double(), fc.date().map(String)), (sent) => {
         const read = readTime(sent);
@@ -63,7 +63,7 @@ describe('a time', () => {
     );
   });
 
-  it('is kept to the millisecond in each form', () => {
+  it('keeps milliseconds in each form', () => {
     const dates = fc.date({
       min: new Date(0),
       max: new Date('9999-12-30T00:00:00Z'),
@@ -83,7 +83,7 @@ describe('a time', () => {
   });
 });
 
-describe('a number of seconds', () => {
+describe('readSeconds', () => {
   it.each([
     [0, 0],
     [-0, 0],
@@ -96,7 +96,7 @@ describe('a number of seconds', () => {
     ['1:02:05', 3_725],
     ['01:02:05.5', 3_725],
     [2_147_483_647, 2_147_483_647],
-  ])('%j', (sent, read) => expect(readSeconds(sent)).toBe(read));
+  ])('reads %j', (sent, read) => expect(readSeconds(sent)).toBe(read));
 
   it.each([
     -1,
@@ -118,9 +118,9 @@ describe('a number of seconds', () => {
     [1],
     '9'.repeat(1e6),
     '999999:999999:99',
-  ])('that can not be read is none: %j', (sent) => expect(readSeconds(sent)).toBeUndefined());
+  ])('returns undefined for %j', (sent) => expect(readSeconds(sent)).toBeUndefined());
 
-  it('is whole and of 32 bits, whatever was sent', () => {
+  it('returns a whole number of 32 bits for any value', () => {
     fc.assert(
       fc.property(fc.anything(), (sent) => {
         const read = readSeconds(sent);
@@ -143,4 +143,6 @@ it.each([
   ['a\0b', undefined],
   ['\ud800', undefined],
   ['x'.repeat(2_049), undefined],
-])('a guid is that of the feed or none: %j', (sent, read) => expect(readGuid(sent)).toBe(read));
+])('readGuid returns the guid of the feed, or undefined: %j', (sent, read) =>
+  expect(readGuid(sent)).toBe(read),
+);

@@ -1,13 +1,13 @@
 import { get, type IncomingMessage } from 'node:http';
 import { eventually, type ServedApp, TcpProxy } from '#testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, GpodderWorld, type Person } from '../../testing/gpodder.world.js';
+import { type Answer, GpodderFixture, type GpodderUser } from '../../testing/gpodder.fixture.js';
 
-let world: GpodderWorld;
+let fixture: GpodderFixture;
 beforeAll(async () => {
-  world = await GpodderWorld.open({ MAX_ENTRIES: '2600' }, 2);
+  fixture = await GpodderFixture.open({ MAX_ENTRIES: '2600' }, 2);
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 const episodes = '/api/2/episodes/{u}.json';
 const nextcloud = '/index.php/apps/gpoddersync';
@@ -15,11 +15,11 @@ const feed = 'https://a.example/feed';
 const medium = (number: number) => `https://a.example/${number}.mp3`;
 const at = '2024-03-01T12:00:05';
 
-interface Listed {
+interface Download {
   actions: Record<string, unknown>[];
   timestamp: number;
 }
-const listed = (answer: Answer) => answer.json<Listed>();
+const downloadOf = (answer: Answer) => answer.json<Download>();
 const play = (number: number, more: object = {}) => ({
   podcast: feed,
   episode: medium(number),
@@ -30,15 +30,16 @@ const play = (number: number, more: object = {}) => ({
   total: 600,
   ...more,
 });
-const shown = (number: number, more: object = {}) => play(number, { started: 60, ...more });
-const upload = (person: Person, actions: unknown, path = episodes) =>
-  person.ask(path, { body: actions });
-const download = async (person: Person, query = '', path = episodes) =>
-  listed(await person.ask(path + query));
+/** Returns the action that a download has for an uploaded {@link play}. */
+const downloaded = (number: number, more: object = {}) => play(number, { started: 60, ...more });
+const upload = (user: GpodderUser, actions: unknown, path = episodes) =>
+  user.request(path, { body: actions });
+const download = async (user: GpodderUser, query = '', path = episodes) =>
+  downloadOf(await user.request(path + query));
 
 describe('an upload', () => {
-  it('is answered with a time stamp and URLs, and reaches the next download, by both versions', async () => {
-    const ann = await world.person();
+  it('returns a timestamp, and is in the next download of both versions', async () => {
+    const ann = await fixture.user();
     const answer = await upload(ann, [play(1, { guid: 'g-1', device: 'phone' })]);
     expect([answer.status, answer.headers.get('content-type')]).toEqual([
       200,
@@ -47,33 +48,33 @@ describe('an upload', () => {
     expect(answer.json()).toEqual({ timestamp: 1, update_urls: [] });
     for (const version of [1, 2]) {
       const { actions, timestamp } = await download(ann, '', `/api/${version}/episodes/{u}.json`);
-      expect(actions).toEqual([shown(1, { guid: 'g-1' })]);
+      expect(actions).toEqual([downloaded(1, { guid: 'g-1' })]);
       expect(timestamp).toBeGreaterThan(1);
     }
   });
 
-  it('of what the newest download told has its time stamp, where the session is the same', async () => {
-    const ann = await (await world.person()).logIn();
-    const { timestamp } = listed(await ann.askByCookie(episodes));
-    expect((await ann.askByCookie(episodes, { body: [play(1)] })).json()).toEqual({
+  it('of the session of the last download returns its timestamp', async () => {
+    const ann = await (await fixture.user()).logIn();
+    const { timestamp } = downloadOf(await ann.requestByCookie(episodes));
+    expect((await ann.requestByCookie(episodes, { body: [play(1)] })).json()).toEqual({
       timestamp,
       update_urls: [],
     });
   });
 
-  it('makes a podcast known without subscribing it, and a device', async () => {
-    const ann = await world.person();
+  it('creates a podcast without subscribing to it, and a device', async () => {
+    const ann = await fixture.user();
     await upload(ann, [play(1, { device: 'phone' }), play(2, { device: 'no device!' })]);
-    expect((await ann.ask('/api/2/subscriptions/{u}/phone.json')).json()).toMatchObject({
+    expect((await ann.request('/api/2/subscriptions/{u}/phone.json')).json()).toMatchObject({
       add: [],
       remove: [],
     });
-    const devices = (await ann.ask('/api/2/devices/{u}.json')).json<{ id: string }[]>();
+    const devices = (await ann.request('/api/2/devices/{u}.json')).json<{ id: string }[]>();
     expect(devices.map(({ id }) => id)).toEqual(['phone']);
   });
 
-  it('costs its bad actions alone, and says what became of URLs', async () => {
-    const ann = await world.person();
+  it('skips invalid actions alone, and returns changed URLs', async () => {
+    const ann = await fixture.user();
     const { status, json } = await upload(ann, [
       null,
       play(1, { episode: 'content://x' }),
@@ -87,10 +88,12 @@ describe('an upload', () => {
     expect((await download(ann)).actions.map(({ episode }) => episode)).toEqual([medium(2)]);
   });
 
-  it('with the decoded form of a feed URL means the subscription with that feed, in every message', async () => {
-    const ann = await world.person();
+  it('with a decoded feed URL matches the subscription, in every message', async () => {
+    const ann = await fixture.user();
     const [stored, decoded] = ['https://a.example/caf%C3%A9', 'https://a.example/café'];
-    await ann.ask('/api/2/subscriptions/{u}/phone.json', { body: { add: [stored], remove: [] } });
+    await ann.request('/api/2/subscriptions/{u}/phone.json', {
+      body: { add: [stored], remove: [] },
+    });
     const actions = Array.from({ length: 300 }, (_, number) => play(number, { podcast: decoded }));
     expect((await upload(ann, actions)).json()).toEqual({
       timestamp: 1,
@@ -100,8 +103,8 @@ describe('an upload', () => {
     expect(podcasts).toEqual(Array<string>(300).fill(stored));
   });
 
-  it('of more than one message is applied in its order, and once however often it is sent', async () => {
-    const ann = await world.person();
+  it('of several messages is applied in order, and a repetition has no effect', async () => {
+    const ann = await fixture.user();
     const many = Array.from({ length: 600 }, (_, number) => [
       play(number, { podcast: `https://${number % 7}.example/feed` }),
       play(number, {
@@ -120,20 +123,22 @@ describe('an upload', () => {
     });
   });
 
-  it.each(['', '{}', '"x"', '[', 'null', '[1,]'])('that is no array is 400: %j', async (body) => {
-    expect((await (await world.person()).ask(episodes, { method: 'POST', body })).status).toBe(400);
+  it.each(['', '{}', '"x"', '[', 'null', '[1,]'])('without an array is 400: %j', async (body) => {
+    expect((await (await fixture.user()).request(episodes, { method: 'POST', body })).status).toBe(
+      400,
+    );
   });
 
-  it('of too many actions is 413, and of any type', async () => {
-    const ann = await world.person();
+  it('of too many actions is 413, and any content type is accepted', async () => {
+    const ann = await fixture.user();
     expect((await upload(ann, Array<number>(2_601).fill(0))).status).toBe(413);
     const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-    expect((await ann.ask(episodes, { body: [play(1)], headers })).status).toBe(200);
+    expect((await ann.request(episodes, { body: [play(1)], headers })).status).toBe(200);
   });
 
-  it('skips an action that is about too many episodes even by itself, and it alone', async () => {
-    const ann = await world.person();
-    const refused = () => world.counted('podcast_sync_skipped_entries_total{reason="refused"}');
+  it('skips only an action that alone matches too many episodes', async () => {
+    const ann = await fixture.user();
+    const refused = () => fixture.metric('podcast_sync_skipped_entries_total{reason="refused"}');
     const before = await refused();
     await upload(ann, [
       play(0, { guid: 'named', episode: '' }),
@@ -141,7 +146,7 @@ describe('an upload', () => {
     ]);
     const statement =
       "UPDATE episode.episodes SET enclosure_url = $2 WHERE user_id = $1 AND episode_guid = ''";
-    await world.owner.query(statement, [ann.userId, medium(1)]);
+    await fixture.owner.query(statement, [ann.userId, medium(1)]);
     const later = { position: 70, timestamp: '2024-03-01T12:00:06' };
     const answer = await upload(ann, [
       play(20),
@@ -153,7 +158,7 @@ describe('an upload', () => {
     expect((await refused()) - before).toBe(1);
     const { actions } = await download(ann);
     expect(actions.filter(({ position }) => position === 70)).toEqual([
-      shown(1, { ...later, started: 70 }),
+      downloaded(1, { ...later, started: 70 }),
     ]);
     expect(actions.map(({ episode }) => episode)).toEqual(
       expect.arrayContaining([medium(20), medium(21)]),
@@ -162,21 +167,21 @@ describe('an upload', () => {
 });
 
 describe('a download', () => {
-  it('has what was changed since, and the same time stamp where nothing was', async () => {
-    const ann = await world.person();
+  it('returns the changes since a timestamp, and the same timestamp without any', async () => {
+    const ann = await fixture.user();
     await upload(ann, [play(1), play(2, { action: 'download' })]);
     const { timestamp } = await download(ann);
     await upload(ann, [play(1, { position: 90, timestamp: '2024-03-01T12:00:06' })]);
     const { actions, timestamp: next } = await download(ann, `?since=${timestamp}`);
     expect(actions).toEqual([
-      shown(1, { started: 90, position: 90, timestamp: '2024-03-01T12:00:06' }),
+      downloaded(1, { started: 90, position: 90, timestamp: '2024-03-01T12:00:06' }),
     ]);
     for (const since of [next, next + 1])
       expect(await download(ann, `?since=${since}`)).toEqual({ actions: [], timestamp: next });
   });
 
-  it('is of one podcast where that is asked for, by any URL of it, and of none where it is unknown', async () => {
-    const ann = await world.person();
+  it('of one podcast by any of its URLs returns its actions; of an unknown one none', async () => {
+    const ann = await fixture.user();
     await upload(ann, [play(1), play(2, { podcast: 'https://b.example/feed' })]);
     for (const podcast of ['https://b.example/feed', 'feed://b.example/feed'])
       expect(
@@ -203,26 +208,28 @@ describe('a download', () => {
     ]);
   });
 
-  it('aggregated has one action of each episode, and with a device those of all', async () => {
-    const ann = await world.person();
+  it('aggregated returns one action of each episode, also of other devices', async () => {
+    const ann = await fixture.user();
     await upload(ann, [play(1), play(1, { action: 'download', device: 'laptop' })]);
     expect((await download(ann)).actions).toHaveLength(2);
-    expect((await download(ann, '?aggregated=TRUE&device=tablet')).actions).toEqual([shown(1)]);
-    const devices = (await ann.ask('/api/2/devices/{u}.json')).json<{ id: string }[]>();
+    expect((await download(ann, '?aggregated=TRUE&device=tablet')).actions).toEqual([
+      downloaded(1),
+    ]);
+    const devices = (await ann.request('/api/2/devices/{u}.json')).json<{ id: string }[]>();
     expect(devices.map(({ id }) => id).toSorted()).toEqual(['laptop', 'tablet']);
   });
 
   it.each(['x', '-1', '1.5', ''])('since %j is 400', async (since) => {
-    expect((await (await world.person()).ask(`${episodes}?since=${since}`)).status).toBe(400);
+    expect((await (await fixture.user()).request(`${episodes}?since=${since}`)).status).toBe(400);
   });
 
-  it('of HEAD tells nobody anything', async () => {
-    const answer = await (await world.person()).ask(episodes, { method: 'HEAD' });
+  it('by HEAD has no body', async () => {
+    const answer = await (await fixture.user()).request(episodes, { method: 'HEAD' });
     expect([answer.status, answer.text]).toEqual([200, '']);
   });
 
-  it('of many episodes is whole, of any replica, and packed where the client asks for it', async () => {
-    const ann = await world.person();
+  it('of many episodes is complete at each replica, and compressed on request', async () => {
+    const ann = await fixture.user();
     await upload(
       ann,
       Array.from({ length: 2_500 }, (_, number) => play(number)),
@@ -232,9 +239,12 @@ describe('a download', () => {
       [1, 'gzip, deflate, br', 'gzip'],
       [1, 'gzip;q=0', null],
     ] as const) {
-      const answer = await ann.ask(episodes, { headers: { 'accept-encoding': coding }, replica });
+      const answer = await ann.request(episodes, {
+        headers: { 'accept-encoding': coding },
+        replica,
+      });
       expect(answer.headers.get('content-encoding')).toBe(sent);
-      const numbers = listed(answer).actions.map(({ episode }) =>
+      const numbers = downloadOf(answer).actions.map(({ episode }) =>
         Number.parseInt(String(episode).slice(18), 10),
       );
       expect(numbers.toSorted((one, other) => one - other)).toEqual(
@@ -244,11 +254,11 @@ describe('a download', () => {
   });
 });
 
-describe('on the paths of Nextcloud', () => {
+describe('the paths of Nextcloud', () => {
   it.each(['/episode_action/create', '/episodes/create'])(
-    '%s takes actions, also below a folder',
+    '%s accepts actions, also below a folder',
     async (path) => {
-      const ann = await world.person();
+      const ann = await fixture.user();
       expect((await upload(ann, [play(1, { action: 'PLAY' })], nextcloud + path)).json()).toEqual({
         timestamp: 1,
         update_urls: [],
@@ -259,7 +269,7 @@ describe('on the paths of Nextcloud', () => {
         `/cloud/of/us${nextcloud}${path}`,
       );
       expect((await download(ann, '', `${nextcloud}/episode_action`)).actions).toEqual([
-        shown(1, { action: 'PLAY' }),
+        downloaded(1, { action: 'PLAY' }),
       ]);
       expect((await download(ann)).actions.map(({ action }) => action)).toEqual([
         'play',
@@ -270,35 +280,36 @@ describe('on the paths of Nextcloud', () => {
   );
 });
 
-async function paused(
-  person: Person,
-  gpodder: Pick<ServedApp, 'facts'> | undefined = world.gpodder[0],
+/** Starts a download, and pauses it after its first bytes. */
+async function pausedDownload(
+  user: GpodderUser,
+  gpodder: Pick<ServedApp, 'facts'> | undefined = fixture.replicas[0],
 ): Promise<IncomingMessage> {
   const port = Number(gpodder?.facts['port']);
-  const path = episodes.replace('{u}', person.name);
+  const path = episodes.replace('{u}', user.name);
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-    get({ port, path, headers: { authorization: person.basic } }, resolve).on('error', reject);
+    get({ port, path, headers: { authorization: user.basic } }, resolve).on('error', reject);
   });
   await new Promise((resolve) => answer.once('data', resolve));
   return answer.pause();
 }
 
-/** Returns the rest of an answer, and `whole` or `broken` for its end. */
+/** Returns the rest of an answer, and whether it is `complete` or `broken`. */
 async function rest(answer: IncomingMessage): Promise<{ end: string; text: string }> {
   let text = '';
   const ended = new Promise<string>((resolve) => {
     answer.on('data', (chunk: Buffer) => (text += chunk.toString()));
-    answer.on('end', () => resolve('whole')).on('error', () => resolve('broken'));
+    answer.on('end', () => resolve('complete')).on('error', () => resolve('broken'));
   });
   answer.resume();
   return { end: await ended, text };
 }
 
-describe('an answer in pages', () => {
-  let ann: Person;
+describe('a streamed download', () => {
+  let ann: GpodderUser;
   beforeAll(async () => {
-    ann = await world.person();
-    // More than the buffers of a connection hold.
+    ann = await fixture.user();
+    // More than the buffers of a connection.
     const long = 'x'.repeat(3_900);
     for (let part = 0; part < 9; part++)
       await upload(
@@ -313,27 +324,27 @@ describe('an answer in pages', () => {
   });
 
   /** Returns the status of a replica's answer, and then closes the connection. */
-  const statusOf = async (gpodder: ServedApp, person: Person) => {
-    const answer = await paused(person, gpodder);
+  const statusOf = async (gpodder: ServedApp, user: GpodderUser) => {
+    const answer = await pausedDownload(user, gpodder);
     answer.destroy();
     return answer.statusCode;
   };
 
-  it('is one of as many as a user may read at a time: others wait for it, and give up', async () => {
-    const gpodder = await world.start({ MAX_READS_PER_USER: '1' });
-    const first = await paused(ann, gpodder);
+  it('counts as a concurrent read of its user until it ends', async () => {
+    const gpodder = await fixture.startReplica({ MAX_READS_PER_USER: '1' });
+    const first = await pausedDownload(ann, gpodder);
     expect(await statusOf(gpodder, ann)).toBe(503);
     first.destroy();
     await eventually(async () => expect(await statusOf(gpodder, ann)).toBe(200));
   });
 
-  it('begins only where there is room for its first page, and breaks off where there is none for a later one', async () => {
-    const gpodder = await world.start({ MAX_HELD_BYTES: '4194304' });
-    const outcome = async (person: Person) => {
-      const url = `${gpodder.url}${episodes.replace('{u}', person.name)}`;
-      const answer = await fetch(url, { headers: { authorization: person.basic } });
+  it('is 503 without memory for its first page, and breaks without it for later ones', async () => {
+    const gpodder = await fixture.startReplica({ MAX_HELD_BYTES: '4194304' });
+    const outcome = async (user: GpodderUser) => {
+      const url = `${gpodder.url}${episodes.replace('{u}', user.name)}`;
+      const answer = await fetch(url, { headers: { authorization: user.basic } });
       const text = answer.text().then(
-        () => 'whole',
+        () => 'complete',
         () => 'broken',
       );
       return [answer.status, await text];
@@ -347,19 +358,19 @@ describe('an answer in pages', () => {
       return [play(number, episode), play(number, { ...episode, action: 'download' })];
     }).flat();
     const small = Array.from({ length: 100 }, (_, number) => play(number));
-    const [first, later] = [await world.person(), await world.person()];
+    const [first, later] = [await fixture.user(), await fixture.user()];
     await upload(first, large);
     await upload(later, small);
     await upload(later, large);
     expect([await outcome(first), await outcome(later)]).toEqual([
-      [503, 'whole'],
+      [503, 'complete'],
       [200, 'broken'],
     ]);
   });
 
-  it('that a service no longer answers breaks off, and never looks whole', async () => {
-    const proxy = await TcpProxy.to(world.stack.redis.url);
-    const answer = await paused(ann, await world.start({ REDIS_URL: proxy.url }));
+  it('breaks if a service stops answering, and is no complete JSON', async () => {
+    const proxy = await TcpProxy.to(fixture.stack.redis.url);
+    const answer = await pausedDownload(ann, await fixture.startReplica({ REDIS_URL: proxy.url }));
     proxy.refuse();
     const { end, text } = await rest(answer);
     expect(end).toBe('broken');

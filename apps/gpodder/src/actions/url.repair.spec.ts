@@ -3,40 +3,44 @@ import { describe, expect, it } from 'vitest';
 import { areAlikeUrls, faultInHttpUrl, faultInSpacedUrl } from '#contracts';
 import { repairEnclosureUrl, repairFeedUrl, UrlUpdates } from './url.repair.js';
 
-describe('the URL of a feed', () => {
+describe('repairFeedUrl', () => {
   it.each([
     [
-      'stays as it was sent',
+      'keeps a valid URL',
       'HTTPS://User:pw@Example.com/Feed?a=%20b#c',
       'HTTPS://User:pw@Example.com/Feed?a=%20b#c',
     ],
-    ['loses white space around it', ' \thttps://a.example/f\r\n', 'https://a.example/f'],
+    ['trims white space', ' \thttps://a.example/f\r\n', 'https://a.example/f'],
     [
-      'has %20 for white space in it',
+      'replaces inner white space by %20',
       'https://a.example/my feed\t1',
-      'https://a.example/my%20feed%091'.replace('%09', '%20'),
+      'https://a.example/my%20feed%201',
     ],
-    ['gets http where a host has none', 'a.example/f', 'http://a.example/f'],
-    ['gets http where a host has a port', 'a.example:8080/f', 'http://a.example:8080/f'],
-    ['gets http where a host is beyond ASCII', 'müller.example/f', 'http://müller.example/f'],
+    ['adds http to a host without scheme', 'a.example/f', 'http://a.example/f'],
+    ['adds http to a host with a port', 'a.example:8080/f', 'http://a.example:8080/f'],
+    ['adds http to a host that is not ASCII', 'müller.example/f', 'http://müller.example/f'],
+    ['adds http to a host in another script', 'उदाहरण.परीक्षा:8080', 'http://उदाहरण.परीक्षा:8080'],
+    ['adds http to a host alone', 'a.example', 'http://a.example'],
+    ['adds http to a host with a query', 'a.example?feed=rss', 'http://a.example?feed=rss'],
+    ['replaces feed:// by http', 'feed://a.example/f', 'http://a.example/f'],
+    ['replaces feed: without slashes', 'feed:a.example/f', 'http://a.example/f'],
+    ['removes feed: in front of a URL', 'feed:https://a.example/f', 'https://a.example/f'],
+    ['removes feed:// in front of a URL', 'FEED://https://a.example/f', 'https://a.example/f'],
+    ['replaces itpc:// by http', 'itpc://a.example/f', 'http://a.example/f'],
+    ['replaces itms:// by http', 'itms://a.example/f', 'http://a.example/f'],
+    ['replaces pcast: by http', 'pcast:a.example/f', 'http://a.example/f'],
     [
-      'gets http where a host is of another script',
-      'उदाहरण.परीक्षा:8080',
-      'http://उदाहरण.परीक्षा:8080',
+      'removes pcast:// in front of https without a colon',
+      'pcast://https//a.example/f',
+      'https://a.example/f',
     ],
-    ['gets http where there is a host alone', 'a.example', 'http://a.example'],
-    ['gets http before a query', 'a.example?feed=rss', 'http://a.example?feed=rss'],
-    ['of feed: is that of http', 'feed://a.example/f', 'http://a.example/f'],
-    ['of feed: without slashes too', 'feed:a.example/f', 'http://a.example/f'],
-    ['of feed: before a whole one is that', 'feed:https://a.example/f', 'https://a.example/f'],
-    ['of feed:// before a whole one too', 'FEED://https://a.example/f', 'https://a.example/f'],
-    ['of itpc: is that of http', 'itpc://a.example/f', 'http://a.example/f'],
-    ['of itms: is that of http', 'itms://a.example/f', 'http://a.example/f'],
-    ['of pcast: is that of http', 'pcast:a.example/f', 'http://a.example/f'],
-    ['of pcast: before one without a colon', 'pcast://https//a.example/f', 'https://a.example/f'],
-    ['of feed: before one without a slash', 'feed:http:/a.example/f', 'http://a.example/f'],
-    ['gets a colon that is missing', 'https//a.example/f', 'https://a.example/f'],
-    ['of pcast: with white space', ' pcast:a.example/a b ', 'http://a.example/a%20b'],
+    [
+      'removes feed: in front of http without a slash',
+      'feed:http:/a.example/f',
+      'http://a.example/f',
+    ],
+    ['adds a missing colon', 'https//a.example/f', 'https://a.example/f'],
+    ['replaces pcast: with white space', ' pcast:a.example/a b ', 'http://a.example/a%20b'],
   ])('%s', (_, sent, used) => expect(repairFeedUrl(sent)).toBe(used));
 
   it.each([
@@ -59,9 +63,11 @@ describe('the URL of a feed', () => {
     `https://a.example/${'x'.repeat(4_080)}`,
     ' '.repeat(10_000_000),
     'a.'.repeat(5_000_000),
-  ])('that can not be used is none', (sent) => expect(repairFeedUrl(sent)).toBeUndefined());
+  ])('returns undefined for an unusable URL', (sent) =>
+    expect(repairFeedUrl(sent)).toBeUndefined(),
+  );
 
-  it('is one that the services take, whatever was sent, and repaired again it is the same', () => {
+  it('returns a valid URL for any text, and is idempotent', () => {
     const texts = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 40 }),
       fc.webUrl({ withQueryParameters: true, withFragments: true }),
@@ -93,7 +99,7 @@ describe('the URL of a feed', () => {
     );
   });
 
-  it('that the services take as it is is not touched', () => {
+  it('returns a valid URL unchanged', () => {
     fc.assert(
       fc.property(fc.webUrl({ withQueryParameters: true, withFragments: true }), (url) => {
         fc.pre(faultInHttpUrl(url) === undefined);
@@ -103,7 +109,7 @@ describe('the URL of a feed', () => {
   });
 });
 
-describe('the URL of an enclosure', () => {
+describe('repairEnclosureUrl', () => {
   it.each([
     [' https://a.example/1.mp3\n', 'https://a.example/1.mp3'],
     ['https://a.example/one two.mp3', 'https://a.example/one two.mp3'],
@@ -111,9 +117,9 @@ describe('the URL of an enclosure', () => {
     ['content://x/1', undefined],
     ['', undefined],
     ['x'.repeat(10_000_000), undefined],
-  ])('is only trimmed (%#)', (sent, used) => expect(repairEnclosureUrl(sent)).toBe(used));
+  ])('trims only (%#)', (sent, used) => expect(repairEnclosureUrl(sent)).toBe(used));
 
-  it('is one that the services take', () => {
+  it('returns a valid URL for any text', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.webUrl()), (sent) => {
         const used = repairEnclosureUrl(sent);
@@ -123,13 +129,13 @@ describe('the URL of an enclosure', () => {
   });
 });
 
-describe('update_urls', () => {
-  it('has each pair that differs once, and an empty one for what can not be used', () => {
+describe('UrlUpdates', () => {
+  it('has each changed pair once, with an empty URL for an unusable one', () => {
     const updates = new UrlUpdates();
     for (const _ of [1, 2]) {
-      updates.repaired('https://a.example/f', 'https://a.example/f');
-      updates.repaired('b.example/f', 'http://b.example/f');
-      updates.repaired('antennapod_local:x', undefined);
+      updates.addRepaired('https://a.example/f', 'https://a.example/f');
+      updates.addRepaired('b.example/f', 'http://b.example/f');
+      updates.addRepaired('antennapod_local:x', undefined);
     }
     expect(updates.pairs).toEqual([
       ['b.example/f', 'http://b.example/f'],
@@ -137,10 +143,10 @@ describe('update_urls', () => {
     ]);
   });
 
-  it('has the current URL for a former one, also where that was repaired first', () => {
+  it('has the current URL for a former one, also if that was repaired', () => {
     const updates = new UrlUpdates();
-    updates.repaired('old.example/f', 'http://old.example/f');
-    updates.moved('old.example/f', 'http://old.example/f', 'https://new.example/f');
+    updates.addRepaired('old.example/f', 'http://old.example/f');
+    updates.addMoved('old.example/f', 'http://old.example/f', 'https://new.example/f');
     expect(updates.pairs).toEqual([['old.example/f', 'https://new.example/f']]);
   });
 
@@ -148,9 +154,9 @@ describe('update_urls', () => {
     ['http://a.example/f', 'https://a.example/f'],
     ['https://a.example/f/', 'https://a.example/f'],
     ['HTTP://a.example/f//', 'https://a.example/f'],
-  ])('leaves out a move that is no more than a scheme or slashes: %s to %s', (used, current) => {
+  ])('omits a move that changes only scheme or trailing slashes: %s to %s', (used, current) => {
     const updates = new UrlUpdates();
-    updates.moved(used, used, current);
+    updates.addMoved(used, used, current);
     expect(updates.pairs).toEqual([]);
     expect(areAlikeUrls(used, `${current}x`)).toBe(false);
   });

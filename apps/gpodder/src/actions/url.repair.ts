@@ -3,7 +3,7 @@ import { areAlikeUrls, faultInHttpUrl, faultInSpacedUrl, textLimits } from '#con
 /** A pair of `update_urls`: the sent URL, and the used one, which is empty for an unusable URL. */
 export type UrlUpdate = [sent: string, used: string];
 
-/** Schemes of players for feeds, instead of http or before a whole URL. */
+/** Schemes of players for feeds, instead of http or in front of a whole URL. */
 const feedScheme = /^(?:feed|itpc|itms|pcast):(?:\/\/)?/i;
 /** http or https without its colon or a slash, often after another scheme. */
 const damagedScheme = /^(https?)(?::\/|\/\/)(?!\/)/i;
@@ -19,7 +19,7 @@ const hostWithoutScheme =
  * around them.
  */
 export function repairFeedUrl(sent: string): string | undefined {
-  // A URL of this length cannot become valid. Skips the costly repair.
+  // A URL of this length cannot become valid, and its repair would be slow.
   if (sent.length > 2 * textLimits.url) return undefined;
   const trimmed = sent.trim();
   const scheme = feedScheme.exec(trimmed)?.[0];
@@ -44,15 +44,16 @@ export class UrlUpdates {
   private readonly used = new Map<string, string>();
 
   /** Adds a repaired or unusable URL. */
-  repaired(sent: string, used: string | undefined): void {
+  addRepaired(sent: string, used: string | undefined): void {
     if (sent !== used) this.used.set(sent, used ?? '');
   }
 
   /** Adds the current URL of a subscription that moved. */
-  moved(sent: string, used: string, current: string): void {
+  addMoved(sent: string, used: string, current: string): void {
     if (!areAlikeUrls(used, current)) this.used.set(sent, current);
   }
 
+  /** Returns the value of `update_urls`. */
   get pairs(): UrlUpdate[] {
     return [...this.used];
   }

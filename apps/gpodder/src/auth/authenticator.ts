@@ -1,8 +1,13 @@
 import { Failure } from '#contracts';
 import { AuthenticationFailure } from '#http';
-import { appPasswordHash, type AppPasswordVerifier, type VerifiedCredential } from '#identity';
+import {
+  appPasswordHash,
+  type AppPasswordVerifier,
+  type VerifiedCredential,
+  FailureCounter,
+  networkOf,
+} from '#identity';
 import type { FastifyRequest } from 'fastify';
-import type { FailedLogins } from './failed.logins.js';
 import { readSession, type SignedSession } from './session.cookie.js';
 import type { Sessions } from './sessions.js';
 
@@ -12,21 +17,25 @@ export interface Caller extends VerifiedCredential {
   readonly session?: SignedSession;
 }
 
-/** App password of an `Authorization` header; Basic also has a name. */
-interface Sent {
+/** The app password of an `Authorization` header; Basic also has a name. */
+interface SentCredential {
   readonly name?: string;
   readonly secret: string;
 }
 
 /**
- * Checks sessions and app passwords, by Basic (RFC 7617) or as a bearer (docs/reference/gpodder.md,
- * "Authentication"). An `Authorization` header takes precedence over the cookie.
+ * Authenticates requests by session cookie or app password (docs/reference/gpodder.md,
+ * "Authentication"). The app password arrives by Basic (RFC 7617) or as a bearer token. An
+ * `Authorization` header takes precedence over the cookie. Valid credentials always work, so that
+ * wrong ones cannot lock a user out.
  */
 export class Authenticator {
+  /** Wrong credentials by network and name, at most 60 in a minute and process. */
+  private readonly failures = new FailureCounter(60);
+
   constructor(
     private readonly appPasswords: AppPasswordVerifier,
     private readonly sessions: Sessions,
-    private readonly failed: FailedLogins,
     private readonly key: string,
   ) {}
 
@@ -39,15 +48,23 @@ export class Authenticator {
   async authenticate({ headers, ip }: FastifyRequest): Promise<Caller> {
     const session = readSession(headers.cookie, this.key);
     if (headers.authorization === undefined) return this.bySession(session);
-    const sent = sentIn(headers.authorization);
+    const sent = parseAuthorization(headers.authorization);
     const hash = sent && appPasswordHash(sent.secret);
     const credential = hash === undefined ? undefined : await this.appPasswords.check(hash, ip);
-    if (!credential || !isNamed(credential, sent?.name)) {
-      this.failed.count(sent?.name ?? '', ip);
+    if (!credential || !hasName(credential, sent?.name)) {
+      this.countFailure(sent?.name ?? '', ip);
       throw new AuthenticationFailure(hash === undefined ? 'malformed' : 'app_password');
     }
-    const own = session?.credentialId === credential.credentialId && (await this.isOpen(session));
-    return { ...credential, ...(own && { session }) };
+    const isOwnSession =
+      session?.credentialId === credential.credentialId && (await this.isActive(session));
+    return { ...credential, ...(isOwnSession && { session }) };
+  }
+
+  /** @throws RateLimited after too many failures. */
+  private countFailure(name: string, address: string): void {
+    const key = `${networkOf(address)} ${name.slice(0, 64).toLowerCase()}`;
+    this.failures.check(key);
+    this.failures.add(key);
   }
 
   private async bySession(session: SignedSession | undefined): Promise<Caller> {
@@ -57,8 +74,8 @@ export class Authenticator {
     return { ...credential, session };
   }
 
-  /** Returns true for a valid session; false if the account service is unavailable. */
-  private async isOpen(session: SignedSession): Promise<boolean> {
+  /** Returns true for a session that has not ended; false if the account service is unavailable. */
+  private async isActive(session: SignedSession): Promise<boolean> {
     try {
       return (await this.sessions.check(session)) !== undefined;
     } catch (error) {
@@ -68,15 +85,15 @@ export class Authenticator {
   }
 }
 
-/** Returns true if a credential has this name, in any letter case, or if none was sent. */
-export function isNamed({ name }: VerifiedCredential, sent: string | undefined): boolean {
+/** Returns true if a credential has the sent name, in any letter case, or if none was sent. */
+export function hasName({ name }: VerifiedCredential, sent: string | undefined): boolean {
   return sent === undefined || sent.toLowerCase() === name.toLowerCase();
 }
 
-function sentIn(authorization: string): Sent | undefined {
+function parseAuthorization(authorization: string): SentCredential | undefined {
   const [, scheme = '', text = ''] = /^(basic|bearer) +([\w.~+/=-]+) *$/i.exec(authorization) ?? [];
   if (scheme.toLowerCase() === 'bearer') return { secret: text };
-  // Names and app passwords are ASCII, in any encoding of the client.
+  // Names and app passwords are ASCII, so that the encoding of the client does not matter.
   const [, name, secret] =
     /^([^:]*):(.*)$/s.exec(Buffer.from(text, 'base64').toString('latin1')) ?? [];
   return name === undefined || secret === undefined ? undefined : { name, secret };

@@ -6,22 +6,22 @@ import type { Caller } from './authenticator.js';
 declare module 'fastify' {
   interface FastifyRequest {
     /** The authenticated caller; absent only on paths that need no credential. */
-    by?: Caller;
+    gpodderCaller?: Caller;
   }
 }
 
 /** Returns the authenticated caller of a request. @throws Failure `unauthorized` without one. */
-export function callerOf({ by }: FastifyRequest): Caller {
-  if (!by) throw new Failure('unauthorized');
-  return by;
+export function callerOf({ gpodderCaller }: FastifyRequest): Caller {
+  if (!gpodderCaller) throw new Failure('unauthorized');
+  return gpodderCaller;
 }
 
-/** Injects {@link callerOf} of the request into a handler's parameter. */
-export const By = createParamDecorator((_: unknown, context: ExecutionContext) =>
+/** Injects the result of {@link callerOf} into a parameter of a handler. */
+export const CurrentCaller = createParamDecorator((_: unknown, context: ExecutionContext) =>
   callerOf(context.switchToHttp().getRequest<FastifyRequest>()),
 );
 
-/** Returns the reader of a list: app password, session of the cookie, and `since`. */
+/** Returns the `reader` of a list contract: app password, session of the cookie, and `since`. */
 export function readerOf({ credentialId, session }: Caller, since: number) {
   return { credentialId, since, ...(session && { sessionId: session.sessionId }) };
 }

@@ -5,8 +5,8 @@ import { makeSession, readSession, sessionCookie } from './session.cookie.js';
 
 const key = 'a-key-of-thirty-two-characters-x';
 
-describe('the cookie of a session', () => {
-  it('names its app password, and a session of its own that it can not be made of', () => {
+describe('the session cookie', () => {
+  it('contains its app password, and a session id that does not reveal the cookie', () => {
     const credentialId = randomUUID();
     const [one, other] = [makeSession(credentialId, key), makeSession(credentialId, key)];
     const read = readSession(`sessionid=${one}`, key);
@@ -23,21 +23,21 @@ describe('the cookie of a session', () => {
     ['among others', (value: string) => `a=b; sessionid=${value}; c=d`],
     ['without spaces', (value: string) => `a=b;sessionid=${value};c=d`],
     ['in quotes', (value: string) => `sessionid="${value}"`],
-  ])('is found %s', (_, header) => {
+  ])('is read %s', (_, header) => {
     expect(readSession(header(makeSession(randomUUID(), key)), key)).toBeDefined();
   });
 
   it.each([
-    ['nothing', () => undefined],
+    ['no header', () => undefined],
     ['another name', (value: string) => `xsessionid=${value}`],
     ['too short a value', (value: string) => `sessionid=${value.slice(1)}`],
     ['too long a value', (value: string) => `sessionid=${value}A`],
     ['no signature', (value: string) => `sessionid=${value.slice(0, 43)}${'A'.repeat(21)}`],
-  ])('is not read out of %s', (_, header) => {
+  ])('is not read with %s', (_, header) => {
     expect(readSession(header(makeSession(randomUUID(), key)), key)).toBeUndefined();
   });
 
-  it('that was signed with another key, or changed in any letter, is none', () => {
+  it('is invalid with another key, or with any changed letter', () => {
     const value = makeSession(randomUUID(), key);
     expect(readSession(`sessionid=${value}`, key.replace('a', 'b'))).toBeUndefined();
     fc.assert(
@@ -49,7 +49,7 @@ describe('the cookie of a session', () => {
     );
   });
 
-  it('is for all paths and no script, and for TLS alone where there is TLS', () => {
+  it('is sent on all paths, hidden from scripts, and Secure with TLS', () => {
     expect(sessionCookie('x', false)).toBe(
       'sessionid=x; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000',
     );

@@ -1,17 +1,17 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
 /** Cookie name of gpodder.net, which clients expect. The account pages use another one. */
-const name = 'sessionid';
+const cookieName = 'sessionid';
 
 /** Lifetime of the cookie at the client in seconds: a year. */
 const maxAge = 31_536_000;
 
-/** Length in bytes of each part: random bytes, the id of the app password, and a truncated HMAC. */
-const part = 16;
+/** Bytes of each part: random bytes, the id of the app password, and a truncated HMAC. */
+const partBytes = 16;
 
-/** A session that this server signed. It is not stored before its cookie is sent back. */
+/** A session that this server signed. It is stored when its cookie comes back. */
 export interface SignedSession {
-  /** Hash of the cookie, from which nobody can derive the cookie. */
+  /** Hash of the cookie, which does not reveal it. */
   readonly sessionId: string;
   /** The app password that created it. */
   readonly credentialId: string;
@@ -20,7 +20,7 @@ export interface SignedSession {
 /** Returns a new cookie value for an app password. */
 export function makeSession(credentialId: string, key: string): string {
   const signed = Buffer.concat([
-    randomBytes(part),
+    randomBytes(partBytes),
     Buffer.from(credentialId.replaceAll('-', ''), 'hex'),
   ]);
   return Buffer.concat([signed, signatureOf(signed, key)]).toString('base64url');
@@ -34,26 +34,27 @@ export function readSession(header: string | undefined, key: string): SignedSess
       : /(?:^|;) *sessionid="?([\w-]{64})"?(?:;|$)/.exec(header)?.[1];
   if (value === undefined) return undefined;
   const bytes = Buffer.from(value, 'base64url');
-  const signed = bytes.subarray(0, 2 * part);
-  if (!timingSafeEqual(bytes.subarray(2 * part), signatureOf(signed, key))) return undefined;
+  const signed = bytes.subarray(0, 2 * partBytes);
+  if (!timingSafeEqual(bytes.subarray(2 * partBytes), signatureOf(signed, key))) return undefined;
   return {
     sessionId: uuidOf(createHash('sha256').update(value).digest()),
-    credentialId: uuidOf(signed.subarray(part)),
+    credentialId: uuidOf(signed.subarray(partBytes)),
   };
 }
 
 /** Returns the `Set-Cookie` header of a session. Some clients need its path. */
 export function sessionCookie(value: string, isSecure: boolean): string {
-  return `${name}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${maxAge}${isSecure ? '; Secure' : ''}`;
+  const secure = isSecure ? '; Secure' : '';
+  return `${cookieName}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${maxAge}${secure}`;
 }
 
 /** `Set-Cookie` header that removes the cookie from the client. */
-export const expiredCookie = `${name}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0`;
+export const expiredCookie = `${cookieName}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0`;
 
 function signatureOf(signed: Buffer, key: string): Buffer {
-  return createHmac('sha256', key).update(signed).digest().subarray(0, part);
+  return createHmac('sha256', key).update(signed).digest().subarray(0, partBytes);
 }
 
 function uuidOf(bytes: Buffer): string {
-  return bytes.toString('hex', 0, part).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+  return bytes.toString('hex', 0, partBytes).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }

@@ -19,18 +19,18 @@ beforeEach(() => {
 });
 afterAll(() => fixture.close());
 
-/** Returns signed sessions of an app password that the account service has. */
-function signed(count: number) {
+/** Returns signed sessions of a new app password. */
+function newSessions(count: number) {
   const credentialId = randomUUID();
   book.sessions.set(credentialId, { credentialId, userId: randomUUID(), name: 'ann', scopes: [] });
   return Array.from({ length: count }, () => ({ sessionId: randomUUID(), credentialId }));
 }
 
-describe('the sessions of one app password', () => {
-  it('are asked for four at a time: one more is refused at once, and those of others are not', async () => {
+describe('Sessions', () => {
+  it('rejects a fifth concurrent lookup of one app password, and none of others', async () => {
     let answer!: (value?: unknown) => void;
     book.wait = new Promise((resolve) => (answer = resolve));
-    const own = signed(6);
+    const own = newSessions(6);
     const four = own.slice(0, 4).map((session) => sessions.check(session));
     const refused = await Promise.allSettled(
       own.slice(4).map((session) => sessions.check(session)),
@@ -38,7 +38,7 @@ describe('the sessions of one app password', () => {
     expect(refused.map((one) => one.status === 'rejected' && (one.reason as Failure).code)).toEqual(
       ['unavailable', 'unavailable'],
     );
-    const other = signed(1).map((session) => sessions.check(session));
+    const other = newSessions(1).map((session) => sessions.check(session));
     await eventually(() => expect(book.asked).toHaveLength(5));
     answer();
     delete book.wait;

@@ -6,18 +6,21 @@ import { gpodderSessionMetrics } from '../gpodder.metrics.js';
 import type { SignedSession } from './session.cookie.js';
 
 /** Maximum concurrent lookups: in total, and for sessions of one app password. */
-const [mostPending, mostPendingOfOne] = [256, 4];
+const [maxLookups, maxLookupsPerCredential] = [256, 4];
 
 /**
- * Looks up sessions in the account service, and caches the answers like those of app passwords.
- * Only signed sessions are looked up, so forged ones cost nothing. A limit per app password keeps
- * capacity for others.
+ * Looks up sessions in the account service, and caches the results.
+ *
+ * Invariants:
+ * - Only signed sessions are looked up, so that forged cookies cause no load.
+ * - One app password cannot use up all concurrent lookups.
+ * - A revoked or ended session is rejected within a second.
  */
 export class Sessions {
   private readonly cache: CredentialCache<VerifiedCredential, SignedSession>;
   /** Running lookups: in total, and by app password. */
-  private pending = 0;
-  private readonly pendingOf = new Map<string, number>();
+  private lookups = 0;
+  private readonly lookupsOf = new Map<string, number>();
   private readonly count = gpodderSessionMetrics();
 
   constructor(
@@ -28,7 +31,7 @@ export class Sessions {
       max: 20_000,
       ttl: 60_000,
       missing: { max: 20_000, ttl: 5_000 },
-      ask: (_sessionId, session) => this.ask(session),
+      ask: (_sessionId, session) => this.lookUp(session),
       expiresAt: ({ expiresAt }) => (expiresAt === undefined ? undefined : Date.parse(expiresAt)),
       isRevoked: ({ userId, credentialId }, askedAt, gid) =>
         revocations.refuses({ userId, credentialId, gid, askedAt }),
@@ -52,28 +55,27 @@ export class Sessions {
     this.cache.remove(session.sessionId);
   }
 
-  private async ask(session: SignedSession): Promise<VerifiedCredential | undefined> {
+  private async lookUp(session: SignedSession): Promise<VerifiedCredential | undefined> {
     const { credentialId } = session;
-    const ofOne = this.pendingOf.get(credentialId) ?? 0;
-    if (this.pending >= mostPending || ofOne >= mostPendingOfOne) {
+    const ofCredential = this.lookupsOf.get(credentialId) ?? 0;
+    if (this.lookups >= maxLookups || ofCredential >= maxLookupsPerCredential) {
       this.count('busy');
-      throw tooMany;
+      throw tooManyLookups;
     }
-    this.pending += 1;
-    this.pendingOf.set(credentialId, ofOne + 1);
+    this.lookups += 1;
+    this.lookupsOf.set(credentialId, ofCredential + 1);
     try {
-      return (
-        (await this.client.call(checkSession, session, { requestId: randomUUID() })).credential ??
-        undefined
-      );
+      const options = { requestId: randomUUID() };
+      const { credential } = await this.client.call(checkSession, session, options);
+      return credential ?? undefined;
     } finally {
-      this.pending -= 1;
-      const left = (this.pendingOf.get(credentialId) ?? 1) - 1;
-      if (left > 0) this.pendingOf.set(credentialId, left);
-      else this.pendingOf.delete(credentialId);
+      this.lookups -= 1;
+      const remaining = (this.lookupsOf.get(credentialId) ?? 1) - 1;
+      if (remaining > 0) this.lookupsOf.set(credentialId, remaining);
+      else this.lookupsOf.delete(credentialId);
     }
   }
 }
 
-/** Created once, because a refusal must cost less than the request. */
-const tooMany = unavailable('too many sessions are asked for');
+/** Created once, because a rejection must cost less than a lookup. */
+const tooManyLookups = unavailable('too many session lookups');

@@ -3,19 +3,20 @@ import { countFeeds, listDevices, saveDevices } from '#contracts';
 import { Services } from '#http';
 import type { FastifyRequest } from 'fastify';
 import type { Caller } from '../auth/authenticator.js';
-import { By } from '../auth/request.caller.js';
-import { objectOf } from '../http/input.js';
-import { describedDevice, deviceIdOf } from './device.rule.js';
+import { CurrentCaller } from '../auth/request.caller.js';
+import { readObjectBody } from '../http/input.js';
+import { readDevice, readDeviceId } from './device.rules.js';
 
-const mostEntries = 1_000;
+/** Maximum entries of a body, which limits its JSON values. */
+const maxEntries = 1_000;
 
-/** Devices: names for display. All devices of a user share one list of subscriptions. */
+/** Lists and describes devices. All devices of a user share one list of subscriptions. */
 @Controller()
 export class DevicesController {
   constructor(private readonly services: Services) {}
 
   @Get('api/:version([12])/devices/:user.json')
-  async list(@Req() request: FastifyRequest, @By() { userId }: Caller) {
+  async list(@Req() request: FastifyRequest, @CurrentCaller() { userId }: Caller) {
     const { devices } = await this.services.call(listDevices, request, { userId });
     if (devices.length === 0) return [];
     const { subscribed: subscriptions } = await this.services.call(countFeeds, request, { userId });
@@ -27,40 +28,43 @@ export class DevicesController {
   @HttpCode(200)
   async describe(
     @Req() request: FastifyRequest,
-    @By() { userId }: Caller,
+    @CurrentCaller() { userId }: Caller,
     @Param('device') device: string,
     @Body() body?: Buffer,
   ): Promise<void> {
-    const described = {
-      id: deviceIdOf(device),
-      ...describedDevice(await objectOf(body, mostEntries)),
-    };
-    await this.services.call(saveDevices, request, { userId, devices: [described] });
+    const id = readDeviceId(device);
+    const saved = { id, ...readDevice(await readObjectBody(body, maxEntries)) };
+    await this.services.call(saveDevices, request, { userId, devices: [saved] });
   }
 
   @Put('api/:version([12])/devices/:user/:device.json')
   async describeByPut(
     @Req() request: FastifyRequest,
-    @By() caller: Caller,
+    @CurrentCaller() caller: Caller,
     @Param('device') device: string,
     @Body() body?: Buffer,
   ): Promise<void> {
     await this.describe(request, caller, device, body);
   }
 
-  /** Returns all devices as synchronized, independent of links. */
+  /** Returns all devices as synchronized, whatever a client links. */
   @Get('api/2/sync-devices/:user.json')
-  async linked(@Req() request: FastifyRequest, @By() { userId }: Caller) {
+  async linked(@Req() request: FastifyRequest, @CurrentCaller() { userId }: Caller) {
     const { devices } = await this.services.call(listDevices, request, { userId });
     const ids = devices.map(({ id }) => id);
-    const isOne = ids.length < 2;
-    return { synchronized: isOne ? [] : [ids], 'not-synchronized': isOne ? ids : [] };
+    return ids.length < 2
+      ? { synchronized: [], 'not-synchronized': ids }
+      : { synchronized: [ids], 'not-synchronized': [] };
   }
 
   @Post('api/2/sync-devices/:user.json')
   @HttpCode(200)
-  async link(@Req() request: FastifyRequest, @By() caller: Caller, @Body() body?: Buffer) {
-    await objectOf(body, mostEntries);
+  async link(
+    @Req() request: FastifyRequest,
+    @CurrentCaller() caller: Caller,
+    @Body() body?: Buffer,
+  ) {
+    await readObjectBody(body, maxEntries);
     return this.linked(request, caller);
   }
 }

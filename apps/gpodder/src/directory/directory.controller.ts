@@ -4,37 +4,37 @@ import { linkBase } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
 import { queryOf } from '../http/input.js';
-import { Open } from '../http/routes.js';
-import { formatOf, showFeeds } from '../subscriptions/formats.js';
+import { Public } from '../http/routes.js';
+import { formatOf, writeFeeds } from '../subscriptions/formats.js';
 
 /**
- * The directory paths of gpodder.net. Nothing is fetched or ranked, because a ranking on a small
- * server would reveal the podcasts of its users. So lists are empty and lookups fail.
+ * Answers the directory paths of gpodder.net with empty lists and 404. The server fetches no feeds,
+ * and a ranking on a small server would reveal the podcasts of its users.
  */
 @Controller()
 export class DirectoryController {
   constructor(@Inject(CONFIG) private readonly config: GpodderConfig) {}
 
   @Get('clientconfig.json')
-  @Open()
+  @Public()
   clientConfig(@Req() request: FastifyRequest) {
     const baseurl = `${linkBase(request, this.config)}/`;
     return { mygpo: { baseurl }, 'mygpo-feedservice': { baseurl }, update_timeout: 604_800 };
   }
 
   @Get(['toplist.:format', 'toplist/:number.:format', 'gpodder-examples.:format'])
-  @Open()
+  @Public()
   async toplist(
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
     @Param('format') format: string,
   ) {
-    const { type, body } = showFeeds(formatOf(format), [], [], queryOf(request).get('jsonp'));
+    const { type, body } = writeFeeds(formatOf(format), [], [], queryOf(request).get('jsonp'));
     await reply.type(type).send(body);
   }
 
   @Get('search.:format')
-  @Open()
+  @Public()
   async search(
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
@@ -54,25 +54,25 @@ export class DirectoryController {
   }
 
   @Get(['api/2/tags/:number.json', 'api/2/tag/:tag/:number.json'])
-  @Open()
+  @Public()
   tags(): never[] {
     return [];
   }
 
   @Get(['api/2/data/podcast.json', 'api/2/data/episode.json'])
-  @Open()
+  @Public()
   data(): never {
     throw new Failure('not_found');
   }
 
-  /** Pages and fetching services of gpodder.net that do not exist here. */
+  /** Rejects pages and services of gpodder.net that do not exist here. */
   @All(['api/2/podcasts/create', 'api/2/task/:id', 'upload', 'getlist'])
-  @Open()
+  @Public()
   absent(): never {
     throw new Failure('not_found');
   }
 
-  /** No lists of podcasts exist to publish. */
+  /** Returns no list, because users of this server publish none. */
   @Get('api/2/lists/:user.json')
   lists(): never[] {
     return [];

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { GpodderWorld, type Person } from '../../testing/gpodder.world.js';
+import { GpodderFixture, type GpodderUser } from '../../testing/gpodder.fixture.js';
 
-let world: GpodderWorld;
-let ann: Person;
+let fixture: GpodderFixture;
+let ann: GpodderUser;
 beforeAll(async () => {
-  world = await GpodderWorld.open({ PUBLIC_URL: 'https://sync.example/gpodder/' });
-  ann = await world.person();
+  fixture = await GpodderFixture.open({ PUBLIC_URL: 'https://sync.example/gpodder/' });
+  ann = await fixture.user();
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
-describe('what needs no login', () => {
+describe('a path without a credential', () => {
   it.each([
     ['/toplist.json', '[]'],
     ['/toplist/50.json', '[]'],
@@ -20,13 +20,13 @@ describe('what needs no login', () => {
     ['/gpodder-examples.json', '[]'],
     ['/api/2/tags/50.json', '[]'],
     ['/api/2/tag/news/50.json', '[]'],
-  ])('is an empty list: %s', async (path, text) => {
-    const answer = await world.ask(path);
+  ])('returns an empty list: %s', async (path, text) => {
+    const answer = await fixture.request(path);
     expect([answer.status, answer.text]).toEqual([200, text]);
   });
 
-  it('is an empty document of OPML, too', async () => {
-    const { text } = await world.ask('/toplist/9.opml');
+  it('returns an empty list as OPML', async () => {
+    const { text } = await fixture.request('/toplist/9.opml');
     expect(text).toMatch(/<opml version="2.0">/);
     expect(text).not.toMatch(/<outline/);
   });
@@ -40,20 +40,20 @@ describe('what needs no login', () => {
     ['/api/2/task/1234', 404],
     ['/upload', 404],
     ['/getlist', 404],
-  ])('is refused where it can not be answered: %s with %d', async (path, status) => {
-    expect((await world.ask(path)).status).toBe(status);
+  ])('without data is an error: %s with %d', async (path, status) => {
+    expect((await fixture.request(path)).status).toBe(status);
   });
 
   it.each(['/api/2/podcasts/create', '/upload'])(
-    'is not there to be written, either: %s',
+    'without data is an error with POST: %s',
     async (path) => {
-      expect((await world.ask(path, { body: { a: 1 } })).status).toBe(404);
+      expect((await fixture.request(path, { body: { a: 1 } })).status).toBe(404);
     },
   );
 
-  it('is the configuration of clients, by the public URL', async () => {
+  it('returns the client configuration with the public URL', async () => {
     const baseurl = 'https://sync.example/gpodder/';
-    expect((await world.ask('/clientconfig.json')).json()).toEqual({
+    expect((await fixture.request('/clientconfig.json')).json()).toEqual({
       mygpo: { baseurl },
       'mygpo-feedservice': { baseurl },
       update_timeout: 604_800,
@@ -61,18 +61,18 @@ describe('what needs no login', () => {
   });
 });
 
-describe('what needs a login', () => {
+describe('a path with a credential', () => {
   it.each([
     ['/suggestions/10.json', '[]'],
     ['/api/2/lists/{u}.json', '[]'],
-  ])('is an empty list: %s', async (path, text) => {
-    expect((await world.ask(path)).status).toBe(401);
-    expect((await ann.ask(path)).text).toBe(text);
+  ])('returns an empty list: %s', async (path, text) => {
+    expect((await fixture.request(path)).status).toBe(401);
+    expect((await ann.request(path)).text).toBe(text);
   });
 
   it.each(['/api/2/chapters/{u}.json', '/api/2/lists/{u}/list/x.json'])(
-    'is not there: %s',
-    async (path) => expect((await ann.ask(path)).status).toBe(404),
+    'is 404 if it does not exist: %s',
+    async (path) => expect((await ann.request(path)).status).toBe(404),
   );
 
   it.each([
@@ -81,33 +81,33 @@ describe('what needs a login', () => {
     ['GET', '/api/2/auth/{u}/login.json', 'POST'],
     ['POST', '/subscriptions/{u}.opml', 'GET, HEAD'],
     ['OPTIONS', '/subscriptions/{u}/x.opml', 'GET, HEAD, PUT, POST'],
-  ])('says which methods there are: %s %s', async (method, path, allow) => {
-    const answer = await ann.ask(path, { method });
+  ])('is 405 with the allowed methods: %s %s', async (method, path, allow) => {
+    const answer = await ann.request(path, { method });
     expect(answer.status).toBe(405);
     expect(sorted(answer.headers.get('allow'))).toEqual(sorted(allow));
   });
 
-  it('sets a cookie for TLS alone where the public URL is https', async () => {
-    const { headers } = await ann.ask('/api/2/auth/{u}/login.json', { method: 'POST' });
+  it('sets a Secure cookie if the public URL is https', async () => {
+    const { headers } = await ann.request('/api/2/auth/{u}/login.json', { method: 'POST' });
     expect(headers.get('set-cookie')).toMatch(/; Secure$/);
   });
 
-  it('is answered to HEAD without a body', async () => {
-    const answer = await ann.ask('/api/2/devices/{u}.json', { method: 'HEAD' });
+  it('supports HEAD', async () => {
+    const answer = await ann.request('/api/2/devices/{u}.json', { method: 'HEAD' });
     expect([answer.status, answer.text]).toEqual([200, '']);
   });
 
-  it('is not there for a path that can not be decoded', async () => {
-    expect((await ann.ask('/api/2/devices/%ff.json')).status).toBe(404);
-    expect((await world.ask('/api/2/devices/%ff.json')).status).toBe(401);
+  it('is 404 if it cannot be decoded', async () => {
+    expect((await ann.request('/api/2/devices/%ff.json')).status).toBe(404);
+    expect((await fixture.request('/api/2/devices/%ff.json')).status).toBe(401);
   });
 });
 
 describe('the login flow of Nextcloud', () => {
   it.each(['/index.php/login/v2', '/cloud/index.php/login/v2'])(
-    'begins at %s, and goes on with accounts',
+    'starts at %s, and continues at the account app',
     async (path) => {
-      const answer = await world.ask(path, {
+      const answer = await fixture.request(path, {
         method: 'POST',
         headers: { 'user-agent': 'AntennaPod/3' },
       });
@@ -123,9 +123,9 @@ describe('the login flow of Nextcloud', () => {
     },
   );
 
-  it('has no other app password for whoever has one', async () => {
-    expect((await ann.ask('/ocs/v2.php/core/getapppassword')).status).toBe(403);
-    expect((await world.ask('/cloud/ocs/v2.php/core/getapppassword')).status).toBe(401);
+  it('gives no further app password to a client with one', async () => {
+    expect((await ann.request('/ocs/v2.php/core/getapppassword')).status).toBe(403);
+    expect((await fixture.request('/cloud/ocs/v2.php/core/getapppassword')).status).toBe(401);
   });
 });
 

@@ -8,7 +8,7 @@ export function episodeObject({
   episodeUrl,
   publishDate,
 }: ActedEpisode) {
-  const isKnown = !publishDate.startsWith('1970-01-01T00:00:00');
+  const isDated = !publishDate.startsWith('1970-01-01T00:00:00');
   return {
     title: title || enclosureUrl,
     url: enclosureUrl,
@@ -16,7 +16,7 @@ export function episodeObject({
     podcast_url: feedUrl,
     description: '',
     website: episodeUrl,
-    released: isKnown ? publishDate.slice(0, 19) : '',
+    released: isDated ? publishDate.slice(0, 19) : '',
     mygpo_link: '',
   };
 }

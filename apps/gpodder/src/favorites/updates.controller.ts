@@ -2,37 +2,38 @@ import { Controller, Get, Param, Req } from '@nestjs/common';
 import { type ActedEpisode, Failure, listActions } from '#contracts';
 import { Services } from '#http';
 import type { FastifyRequest } from 'fastify';
-import { actionsOf } from '../actions/shown.action.js';
+import { actionsOf } from '../actions/download.rules.js';
 import { callerOf, readerOf } from '../auth/request.caller.js';
-import { deviceIdOf } from '../devices/device.rule.js';
-import { KnownDevices } from '../devices/known.devices.js';
-import { queryOf, sinceOf } from '../http/input.js';
-import { Feeds } from '../subscriptions/feeds.js';
+import { readDeviceId } from '../devices/device.rules.js';
+import { DeviceRegistry } from '../devices/device.registry.js';
+import { queryOf, readSince } from '../http/input.js';
+import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import { podcastObject } from '../subscriptions/formats.js';
 import { episodeObject } from './episode.object.js';
 
+/** Episodes in one reply of the episode service. */
 const perPage = 1_000;
 
-/** Changes of subscriptions and episodes in one answer. No known client uses it. */
+/** Returns changes of subscriptions and episodes in one answer. No tested client uses it. */
 @Controller()
 export class UpdatesController {
   constructor(
     private readonly services: Services,
-    private readonly feeds: Feeds,
-    private readonly devices: KnownDevices,
+    private readonly feeds: SubscriptionsService,
+    private readonly devices: DeviceRegistry,
   ) {}
 
   @Get('api/2/updates/:user/:device.json')
   async list(@Req() request: FastifyRequest, @Param('device') device: string) {
-    const id = deviceIdOf(device);
+    const id = readDeviceId(device);
     const query = queryOf(request);
     if (!query.has('since')) throw new Failure('invalid');
-    const since = sinceOf(query);
-    // Called first, so that its timestamp is the lower of both.
+    const since = readSince(query);
+    // Called first, so that its timestamp is the lower one of both lists.
     const { add, remove, timestamp } = await this.feeds.peekSince(request, since);
     const [episodes] = await Promise.all([
-      this.changed(request, since),
-      this.devices.use(request, [id]),
+      this.changedEpisodes(request, since),
+      this.devices.register(request, [id]),
     ]);
     const withActions = query.get('include_actions')?.toLowerCase() === 'true';
     return {
@@ -45,25 +46,25 @@ export class UpdatesController {
     };
   }
 
-  private async changed(request: FastifyRequest, since: number): Promise<ActedEpisode[]> {
+  private async changedEpisodes(request: FastifyRequest, since: number): Promise<ActedEpisode[]> {
     const caller = callerOf(request);
-    const question = {
+    const first = {
       userId: caller.userId,
       reader: readerOf(caller, since),
       readOnly: true,
       perPage,
     };
     const changed: ActedEpisode[] = [];
-    for (let page = await this.services.call(listActions, request, question); ;) {
+    for (let page = await this.services.call(listActions, request, first); ;) {
       request.hold?.(JSON.stringify(page.episodes).length);
       changed.push(...page.episodes);
       if (!page.next) return changed;
-      page = await this.services.call(listActions, request, { ...question, further: page.next });
+      page = await this.services.call(listActions, request, { ...first, further: page.next });
     }
   }
 }
 
-/** Returns an episode with its relevant action, which is also its status (default `new`). */
+/** Returns an episode with the name of its aggregated action as its status, by default `new`. */
 function updateOf(episode: ActedEpisode, withAction: boolean): object {
   const [action] = actionsOf(episode, 'aggregated');
   return {

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { GpodderWorld, type Person } from '../../testing/gpodder.world.js';
+import { GpodderFixture, type GpodderUser } from '../../testing/gpodder.fixture.js';
 
-let world: GpodderWorld;
-let ann: Person;
+let fixture: GpodderFixture;
+let ann: GpodderUser;
 beforeAll(async () => {
-  world = await GpodderWorld.open();
+  fixture = await GpodderFixture.open();
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 beforeEach(async () => {
-  ann = await world.person();
+  ann = await fixture.user();
 });
 
 interface Updates {
@@ -29,12 +29,12 @@ const play = {
   total: 100,
 };
 const updates = async (query: string) =>
-  (await ann.ask(`/api/2/updates/{u}/phone.json?${query}`)).json<Updates>();
+  (await ann.request(`/api/2/updates/{u}/phone.json?${query}`)).json<Updates>();
 
 describe('updates', () => {
-  it('have podcasts and episodes that changed since, with their actions where these are asked for', async () => {
-    await ann.ask('/api/2/subscriptions/{u}/phone.json', { body: { add: [feed], remove: [] } });
-    await ann.ask('/api/2/episodes/{u}.json', { body: [play] });
+  it('return podcasts and episodes since a timestamp, with actions on request', async () => {
+    await ann.request('/api/2/subscriptions/{u}/phone.json', { body: { add: [feed], remove: [] } });
+    await ann.request('/api/2/episodes/{u}.json', { body: [play] });
     const all = await updates('since=0&include_actions=true');
     expect(all.add.map(({ url }) => url)).toEqual([feed]);
     expect(all.updates).toEqual([
@@ -46,19 +46,19 @@ describe('updates', () => {
       }),
     ]);
     expect((await updates('since=0')).updates[0]).not.toHaveProperty('action');
-    await ann.ask('/api/2/subscriptions/{u}/phone.json', { body: { add: [], remove: [feed] } });
+    await ann.request('/api/2/subscriptions/{u}/phone.json', { body: { add: [], remove: [feed] } });
     const later = await updates(`since=${all.timestamp}`);
     expect([later.add, later.rem, later.remove, later.updates]).toEqual([[], [feed], [feed], []]);
   });
 
-  it('take nothing away from what the client syncs', async () => {
-    await ann.ask('/api/2/subscriptions/{u}/phone.json', { body: { add: [feed], remove: [] } });
+  it('do not change the sync state of the client', async () => {
+    await ann.request('/api/2/subscriptions/{u}/phone.json', { body: { add: [feed], remove: [] } });
     await updates('since=0');
-    const delta = await ann.ask('/api/2/subscriptions/{u}/phone.json?since=4102444800');
+    const delta = await ann.request('/api/2/subscriptions/{u}/phone.json?since=4102444800');
     expect(delta.json()).toMatchObject({ add: [feed] });
   });
 
   it.each(['', 'since=x', 'since=-1'])('are 400 for %j', async (query) => {
-    expect((await ann.ask(`/api/2/updates/{u}/phone.json?${query}`)).status).toBe(400);
+    expect((await ann.request(`/api/2/updates/{u}/phone.json?${query}`)).status).toBe(400);
   });
 });

@@ -7,7 +7,7 @@ import {
   send,
 } from '#http';
 
-/** Status and message of every failure of a call. Clients read only the status. */
+/** Status and message of every Failure. Clients read only the status. */
 export const failureAnswers: FailureAnswers = {
   invalid: { status: 400, message: 'Input could not be validated' },
   unauthorized: {
@@ -22,20 +22,21 @@ export const failureAnswers: FailureAnswers = {
   internal: { status: 500, message: 'Internal error' },
 };
 
+/** Answer to a request without the necessary permission. */
 export const forbidden: ErrorAnswer = { status: 403, message: 'Not allowed' };
 
-/** Ends a handler with an error answer that is no failure of a call. */
-export class Refused extends Error {
+/** Error with an answer that no Failure has. */
+export class RefusalError extends Error {
   constructor(readonly answer: ErrorAnswer) {
     super(answer.message);
-    this.name = 'Refused';
+    this.name = 'RefusalError';
   }
 }
 
 /** Format of the app's error answers. */
 export const errorFormat: ErrorFormat = {
   answerTo: (error, _request, log) =>
-    error instanceof Refused ? error.answer : answerFor(error, log, failureAnswers),
+    error instanceof RefusalError ? error.answer : answerFor(error, log, failureAnswers),
   // A 401 starts no session.
   send: (reply, answer) =>
     send(answer.status === 401 ? reply.removeHeader('set-cookie') : reply, answer),

@@ -6,7 +6,7 @@ import type { FastifyRequest } from 'fastify';
 const valuesPerEntry = 20;
 
 /** Maximum `since` in seconds. Only a broken clock exceeds it. */
-const latest = 253_402_300_799;
+const maxSince = 253_402_300_799;
 
 /** Returns the parameters of a request's query. */
 export function queryOf({ url }: Pick<FastifyRequest, 'url'>): URLSearchParams {
@@ -15,42 +15,37 @@ export function queryOf({ url }: Pick<FastifyRequest, 'url'>): URLSearchParams {
 }
 
 /** Returns the `since` of a query in seconds, by default 0. @throws Failure `invalid` */
-export function sinceOf(query: URLSearchParams): number {
+export function readSince(query: URLSearchParams): number {
   const since = query.get('since');
   if (since === null) return 0;
   if (!/^\d+$/.test(since)) throw new Failure('invalid');
-  return Math.min(Number(since), latest);
+  return Math.min(Number(since), maxSince);
 }
 
 /**
  * Parses the JSON of a body of any content type.
  *
- * @param mostEntries maximum entries, which limits the values.
+ * @param maxEntries maximum entries, which limits the values.
  * @throws Failure `invalid`; TooLarge for more values.
  */
-export async function jsonOf(body: Buffer | undefined, mostEntries: number): Promise<unknown> {
+export async function readJsonBody(body: Buffer | undefined, maxEntries: number): Promise<unknown> {
   if (body === undefined || body.length === 0) throw new Failure('invalid');
   await waitToParse(body);
-  return parsed(body, mostEntries);
+  return readJson(body, maxEntries * valuesPerEntry, () => new TooLarge()).value;
 }
 
-/** Parses JSON like {@link jsonOf}, without waiting for a slot. */
-export function parsed(body: Buffer, mostEntries: number): unknown {
-  return readJson(body, mostEntries * valuesPerEntry, () => new TooLarge()).value;
-}
-
-/** Parses a JSON object with {@link jsonOf}. @throws Failure `invalid`; TooLarge */
-export async function objectOf(
+/** Parses a JSON object with {@link readJsonBody}. @throws Failure `invalid`; TooLarge */
+export async function readObjectBody(
   body: Buffer | undefined,
-  mostEntries: number,
+  maxEntries: number,
 ): Promise<Record<string, unknown>> {
-  const value = await jsonOf(body, mostEntries);
+  const value = await readJsonBody(body, maxEntries);
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new Failure('invalid');
   return value as Record<string, unknown>;
 }
 
 /** Checks the number of entries of a body. @throws TooLarge */
-export function limitEntries(count: number, most: number): void {
-  if (count > most) throw new TooLarge(`more than ${most} entries`);
+export function checkEntryCount(count: number, max: number): void {
+  if (count > max) throw new TooLarge(`more than ${max} entries`);
 }

@@ -1,20 +1,20 @@
 import { type HttpOptions, linkBase, type RateLimits, type UserLimiter } from '#http';
 import type { Log } from '#runtime';
 import type { FastifyRequest } from 'fastify';
-import { type Authenticator, isNamed } from '../auth/authenticator.js';
+import { type Authenticator, hasName } from '../auth/authenticator.js';
 import { makeSession, sessionCookie } from '../auth/session.cookie.js';
 import type { GpodderConfig } from '../gpodder.config.js';
 import { gpodderSessionMetrics } from '../gpodder.metrics.js';
-import { errorFormat, failureAnswers, forbidden, Refused } from './errors.js';
+import { errorFormat, failureAnswers, forbidden, RefusalError } from './errors.js';
 import { accessOf } from './routes.js';
 
-/** No scripts, frames or caching; some clients have an HTTP cache. */
+/** Headers of every answer: no scripts, frames or caching. Some clients have an HTTP cache. */
 const headers = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'cache-control': 'no-store',
 };
 
-/** CORS as on gpodder.net: pages can read with `Authorization`, but no stored credentials. */
+/** CORS as on gpodder.net: pages can read with `Authorization`, but without stored credentials. */
 const cors = {
   origin: '*',
   methods: ['GET', 'HEAD'],
@@ -24,10 +24,12 @@ const cors = {
 
 const safeMethods = ['GET', 'HEAD', 'OPTIONS'];
 
-/** Folder before the paths of Nextcloud, as some apps send it. */
-const folder = /^\/[^?]*?(?=\/index\.php\/(?:apps\/gpoddersync|login\/v2)|\/ocs\/v2\.php\/core\/)/;
+/** The folder of a Nextcloud in front of its paths, which some apps send. */
+const nextcloudFolder =
+  /^\/[^?]*?(?=\/index\.php\/(?:apps\/gpoddersync|login\/v2)|\/ocs\/v2\.php\/core\/)/;
 
-interface Gates {
+/** Parts of the admission of requests. */
+interface AdmissionParts {
   readonly authenticator: Authenticator;
   readonly limits: RateLimits;
   readonly limiter: UserLimiter;
@@ -36,7 +38,7 @@ interface Gates {
 /** Returns the options of the app's HTTP server. */
 export function serverOptions(
   config: GpodderConfig,
-  { authenticator, limits, limiter }: Gates,
+  { authenticator, limits, limiter }: AdmissionParts,
   log: Log,
 ): HttpOptions {
   const countSession = gpodderSessionMetrics();
@@ -47,9 +49,9 @@ export function serverOptions(
     limiter,
     errors: errorFormat,
     authenticate: async (request, reply) => {
-      if (accessOf(request) === 'open') return undefined;
+      if (accessOf(request) === 'public') return undefined;
       const caller = await authenticator.authenticate(request);
-      request.by = caller;
+      request.gpodderCaller = caller;
       if (!caller.session) {
         const cookie = makeSession(caller.credentialId, config.SESSION_KEY);
         const isSecure = linkBase(request, config).startsWith('https:');
@@ -59,29 +61,30 @@ export function serverOptions(
       return caller.userId;
     },
     authorize: (request) => {
-      refusePages(request, new URL(linkBase(request, config)).origin);
-      const { by, params } = request;
-      if (!by) return;
-      if (!isNamed(by, (params as { user?: string } | undefined)?.user))
-        throw new Refused(failureAnswers.invalid);
-      if (!by.scopes.includes(`${accessOf(request)}:subscriptions`)) throw new Refused(forbidden);
+      rejectCrossSiteWrite(request, new URL(linkBase(request, config)).origin);
+      const { gpodderCaller: caller, params } = request;
+      if (!caller) return;
+      if (!hasName(caller, (params as { user?: string } | undefined)?.user))
+        throw new RefusalError(failureAnswers.invalid);
+      if (!caller.scopes.includes(`${accessOf(request)}:subscriptions`))
+        throw new RefusalError(forbidden);
     },
     // Some clients send a whole body before they read an answer.
     refusedBodyBytes: config.MAX_BODY_BYTES,
     headers: () => headers,
     bodies: ['bytes'],
     cors,
-    rewrite: (url) => url.replace(folder, ''),
+    rewrite: (url) => url.replace(nextcloudFolder, ''),
   };
 }
 
-/** Rejects requests from pages of other sites, because browsers may have stored an app password. */
-function refusePages(
+/** Rejects writes from pages of other sites, because browsers may have stored an app password. */
+function rejectCrossSiteWrite(
   { method, headers: { origin, 'sec-fetch-site': site } }: FastifyRequest,
-  own: string,
+  ownOrigin: string,
 ): void {
   if (safeMethods.includes(method)) return;
-  const isForeign = origin !== undefined && origin !== own;
+  const isForeign = origin !== undefined && origin !== ownOrigin;
   if (isForeign || (site !== undefined && site !== 'same-origin' && site !== 'none'))
-    throw new Refused(forbidden);
+    throw new RefusalError(forbidden);
 }

@@ -16,28 +16,29 @@ import {
   type ReadAction,
   readAction,
   type UsableAction,
-} from '../actions/action.rule.js';
+} from '../actions/action.rules.js';
+import { oldestTime } from '../actions/action.values.js';
 import { repairEnclosureUrl, repairFeedUrl } from '../actions/url.repair.js';
 import type { SkippedEntries } from './skipped.entries.js';
-
-/** Older than all changes here, so that it never wins over them. */
-const longAgo = '1970-01-01T00:00:00Z';
 
 const feedSchema = z.object({ url: z.string() });
 const favoriteSchema = z.object({ url: z.string(), podcast_url: z.string() });
 
-/** Numbers of written records. */
-export interface Written {
+/** Numbers of written entries. */
+interface WrittenCounts {
   subscriptions: number;
   actions: number;
   favorites: number;
 }
 
-/** Writes an imported account. Repeats `unavailable` calls without limit. */
+/**
+ * Writes an imported account through the services. Entries without a time get the oldest one, so
+ * that they never win over changes here. Repeats `unavailable` calls without limit.
+ */
 export class AccountWriter {
-  readonly written: Written = { subscriptions: 0, actions: 0, favorites: 0 };
+  readonly written: WrittenCounts = { subscriptions: 0, actions: 0, favorites: 0 };
 
-  constructor(
+  private constructor(
     private readonly client: StreamClient,
     private readonly userId: string,
     private readonly stopped: AbortSignal,
@@ -45,27 +46,27 @@ export class AccountWriter {
   ) {}
 
   /** Returns the writer of the account with this name. @throws Error if there is none. */
-  static async of(
+  static async open(
     client: StreamClient,
     name: string,
     stopped: AbortSignal,
     skipped: SkippedEntries,
   ): Promise<AccountWriter> {
     const { userId } = await callUntilAvailable(client, findAccount, { name }, { stopped });
-    if (userId === null) throw new Error(`nobody is called ${name} here (--user)`);
+    if (userId === null) throw new Error(`no account has the name ${name}: check --user`);
     return new AccountWriter(client, userId, stopped, skipped);
   }
 
   /** Subscribes to feeds, except those that were ever unsubscribed or deleted here. */
-  async feeds(sent: readonly unknown[]): Promise<void> {
-    const feeds = [...new Set(sent.flatMap((feed) => this.feedUrlOf(feed) ?? []))];
+  async writeFeeds(sent: readonly unknown[]): Promise<void> {
+    const feeds = [...new Set(sent.flatMap((feed) => this.readFeedUrl(feed) ?? []))];
     for (let from = 0; from < feeds.length; from += chunkLimits.entries) {
       const part = feeds.slice(from, from + chunkLimits.entries);
-      const subscriptions = part.map((feed_url) => ({ feed_url, timestamp: longAgo }));
+      const subscriptions = part.map((feed_url) => ({ feed_url, timestamp: oldestTime }));
       const { failure } = (
         await this.call(subscribe, { userId: this.userId, body: { subscriptions } })
       ).parse();
-      // The stored state is newer, which is no refusal.
+      // `superseded` means that the state here is newer.
       const refused = failure.filter(({ code }) => code !== 'superseded');
       this.written.subscriptions += part.length - refused.length;
       for (const { feed_url, message } of refused) this.skipped.add('feed', feed_url, message);
@@ -73,67 +74,57 @@ export class AccountWriter {
   }
 
   /** Writes at most `mostActions` actions, each as JSON text, like an upload. */
-  async actions(texts: readonly string[]): Promise<void> {
-    const writer = this.writer();
-    const usable = texts.flatMap((text) => dated(this.actionOf(text)) ?? []);
-    await this.write(writer, usable);
-    this.written.actions += usable.length;
+  async writeActions(texts: readonly string[]): Promise<void> {
+    const actions = texts.flatMap((text) => this.parseAction(text) ?? []).map(withTime);
+    await this.upload(actions);
+    this.written.actions += actions.length;
   }
 
   /** Marks favourites, except those that were ever marked or unmarked here. */
-  async favorites(favorites: readonly unknown[]): Promise<void> {
-    const usable = favorites.flatMap((favorite) => this.favoriteOf(favorite) ?? []);
-    for (let from = 0; from < usable.length; from += mostActions) {
-      await this.write(this.writer(), usable.slice(from, from + mostActions));
-    }
-    this.written.favorites += usable.length;
+  async writeFavorites(favorites: readonly unknown[]): Promise<void> {
+    const actions = favorites.flatMap((favorite) => this.parseFavorite(favorite) ?? []);
+    for (let from = 0; from < actions.length; from += mostActions)
+      await this.upload(actions.slice(from, from + mostActions));
+    this.written.favorites += actions.length;
   }
 
-  private writer(): ActionWriter {
-    return new ActionWriter((contract, payload) => this.call(contract, payload), {
+  private async upload(actions: readonly UsableAction[]): Promise<void> {
+    const writer = new ActionWriter((contract, payload) => this.call(contract, payload), {
       userId: this.userId,
     });
-  }
-
-  private async write(writer: ActionWriter, actions: readonly UsableAction[]): Promise<void> {
     if (actions.length > 0) await writer.write(actions);
     for (const [reason, entries] of writer.skipped) this.skipped.addMany('action', entries, reason);
   }
 
-  private feedUrlOf(feed: unknown): string | undefined {
+  private readFeedUrl(feed: unknown): string | undefined {
     const url = typeof feed === 'string' ? feed : feedSchema.safeParse(feed).data?.url;
     const feedUrl = url === undefined ? undefined : repairFeedUrl(url);
-    if (feedUrl === undefined) this.skipped.add('feed', feed, 'it has no usable address');
+    if (feedUrl === undefined) this.skipped.add('feed', feed, 'no valid URL');
     return feedUrl;
   }
 
-  private actionOf(text: string): UsableAction | undefined {
+  private parseAction(text: string): UsableAction | undefined {
     let action: ReadAction = { skipped: 'no_object' };
     try {
       action = readAction(JSON.parse(text));
     } catch {
-      // The text is no JSON, hence no object.
+      // Invalid JSON is no object.
     }
     if (isUsable(action)) return action;
     this.skipped.add('action', text, action.skipped ?? 'refused');
     return undefined;
   }
 
-  private favoriteOf(favorite: unknown): UsableAction | undefined {
+  private parseFavorite(favorite: unknown): UsableAction | undefined {
     const { data } = favoriteSchema.safeParse(favorite);
-    const [feedUrl, enclosureUrl] = data
-      ? [repairFeedUrl(data.podcast_url), repairEnclosureUrl(data.url)]
-      : [];
+    const feedUrl = data && repairFeedUrl(data.podcast_url);
+    const enclosureUrl = data && repairEnclosureUrl(data.url);
     if (!data || feedUrl === undefined || enclosureUrl === undefined) {
-      const what = feedUrl === undefined ? 'podcast' : 'episode';
-      this.skipped.add(
-        'favourite',
-        favorite,
-        data ? `it has no usable address of its ${what}` : 'it names no episode',
-      );
+      const reason = feedUrl === undefined ? 'no valid podcast URL' : 'no valid episode URL';
+      this.skipped.add('favourite', favorite, data ? reason : 'no URL of podcast and episode');
       return undefined;
     }
-    const statuses = { favoriteStatus: { value: true, at: longAgo } };
+    const statuses = { favoriteStatus: { value: true, at: oldestTime } };
     return { podcast: data.podcast_url, feedUrl, entry: { feedUrl, enclosureUrl, statuses } };
   }
 
@@ -143,11 +134,10 @@ export class AccountWriter {
 }
 
 /** Gives an undated action the oldest time, so that a repeated import changes nothing. */
-function dated(action: UsableAction | undefined): UsableAction | undefined {
-  if (!action) return undefined;
+function withTime(action: UsableAction): UsableAction {
   const statuses = Object.entries(action.entry.statuses).map(([name, status]) => [
     name,
-    { at: longAgo, ...status },
+    { at: oldestTime, ...status },
   ]);
   return {
     ...action,

@@ -2,12 +2,12 @@
 export interface ImportOptions {
   /** Base URL of the other server, with a trailing `/`. */
   readonly from: URL;
-  /** Name of the account here. */
+  /** Name of the account on this server. */
   readonly user: string;
-  /** Name of the account at the other server. */
+  /** Name of the account on the other server. */
   readonly login: string;
-  /** File with the password; by default the program asks for it. */
+  /** File with the password in its first line; by default a prompt. */
   readonly passwordFile?: string | undefined;
-  /** File for the progress. */
+  /** File that stores the progress. */
   readonly progress?: string | undefined;
 }

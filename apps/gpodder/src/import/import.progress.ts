@@ -3,45 +3,48 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
 import type { ImportOptions } from './import.options.js';
 
-/** Progress of an import: the current answer, and the written part of it. */
-const placeSchema = z.object({
+/** Progress of an import: the current answer with actions, and its written part. */
+const cursorSchema = z.object({
   /** The `since` of that answer. */
   since: z.int().min(0),
-  /** Number and hash of the written actions. The hash detects a changed answer. */
+  /** Number and SHA-256 of its written actions. The hash detects a changed answer. */
   actions: z.int().min(0),
   hash: z.string(),
 });
-export type Place = z.output<typeof placeSchema>;
-const storedSchema = placeSchema.extend({ import: z.string() });
+export type ImportCursor = z.output<typeof cursorSchema>;
+const storedSchema = cursorSchema.extend({ import: z.string() });
 
-export const start: Place = { since: 0, actions: 0, hash: '' };
+/** Cursor of an import without progress. */
+export const startCursor: ImportCursor = { since: 0, actions: 0, hash: '' };
 
 /** Minimum time between two saves in milliseconds. */
 const saveMs = 1_000;
 
-/** Stores an import's progress in a file without secrets. Ignores files of other imports. */
+/** Stores an import's progress in a file without secrets. Ignores a file of another import. */
 export class ImportProgress {
   private saved = 0;
 
   private constructor(
     private readonly path: string,
     private readonly identity: string,
-    public place: Place,
+    public cursor: ImportCursor,
   ) {}
 
+  /** Reads the progress of an import with the same options, if there is any. */
   static async open({ from, user, login, progress }: ImportOptions): Promise<ImportProgress> {
     const identity = createHash('sha256')
       .update(JSON.stringify([from.href, user, login]))
       .digest('hex');
     const path = progress ?? `import-${identity.slice(0, 12)}.progress`;
-    const found = storedSchema.safeParse(
-      await readFile(path, 'utf8').then(json, () => undefined),
-    ).data;
-    return new ImportProgress(path, identity, found?.import === identity ? found : start);
+    const text = await readFile(path, 'utf8').catch(() => '');
+    const { data: stored } = storedSchema.safeParse(parseJson(text));
+    const cursor = stored?.import === identity ? stored : startCursor;
+    return new ImportProgress(path, identity, cursor);
   }
 
-  async reached(place: Place): Promise<void> {
-    this.place = place;
+  /** Moves the cursor, and saves it at most once per second. */
+  async moveTo(cursor: ImportCursor): Promise<void> {
+    this.cursor = cursor;
     if (performance.now() - this.saved >= saveMs) await this.save();
   }
 
@@ -49,7 +52,7 @@ export class ImportProgress {
   async save(): Promise<void> {
     this.saved = performance.now();
     const temporary = `${this.path}.${process.pid}`;
-    await writeFile(temporary, JSON.stringify({ import: this.identity, ...this.place }), {
+    await writeFile(temporary, JSON.stringify({ import: this.identity, ...this.cursor }), {
       mode: 0o600,
     });
     await rename(temporary, this.path);
@@ -61,7 +64,8 @@ export class ImportProgress {
   }
 }
 
-function json(text: string): unknown {
+/** Parses JSON. @returns undefined for invalid JSON. */
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -6,15 +6,15 @@ import { StreamClient } from '#transport';
 import { AccountWriter } from './account.writer.js';
 import { importConfig } from './import.config.js';
 import type { ImportOptions } from './import.options.js';
-import { ImportProgress, type Place, start } from './import.progress.js';
-import { meet, type OtherServer } from './other.server.js';
+import { type ImportCursor, ImportProgress, startCursor } from './import.progress.js';
+import { openSource, type SourceServer } from './source.server.js';
 import { readPassword } from './password.js';
 import { SkippedEntries } from './skipped.entries.js';
 
 /**
  * Imports an account of another server, until the end, SIGINT or SIGTERM.
  *
- * @throws Error with a message for people; ConfigurationError.
+ * @throws Error with a message for operators; ConfigurationError.
  */
 export async function importAccount(
   options: ImportOptions,
@@ -29,26 +29,22 @@ export async function importAccount(
   const services = ['subscription', 'episode', 'account'] as const;
   const client = new StreamClient({ services, connect: () => connectRedis(config), log });
   const stopped = new AbortController();
-  const stop = () => stopped.abort(new Error('stopped; started again it goes on'));
+  const stop = () => stopped.abort(new Error('stopped; run the same command to continue'));
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop);
   try {
     await Promise.race([client.connect(), aborted(stopped.signal)]);
     const skipped = new SkippedEntries();
-    const server = await meet(
-      options.from,
-      { login: options.login, password },
-      stopped.signal,
-      skipped,
-    );
-    const writer = await AccountWriter.of(client, options.user, stopped.signal, skipped);
+    const credential = { login: options.login, password };
+    const source = await openSource(options.from, credential, stopped.signal, skipped);
+    const writer = await AccountWriter.open(client, options.user, stopped.signal, skipped);
     const progress = await ImportProgress.open(options);
     const { stderr } = process;
-    stderr.write(`import: the other server speaks ${server.protocol}\n`);
-    if (progress.place !== start)
-      stderr.write(`import: going on behind ${count(progress.place.actions)} actions\n`);
+    stderr.write(`import: the other server has ${source.protocol}\n`);
+    if (progress.cursor !== startCursor)
+      stderr.write(`import: continues after ${count(progress.cursor.actions)} actions\n`);
     const line = new ProgressLine(stderr, 'import', () => describeWritten(writer));
     try {
-      await new Import(server, writer, progress, stopped.signal).run();
+      await new Import(source, writer, progress, stopped.signal).run();
     } finally {
       line.end();
       for (const text of skipped.lines) stderr.write(`import: ${text}\n`);
@@ -62,76 +58,79 @@ export async function importAccount(
 
 function describeWritten({ written, skipped }: AccountWriter): string {
   const { subscriptions, actions, favorites } = written;
-  const read = `${count(subscriptions)} subscriptions, ${count(actions)} actions, ${count(favorites)} favourites`;
-  return `${read}; ${count(skipped.total)} skipped`;
+  return (
+    `${count(subscriptions)} subscriptions, ${count(actions)} actions, ` +
+    `${count(favorites)} favourites; ${count(skipped.total)} skipped`
+  );
 }
 
+/** Rejects when a signal aborts. */
 function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) =>
     signal.addEventListener('abort', () => reject(signal.reason as Error)),
   );
 }
 
-/** One import. Each run repeats subscriptions and favourites, but not the stored actions. */
+/** Runs one import. A repetition writes all subscriptions and favourites, but only new actions. */
 class Import {
   constructor(
-    private readonly server: OtherServer,
+    private readonly source: SourceServer,
     private readonly writer: AccountWriter,
     private readonly progress: ImportProgress,
     private readonly stopped: AbortSignal,
   ) {}
 
   async run(): Promise<void> {
-    await this.writer.feeds(await this.server.feeds());
+    await this.writer.writeFeeds(await this.source.readFeeds());
     try {
       // Some servers answer in parts, each with the timestamp for the next request.
-      for (let last = ''; ;) {
-        const { since } = this.progress.place;
-        const { timestamp, actions, hash } = await this.answer();
+      for (let lastHash = ''; ;) {
+        const { since } = this.progress.cursor;
+        const { timestamp, actions, hash } = await this.writeAnswer();
         // A server that repeats its answer ignores the timestamp.
-        if (actions === 0 || timestamp <= since || hash === last) break;
-        last = hash;
-        await this.progress.reached({ since: timestamp, actions: 0, hash: '' });
+        if (actions === 0 || timestamp <= since || hash === lastHash) break;
+        lastHash = hash;
+        await this.progress.moveTo({ since: timestamp, actions: 0, hash: '' });
       }
     } finally {
       await this.progress.save();
     }
-    await this.writer.favorites(await this.server.favorites());
+    await this.writer.writeFavorites(await this.source.readFavorites());
     await this.progress.remove();
   }
 
-  /** Writes the new actions of one answer. Returns its timestamp and its progress. */
-  private async answer(): Promise<Place & { timestamp: number }> {
-    const { since, actions: done, hash } = this.progress.place;
-    const seen = createHash('sha256');
-    const answer = this.server.actions(since);
+  /** Writes the new actions of one answer. Returns its timestamp and its cursor. */
+  private async writeAnswer(): Promise<ImportCursor & { timestamp: number }> {
+    const { since, actions: written, hash: writtenHash } = this.progress.cursor;
+    const hash = createHash('sha256');
+    const answer = this.source.readActions(since);
     let [actions, batch]: [number, string[]] = [0, []];
     const write = async () => {
-      await this.writer.actions(batch.splice(0));
-      await this.progress.reached({ since, actions, hash: seen.copy().digest('hex') });
+      await this.writer.writeActions(batch.splice(0));
+      await this.progress.moveTo({ since, actions, hash: hash.copy().digest('hex') });
     };
     for (;;) {
-      const { value, done: isDone } = await answer.next();
-      if (isDone) {
-        if (actions < done) return this.again();
+      const { value, done } = await answer.next();
+      if (done) {
+        if (actions < written) return this.rewriteAnswer();
         if (batch.length > 0) await write();
-        return { timestamp: value, since, actions, hash: seen.digest('hex') };
+        return { timestamp: value, since, actions, hash: hash.digest('hex') };
       }
       this.stopped.throwIfAborted();
-      seen.update(value).update('\n');
+      hash.update(value).update('\n');
       actions += 1;
-      if (actions > done) batch.push(value);
+      if (actions > written) batch.push(value);
       if (batch.length === mostActions) await write();
-      if (actions === done && seen.copy().digest('hex') !== hash) {
+      if (actions === written && hash.copy().digest('hex') !== writtenHash) {
         await answer.return(0);
-        return this.again();
+        return this.rewriteAnswer();
       }
     }
   }
 
-  /** Writes all of an answer whose actions or their order have changed. */
-  private again(): Promise<Place & { timestamp: number }> {
-    this.progress.place = { ...this.progress.place, actions: 0, hash: '' };
-    return this.answer();
+  /** Writes an answer from its start, because its written actions or their order have changed. */
+  private rewriteAnswer(): Promise<ImportCursor & { timestamp: number }> {
+    this.progress.cursor = { ...this.progress.cursor, actions: 0, hash: '' };
+    return this.writeAnswer();
   }
 }

@@ -6,13 +6,13 @@ async function* chunksOf(text: string, size: number): AsyncGenerator<string> {
   for (let from = 0; from < text.length; from += size) yield text.slice(from, from + size);
 }
 
-/** Reads a text in pieces. Returns the elements and the other content of the object. */
+/** Reads a text in chunks. Returns the elements and the object with an empty array. */
 async function read(
   text: string,
   size = text.length,
 ): Promise<{ elements: unknown[]; rest: unknown }> {
   const elements: unknown[] = [];
-  const all = new JsonElements('actions').of(chunksOf(text, Math.max(size, 1)));
+  const all = new JsonElements('actions').read(chunksOf(text, Math.max(size, 1)));
   for (;;) {
     const { value, done } = await all.next();
     if (done) return { elements, rest: value };
@@ -20,7 +20,7 @@ async function read(
   }
 }
 
-it('the elements of an array are those that JSON.parse finds, however they arrive', async () => {
+it('JsonElements returns the elements that JSON.parse returns, for any chunks', async () => {
   const objects = fc.record({
     before: fc.jsonValue(),
     actions: fc.array(fc.jsonValue()),
@@ -46,7 +46,7 @@ it('the elements of an array are those that JSON.parse finds, however they arriv
   );
 });
 
-describe('an answer', () => {
+describe('JsonElements rejects', () => {
   it.each([
     '',
     '{"actions":[1,2',
@@ -54,16 +54,14 @@ describe('an answer', () => {
     '{"actions":[{"a":1}',
     '{"actions":[1]',
     '{"actions":[1],"timestamp":',
-  ])('that ends half-way is none: %s', async (text) =>
-    expect(read(text)).rejects.toThrow(AnswerError),
-  );
+  ])('a truncated answer: %s', async (text) => expect(read(text)).rejects.toThrow(AnswerError));
 
   it.each(['[]', '1', '{}', 'null', '{"actions":{}}', '<html></html>', '{"x":{"actions":[]}}'])(
-    'that is something else is none: %s',
+    'an answer without the array: %s',
     async (text) => expect(read(text)).rejects.toThrow(AnswerError),
   );
 
-  it('with an element that is too large is none, and is not read to its end', async () => {
+  it('an element that is too large, before its end', async () => {
     let chunks = 0;
     async function* endless() {
       yield '{"actions":["';
@@ -72,7 +70,7 @@ describe('an answer', () => {
         yield 'x'.repeat(65_536);
       }
     }
-    await expect(new JsonElements('actions').of(endless()).next()).rejects.toThrow(AnswerError);
+    await expect(new JsonElements('actions').read(endless()).next()).rejects.toThrow(AnswerError);
     expect(chunks).toBeLessThan(20);
   });
 });

@@ -1,13 +1,14 @@
-/** Error for an answer that does not match the protocol. */
+/** Error for an answer that does not follow the protocol. */
 export class AnswerError extends Error {}
 
 /** Maximum characters of one element, and of all other text. */
-const mostCharacters = 1_048_576;
+const maxCharacters = 1_048_576;
 
 const [quote, backslash, comma, openSquare, closeSquare] = [0x22, 0x5c, 0x2c, 0x5b, 0x5d];
 
 /** Streams the elements of an array in a JSON object as texts, one at a time in memory. */
 export class JsonElements {
+  /** The text outside of the array. */
   private rest = '';
   private element = '';
   private depth = 0;
@@ -17,73 +18,77 @@ export class JsonElements {
 
   constructor(private readonly key: string) {}
 
-  /** Returns the object, its array empty. @throws AnswerError for other or truncated text. */
-  async *of(chunks: AsyncIterable<string>): AsyncGenerator<string, Record<string, unknown>> {
-    for await (const chunk of chunks) yield* this.take(chunk);
-    if (this.depth !== 0 || this.inString) throw new AnswerError('the answer ends half-way');
-    const value = parsed(this.rest);
+  /**
+   * Generates the texts of the elements.
+   *
+   * @returns the object with an empty array. @throws AnswerError for other or truncated text.
+   */
+  async *read(chunks: AsyncIterable<string>): AsyncGenerator<string, Record<string, unknown>> {
+    for await (const chunk of chunks) yield* this.readChunk(chunk);
+    if (this.depth !== 0 || this.inString) throw new AnswerError('the answer is truncated');
+    const value = parseAnswer(this.rest);
     if (
       typeof value !== 'object' ||
       value === null ||
       !Array.isArray((value as Record<string, unknown>)[this.key])
     )
-      throw new AnswerError(`the answer is no object with an array ${this.key}`);
+      throw new AnswerError(`the answer is not an object with an array ${this.key}`);
     return value as Record<string, unknown>;
   }
 
-  private *take(chunk: string): Generator<string> {
+  private *readChunk(chunk: string): Generator<string> {
     let from = 0;
     for (let at = 0; at < chunk.length; at++) {
       const code = chunk.charCodeAt(at);
-      if (this.inString) this.passString(code);
+      if (this.inString) this.readStringCode(code);
       else if (code === quote) this.inString = true;
       else if (this.inArray && this.depth === 2 && (code === comma || code === closeSquare)) {
         this.element += chunk.slice(from, at);
         from = code === comma ? at + 1 : at;
         if (this.element.trim() !== '') yield this.element;
         this.element = '';
-        if (code === closeSquare) this.leave();
+        if (code === closeSquare) this.leaveArray();
       } else if ((code | 0x20) === 0x7b) {
         this.depth += 1;
-        if (code === openSquare && this.depth === 2 && this.isOfKey(chunk.slice(from, at))) {
+        if (code === openSquare && this.depth === 2 && this.endsWithKey(chunk.slice(from, at))) {
           this.rest += chunk.slice(from, at + 1);
           from = at + 1;
           this.inArray = true;
         }
       } else if ((code | 0x20) === 0x7d) this.depth -= 1;
     }
-    this.keep(chunk.slice(from));
+    this.append(chunk.slice(from));
   }
 
-  private leave(): void {
+  private leaveArray(): void {
     this.inArray = false;
     this.depth -= 1;
   }
 
-  private passString(code: number): void {
+  private readStringCode(code: number): void {
     if (this.isEscaped) this.isEscaped = false;
     else if (code === backslash) this.isEscaped = true;
     else if (code === quote) this.inString = false;
   }
 
-  private isOfKey(before: string): boolean {
+  private endsWithKey(before: string): boolean {
     const text = (this.rest.slice(-256) + before).trimEnd();
     return text.endsWith(':') && text.slice(0, -1).trimEnd().endsWith(JSON.stringify(this.key));
   }
 
-  private keep(text: string): void {
+  private append(text: string): void {
     if (this.inArray) this.element += text;
     else this.rest += text;
-    if (this.element.length > mostCharacters || this.rest.length > mostCharacters)
+    if (this.element.length > maxCharacters || this.rest.length > maxCharacters)
       throw new AnswerError('the answer has a part that is too large');
   }
 }
 
 /** Parses JSON. @throws AnswerError for invalid JSON. */
-export function parsed(text: string): unknown {
+export function parseAnswer(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new AnswerError('the answer is no JSON');
+    throw new AnswerError('the answer is not JSON');
   }
 }

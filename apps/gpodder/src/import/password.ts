@@ -3,27 +3,27 @@ import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 
 /**
- * Reads the password at the other server: the first line of a file, or hidden input.
+ * Returns the password of the other server: the first line of a file, or hidden input.
  *
  * @throws Error for an empty password, or without a terminal.
  */
-export async function readPassword(file: string | undefined, asked: string): Promise<string> {
-  const password = file === undefined ? await typed(asked) : await firstLine(file);
-  if (password === '') throw new Error('there is no password');
+export async function readPassword(file: string | undefined, prompt: string): Promise<string> {
+  const password = file === undefined ? await readHidden(prompt) : await readFirstLine(file);
+  if (password === '') throw new Error('the password is empty');
   return password;
 }
 
-async function firstLine(file: string): Promise<string> {
+async function readFirstLine(file: string): Promise<string> {
   const text = await readFile(file, 'utf8');
   return (text.split('\n', 1)[0] as string).replace(/\r$/, '');
 }
 
-async function typed(asked: string): Promise<string> {
+async function readHidden(prompt: string): Promise<string> {
   if (!process.stdin.isTTY)
-    throw new Error('there is nobody to ask for the password: --password-file says where it is');
-  process.stderr.write(asked);
-  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
-  const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true });
+    throw new Error('no terminal for a password prompt: use --password-file');
+  process.stderr.write(prompt);
+  const noEcho = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createInterface({ input: process.stdin, output: noEcho, terminal: true });
   const stopped = new AbortController();
   lines.once('SIGINT', () => stopped.abort());
   try {

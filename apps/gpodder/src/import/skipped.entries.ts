@@ -7,11 +7,11 @@ const [maxListed, maxCharacters] = [50, 200];
 export class SkippedEntries {
   total = 0;
   private readonly listed: string[] = [];
-  /** Numbers of entries outside the list, by kind and reason. */
-  private readonly others = new Map<string, number>();
+  /** Number of unlisted entries by kind and reason. */
+  private readonly unlisted = new Map<string, number>();
 
   /**
-   * Adds one entry to the list.
+   * Adds one entry to the list, or counts it if the list is full.
    *
    * @param kind such as `favourite`.
    * @param entry as the other server sent it.
@@ -28,13 +28,14 @@ export class SkippedEntries {
     if (entries === 0) return;
     this.total += entries;
     const key = `${kind}: ${reason}`;
-    this.others.set(key, (this.others.get(key) ?? 0) + entries);
+    this.unlisted.set(key, (this.unlisted.get(key) ?? 0) + entries);
   }
 
+  /** Returns lines for the operator. */
   get lines(): string[] {
     return [
       ...this.listed,
-      ...[...this.others].map(([key, entries]) => `skipped ${count(entries)} × ${key}`),
+      ...[...this.unlisted].map(([key, entries]) => `skipped ${count(entries)} × ${key}`),
     ];
   }
 }

@@ -4,15 +4,16 @@ import { beginLogin, revokeCredential } from '#contracts';
 import { linkBase, Services } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../auth/authenticator.js';
-import { By } from '../auth/request.caller.js';
+import { CurrentCaller } from '../auth/request.caller.js';
 import { expiredCookie } from '../auth/session.cookie.js';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
-import { forbidden, Refused } from '../http/errors.js';
-import { OnlyReads, Open } from '../http/routes.js';
+import { forbidden, RefusalError } from '../http/errors.js';
+import { NeedsReadScope, Public } from '../http/routes.js';
 
 /** Success answer of Nextcloud's OCS API. */
-const done =
-  '<?xml version="1.0"?>\n<ocs><meta><status>ok</status><statuscode>200</statuscode><message>OK</message></meta><data/></ocs>\n';
+const ocsSuccess =
+  '<?xml version="1.0"?>\n<ocs><meta><status>ok</status><statuscode>200</statuscode>' +
+  '<message>OK</message></meta><data/></ocs>\n';
 
 /** Lets Nextcloud apps get and revoke an app password. */
 @Controller()
@@ -22,42 +23,42 @@ export class NextcloudController {
     @Inject(CONFIG) private readonly config: GpodderConfig,
   ) {}
 
-  /** Starts the login flow (v2). Creates its secrets, and passes on only their hashes. */
+  /** Starts the login flow (v2). Services receive only hashes of its secrets. */
   @Post('index.php/login/v2')
   @HttpCode(200)
-  @Open()
+  @Public()
   async beginLogin(@Req() request: FastifyRequest) {
     const [poll, login] = [randomBytes(32), randomBytes(32)].map((bytes) =>
       bytes.toString('base64url'),
     ) as [string, string];
-    const begun = await this.services.call(beginLogin, request, {
+    const flow = await this.services.call(beginLogin, request, {
       pollHash: sha256(poll),
       loginHash: sha256(login),
       userAgent: (request.headers['user-agent'] ?? '').slice(0, 1_000),
       address: request.ip.slice(0, 64),
       server: linkBase(request, this.config),
     });
-    return { poll: { token: poll, endpoint: begun.endpoint }, login: `${begun.login}${login}` };
+    return { poll: { token: poll, endpoint: flow.endpoint }, login: `${flow.login}${login}` };
   }
 
-  /** Rejected, because the caller already authenticates with an app password. */
+  /** Rejects the request, because its credential is an app password already. */
   @Get('ocs/v2.php/core/getapppassword')
   appPassword(): never {
-    throw new Refused(forbidden);
+    throw new RefusalError(forbidden);
   }
 
   /** Revokes the app password of the request or of its session. */
   @Delete('ocs/v2.php/core/apppassword')
-  @OnlyReads()
+  @NeedsReadScope()
   @Header('content-type', 'application/xml; charset=utf-8')
   async revoke(
     @Req() request: FastifyRequest,
-    @By() { credentialId }: Caller,
+    @CurrentCaller() { credentialId }: Caller,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<string> {
     await this.services.call(revokeCredential, request, { credentialId });
     void reply.removeHeader('set-cookie').header('set-cookie', expiredCookie);
-    return done;
+    return ocsSuccess;
   }
 }
 

@@ -1,19 +1,19 @@
 import { Body, Controller, Get, HttpCode, Param, Post, Req } from '@nestjs/common';
 import { Failure } from '#contracts';
 import type { FastifyRequest } from 'fastify';
-import { objectOf, queryOf } from '../http/input.js';
-import { readSettingChanges } from './settings.rule.js';
-import { Settings } from './settings.js';
+import { readObjectBody, queryOf } from '../http/input.js';
+import { readSettingChanges } from './settings.rules.js';
+import { SettingsService } from './settings.service.js';
 
 const path = 'api/2/settings/:user/:scope(account|device|podcast|episode).json';
 
-/** Maximum bytes of one change, for 64 KiB in a scope, and its entries of twenty values each. */
-const [mostBytes, mostEntries] = [131_072, 50];
+/** Maximum bytes of a body (a scope has 64 KiB), and its maximum entries of 20 JSON values each. */
+const [maxBytes, maxEntries] = [131_072, 50];
 
-/** Settings of clients: of the account, a device, a podcast or an episode. */
+/** Reads and changes settings of the account, a device, a podcast or an episode. */
 @Controller()
 export class SettingsController {
-  constructor(private readonly settings: Settings) {}
+  constructor(private readonly settings: SettingsService) {}
 
   @Get(path)
   read(@Req() request: FastifyRequest, @Param('scope') scope: string) {
@@ -31,15 +31,15 @@ export class SettingsController {
     @Body() body?: Buffer,
   ) {
     const subject = subjectOf(scope, queryOf(request));
-    if (body && body.length > mostBytes) throw new Failure('invalid');
-    const changes = readSettingChanges(await objectOf(body, mostEntries));
+    if (body && body.length > maxBytes) throw new Failure('invalid');
+    const changes = readSettingChanges(await readObjectBody(body, maxEntries));
     return this.settings.change(request, subject, changes);
   }
 }
 
-/** Returns the subject in a query. @throws Failure `invalid` for a missing parameter. */
+/** Returns the subject of a query. @throws Failure `invalid` for a missing parameter. */
 function subjectOf(scope: string, query: URLSearchParams) {
-  const needed = (name: string): string => {
+  const required = (name: string): string => {
     const value = query.get(name);
     if (!value) throw new Failure('invalid');
     return value;
@@ -48,10 +48,10 @@ function subjectOf(scope: string, query: URLSearchParams) {
     case 'account':
       return { of: scope } as const;
     case 'device':
-      return { of: scope, id: needed('device') } as const;
+      return { of: scope, id: required('device') } as const;
     case 'podcast':
-      return { of: scope, podcast: needed('podcast') } as const;
+      return { of: scope, podcast: required('podcast') } as const;
     default:
-      return { of: 'episode', podcast: needed('podcast'), episode: needed('episode') } as const;
+      return { of: 'episode', podcast: required('podcast'), episode: required('episode') } as const;
   }
 }

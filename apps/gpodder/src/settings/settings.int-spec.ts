@@ -2,18 +2,18 @@ import { randomUUID } from 'node:crypto';
 import { podcastGuid } from '#contracts';
 import type { AppProcess } from '#testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { GpodderWorld, type Person } from '../../testing/gpodder.world.js';
+import { GpodderFixture, type GpodderUser } from '../../testing/gpodder.fixture.js';
 
-let world: GpodderWorld;
+let fixture: GpodderFixture;
 let gateway: Pick<AppProcess, 'facts'>;
-let ann: Person;
+let ann: GpodderUser;
 beforeAll(async () => {
-  world = await GpodderWorld.open();
-  gateway = world.stack.app('gateway');
+  fixture = await GpodderFixture.open();
+  gateway = fixture.stack.app('gateway');
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 beforeEach(async () => {
-  ann = await world.person();
+  ann = await fixture.user();
 });
 
 const feed = 'https://a.example/feed';
@@ -24,10 +24,9 @@ const episode = inScope(
   `?podcast=${encodeURIComponent(feed)}&episode=${encodeURIComponent(media)}`,
 );
 const podcast = inScope('podcast', `?podcast=${encodeURIComponent(feed)}`);
-const set = async (path: string, body: unknown) => (await ann.ask(path, { body })).json();
-/** Returns the feeds with any data of the person, subscribed or not. */
-const known = () => world.knownFeeds(ann);
-const read = async (path: string) => (await ann.ask(path)).json();
+const set = async (path: string, body: unknown) => (await ann.request(path, { body })).json();
+const storedFeeds = () => fixture.storedFeeds(ann);
+const read = async (path: string) => (await ann.request(path)).json();
 const favorites = () => read('/api/2/favorites/{u}.json');
 
 describe('settings', () => {
@@ -35,85 +34,79 @@ describe('settings', () => {
     ['the account', inScope('account')],
     ['a podcast', podcast],
     ['an episode', episode],
-  ])(
-    'of %s are answered as a whole after each change: first set, then removed',
-    async (_, path) => {
-      expect(await read(path)).toEqual({});
-      expect(await set(path, { set: { a: null, b: { c: [1, 'x'] }, d: 1 } })).toEqual({
-        a: null,
-        b: { c: [1, 'x'] },
-        d: 1,
-      });
-      expect(await set(path, { set: { e: true, d: 2 }, remove: ['d', 'nothing'] })).toEqual({
-        a: null,
-        b: { c: [1, 'x'] },
-        e: true,
-      });
-      expect(await read(path)).toEqual({ a: null, b: { c: [1, 'x'] }, e: true });
-    },
-  );
+  ])('of %s are returned after each change, which sets and then removes', async (_, path) => {
+    expect(await read(path)).toEqual({});
+    expect(await set(path, { set: { a: null, b: { c: [1, 'x'] }, d: 1 } })).toEqual({
+      a: null,
+      b: { c: [1, 'x'] },
+      d: 1,
+    });
+    expect(await set(path, { set: { e: true, d: 2 }, remove: ['d', 'nothing'] })).toEqual({
+      a: null,
+      b: { c: [1, 'x'] },
+      e: true,
+    });
+    expect(await read(path)).toEqual({ a: null, b: { c: [1, 'x'] }, e: true });
+  });
 
-  it('of a device are there where the device is', async () => {
+  it('of a device are 404 until the device exists', async () => {
     const path = inScope('device', '?device=phone');
-    expect((await ann.ask(path)).status).toBe(404);
-    expect((await ann.ask(path, { body: { set: { a: 1 } } })).status).toBe(404);
-    await ann.ask('/api/2/devices/{u}/phone.json', { body: {} });
+    expect((await ann.request(path)).status).toBe(404);
+    expect((await ann.request(path, { body: { set: { a: 1 } } })).status).toBe(404);
+    await ann.request('/api/2/devices/{u}/phone.json', { body: {} });
     expect(await set(path, { set: { a: 1 } })).toEqual({ a: 1 });
   });
 
-  it('make a podcast known without subscribing to it, and to read them makes nothing known', async () => {
+  it('create a podcast without subscribing to it; a read creates none', async () => {
     await read(podcast);
     await set(podcast, { set: { a: 1 } });
-    expect((await ann.ask('/subscriptions/{u}.json')).json()).toEqual([]);
-    await ann.ask('/api/2/subscriptions/{u}/phone.json', { body: { add: [feed], remove: [] } });
+    expect((await ann.request('/subscriptions/{u}.json')).json()).toEqual([]);
+    await ann.request('/api/2/subscriptions/{u}/phone.json', { body: { add: [feed], remove: [] } });
     expect(await read(podcast)).toEqual({ a: 1 });
   });
 
   it.each([
     ['a podcast', podcast],
     ['an episode', episode],
-  ])(
-    'of %s are there when the guid of the podcast has changed, and when another turned out to be the same',
-    async (_, path) => {
-      const other = 'https://b.example/feed';
-      await ann.ask('/api/2/subscriptions/{u}/phone.json', {
-        body: { add: [feed, other], remove: [] },
+  ])('of %s stay after a new guid and after a merge of the podcast', async (_, path) => {
+    const other = 'https://b.example/feed';
+    await ann.request('/api/2/subscriptions/{u}/phone.json', {
+      body: { add: [feed, other], remove: [] },
+    });
+    await set(path, { set: { a: 1 } });
+    const device = await fixture.stack.device(gateway, ann.userId);
+    const second = randomUUID();
+    const changeGuid = async (guid: string, newGuid: string) => {
+      const { status } = await device.send('PATCH', `/subscriptions/${guid}`, {
+        body: { new_guid: newGuid },
       });
-      await set(path, { set: { a: 1 } });
-      const device = await world.stack.device(gateway, ann.userId);
-      const second = randomUUID();
-      const changeGuid = async (guid: string, newGuid: string) => {
-        const { status } = await device.send('PATCH', `/subscriptions/${guid}`, {
-          body: { new_guid: newGuid },
-        });
-        expect(status).toBe(200);
-      };
-      await changeGuid(podcastGuid(feed), second);
-      expect(await read(path)).toEqual({ a: 1 });
-      await changeGuid(second, podcastGuid(other));
-      expect(await set(path, { set: { b: 2 } })).toEqual({ a: 1, b: 2 });
-      const byOther = path.replace(encodeURIComponent(feed), encodeURIComponent(other));
-      expect(await read(byOther)).toEqual({ a: 1, b: 2 });
-    },
-  );
+      expect(status).toBe(200);
+    };
+    await changeGuid(podcastGuid(feed), second);
+    expect(await read(path)).toEqual({ a: 1 });
+    await changeGuid(second, podcastGuid(other));
+    expect(await set(path, { set: { b: 2 } })).toEqual({ a: 1, b: 2 });
+    const byOther = path.replace(encodeURIComponent(feed), encodeURIComponent(other));
+    expect(await read(byOther)).toEqual({ a: 1, b: 2 });
+  });
 
   it.each([
     ['no device', inScope('device'), { set: {} }],
     ['no podcast', inScope('podcast'), { set: {} }],
     ['no episode', podcast.replace('podcast.json', 'episode.json'), { set: {} }],
-    ['a podcast that is none', inScope('podcast', '?podcast=x'), { set: {} }],
+    ['an invalid podcast', inScope('podcast', '?podcast=x'), { set: {} }],
     ['no object', inScope('account'), []],
-    ['a set that is none', inScope('account'), { set: [1] }],
-    ['a remove that is none', inScope('account'), { remove: 'a' }],
+    ['an invalid set', inScope('account'), { set: [1] }],
+    ['an invalid remove', inScope('account'), { remove: 'a' }],
     ['a body of more than 128 KiB', inScope('account'), `{"set":{}}${' '.repeat(131_072)}`],
-    ['a favourite that is neither', episode, { set: { is_favorite: 1 } }],
+    ['a favourite that is no boolean', episode, { set: { is_favorite: 1 } }],
   ])('are 400 with %s', async (_, path, body) => {
-    expect((await ann.ask(path, { body })).status).toBe(400);
+    expect((await ann.request(path, { body })).status).toBe(400);
     expect(await read(inScope('account'))).toEqual({});
   });
 
   it('are 413 with more than 1,000 values', async () => {
-    const { status } = await ann.ask(inScope('account'), {
+    const { status } = await ann.request(inScope('account'), {
       body: { set: { a: Array<number>(1_000).fill(0) } },
     });
     expect(status).toBe(413);
@@ -124,28 +117,29 @@ describe('settings', () => {
     ['a podcast', podcast],
     ['an episode', episode],
   ])(
-    'of %s that is unknown are none where they are only removed, and nothing is known by it',
+    'of %s that does not exist are empty after a removal, which creates nothing',
     async (_, path) => {
       expect(await set(path, { remove: ['a', 'is_favorite'] })).toEqual({});
       expect(await set(path, { set: { a: 1 }, remove: ['a'] })).toEqual({});
-      expect(await known()).toEqual([]);
+      expect(await storedFeeds()).toEqual([]);
       await set(path, { set: { a: 1 } });
-      expect(await known()).toEqual([feed]);
+      expect(await storedFeeds()).toEqual([feed]);
     },
   );
 
-  it('beyond a limit leave nothing behind: no podcast and no favourite', async () => {
+  it('above a limit store nothing: no podcast and no favourite', async () => {
     const body = { set: { is_favorite: true, other: 'x'.repeat(70_000) } };
-    for (const path of [podcast, episode]) expect((await ann.ask(path, { body })).status).toBe(400);
-    expect([await known(), await favorites()]).toEqual([[], []]);
+    for (const path of [podcast, episode])
+      expect((await ann.request(path, { body })).status).toBe(400);
+    expect([await storedFeeds(), await favorites()]).toEqual([[], []]);
   });
 
-  it('are 404 in another scope', async () =>
-    expect((await ann.ask(inScope('server'))).status).toBe(404));
+  it('are 404 in an unknown scope', async () =>
+    expect((await ann.request(inScope('server'))).status).toBe(404));
 });
 
 describe('a favourite', () => {
-  it('is set by the setting is_favorite, shown there and listed, until it is unset', async () => {
+  it('is set by the setting is_favorite, and listed until it is unset', async () => {
     expect(await favorites()).toEqual([]);
     expect(await set(episode, { set: { is_favorite: true, other: 1 } })).toEqual({
       is_favorite: true,
@@ -171,7 +165,7 @@ describe('a favourite', () => {
     expect(await favorites()).toEqual([]);
   });
 
-  it('ends where the setting is removed', async () => {
+  it('ends with the removal of the setting', async () => {
     await set(episode, { set: { is_favorite: true } });
     expect(await set(episode, { remove: ['is_favorite'] })).toEqual({ is_favorite: false });
     expect(await favorites()).toEqual([]);

@@ -1,47 +1,47 @@
 import { describe, expect, it } from 'vitest';
 import { Failure } from '#contracts';
-import { podcastObject, readFeeds, showFeeds } from './formats.js';
+import { podcastObject, readFeeds, writeFeeds } from './formats.js';
 
-const read = (text: string) => readFeeds('txt', Buffer.from(text), () => undefined);
-const readOpml = (text: string) => readFeeds('opml', Buffer.from(text), () => undefined);
+const read = (text: string) => readFeeds('txt', Buffer.from(text), 10);
+const readOpml = (text: string) => readFeeds('opml', Buffer.from(text), 10);
 
-describe('a list of feeds as text', () => {
+describe('readFeeds of text', () => {
   it.each([
     ['a\nb\r\nc\rd', ['a', 'b', 'c', 'd']],
     ['\n\n a \n\t\n\r\n', [' a ']],
     ['\n', []],
-  ])('has one in each line that is not blank: %j', async (text, urls) =>
+  ])('returns the lines that are not blank: %j', async (text, urls) =>
     expect(await read(text)).toEqual(urls),
   );
 
-  it('is refused with more lines than a list has, also where they are blank', async () => {
+  it('rejects too many lines, also blank ones', async () => {
     expect(await read(' \n'.repeat(30_000))).toEqual([]);
     await expect(read(' \n'.repeat(30_001))).rejects.toThrow('too large');
   });
 
-  it('of nothing but line feeds makes none of them a text of its own', async () => {
+  it('allocates no string per empty line', async () => {
     const before = process.memoryUsage().heapUsed;
     expect(await read('\n'.repeat(5_000_000))).toEqual([]);
     expect(process.memoryUsage().heapUsed - before).toBeLessThan(30_000_000);
   });
 });
 
-describe('a list of feeds as OPML', () => {
-  it('is refused where no outline has a URL, and empty where there is no outline', async () => {
+describe('readFeeds of OPML', () => {
+  it('rejects outlines without a URL, but not an empty list', async () => {
     const folders = '<opml><body><outline text="g"><outline/></outline></body></opml>';
     await expect(readOpml(folders)).rejects.toThrow(Failure);
     expect(await readOpml('<opml><body/></opml>')).toEqual([]);
   });
 
-  it('is read as it was shown', async () => {
+  it('returns the feeds of a written list', async () => {
     const urls = ['https://a.example/?a=1&b=<"\'>', 'https://b.example/é'];
-    expect(await readOpml(showFeeds('opml', urls, [], null).body)).toEqual(urls);
+    expect(await readOpml(writeFeeds('opml', urls, [], null).body)).toEqual(urls);
   });
 });
 
-describe('a list of feeds as XML', () => {
-  it('has every field of a podcast, escaped', () => {
-    const { body } = showFeeds('xml', ['https://a.example/?a=1&b=<"\'>'], [], null);
+describe('writeFeeds of XML', () => {
+  it('has all fields of a podcast, escaped', () => {
+    const { body } = writeFeeds('xml', ['https://a.example/?a=1&b=<"\'>'], [], null);
     for (const key of Object.keys(podcastObject(''))) expect(body).toContain(`<${key}>`);
     expect(body).toContain('<url>https://a.example/?a=1&#38;b=&#60;&#34;&#39;&#62;</url>');
   });

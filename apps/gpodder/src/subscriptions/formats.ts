@@ -1,6 +1,7 @@
 import { Failure } from '#contracts';
 import { parsingSlot, TooLarge, waitToParse } from '#http';
 import { escaped, OpmlError, OpmlLimitError, readOpml, writeOpml, xmlDeclaration } from '#opml';
+import { readJsonBody } from '../http/input.js';
 
 /** Content types of the simple API by format. */
 const types = {
@@ -10,17 +11,13 @@ const types = {
   opml: 'text/xml; charset=utf-8',
   xml: 'application/xml; charset=utf-8',
 } as const;
+/** Format of a list of feeds in the simple API. */
 export type Format = keyof typeof types;
 
-/** A body and its content type. */
-export interface Shown {
-  readonly type: string;
-  readonly body: string;
-}
-
-/** Returns the format with this name. @throws Failure `invalid` */
-export function formatOf(name: string, others: readonly Format[] = []): Format {
-  if (!Object.hasOwn(types, name) || others.includes(name as Format)) throw new Failure('invalid');
+/** Returns the format with a name. @throws Failure `invalid` for an unsupported one. */
+export function formatOf(name: string, unsupported: readonly Format[] = []): Format {
+  if (!Object.hasOwn(types, name) || unsupported.includes(name as Format))
+    throw new Failure('invalid');
   return name as Format;
 }
 
@@ -41,19 +38,19 @@ export function podcastObject(url: string) {
 }
 
 /**
- * Returns a list of feeds in a format.
+ * Returns the body of a list of feeds and its content type.
  *
- * @param items of JSON, one for each feed.
+ * @param items JSON values, one for each feed, for the formats of JSON.
  * @param callback the `jsonp` of the query.
  * @throws Failure `invalid` for `jsonp` without a valid callback.
  */
-export function showFeeds(
+export function writeFeeds(
   format: Format,
   urls: readonly string[],
   items: readonly unknown[],
   callback: string | null,
-) {
-  return { type: types[format], body: bodyOf(format, urls, items, callback) } satisfies Shown;
+): { type: string; body: string } {
+  return { type: types[format], body: bodyOf(format, urls, items, callback) };
 }
 
 function bodyOf(
@@ -73,7 +70,7 @@ function bodyOf(
     case 'opml':
       return writeOpml(urls);
     case 'xml':
-      return `${xmlDeclaration}<podcasts>${urls.map((url) => podcastElement(url)).join('')}</podcasts>\n`;
+      return `${xmlDeclaration}<podcasts>${urls.map(podcastElement).join('')}</podcasts>\n`;
   }
 }
 
@@ -84,30 +81,31 @@ function podcastElement(url: string): string {
   return `<podcast>${fields.join('')}</podcast>`;
 }
 
-/** Maximum feeds of an OPML document, and maximum lines of text, except empty ones. */
+/** Maximum feeds of an OPML document, and maximum non-empty lines of text. */
 const [maxFeeds, maxLines] = [5_000, 30_000];
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
  * Parses a whole list. The result includes unusable entries. An empty body is invalid, because only
- * an empty list may remove all feeds.
+ * an explicit empty list can remove all feeds.
  *
+ * @param maxEntries maximum entries of a JSON list.
  * @throws Failure `invalid` for a missing or invalid body; TooLarge.
  */
 export async function readFeeds(
   format: Format,
   body: Buffer | undefined,
-  json: (body: Buffer) => unknown,
+  maxEntries: number,
 ): Promise<unknown[]> {
   if (body === undefined || body.length === 0) throw new Failure('invalid');
   if (format === 'opml') return feedUrlsOf(body);
+  if (format === 'json') return entriesOf(await readJsonBody(body, maxEntries));
+  if (format !== 'txt') throw new Failure('invalid');
   await waitToParse(body);
-  if (format === 'json') return entriesOf(json(body));
-  if (format === 'txt') return linesOf(textOf(body));
-  throw new Failure('invalid');
+  return linesOf(textOf(body));
 }
 
-/** Returns the feed URLs of OPML. Outlines without any URL are an error, no empty list. */
+/** Returns the feed URLs of OPML. @throws Failure `invalid` for outlines without any URL. */
 async function feedUrlsOf(body: Buffer): Promise<string[]> {
   try {
     const { feeds, skipped } = await readOpml(body, parsingSlot, { maxFeeds });
@@ -119,7 +117,7 @@ async function feedUrlsOf(body: Buffer): Promise<string[]> {
   }
 }
 
-/** Returns the lines that are not blank. Iterates, as a text can have millions of line feeds. */
+/** Returns the lines that are not blank. Iterates, because a text can have millions of them. */
 function linesOf(text: string): string[] {
   const lines: string[] = [];
   let seen = 0;
@@ -138,7 +136,7 @@ function textOf(body: Buffer): string {
   }
 }
 
-/** Returns the URLs of entries: strings, or objects with a `url`. Others stay as they are. */
+/** Returns entries, with the `url` instead of an object. Other entries stay unchanged. */
 function entriesOf(list: unknown): unknown[] {
   if (!Array.isArray(list)) throw new Failure('invalid');
   return list.map((entry: unknown) =>

@@ -14,23 +14,23 @@ import { Failure, listDevices } from '#contracts';
 import { Services } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../auth/authenticator.js';
-import { By } from '../auth/request.caller.js';
-import { deviceIdOf } from '../devices/device.rule.js';
-import { KnownDevices } from '../devices/known.devices.js';
+import { CurrentCaller } from '../auth/request.caller.js';
+import { readDeviceId } from '../devices/device.rules.js';
+import { DeviceRegistry } from '../devices/device.registry.js';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
-import { parsed, queryOf } from '../http/input.js';
-import { readWhole } from './changes.rule.js';
-import { Feeds } from './feeds.js';
-import { type Format, formatOf, podcastObject, readFeeds, showFeeds } from './formats.js';
+import { queryOf } from '../http/input.js';
+import { readWholeList } from './changes.rules.js';
+import { SubscriptionsService } from './subscriptions.service.js';
+import { type Format, formatOf, podcastObject, readFeeds, writeFeeds } from './formats.js';
 
 const ofDevice = 'subscriptions/:user/:device.:format([^.]*)';
 
-/** Whole lists of subscriptions (simple API). They are the same for all devices. */
+/** Reads and replaces whole lists (simple API), which are the same for all devices. */
 @Controller()
 export class ListsController {
   constructor(
-    private readonly feeds: Feeds,
-    private readonly devices: KnownDevices,
+    private readonly feeds: SubscriptionsService,
+    private readonly devices: DeviceRegistry,
     private readonly services: Services,
     @Inject(CONFIG) private readonly config: GpodderConfig,
   ) {}
@@ -42,7 +42,7 @@ export class ListsController {
     @Param('format') format: Format,
   ) {
     const urls = await this.feeds.subscribed(request);
-    const { type, body } = showFeeds(
+    const { type, body } = writeFeeds(
       format,
       urls,
       urls.map(podcastObject),
@@ -55,15 +55,15 @@ export class ListsController {
   async onDevice(
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
-    @By() { userId }: Caller,
+    @CurrentCaller() { userId }: Caller,
     @Param() { device = '', format = '' }: Readonly<Record<string, string>>,
   ) {
-    const id = deviceIdOf(device);
-    const known = formatOf(format, ['xml']);
+    const id = readDeviceId(device);
+    const supported = formatOf(format, ['xml']);
     const { devices } = await this.services.call(listDevices, request, { userId });
     if (!devices.some((one) => one.id === id)) throw new Failure('not_found');
     const urls = await this.feeds.subscribed(request);
-    const { type, body } = showFeeds(known, urls, urls, queryOf(request).get('jsonp'));
+    const { type, body } = writeFeeds(supported, urls, urls, queryOf(request).get('jsonp'));
     await reply.type(type).send(body);
   }
 
@@ -73,11 +73,14 @@ export class ListsController {
     @Param() { device = '', format = '' }: Readonly<Record<string, string>>,
     @Body() body?: Buffer,
   ): Promise<void> {
-    const id = deviceIdOf(device);
-    const known = formatOf(format, ['xml', 'jsonp']);
-    const json = (bytes: Buffer) => parsed(bytes, this.config.MAX_ENTRIES);
-    const changes = await readWhole(await readFeeds(known, body, json), this.config.MAX_ENTRIES);
-    await Promise.all([this.feeds.change(request, changes, true), this.devices.use(request, [id])]);
+    const id = readDeviceId(device);
+    const supported = formatOf(format, ['xml', 'jsonp']);
+    const { MAX_ENTRIES: maxEntries } = this.config;
+    const changes = await readWholeList(await readFeeds(supported, body, maxEntries), maxEntries);
+    await Promise.all([
+      this.feeds.change(request, changes, true),
+      this.devices.register(request, [id]),
+    ]);
   }
 
   @Post(ofDevice)

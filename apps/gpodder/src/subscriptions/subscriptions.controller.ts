@@ -1,18 +1,18 @@
 import { Body, Controller, Get, HttpCode, Inject, Param, Post, Req } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import { deviceIdOf } from '../devices/device.rule.js';
-import { KnownDevices } from '../devices/known.devices.js';
+import { readDeviceId } from '../devices/device.rules.js';
+import { DeviceRegistry } from '../devices/device.registry.js';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
-import { objectOf, queryOf, sinceOf } from '../http/input.js';
-import { readChanges } from './changes.rule.js';
-import { Feeds } from './feeds.js';
+import { readObjectBody, queryOf, readSince } from '../http/input.js';
+import { readChanges } from './changes.rules.js';
+import { SubscriptionsService } from './subscriptions.service.js';
 
-/** Deltas of subscriptions: gpodder API v2, with or without a device, and Nextcloud. */
+/** Reads and writes changes of subscriptions (gpodder API v2 and Nextcloud). */
 @Controller()
 export class SubscriptionsController {
   constructor(
-    private readonly feeds: Feeds,
-    private readonly devices: KnownDevices,
+    private readonly feeds: SubscriptionsService,
+    private readonly devices: DeviceRegistry,
     @Inject(CONFIG) private readonly config: GpodderConfig,
   ) {}
 
@@ -20,15 +20,15 @@ export class SubscriptionsController {
   async ofDevice(@Req() request: FastifyRequest, @Param('device') device: string) {
     const [delta] = await Promise.all([
       this.changedSince(request),
-      this.devices.use(request, [deviceIdOf(device)]),
+      this.devices.register(request, [readDeviceId(device)]),
     ]);
     return delta;
   }
 
   @Get(['api/:version([12])/subscriptions/:user.json', 'index.php/apps/gpoddersync/subscriptions'])
   async changedSince(@Req() request: FastifyRequest) {
-    const since = sinceOf(queryOf(request));
-    // HEAD sends no list, so it must not update the client's sync state.
+    const since = readSince(queryOf(request));
+    // A HEAD returns no list, so it must not update the client's sync state.
     return request.method === 'HEAD'
       ? this.feeds.peekSince(request, since)
       : this.feeds.changedSince(request, since);
@@ -41,10 +41,10 @@ export class SubscriptionsController {
     @Param('device') device: string,
     @Body() body?: Buffer,
   ) {
-    const id = deviceIdOf(device);
+    const id = readDeviceId(device);
     const [answer] = await Promise.all([
       this.change(request, body),
-      this.devices.use(request, [id]),
+      this.devices.register(request, [id]),
     ]);
     return answer;
   }
@@ -56,7 +56,7 @@ export class SubscriptionsController {
   @HttpCode(200)
   async change(@Req() request: FastifyRequest, @Body() body?: Buffer) {
     const changes = await readChanges(
-      await objectOf(body, this.config.MAX_ENTRIES),
+      await readObjectBody(body, this.config.MAX_ENTRIES),
       this.config.MAX_ENTRIES,
     );
     return this.feeds.change(request, changes);

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { normalizedUrl } from '#contracts';
 import type { ServedApp } from '#testing';
-import { GpodderWorld, type Person } from '../../testing/gpodder.world.js';
+import { GpodderFixture, type GpodderUser } from '../../testing/gpodder.fixture.js';
 
-let world: GpodderWorld;
-let ann: Person;
+let fixture: GpodderFixture;
+let ann: GpodderUser;
 beforeAll(async () => {
-  world = await GpodderWorld.open();
+  fixture = await GpodderFixture.open();
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 beforeEach(async () => {
-  ann = await world.person();
+  ann = await fixture.user();
 });
 
 interface Delta {
@@ -29,13 +29,13 @@ const [one, two, three] = [
 ];
 const phone = '/api/2/subscriptions/{u}/phone.json';
 const since = async (second: number, path = phone) =>
-  (await ann.ask(`${path}?since=${second}`)).json<Delta>();
+  (await ann.request(`${path}?since=${second}`)).json<Delta>();
 const change = async (body: unknown, path = phone) =>
-  (await ann.ask(path, { body })).json<Changed>();
+  (await ann.request(path, { body })).json<Changed>();
 const sorted = (urls: readonly string[]) => [...urls].sort();
 
 describe('a delta', () => {
-  it('has what was added and removed since, for every device alike', async () => {
+  it('has the changes since a timestamp, the same for every device', async () => {
     await change({ add: [one, two], remove: [] });
     const first = await since(0, '/api/2/subscriptions/{u}/laptop.json');
     expect([sorted(first.add), first.remove]).toEqual([sorted([one, two]), []]);
@@ -56,21 +56,23 @@ describe('a delta', () => {
       expect((await since(0, path)).add).toEqual([one]);
     const form = { 'content-type': 'application/x-www-form-urlencoded' };
     const folder = '/cloud/index.php/apps/gpoddersync/subscription_change/create';
-    expect((await ann.ask(folder, { body: { remove: [one] }, headers: form })).status).toBe(200);
+    expect((await ann.request(folder, { body: { remove: [one] }, headers: form })).status).toBe(
+      200,
+    );
     expect((await since(0)).add).toEqual([]);
   });
 
   it.each(['-1', 'x', '1.5', ''])('since %j is 400', async (text) => {
-    expect((await ann.ask(`${phone}?since=${text}`)).status).toBe(400);
+    expect((await ann.request(`${phone}?since=${text}`)).status).toBe(400);
   });
 
-  it('since any whole second is answered', async () => {
-    expect((await ann.ask(`${phone}?since=999999999999999999999`)).status).toBe(200);
-    expect((await ann.ask(phone)).status).toBe(200);
+  it('since any whole number is 200', async () => {
+    expect((await ann.request(`${phone}?since=999999999999999999999`)).status).toBe(200);
+    expect((await ann.request(phone)).status).toBe(200);
   });
 
-  it('is integers and texts of JSON, which no client caches', async () => {
-    const { headers, text } = await ann.ask(phone);
+  it('is JSON with an integer timestamp, and is not cached', async () => {
+    const { headers, text } = await ann.request(phone);
     expect(headers.get('content-type')).toMatch(/^application\/json/);
     expect(headers.get('cache-control')).toBe('no-store');
     expect(text).toMatch(/"timestamp":\d+[,}]/);
@@ -78,7 +80,7 @@ describe('a delta', () => {
 });
 
 describe('an upload', () => {
-  it('answers with a time stamp and what became of its URLs', async () => {
+  it('returns a timestamp and changed URLs', async () => {
     const answer = await change({ add: [one, 'a.example/four', 'antennapod_local:x', 7, null] });
     expect(answer.timestamp).toBeGreaterThan(0);
     const updates = [
@@ -93,18 +95,18 @@ describe('an upload', () => {
     ['the same URL in both lists', { add: [one, two], remove: [two] }],
     ['an array', [one]],
     ['no JSON', 'add=x'],
-    ['nothing', ''],
-  ])('is 400 with %s, and nothing of it is applied', async (_, body) => {
-    expect((await ann.ask(phone, { body, method: 'POST' })).status).toBe(400);
+    ['an empty body', ''],
+  ])('is 400 with %s, and has no effect', async (_, body) => {
+    expect((await ann.request(phone, { body, method: 'POST' })).status).toBe(400);
     expect((await since(0)).add).toEqual([]);
   });
 
-  it('adds a feed whose URLs become the same in both lists', async () => {
+  it('adds a feed that is in both lists after the repair of URLs', async () => {
     await change({ add: ['feed://a.example/x'], remove: ['http://a.example/x'] });
     expect((await since(0)).add).toEqual(['http://a.example/x']);
   });
 
-  it('changes nothing where nothing changes: no other device is woken', async () => {
+  it('without changes writes nothing, so that other devices receive nothing', async () => {
     await change({ add: [one], remove: [] });
     const before = await since(0);
     expect(await change({ add: [one], remove: ['https://a.example/unknown'] })).toMatchObject({
@@ -126,8 +128,8 @@ describe('an upload', () => {
     ],
     ['values', phone, { add: [Array(70).fill(0)] }],
     ['values of a whole list', '/subscriptions/{u}/phone.json', [Array(70).fill(0)]],
-  ])('beyond the limit of %s is 413', async (_, path, body) => {
-    small ??= await world.start({ MAX_ENTRIES: '3' });
+  ])('above the limit of %s is 413', async (_, path, body) => {
+    small ??= await fixture.startReplica({ MAX_ENTRIES: '3' });
     const sent = {
       method: 'POST',
       body: JSON.stringify(body),
@@ -138,7 +140,7 @@ describe('an upload', () => {
   let small: ServedApp | undefined;
 });
 
-it('an upload of more feeds than one message takes is applied in parts, and a whole list of them is 413', async () => {
+it('a long upload is applied in several messages; a long whole list is 413', async () => {
   const urls = Array.from({ length: 5_001 }, (_, index) => `https://many.example/${index}`);
   const decoded = 'https://many.example/caf\u00e9';
   await change({ add: [encodeURI(decoded)], remove: [] });
@@ -146,14 +148,14 @@ it('an upload of more feeds than one message takes is applied in parts, and a wh
   expect(answer.update_urls).toEqual([[decoded, encodeURI(decoded)]]);
   expect(sorted((await since(0)).add)).toEqual(sorted([...urls, encodeURI(decoded)]));
   expect(
-    (await ann.ask('/subscriptions/{u}/phone.json', { method: 'PUT', body: urls })).status,
+    (await ann.request('/subscriptions/{u}/phone.json', { method: 'PUT', body: urls })).status,
   ).toBe(413);
   await change({ add: [], remove: urls });
   expect((await since(0)).add).toEqual([encodeURI(decoded)]);
 }, 120_000);
 
 describe('a list of the simple API', () => {
-  const show = (path: string) => ann.ask(`/subscriptions/${path}`);
+  const read = (path: string) => ann.request(`/subscriptions/${path}`);
   beforeEach(async () => {
     await change({ add: [three, one], remove: [] });
     await change({ add: [], remove: [one] });
@@ -164,21 +166,21 @@ describe('a list of the simple API', () => {
     ['json', 'application/json', JSON.stringify([three])],
     ['jsonp?jsonp=call_1', 'application/json-p', `call_1(${JSON.stringify([three])})`],
   ])('of a device has URLs as %s', async (format, type, body) => {
-    const answer = await show(`{u}/phone.${format}`);
+    const answer = await read(`{u}/phone.${format}`);
     expect([answer.status, answer.headers.get('content-type')?.split(';')[0], answer.text]).toEqual(
       [200, type, body],
     );
   });
 
-  it('as OPML has its feeds, escaped', async () => {
-    const answer = await show('{u}.opml');
+  it('as OPML has escaped URLs', async () => {
+    const answer = await read('{u}.opml');
     expect(answer.headers.get('content-type')).toMatch(/^text\/xml/);
     expect(answer.text).toContain('xmlUrl="https://a.example/three?x=1&#38;y=&#34;&#60;"');
     expect(answer.text.match(/<outline /g)).toHaveLength(1);
   });
 
-  it('of all devices has podcasts, with every field that clients demand', async () => {
-    const [podcast] = (await show('{u}.json')).json<Record<string, unknown>[]>();
+  it('of all devices has podcasts with all required fields', async () => {
+    const [podcast] = (await read('{u}.json')).json<Record<string, unknown>[]>();
     expect(podcast).toEqual({
       url: three,
       title: three,
@@ -191,10 +193,10 @@ describe('a list of the simple API', () => {
       subscribers: 0,
       subscribers_last_week: 0,
     });
-    expect((await show('{u}.xml')).text).toContain(
+    expect((await read('{u}.xml')).text).toContain(
       '<podcasts><podcast><url>https://a.example/three?x=1&#38;',
     );
-    expect((await show('{u}.txt')).text).toBe(`${three}\n`);
+    expect((await read('{u}.txt')).text).toBe(`${three}\n`);
   });
 
   it.each([
@@ -203,21 +205,26 @@ describe('a list of the simple API', () => {
     '{u}/phone.jsonp',
     '{u}/phone.jsonp?jsonp=a.b',
     '{u}/my%20phone.txt',
-  ])('is 400 for %s', async (path) => expect((await show(path)).status).toBe(400));
+  ])('is 400 for %s', async (path) => expect((await read(path)).status).toBe(400));
 
-  it('is 404 for a device that there is not', async () =>
-    expect((await show('{u}/nobody.txt')).status).toBe(404));
+  it('is 404 for an unknown device', async () =>
+    expect((await read('{u}/nobody.txt')).status).toBe(404));
 
   it.each([
     ['json', JSON.stringify([one, { url: two }, 3])],
     ['txt', `${one}\n\r\n ${two} \n`],
     [
       'opml',
-      `<?xml version="1.0"?><!-- x --><opml version='2.0'><body><outline text="a"><outline type="rss" xmlUrl="${one}"/></outline><outline type="rss" xmlUrl='${two}'></outline></body></opml>`,
+      `<?xml version="1.0"?><!-- x --><opml version='2.0'><body>
+        <outline text="a"><outline type="rss" xmlUrl="${one}"/></outline>
+        <outline type="rss" xmlUrl='${two}'></outline></body></opml>`,
     ],
-  ])('is replaced as a whole by %s, with an empty answer', async (format, body) => {
+  ])('is replaced by %s, with an empty answer', async (format, body) => {
     const before = await since(0);
-    const answer = await ann.ask(`/subscriptions/{u}/tablet.${format}`, { method: 'PUT', body });
+    const answer = await ann.request(`/subscriptions/{u}/tablet.${format}`, {
+      method: 'PUT',
+      body,
+    });
     expect([answer.status, answer.text]).toEqual([200, '']);
     expect(sorted((await since(0)).add)).toEqual(sorted([one, two]));
     const delta = await since(before.timestamp, '/api/2/subscriptions/{u}/other.json');
@@ -231,7 +238,7 @@ describe('a list of the simple API', () => {
     ['opml', '<opml version="2.0"><head/><body></body></opml>'],
   ])('is emptied by an empty list as %s, also by POST', async (format, body) => {
     expect(
-      (await ann.ask(`/subscriptions/{u}/phone.${format}`, { method: 'POST', body })).status,
+      (await ann.request(`/subscriptions/{u}/phone.${format}`, { method: 'POST', body })).status,
     ).toBe(200);
     expect((await since(0)).add).toEqual([]);
   });
@@ -246,17 +253,17 @@ describe('a list of the simple API', () => {
     ['opml', '<opml><body><outline text="x"/></body></opml>'],
     ['opml', '<html></html>'],
     ['xml', '<podcasts/>'],
-  ])('is left alone by what is no list: %s %j is 400', async (format, body) => {
+  ])('is not changed by an invalid list: %s %j is 400', async (format, body) => {
     expect(
-      (await ann.ask(`/subscriptions/{u}/phone.${format}`, { method: 'PUT', body })).status,
+      (await ann.request(`/subscriptions/{u}/phone.${format}`, { method: 'PUT', body })).status,
     ).toBe(400);
     expect((await since(0)).add).toEqual([three]);
   });
 
   it('of more than 5,000 outlines is 413', async () => {
     const body = `<opml><body>${'<outline xmlUrl="https://a.example/x"/>'.repeat(5_001)}</body></opml>`;
-    expect((await ann.ask('/subscriptions/{u}/phone.opml', { method: 'PUT', body })).status).toBe(
-      413,
-    );
+    expect(
+      (await ann.request('/subscriptions/{u}/phone.opml', { method: 'PUT', body })).status,
+    ).toBe(413);
   });
 });

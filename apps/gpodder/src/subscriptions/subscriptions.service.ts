@@ -2,24 +2,25 @@ import { Inject, Injectable } from '@nestjs/common';
 import { changeFeeds, listFeeds, type ReplyOf, type RequestOf, unavailable } from '#contracts';
 import { Services } from '#http';
 import type { Log } from '#runtime';
-import { skippedEntryMetrics } from '../gpodder.metrics.js';
 import type { FastifyRequest } from 'fastify';
 import { callerOf, readerOf } from '../auth/request.caller.js';
 import { LOG } from '../gpodder.config.js';
-import { type FeedChanges, partsOf, updatesOf } from './changes.rule.js';
+import { skippedEntryMetrics } from '../gpodder.metrics.js';
+import { type FeedChanges, messagesOf, updatesOf } from './changes.rules.js';
 
-type Question = RequestOf<typeof listFeeds>;
+type PageRequest = RequestOf<typeof listFeeds>;
 
+/** Feeds that were added and removed, and the `since` of the client's next read. */
 interface FeedDelta {
   readonly add: string[];
   readonly remove: string[];
   readonly timestamp: number;
 }
 
-/** The subscriptions of the caller. */
+/** Reads and changes the subscriptions of the caller. */
 @Injectable()
-export class Feeds {
-  private readonly skipped = skippedEntryMetrics();
+export class SubscriptionsService {
+  private readonly countSkipped = skippedEntryMetrics();
 
   constructor(
     private readonly services: Services,
@@ -28,59 +29,60 @@ export class Feeds {
 
   /** Returns the changes since a timestamp in seconds, from an earlier answer. */
   async changedSince(request: FastifyRequest, since: number): Promise<FeedDelta> {
-    return this.all(request, readerOf(callerOf(request), since));
+    return this.readAll(request, readerOf(callerOf(request), since));
   }
 
   /** Like {@link changedSince}, without an update of the client's sync state. */
   async peekSince(request: FastifyRequest, since: number): Promise<FeedDelta> {
-    return this.all(request, readerOf(callerOf(request), since), true);
+    return this.readAll(request, readerOf(callerOf(request), since), true);
   }
 
   /** Returns the URLs of all subscribed feeds. */
   async subscribed(request: FastifyRequest): Promise<string[]> {
-    return (await this.all(request)).add;
+    return (await this.readAll(request)).add;
   }
 
   /**
-   * Changes subscriptions, or replaces all if `whole`. If one of several messages fails, earlier
-   * ones keep their effect. The client repeats all of them, which is idempotent.
+   * Changes subscriptions, or replaces all if `isWholeList`. If one of several messages fails,
+   * earlier ones keep their effect. The client repeats all of them, which is idempotent.
    */
-  async change(request: FastifyRequest, changes: FeedChanges, whole = false) {
+  async change(request: FastifyRequest, changes: FeedChanges, isWholeList = false) {
     const { userId, credentialId, session } = callerOf(request);
-    const holder = { userId, credentialId, ...(session && { sessionId: session.sessionId }) };
-    const answers: ReplyOf<typeof changeFeeds>[] = [];
-    for (const part of partsOf(changes)) {
-      if (request.end?.reached) throw unavailable('the caller went away');
-      answers.push(await this.services.call(changeFeeds, request, { ...holder, ...part, whole }));
+    const client = { userId, credentialId, ...(session && { sessionId: session.sessionId }) };
+    const replies: ReplyOf<typeof changeFeeds>[] = [];
+    for (const message of messagesOf(changes)) {
+      if (request.end?.reached) throw unavailable('the client disconnected');
+      const payload = { ...client, ...message, whole: isWholeList };
+      replies.push(await this.services.call(changeFeeds, request, payload));
     }
     const found = {
       // The lowest, so that the client misses no change.
-      timestamp: Math.min(...answers.map(({ timestamp }) => timestamp)),
-      add: answers.flatMap(({ add }) => add),
-      remove: answers.flatMap(({ remove }) => remove),
+      timestamp: Math.min(...replies.map(({ timestamp }) => timestamp)),
+      add: replies.flatMap(({ add }) => add),
+      remove: replies.flatMap(({ remove }) => remove),
     };
     const refused = found.add.filter((feed) => feed === null).length;
-    this.skipped('unusable_feed', changes.unusable.length);
-    this.skipped('refused_feed', refused);
+    this.countSkipped('unusable_feed', changes.unusable.length);
+    this.countSkipped('refused_feed', refused);
     if (refused > 0 || changes.unusable.length > 0)
       this.log.info(
         { requestId: request.id, refused, unusable: changes.unusable.length },
-        'feeds were skipped',
+        'feeds skipped',
       );
     return { timestamp: found.timestamp, update_urls: updatesOf(changes, found) };
   }
 
-  private async all(
+  private async readAll(
     request: FastifyRequest,
-    reader?: Question['reader'],
+    reader?: PageRequest['reader'],
     readOnly = false,
   ): Promise<FeedDelta> {
     const { userId } = callerOf(request);
-    const question: Question = { userId, reader, readOnly };
-    const first = await this.services.call(listFeeds, request, question);
+    const pageRequest: PageRequest = { userId, reader, readOnly };
+    const first = await this.services.call(listFeeds, request, pageRequest);
     const delta = { add: [...first.add], remove: [...first.remove], timestamp: first.timestamp };
     for (let { next } = first; next;) {
-      const page = await this.services.call(listFeeds, request, { ...question, further: next });
+      const page = await this.services.call(listFeeds, request, { ...pageRequest, further: next });
       request.hold?.(page.add.concat(page.remove).reduce((sum, url) => sum + url.length, 0));
       delta.add.push(...page.add);
       delta.remove.push(...page.remove);

@@ -1,31 +1,30 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { uploadActions } from '#contracts';
-import { type ActionEntry, readAction } from './action.rule.js';
+import { type ActionEntry, readAction } from './action.rules.js';
 
 const at = '2024-03-01T12:00:05.000000Z';
-const named = {
+const required = {
   podcast: 'https://a.example/f',
   episode: 'https://a.example/1.mp3',
   timestamp: '2024-03-01T12:00:05',
 };
-const meant = (action: object) => {
-  const { statuses, duration } = readAction({ ...named, ...action }).entry as ActionEntry;
+/** Returns the values that an action sets, by name. */
+const valuesOf = (action: object) => {
+  const { statuses, duration } = readAction({ ...required, ...action }).entry as ActionEntry;
   const values = Object.entries(statuses).map(([name, status]) => [name, status?.value]);
   return { ...Object.fromEntries(values), ...(duration === undefined ? {} : { duration }) };
 };
 
-const [played, position] = [
-  { playedStatus: true, newStatus: false, playbackPosition: 0 },
-  { newStatus: false },
-];
+const played = { playedStatus: true, newStatus: false, playbackPosition: 0 };
+const started = { newStatus: false };
 
-describe('an action says', () => {
+describe('readAction returns the values of an action', () => {
   it.each([
     [
       'AntennaPod: stopped',
       { action: 'play', started: 0, position: 60, total: 600 },
-      { ...position, playbackPosition: 60, duration: 600 },
+      { ...started, playbackPosition: 60, duration: 600 },
     ],
     [
       'AntennaPod: played',
@@ -33,84 +32,84 @@ describe('an action says', () => {
       { ...played, duration: 600 },
     ],
     [
-      'AntennaPod: nothing known',
+      'AntennaPod: unknown position and length',
       { action: 'play', started: -1, position: -1, total: -1 },
-      position,
+      started,
     ],
     ['AntennaPod: marked as unplayed', { action: 'new' }, { newStatus: true, playedStatus: false }],
     ['AntennaPod: downloaded', { action: 'download' }, { downloadStatus: true }],
     ['AntennaPod: deleted', { action: 'delete' }, { downloadStatus: false }],
     [
-      'Kasts: of unknown length',
+      'Kasts: position in an unknown length',
       { action: 'play', started: 0, position: 60, total: 1 },
-      { ...position, playbackPosition: 60 },
+      { ...started, playbackPosition: 60 },
     ],
     [
-      'Kasts: played, of unknown length',
+      'Kasts: played to an unknown length',
       { action: 'play', started: 1, position: 1, total: 1 },
       played,
     ],
     [
-      'Kasts: beyond the end',
+      'Kasts: one second beyond the end',
       { action: 'play', started: 0, position: 601, total: 600 },
       { ...played, duration: 600 },
     ],
     [
-      'nobody: far beyond the end',
+      'no client: far beyond the end',
       { action: 'play', position: 1_200, total: 600 },
-      { ...position, playbackPosition: 1_200 },
+      { ...started, playbackPosition: 1_200 },
     ],
     [
-      'nobody: beyond two seconds',
+      'no client: beyond a length of 2',
       { action: 'play', position: 60, total: 2 },
-      { ...position, playbackPosition: 60 },
+      { ...started, playbackPosition: 60 },
     ],
-    ['gPodder: begun', { action: 'play' }, position],
+    ['gPodder: started', { action: 'play' }, started],
     [
-      'gPodder: without a length',
+      'gPodder: position without a length',
       { action: 'play', position: 60 },
-      { ...position, playbackPosition: 60 },
+      { ...started, playbackPosition: 60 },
     ],
     [
-      'Cardo: in upper case',
+      'Cardo: upper case',
       { action: 'PLAY', started: 0, position: 60, total: 600 },
-      { ...position, playbackPosition: 60, duration: 600 },
+      { ...started, playbackPosition: 60, duration: 600 },
     ],
     [
-      'GNOME Podcasts: of unknown length',
+      'GNOME Podcasts: an unknown length, sent as the position',
       { action: 'play', started: 0, position: 60, total: 60 },
       { ...played, duration: 60 },
     ],
     [
-      'Music Assistant: begun anew',
+      'Music Assistant: started again',
       { action: 'play', position: 0, total: 600 },
-      { ...position, playbackPosition: 0, duration: 600 },
+      { ...started, playbackPosition: 0, duration: 600 },
     ],
     [
-      'nobody: a length of 0',
+      'no client: a length of 0',
       { action: 'play', position: 0, total: 0 },
-      { ...position, playbackPosition: 0 },
+      { ...started, playbackPosition: 0 },
     ],
     [
-      'old gPodder: hours and minutes',
+      'old gPodder: a position as hours, minutes and seconds',
       { action: 'play', position: '00:01:00', total: '600' },
-      { ...position, playbackPosition: 60, duration: 600 },
+      { ...started, playbackPosition: 60, duration: 600 },
     ],
-  ])('%s', (_, action, values) => expect(meant(action)).toEqual(values));
+  ])('%s', (_, action, values) => expect(valuesOf(action)).toEqual(values));
 
-  it('all of it at its time, and at its arrival where it says none', () => {
-    expect(readAction({ ...named, action: 'new' }).entry?.statuses).toEqual({
+  it('each with the time of the action, or without one', () => {
+    expect(readAction({ ...required, action: 'new' }).entry?.statuses).toEqual({
       newStatus: { value: true, at },
       playedStatus: { value: false, at },
     });
     expect(
-      readAction({ ...named, action: 'new', timestamp: null }).entry?.statuses.newStatus,
+      readAction({ ...required, action: 'new', timestamp: null }).entry?.statuses.newStatus,
     ).toEqual({ value: true });
   });
 });
 
-describe('an action is about', () => {
-  it('the episode of a feed by guid and enclosure, once both are repaired', () => {
+describe('readAction identifies the episode', () => {
+  it('by feed URL, guid and enclosure URL, repaired', () => {
     const read = readAction({
       podcast: ' a.example/f',
       episode: 'https://a.example/1.mp3 ',
@@ -134,43 +133,43 @@ describe('an action is about', () => {
   });
 
   it.each([
-    ['an empty enclosure', ''],
-    ['an enclosure that can not be used', 'content://x/1'],
-  ])('the guid alone with %s (GNOME Podcasts)', (_, episode) => {
-    const { entry } = readAction({ ...named, episode, guid: 'g', action: 'new' });
+    ['an empty enclosure URL', ''],
+    ['an invalid enclosure URL', 'content://x/1'],
+  ])('by guid alone with %s (GNOME Podcasts)', (_, episode) => {
+    const { entry } = readAction({ ...required, episode, guid: 'g', action: 'new' });
     expect(entry).toMatchObject({ episodeGuid: 'g' });
     expect(entry).not.toHaveProperty('enclosureUrl');
   });
 
-  it('the same without its device, where that is none', () => {
-    const read = readAction({ ...named, device: 'no such device!', action: 'new' });
+  it('and omits an invalid device id', () => {
+    const read = readAction({ ...required, device: 'no such device!', action: 'new' });
     expect(read.device).toBeUndefined();
     expect(read.entry).toBeDefined();
   });
 });
 
-describe('an action is skipped', () => {
+describe('readAction skips an invalid action', () => {
   it.each([
     ['no_object', null],
     ['no_object', 'x'],
     ['no_object', []],
     ['missing_key', {}],
-    ['missing_key', { ...named }],
-    ['missing_key', { ...named, action: 1 }],
-    ['missing_key', { ...named, action: 'play', podcast: null }],
-    ['missing_key', { podcast: named.podcast, action: 'play', guid: 'g' }],
-    ['unknown_action', { ...named, action: 'flattr' }],
-    ['unknown_action', { ...named, action: 'x'.repeat(1e6) }],
-    ['unusable_podcast', { ...named, action: 'play', podcast: 'antennapod_local:/x' }],
-    ['unusable_episode', { ...named, action: 'play', episode: 'content://x' }],
-    ['unusable_episode', { ...named, action: 'play', episode: '' }],
+    ['missing_key', { ...required }],
+    ['missing_key', { ...required, action: 1 }],
+    ['missing_key', { ...required, action: 'play', podcast: null }],
+    ['missing_key', { podcast: required.podcast, action: 'play', guid: 'g' }],
+    ['unknown_action', { ...required, action: 'flattr' }],
+    ['unknown_action', { ...required, action: 'x'.repeat(1e6) }],
+    ['unusable_podcast', { ...required, action: 'play', podcast: 'antennapod_local:/x' }],
+    ['unusable_episode', { ...required, action: 'play', episode: 'content://x' }],
+    ['unusable_episode', { ...required, action: 'play', episode: '' }],
   ])('as %s', (skipped, sent) => {
     expect(readAction(sent).skipped).toBe(skipped);
     expect(readAction(sent).entry).toBeUndefined();
   });
 });
 
-it('any JSON is an entry that the service takes, or skipped', () => {
+it('readAction turns any JSON into a valid entry of uploadActions, or skips it', () => {
   const texts = fc.oneof(fc.webUrl(), fc.string({ unit: 'binary' }));
   const loose = fc.oneof(fc.jsonValue(), fc.double(), texts);
   const actions = fc.oneof(

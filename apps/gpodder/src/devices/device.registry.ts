@@ -7,15 +7,16 @@ import { LRUCache } from 'lru-cache';
 import { callerOf } from '../auth/request.caller.js';
 import { LOG } from '../gpodder.config.js';
 
-const mostSaved = 100;
+/** Maximum devices that one request saves. */
+const maxSaved = 100;
 
 /**
- * Creates devices at their first use, because clients of other servers use ids that were never
- * described here. Caches saved devices, so that a poll needs no further call.
+ * Creates devices at their first use, because clients keep the ids that they described to another
+ * server. Caches saved devices, so that a poll needs no further call.
  */
 @Injectable()
-export class KnownDevices {
-  /** Devices saved within the last hour. The service stores their use once a day. */
+export class DeviceRegistry {
+  /** Devices saved within the last hour. */
   private readonly saved = new LRUCache<string, true>({ max: 20_000, ttl: 3_600_000 });
 
   constructor(
@@ -24,26 +25,25 @@ export class KnownDevices {
   ) {}
 
   /**
-   * Saves the devices of a request. Never throws a Failure, because requests do not depend on
-   * devices. Clients with read permission create none, so that they evict none of the user's
-   * devices.
+   * Saves the devices of a request. Logs a Failure instead of throwing it, because requests do not
+   * depend on devices. A client that can only read creates none, so that it evicts none.
    */
-  async use(request: FastifyRequest, ids: Iterable<string>): Promise<void> {
+  async register(request: FastifyRequest, ids: Iterable<string>): Promise<void> {
     const { userId, scopes } = callerOf(request);
     if (!scopes.includes('write:subscriptions')) return;
-    const fresh = [...new Set(ids)]
+    const unsaved = [...new Set(ids)]
       .filter((id) => !this.saved.has(keyOf(userId, id)))
-      .slice(0, mostSaved);
-    if (fresh.length === 0) return;
+      .slice(0, maxSaved);
+    if (unsaved.length === 0) return;
     try {
       await this.services.call(saveDevices, request, {
         userId,
-        devices: fresh.map((id) => ({ id })),
+        devices: unsaved.map((id) => ({ id })),
       });
-      for (const id of fresh) this.saved.set(keyOf(userId, id), true);
+      for (const id of unsaved) this.saved.set(keyOf(userId, id), true);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
-      this.log.debug({ err: error, requestId: request.id }, 'devices were not made known');
+      this.log.debug({ err: error, requestId: request.id }, 'devices not saved');
     }
   }
 }

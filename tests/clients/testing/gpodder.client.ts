@@ -8,15 +8,15 @@ interface Delta {
   readonly timestamp: number;
 }
 
-/** Sends requests of the gpodder API v2, with Basic each time. */
-export class FacadeUser {
+/** Sends requests of the gpodder API v2 with Basic, and without a cookie. */
+export class GpodderClient {
   constructor(
     private readonly server: string,
     private readonly account: Account,
   ) {}
 
-  /** Sends what is expected to be answered with 200 and JSON. */
-  async ok<Body>(method: string, path: string, body?: unknown): Promise<Body> {
+  /** Returns the JSON of the answer to a request. @throws Error for a status other than 200. */
+  async send<Body>(method: string, path: string, body?: unknown): Promise<Body> {
     const headers = { authorization: basic(this.account.name, this.account.password) };
     const sent = body === undefined ? {} : { body: JSON.stringify(body) };
     const { status, text } = await exchange({ method, url: this.server + path, headers, ...sent });
@@ -24,18 +24,17 @@ export class FacadeUser {
     return JSON.parse(text) as Body;
   }
 
-  /** Adds and removes at a device. */
+  /** Adds and removes subscriptions with a device. */
   change(device: string, add: readonly string[], remove: readonly string[] = []): Promise<unknown> {
-    return this.ok('POST', `/api/2/subscriptions/${this.account.name}/${device}.json`, {
-      add,
-      remove,
-    });
+    return this.send('POST', this.subscriptionsOf(device), { add, remove });
   }
 
+  /** Reads the changes of subscriptions with a device. */
   delta(device: string, since = 0): Promise<Delta> {
-    return this.ok(
-      'GET',
-      `/api/2/subscriptions/${this.account.name}/${device}.json?since=${since}`,
-    );
+    return this.send('GET', `${this.subscriptionsOf(device)}?since=${since}`);
+  }
+
+  private subscriptionsOf(device: string): string {
+    return `/api/2/subscriptions/${this.account.name}/${device}.json`;
   }
 }

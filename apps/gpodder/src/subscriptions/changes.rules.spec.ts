@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { partsOf, readChanges, readWhole, updatesOf } from './changes.rule.js';
+import { messagesOf, readChanges, readWholeList, updatesOf } from './changes.rules.js';
 
 const many = (count: number) => Array.from({ length: count }, (_, at) => `https://a.example/${at}`);
 const feed = (feedUrl: string) => ({ feedUrl, guid: '9b024349-ccf0-5f69-a609-6b82873eab3c' });
 
 describe('the changes of an upload', () => {
-  it('have each feed once, however it was spelled', async () => {
+  it('contain each feed once, with its sent URLs', async () => {
     const { add, remove, unusable } = await readChanges(
       {
         add: ['https://a.example/x', ' https://a.example/x', 'content:7'],
@@ -25,67 +25,67 @@ describe('the changes of an upload', () => {
     [{ remove: {} }],
     [{ add: null }],
     [{ add: ['https://a.example/x'], remove: ['https://a.example/x'] }],
-  ])('are refused: %j', async (body) => expect(readChanges(body, 10)).rejects.toThrow('invalid'));
+  ])('are rejected: %j', async (body) => expect(readChanges(body, 10)).rejects.toThrow('invalid'));
 
-  it('are refused beyond the limit, before anything is looked at', async () => {
+  it('are rejected above a limit, also with invalid entries', async () => {
     await expect(readChanges({ add: ['x', 'y'], remove: ['z'] }, 2)).rejects.toThrow('too large');
     await expect(readChanges({ add: many(10_001) }, 30_000)).rejects.toThrow('too large');
-    await expect(readWhole(many(5_001), 30_000)).rejects.toThrow('too large');
+    await expect(readWholeList(many(5_001), 30_000)).rejects.toThrow('too large');
     await expect(readChanges({ add: [null, 1], remove: [{}] }, 2)).rejects.toThrow('too large');
-    await expect(readWhole([null, 1, {}], 2)).rejects.toThrow('too large');
+    await expect(readWholeList([null, 1, {}], 2)).rejects.toThrow('too large');
   });
 
-  it('are one message where each list fits into one, and else several: in order, what is removed first', async () => {
-    const partsFor = async (added: number, removed: number) => {
+  it('are one message up to 250 each, else several with removals first', async () => {
+    const sizesFor = async (added: number, removed: number) => {
       const remove = many(removed).map((url) => `${url}/removed`);
       const changes = await readChanges({ add: many(added), remove }, 30_000);
-      const parts = partsOf(changes);
-      expect(parts.flatMap(({ add }) => add)).toEqual(many(added));
-      expect(parts.flatMap((part) => part.remove)).toEqual(remove);
-      return parts.map((part) => [part.add.length, part.remove.length]);
+      const messages = messagesOf(changes);
+      expect(messages.flatMap(({ add }) => add)).toEqual(many(added));
+      expect(messages.flatMap((message) => message.remove)).toEqual(remove);
+      return messages.map((message) => [message.add.length, message.remove.length]);
     };
-    expect(await partsFor(0, 0)).toEqual([[0, 0]]);
-    expect(await partsFor(250, 250)).toEqual([[250, 250]]);
-    expect(await partsFor(500, 1)).toEqual([
+    expect(await sizesFor(0, 0)).toEqual([[0, 0]]);
+    expect(await sizesFor(250, 250)).toEqual([[250, 250]]);
+    expect(await sizesFor(500, 1)).toEqual([
       [0, 1],
       [250, 0],
       [250, 0],
     ]);
-    expect(await partsFor(1, 251)).toEqual([
+    expect(await sizesFor(1, 251)).toEqual([
       [0, 250],
       [0, 1],
       [1, 0],
     ]);
   });
 
-  it('are read in time in proportion to them, also where all are one feed, and others run in between', async () => {
+  it('are read in linear time, also with one feed in many forms', async () => {
     const timeOf = async (count: number) => {
-      const blank = (at: number) => at.toString(2).replaceAll('0', ' ').replaceAll('1', '\t');
-      const spelled = Array.from({ length: count }, (_, at) => `${blank(at)}https://a.example/x`);
+      const spaces = (at: number) => at.toString(2).replaceAll('0', ' ').replaceAll('1', '\t');
+      const urls = Array.from({ length: count }, (_, at) => `${spaces(at)}https://a.example/x`);
       let ticks = 0;
       const ticking = setInterval(() => (ticks += 1), 0);
-      const begun = performance.now();
-      const { add } = await readChanges({ add: spelled }, count);
+      const started = performance.now();
+      const { add } = await readChanges({ add: urls }, count);
       clearInterval(ticking);
       expect(add.get('https://a.example/x')).toHaveLength(count);
       expect(ticks).toBeGreaterThan(2);
-      return performance.now() - begun;
+      return performance.now() - started;
     };
     const short = await timeOf(10_000);
     // Ten times the entries would take a hundred times as long with quadratic complexity.
     expect(await timeOf(100_000)).toBeLessThan(40 * Math.max(short, 5));
   });
 
-  it('of a whole list are refused where nothing of it can be used, but not where it is empty', async () => {
+  it('of a whole list are rejected without a usable entry, but not if it is empty', async () => {
     for (const entries of [['nothing'], [null], [1, {}], ['nothing', null]])
-      await expect(readWhole(entries, 10)).rejects.toThrow('invalid');
-    expect((await readWhole([], 10)).add.size).toBe(0);
-    expect((await readWhole(['nothing', 'https://a.example/x'], 10)).add.size).toBe(1);
+      await expect(readWholeList(entries, 10)).rejects.toThrow('invalid');
+    expect((await readWholeList([], 10)).add.size).toBe(0);
+    expect((await readWholeList(['nothing', 'https://a.example/x'], 10)).add.size).toBe(1);
   });
 });
 
 describe('update_urls', () => {
-  it('tells what is used for a URL: repaired, moved or nothing, and no change of scheme or slashes alone', async () => {
+  it('has repaired, moved and unusable URLs, but no mere change of scheme or slashes', async () => {
     const changes = await readChanges(
       {
         add: [

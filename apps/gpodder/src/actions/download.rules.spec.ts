@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ActedEpisode, ActedStatuses } from '#contracts';
-import { readAction } from './action.rule.js';
-import { actionsOf } from './shown.action.js';
+import { readAction } from './action.rules.js';
+import { actionsOf } from './download.rules.js';
 
 const at = (minute: number) => `2024-03-01T12:${String(minute).padStart(2, '0')}:05.678901Z`;
-const shownAt = (minute: number) => at(minute).slice(0, 19);
+const secondsAt = (minute: number) => at(minute).slice(0, 19);
 
 const episode = (statuses: ActedStatuses, more: Partial<ActedEpisode> = {}): ActedEpisode => ({
   syncId: '3f2504e0-4f89-41d3-9a0c-0305e82c3301',
@@ -29,7 +29,7 @@ const download = (value: boolean, minute: number) => ({
 });
 
 /** Returns the action, minute and numbers of each resulting action. */
-const shown = (statuses: ActedStatuses, duration?: number) =>
+const summariesOf = (statuses: ActedStatuses, duration?: number) =>
   actionsOf(episode(statuses, duration === undefined ? {} : { duration }), 'all').map(
     ({ action, timestamp, started, position: reached, total }) => {
       expect(reached).toBe(started);
@@ -41,92 +41,99 @@ const shown = (statuses: ActedStatuses, duration?: number) =>
     },
   );
 
-describe('listening is shown', () => {
+describe('the listening action is', () => {
   it.each([
     [
-      'as played to its end',
+      'a play to the end, if played',
       { ...played(true, 1), ...position(0, 1), ...isNew(false, 1) },
       600,
       [['play', 1, 600, 600]],
     ],
     [
-      'as played to an end that nobody reaches, of unknown length',
+      'a play of 24 hours, if played with unknown length',
       played(true, 1),
       undefined,
       [['play', 1, 86_400, 86_400]],
     ],
     [
-      'as played, at the same time as a position',
+      'a play to the end, if played and position are equally new',
       { ...played(true, 1), ...position(60, 1) },
       600,
       [['play', 1, 600, 600]],
     ],
     [
-      'by its position, where it is listened to again',
+      'a play at the position, if that is newer than played',
       { ...played(true, 1), ...position(60, 2) },
       600,
       [['play', 2, 60, 600]],
     ],
     [
-      'by its position',
+      'a play at the position, in whole seconds',
       { ...position(60.9, 1), ...isNew(false, 1) },
       600.5,
       [['play', 1, 60, 600]],
     ],
     [
-      'by its position, an hour before an unknown end',
+      'a play one hour before the end, if the length is unknown',
       position(60, 1),
       undefined,
       [['play', 1, 60, 3_660]],
     ],
     [
-      'by its position, an hour before an end that can not be right',
+      'a play one hour before the end, if the length is below the position',
       position(60, 1),
       60.9,
       [['play', 1, 60, 3_660]],
     ],
     [
-      'by its position, at the same time as new',
+      'a play at the position, if that and new are equally new',
       { ...position(60, 1), ...isNew(true, 1) },
       600,
       [['play', 1, 60, 600]],
     ],
     [
-      'as new, where that is newer',
+      'new, if that is the newest',
       { ...position(60, 1), ...isNew(true, 2), ...played(false, 2) },
       600,
       [['new', 2]],
     ],
     [
-      'as new, with the newest time',
+      'new with the newest time',
       { ...position(0, 3), ...isNew(true, 2), ...played(false, 1) },
       600,
       [['new', 3]],
     ],
-    ['as new, and never by the position 0', position(0.9, 1), 600, [['new', 1]]],
-    ['as new, where it is not played any more', played(false, 1), undefined, [['new', 1]]],
+    ['new at position 0', position(0.9, 1), 600, [['new', 1]]],
+    ['new, if it is no longer played', played(false, 1), undefined, [['new', 1]]],
     [
-      'not at all, where nobody listened',
+      'absent without any listening',
       { ...isNew(false, 1), favoriteStatus: { value: true, at: at(1) } },
       600,
       [],
     ],
-    ['within 32 bits', position(1e300, 1), undefined, [['play', 1, 2_147_480_047, 2_147_483_647]]],
-  ])('%s', (_, statuses, duration, actions) => expect(shown(statuses, duration)).toEqual(actions));
+    [
+      'a play with numbers of 32 bits',
+      position(1e300, 1),
+      undefined,
+      [['play', 1, 2_147_480_047, 2_147_483_647]],
+    ],
+  ])('%s', (_, statuses, duration, actions) =>
+    expect(summariesOf(statuses, duration)).toEqual(actions),
+  );
 });
 
-it('a download is shown beside it, the older first', () => {
-  expect(shown({ ...position(60, 2), ...download(true, 1) }, 600)).toEqual([
+it('an episode can have a listening and a download action, the older one first', () => {
+  expect(summariesOf({ ...position(60, 2), ...download(true, 1) }, 600)).toEqual([
     ['download', 1],
     ['play', 2, 60, 600],
   ]);
-  expect(shown({ ...position(60, 1), ...download(false, 2) }, 600)).toEqual([
+  expect(summariesOf({ ...position(60, 1), ...download(false, 2) }, 600)).toEqual([
     ['play', 1, 60, 600],
     ['delete', 2],
   ]);
 });
 
-it('aggregated is the listening where there is one, else the download', () => {
+it('aggregated is the listening action, else the download action', () => {
   const actions = (statuses: ActedStatuses) =>
     actionsOf(episode(statuses), 'aggregated').map(({ action }) => action);
   expect(actions({ ...position(60, 1), ...download(true, 2) })).toEqual(['play']);
@@ -134,7 +141,7 @@ it('aggregated is the listening where there is one, else the download', () => {
   expect(actions(download(true, 2))).toEqual(['download']);
 });
 
-it('Nextcloud is shown PLAY alone, with all numbers', () => {
+it('nextcloud is only a PLAY with all numbers', () => {
   const actions = (statuses: ActedStatuses) => actionsOf(episode(statuses), 'nextcloud');
   expect(actions({ ...position(60, 1), ...download(true, 2) })).toMatchObject([
     { action: 'PLAY', started: 60, position: 60, total: 3_660 },
@@ -142,14 +149,14 @@ it('Nextcloud is shown PLAY alone, with all numbers', () => {
   expect(actions({ ...played(false, 1), ...download(true, 2) })).toEqual([]);
 });
 
-it('an action has the URLs and the guid that the feed gave, and a time without zone and fraction', () => {
+it('an action has URLs and guid of the episode, and a time without zone or fraction', () => {
   expect(actionsOf(episode(download(true, 1)), 'all')).toEqual([
     {
       podcast: 'https://a.example/f',
       episode: 'https://a.example/1.mp3',
       guid: 'g',
       action: 'download',
-      timestamp: shownAt(1),
+      timestamp: secondsAt(1),
     },
   ]);
   expect(actionsOf(episode(download(true, 1), { episodeGuid: '' }), 'all')[0]).not.toHaveProperty(
@@ -157,15 +164,15 @@ it('an action has the URLs and the guid that the feed gave, and a time without z
   );
 });
 
-it('an episode without an enclosure is left out', () => {
+it('an episode without an enclosure has no action', () => {
   expect(actionsOf(episode(played(true, 1), { enclosureUrl: '' }), 'all')).toEqual([]);
 });
 
 /** Merges statuses by last writer wins, like the episode service. */
-function merged(standing: ActedStatuses, sent: ActedStatuses): ActedStatuses {
+function merged(current: ActedStatuses, sent: ActedStatuses): ActedStatuses {
   const names = Object.keys(sent) as (keyof ActedStatuses)[];
-  const newer = names.filter((name) => (sent[name]?.at ?? '') >= (standing[name]?.at ?? ''));
-  return { ...standing, ...Object.fromEntries(newer.map((name) => [name, sent[name]])) };
+  const newer = names.filter((name) => (sent[name]?.at ?? '') >= (current[name]?.at ?? ''));
+  return { ...current, ...Object.fromEntries(newer.map((name) => [name, sent[name]])) };
 }
 
 const time = fc.integer({ min: 0, max: 4 }).map((minute) => `2024-03-01T12:0${minute}:00.000000Z`);
@@ -181,13 +188,13 @@ const statuses = fc.record(
 ) as fc.Arbitrary<ActedStatuses>;
 const lengths = fc.option(fc.double({ min: 0.001, max: 1e6, noNaN: true }), { nil: undefined });
 
-it('what is shown and sent back as it is shows the same again', () => {
+it('actions that a client sends back unchanged result in the same actions', () => {
   fc.assert(
-    fc.property(statuses, lengths, (standing, duration) => {
-      const first = episode(standing, { duration });
-      const shownFirst = actionsOf(first, 'all');
+    fc.property(statuses, lengths, (current, duration) => {
+      const first = episode(current, { duration });
+      const firstActions = actionsOf(first, 'all');
       let after = first;
-      for (const action of shownFirst) {
+      for (const action of firstActions) {
         const { entry } = readAction(action);
         expect(entry).toBeDefined();
         after = {
@@ -196,26 +203,26 @@ it('what is shown and sent back as it is shows the same again', () => {
           duration: entry?.duration ?? after.duration,
         };
       }
-      const told = ({ action, timestamp, position: reached }: (typeof shownFirst)[number]) => [
+      const essence = ({ action, timestamp, position: reached }: (typeof firstActions)[number]) => [
         action,
         timestamp,
         reached,
       ];
-      expect(actionsOf(after, 'all').map(told)).toEqual(shownFirst.map(told));
+      expect(actionsOf(after, 'all').map(essence)).toEqual(firstActions.map(essence));
     }),
     { numRuns: 2_000 },
   );
 });
 
-it('numbers are whole, above 0 and with a play alone, and a play never ends before where it is', () => {
+it('only a play has numbers: positive integers, and no total below the position', () => {
   fc.assert(
     fc.property(
       statuses,
       lengths,
       fc.constantFrom('all', 'aggregated', 'nextcloud'),
-      (standing, duration, showing) => {
-        const actions = actionsOf(episode(standing, { duration }), showing);
-        expect(actions.length).toBeLessThanOrEqual(showing === 'all' ? 2 : 1);
+      (current, duration, selection) => {
+        const actions = actionsOf(episode(current, { duration }), selection);
+        expect(actions.length).toBeLessThanOrEqual(selection === 'all' ? 2 : 1);
         for (const { action, started, position: reached, total } of actions) {
           const numbers = [started, reached, total];
           const isPlay = action.toLowerCase() === 'play';

@@ -3,12 +3,12 @@ import { Inject, Injectable } from '@nestjs/common';
 import { Failure, mostActions, unavailable } from '#contracts';
 import { Services } from '#http';
 import type { Log } from '#runtime';
-import { skippedEntryMetrics } from '../gpodder.metrics.js';
 import type { FastifyRequest } from 'fastify';
 import { callerOf } from '../auth/request.caller.js';
-import { KnownDevices } from '../devices/known.devices.js';
+import { DeviceRegistry } from '../devices/device.registry.js';
 import { CONFIG, type GpodderConfig, LOG } from '../gpodder.config.js';
-import { jsonOf, limitEntries } from '../http/input.js';
+import { skippedEntryMetrics } from '../gpodder.metrics.js';
+import { readJsonBody, checkEntryCount } from '../http/input.js';
 import { ActionWriter } from './action.writer.js';
 import type { UrlUpdate } from './url.repair.js';
 
@@ -18,14 +18,14 @@ export interface UploadAnswer {
   readonly update_urls: UrlUpdate[];
 }
 
-/** Uploads of actions (docs/reference/gpodder.md, "Actions in"). */
+/** Applies uploads of actions (docs/reference/gpodder.md, "Actions in"). */
 @Injectable()
-export class Uploads {
-  private readonly count = skippedEntryMetrics();
+export class UploadService {
+  private readonly countSkipped = skippedEntryMetrics();
 
   constructor(
     private readonly services: Services,
-    private readonly devices: KnownDevices,
+    private readonly devices: DeviceRegistry,
     @Inject(CONFIG) private readonly config: GpodderConfig,
     @Inject(LOG) private readonly log: Log,
   ) {}
@@ -37,30 +37,27 @@ export class Uploads {
    * @throws Failure `invalid` for a body that is no array; TooLarge for too many actions; other
    *   failures of calls.
    */
-  async answer(request: FastifyRequest, body: Buffer | undefined): Promise<UploadAnswer> {
-    const sent = await jsonOf(body, this.config.MAX_ENTRIES);
+  async upload(request: FastifyRequest, body: Buffer | undefined): Promise<UploadAnswer> {
+    const sent = await readJsonBody(body, this.config.MAX_ENTRIES);
     if (!Array.isArray(sent)) throw new Failure('invalid');
-    limitEntries(sent.length, this.config.MAX_ENTRIES);
+    checkEntryCount(sent.length, this.config.MAX_ENTRIES);
     const { userId, session } = callerOf(request);
     const writer = new ActionWriter(
       (contract, payload) => this.services.call(contract, request, payload),
-      {
-        userId,
-        sessionId: session?.sessionId,
-      },
+      { userId, sessionId: session?.sessionId },
     );
     for (let from = 0; from < sent.length; from += mostActions) {
-      if (request.end?.reached) throw unavailable('the caller went away');
+      if (request.end?.reached) throw unavailable('the client disconnected');
       const actions = sent
         .slice(from, from + mostActions)
         .flatMap((action) => writer.read(action) ?? []);
       if (actions.length > 0) await writer.write(actions);
-      // Lets other requests run, also without a call to wait for.
+      // Lets other requests run, as the call of a write would.
       else await nextTick();
     }
     const [timestamp] = await Promise.all([
-      writer.ask(),
-      this.devices.use(request, writer.devices),
+      writer.readTimestamp(),
+      this.devices.register(request, writer.devices),
     ]);
     this.report(request, writer);
     return { timestamp, update_urls: writer.updates.pairs };
@@ -68,7 +65,7 @@ export class Uploads {
 
   private report({ id }: FastifyRequest, { skipped }: ActionWriter): void {
     if (skipped.size === 0) return;
-    for (const [reason, actions] of skipped) this.count(reason, actions);
-    this.log.info({ requestId: id, skipped: Object.fromEntries(skipped) }, 'actions were skipped');
+    for (const [reason, actions] of skipped) this.countSkipped(reason, actions);
+    this.log.info({ requestId: id, skipped: Object.fromEntries(skipped) }, 'actions skipped');
   }
 }

@@ -12,11 +12,16 @@ import { Services } from '#http';
 import type { FastifyRequest } from 'fastify';
 import { repairEnclosureUrl, repairFeedUrl } from '../actions/url.repair.js';
 import { callerOf } from '../auth/request.caller.js';
-import { deviceIdOf } from '../devices/device.rule.js';
-import { favorite, limitSettings, type SettingChanges, withoutFavorite } from './settings.rule.js';
+import { readDeviceId } from '../devices/device.rules.js';
+import {
+  favorite,
+  checkSettingLimits,
+  type SettingChanges,
+  splitFavorite,
+} from './settings.rules.js';
 
-/** The subject of settings, by the names of clients. */
-export type Subject =
+/** The subject of settings, by the ids and URLs of clients. */
+type Subject =
   | { readonly of: 'account' }
   | { readonly of: 'device'; readonly id: string }
   | { readonly of: 'podcast'; readonly podcast: string }
@@ -26,11 +31,11 @@ type Scope = RequestOf<typeof changeSettings>['scope'];
 type Values = Record<string, unknown>;
 
 /**
- * Settings of the caller. Settings of podcasts and episodes use stable ids: the podcast's first
- * guid and the episode's sync_id. So they follow a feed that moves or gets another guid.
+ * Reads and changes settings of the caller. Settings of podcasts and episodes use stable ids: the
+ * podcast's first guid and the episode's sync_id. So they stay if a feed moves or gets a new guid.
  */
 @Injectable()
-export class Settings {
+export class SettingsService {
   constructor(private readonly services: Services) {}
 
   /**
@@ -49,10 +54,10 @@ export class Settings {
       case 'account':
         return this.store(request, subject, changes);
       case 'device':
-        return this.store(request, { of: 'device', id: deviceIdOf(subject.id) }, changes);
+        return this.store(request, { of: 'device', id: readDeviceId(subject.id) }, changes);
       case 'podcast': {
-        limitSettings(changes);
-        const feed = await this.feedOf(request, subject.podcast, hasMore(changes));
+        checkSettingLimits(changes);
+        const feed = await this.feedOf(request, subject.podcast, addsSettings(changes));
         return feed
           ? this.store(request, { of: 'podcast', id: feed.firstGuid ?? feed.guid }, changes)
           : {};
@@ -69,25 +74,22 @@ export class Settings {
   ): Promise<Values> {
     const enclosureUrl = repairEnclosureUrl(episode);
     if (enclosureUrl === undefined) throw new Failure('invalid');
-    const feedUrl = usableFeedUrl(podcast);
-    const { favorite: wanted, set, remove } = withoutFavorite(changes);
-    limitSettings({ set, remove });
+    const feedUrl = readFeedUrl(podcast);
+    const { favorite: newFavorite, set, remove } = splitFavorite(changes);
+    checkSettingLimits({ set, remove });
     const { userId } = callerOf(request);
-    const asked = { userId, feedUrl, enclosureUrl, ensure: hasMore(changes) };
-    const isAlone = Object.keys(set).length === 0 && remove.length === 0;
-    const first = { ...asked, favorite: isAlone ? wanted : undefined };
+    const lookup = { userId, feedUrl, enclosureUrl, ensure: addsSettings(changes) };
+    const isOnlyFavorite = Object.keys(set).length === 0 && remove.length === 0;
+    const first = { ...lookup, favorite: isOnlyFavorite ? newFavorite : undefined };
     const { episode: found } = await this.services.call(setFavorite, request, first);
     if (!found) return {};
-    // Before the favourite, so that nothing is applied above a limit of these settings.
-    const settings = await this.store(
-      request,
-      { of: 'episode', id: found.syncId },
-      { set, remove },
-    );
-    const isDone = isAlone || wanted === undefined;
+    // Other settings come first, so that a change above their limits does not set the favourite.
+    const scope = { of: 'episode', id: found.syncId } as const;
+    const settings = await this.store(request, scope, { set, remove });
+    const isDone = isOnlyFavorite || newFavorite === undefined;
     const { episode: after } = isDone
       ? { episode: found }
-      : await this.services.call(setFavorite, request, { ...asked, favorite: wanted });
+      : await this.services.call(setFavorite, request, { ...lookup, favorite: newFavorite });
     return { ...settings, ...(after?.favorite !== undefined && { [favorite]: after.favorite }) };
   }
 
@@ -101,31 +103,29 @@ export class Settings {
     return (await this.services.call(changeSettings, request, change)).settings;
   }
 
-  /** @param isMade creates a feed without a subscription if there is none. */
+  /** Returns the feed of a URL. @param ensure true to create a missing one, unsubscribed. */
   private async feedOf(
     request: FastifyRequest,
     sent: string,
-    isMade: boolean,
+    ensure: boolean,
   ): Promise<Feed | null> {
     const { userId } = callerOf(request);
-    const feedUrl = usableFeedUrl(sent);
-    if (isMade) return (await this.services.call(ensureFeed, request, { userId, feedUrl })).feed;
-    return (
-      (await this.services.call(findFeeds, request, { userId, feedUrls: [feedUrl] })).feeds[0] ??
-      null
-    );
+    const feedUrl = readFeedUrl(sent);
+    if (ensure) return (await this.services.call(ensureFeed, request, { userId, feedUrl })).feed;
+    const lookup = { userId, feedUrls: [feedUrl] };
+    return (await this.services.call(findFeeds, request, lookup)).feeds[0] ?? null;
   }
 }
 
-/** @throws Failure `invalid` for an unusable URL. */
-function usableFeedUrl(sent: string): string {
+/** Returns the repaired URL of a feed. @throws Failure `invalid` for an unusable one. */
+function readFeedUrl(sent: string): string {
   const url = repairFeedUrl(sent);
   if (url === undefined) throw new Failure('invalid');
   return url;
 }
 
 /** Returns true if an empty scope would have settings after a change. */
-function hasMore({ set, remove }: SettingChanges): boolean {
+function addsSettings({ set, remove }: SettingChanges): boolean {
   const removed = new Set(remove);
   return Object.keys(set).some((key) => !removed.has(key));
 }

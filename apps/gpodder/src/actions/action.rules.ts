@@ -2,11 +2,11 @@ import { isDeviceId, type RequestOf, type uploadActions } from '#contracts';
 import { readGuid, readSeconds, readTime } from './action.values.js';
 import { repairEnclosureUrl, repairFeedUrl } from './url.repair.js';
 
-/** An action in the form of the services. */
+/** An action in the form of the episode service. */
 export type ActionEntry = RequestOf<typeof uploadActions>['entries'][number];
 type Statuses = ActionEntry['statuses'];
 
-/** Reason of a skipped action, as in metrics. */
+/** Reason to skip an action; a label of the metrics. */
 export type SkippedReason =
   | 'no_object'
   | 'missing_key'
@@ -16,7 +16,7 @@ export type SkippedReason =
   | 'unknown_subscription'
   | 'refused';
 
-/** A parsed action. `podcast` and `episode` are as sent, for `update_urls`; absent if they were. */
+/** A parsed action. `podcast` and `episode` are as sent, for `update_urls`. */
 export interface ReadAction {
   readonly podcast?: string;
   readonly episode?: string;
@@ -37,6 +37,7 @@ export interface UsableAction extends ReadAction {
   readonly entry: ActionEntry;
 }
 
+/** Returns true for an action that is not skipped. */
 export function isUsable(action: ReadAction): action is UsableAction {
   return action.entry !== undefined;
 }
@@ -51,8 +52,8 @@ export function readAction(sent: unknown): ReadAction {
   >;
   if (typeof podcast !== 'string' || typeof episode !== 'string' || typeof action !== 'string')
     return { skipped: 'missing_key' };
-  const statuses = statusesOf(action, times);
-  if (!statuses) return { skipped: 'unknown_action' };
+  const values = valuesOf(action, times);
+  if (!values) return { skipped: 'unknown_action' };
   const feedUrl = repairFeedUrl(podcast);
   const enclosureUrl = repairEnclosureUrl(episode);
   const episodeGuid = readGuid(guid);
@@ -66,7 +67,7 @@ export function readAction(sent: unknown): ReadAction {
   if (feedUrl === undefined) return { ...read, skipped: 'unusable_podcast' };
   if (enclosureUrl === undefined && episodeGuid === undefined)
     return { ...read, skipped: 'unusable_episode' };
-  const { duration, ...values } = statuses;
+  const { duration, ...statuses } = values;
   const at = readTime(timestamp);
   return {
     ...read,
@@ -75,13 +76,13 @@ export function readAction(sent: unknown): ReadAction {
       ...(episodeGuid === undefined ? {} : { episodeGuid }),
       ...(enclosureUrl === undefined ? {} : { enclosureUrl }),
       ...(duration === undefined ? {} : { duration }),
-      statuses: atTime(values, at),
+      statuses: withTime(statuses, at),
     },
   };
 }
 
-/** Values that an action sets, and the duration that it contains. */
-interface Meant {
+/** Values of the statuses that an action sets, and the duration that it contains. */
+interface ActionValues {
   playbackPosition?: number;
   playedStatus?: boolean;
   newStatus?: boolean;
@@ -89,13 +90,13 @@ interface Meant {
   duration?: number;
 }
 
-function statusesOf(
+function valuesOf(
   action: string,
   { position, total }: Record<string, unknown>,
-): Meant | undefined {
+): ActionValues | undefined {
   switch (action.length <= 16 ? action.trim().toLowerCase() : '') {
     case 'play':
-      return playOf(readSeconds(position), readSeconds(total));
+      return playValues(readSeconds(position), readSeconds(total));
     case 'new':
       return { newStatus: true, playedStatus: false };
     case 'download':
@@ -108,7 +109,7 @@ function statusesOf(
 }
 
 /** Returns the values of a `play`. A position equal to the length means finished. */
-function playOf(position: number | undefined, sentTotal: number | undefined): Meant {
+function playValues(position: number | undefined, sentTotal: number | undefined): ActionValues {
   if (position === undefined) return { newStatus: false };
   const total = isCredible(sentTotal, position) ? sentTotal : undefined;
   const duration = total !== undefined && total > 1 ? { duration: total } : {};
@@ -125,10 +126,10 @@ function isCredible(total: number | undefined, position: number): boolean {
   return total !== undefined && (position <= total || (total > 1 && position <= total * 1.05 + 1));
 }
 
-function atTime(values: Omit<Meant, 'duration'>, at: string | undefined): Statuses {
-  const acted = Object.entries(values).map(([name, value]) => [
+function withTime(values: Omit<ActionValues, 'duration'>, at: string | undefined): Statuses {
+  const statuses = Object.entries(values).map(([name, value]) => [
     name,
     at === undefined ? { value } : { value, at },
   ]);
-  return Object.fromEntries(acted) as Statuses;
+  return Object.fromEntries(statuses) as Statuses;
 }

@@ -22,14 +22,14 @@ export function readSettingChanges({
   return { set: set as Record<string, unknown>, remove: remove as string[] };
 }
 
-/** Checks the limits of any scope, before a feed is created. @throws Failure `invalid` */
-export function limitSettings({ set, remove }: SettingChanges): void {
+/** Checks a change against the limits of a scope. @throws Failure `invalid` */
+export function checkSettingLimits({ set, remove }: SettingChanges): void {
   if (Object.keys(set).some((key) => [...key].length > settingLimits.key))
     throw new Failure('invalid');
   const removed = new Set(remove);
-  const kept = Object.fromEntries(Object.entries(set).filter(([key]) => !removed.has(key)));
-  const bytes = Buffer.byteLength(JSON.stringify(kept));
-  if (Object.keys(kept).length > settingLimits.keys || bytes > settingLimits.scopeBytes)
+  const stored = Object.fromEntries(Object.entries(set).filter(([key]) => !removed.has(key)));
+  const bytes = Buffer.byteLength(JSON.stringify(stored));
+  if (Object.keys(stored).length > settingLimits.keys || bytes > settingLimits.scopeBytes)
     throw new Failure('invalid');
 }
 
@@ -39,7 +39,7 @@ export function limitSettings({ set, remove }: SettingChanges): void {
  * @returns the new favourite status, `undefined` for no change, and the other changes.
  * @throws Failure `invalid` if it is no boolean.
  */
-export function withoutFavorite({
+export function splitFavorite({
   set,
   remove,
 }: SettingChanges): { favorite: boolean | undefined } & SettingChanges {

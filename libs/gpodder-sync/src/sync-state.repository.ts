@@ -1,0 +1,262 @@
+import { type Bound, type Database, statement, type Transaction, unlessRefused } from '#database';
+import {
+  answerRead,
+  answerStateless,
+  answerUpload,
+  type ListAnswer,
+  sealSecond,
+  type SyncState,
+  uploadTimestamp,
+} from './sync-state.rules.js';
+
+/** The lists with timestamps, and their numbers in Postgres. */
+const lists = { subscriptions: 1, episodes: 2 } as const;
+type List = keyof typeof lists;
+
+/** A read of a list by a client of the gpodder API. */
+interface ListRead {
+  readonly userId: string;
+  readonly list: List;
+  /** The client (`readerSchema` of the contracts); absent to read the whole list. */
+  readonly reader?:
+    | {
+        readonly credentialId: string;
+        readonly sessionId?: string | undefined;
+        readonly since: number;
+      }
+    | undefined;
+  /** True if the client has the whole list after this answer, so that its state changes. */
+  readonly updatesState: boolean;
+}
+
+/** The parts of a call's context that this library uses. */
+interface Call {
+  readonly arrivedMs: number;
+  ageMs(): number;
+  remainingMs(): number;
+}
+
+/** Maximum rows of K, and of M, per user for both lists together. */
+const maxRows = 400;
+
+const inMs = (time: string) => `floor(extract(epoch FROM ${time}) * 1000)::bigint`;
+const isUseOutdated = (alias: string) =>
+  `coalesce(${alias}.used < now() - interval '1 day', false)`;
+
+/** Reads the state. $1 user, $2 list, $3 app password, $4 session; always returns one row. */
+export const readState = statement(
+  'sync.read_state',
+  `SELECT c.refused, coalesce(${inMs('c.stamp')}, 0) AS stamp, coalesce(c.told, 0) AS answered,
+     ${inMs('clock_timestamp()')} AS now,
+     r.asked AS since, r.told AS reader_answered, r.safe, r.arrived AS sent_at,
+     ${isUseOutdated('r')} OR ${isUseOutdated('s')} AS is_use_outdated, s.known AS session_stamp
+   FROM (SELECT $1::uuid AS id) u
+   LEFT JOIN sync.user_clock c ON c.user_id = $1
+   LEFT JOIN sync.readers r ON r.user_id = $1 AND r.credential_id = $3 AND r.list = $2
+   LEFT JOIN sync.reader_sessions s ON s.user_id = $1 AND s.session_id = $4 AND s.list = $2`,
+);
+
+interface Row {
+  readonly refused: number | null;
+  readonly stamp: number;
+  readonly answered: number;
+  readonly now: number;
+  /** Null without a stored reader. */
+  readonly since: number | null;
+  readonly reader_answered: number;
+  readonly safe: number;
+  readonly sent_at: number;
+  /** True if the last update of `used` of the reader or session is more than a day old. */
+  readonly is_use_outdated: boolean;
+  readonly session_stamp: number | null;
+}
+
+/** Locks the user's clock until the end of the transaction. $1 user. */
+const lockState = statement('sync.lock_state', 'SELECT sync.lock_clock($1)');
+/** Seals a second. $1 user, $2 second. The caller holds the lock of the clock. */
+const saveClock = statement(
+  'sync.seal_second',
+  `UPDATE sync.user_clock c
+   SET told = $2::bigint, stamp = to_timestamp(($2::bigint + 1)::double precision)
+   WHERE c.user_id = $1`,
+);
+/** Stores K. $1 user, $2 list, $3 app password, $4 since, $5 answered, $6 safe, $7 sent at. */
+export const saveReader = statement(
+  'sync.save_reader',
+  `INSERT INTO sync.readers (user_id, list, credential_id, asked, told, safe, arrived)
+   VALUES ($1, $2, $3, $4, $5, $6, $7)
+   ON CONFLICT (user_id, credential_id, list) DO UPDATE
+     SET asked = excluded.asked, told = excluded.told, safe = excluded.safe,
+       arrived = excluded.arrived, used = excluded.used`,
+);
+/** Stores M. $1 user, $2 list, $3 session, $4 stamp up to which the session has all rows. */
+export const saveSession = statement(
+  'sync.save_reader_session',
+  `INSERT INTO sync.reader_sessions (user_id, list, session_id, known) VALUES ($1, $2, $3, $4)
+   ON CONFLICT (user_id, session_id, list) DO UPDATE
+     SET known = excluded.known, used = excluded.used`,
+);
+/** Returns SQL that deletes all but the last used rows. $1 user, $2 number of rows to keep. */
+const evict = (table: string, key: string) => `
+   DELETE FROM ${table} t WHERE t.user_id = $1 AND t.ctid = ANY (ARRAY(
+     SELECT o.ctid FROM ${table} o WHERE o.user_id = $1
+     ORDER BY o.used DESC, o.${key}, o.list OFFSET $2))`;
+const evictReaders = statement('sync.evict_readers', evict('sync.readers', 'credential_id'));
+const evictSessions = statement(
+  'sync.evict_reader_sessions',
+  evict('sync.reader_sessions', 'session_id'),
+);
+/** Reads M. $1 user, $2 list, $3 session. */
+export const readSession = statement(
+  'sync.read_reader_session',
+  `SELECT s.known AS session_stamp FROM sync.reader_sessions s
+   WHERE s.user_id = $1 AND s.session_id = $3 AND s.list = $2`,
+);
+
+/**
+ * Returns the timestamp of a list's answer and the start of the list, and stores new state before
+ * the list is read. A poll of an unchanged list is one statement without a write.
+ *
+ * @throws Failure `unauthorized` for a refused user.
+ */
+export async function answerList(
+  database: Database,
+  read: ListRead,
+  call: Call,
+): Promise<ListAnswer> {
+  const values = keyOf({ ...read, ...read.reader });
+  const [row] = await database.read<Row>(readState, values);
+  const unlocked = decide(read, call, row);
+  if (unlocked.writes.length === 0) return unlocked.answer;
+  return database.inTurn(
+    read.userId,
+    () => call.remainingMs(),
+    async (transaction) => {
+      const [, [lockedRow]] = await Promise.all([
+        transaction.query(lockState, [read.userId]),
+        transaction.query<Row>(readState, values),
+      ]);
+      const { answer, writes } = decide(read, call, lockedRow);
+      if (writes.length > 0) await transaction.commit(...writes);
+      return answer;
+    },
+  );
+}
+
+/** Returns the timestamp of the answer to an upload that changes no state, from its session. */
+export async function sessionTimestamp(
+  database: Database,
+  userId: string,
+  list: List,
+  sessionId: string | undefined,
+): Promise<number> {
+  if (sessionId === undefined) return uploadTimestamp(undefined);
+  const [row] = await database.read<Pick<Row, 'session_stamp'>>(readSession, [
+    userId,
+    lists[list],
+    sessionId,
+  ]);
+  return uploadTimestamp(row?.session_stamp ?? undefined);
+}
+
+/**
+ * Returns the timestamp of the answer to an upload of subscriptions, at the end of its write, and
+ * adds the new state to the write.
+ *
+ * @param stampBefore stamp of the user's clock before the write, which must be the only one since.
+ * @param repeatsUpload true if the client's next download must include its own upload.
+ */
+export async function answerWrite(
+  transaction: Pick<Transaction, 'query' | 'last'>,
+  {
+    userId,
+    credentialId,
+    sessionId,
+  }: { userId: string; credentialId: string; sessionId?: string | undefined },
+  stampBefore: string,
+  repeatsUpload: boolean,
+): Promise<number> {
+  if (sessionId === undefined) return uploadTimestamp(undefined);
+  const key = { userId, list: 'subscriptions', credentialId, sessionId } as const;
+  const [row] = await transaction.query<Row>(readState, keyOf(key));
+  const state = toState(unlessRefused(row));
+  const { timestamp, after } = answerUpload(state, Date.parse(stampBefore), repeatsUpload);
+  for (const [query, values] of writesOf(key, state, after)) transaction.last(query, values);
+  return timestamp;
+}
+
+/** The key of the state of one client and list. */
+interface StateKey {
+  readonly userId: string;
+  readonly list: List;
+  readonly credentialId?: string | undefined;
+  readonly sessionId?: string | undefined;
+}
+
+/** Returns the parameters of {@link readState}. */
+const keyOf = ({ userId, list, credentialId, sessionId }: StateKey) => [
+  userId,
+  lists[list],
+  credentialId ?? null,
+  sessionId ?? null,
+];
+
+function toState(row: Row): SyncState {
+  const { stamp, answered, now, since, safe, session_stamp } = row;
+  return {
+    clock: { stamp, answered, now },
+    reader:
+      since === null
+        ? undefined
+        : { since, answered: row.reader_answered, safe, sentAt: row.sent_at },
+    sessionStamp: session_stamp ?? undefined,
+  };
+}
+
+/** Returns the answer to a read, and the writes to commit before sending it. */
+function decide(
+  read: ListRead,
+  call: Call,
+  row: Row | undefined,
+): { answer: ListAnswer; writes: Bound[] } {
+  const { userId, list, reader, updatesState } = read;
+  const present = unlessRefused(row);
+  const state = toState(present);
+  if (!reader) {
+    const answer = answerStateless(state.clock, 0);
+    return { answer: { ...answer, timestamp: Math.max(1, answer.timestamp) }, writes: [] };
+  }
+  const key = { userId, list, credentialId: reader.credentialId, sessionId: reader.sessionId };
+  if (!updatesState) {
+    const clock = sealSecond(state.clock);
+    return {
+      answer: answerStateless(clock, reader.since),
+      writes: writesOf(key, state, { ...state, clock }),
+    };
+  }
+  const { answer, after } = answerRead(state, {
+    since: reader.since,
+    sentAt: call.arrivedMs,
+    ageMs: call.ageMs(),
+  });
+  return { answer, writes: writesOf(key, state, after, present.is_use_outdated) };
+}
+
+/** Returns the statements that store a new state. @param touches true to update `used` anyway. */
+function writesOf(key: StateKey, before: SyncState, after: SyncState, touches = false): Bound[] {
+  const [userId, list, credentialId, sessionId] = keyOf(key);
+  const { clock, reader, sessionStamp } = after;
+  const writes: Bound[] = [];
+  if (clock !== before.clock) writes.push([saveClock, [userId, clock.answered]]);
+  if (reader && (touches || reader !== before.reader)) {
+    const { since, answered, safe, sentAt } = reader;
+    writes.push([saveReader, [userId, list, credentialId, since, answered, safe, sentAt]]);
+    if (!before.reader) writes.push([evictReaders, [userId, maxRows]]);
+  }
+  const savesSession = touches || sessionStamp !== before.sessionStamp;
+  if (sessionId !== null && sessionStamp !== undefined && savesSession) {
+    writes.push([saveSession, [userId, list, sessionId, sessionStamp]]);
+    if (before.sessionStamp === undefined) writes.push([evictSessions, [userId, maxRows]]);
+  }
+  return writes;
+}
