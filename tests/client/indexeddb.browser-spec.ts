@@ -92,12 +92,12 @@ test('one of two tabs runs; the other receives its writes, and runs after it clo
   const [one, two] = [await tab(), await tab()];
   await one.evaluate(`(async () => {
     globalThis.store = await sdk.indexedDbStore('shared');
-    await new Promise((held) => void store.alone('sync', () => new Promise(() => held())));
+    await new Promise((held) => void store.withLock('sync', () => new Promise(() => held())));
   })()`);
   await two.evaluate(`(async () => {
     globalThis.store = await sdk.indexedDbStore('shared');
     globalThis.heard = new Promise((resolve) => store.watch(resolve));
-    globalThis.turn = store.alone('sync', async () => 'mine');
+    globalThis.turn = store.withLock('sync', async () => 'mine');
   })()`);
   await one.evaluate(`store.write(new Map([['a', 'b']]))`);
   await two.evaluate(`heard`);

@@ -55,7 +55,7 @@ describe.each<[string, () => Store]>([
     const store = make();
     const running: string[] = [];
     const turn = (name: string, fails = false) =>
-      store.alone(name, async () => {
+      store.withLock(name, async () => {
         expect(running).not.toContain(name);
         running.push(name);
         await store.get('a');
@@ -86,7 +86,7 @@ async function holder(file: string): Promise<ChildProcess> {
   const program = `
     const { fileStore } = await import(${JSON.stringify(module)});
     const store = fileStore(${JSON.stringify(file)});
-    await store.alone('sync', () => new Promise((resolve) => {
+    await store.withLock('sync', () => new Promise((resolve) => {
       console.log('holds');
       process.stdin.once('data', () => {
         process.stdin.destroy();
@@ -107,7 +107,7 @@ describe('the store in a file', () => {
     const store = fileStore(file);
     expect(await store.get('by')).toBeUndefined();
     const child = await holder(file);
-    const mine = store.alone('sync', () => store.get('by'));
+    const mine = store.withLock('sync', () => store.get('by'));
     child.stdin?.write('go\n');
     expect(await mine).toBe('child');
   });
@@ -140,7 +140,7 @@ describe('the store in a file', () => {
     const stores = Array.from({ length: 5 }, () => fileStore(file));
     let count = 0;
     const turns = stores.map((store) =>
-      store.alone('sync', async () => {
+      store.withLock('sync', async () => {
         const read = Number((await store.get('count')) ?? '0');
         await store.write(new Map([['count', String(read + 1)]]));
         return ++count;
@@ -154,7 +154,7 @@ describe('the store in a file', () => {
   test('is readable by its owner only, and leaves no other files', async () => {
     const file = path();
     const store = fileStore(file);
-    await store.alone('sync', () => store.write(new Map([['sign-in/tokens', 'secret']])));
+    await store.withLock('sync', () => store.write(new Map([['sign-in/tokens', 'secret']])));
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(readdirSync(join(file, '..'))).toEqual(['store.json']);
   });

@@ -1,7 +1,6 @@
 import { signal } from '@preact/signals';
-import type { EntryFailureCode } from '#client';
+import { type EntryFailureCode, randomUuid } from '#client';
 import type { OpmlFeed } from '#opml';
-import { newKey } from './key.js';
 import { untilAnswered } from './network.js';
 import { connect } from './session.js';
 import { subscriptionPulls } from './subscriptions.js';
@@ -68,7 +67,7 @@ async function send(
   stopped: AbortSignal,
 ): Promise<Verdict[] | undefined> {
   const entries = part.map(({ feedUrl }) => ({ feed_url: feedUrl }));
-  const idempotencyKey = newKey();
+  const idempotencyKey = randomUuid();
   try {
     const { failure } = await untilAnswered(
       async () => (await connect()).addSubscriptions(entries, { idempotencyKey }),

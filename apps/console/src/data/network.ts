@@ -25,7 +25,7 @@ const waitMs = [2_000, 4_000, 8_000, 15_000];
 export function isPassing(error: unknown): boolean {
   return (
     error instanceof ApiError &&
-    (error.isPassing || (error.code === 'unexpected' && error.status !== 501))
+    (error.isTransient || (error.code === 'unexpected' && error.status !== 501))
   );
 }
 

@@ -48,8 +48,8 @@ export async function connect(): Promise<Api> {
 let api: Api | undefined;
 
 /** Returns a valid token. Concurrent callers share one request. */
-function token({ refused }: { refused?: string } = {}): string | Promise<string> {
-  if (current && current.token !== refused && performance.now() < current.until)
+function token({ rejected }: { rejected?: string } = {}): string | Promise<string> {
+  if (current && current.token !== rejected && performance.now() < current.until)
     return current.token;
   asked ??= ask().finally(() => (asked = undefined));
   return asked;
@@ -67,7 +67,7 @@ async function ask(): Promise<string> {
     else location.replace(signInPath());
   }
   hasNoApi.value = answer.status === 501;
-  if (!answer.ok) throw ApiError.of(answer);
+  if (!answer.ok) throw ApiError.fromResponse(answer);
   const {
     access_token,
     expires_in,
