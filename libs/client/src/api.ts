@@ -60,7 +60,7 @@ export interface Page {
   /** Links to the next and the previous page, for {@link ListQuery.link}. */
   next?: string;
   previous?: string;
-  /** The next `since`, after the last page. All pages that `next` links have the same one. */
+  /** The next `since`, after the last page. All pages of a list that `next` links share it. */
   syncTimestamp: string;
   etag?: string;
 }

@@ -26,17 +26,18 @@ export async function* readChangeStream(
   const abort = () => connection.abort();
   signal?.addEventListener('abort', abort);
   try {
-    const response = await sender.openStream(
-      { method: 'GET', path: '/changes', type: 'text/event-stream', signal },
-      connection,
-      openLimit,
+    const response = await withTimeLimit(openLimit, signal, () =>
+      sender.open(
+        { method: 'GET', path: '/changes', type: 'text/event-stream' },
+        connection.signal,
+      ),
     );
-    if (!response.body)
-      throw new ApiError('unexpected', 'This platform cannot read streams: poll instead');
+    if (!response.body) throw new ApiError('unexpected', 'The platform reads no streams: poll');
     const reader = response.body.getReader();
     const decoder = new TextDecoder();
     let rest = '';
-    let event: Event = {};
+    // The fields of the current event. Comments and other fields are ignored.
+    let event: { event?: string; data?: string } = {};
     for (;;) {
       const { value: chunk } = await withTimeLimit(maxSilence, connection.signal, () =>
         reader.read(),
@@ -46,27 +47,15 @@ export async function* readChangeStream(
       rest = lines.pop() ?? '';
       if (rest.length > maxLineLength) return;
       for (const line of lines) {
-        if (line !== '') event = withLine(event, line);
-        else {
-          if (event.type === 'changed' && event.data !== undefined) yield event.data;
-          event = {};
-        }
+        const [, field, value = ''] = /^(event|data):? ?(.*)$/.exec(line) ?? [];
+        if (field !== undefined) event = { ...event, [field]: value };
+        if (line !== '') continue;
+        if (event.event === 'changed' && event.data !== undefined) yield event.data;
+        event = {};
       }
     }
   } finally {
     signal?.removeEventListener('abort', abort);
     connection.abort();
   }
-}
-
-interface Event {
-  type?: string;
-  data?: string;
-}
-
-/** Returns an event with the field of a line. Comments and other fields are ignored. */
-function withLine(event: Event, line: string): Event {
-  const [, field, value = ''] = /^(event|data):? ?(.*)$/.exec(line) ?? [];
-  if (field === 'event') return { ...event, type: value };
-  return field === 'data' ? { ...event, data: value } : event;
 }

@@ -29,7 +29,7 @@ export async function signInByLoopback(signIn: SignIn, open: (url: string) => vo
           connection: 'close',
         });
         response.end(
-          isRedirect ? 'You are signed in. You can close this window.\n' : 'Not found.\n',
+          isRedirect ? 'Return to the app. You can close this window.\n' : 'Not found.\n',
         );
         if (isRedirect) resolve(`${base}${request.url}`);
       });

@@ -141,7 +141,7 @@ async function findStoredEpisode(
     if (row) return row as Episode;
   }
   if (!metadata.episode_guid && !metadata.enclosure_url) return undefined;
-  const rows = (await store.list(keys.episodesOf(podcast))) as [string, Episode][];
+  const rows = (await store.list(keys.episode(podcast, ''))) as [string, Episode][];
   return rows.map(([, row]) => row).find((row) => isSameEpisode(row, metadata));
 }
 

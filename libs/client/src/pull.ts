@@ -6,12 +6,15 @@ import {
   type Batch,
   type EpisodeChange,
   keys,
+  type Meta,
   type PendingWrites,
+  prefixes,
   readMeta,
   resolveGuid,
   type StoredSubscription,
   type SubscriptionChange,
   updateRecords,
+  writeMeta,
 } from './records.js';
 import type { Store } from './store.js';
 import type { Episode, Subscription } from './wire.js';
@@ -73,14 +76,11 @@ export class Pull {
     }
     await updateRecords(this.store, async (writes) => {
       for (const row of rows) await this.applySubscription(row, writes);
-      const meta = await readMeta(this.store);
-      const next = {
-        ...meta,
+      await writeMeta(this.store, writes, {
         subscriptions: stamp,
         offset: this.api.clockOffset,
-        needsCount: meta.needsCount || rows.length > 0,
-      };
-      writes.set(keys.meta, next);
+        ...(rows.length > 0 && { needsCount: true }),
+      });
     });
   }
 
@@ -91,9 +91,9 @@ export class Pull {
     const stored: StoredSubscription = { guid, feed_url, is_subscribed };
     writes.set(keys.subscription(guid), deleted === undefined ? stored : undefined);
     if (deleted === undefined) return;
-    for (const [key] of await this.store.list(keys.episodesOf(guid))) writes.set(key, undefined);
+    for (const [key] of await this.store.list(keys.episode(guid, ''))) writes.set(key, undefined);
     for (const key of writes.keys())
-      if (key.startsWith(keys.episodesOf(guid))) writes.set(key, undefined);
+      if (key.startsWith(keys.episode(guid, ''))) writes.set(key, undefined);
   }
 
   /**
@@ -105,7 +105,7 @@ export class Pull {
     writes.set(keys.alias(former), { guid });
     const aliases = (await this.store.list(keys.alias(''))) as [string, { guid: string }][];
     for (const [key, alias] of aliases) if (alias.guid === former) writes.set(key, { guid });
-    for (const [key, value] of await this.store.list(keys.episodesOf(former))) {
+    for (const [key, value] of await this.store.list(keys.episode(former, ''))) {
       const episode = { ...(value as Episode), podcast_guid: guid };
       const moved = keys.episode(guid, episode.sync_id);
       writes.set(key, undefined);
@@ -142,13 +142,11 @@ export class Pull {
       await updateRecords(this.store, async (writes) => {
         // Without `since` the pages are the whole list, which lacks merged episodes.
         if (since !== undefined && (await this.mayBeMerged(page.episodes)))
-          writes.set(keys.meta, { ...(await readMeta(this.store)), needsCount: true });
+          await writeMeta(this.store, writes, { needsCount: true });
         storeEpisodes(page.episodes, writes);
       });
     }
-    await updateRecords(this.store, async (writes) => {
-      writes.set(keys.meta, { ...(await readMeta(this.store)), episodes: stamp });
-    });
+    await this.updateMeta({ episodes: stamp });
   }
 
   /**
@@ -159,7 +157,7 @@ export class Pull {
   private async mayBeMerged(episodes: readonly Episode[]): Promise<boolean> {
     for (const podcast of new Set(episodes.map((episode) => episode.podcast_guid))) {
       if (!(await this.store.get(keys.subscription(podcast)))) return true;
-      const rows = (await this.store.list(keys.episodesOf(podcast))) as [string, Episode][];
+      const rows = (await this.store.list(keys.episode(podcast, ''))) as [string, Episode][];
       const changed = episodes.filter(({ podcast_guid }) => podcast_guid === podcast);
       const owners = new Map<string, string[]>();
       for (const [, row] of rows)
@@ -191,11 +189,9 @@ export class Pull {
       { signal: this.signal },
     );
     if (syncTimestamp !== meta.subscriptions || syncTimestamp !== meta.episodes) return false;
-    if ((await this.store.list(keys.allEpisodes)).length !== total) await this.reloadEpisodes();
-    else
-      await updateRecords(this.store, async (writes) => {
-        writes.set(keys.meta, { ...(await readMeta(this.store)), needsCount: false });
-      });
+    if ((await this.store.list(prefixes.episodes)).length === total)
+      await this.updateMeta({ needsCount: false });
+    else await this.reloadEpisodes();
     return true;
   }
 
@@ -209,13 +205,17 @@ export class Pull {
       await updateRecords(this.store, async (writes) => storeEpisodes(page.episodes, writes));
     }
     await updateRecords(this.store, async (writes) => {
-      for (const [key] of await this.store.list(keys.allEpisodes))
+      for (const [key] of await this.store.list(prefixes.episodes))
         if (!listed.has(key)) writes.set(key, undefined);
-      const meta = await readMeta(this.store);
+      const { subscriptions } = await readMeta(this.store);
       // Stored subscriptions can lack a deletion that happened during the read.
-      const needsCount = stamp !== meta.subscriptions;
-      writes.set(keys.meta, { ...meta, episodes: stamp, needsCount });
+      const needsCount = stamp !== subscriptions;
+      await writeMeta(this.store, writes, { episodes: stamp, needsCount });
     });
+  }
+
+  private updateMeta(parts: Partial<Meta>): Promise<void> {
+    return updateRecords(this.store, (writes) => writeMeta(this.store, writes, parts));
   }
 }
 

@@ -9,12 +9,14 @@ import {
   type KeyedChange,
   keys,
   type PendingWrites,
+  prefixes,
   readMeta,
   resolveGuid,
   type StatusName,
   type SubscriptionAction,
   type SubscriptionChange,
   updateRecords,
+  writeMeta,
 } from './records.js';
 import type { Store } from './store.js';
 import type { EntryFailureCode, EpisodeEntry, SubscriptionEntry } from './wire.js';
@@ -61,18 +63,16 @@ export class Push {
   ) {}
 
   /**
-   * Sends batches until no change is pending.
+   * Sends batches until no change is pending. Each sent batch leaves a record for the next pull.
    *
-   * @returns true if anything was sent.
    * @throws ApiError when sending fails for now. The changes stay stored for the next run.
    */
-  async run(): Promise<boolean> {
-    for (let sent = 0; sent < maxBatches; sent++) {
+  async run(): Promise<void> {
+    for (let count = 0; count < maxBatches; count++) {
       const batch = await this.nextBatch();
-      if (!batch) return sent > 0;
+      if (!batch) return;
       await this.send(batch);
     }
-    return true;
   }
 
   private async send(batch: Batch): Promise<void> {
@@ -99,9 +99,9 @@ export class Push {
       await this.returnToOutbox(retried, writes);
       writes.set(keys.batch, undefined);
       writes.set(keys.done(batch.key), batch);
-      const meta = await readMeta(this.store);
-      if (meta.maxChanges !== undefined)
-        writes.set(keys.meta, { ...meta, maxChanges: meta.maxChanges * 2 });
+      const { maxChanges } = await readMeta(this.store);
+      if (maxChanges !== undefined)
+        await writeMeta(this.store, writes, { maxChanges: maxChanges * 2 });
     });
   }
 
@@ -186,11 +186,11 @@ export class Push {
 
   /** Returns the next changes to send, of one kind. Changes with server faults go last, singly. */
   private async nextChanges(): Promise<[kind: Batch['kind'], changes: KeyedChange[]]> {
-    const subscriptions = (await this.store.list(keys.allSubscriptionChanges)) as [
+    const subscriptions = (await this.store.list(prefixes.subscriptionChanges)) as [
       string,
       SubscriptionChange,
     ][];
-    const episodes = (await this.store.list(keys.allEpisodeChanges)) as [string, EpisodeChange][];
+    const episodes = (await this.store.list(prefixes.episodeChanges)) as [string, EpisodeChange][];
     const startsWith = (change: SubscriptionChange, kind: Batch['kind']) =>
       change.actions[0]?.kind === kind;
     const notSubscribed = new Set(
@@ -239,7 +239,7 @@ export class Push {
     await this.returnToOutbox(batch.changes, writes);
     const maxChanges = Math.ceil(batch.changes.length / 2);
     writes.set(keys.batch, undefined);
-    writes.set(keys.meta, { ...(await readMeta(this.store)), maxChanges });
+    await writeMeta(this.store, writes, { maxChanges });
   }
 
   /** Makes changes pending again, merged with newer changes. */

@@ -93,25 +93,37 @@ export interface Batch {
 /** Writes that are collected for one call of {@link Store.write}. */
 export type PendingWrites = Map<string, Value | undefined>;
 
-/** Keys of the records, and prefixes for {@link Store.list}. */
+/** Prefixes of the keys of all episodes and all pending changes. */
+export const prefixes = {
+  episodes: 'episode/',
+  subscriptionChanges: 'change/subscription/',
+  episodeChanges: 'change/episode/',
+} as const;
+
+/** Keys of the records. Without its last part, a key is the prefix of a list. */
 export const keys = {
   meta: 'meta',
   batch: 'batch',
-  allEpisodes: 'episode/',
-  allSubscriptionChanges: 'change/subscription/',
-  allEpisodeChanges: 'change/episode/',
   subscription: (guid: string) => `subscription/${guid}`,
   alias: (guid: string) => `alias/${guid}`,
-  episode: (podcast: string, syncId: string) => `episode/${podcast}/${syncId}`,
-  episodesOf: (podcast: string) => `episode/${podcast}/`,
+  episode: (podcast: string, syncId: string) => `${prefixes.episodes}${podcast}/${syncId}`,
   done: (key: string) => `done/${key}`,
-  subscriptionChange: (guid: string) => `change/subscription/${guid}`,
-  episodeChange: (podcast: string, id: string) => `change/episode/${podcast}/${id}`,
+  subscriptionChange: (guid: string) => prefixes.subscriptionChanges + guid,
+  episodeChange: (podcast: string, id: string) => `${prefixes.episodeChanges}${podcast}/${id}`,
 } as const;
 
 /** Returns the stored metadata, or its defaults. */
 export async function readMeta(store: Store): Promise<Meta> {
   return ((await store.get(keys.meta)) as Meta | undefined) ?? { offset: 0, needsCount: false };
+}
+
+/** Adds the write of some metadata. The rest stays unchanged. */
+export async function writeMeta(
+  store: Store,
+  writes: PendingWrites,
+  parts: Partial<Meta>,
+): Promise<void> {
+  writes.set(keys.meta, { ...(await readMeta(store)), ...parts });
 }
 
 /** Returns the current guid of a podcast, given its current or a former guid. */

@@ -108,27 +108,6 @@ export class RequestSender {
     throw new ApiError('unexpected', message, { status: response.status });
   }
 
-  /**
-   * Opens a stream and returns its response. The body ends when the connection is aborted.
-   *
-   * @param limit time for opening, in milliseconds.
-   * @throws ApiError as {@link open}
-   */
-  async openStream(
-    request: Request,
-    connection: AbortController,
-    limit: number,
-  ): Promise<Response> {
-    try {
-      return await withTimeLimit(limit, request.signal, () =>
-        this.open(request, connection.signal),
-      );
-    } catch (error) {
-      connection.abort();
-      throw error;
-    }
-  }
-
   private async fetchOnce(request: Request, signal: AbortSignal, token: string): Promise<Response> {
     const started = this.clock();
     const response = await this.fetch(`${this.baseUrl}${request.path}`, {
@@ -164,19 +143,17 @@ export class RequestSender {
 
   /** Returns a token after one was rejected. Concurrent rejections share one renewal. */
   private async renewToken(rejected: string): Promise<string> {
-    if (this.renewal?.rejected !== rejected)
-      this.renewal = { rejected, token: this.requestToken(rejected) };
+    const renew = async () => {
+      const current = await this.options.token();
+      return current === rejected ? this.options.token({ rejected }) : current;
+    };
+    if (this.renewal?.rejected !== rejected) this.renewal = { rejected, token: renew() };
     const { renewal } = this;
     try {
       return await renewal.token;
     } finally {
       if (this.renewal === renewal) this.renewal = undefined;
     }
-  }
-
-  private async requestToken(rejected: string): Promise<string> {
-    const current = await this.options.token();
-    return current === rejected ? this.options.token({ rejected }) : current;
   }
 }
 
@@ -202,10 +179,7 @@ export async function withTimeLimit<T>(
     };
   });
   const timer = setTimeout(
-    () =>
-      end(
-        new ApiError('timeout', `The server sent no complete response within ${milliseconds} ms`),
-      ),
+    () => end(new ApiError('timeout', `No complete response within ${milliseconds} ms`)),
     milliseconds,
   );
   const abort = () => outer && end(abortError(outer));
@@ -238,7 +212,7 @@ function abortError(signal: AbortSignal): ApiError {
   const isLate = (signal.reason as { name?: unknown } | undefined)?.name === 'TimeoutError';
   return new ApiError(
     isLate ? 'timeout' : 'aborted',
-    isLate ? 'The deadline of the caller has passed' : 'The caller aborted the call',
+    isLate ? 'The deadline has passed' : 'The call was aborted',
     { cause: signal.reason },
   );
 }

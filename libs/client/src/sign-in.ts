@@ -149,10 +149,7 @@ export class SignIn {
       response.get('state') !== pending.state ||
       (response.get('iss') ?? issuer.issuer) !== issuer.issuer
     )
-      throw new OAuthError(
-        'invalid_state',
-        'The redirect belongs to no pending sign-in: start again',
-      );
+      throw new OAuthError('invalid_state', 'No sign-in is pending: start again');
     await this.options.store.write(new Map([[pendingKey, undefined]]));
     const error = response.get('error');
     if (error !== null) throw new OAuthError(error, response.get('error_description') ?? error);
@@ -179,7 +176,7 @@ export class SignIn {
     const issuer = await this.discover();
     const endpoint = issuer.device_authorization_endpoint;
     if (endpoint === undefined)
-      throw new ApiError('unexpected', 'The server does not support sign-in by device code');
+      throw new ApiError('unexpected', 'The server has no sign-in by device code');
     const client_id = await this.clientIdFor(issuer, 'device', {
       grant_types: [deviceGrant, 'refresh_token'],
     });
@@ -220,7 +217,7 @@ export class SignIn {
 
   private async readTokens(): Promise<Tokens> {
     const tokens = (await this.options.store.get(tokensKey)) as Tokens | undefined;
-    if (!tokens) throw new ApiError('unauthorized', 'The user is not signed in: start a sign-in');
+    if (!tokens) throw new ApiError('unauthorized', 'The user is not signed in');
     return tokens;
   }
 
@@ -228,7 +225,7 @@ export class SignIn {
     const issuer = await this.discover();
     try {
       if (refresh === undefined)
-        throw new OAuthError('invalid_grant', 'The issuer returned no refresh token');
+        throw new OAuthError('invalid_grant', 'The server returned no refresh token');
       const form = { grant_type: 'refresh_token', refresh_token: refresh, client_id };
       const response = await postForm<TokenResponse>(this.fetch, issuer.token_endpoint, form);
       await this.storeTokens({ refresh_token: refresh, ...response }, client_id);
@@ -237,7 +234,7 @@ export class SignIn {
       if (!(error instanceof OAuthError)) throw error;
       // The grant was revoked or expired, or the issuer removed the client.
       await this.options.store.write(new Map([[tokensKey, undefined]]));
-      throw new ApiError('unauthorized', 'The access was revoked or has expired: sign in again', {
+      throw new ApiError('unauthorized', 'The access has ended: sign in again', {
         cause: error,
       });
     }

@@ -15,6 +15,7 @@ import {
   type EpisodeMetadata,
   keys,
   type PendingWrites,
+  prefixes,
   readMeta,
   resolveGuid,
   type StoredSubscription,
@@ -90,7 +91,7 @@ export class SyncClient {
   /** Returns all episodes with a state, of one podcast or of all, with pending changes applied. */
   async episodes(podcast?: string): Promise<LocalEpisode[]> {
     const guid = podcast === undefined ? undefined : await resolveGuid(this.store, podcast);
-    const prefix = guid === undefined ? keys.allEpisodes : keys.episodesOf(guid);
+    const prefix = guid === undefined ? prefixes.episodes : keys.episode(guid, '');
     const rows = (await this.store.list(prefix)) as [string, Episode][];
     const local = new Map<string, LocalEpisode>(
       rows.map(([key, row]) => [key, { ...row, pending: false }]),
@@ -99,7 +100,7 @@ export class SyncClient {
     const merged = new Map<string, EpisodeChange>();
     for (const change of await readUnconfirmedChanges<EpisodeChange>(
       this.store,
-      keys.allEpisodeChanges,
+      prefixes.episodeChanges,
     )) {
       const podcast_guid = await resolveGuid(this.store, change.podcast_guid);
       if (guid !== undefined && podcast_guid !== guid) continue;
@@ -203,9 +204,8 @@ export class SyncClient {
       const push = new Push(this.api, this.store, this.clock, signal, (failure) => {
         for (const listener of this.failureListeners) listener(failure);
       });
-      const hasSent = await push.run();
-      const hasUnread = (await this.store.list(keys.done(''))).length > 0;
-      if (!hasSent && !hasUnread) return;
+      await push.run();
+      if ((await this.store.list(keys.done(''))).length === 0) return;
       await pull.run();
       this.notifyChange();
     });
@@ -282,7 +282,7 @@ export class SyncClient {
     const all: [string, SubscriptionAction][] = [];
     for (const { guid: former, actions } of await readUnconfirmedChanges<SubscriptionChange>(
       this.store,
-      keys.allSubscriptionChanges,
+      prefixes.subscriptionChanges,
     )) {
       const guid = await resolveGuid(this.store, former);
       for (const action of actions) all.push([guid, action]);
