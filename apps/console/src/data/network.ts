@@ -68,8 +68,8 @@ function delayRetry(milliseconds: number, abortSignal?: AbortSignal): Promise<vo
       resolve();
     }
     function abort() {
-      end();
       reject(abortSignal?.reason as Error);
+      end();
     }
     endDelays.add(end);
     abortSignal?.addEventListener('abort', abort);
