@@ -48,12 +48,12 @@ describe('two windows', () => {
     ] as const) {
       const name = from === one ? 'one' : 'other';
       await from.page.getByLabel('Feed address').fill(feed(name));
-      const asked = performance.now();
+      const started = performance.now();
       await from.page.keyboard.press('Enter');
       await to.page
         .getByRole('button', { name: `Manage ${name}.example` })
         .waitFor({ timeout: 5_000 });
-      console.log(`the other window showed it after ${Math.round(performance.now() - asked)} ms`);
+      console.log(`the other window showed it after ${Math.round(performance.now() - started)} ms`);
     }
     expect(ofOne.open + ofOther.open).toBe(1);
   });

@@ -5,7 +5,7 @@ export type Value = object | string;
 export type Writes = ReadonlyMap<string, Value | undefined>;
 
 /**
- * Storage of a {@link SyncClient}. Keys are printable ASCII. Several clients of one person can
+ * Storage of a {@link SyncClient}. Keys are printable ASCII. Several clients of one user can
  * share a store: tabs of a browser, or processes on a machine.
  */
 export interface Store {
