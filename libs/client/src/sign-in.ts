@@ -156,10 +156,7 @@ export class SignIn {
     const { clientId: client_id, redirectUri: redirect_uri, verifier: code_verifier } = pending;
     const code = response.get('code') ?? '';
     const form = { grant_type: 'authorization_code', code, redirect_uri, client_id, code_verifier };
-    await this.storeTokens(
-      await postForm<TokenResponse>(this.fetch, issuer.token_endpoint, form),
-      client_id,
-    );
+    await this.storeTokens(await this.requestTokens(form), client_id);
   }
 
   /**
@@ -192,10 +189,7 @@ export class SignIn {
     for (let { interval = 5 } = device; ;) {
       await pause(interval * 1_000, signal);
       try {
-        return await this.storeTokens(
-          await postForm<TokenResponse>(this.fetch, issuer.token_endpoint, form),
-          client_id,
-        );
+        return await this.storeTokens(await this.requestTokens(form), client_id);
       } catch (error) {
         if (error instanceof OAuthError && error.error === 'slow_down') interval += 5;
         else if (error instanceof ApiError && error.isTransient) interval += 1;
@@ -215,6 +209,11 @@ export class SignIn {
       await postForm(this.fetch, endpoint, { token: tokens.refresh, client_id: tokens.clientId });
   }
 
+  private async requestTokens(form: Record<string, string>): Promise<TokenResponse> {
+    const { token_endpoint } = await this.discover();
+    return postForm<TokenResponse>(this.fetch, token_endpoint, form);
+  }
+
   private async readTokens(): Promise<Tokens> {
     const tokens = (await this.options.store.get(tokensKey)) as Tokens | undefined;
     if (!tokens) throw new ApiError('unauthorized', 'The user is not signed in');
@@ -222,12 +221,11 @@ export class SignIn {
   }
 
   private async renewToken({ refresh, clientId: client_id }: Tokens): Promise<string> {
-    const issuer = await this.discover();
     try {
       if (refresh === undefined)
         throw new OAuthError('invalid_grant', 'The server returned no refresh token');
       const form = { grant_type: 'refresh_token', refresh_token: refresh, client_id };
-      const response = await postForm<TokenResponse>(this.fetch, issuer.token_endpoint, form);
+      const response = await this.requestTokens(form);
       await this.storeTokens({ refresh_token: refresh, ...response }, client_id);
       return response.access_token;
     } catch (error) {
@@ -255,7 +253,7 @@ export class SignIn {
     if (this.options.clientId !== undefined) return this.options.clientId;
     const key = `${registrationKey}${encodeURIComponent(`${issuer.issuer} ${purpose}`)}`;
     const stored = (await this.options.store.get(key)) as string | undefined;
-    if (stored !== undefined && (await this.isRegistered(issuer, stored))) return stored;
+    if (stored !== undefined && (await this.isRegistered(stored))) return stored;
     const id = await registerClient(this.fetch, issuer, {
       client_name: this.options.clientName,
       ...metadata,
@@ -268,11 +266,9 @@ export class SignIn {
    * Returns true if the issuer has the client id. It sends an invalid refresh token, because the
    * authorization page reports a removed client only to the user.
    */
-  private async isRegistered(issuer: Issuer, client_id: string): Promise<boolean> {
+  private async isRegistered(client_id: string): Promise<boolean> {
     const form = { grant_type: 'refresh_token', refresh_token: 'none', client_id };
-    const error: unknown = await postForm(this.fetch, issuer.token_endpoint, form).catch(
-      (failure: unknown) => failure,
-    );
+    const error: unknown = await this.requestTokens(form).catch((failure: unknown) => failure);
     if (error instanceof ApiError) throw error;
     return !(error instanceof OAuthError && error.error === 'invalid_client');
   }

@@ -39,20 +39,17 @@ export async function startImport(): Promise<void> {
   abort = new AbortController();
   const abortSignal = abort.signal;
   let results: ImportResult[] = [];
-  currentImport.value = { feeds, skipped, results, state: 'running' };
+  const update = (state: Import['state']) =>
+    (currentImport.value = { feeds, skipped, results, state });
+  update('running');
   for (let at = 0; at < feeds.length && !abortSignal.aborted; at += batchSize) {
     const part = feeds.slice(at, at + batchSize);
     const sent = await sendBatch(part, abortSignal);
     if (sent === undefined) break;
     results = [...results, ...sent];
-    currentImport.value = { feeds, skipped, results, state: 'running' };
+    update('running');
   }
-  currentImport.value = {
-    feeds,
-    skipped,
-    results,
-    state: results.length < feeds.length ? 'stopped' : 'finished',
-  };
+  update(results.length < feeds.length ? 'stopped' : 'finished');
   void subscriptionLoader.notify();
 }
 
