@@ -204,9 +204,9 @@ describe('on an unreliable network', () => {
     const good = await token();
     const asked: (string | undefined)[] = [];
     let current = 'expired';
-    const renew = async (context?: { refused: string }) => {
+    const renew = async (context?: { rejected: string }) => {
       if (!context) return current;
-      asked.push(context.refused);
+      asked.push(context.rejected);
       await new Promise((resolve) => setImmediate(resolve));
       return (current = good);
     };

@@ -74,7 +74,7 @@ class Device {
       get: (key) => power.step(() => memory.get(key)),
       list: (prefix) => power.step(() => memory.list(prefix)),
       write: (writes) => power.step(() => memory.write(writes)),
-      alone: memory.alone,
+      withLock: memory.withLock,
     };
     const online: typeof fetch = async (input, init) => {
       if (!this.isOnline) throw new TypeError('offline');

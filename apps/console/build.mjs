@@ -1,5 +1,6 @@
-// Builds the console into dist/console, which apps/account serves: files that are named by their content, each also
-// compressed. Prints what a browser loads before the first row of its first page is there, and fails where that is too much.
+// Builds the console into dist/console, which apps/account serves. Files have content hashes in
+// their names and compressed copies. Prints the size of the JavaScript that a browser loads before
+// the first row, and fails if it exceeds the budget.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
@@ -24,9 +25,9 @@ const { output } = await build({
     rolldownOptions: { input: ['index.html', 'src/connect.ts'].map((name) => join(here, name)) },
     emptyOutDir: true,
     target: 'es2022',
-    // Every browser that is meant knows it, and a polyfill would be a script more.
+    // All supported browsers have it, and a polyfill is one more script.
     modulePreload: { polyfill: false },
-    // Its icon would be a data: URL otherwise, in every document.
+    // Otherwise the icon is a data: URL in each document.
     assetsInlineLimit: 0,
     sourcemap: false,
     // Account pages link its stylesheet and icon (apps/account/src/console/console.build.ts).
@@ -34,7 +35,6 @@ const { output } = await build({
   },
 });
 
-/** What compresses to less than it says of itself is left as it is. */
 for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
   if (!/\.(html|js|css|svg)$/.test(name)) continue;
   const path = join(folder, name);
@@ -46,7 +46,7 @@ for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
   );
 }
 
-// For the bill of materials (apps/trace.mjs): no script says any more what it is made of.
+// For the bill of materials (apps/trace.mjs), as the bundles do not name their packages.
 const roots = output
   .flatMap((chunk) => Object.keys(chunk.modules ?? {}))
   .map((module) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(relative('.', module))?.[0]);
@@ -60,17 +60,20 @@ const entry = output.find(({ facadeModuleId }) => facadeModuleId?.endsWith('inde
 const size = (name) => gzipSync(readFileSync(join(folder, name)), { level: 9 }).length;
 const sum = (names) => [...names].reduce((bytes, name) => bytes + size(name), 0);
 const first = new Set();
-(function add(name) {
+(function addWithImports(name) {
   if (first.has(name) || !chunks.has(name)) return;
   first.add(name);
-  chunks.get(name).imports.forEach(add);
+  chunks.get(name).imports.forEach(addWithImports);
 })(entry.fileName);
 const later = [...chunks.keys()].filter((name) => !first.has(name));
 const kB = (bytes) => `${(bytes / 1_000).toFixed(1)} kB`;
 process.stdout.write(
-  `console: ${kB(sum(first))} of JavaScript (gzip) before the first row, of at most ${kB(budget)}; ${kB(sum(later))} more on other pages\n`,
+  `console: ${kB(sum(first))} of JavaScript (gzip) before the first row, ` +
+    `of at most ${kB(budget)}; ${kB(sum(later))} more on other pages\n`,
 );
 if (sum(first) > budget) {
-  process.stderr.write('The console is over its budget.\n');
+  process.stderr.write(
+    `The first page has more than ${kB(budget)}: load code later, or remove it.\n`,
+  );
   process.exitCode = 1;
 }

@@ -18,7 +18,7 @@ const api = createApi({ baseUrl: API, token: TOKEN ? () => TOKEN : signIn.token 
 const client = new SyncClient({ api, store });
 
 client.onFailure(({ code, message, podcast }) =>
-  console.error(`Refused (${code}): ${message}, ${podcast}`),
+  console.error(`Rejected (${code}): ${message}, ${podcast}`),
 );
 client.onError((error) => console.error(`Not synced: ${error.message}`));
 

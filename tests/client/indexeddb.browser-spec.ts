@@ -6,7 +6,7 @@ import { type BrowserContext, chromium, type Page } from 'playwright-core';
 import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-// The SDK's store of browsers, in one: libs/client/src/indexeddb.ts.
+// The store for browsers (libs/client/src/indexeddb.ts) in a real browser.
 
 const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
 
@@ -14,8 +14,8 @@ let server: Server;
 let context: BrowserContext;
 let origin: string;
 
-/** The SDK as a page's own bundle has it, as the global `sdk`. */
-async function script(): Promise<string> {
+/** Returns a script that provides the SDK as the global `sdk`. */
+async function bundleSdk(): Promise<string> {
   const input = { sdk: 'sdk' };
   const bundle = await rolldown({
     input,
@@ -37,7 +37,7 @@ async function script(): Promise<string> {
             : undefined,
       },
     ],
-    // Sources import each other by their names once built.
+    // Sources import each other as `.js`.
     resolve: { extensionAlias: { '.js': ['.ts', '.js'] } },
   });
   const { output } = await bundle.generate({ format: 'iife', name: 'sdk' });
@@ -46,7 +46,7 @@ async function script(): Promise<string> {
 }
 
 beforeAll(async () => {
-  const code = await script();
+  const code = await bundleSdk();
   server = createServer((request, response) => {
     const isScript = request.url === '/sdk.js';
     response.writeHead(200, { 'content-type': isScript ? 'text/javascript' : 'text/html' });
@@ -65,49 +65,51 @@ afterAll(async () => {
   server.close();
 });
 
-async function tab(): Promise<Page> {
+async function openTab(): Promise<Page> {
   const page = await context.newPage();
   await page.goto(origin);
   return page;
 }
 
-test('stores all or nothing, lists in the order of keys, and outlives its tab', async () => {
-  const page = await tab();
+test('writes all or nothing, lists in the order of keys, and persists', async () => {
+  const page = await openTab();
   await page.evaluate(`(async () => {
-    const store = await sdk.indexedDbStore('kept');
+    const store = await sdk.indexedDbStore('persistent');
     await store.write(new Map([['a/2', { n: 1 }], ['a/10', 'text'], ['b', {}]]));
     await store.write(new Map([['b', undefined]]));
-    // What can't be kept takes the whole write with it.
+    // A value that cannot be stored aborts the whole write.
     await store.write(new Map([['a/3', 'lost'], ['a/4', () => {}]])).catch(() => {});
   })()`);
   await page.close();
-  const kept = await (
-    await tab()
-  ).evaluate(`sdk.indexedDbStore('kept').then(async (store) =>
+  const rows = await (
+    await openTab()
+  ).evaluate(`sdk.indexedDbStore('persistent').then(async (store) =>
     [await store.list('a/'), await store.get('a/2'), await store.get('b') ?? null])`);
-  expect(kept).toEqual([[['a/10', 'text'], ['a/2', { n: 1 }]], { n: 1 }, null]); // prettier-ignore
+  expect(rows).toEqual([[['a/10', 'text'], ['a/2', { n: 1 }]], { n: 1 }, null]); // prettier-ignore
 });
 
-test('one of two tabs runs; the other receives its writes, and runs after it closes', async () => {
-  const [one, two] = [await tab(), await tab()];
+test('a lock is held by one tab, and passes to another when that tab closes', async () => {
+  const [one, two] = [await openTab(), await openTab()];
   await one.evaluate(`(async () => {
     globalThis.store = await sdk.indexedDbStore('shared');
-    await new Promise((held) => void store.alone('sync', () => new Promise(() => held())));
+    await new Promise((locked) => {
+      void store.withLock('sync', () => new Promise(() => locked()));
+    });
   })()`);
   await two.evaluate(`(async () => {
     globalThis.store = await sdk.indexedDbStore('shared');
-    globalThis.heard = new Promise((resolve) => store.watch(resolve));
-    globalThis.turn = store.alone('sync', async () => 'mine');
+    globalThis.notified = new Promise((resolve) => store.watch(resolve));
+    globalThis.lock = store.withLock('sync', async () => 'acquired');
   })()`);
   await one.evaluate(`store.write(new Map([['a', 'b']]))`);
-  await two.evaluate(`heard`);
-  expect(await two.evaluate(`Promise.race([turn, store.get('a')])`)).toBe('b');
+  await two.evaluate(`notified`);
+  expect(await two.evaluate(`Promise.race([lock, store.get('a')])`)).toBe('b');
   await one.close();
-  expect(await two.evaluate(`turn`)).toBe('mine');
+  expect(await two.evaluate(`lock`)).toBe('acquired');
 });
 
-test('a client stores offline changes, also on a page of plain http', async () => {
-  const page = await tab();
+test('a client stores offline changes, also on a page over plain http', async () => {
+  const page = await openTab();
   const client = `sdk.indexedDbStore('client').then((store) => new sdk.SyncClient({ store,
     api: sdk.createApi({ baseUrl: 'http://127.0.0.1:9', token: () => 'none', retries: 0 }) }))`;
   await page.evaluate(`${client}.then(async (client) => {
@@ -116,10 +118,10 @@ test('a client stores offline changes, also on a page of plain http', async () =
     await client.sync().catch(({ code }) => { if (code !== 'network') throw new Error(code); });
   })`);
   await page.reload();
-  const shown = await page.evaluate(
+  const lists = await page.evaluate(
     `${client}.then(async (client) => [await client.subscriptions(), await client.episodes()])`,
   );
-  expect(shown).toMatchObject([
+  expect(lists).toMatchObject([
     [{ guid: '9b024349-ccf0-5f69-a609-6b82873eab3c', pending: true }],
     [{ playback_position: { value: 90 } }],
   ]);

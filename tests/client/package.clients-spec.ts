@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -8,7 +8,7 @@ import { repository } from '#testing';
 import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-// The SDK as others get it: packed, installed in an empty folder, and used from there.
+// The SDK as apps use it: packed, and installed in an empty folder.
 
 const run = promisify(execFile);
 const folder = mkdtempSync(join(tmpdir(), 'podcast-sync-client-'));
@@ -25,9 +25,18 @@ beforeAll(async () => {
   await install(`./${filename}`);
 });
 
-/** Offline: what an installation fetches is missing afterwards. */
-const install = (what: string) =>
-  run('npm', ['install', '--offline', '--no-audit', '--no-fund', what], { cwd: folder });
+/** Installs a package offline, so that the installation fetches nothing. */
+const install = (name: string) =>
+  run('npm', ['install', '--offline', '--no-audit', '--no-fund', name], { cwd: folder });
+
+const installIdb = () => install(join(repository, 'node_modules', 'idb'));
+
+/** Compiles TypeScript without types of Node. */
+const compile = (...args: string[]) => {
+  const tsc = join(repository, 'node_modules', 'typescript', 'bin', 'tsc');
+  const options = ['--strict', '--module', 'nodenext', '--target', 'es2022'];
+  return run(process.execPath, [tsc, ...options, ...args], { cwd: folder });
+};
 
 const program = `
 import {
@@ -51,10 +60,7 @@ console.log(JSON.stringify([podcast, wrong, code, ...types]));
 
 test('the package works in Node with types, without dependencies and offline', async () => {
   writeFileSync(join(folder, 'program.ts'), program);
-  const tsc = join(repository, 'node_modules', 'typescript', 'bin', 'tsc');
-  // Neither types of Node nor of anything else are needed.
-  const options = ['--strict', '--module', 'nodenext', '--target', 'es2022'];
-  await run(process.execPath, [tsc, ...options, 'program.ts'], { cwd: folder });
+  await compile('program.ts');
   const { stdout } = await run(process.execPath, ['program.js'], { cwd: folder });
   const functions = Array.from({ length: 3 }, () => 'function');
   expect(JSON.parse(stdout)).toEqual([
@@ -65,7 +71,31 @@ test('the package works in Node with types, without dependencies and offline', a
   ]);
 });
 
-/** Returns the bundle of an entry for browsers, and its modules of other packages. */
+/** The part of expo-sqlite that the README uses. */
+const expoSqlite = `
+declare module 'expo-sqlite' {
+  export interface Database {
+    execAsync(sql: string): Promise<void>;
+    getFirstAsync<Row>(sql: string, ...values: string[]): Promise<Row | null>;
+    getAllAsync<Row>(sql: string, ...values: string[]): Promise<Row[]>;
+    runAsync(sql: string, ...values: string[]): Promise<unknown>;
+    withExclusiveTransactionAsync(run: (transaction: Database) => Promise<void>): Promise<void>;
+  }
+  export function openDatabaseAsync(name: string): Promise<Database>;
+}
+`;
+
+test('the code of the README compiles with the package', async () => {
+  await installIdb();
+  const readme = readFileSync(join(repository, 'libs', 'client', 'README.md'), 'utf8');
+  const blocks = [...readme.matchAll(/^```ts\n(.*?)^```/gms)].map(([, code]) => code);
+  expect(blocks.length).toBeGreaterThan(5);
+  writeFileSync(join(folder, 'readme.ts'), blocks.join('\n'));
+  writeFileSync(join(folder, 'expo-sqlite.d.ts'), expoSqlite);
+  await compile('--noEmit', 'readme.ts', 'expo-sqlite.d.ts');
+});
+
+/** Returns the size of an entry's bundle for browsers, and the other packages in it. */
 async function bundled(entry: string): Promise<{ bytes: number; foreign: string[] }> {
   const input = join(folder, 'node_modules', 'podcast-sync-client', 'client', 'src', entry);
   const bundle = await rolldown({ input, platform: 'browser', logLevel: 'silent' });
@@ -85,6 +115,6 @@ test('the core for browsers has less than 12 kB and no dependency, its store idb
   const core = await bundled('index.js');
   expect(core.foreign).toEqual([]);
   expect(core.bytes).toBeLessThan(12_000);
-  await install(join(repository, 'node_modules', 'idb'));
+  await installIdb();
   expect((await bundled('indexeddb.js')).foreign).toEqual(['idb']);
 });

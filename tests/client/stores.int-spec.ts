@@ -8,8 +8,8 @@ import { fileStore } from '#client/file';
 import { eventually, repository } from '#testing';
 import { afterAll, describe, expect, test } from 'vitest';
 
-// Rules of a store of a SyncClient (libs/client/src/store.ts). For browsers:
-// indexeddb.browser-spec.ts.
+// The rules of a Store (libs/client/src/store.ts). indexeddb.browser-spec.ts tests the one for
+// browsers.
 
 const folder = mkdtempSync(join(tmpdir(), 'client-stores-'));
 const children: ChildProcess[] = [];
@@ -51,11 +51,11 @@ describe.each<[string, () => Store]>([
     ]);
   });
 
-  test('runs one task of each name at a time, also after a failure', async () => {
+  test('runs one function per lock at a time, also after a failure', async () => {
     const store = make();
     const running: string[] = [];
-    const turn = (name: string, fails = false) =>
-      store.alone(name, async () => {
+    const runLocked = (name: string, fails = false) =>
+      store.withLock(name, async () => {
         expect(running).not.toContain(name);
         running.push(name);
         await store.get('a');
@@ -63,14 +63,14 @@ describe.each<[string, () => Store]>([
         if (fails) throw new Error('failed');
         return name;
       });
-    const turns = await Promise.allSettled([
-      turn('x'),
-      turn('y'),
-      turn('x', true),
-      turn('x'),
-      turn('y'),
+    const results = await Promise.allSettled([
+      runLocked('x'),
+      runLocked('y'),
+      runLocked('x', true),
+      runLocked('x'),
+      runLocked('y'),
     ]);
-    expect(turns.map(({ status }) => status)).toEqual([
+    expect(results.map(({ status }) => status)).toEqual([
       'fulfilled',
       'fulfilled',
       'rejected',
@@ -80,14 +80,14 @@ describe.each<[string, () => Store]>([
   });
 });
 
-/** A process that takes the lock of a store and reports it. Built before the tests run. */
-async function holder(file: string): Promise<ChildProcess> {
+/** Starts a process that holds the lock of a store. It runs the built SDK. */
+async function lockHolder(file: string): Promise<ChildProcess> {
   const module = join(repository, 'dist', 'libs', 'client', 'src', 'file.js');
   const program = `
     const { fileStore } = await import(${JSON.stringify(module)});
     const store = fileStore(${JSON.stringify(file)});
-    await store.alone('sync', () => new Promise((resolve) => {
-      console.log('holds');
+    await store.withLock('sync', () => new Promise((resolve) => {
+      console.log('locked');
       process.stdin.once('data', () => {
         process.stdin.destroy();
         resolve(store.write(new Map([['by', 'child']])));
@@ -106,10 +106,10 @@ describe('the store in a file', () => {
     const file = path();
     const store = fileStore(file);
     expect(await store.get('by')).toBeUndefined();
-    const child = await holder(file);
-    const mine = store.alone('sync', () => store.get('by'));
+    const child = await lockHolder(file);
+    const read = store.withLock('sync', () => store.get('by'));
     child.stdin?.write('go\n');
-    expect(await mine).toBe('child');
+    expect(await read).toBe('child');
   });
 
   test('notifies a client of changes by other processes only', async () => {
@@ -118,13 +118,13 @@ describe('the store in a file', () => {
     // Two stores are as independent as two processes.
     const [here, there] = [fileStore(file), fileStore(file)];
     const client = new SyncClient({ api, store: here });
-    const shown: number[] = [];
+    const counts: number[] = [];
     const stop = client.onChange(
-      () => void client.subscriptions().then((rows) => shown.push(rows.length)),
+      () => void client.subscriptions().then((rows) => counts.push(rows.length)),
     );
     const other = new SyncClient({ api, store: there });
     await other.subscribe('https://a.example/feed');
-    await eventually(() => expect(shown.at(-1)).toBe(1));
+    await eventually(() => expect(counts.at(-1)).toBe(1));
     stop();
     let count = 0;
     const unwatch = here.watch?.(() => (count += 1));
@@ -136,30 +136,30 @@ describe('the store in a file', () => {
 
   test('passes the lock of a killed process to one of many waiting ones', async () => {
     const file = path();
-    const child = await holder(file);
+    const child = await lockHolder(file);
     const stores = Array.from({ length: 5 }, () => fileStore(file));
     let count = 0;
-    const turns = stores.map((store) =>
-      store.alone('sync', async () => {
+    const updates = stores.map((store) =>
+      store.withLock('sync', async () => {
         const read = Number((await store.get('count')) ?? '0');
         await store.write(new Map([['count', String(read + 1)]]));
         return ++count;
       }),
     );
     child.kill('SIGKILL');
-    expect(await Promise.all(turns)).toHaveLength(5);
+    expect(await Promise.all(updates)).toHaveLength(5);
     expect(await fileStore(file).get('count')).toBe('5');
   });
 
-  test('is readable by its owner only, and leaves no other files', async () => {
+  test('is readable by its owner only, without other files next to it', async () => {
     const file = path();
     const store = fileStore(file);
-    await store.alone('sync', () => store.write(new Map([['sign-in/tokens', 'secret']])));
+    await store.withLock('sync', () => store.write(new Map([['sign-in/tokens', 'secret']])));
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(readdirSync(join(file, '..'))).toEqual(['store.json']);
   });
 
-  test('that is no JSON is an error, and is not overwritten', async () => {
+  test('with invalid JSON causes an error, and is not overwritten', async () => {
     const file = path();
     const store = fileStore(file);
     await store.write(new Map([['a', 'b']]));

@@ -1,24 +1,24 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Finding, findings, fits } from '../../apps/account/testing/account.browser.js';
-import { ConsoleBrowser, type Visit } from './testing/console.browser.js';
+import { ConsoleFixture, type Visit } from './testing/console.fixture.js';
 import { opmlOf } from './testing/opml.js';
 
-/** A phone of the smallest size that is sold (WCAG 2.2, 1.4.10). */
+/** The smallest supported screen (WCAG 2.2, 1.4.10). */
 const phone = { width: 320, height: 640 };
 const now = new Date().toISOString();
 const feed = 'https://radio.example/feed.xml';
 
-let world: ConsoleBrowser;
-beforeAll(async () => void (world = await ConsoleBrowser.open()));
-afterAll(() => world?.close());
+let fixture: ConsoleFixture;
+beforeAll(async () => void (fixture = await ConsoleFixture.open()));
+afterAll(() => fixture?.close());
 
-/** Somebody who has something on every page. */
-async function somebody(locale: string): Promise<Visit> {
-  const visit = await world.person({ locale, viewport: { width: 1_000, height: 800 } }, '/');
+/** Opens the console for a user with data on every page. */
+async function visitWithData(locale: string): Promise<Visit> {
+  const visit = await fixture.visit({ locale, viewport: { width: 1_000, height: 800 } }, '/');
   const at = (value: number | boolean) => ({ value, timestamp: now });
   await visit.subscribe('https://other.example/');
-  await visit.listen(feed, [
+  await visit.upload(feed, [
     {
       episode_guid: 'a',
       title: 'Played',
@@ -48,16 +48,16 @@ async function somebody(locale: string): Promise<Visit> {
   return visit;
 }
 
-/** Every page of the console, in each state that looks its own way. */
-async function* everyState(page: Page): AsyncGenerator<string> {
+/** Shows each page in each of its states, and yields the name of the state. */
+async function* showStates(page: Page): AsyncGenerator<string> {
   await page.goto('/console/');
   await page.locator('.window button').first().waitFor();
   yield 'podcasts';
-  await page.locator('#feed').fill('no address');
+  await page.locator('#feed').fill('not a feed address');
   await page.keyboard.press('Enter');
   await page.locator('#feed-error').waitFor();
-  yield 'podcasts, refused';
-  await page.locator('#search').fill('nothing like it');
+  yield 'podcasts, invalid address';
+  await page.locator('#search').fill('no match');
   await page.locator('.empty').waitFor();
   yield 'podcasts, nothing found';
   await page.locator('#search').fill('');
@@ -77,15 +77,15 @@ async function* everyState(page: Page): AsyncGenerator<string> {
   await page.context().setOffline(false);
   await page.locator('.toast .good').waitFor();
   yield 'podcasts, added';
-  await page.goto('/console/listened');
+  await page.goto('/console/history');
   await page.getByText('Half', { exact: true }).waitFor();
-  yield 'listened';
+  yield 'history';
   await page.goto('/console/data');
   await page
     .locator('#opml')
     .setInputFiles({ name: 'a', mimeType: 'text/xml', buffer: Buffer.from('<rss/>') });
   await page.locator('#opml-error').waitFor();
-  yield 'data, refused';
+  yield 'data, invalid file';
   const buffer = Buffer.from(opmlOf(['https://one.example/', 'ftp://two.example/']));
   await page.locator('#opml').setInputFiles({ name: 'a', mimeType: 'text/xml', buffer });
   const start = page.locator('.card').first().getByRole('button').first();
@@ -96,14 +96,14 @@ async function* everyState(page: Page): AsyncGenerator<string> {
   yield 'data, imported';
   await page.goto('/console/nothing');
   await page.locator('h1').waitFor();
-  yield 'no such page';
+  yield 'page not found';
 }
 
-describe.each(['en-GB', 'de-DE'])('every page, in %s', (locale) => {
+describe.each(['en-GB', 'de-DE'])('each page, in %s', (locale) => {
   it('is accessible in light and dark, and fits a phone', { timeout: 180_000 }, async () => {
-    const { page } = await somebody(locale);
+    const { page } = await visitWithData(locale);
     const problems: unknown[] = [];
-    for await (const name of everyState(page)) {
+    for await (const name of showStates(page)) {
       const found = { light: await findings(page), dark: [] as Finding[] };
       await page.emulateMedia({ colorScheme: 'dark' });
       found.dark = await findings(page, 'color-contrast');
@@ -120,8 +120,8 @@ describe.each(['en-GB', 'de-DE'])('every page, in %s', (locale) => {
   });
 });
 
-describe('by keyboard alone', () => {
-  /** Presses Tab until something with this name has the focus. */
+describe('the console by keyboard', () => {
+  /** Presses Tab until an element with the name has the focus. @throws Error after 60 times. */
   async function tabTo(page: Page, name: string | RegExp): Promise<void> {
     const focused = () =>
       page.evaluate<string>(
@@ -131,19 +131,19 @@ describe('by keyboard alone', () => {
       );
     for (let tabs = 0; tabs < 60; tabs++) {
       await page.keyboard.press('Tab');
-      const reached = (await focused()).trim();
-      if (typeof name === 'string' ? reached === name : name.test(reached)) return;
+      const current = (await focused()).trim();
+      if (typeof name === 'string' ? current === name : name.test(current)) return;
     }
-    throw new Error(`"${String(name)}" can't be reached`);
+    throw new Error(`Tab does not reach "${String(name)}"`);
   }
 
-  it('a keyboard user adds, manages and deletes a podcast, and keeps the focus', async () => {
-    const visit = await world.person();
+  it('adds, manages and deletes a podcast, and keeps the focus', async () => {
+    const visit = await fixture.visit();
     const { page } = visit;
-    await page.getByText('No podcast yet.').waitFor();
+    await page.getByText('No podcasts yet.').waitFor();
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
-    await tabTo(page, 'Address of a feed');
+    await tabTo(page, 'Feed address');
     await page.keyboard.type(feed);
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Manage radio.example' }).waitFor();
@@ -163,10 +163,10 @@ describe('by keyboard alone', () => {
     expect(await visit.feeds()).toEqual([]);
   });
 
-  it('a user navigates between pages, and each sets the focus to its heading', async () => {
-    const { page } = await world.person();
-    await page.getByText('No podcast yet.').waitFor();
-    for (const name of ['Listened to', 'Import and export']) {
+  it('moves the focus to the heading of each opened page', async () => {
+    const { page } = await fixture.visit();
+    await page.getByText('No podcasts yet.').waitFor();
+    for (const name of ['History', 'Import and export']) {
       await tabTo(page, name);
       await page.keyboard.press('Enter');
       await page.getByRole('heading', { level: 1, name }).waitFor();
@@ -178,8 +178,8 @@ describe('by keyboard alone', () => {
     }
   });
 
-  it('a row with the focus stays while the user scrolls', async () => {
-    const visit = await world.person({ viewport: { width: 1_000, height: 600 } }, '/');
+  it('keeps the row with the focus while the user scrolls', async () => {
+    const visit = await fixture.visit({ viewport: { width: 1_000, height: 600 } }, '/');
     const { page } = visit;
     await visit.subscribe(
       ...Array.from({ length: 200 }, (_, at) => `https://podcast-${at}.example/`),

@@ -1,26 +1,26 @@
 import { readFileSync } from 'node:fs';
 import { eventually } from '#testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ConsoleBrowser } from './testing/console.browser.js';
+import { ConsoleFixture } from './testing/console.fixture.js';
 import { feedsOf, opmlOf } from './testing/opml.js';
 
 const feed = (name: string) => `https://${name}.example/feed.xml`;
 const now = new Date().toISOString();
 
-let world: ConsoleBrowser;
-beforeAll(async () => void (world = await ConsoleBrowser.open()));
-afterAll(() => world?.close());
+let fixture: ConsoleFixture;
+beforeAll(async () => void (fixture = await ConsoleFixture.open()));
+afterAll(() => fixture?.close());
 
-describe('podcasts', () => {
-  it('are added by feed URL, searched, unsubscribed and subscribed again', async () => {
-    const visit = await world.person();
+describe('the podcasts page', () => {
+  it('adds, finds, unsubscribes and subscribes again', async () => {
+    const visit = await fixture.visit();
     const { page } = visit;
-    await page.getByText('No podcast yet.').waitFor();
-    await page.getByLabel('Address of a feed').fill('no address');
+    await page.getByText('No podcasts yet.').waitFor();
+    await page.getByLabel('Feed address').fill('not a feed address');
     await page.getByRole('button', { name: 'Subscribe' }).click();
-    await page.getByText('This is no address of a feed').waitFor();
+    await page.getByText('This is not a feed address').waitFor();
     for (const name of ['first', 'second']) {
-      await page.getByLabel('Address of a feed').fill(feed(name));
+      await page.getByLabel('Feed address').fill(feed(name));
       await page.keyboard.press('Enter');
       await page.getByText(`Subscribed to ${name}.example`).waitFor();
     }
@@ -33,38 +33,38 @@ describe('podcasts', () => {
     await page.getByText('Unsubscribed from second.example').waitFor();
     expect(await visit.feeds()).toEqual([feed('first')]);
 
-    await page.getByLabel('Show').selectOption('No longer subscribed');
+    await page.getByLabel('Show').selectOption('Unsubscribed');
     await page.getByRole('button', { name: 'Manage second.example' }).click();
     await page.getByRole('button', { name: 'Subscribe again' }).click();
     await page.getByText('Subscribed to second.example').waitFor();
     expect((await visit.feeds()).sort()).toEqual([feed('first'), feed('second')]);
   });
 
-  it('get the new URL of a moved feed, and show a conflict with another podcast', async () => {
-    const visit = await world.person();
+  it('changes the URL of a moved feed', async () => {
+    const visit = await fixture.visit();
     const { page } = visit;
     const guid = 'f0b9b0b4-1d2c-4d4f-9a3f-3c0c5d6a7e01';
-    await visit.device('POST', '/subscriptions', {
+    await visit.request('POST', '/subscriptions', {
       subscriptions: [{ feed_url: feed('old'), guid }],
     });
     await page.getByRole('button', { name: 'Manage old.example' }).click();
-    await page.getByLabel('New address of the feed').fill(feed('new'));
+    await page.getByLabel('New feed address').fill(feed('new'));
     await page.getByRole('button', { name: 'Change address' }).click();
     await page.getByText('Moved to new.example').waitFor();
     expect(await visit.feeds()).toEqual([feed('new')]);
     expect(await page.getByRole('button', { name: 'Manage old.example' }).count()).toBe(0);
   });
 
-  it('are deleted after a second step that shows the progress', async () => {
-    const visit = await world.person();
+  it('deletes after a confirmation and shows the progress', async () => {
+    const visit = await fixture.visit();
     const { page } = visit;
     await visit.subscribe(feed('kept'), feed('unwanted'));
     await page.getByRole('button', { name: 'Manage unwanted.example' }).click();
     await page.getByRole('button', { name: 'Delete …' }).click();
-    await page.getByText('This can’t be undone.').waitFor();
+    await page.getByText('It can’t be undone.').waitFor();
     expect(await visit.feeds()).toHaveLength(2);
     await page.getByRole('button', { name: 'Delete permanently' }).click();
-    await page.getByText('is being deleted').waitFor();
+    await page.getByText('deleting …').waitFor();
     await page.getByText('Deleted unwanted.example').waitFor();
     await page
       .getByRole('button', { name: 'Manage unwanted.example' })
@@ -73,9 +73,9 @@ describe('podcasts', () => {
   });
 });
 
-describe('the listening history', () => {
+describe('the history page', () => {
   it('shows position, played and favourites, newest first, and loads more on scroll', async () => {
-    const visit = await world.person({ viewport: { width: 1_000, height: 700 } });
+    const visit = await fixture.visit({ viewport: { width: 1_000, height: 700 } });
     const { page } = visit;
     const episodes = Array.from({ length: 320 }, (_, at) => ({
       title: `Episode ${at}.`,
@@ -86,8 +86,8 @@ describe('the listening history', () => {
       ...(at === 318 && { played_status: { value: true, timestamp: now } }),
       ...(at === 317 && { favorite_status: { value: true, timestamp: now } }),
     }));
-    await visit.listen(feed('radio'), episodes);
-    await page.getByRole('link', { name: 'Listened to' }).click();
+    await visit.upload(feed('radio'), episodes);
+    await page.getByRole('link', { name: 'History' }).click();
     await page.getByText('320 episodes').waitFor();
     const rows = page.getByRole('listitem');
     await page.getByText('Episode 319.', { exact: true }).waitFor();
@@ -101,15 +101,15 @@ describe('the listening history', () => {
       await page.mouse.wheel(0, 5_000);
       expect(await page.getByText('Episode 0.', { exact: true }).count()).toBe(1);
     });
-    // Few of so many are in the document.
+    // Only the visible rows are in the document.
     expect(await rows.count()).toBeLessThan(60);
-    await page.getByText('That was all.').waitFor();
+    await page.getByText('End of the list').waitFor();
   });
 });
 
-describe('a list of podcasts', () => {
-  it('is imported, with a verdict for each entry, and exported as it was', async () => {
-    const visit = await world.person({ acceptDownloads: true }, '/console/data');
+describe('an OPML file', () => {
+  it('is imported with a result for each entry, and exported unchanged', async () => {
+    const visit = await fixture.visit({ acceptDownloads: true }, '/console/data');
     const { page } = visit;
     const feeds = Array.from({ length: 600 }, (_, at) => feed(`podcast-${at}`));
     const buffer = Buffer.from(opmlOf([...feeds, 'ftp://no.example/feed']));
@@ -118,12 +118,12 @@ describe('a list of podcasts', () => {
       .setInputFiles({ name: 'a.opml', mimeType: 'text/x-opml', buffer });
     await page.getByText('601 podcasts found.').waitFor();
     await page.getByRole('button', { name: 'Import 601 podcasts' }).click();
-    await page.getByText('600 podcasts imported, 1 not.').waitFor();
+    await page.getByText('600 podcasts imported, 1 failed.').waitFor();
     const first = page
-      .getByRole('list', { name: 'Result of each entry' })
+      .getByRole('list', { name: 'Results of the import' })
       .getByRole('listitem')
       .first();
-    expect(await first.textContent()).toContain('The address can’t be used.');
+    expect(await first.textContent()).toContain('The address is invalid.');
 
     const download = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Download OPML' }).click();
@@ -133,7 +133,7 @@ describe('a list of podcasts', () => {
   });
 
   it('of 5,000 shows its progress, and can be stopped', async () => {
-    const visit = await world.person({}, '/console/data');
+    const visit = await fixture.visit({}, '/console/data');
     const { page } = visit;
     const feeds = Array.from({ length: 5_000 }, (_, at) => feed(`podcast-${at}`));
     const buffer = Buffer.from(opmlOf(feeds));
@@ -147,22 +147,22 @@ describe('a list of podcasts', () => {
     );
     await page.getByRole('button', { name: 'Stop' }).click();
     await page.getByText(/^Stopped after [\d,]+ of 5,000\.$/).waitFor();
-    const { total } = (await visit.device('GET', '/subscriptions')) as { total: number };
+    const { total } = (await visit.request('GET', '/subscriptions')) as { total: number };
     expect(total % 250).toBe(0);
     expect(total).toBeLessThan(5_000);
   });
 
   it.each([
-    ['no XML', 'This is no OPML file'],
-    ['<rss><channel/></rss>', 'This is no OPML file'],
-    ['<opml><body><outline text="a"></body></opml>', 'This is no OPML file'],
+    ['no XML', 'This is not an OPML file'],
+    ['<rss><channel/></rss>', 'This is not an OPML file'],
+    ['<opml><body><outline text="a"></body></opml>', 'This is not an OPML file'],
     [
       '<!DOCTYPE opml [<!ENTITY a "b">]><opml><body><outline text="&a;"/></body></opml>',
-      'This is no OPML file',
+      'This is not an OPML file',
     ],
-    ['<opml><body><outline text="a folder"/></body></opml>', 'no podcasts in it'],
+    ['<opml><body><outline text="a folder"/></body></opml>', 'contains no podcasts'],
   ])('that is damaged is rejected: %s', async (text, message) => {
-    const { page } = await world.person({}, '/console/data');
+    const { page } = await fixture.visit({}, '/console/data');
     await page
       .getByLabel('OPML file')
       .setInputFiles({ name: 'a.opml', mimeType: 'text/xml', buffer: Buffer.from(text) });
@@ -170,11 +170,11 @@ describe('a list of podcasts', () => {
   });
 });
 
-describe('the way to the account', () => {
-  it('links there and back, to all stored data, and to erasure with its second step', async () => {
-    const { page } = await world.person({ acceptDownloads: true }, '/console/data');
+describe('the account', () => {
+  it('is linked in both directions, with the data export and the erasure', async () => {
+    const { page } = await fixture.visit({ acceptDownloads: true }, '/console/data');
     const download = page.waitForEvent('download');
-    await page.getByRole('button', { name: 'Download everything' }).click();
+    await page.getByRole('button', { name: 'Download all data' }).click();
     expect((await download).suggestedFilename()).toBe('podcast-sync.json');
     await page.getByRole('link', { name: 'Erase account' }).click();
     await page.getByLabel('Enter your name').waitFor();
@@ -185,7 +185,7 @@ describe('the way to the account', () => {
   });
 
   it('redirects unauthenticated visitors to sign in, and back afterwards', async () => {
-    const page = await world.account.visitor({ javaScriptEnabled: true });
+    const page = await fixture.account.visitor({ javaScriptEnabled: true });
     await page.goto('/console/data');
     await page.waitForURL('/sign-in?next=%2Fconsole%2Fdata');
   });

@@ -1,61 +1,61 @@
 import { eventually } from '#testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fits } from '../../apps/account/testing/account.browser.js';
-import { ConsoleBrowser } from './testing/console.browser.js';
+import { ConsoleFixture } from './testing/console.fixture.js';
 
 const now = new Date().toISOString();
 
-/** Marks when a row with a podcast in it, and no placeholder, is about to be drawn. */
+/** Script that marks the time of the first row with a podcast, not a placeholder. */
 const markFirstRow = `
-  const seen = new MutationObserver(() => {
+  const observer = new MutationObserver(() => {
     if (!document.querySelector('.window .name')) return;
-    seen.disconnect();
+    observer.disconnect();
     requestAnimationFrame(() => performance.mark('first row'));
   });
-  seen.observe(document, { childList: true, subtree: true });`;
+  observer.observe(document, { childList: true, subtree: true });`;
 
-/** Adds up by how much the page moves what is on it (Layout Instability, 2.3). */
-const addUpShifts = `
-  globalThis.shifted = 0;
+/** Script that sums the layout shifts of the page (Layout Instability, 2.3). */
+const sumLayoutShifts = `
+  globalThis.layoutShift = 0;
   new PerformanceObserver((list) =>
-    list.getEntries().forEach(({ value }) => (globalThis.shifted += value)))
+    list.getEntries().forEach(({ value }) => (globalThis.layoutShift += value)))
     .observe({ type: 'layout-shift', buffered: true });`;
 
-let world: ConsoleBrowser;
-beforeAll(async () => void (world = await ConsoleBrowser.open()));
-afterAll(() => world?.close());
+let fixture: ConsoleFixture;
+beforeAll(async () => void (fixture = await ConsoleFixture.open()));
+afterAll(() => fixture?.close());
 
 describe('10,000 podcasts', () => {
   it('show their first row within a second on a slow processor, and can be searched', async () => {
-    const visit = await world.person({ viewport: { width: 1_000, height: 800 } }, '/');
+    const visit = await fixture.visit({ viewport: { width: 1_000, height: 800 } }, '/');
     const { page } = visit;
     await visit.subscribe(
       ...Array.from({ length: 10_000 }, (_, at) => `https://podcast-${at}.example/feed.xml`),
     );
     const slow = await page.context().newCDPSession(page);
     await slow.send('Emulation.setCPUThrottlingRate', { rate: 4 });
-    // Each try is as the first visit of a browser.
+    // Each attempt is like the first visit of a browser.
     await slow.send('Network.enable');
     await slow.send('Network.setCacheDisabled', { cacheDisabled: true });
     await page.addInitScript({ content: markFirstRow });
-    // The best of three, or of ten on a busy machine: what else it does is not the page's.
-    const tries: number[] = [];
-    for (let at = 0; at < 3 || (at < 10 && Math.min(...tries) >= 1_000); at++) {
+    // The best of three, or of ten on a busy machine, whose other load does not count.
+    const attempts: number[] = [];
+    for (let at = 0; at < 3 || (at < 10 && Math.min(...attempts) >= 1_000); at++) {
       await page.goto('/console/');
       const marked = () =>
         page.evaluate(() => performance.getEntriesByName('first row')[0]?.startTime);
       await eventually(async () => expect(await marked()).toBeDefined());
-      tries.push(Math.round((await marked()) ?? Number.NaN));
+      attempts.push(Math.round((await marked()) ?? Number.NaN));
     }
-    const ms = Math.min(...tries);
-    console.log(`10,000 podcasts: the first row after ${tries.join(', ')} ms (CPU slowed by 4)`);
+    const ms = Math.min(...attempts);
+    console.log(`10,000 podcasts: the first row after ${attempts.join(', ')} ms (CPU slowed by 4)`);
     expect(ms).toBeLessThan(1_000);
-    // Nothing moves when the rest comes.
+    // The other rows move nothing.
     const row = page.getByRole('button', { name: 'Manage podcast-3.example' });
     const before = await row.boundingBox();
-    const began = performance.now();
+    const started = performance.now();
     await page.getByText('10,000 podcasts', { exact: true }).waitFor();
-    console.log(`all of them after another ${Math.round(performance.now() - began)} ms`);
+    console.log(`all rows after another ${Math.round(performance.now() - started)} ms`);
     expect(await row.boundingBox()).toEqual(before);
     expect(await page.getByRole('listitem').count()).toBeLessThan(60);
     await page.getByLabel('Search').fill('podcast-9999.');
@@ -69,7 +69,7 @@ describe('10,000 podcasts', () => {
 
 describe('a slow network', () => {
   it('shows placeholders, and rows cause no layout shift', async () => {
-    const visit = await world.person({ viewport: { width: 1_000, height: 800 } }, '/');
+    const visit = await fixture.visit({ viewport: { width: 1_000, height: 800 } }, '/');
     const { page } = visit;
     await visit.subscribe(
       ...Array.from({ length: 400 }, (_, at) => `https://podcast-${at}.example/feed.xml`),
@@ -83,19 +83,19 @@ describe('a slow network', () => {
     };
     await network.send('Network.enable');
     await network.send('Network.emulateNetworkConditions', slow);
-    await page.addInitScript({ content: addUpShifts });
+    await page.addInitScript({ content: sumLayoutShifts });
     await page.goto('/console/');
     await page.locator('.window .skeleton').first().waitFor();
     await page.getByText('400 podcasts', { exact: true }).waitFor();
-    expect(await page.evaluate('globalThis.shifted')).toBe(0);
+    expect(await page.evaluate('globalThis.layoutShift')).toBe(0);
   });
 });
 
-describe('text of others', () => {
+describe('hostile text', () => {
   const hostile = {
     script:
       '<script>document.title = "taken"</script><img src=x onerror="document.title = \'taken\'">',
-    bidi: 'safe \u202Egnp.exe\u202C \u2066\u202E and on',
+    bidi: 'safe \u202Egnp.exe\u202C \u2066\u202E and more',
     emoji: '👩‍👩‍👧‍👦🏳️‍🌈 \u{1F3A7}'.repeat(20),
     long: 'a'.repeat(2_048),
     wide: '漢'.repeat(600),
@@ -103,15 +103,15 @@ describe('text of others', () => {
   };
 
   it.each(Object.keys(hostile) as (keyof typeof hostile)[])(
-    'is text and stays in its row: %s',
+    'in a title is shown as text within its row: %s',
     async (kind) => {
       const title = hostile[kind];
-      const visit = await world.person({ viewport: { width: 360, height: 700 } });
+      const visit = await fixture.visit({ viewport: { width: 360, height: 700 } });
       const { page } = visit;
-      await visit.listen('https://radio.example/', [
+      await visit.upload('https://radio.example/', [
         {
           episode_guid: 'b',
-          title: 'An ordinary one',
+          title: 'An ordinary title',
           enclosure_url: 'https://cdn.example/2.mp3',
           new_status: { value: true, timestamp: now },
         },
@@ -123,12 +123,12 @@ describe('text of others', () => {
           playback_position: { value: 30, timestamp: now },
         },
       ]);
-      await page.getByRole('link', { name: 'Listened to' }).click();
-      await page.getByText('An ordinary one').waitFor();
+      await page.getByRole('link', { name: 'History' }).click();
+      await page.getByText('An ordinary title').waitFor();
       const row = page.getByRole('listitem').nth(0);
-      // Whatever it turns around ends with it.
+      // Its direction marks do not affect the text after it.
       expect(await row.locator('bdi').first().textContent()).toBe(title.replaceAll(/[\r\n]/g, ' '));
-      expect(await page.title()).toBe('Listened to · Podcast Sync');
+      expect(await page.title()).toBe('History · Podcast Sync');
       const [one, other] = [
         await row.boundingBox(),
         await page.getByRole('listitem').nth(1).boundingBox(),
@@ -138,8 +138,8 @@ describe('text of others', () => {
     },
   );
 
-  it('as the address of a feed, or a list of podcasts, is text as well', async () => {
-    const visit = await world.person({ viewport: { width: 360, height: 700 } });
+  it('in a feed address or an OPML file is shown as text', async () => {
+    const visit = await fixture.visit({ viewport: { width: 360, height: 700 } });
     const { page } = visit;
     const feeds = [
       `https://long.example/${'x'.repeat(4_070)}`,
@@ -167,12 +167,12 @@ describe('text of others', () => {
     expect(await fits(page)).toBe(true);
   });
 
-  it('causes no request to another server', async () => {
-    const visit = await world.person({}, '/');
+  it('causes no requests to other servers', async () => {
+    const visit = await fixture.visit({}, '/');
     const { page } = visit;
-    const asked = new Set<string>();
-    page.on('request', (request) => asked.add(new URL(request.url()).origin));
-    await visit.listen('https://radio.example/', [
+    const requested = new Set<string>();
+    page.on('request', (request) => requested.add(new URL(request.url()).origin));
+    await visit.upload('https://radio.example/', [
       {
         episode_guid: 'a',
         title: 'One',
@@ -180,21 +180,21 @@ describe('text of others', () => {
         new_status: { value: true, timestamp: now },
       },
     ]);
-    await page.goto('/console/listened');
+    await page.goto('/console/history');
     await page.getByText('One', { exact: true }).waitFor();
-    expect([...asked].filter((origin) => origin !== 'null').sort()).toEqual(
-      [world.api, world.account.origin].sort(),
+    expect([...requested].filter((origin) => origin !== 'null').sort()).toEqual(
+      [fixture.api, fixture.account.origin].sort(),
     );
   });
 
-  it('stores no token where another page could read it', async () => {
-    const { page } = await world.person();
-    await page.getByText('No podcast yet.').waitFor();
-    const kept = await page.evaluate(
+  it('finds no stored token', async () => {
+    const { page } = await fixture.visit();
+    await page.getByText('No podcasts yet.').waitFor();
+    const stored = await page.evaluate(
       `(async () => [localStorage.length, sessionStorage.length,
         (await indexedDB.databases()).length, document.cookie,
          (await caches.keys()).length])()`,
     );
-    expect(kept).toEqual([0, 0, 0, '', 0]);
+    expect(stored).toEqual([0, 0, 0, '', 0]);
   });
 });

@@ -6,15 +6,15 @@ import { promisify } from 'node:util';
 import { eventually, repository } from '#testing';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ConsoleBrowser, Visit } from './testing/console.browser.js';
+import { ConsoleFixture, Visit } from './testing/console.fixture.js';
 
 const feed = (name: string) => `https://${name}.example/feed.xml`;
 
-let world: ConsoleBrowser;
-beforeAll(async () => void (world = await ConsoleBrowser.open()));
-afterAll(() => world?.close());
+let fixture: ConsoleFixture;
+beforeAll(async () => void (fixture = await ConsoleFixture.open()));
+afterAll(() => fixture?.close());
 
-/** Requests for the stream of changes that are open in a window. */
+/** Counts the requests for change streams of a page. */
 function streamsOf({ page }: Visit): { open: number } {
   const count = { open: 0 };
   page.on('request', (request) => {
@@ -34,14 +34,12 @@ function loadedScripts(page: Page): Promise<string[]> {
 
 describe('two windows', () => {
   it("show each other's changes within seconds, by one stream", async () => {
-    const one = await world.person({}, '/');
-    const [ofOne, other] = [
-      streamsOf(one),
-      new Visit(await one.page.context().newPage(), one.id, world.api),
-    ];
+    const one = await fixture.visit({}, '/');
+    const ofOne = streamsOf(one);
+    const other = new Visit(await one.page.context().newPage(), one.id, fixture.api);
     const ofOther = streamsOf(other);
     await Promise.all([one, other].map(({ page }) => page.goto('/console/')));
-    await Promise.all([one, other].map(({ page }) => page.getByText('No podcast yet.').waitFor()));
+    await Promise.all([one, other].map(({ page }) => page.getByText('No podcasts yet.').waitFor()));
     await eventually(() => expect(ofOne.open + ofOther.open).toBe(1));
 
     for (const [from, to] of [
@@ -49,33 +47,33 @@ describe('two windows', () => {
       [other, one],
     ] as const) {
       const name = from === one ? 'one' : 'other';
-      await from.page.getByLabel('Address of a feed').fill(feed(name));
-      const asked = performance.now();
+      await from.page.getByLabel('Feed address').fill(feed(name));
+      const started = performance.now();
       await from.page.keyboard.press('Enter');
       await to.page
         .getByRole('button', { name: `Manage ${name}.example` })
         .waitFor({ timeout: 5_000 });
-      console.log(`the other window showed it after ${Math.round(performance.now() - asked)} ms`);
+      console.log(`the other window showed it after ${Math.round(performance.now() - started)} ms`);
     }
     expect(ofOne.open + ofOther.open).toBe(1);
   });
 
   it('continue when the tab with the stream is closed', async () => {
-    const one = await world.person();
-    await one.page.getByText('No podcast yet.').waitFor();
-    const other = new Visit(await one.page.context().newPage(), one.id, world.api);
+    const one = await fixture.visit();
+    await one.page.getByText('No podcasts yet.').waitFor();
+    const other = new Visit(await one.page.context().newPage(), one.id, fixture.api);
     await other.page.goto('/console/');
-    await other.page.getByText('No podcast yet.').waitFor();
+    await other.page.getByText('No podcasts yet.').waitFor();
     await one.page.close();
     await other.subscribe(feed('later'));
     await other.page.getByRole('button', { name: 'Manage later.example' }).waitFor();
   });
 
   it('show changes of an app: a new position, an ended subscription', async () => {
-    const visit = await world.person();
+    const visit = await fixture.visit();
     const { page } = visit;
-    const listened = (value: number) =>
-      visit.listen(feed('radio'), [
+    const uploadPosition = (value: number) =>
+      visit.upload(feed('radio'), [
         {
           episode_guid: 'one',
           title: 'One',
@@ -84,23 +82,23 @@ describe('two windows', () => {
           playback_position: { value, timestamp: new Date().toISOString() },
         },
       ]);
-    await listened(60);
-    await page.getByRole('link', { name: 'Listened to' }).click();
+    await uploadPosition(60);
+    await page.getByRole('link', { name: 'History' }).click();
     await page.getByText('1:00 of 10:00').waitFor();
-    await listened(120);
+    await uploadPosition(120);
     await page.getByText('2:00 of 10:00').waitFor();
     expect(await page.getByRole('listitem').count()).toBe(1);
   });
 });
 
-describe('an app of sixty lines on the SDK', () => {
+describe('the example app of the SDK', () => {
   const folder = mkdtempSync(join(tmpdir(), 'player-'));
   afterAll(() => rmSync(folder, { recursive: true }));
 
   it('syncs with an open console in both directions', async () => {
-    const visit = await world.person();
+    const visit = await fixture.visit();
     const { page } = visit;
-    const env = { PATH: process.env['PATH'], API: world.api, TOKEN: await visit.token() };
+    const env = { PATH: process.env['PATH'], API: fixture.api, TOKEN: await visit.token() };
     const player = async (...args: string[]) => {
       const command = ['docs/examples/player.mjs', join(folder, 'phone.json'), ...args];
       return (await promisify(execFile)(process.execPath, command, { cwd: repository, env }))
@@ -108,11 +106,11 @@ describe('an app of sixty lines on the SDK', () => {
     };
     await player('subscribe', feed('from-the-app'));
     await page.getByRole('button', { name: 'Manage from-the-app.example' }).waitFor();
-    await page.getByLabel('Address of a feed').fill(feed('from-the-console'));
+    await page.getByLabel('Feed address').fill(feed('from-the-console'));
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Manage from-the-console.example' }).waitFor();
-    await page.getByRole('link', { name: 'Listened to' }).click();
-    await page.getByText('Nothing yet.').waitFor();
+    await page.getByRole('link', { name: 'History' }).click();
+    await page.getByText('No episodes yet.').waitFor();
     expect(await player('play', feed('from-the-app'), 'episode-1', '90')).toContain(
       feed('from-the-console'),
     );
@@ -122,20 +120,20 @@ describe('an app of sixty lines on the SDK', () => {
 
 describe('without a network', () => {
   it('shows waiting changes, keeps them, and sends them after a reconnect', async () => {
-    const visit = await world.person();
+    const visit = await fixture.visit();
     const { page } = visit;
     await visit.subscribe(feed('here'));
     await page.getByRole('button', { name: 'Manage here.example' }).waitFor();
-    const offline = page.getByText('There is no connection to the server.');
+    const offline = page.getByText('No connection to the server.');
     await eventually(async () => expect(await loadedScripts(page)).toContain('data'));
     await page.context().setOffline(true);
     await offline.waitFor();
-    await page.getByLabel('Address of a feed').fill(feed('added'));
+    await page.getByLabel('Feed address').fill(feed('added'));
     await page.keyboard.press('Enter');
-    await page.getByLabel('Address of a feed').fill('https://half-typed.example/');
+    await page.getByLabel('Feed address').fill('https://half-typed.example/');
     await page.getByRole('button', { name: 'Manage here.example' }).click();
     await page.getByRole('button', { name: 'Unsubscribe' }).click();
-    await page.getByText('waits for the network').nth(1).waitFor();
+    await page.getByText('waiting for a connection').nth(1).waitFor();
     // Other pages still work.
     await page.getByRole('link', { name: 'Import and export' }).click();
     await page.getByLabel('OPML file').waitFor();
@@ -144,13 +142,11 @@ describe('without a network', () => {
     await offline.waitFor({ state: 'detached' });
     await eventually(async () => expect(await visit.feeds()).toEqual([feed('added')]));
     await page.getByRole('button', { name: 'Manage added.example' }).waitFor();
-    expect(await page.getByLabel('Address of a feed').inputValue()).toBe(
-      'https://half-typed.example/',
-    );
+    expect(await page.getByLabel('Feed address').inputValue()).toBe('https://half-typed.example/');
   });
 
   it('keeps changes during a fault of the server', async () => {
-    const visit = await world.person();
+    const visit = await fixture.visit();
     const { page } = visit;
     await visit.subscribe(feed('here'));
     await page.getByRole('button', { name: 'Manage here.example' }).waitFor();
@@ -160,28 +156,28 @@ describe('without a network', () => {
         ? route.fulfill({ status: 500, headers: { 'access-control-allow-origin': '*' } })
         : route.continue(),
     );
-    await page.getByLabel('Address of a feed').fill(feed('added'));
+    await page.getByLabel('Feed address').fill(feed('added'));
     await page.keyboard.press('Enter');
-    await page.getByText('waits for the network').waitFor();
+    await page.getByText('waiting for a connection').waitFor();
     isFaulty = false;
     await page.getByRole('button', { name: 'Manage added.example' }).waitFor();
     expect(await visit.feeds()).toEqual(expect.arrayContaining([feed('added')]));
   });
 
   it('does not revert later changes of others', async () => {
-    const visit = await world.person();
+    const visit = await fixture.visit();
     const { page } = visit;
     await visit.subscribe(feed('kept'));
     await page.getByRole('button', { name: 'Manage kept.example' }).waitFor();
     await page.context().setOffline(true);
-    await page.getByText('There is no connection to the server.').waitFor();
+    await page.getByText('No connection to the server.').waitFor();
     await page.getByRole('button', { name: 'Manage kept.example' }).click();
     await page.getByRole('button', { name: 'Unsubscribe' }).click();
-    await page.getByText('waits for the network').waitFor();
+    await page.getByText('waiting for a connection').waitFor();
     // On another device, later.
     await visit.subscribe(feed('kept'));
     await page.context().setOffline(false);
-    await page.getByText('It was changed on another device meanwhile.').waitFor();
+    await page.getByText('Another device has changed it in the meantime.').waitFor();
     await page.getByRole('button', { name: 'Manage kept.example' }).waitFor();
     expect(await visit.feeds()).toEqual([feed('kept')]);
   });
@@ -189,13 +185,13 @@ describe('without a network', () => {
 
 describe('a sign-out', () => {
   it('is shown to the user, who keeps all input and returns after sign-in', async () => {
-    const { page } = await world.person();
-    await page.getByText('No podcast yet.').waitFor();
+    const { page } = await fixture.visit();
+    await page.getByText('No podcasts yet.').waitFor();
     const other = await page.context().newPage();
     await other.goto('/');
     await other.getByRole('button', { name: 'Sign out' }).click();
     await other.getByText('You are signed out.').waitFor();
-    const input = page.getByLabel('Address of a feed');
+    const input = page.getByLabel('Feed address');
     await eventually(async () => {
       await input.fill(feed('typed'));
       await page.keyboard.press('Enter');

@@ -3,15 +3,15 @@ import { join } from 'node:path';
 import { repository } from '#testing';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ConsoleBrowser } from './testing/console.browser.js';
+import { ConsoleFixture } from './testing/console.fixture.js';
 import { opmlOf } from './testing/opml.js';
 
-/** PICTURES=1 updates the pictures of the README (docs/guide/console.md). Each run draws them. */
+/** PICTURES=1 updates the pictures of the README (docs/guide/console.md). Each run takes them. */
 const folder = join(repository, process.env['PICTURES'] ? 'docs/pictures' : '.data/pictures');
-/** Bytes of one, for who reads the README on the way. */
-const most = 100_000;
-/** The stamps that lists sort by and show. */
-const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString();
+/** Size limit of a picture in bytes, for readers with a slow network. */
+const maxBytes = 100_000;
+/** Returns the timestamp of a number of days ago. */
+const daysAgo = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString();
 
 const names = [
   'science-daily',
@@ -35,20 +35,20 @@ const episodes = [
   ['An island of seventeen', 0.2, 'playing'],
 ] as const;
 
-let world: ConsoleBrowser;
+let fixture: ConsoleFixture;
 beforeAll(async () => {
   mkdirSync(folder, { recursive: true });
-  world = await ConsoleBrowser.open();
+  fixture = await ConsoleFixture.open();
 });
-afterAll(() => world?.close());
+afterAll(() => fixture?.close());
 
-/** Somebody who has listened to a few. */
-async function listener(): Promise<Page> {
-  const visit = await world.person({ viewport: { width: 820, height: 640 } }, '/');
+/** Returns the console page of a user with podcasts and episodes. */
+async function pageWithData(): Promise<Page> {
+  const visit = await fixture.visit({ viewport: { width: 820, height: 640 } }, '/');
   await visit.subscribe(...feeds);
   for (const [at, [title, part, state]] of [...episodes.entries()].reverse()) {
-    const stamp = day(at);
-    await visit.listen(feeds[at % feeds.length] ?? '', [
+    const stamp = daysAgo(at);
+    await visit.upload(feeds[at % feeds.length] ?? '', [
       {
         title,
         episode_guid: title,
@@ -63,7 +63,7 @@ async function listener(): Promise<Page> {
   return visit.page;
 }
 
-async function draw(page: Page, name: string): Promise<number> {
+async function takePicture(page: Page, name: string): Promise<number> {
   const path = join(folder, `${name}.png`);
   await page.screenshot({ path, animations: 'disabled', caret: 'hide' });
   return statSync(path).size;
@@ -71,16 +71,16 @@ async function draw(page: Page, name: string): Promise<number> {
 
 describe('the pictures of the README', () => {
   it('show podcasts, the history and an import, and are small', async () => {
-    const page = await listener();
+    const page = await pageWithData();
     await page.goto('/console/');
     await page.getByText('8 podcasts', { exact: true }).waitFor();
-    expect(await draw(page, 'podcasts')).toBeLessThan(most);
+    expect(await takePicture(page, 'podcasts')).toBeLessThan(maxBytes);
 
     await page.emulateMedia({ colorScheme: 'dark' });
-    await page.goto('/console/listened');
+    await page.goto('/console/history');
     await page.getByText('How tides made us').waitFor();
     await page.getByText('science-daily.example').first().waitFor();
-    expect(await draw(page, 'listened')).toBeLessThan(most);
+    expect(await takePicture(page, 'history')).toBeLessThan(maxBytes);
 
     await page.emulateMedia({ colorScheme: 'light' });
     await page.goto('/console/data');
@@ -89,7 +89,7 @@ describe('the pictures of the README', () => {
       .getByLabel('OPML file')
       .setInputFiles({ name: 'a.opml', mimeType: 'text/xml', buffer });
     await page.getByRole('button', { name: 'Import 9 podcasts' }).click();
-    await page.getByText('8 podcasts imported, 1 not.').waitFor();
-    expect(await draw(page, 'import')).toBeLessThan(most);
+    await page.getByText('8 podcasts imported, 1 failed.').waitFor();
+    expect(await takePicture(page, 'import')).toBeLessThan(maxBytes);
   });
 });

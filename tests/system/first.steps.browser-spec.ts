@@ -7,10 +7,10 @@ import { eventually, LaunchedSystem, readmeCalls, repository, withoutStamps } fr
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { launchBrowser } from '../../apps/account/testing/account.browser.js';
-import { drawWhereItFails } from './testing/console.browser.js';
+import { screenshotOnFailure } from './testing/console.fixture.js';
 import { feedsOf, opmlOf } from './testing/opml.js';
 
-const password = 'a sentence of somebody new';
+const password = 'the password of a new user';
 
 let root: string;
 let system: LaunchedSystem;
@@ -19,7 +19,7 @@ let page: Page;
 
 beforeAll(async () => {
   root = mkdtempSync(join(tmpdir(), 'first-steps-'));
-  // Reachable for the user that Postgres runs as when root runs the tests.
+  // Postgres runs as another user when root runs the tests.
   chmodSync(root, 0o711);
   [browser, system] = await Promise.all([
     launchBrowser(),
@@ -33,8 +33,11 @@ afterAll(async () => {
   rmSync(root, { recursive: true, force: true });
 });
 
-/** A command of the README as it stands there, at this server. */
-function typed(command: string, variables: Readonly<Record<string, string>> = {}): ChildProcess {
+/** Runs a command of the README unchanged, with this server as BASE. */
+function runCommand(
+  command: string,
+  variables: Readonly<Record<string, string>> = {},
+): ChildProcess {
   const env = { ...process.env, BASE: system.baseUrl, ...variables };
   return spawn('bash', ['-c', command], {
     cwd: repository,
@@ -53,7 +56,7 @@ describe('the first steps of a new user', () => {
   const readme = readmeCalls();
   let token: string;
 
-  it('an account is made by the link that npm start prints', async () => {
+  it('an account is created by the link that npm start prints', async () => {
     const link = /^ {2}(http:\/\/\S+\/links\/\S+)$/m.exec(system.output)?.[1] ?? '';
     await page.goto(link);
     await page.getByLabel('Name').fill('ann');
@@ -65,7 +68,7 @@ describe('the first steps of a new user', () => {
   });
 
   it('a device code that the command line shows is approved in the browser', async () => {
-    const login = typed(`${readme.token} && echo "$TOKEN"`);
+    const login = runCommand(`${readme.token} && echo "$TOKEN"`);
     const [shown, printed] = [outputOf(login.stderr), outputOf(login.stdout)];
     const linkShown = /(http:\/\/\S+\/device\S*)/;
     await eventually(() => expect(shown()).toMatch(linkShown), { timeout: 60_000 });
@@ -87,17 +90,17 @@ describe('the first steps of a new user', () => {
     }
   });
 
-  it('an ended session is refused immediately', async () => {
+  it('the token of an ended access is rejected immediately', async () => {
     const status = async () => {
       const headers = { authorization: `Bearer ${token}` };
       return (await fetch(`${system.baseUrl}/subscriptions`, { headers })).status;
     };
     expect(await status()).toBe(200);
     await page.goto(`${system.baseUrl}/`);
-    const asked = performance.now();
+    const clicked = performance.now();
     await page.locator('form[action="/apps/end"] button').click();
     await eventually(async () => expect(await status()).toBe(401), { timeout: 10_000 });
-    console.log(`refused ${Math.round(performance.now() - asked)} ms after the click`);
+    console.log(`rejected ${Math.round(performance.now() - clicked)} ms after the click`);
     await page.goto(`${system.baseUrl}/`);
     expect(await page.locator('form[action="/apps/end"]').count()).toBe(0);
   });
@@ -105,7 +108,7 @@ describe('the first steps of a new user', () => {
   it('the console imports a list of 500 podcasts, shows and exports it unchanged', async () => {
     const context = await browser.newContext({ locale: 'en-GB', baseURL: system.baseUrl });
     const visitor = await context.newPage();
-    drawWhereItFails(visitor);
+    screenshotOnFailure(visitor);
     await visitor.goto('/console/data');
     await visitor.getByLabel('Name').fill('ann');
     await visitor.getByLabel('Password', { exact: true }).fill(password);
@@ -123,7 +126,7 @@ describe('the first steps of a new user', () => {
     const download = visitor.waitForEvent('download');
     await visitor.getByRole('button', { name: 'Download OPML' }).click();
     const exported = feedsOf(readFileSync(await (await download).path(), 'utf8'));
-    // And the one of the README.
+    // The last one is of the README's calls.
     expect(exported.sort()).toEqual([...feeds, 'https://podnews.net/rss'].sort());
     await visitor.getByRole('link', { name: 'Podcasts', exact: true }).click();
     await visitor.getByText('501 podcasts', { exact: true }).waitFor();

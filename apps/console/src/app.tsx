@@ -9,15 +9,15 @@ import { Notice } from './ui/notice.js';
 import { Failure, Page } from './ui/page.js';
 
 // The first view does not need these pages, so they are loaded when opened.
-const Listened = lazy(() => import('./pages/listened.js').then(({ Listened: page }) => page));
+const History = lazy(() => import('./pages/history.js').then(({ History: page }) => page));
 const Data = lazy(() => import('./pages/data.js').then(({ Data: page }) => page));
 
-/** A page could not be loaded: the server was unavailable, or has a newer build of the console. */
-const isBroken = signal(false);
+/** True if a page failed to load: the server is unavailable, or has a newer build. */
+const hasLoadFailed = signal(false);
 
-/** Loads the other pages, so that they work offline. */
-export function preload(): void {
-  for (const page of [Listened, Data]) void page.preload().catch(() => {});
+/** Loads the code of the other pages, so that they work offline. */
+export function preloadPages(): void {
+  for (const page of [History, Data]) void page.preload().catch(() => {});
 }
 
 /** Renders the console: header, banner and the current page. */
@@ -27,11 +27,11 @@ export function App() {
       <SiteHeader />
       <Banner />
       <main id="content" tabIndex={-1}>
-        {isBroken.value && <Failure onRetry={() => location.reload()} />}
-        <ErrorBoundary onError={() => (isBroken.value = true)}>
+        {hasLoadFailed.value && <Failure onRetry={() => location.reload()} />}
+        <ErrorBoundary onError={() => (hasLoadFailed.value = true)}>
           <Router>
             <Route path="/console/" component={Subscriptions} />
-            <Route path="/console/listened" component={Listened} />
+            <Route path="/console/history" component={History} />
             <Route path="/console/data" component={Data} />
             <Route default component={NotFound} />
           </Router>

@@ -1,7 +1,12 @@
-import { changes } from './changes.js';
+import { readChangeStream } from './change.stream.js';
 import { ApiError } from './errors.js';
-import { type ApiOptions, type CallOptions, type Request, Sending } from './sending.js';
-import { newKey } from './key.js';
+import { randomUuid } from './random.uuid.js';
+import {
+  type ApiOptions,
+  type CallOptions,
+  type Request,
+  RequestSender,
+} from './request.sender.js';
 import type {
   Capabilities,
   Deletion,
@@ -35,7 +40,7 @@ export interface ListOptions extends CallOptions {
 
 /** Selects the page of a list. */
 export interface ListQuery {
-  /** Only rows that changed strictly later; a `syncTimestamp` misses no change. Default: all. */
+  /** Only rows that changed strictly later, such as a stored `syncTimestamp`. Default: all. */
   since?: string | undefined;
   /** Starts at 1. Pages by number can show a row twice; use `link` to read all pages. */
   page?: number;
@@ -55,12 +60,14 @@ export interface Page {
   /** Links to the next and the previous page, for {@link ListQuery.link}. */
   next?: string;
   previous?: string;
-  /** The `since` for the next read after all pages. It is the same on each page of a walk. */
+  /** The next `since`, after the last page. All pages of a list that `next` links share it. */
   syncTimestamp: string;
   etag?: string;
 }
 
+/** A page of subscriptions. */
 export type SubscriptionPage = Page & { subscriptions: Subscription[] };
+/** A page of episodes. */
 export type EpisodePage = Page & { episodes: Episode[] };
 
 /** Result of a list read with `ifNoneMatch` if nothing has changed. */
@@ -69,7 +76,7 @@ export interface NotModified {
   syncTimestamp: string;
 }
 
-/** One method per operation of docs/reference/interface.md. @throws ApiError from every method. */
+/** The operations of docs/reference/interface.md. @throws ApiError from every method. */
 export interface Api {
   /** `POST /subscriptions`: adds at most 1,000 subscriptions. */
   addSubscriptions(
@@ -89,14 +96,15 @@ export interface Api {
   ): AsyncIterable<SubscriptionPage>;
   /** `GET /subscriptions/{guid}`: returns a subscription by its current or a former guid. */
   getSubscription(guid: string, options?: CallOptions): Promise<Subscription>;
-  /** `PATCH /subscriptions/{guid}` */
+  /** `PATCH /subscriptions/{guid}`: changes the URL, the guid or `is_subscribed`. */
   updateSubscription(
     guid: string,
     patch: SubscriptionPatch,
     options?: WriteOptions,
   ): Promise<UpdateAnswer>;
   /**
-   * `DELETE /subscriptions/{guid}`.
+   * `DELETE /subscriptions/{guid}`: requests a deletion with all episodes.
+   *
    * @param when.timestamp time of the deletion by the listener (RFC 3339). Default: now.
    */
   deleteSubscription(
@@ -104,7 +112,7 @@ export interface Api {
     when?: { timestamp?: string },
     options?: WriteOptions,
   ): Promise<DeletionAccepted>;
-  /** `GET /deletions/{id}` */
+  /** `GET /deletions/{id}`: returns the status of a deletion. */
   getDeletion(id: number, options?: CallOptions): Promise<Deletion>;
   /** `GET /episodes`: returns one page. */
   listEpisodes(
@@ -123,77 +131,64 @@ export interface Api {
   exportOpml(options?: CallOptions): Promise<string>;
   /** `POST /subscriptions/opml`: imports at most 2 MiB and 5,000 feeds. */
   importOpml(opml: string, options?: WriteOptions): Promise<ImportAnswer>;
-  /** `GET /changes`: yields the user's clock now and after each change; see {@link changes}. */
+  /** `GET /changes`: yields the user's clock now and after each change, while the stream lasts. */
   changes(options?: CallOptions): AsyncIterable<string>;
-  /** `GET /capabilities`: an app can hide what the server does not name. */
+  /** `GET /capabilities`: returns the parts of the API that the server supports. */
   capabilities(options?: CallOptions): Promise<Capabilities>;
   /** Milliseconds by which the server's clock is ahead of the device's, by its responses. */
   readonly clockOffset: number;
 }
 
-function requestsOf(sending: Sending) {
-  const read = <T>(path: string, call: CallOptions = {}) =>
-    sending.send({ method: 'GET', path, type: 'application/json', signal: call.signal }, (answer) =>
-      json<T>(answer),
-    );
+function requestsOf(sender: RequestSender) {
+  const read = <T>(path: string, { signal }: CallOptions = {}) =>
+    sender.send<T>({ method: 'GET', path, type: 'application/json', signal }, readJson);
 
-  const write = <T>(
-    method: Request['method'],
-    path: string,
-    body: unknown,
-    call: WriteOptions = {},
-  ) =>
-    sendText<T>(
-      method,
-      path,
-      body === undefined ? undefined : JSON.stringify(body),
-      'application/json',
-      call,
-    );
-
-  const sendText = <T>(
+  const writeText = <T>(
     method: Request['method'],
     path: string,
     body: string | undefined,
     type: string,
-    { idempotencyKey = newKey(), signal }: WriteOptions,
+    { idempotencyKey = randomUuid(), signal }: WriteOptions = {},
   ) => {
     const headers = {
       'idempotency-key': idempotencyKey,
       ...(body !== undefined && { 'content-type': type }),
     };
-    return sending.send(
-      { method, path, headers, body, type: 'application/json', signal },
-      (answer) => json<T>(answer),
-    );
+    const request = { method, path, headers, body, type: 'application/json', signal } as const;
+    return sender.send<T>(request, readJson);
   };
 
-  return { read, write, sendText };
+  const write = <T>(
+    method: Request['method'],
+    path: string,
+    body?: object,
+    options?: WriteOptions,
+  ) => writeText<T>(method, path, body && JSON.stringify(body), 'application/json', options);
+
+  return { read, write, writeText };
 }
 
-function listsOf(sending: Sending) {
+function listsOf(sender: RequestSender) {
   async function list<Rows extends object>(
     path: string,
     query: ListQuery = {},
     { ifNoneMatch, signal }: ListOptions = {},
   ) {
-    const headers: Record<string, string> =
-      ifNoneMatch === undefined ? {} : { 'if-none-match': ifNoneMatch };
     const request: Request = {
       method: 'GET',
-      path: path + search(query),
-      headers,
+      path: path + queryString(query),
+      headers: ifNoneMatch === undefined ? {} : { 'if-none-match': ifNoneMatch },
       type: 'application/json',
       signal,
     };
-    return sending.send(request, async (answer): Promise<(Page & Rows) | NotModified> => {
-      const syncTimestamp = answer.headers.get('sync-timestamp');
-      if (syncTimestamp === null) throw await unsupported(sending, signal);
-      if (answer.status === 304) return { notModified: true, syncTimestamp };
-      const { per_page: perPage, ...body } = await json<
+    return sender.send(request, async (response): Promise<(Page & Rows) | NotModified> => {
+      const syncTimestamp = response.headers.get('sync-timestamp');
+      if (syncTimestamp === null) throw await unsupportedServer(sender, signal);
+      if (response.status === 304) return { notModified: true, syncTimestamp };
+      const { per_page: perPage, ...body } = await readJson<
         Omit<Page, 'perPage'> & { per_page: number } & Rows
-      >(answer);
-      const etag = answer.headers.get('etag') ?? undefined;
+      >(response);
+      const etag = response.headers.get('etag') ?? undefined;
       return {
         ...(body as unknown as Page & Rows),
         perPage,
@@ -204,73 +199,64 @@ function listsOf(sending: Sending) {
     });
   }
 
-  async function* walk<Rows extends object>(
+  async function* listAll<Rows extends object>(
     path: string,
     query: ListQuery = {},
-    call: CallOptions = {},
+    options?: CallOptions,
   ) {
-    for (
-      let link: string | undefined, isFirst = true;
-      isFirst || link !== undefined;
-      isFirst = false
-    ) {
-      const page = await list<Rows>(path, link === undefined ? query : { link }, call);
+    for (let next: ListQuery | undefined = query; next;) {
+      const page: (Page & Rows) | NotModified = await list<Rows>(path, next, options);
       if (page.notModified) return;
       yield page;
-      link = page.next;
+      next = page.next === undefined ? undefined : { link: page.next };
     }
   }
 
-  return { list, walk };
+  return { list, listAll };
 }
 
-/** Returns a client of the interface at a base URL, for one user. */
+/** Returns a client of the API at a base URL, for one user. */
 export function createApi(options: ApiOptions): Api {
-  const sending = new Sending(options);
-  const { read, write, sendText } = requestsOf(sending);
-  const { list, walk } = listsOf(sending);
+  const sender = new RequestSender(options);
+  const { read, write, writeText } = requestsOf(sender);
+  const { list, listAll } = listsOf(sender);
+  const pathOf = (guid: string) => `/subscriptions/${encodeURIComponent(guid)}`;
   return {
     addSubscriptions: (subscriptions, call) =>
       write('POST', '/subscriptions', { subscriptions }, call),
     listSubscriptions: ((query?: ListQuery, call?: ListOptions) =>
-      list<{ subscriptions: Subscription[] }>(
-        '/subscriptions',
-        query,
-        call,
-      )) as Api['listSubscriptions'],
-    subscriptions: (query, call) => walk('/subscriptions', query, call),
-    getSubscription: (guid, call) => read(`/subscriptions/${encodeURIComponent(guid)}`, call),
-    updateSubscription: (guid, patch, call) =>
-      write('PATCH', `/subscriptions/${encodeURIComponent(guid)}`, patch, call),
+      list('/subscriptions', query, call)) as Api['listSubscriptions'],
+    subscriptions: (query, call) => listAll('/subscriptions', query, call),
+    getSubscription: (guid, call) => read(pathOf(guid), call),
+    updateSubscription: (guid, patch, call) => write('PATCH', pathOf(guid), patch, call),
     deleteSubscription: (guid, { timestamp } = {}, call) => {
       const when = timestamp === undefined ? '' : `?timestamp=${encodeURIComponent(timestamp)}`;
-      return write('DELETE', `/subscriptions/${encodeURIComponent(guid)}${when}`, undefined, call);
+      return write('DELETE', pathOf(guid) + when, undefined, call);
     },
     getDeletion: (id, call) => read(`/deletions/${id}`, call),
     listEpisodes: ((query?: ListQuery, call?: ListOptions) =>
-      list<{ episodes: Episode[] }>('/episodes', query, call)) as Api['listEpisodes'],
-    episodes: (query, call) => walk('/episodes', query, call),
+      list('/episodes', query, call)) as Api['listEpisodes'],
+    episodes: (query, call) => listAll('/episodes', query, call),
     uploadEpisodes: (episodes, call) => write('POST', '/episodes', { episodes }, call),
     exportOpml: ({ signal } = {}) =>
-      sending.send(
+      sender.send(
         { method: 'GET', path: '/subscriptions.opml', type: 'text/x-opml', signal },
-        (answer) => answer.text(),
+        (response) => response.text(),
       ),
-    importOpml: (opml, call = {}) =>
-      sendText('POST', '/subscriptions/opml', opml, 'text/x-opml', call),
-    changes: ({ signal } = {}) => changes(sending, signal),
+    importOpml: (opml, call) => writeText('POST', '/subscriptions/opml', opml, 'text/x-opml', call),
+    changes: ({ signal } = {}) => readChangeStream(sender, signal),
     capabilities: (call) => read('/capabilities', call),
     get clockOffset() {
-      return sending.clockOffset;
+      return sender.clockOffset;
     },
   };
 }
 
-/** Returns the error of a server without the addition that every sync needs. */
-async function unsupported(sending: Sending, signal?: AbortSignal): Promise<ApiError> {
+/** Returns the error for a server without the addition that every sync needs. */
+async function unsupportedServer(sender: RequestSender, signal?: AbortSignal): Promise<ApiError> {
   const request = { method: 'GET', path: '/capabilities', type: 'application/json' } as const;
-  const offered = await sending
-    .send({ ...request, signal }, (answer) => json<Capabilities>(answer))
+  const offered = await sender
+    .send({ ...request, signal }, (response) => readJson<Capabilities>(response))
     .then(Object.keys, () => []);
   const names = offered.length > 0 ? offered.join(', ') : 'no capabilities';
   return new ApiError(
@@ -280,27 +266,26 @@ async function unsupported(sending: Sending, signal?: AbortSignal): Promise<ApiE
 }
 
 /** Returns the JSON object of a response. @throws ApiError `unexpected` for anything else. */
-async function json<T>(answer: Response): Promise<T> {
-  const text = await answer.text();
+async function readJson<T>(response: Response): Promise<T> {
+  const text = await response.text();
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null) return value as T;
   } catch {
     // Handled below.
   }
-  throw new ApiError('unexpected', 'The answer is no JSON object', { status: answer.status });
+  const { status } = response;
+  throw new ApiError('unexpected', 'The response is not a JSON object', { status });
 }
 
 /**
  * Returns the query string of a list request. Of a link it uses only the query: the token is sent
  * to the base URL alone, and the server can have another name behind a proxy.
  */
-function search({ since, page, perPage, link }: ListQuery): string {
+function queryString({ since, page, perPage, link }: ListQuery): string {
   if (link !== undefined) return /\?[^#]*/.exec(link)?.[0] ?? '';
-  const fields = Object.entries({ since, page, per_page: perPage }).filter(
-    ([, value]) => value !== undefined,
-  );
-  const query = fields
+  const query = Object.entries({ since, page, per_page: perPage })
+    .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`)
     .join('&');
   return query && `?${query}`;

@@ -1,8 +1,7 @@
 /**
- * Reasons for a failed call. The list is closed.
+ * Reasons of a failed call. The list is closed.
  *
- * - `unauthorized`: 401 or 403, also with a new token; the person has to sign in or grant more
- *   access
+ * - `unauthorized`: 401 or 403, also with a new token; the user has to sign in or grant more access
  * - `not_found`: 404, no such subscription, deletion or operation
  * - `invalid`: 400 or 405, the request is invalid and had no effect
  * - `deleted`: 410, the subscription has been deleted
@@ -11,7 +10,7 @@
  * - `unavailable`: 5xx, the server is unavailable, overloaded or faulty
  * - `timeout`: no response in time
  * - `aborted`: the caller's signal was aborted
- * - `network`: the server was not reached
+ * - `network`: the server is unreachable
  * - `unexpected`: the response is not from the server, such as a captive portal or a 404 of a proxy
  */
 export type ApiErrorCode =
@@ -43,14 +42,14 @@ const codes: Readonly<Record<number, ApiErrorCode>> = {
 };
 
 /** Codes of transient errors: a retry of the same request can succeed. */
-const passing: ReadonlySet<ApiErrorCode> = new Set([
+const transient: ReadonlySet<ApiErrorCode> = new Set([
   'network',
   'timeout',
   'too_many',
   'unavailable',
 ]);
 
-/** A failed call, after all useful retries. */
+/** Rejection of a failed call, after its retries. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly code: ApiErrorCode;
@@ -69,9 +68,9 @@ export class ApiError extends Error {
     this.retryAfter = parts.retryAfter;
   }
 
-  static of(answer: Response): ApiError {
-    const { status } = answer;
-    const seconds = Number(answer.headers.get('retry-after') ?? Number.NaN);
+  /** Returns the error that a response means by its status. */
+  static fromResponse({ status, headers }: Response): ApiError {
+    const seconds = Number(headers.get('retry-after') ?? Number.NaN);
     const retryAfter = seconds >= 0 ? seconds : undefined;
     return new ApiError(
       codes[status] ?? (status >= 500 ? 'unavailable' : 'unexpected'),
@@ -81,7 +80,7 @@ export class ApiError extends Error {
   }
 
   /** Returns true if a later retry of the same call can succeed. */
-  get isPassing(): boolean {
-    return passing.has(this.code);
+  get isTransient(): boolean {
+    return transient.has(this.code);
   }
 }

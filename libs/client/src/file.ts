@@ -3,14 +3,14 @@ import { link, mkdir, open, readFile, rename, rm, stat, unlink, utimes } from 'n
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Store, turns, type Value } from './store.js';
+import { processLocks, type Store, type Value } from './store.js';
 
 /** Interval of a lock holder's heartbeats, and the silence that breaks its lock, in ms. */
-const beat = 2_000;
-const longestSilence = 15_000;
+const heartbeatInterval = 2_000;
+const maxSilence = 15_000;
 
 /** Poll interval for writes by other processes, in ms. Network file systems send no events. */
-const watchEvery = 500;
+const watchInterval = 500;
 
 /**
  * Returns a store in a JSON file that only its owner can read. Several processes can share it, also
@@ -20,53 +20,54 @@ const watchEvery = 500;
  * @param path the file. A missing folder is created.
  */
 export function fileStore(path: string): Store {
-  let read: { identity: string; records: Map<string, Value> } | undefined;
-  const own = turns();
+  let cached: { version: string; records: Map<string, Value> } | undefined;
+  // Without it, concurrent calls of this process would compete for the lock file.
+  const withProcessLock = processLocks();
   const watchers = new Set<() => void>();
 
-  /** Returns an identity of the current file. Each write creates a new file. */
-  async function identify(): Promise<string> {
-    const found = await stat(path, { bigint: true }).catch(absent);
-    return found ? `${found.ino} ${found.mtimeNs} ${found.size}` : '';
+  /** Returns the version of the file, or `''` without a file. Each write creates a new file. */
+  async function readVersion(): Promise<string> {
+    const file = await stat(path, { bigint: true }).catch(ignoreMissing);
+    return file ? `${file.ino} ${file.mtimeNs} ${file.size}` : '';
   }
 
   /** Returns all records. Reads the file again after another process has written. */
-  async function records(): Promise<Map<string, Value>> {
-    const identity = await identify();
-    if (read?.identity === identity) return read.records;
-    const text = identity === '' ? '{}' : await readFile(path, 'utf8');
-    const before = read;
-    const fresh = new Map(Object.entries(JSON.parse(text) as Record<string, Value>));
-    read = { identity, records: fresh };
-    if (before) for (const notify of watchers) notify();
-    return fresh;
+  async function readRecords(): Promise<Map<string, Value>> {
+    const version = await readVersion();
+    if (cached?.version === version) return cached.records;
+    const text = version === '' ? '{}' : await readFile(path, 'utf8');
+    const isFirst = cached === undefined;
+    const records = new Map(Object.entries(JSON.parse(text) as Record<string, Value>));
+    cached = { version, records };
+    if (!isFirst) for (const notify of watchers) notify();
+    return records;
   }
 
   return {
-    get: async (key) => structuredClone((await records()).get(key)),
+    get: async (key) => structuredClone((await readRecords()).get(key)),
     list: async (prefix) => {
-      const found = [...(await records())].filter(([key]) => key.startsWith(prefix));
-      return structuredClone(found.sort(([one], [other]) => (one < other ? -1 : 1)));
+      const matches = [...(await readRecords())].filter(([key]) => key.startsWith(prefix));
+      return structuredClone(matches.sort(([one], [other]) => (one < other ? -1 : 1)));
     },
     write: (writes) =>
-      own('write', () =>
-        locked(`${path}.write.lock`, async () => {
-          const next = new Map(await records());
+      withProcessLock('write', () =>
+        withFileLock(`${path}.write.lock`, async () => {
+          const next = new Map(await readRecords());
           for (const [key, value] of writes) {
             if (value === undefined) next.delete(key);
             else next.set(key, structuredClone(value));
           }
-          await replace(path, JSON.stringify(Object.fromEntries(next)));
-          read = { identity: await identify(), records: next };
+          await replaceFile(path, JSON.stringify(Object.fromEntries(next)));
+          cached = { version: await readVersion(), records: next };
         }),
       ),
-    alone: (name, run) => own(name, () => locked(`${path}.${name}.lock`, run)),
+    withLock: (name, run) => withProcessLock(name, () => withFileLock(`${path}.${name}.lock`, run)),
     watch: (listener) => {
       const notify = () => listener();
-      const look = () => void records().catch(() => {});
-      look();
+      const poll = () => void readRecords().catch(() => {});
+      poll();
       watchers.add(notify);
-      const timer = setInterval(look, watchEvery);
+      const timer = setInterval(poll, watchInterval);
       timer.unref();
       return () => {
         clearInterval(timer);
@@ -77,70 +78,75 @@ export function fileStore(path: string): Store {
 }
 
 /** Writes a file atomically: after a crash it has either the old or the new content. */
-async function replace(path: string, text: string): Promise<void> {
+async function replaceFile(path: string, text: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
-  const fresh = `${path}.${randomUUID()}`;
-  const file = await open(fresh, 'wx', 0o600);
+  const temporary = `${path}.${randomUUID()}`;
+  const file = await open(temporary, 'wx', 0o600);
   try {
     await file.writeFile(text);
     await file.sync();
   } finally {
     await file.close();
   }
-  await rename(fresh, path);
+  await rename(temporary, path);
 }
 
-/** Runs a function while holding a lock file that other processes respect. */
-async function locked<T>(path: string, run: () => Promise<T>): Promise<T> {
+/** Runs a function while it holds a lock file that other processes respect. */
+async function withFileLock<T>(path: string, run: () => Promise<T>): Promise<T> {
   await mkdir(dirname(path), { recursive: true });
-  const mine = `${path}.${randomUUID()}`;
-  const file = await open(mine, 'wx', 0o600);
+  const own = `${path}.${randomUUID()}`;
+  const file = await open(own, 'wx', 0o600);
   await file
     .writeFile(JSON.stringify({ host: hostname(), pid: process.pid }))
     .finally(() => file.close());
   try {
-    await taken(path, mine);
-    const alive = setInterval(
+    await acquire(path, own);
+    const heartbeat = setInterval(
       () => void utimes(path, new Date(), new Date()).catch(() => {}),
-      beat,
+      heartbeatInterval,
     );
-    alive.unref();
+    heartbeat.unref();
     try {
       return await run();
     } finally {
-      clearInterval(alive);
+      clearInterval(heartbeat);
       // Another process can hold the lock if it considered this one dead.
-      if (await isSameFile(path, mine)) await unlink(path).catch(absent);
+      if (await isSameFile(path, own)) await unlink(path).catch(ignoreMissing);
     }
   } finally {
-    await rm(mine, { force: true });
+    await rm(own, { force: true });
   }
 }
 
-/** Waits until the lock is free and takes it. Of concurrent `link` calls only one succeeds. */
-async function taken(path: string, mine: string): Promise<void> {
-  let seen = { holder: '', since: 0 };
+/** Waits until the lock is free and acquires it. Of concurrent `link` calls only one succeeds. */
+async function acquire(path: string, own: string): Promise<void> {
+  let last = { heartbeat: '', since: 0 };
   for (;;) {
     try {
-      return await link(mine, path);
+      return await link(own, path);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     }
-    const found = await stat(path, { bigint: true }).catch(absent);
-    const holder = found ? `${found.ino} ${found.mtimeNs}` : '';
+    const heartbeat = await readHeartbeat(path);
     // The time is measured in this process, so that a suspended machine breaks no lock.
-    if (holder !== seen.holder) seen = { holder, since: performance.now() };
-    const isSilent = performance.now() - seen.since > longestSilence;
-    if (holder && (isSilent || (await isDead(path)))) await breakLock(path, holder);
+    if (heartbeat !== last.heartbeat) last = { heartbeat, since: performance.now() };
+    const isSilent = performance.now() - last.since > maxSilence;
+    if (heartbeat && (isSilent || (await isDead(path)))) await breakLock(path, heartbeat);
     else await sleep(5 + Math.random() * 20);
   }
 }
 
+/** Returns a value that changes with the holder and its heartbeats, or `''` for a free lock. */
+async function readHeartbeat(path: string): Promise<string> {
+  const lock = await stat(path, { bigint: true }).catch(ignoreMissing);
+  return lock ? `${lock.ino} ${lock.mtimeNs}` : '';
+}
+
 async function isSameFile(one: string, other: string): Promise<boolean> {
-  const [found, expected] = await Promise.all(
-    [one, other].map((path) => stat(path, { bigint: true }).catch(absent)),
+  const [first, second] = await Promise.all(
+    [one, other].map((path) => stat(path, { bigint: true }).catch(ignoreMissing)),
   );
-  return found !== undefined && found.ino === expected?.ino;
+  return first !== undefined && first.ino === second?.ino;
 }
 
 /** Returns true if the holder was a process of this machine that no longer exists. */
@@ -159,25 +165,24 @@ async function isDead(path: string): Promise<boolean> {
  * Removes the lock of a dead holder. A guard file admits one process at a time; a second one could
  * remove the lock of a new live holder. A guard left by a crash expires.
  */
-async function breakLock(path: string, holder: string): Promise<void> {
+async function breakLock(path: string, heartbeat: string): Promise<void> {
   const guard = `${path}.breaking`;
   try {
     await (await open(guard, 'wx', 0o600)).close();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    const found = await stat(guard).catch(absent);
-    if (found && Date.now() - found.mtimeMs > longestSilence) await rm(guard, { force: true });
+    const left = await stat(guard).catch(ignoreMissing);
+    if (left && Date.now() - left.mtimeMs > maxSilence) await rm(guard, { force: true });
     return sleep(5);
   }
   try {
-    const found = await stat(path, { bigint: true }).catch(absent);
-    if (found && `${found.ino} ${found.mtimeNs}` === holder) await unlink(path).catch(absent);
+    if ((await readHeartbeat(path)) === heartbeat) await unlink(path).catch(ignoreMissing);
   } finally {
     await rm(guard, { force: true });
   }
 }
 
 /** Returns `undefined` if the file does not exist. @throws any other error. */
-function absent(error: unknown): undefined {
+function ignoreMissing(error: unknown): undefined {
   if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
 }

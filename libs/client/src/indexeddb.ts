@@ -1,7 +1,7 @@
 import { openDB } from 'idb';
-import { type Store, turns, type Value } from './store.js';
+import { processLocks, type Store, type Value } from './store.js';
 
-/** Browser features besides IndexedDB. Some platforms lack some of them. */
+/** Browser features in addition to IndexedDB. Some platforms lack some of them. */
 const platform = globalThis as unknown as {
   navigator?: { locks?: { request<T>(name: string, run: () => Promise<T>): Promise<T> } };
   BroadcastChannel?: new (name: string) => {
@@ -16,48 +16,48 @@ const platform = globalThis as unknown as {
 const table = 'records';
 
 /**
- * Returns a store in a browser's IndexedDB, shared by all tabs of an origin. Exclusive sections use
- * Web Locks, which end with their tab. Without Web Locks, as on plain http pages, only one tab at a
+ * Returns a store in a browser's IndexedDB, shared by all tabs of an origin. Its locks are Web
+ * Locks, which end with their tab. Without Web Locks, as on plain http pages, only one tab at a
  * time can use a store.
  *
- * @param name of the database; use one per signed-in person.
+ * @param name of the database; use one per user.
  */
 export async function indexedDbStore(name: string): Promise<Store & { close(): void }> {
-  const db = await openDB(name, 1, { upgrade: (fresh) => void fresh.createObjectStore(table) });
+  const db = await openDB(name, 1, { upgrade: (created) => void created.createObjectStore(table) });
   const { locks } = platform.navigator ?? {};
   const channel = platform.BroadcastChannel && new platform.BroadcastChannel(name);
   channel?.unref?.();
   // Keys are ASCII, so U+007F is an upper bound for all keys with the prefix.
   const range = (prefix: string) => platform.IDBKeyRange?.bound(prefix, `${prefix}\u{7f}`);
-  const own = turns();
+  const withTabLock = processLocks();
   return {
     get: async (key) => (await db.get(table, key)) as Value | undefined,
     list: async (prefix) => {
-      const reading = db.transaction(table).store;
+      const { store } = db.transaction(table);
       const [keys, values] = await Promise.all([
-        reading.getAllKeys(range(prefix)),
-        reading.getAll(range(prefix)),
+        store.getAllKeys(range(prefix)),
+        store.getAll(range(prefix)),
       ]);
       return keys.map((key, n) => [String(key), values[n] as Value]);
     },
     write: async (writes) => {
-      const writing = db.transaction(table, 'readwrite', { durability: 'strict' });
+      const transaction = db.transaction(table, 'readwrite', { durability: 'strict' });
       const put = ([key, value]: [string, Value | undefined]) =>
-        value === undefined ? writing.store.delete(key) : writing.store.put(value, key);
+        value === undefined ? transaction.store.delete(key) : transaction.store.put(value, key);
       // A value that cannot be stored must abort the whole transaction.
       const all = Promise.all([...writes].map(async (write) => put(write)));
       all.catch(() => {
         try {
-          writing.abort();
+          transaction.abort();
         } catch {
           // The transaction has already aborted.
         }
       });
-      await Promise.all([all, writing.done]);
-      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel is of one origin and takes none.
+      await Promise.all([all, transaction.done]);
       channel?.postMessage('written');
     },
-    alone: (turn, run) => (locks ? locks.request(`${name}/${turn}`, run) : own(turn, run)),
+    withLock: (lock, run) =>
+      locks ? locks.request(`${name}/${lock}`, run) : withTabLock(lock, run),
     watch: (listener) => {
       let isWatching = true;
       channel?.addEventListener('message', () => isWatching && listener());

@@ -1,7 +1,7 @@
 import { ApiError } from './errors.js';
-import { notReached, within } from './sending.js';
+import { throwNetworkError, withTimeLimit } from './request.sender.js';
 
-/** An error response of the issuer, with its code (RFC 6749, 5.2; RFC 8628, 3.5). */
+/** An error response of the issuer (RFC 6749, 5.2; RFC 8628, 3.5). */
 export class OAuthError extends Error {
   override readonly name = 'OAuthError';
 
@@ -14,8 +14,9 @@ export class OAuthError extends Error {
   }
 }
 
-/** Endpoints of an issuer (RFC 8414), and the API that its tokens are for. */
+/** Endpoints of an issuer (RFC 8414). */
 export interface Issuer {
+  /** The API that the tokens are for (RFC 8707). */
   resource: string;
   issuer: string;
   authorization_endpoint: string;
@@ -26,53 +27,59 @@ export interface Issuer {
 }
 
 /** Time limit for one request, in milliseconds. */
-const limit = 15_000;
+const timeLimit = 15_000;
 
 /** Returns the issuer whose tokens an API accepts (RFC 9728, RFC 8414). @throws ApiError */
-export async function discover(fetch: typeof globalThis.fetch, api: string): Promise<Issuer> {
-  const base = new URL(api);
-  const metadata = await json<{ resource: string; authorization_servers?: string[] }>(
+export async function discoverIssuer(
+  fetch: typeof globalThis.fetch,
+  apiUrl: string,
+): Promise<Issuer> {
+  const base = new URL(apiUrl);
+  const api = await requestJson<{ resource: string; authorization_servers?: string[] }>(
     fetch,
     wellKnown(base, 'oauth-protected-resource'),
   );
-  const [issuer] = metadata.authorization_servers ?? [];
+  const [issuer] = api.authorization_servers ?? [];
   if (issuer === undefined)
-    throw new ApiError('unexpected', 'The API does not say where people sign in');
-  const found = await json<Issuer>(fetch, wellKnown(new URL(issuer), 'oauth-authorization-server'));
-  // Secrets go to these endpoints: the issuer must match, and be as secure as the API.
-  const endpoints = [found.authorization_endpoint, found.token_endpoint];
+    throw new ApiError('unexpected', 'The API names no authorization server');
+  const metadata = await requestJson<Issuer>(
+    fetch,
+    wellKnown(new URL(issuer), 'oauth-authorization-server'),
+  );
+  // These endpoints receive secrets: the issuer must match, and be as secure as the API.
+  const endpoints = [metadata.authorization_endpoint, metadata.token_endpoint];
   const isSafe = endpoints.every((url) => url?.startsWith('https:') || base.protocol === 'http:');
-  if (found.issuer !== issuer || !isSafe)
-    throw new ApiError('unexpected', `${issuer} is not a safe place to sign in`);
-  return { ...found, resource: metadata.resource };
+  if (metadata.issuer !== issuer || !isSafe)
+    throw new ApiError('unexpected', `The metadata of ${issuer} names another issuer, or no https`);
+  return { ...metadata, resource: api.resource };
 }
 
 /** Registers an app (RFC 7591). @returns its client id. @throws ApiError, OAuthError */
-export async function register(
+export async function registerClient(
   fetch: typeof globalThis.fetch,
   issuer: Issuer,
   metadata: object,
 ): Promise<string> {
   if (issuer.registration_endpoint === undefined)
-    throw new ApiError('unexpected', 'The server registers no apps');
+    throw new ApiError('unexpected', 'The server registers no apps: set clientId');
   const body = JSON.stringify({ token_endpoint_auth_method: 'none', ...metadata });
   const headers = { 'content-type': 'application/json' };
-  const answer = await json<{ client_id: string }>(fetch, issuer.registration_endpoint, {
+  const response = await requestJson<{ client_id: string }>(fetch, issuer.registration_endpoint, {
     method: 'POST',
     body,
     headers,
   });
-  return answer.client_id;
+  return response.client_id;
 }
 
 /** Posts a form and returns the JSON response. @throws ApiError, OAuthError */
-export function post<T>(
+export function postForm<T>(
   fetch: typeof globalThis.fetch,
   url: string,
   form: Record<string, string>,
 ): Promise<T> {
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-  return json<T>(fetch, url, {
+  return requestJson<T>(fetch, url, {
     method: 'POST',
     body: new URLSearchParams(form).toString(),
     headers,
@@ -84,7 +91,8 @@ function wellKnown(url: URL, document: string): string {
   return `${url.origin}/.well-known/${document}${url.pathname.replace(/\/$/, '')}`;
 }
 
-async function json<T>(
+/** Sends a request to the issuer and returns the JSON response. @throws ApiError, OAuthError */
+async function requestJson<T>(
   fetch: typeof globalThis.fetch,
   url: string,
   init: RequestInit = {},
@@ -93,32 +101,32 @@ async function json<T>(
     accept: 'application/json',
     ...(init.headers as Record<string, string> | undefined),
   };
-  return within(limit, undefined, async (signal) => {
-    const answer = await fetch(url, {
+  return withTimeLimit(timeLimit, undefined, async (signal) => {
+    const response = await fetch(url, {
       ...init,
       headers,
       signal,
       redirect: 'manual',
       credentials: 'omit',
-    }).catch(notReached);
-    const text = await answer.text().catch(notReached);
-    const body = read(text);
-    if (answer.ok && (body !== undefined || text === '')) return body as T;
+    }).catch(throwNetworkError);
+    const text = await response.text().catch(throwNetworkError);
+    const body = parseJson(text);
+    if (response.ok && (body !== undefined || text === '')) return body as T;
     const { error, error_description: message } = (body ?? {}) as {
       error?: string;
       error_description?: string;
     };
-    // A request to retry later is a transient error and not a decision.
-    const isVerdict = error !== undefined && answer.status < 500 && answer.status !== 429;
-    if (isVerdict && error !== 'temporarily_unavailable')
-      throw new OAuthError(error, message ?? error);
-    if (answer.ok)
-      throw new ApiError('unexpected', `${url} answered something else`, { status: answer.status });
-    throw ApiError.of(answer);
+    const { status } = response;
+    const isTransient = status >= 500 || status === 429 || error === 'temporarily_unavailable';
+    if (error !== undefined && !isTransient) throw new OAuthError(error, message ?? error);
+    if (response.ok)
+      throw new ApiError('unexpected', `The response of ${url} is not JSON`, { status });
+    throw ApiError.fromResponse(response);
   });
 }
 
-function read(text: string): unknown {
+/** Returns the value of a JSON text, or `undefined` for any other text. */
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {

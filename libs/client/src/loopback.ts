@@ -1,17 +1,18 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { SignIn } from './sign.in.js';
+import type { SignIn } from './sign-in.js';
 
-/** Time limit for the person to sign in, in milliseconds. */
-const patience = 10 * 60_000;
+/** Time limit for the user to sign in, in milliseconds. */
+const timeLimit = 10 * 60_000;
 
 /**
  * Signs in with the browser of this machine (RFC 8252), with a redirect to a port of 127.0.0.1.
  *
  * @param open opens a URL in the browser, or shows it.
- * @throws OAuthError if the person denied access.
+ * @throws OAuthError if the user denied access.
  * @throws ApiError
+ * @throws Error after ten minutes without a redirect.
  */
 export async function signInByLoopback(signIn: SignIn, open: (url: string) => void): Promise<void> {
   const path = '/signed-in';
@@ -20,20 +21,25 @@ export async function signInByLoopback(signIn: SignIn, open: (url: string) => vo
   try {
     await once(server, 'listening');
     const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const answered = new Promise<string>((resolve, reject) => {
+    const redirected = new Promise<string>((resolve, reject) => {
       server.on('request', (request, response) => {
-        const isAnswer = request.url?.startsWith(`${path}?`) === true;
-        response.writeHead(isAnswer ? 200 : 404, {
+        const isRedirect = request.url?.startsWith(`${path}?`) === true;
+        response.writeHead(isRedirect ? 200 : 404, {
           'content-type': 'text/plain',
           connection: 'close',
         });
-        response.end(isAnswer ? 'You may close this window now.\n' : 'Nothing here.\n');
-        if (isAnswer) resolve(`${base}${request.url}`);
+        response.end(
+          isRedirect ? 'Return to the app. You can close this window.\n' : 'Not found.\n',
+        );
+        if (isRedirect) resolve(`${base}${request.url}`);
       });
-      setTimeout(() => reject(new Error('Nobody came back in time')), patience).unref();
+      setTimeout(
+        () => reject(new Error('The browser did not return within 10 minutes: sign in again')),
+        timeLimit,
+      ).unref();
     });
     open(await signIn.begin(`${base}${path}`));
-    await signIn.finish(await answered);
+    await signIn.finish(await redirected);
   } finally {
     server.close();
     server.closeIdleConnections();

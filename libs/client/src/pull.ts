@@ -1,22 +1,26 @@
 import { comparableUrl } from '../../contracts/src/feed.url.js';
 import type { Api } from './api.js';
-import { currentGuid, metaOf } from './changing.js';
+import { mergeEpisodeChanges, mergeSubscriptionChanges } from './change.rules.js';
 import { ApiError } from './errors.js';
 import {
   type Batch,
-  bothEpisodes,
-  bothSubscriptions,
   type EpisodeChange,
   keys,
-  type KnownSubscription,
   type Meta,
+  type PendingWrites,
+  prefixes,
+  readMeta,
+  resolveGuid,
+  type StoredSubscription,
   type SubscriptionChange,
+  updateRecords,
+  writeMeta,
 } from './records.js';
-import type { Store, Value } from './store.js';
+import type { Store } from './store.js';
 import type { Episode, Subscription } from './wire.js';
 
-/** Most counts per pull: a write during a count requires another one. The next pull continues. */
-const mostCounts = 3;
+/** Maximum number of counts per pull: a write during a count requires another one. */
+const maxCounts = 3;
 
 const perPage = 250;
 
@@ -33,159 +37,141 @@ export class Pull {
     // The reads below include the effects of these batches.
     const done = (await this.store.list(keys.done(''))) as [string, Batch][];
     for (let count = 0; ; count++) {
-      await this.subscriptions();
-      await this.episodes();
-      const { doubt } = await metaOf(this.store);
-      if (!doubt || (await this.counted()) || count >= mostCounts) break;
+      await this.readSubscriptions();
+      await this.readEpisodes();
+      const { needsCount } = await readMeta(this.store);
+      if (!needsCount || (await this.compareCounts()) || count >= maxCounts) break;
     }
-    const subscribed = done
-      .filter(([, { kind }]) => kind === 'subscribed')
-      .flatMap(([, { changes }]) => changes);
-    for (const [, change] of subscribed) await this.resolve((change as SubscriptionChange).guid);
-    if (done.length > 0) await this.write(new Map(done.map(([key]) => [key, undefined])));
+    for (const [, { kind, changes }] of done)
+      if (kind === 'subscribe')
+        for (const [, change] of changes)
+          await this.resolveDerivedGuid((change as SubscriptionChange).guid);
+    await updateRecords(this.store, async (writes) => {
+      for (const [key] of done) writes.set(key, undefined);
+    });
   }
 
-  /** Reads a new subscription's current guid by its derived guid. Lists do not show this change. */
-  private async resolve(guid: string): Promise<void> {
-    if (await this.store.get(keys.subscription(await currentGuid(this.store, guid)))) return;
+  /** Reads the current guid of a new subscription. Lists do not show that its guid has changed. */
+  private async resolveDerivedGuid(guid: string): Promise<void> {
+    if (await this.store.get(keys.subscription(await resolveGuid(this.store, guid)))) return;
     try {
       const { new_guid: current } = await this.api.getSubscription(guid, { signal: this.signal });
       if (current === undefined || current === guid) return;
-      await this.store.alone('state', async () => {
-        const writes = new Map<string, Value | undefined>();
-        await this.rename(guid, current, writes);
-        await this.store.write(writes);
-      });
+      await updateRecords(this.store, (writes) => this.moveRecords(guid, current, writes));
     } catch (error) {
-      // The server refused the subscription, or somebody deleted it later.
+      // The server rejected the subscription, or another client deleted it later.
       if (!(error instanceof ApiError) || (error.code !== 'not_found' && error.code !== 'deleted'))
         throw error;
     }
   }
 
   /** Reads all pages of subscriptions and stores them with their stamp in one write. */
-  private async subscriptions(): Promise<void> {
-    const since = (await metaOf(this.store)).subscriptions;
+  private async readSubscriptions(): Promise<void> {
+    const { subscriptions: since } = await readMeta(this.store);
     const rows: Subscription[] = [];
     let stamp: string | undefined;
     for await (const page of this.api.subscriptions({ since, perPage }, { signal: this.signal })) {
       stamp ??= page.syncTimestamp;
       rows.push(...page.subscriptions);
     }
-    await this.store.alone('state', async () => {
-      const writes = new Map<string, Value | undefined>();
+    await updateRecords(this.store, async (writes) => {
       for (const row of rows) await this.applySubscription(row, writes);
-      const meta = await metaOf(this.store);
-      const next = {
-        ...meta,
+      await writeMeta(this.store, writes, {
         subscriptions: stamp,
         offset: this.api.clockOffset,
-        doubt: meta.doubt || rows.length > 0,
-      };
-      writes.set(keys.meta, next);
-      await this.store.write(writes);
+        ...(rows.length > 0 && { needsCount: true }),
+      });
     });
   }
 
-  private async applySubscription(
-    row: Subscription,
-    writes: Map<string, Value | undefined>,
-  ): Promise<void> {
+  private async applySubscription(row: Subscription, writes: PendingWrites): Promise<void> {
     const { guid: former, new_guid: guid = former, feed_url, is_subscribed, deleted } = row;
-    if (guid !== former) await this.rename(former, guid, writes);
+    if (guid !== former) await this.moveRecords(former, guid, writes);
     writes.set(keys.alias(guid), undefined);
-    const known: KnownSubscription = { guid, feed_url, is_subscribed };
-    writes.set(keys.subscription(guid), deleted === undefined ? known : undefined);
+    const stored: StoredSubscription = { guid, feed_url, is_subscribed };
+    writes.set(keys.subscription(guid), deleted === undefined ? stored : undefined);
     if (deleted === undefined) return;
-    for (const [key] of await this.store.list(keys.episodesOf(guid))) writes.set(key, undefined);
+    for (const [key] of await this.store.list(keys.episode(guid, ''))) writes.set(key, undefined);
     for (const key of writes.keys())
-      if (key.startsWith(keys.episodesOf(guid))) writes.set(key, undefined);
+      if (key.startsWith(keys.episode(guid, ''))) writes.set(key, undefined);
   }
 
   /**
-   * Moves stored rows and pending changes to another guid, after a change of guid or a merge. The
-   * method {@link counted} detects episodes that were merged.
+   * Moves stored rows and pending changes to another guid, after a change of guid or a merge.
+   * {@link compareCounts} detects episodes that were merged.
    */
-  private async rename(
-    former: string,
-    guid: string,
-    writes: Map<string, Value | undefined>,
-  ): Promise<void> {
+  private async moveRecords(former: string, guid: string, writes: PendingWrites): Promise<void> {
     writes.set(keys.subscription(former), undefined);
     writes.set(keys.alias(former), { guid });
     const aliases = (await this.store.list(keys.alias(''))) as [string, { guid: string }][];
     for (const [key, alias] of aliases) if (alias.guid === former) writes.set(key, { guid });
-    for (const [key, value] of await this.store.list(keys.episodesOf(former))) {
+    for (const [key, value] of await this.store.list(keys.episode(former, ''))) {
       const episode = { ...(value as Episode), podcast_guid: guid };
       const moved = keys.episode(guid, episode.sync_id);
       writes.set(key, undefined);
       // A row that already exists was read later.
       if (!writes.get(moved) && !(await this.store.get(moved))) writes.set(moved, episode);
     }
-    const wanted = (await this.store.get(keys.subscriptionChange(former))) as
+    const moving = (await this.store.get(keys.subscriptionChange(former))) as
       SubscriptionChange | undefined;
-    if (wanted) {
+    if (moving) {
       const key = keys.subscriptionChange(guid);
       const other =
         ((writes.get(key) ?? (await this.store.get(key))) as SubscriptionChange | undefined) ??
-        wanted;
+        moving;
       writes.set(keys.subscriptionChange(former), undefined);
-      writes.set(key, { ...bothSubscriptions(other, wanted), guid });
+      writes.set(key, { ...mergeSubscriptionChanges(other, moving), guid });
     }
     for (const [key, value] of await this.store.list(keys.episodeChange(former, ''))) {
       const change = value as EpisodeChange;
-      const moved = keys.episodeChange(guid, change.facts.sync_id);
+      const moved = keys.episodeChange(guid, change.metadata.sync_id);
       const other = (writes.get(moved) ?? (await this.store.get(moved))) as
         EpisodeChange | undefined;
+      const merged = other ? mergeEpisodeChanges(other, change) : change;
       writes.set(key, undefined);
-      writes.set(moved, { ...(other ? bothEpisodes(other, change) : change), podcast_guid: guid });
+      writes.set(moved, { ...merged, podcast_guid: guid });
     }
   }
 
   /** Stores each page of episodes immediately, and the stamp after the last page. */
-  private async episodes(): Promise<void> {
-    const since = (await metaOf(this.store)).episodes;
+  private async readEpisodes(): Promise<void> {
+    const { episodes: since } = await readMeta(this.store);
     let stamp: string | undefined;
     for await (const page of this.api.episodes({ since, perPage }, { signal: this.signal })) {
       stamp ??= page.syncTimestamp;
-      await this.store.alone('state', () => this.keep(page.episodes, since !== undefined));
+      await updateRecords(this.store, async (writes) => {
+        // Without `since` the pages are the whole list, which lacks merged episodes.
+        if (since !== undefined && (await this.mayBeMerged(page.episodes)))
+          await writeMeta(this.store, writes, { needsCount: true });
+        storeEpisodes(page.episodes, writes);
+      });
     }
-    await this.setMeta({ episodes: stamp });
-  }
-
-  /** Stores episodes. @param some true for changes since a stamp, false for the whole list. */
-  private async keep(episodes: readonly Episode[], some: boolean): Promise<void> {
-    const writes = new Map<string, Value | undefined>();
-    for (const episode of episodes)
-      writes.set(keys.episode(episode.podcast_guid, episode.sync_id), episode);
-    if (some && (await this.isDoubtful(episodes)))
-      writes.set(keys.meta, { ...(await metaOf(this.store)), doubt: true });
-    await this.store.write(writes);
+    await this.updateMeta({ episodes: stamp });
   }
 
   /**
-   * Returns true if the store can have episodes that the server lacks. The server does not list an
-   * episode that was merged into another one. An episode of an unknown subscription is newer than
-   * the stored subscriptions.
+   * Returns true if an episode that the store has can be merged into one of these. The server does
+   * not list it any more. An episode without a stored subscription is newer than the stored
+   * subscriptions.
    */
-  private async isDoubtful(episodes: readonly Episode[]): Promise<boolean> {
+  private async mayBeMerged(episodes: readonly Episode[]): Promise<boolean> {
     for (const podcast of new Set(episodes.map((episode) => episode.podcast_guid))) {
       if (!(await this.store.get(keys.subscription(podcast)))) return true;
-      const rows = (await this.store.list(keys.episodesOf(podcast))) as [string, Episode][];
+      const rows = (await this.store.list(keys.episode(podcast, ''))) as [string, Episode][];
       const changed = episodes.filter(({ podcast_guid }) => podcast_guid === podcast);
       const owners = new Map<string, string[]>();
       for (const [, row] of rows)
-        for (const name of namesOf(row)) {
-          const owned = owners.get(name);
+        for (const identifier of identifiersOf(row)) {
+          const owned = owners.get(identifier);
           if (owned) owned.push(row.sync_id);
-          else owners.set(name, [row.sync_id]);
+          else owners.set(identifier, [row.sync_id]);
         }
-      const mayBeTwo = changed.some((episode) =>
-        namesOf(episode)
-          .flatMap((name) => owners.get(name) ?? [])
+      const isShared = changed.some((episode) =>
+        identifiersOf(episode)
+          .flatMap((identifier) => owners.get(identifier) ?? [])
           .some((syncId) => syncId !== episode.sync_id),
       );
-      if (mayBeTwo) return true;
+      if (isShared) return true;
     }
     return false;
   }
@@ -196,57 +182,53 @@ export class Pull {
    *
    * @returns false if a write during the count made the numbers incomparable.
    */
-  private async counted(): Promise<boolean> {
-    const meta = await metaOf(this.store);
+  private async compareCounts(): Promise<boolean> {
+    const meta = await readMeta(this.store);
     const { total, syncTimestamp } = await this.api.listEpisodes(
       { perPage: 1 },
       { signal: this.signal },
     );
     if (syncTimestamp !== meta.subscriptions || syncTimestamp !== meta.episodes) return false;
-    if ((await this.store.list('episode/')).length === total) {
-      await this.setMeta({ doubt: false });
-      return true;
-    }
-    await this.readAnew();
+    if ((await this.store.list(prefixes.episodes)).length === total)
+      await this.updateMeta({ needsCount: false });
+    else await this.reloadEpisodes();
     return true;
   }
 
-  private async readAnew(): Promise<void> {
+  private async reloadEpisodes(): Promise<void> {
     const listed = new Set<string>();
     let stamp: string | undefined;
     for await (const page of this.api.episodes({ perPage }, { signal: this.signal })) {
       stamp ??= page.syncTimestamp;
       for (const { podcast_guid, sync_id } of page.episodes)
         listed.add(keys.episode(podcast_guid, sync_id));
-      await this.store.alone('state', () => this.keep(page.episodes, false));
+      await updateRecords(this.store, async (writes) => storeEpisodes(page.episodes, writes));
     }
-    await this.store.alone('state', async () => {
-      const writes = new Map<string, Value | undefined>();
-      for (const [key] of await this.store.list('episode/'))
+    await updateRecords(this.store, async (writes) => {
+      for (const [key] of await this.store.list(prefixes.episodes))
         if (!listed.has(key)) writes.set(key, undefined);
-      const meta = await metaOf(this.store);
+      const { subscriptions } = await readMeta(this.store);
       // Stored subscriptions can lack a deletion that happened during the read.
-      writes.set(keys.meta, { ...meta, episodes: stamp, doubt: stamp !== meta.subscriptions });
-      await this.store.write(writes);
+      const needsCount = stamp !== subscriptions;
+      await writeMeta(this.store, writes, { episodes: stamp, needsCount });
     });
   }
 
-  private setMeta(parts: Partial<Meta>): Promise<void> {
-    return this.store.alone('state', async () =>
-      this.store.write(new Map([[keys.meta, { ...(await metaOf(this.store)), ...parts }]])),
-    );
-  }
-
-  private write(writes: ReadonlyMap<string, Value | undefined>): Promise<void> {
-    return this.store.alone('state', () => this.store.write(writes));
+  private updateMeta(parts: Partial<Meta>): Promise<void> {
+    return updateRecords(this.store, (writes) => writeMeta(this.store, writes, parts));
   }
 }
 
+function storeEpisodes(episodes: readonly Episode[], writes: PendingWrites): void {
+  for (const episode of episodes)
+    writes.set(keys.episode(episode.podcast_guid, episode.sync_id), episode);
+}
+
 /**
- * Returns the guid and the file of an episode. The server may have merged episodes that share one;
- * both can also continue to exist.
+ * Returns the guid and the file of an episode. The server merges some episodes that share one, and
+ * keeps others.
  */
-function namesOf({ episode_guid, enclosure_url }: Episode): string[] {
+function identifiersOf({ episode_guid, enclosure_url }: Episode): string[] {
   return [
     ...(episode_guid === '' ? [] : [`guid ${episode_guid}`]),
     ...(enclosure_url === '' ? [] : [`file ${comparableUrl(enclosure_url)}`]),

@@ -1,10 +1,10 @@
-import { areEqualUrls } from '../../contracts/src/feed.url.js';
+import type { Store, Value } from './store.js';
 import type { Episode, Statuses } from './wire.js';
 
 // Records of a SyncClient in its store, by key.
 //
 //   meta                            Meta
-//   subscription/GUID               KnownSubscription, as the server has it
+//   subscription/GUID               StoredSubscription, as the server has it
 //   episode/PODCAST/SYNC_ID         Episode, as the server has it
 //   alias/GUID                      { guid }: a former guid of a subscription, and the current one
 //   change/subscription/GUID        pending SubscriptionChange
@@ -20,20 +20,20 @@ export interface Meta {
   /** Milliseconds by which the server's clock is ahead of the device's. */
   offset: number;
   /** True if the store can have episodes that the server lacks. A count or full read resets it. */
-  doubt: boolean;
-  /** Most changes of the next batch, after the server rejected a whole batch. */
-  most?: number;
+  needsCount: boolean;
+  /** Limit of changes in the next batch, after the server rejected a whole batch. */
+  maxChanges?: number;
 }
 
 /** A subscription as last read from the server. */
-export interface KnownSubscription {
+export interface StoredSubscription {
   guid: string;
   feed_url: string;
   is_subscribed: boolean;
 }
 
 /** Time of a change by the listener. */
-export interface Moment {
+export interface ChangeTime {
   /** Device time in ms. Of two changes of the same field, the later one has the larger value. */
   at: number;
   /** Milliseconds by which the server's clock was ahead of the device's, as estimated then. */
@@ -43,122 +43,109 @@ export interface Moment {
 }
 
 /** One change of a subscription by the listener. */
-export interface Act extends Moment {
-  kind: 'subscribed' | 'unsubscribed' | 'deleted';
+export interface SubscriptionAction extends ChangeTime {
+  kind: 'subscribe' | 'unsubscribe' | 'delete';
   /** Empty if the guid is sufficient. */
   feed_url: string;
   /** True if the feed declares the guid. */
-  declared: boolean;
+  isDeclared: boolean;
 }
 
-/** Pending changes of a subscription that have to be sent; see {@link neededActs}. */
-export interface SubscriptionChange extends Held {
+interface Retried {
+  /** Number of server faults for this change alone. Changes with fewer faults are sent first. */
+  serverFaults?: number;
+}
+
+/** Pending changes of a subscription that have to be sent; see `compactActions`. */
+export interface SubscriptionChange extends Retried {
   guid: string;
-  acts: Act[];
-}
-
-interface Held {
-  /** Server faults for this change alone. Changes with fewer faults are sent first. */
-  held?: number;
+  actions: SubscriptionAction[];
 }
 
 /** Fields of an episode that a listener changes. */
 export type StatusName = keyof Statuses;
 
 /** Fields that identify or describe an episode. */
-export type EpisodeFacts = Partial<Omit<Episode, 'podcast_guid' | StatusName>>;
+export type EpisodeMetadata = Partial<Omit<Episode, 'podcast_guid' | StatusName>>;
 
 /** Pending changes of an episode: the latest value of each field. */
-export interface EpisodeChange extends Held {
+export interface EpisodeChange extends Retried {
   podcast_guid: string;
-  facts: EpisodeFacts & { sync_id: string };
-  states: { [Name in StatusName]?: Moment & { value: number | boolean } };
+  metadata: EpisodeMetadata & { sync_id: string };
+  states: { [Name in StatusName]?: ChangeTime & { value: number | boolean } };
   /** True if it was rejected once because the response had reached its size limit. */
-  again?: boolean;
+  wasOverLimit?: boolean;
 }
 
-/** Changes as they are sent. The same key always has the same bytes. */
+/** A change with the key of its record. */
+export type KeyedChange = [key: string, change: SubscriptionChange | EpisodeChange];
+
+/** Changes in one request. Retries send the same bytes with the same idempotency key. */
 export interface Batch {
+  /** The idempotency key. */
   key: string;
-  kind: Act['kind'] | 'episodes';
-  changes: [key: string, change: SubscriptionChange | EpisodeChange][];
+  kind: SubscriptionAction['kind'] | 'episodes';
+  changes: KeyedChange[];
   body: string;
-  faults: number;
+  serverFaults: number;
 }
 
+/** Writes that are collected for one call of {@link Store.write}. */
+export type PendingWrites = Map<string, Value | undefined>;
+
+/** Prefixes of the keys of all episodes and all pending changes. */
+export const prefixes = {
+  episodes: 'episode/',
+  subscriptionChanges: 'change/subscription/',
+  episodeChanges: 'change/episode/',
+} as const;
+
+/** Keys of the records. Without its last part, a key is the prefix of a list. */
 export const keys = {
   meta: 'meta',
   batch: 'batch',
   subscription: (guid: string) => `subscription/${guid}`,
   alias: (guid: string) => `alias/${guid}`,
-  episode: (podcast: string, syncId: string) => `episode/${podcast}/${syncId}`,
-  episodesOf: (podcast: string) => `episode/${podcast}/`,
+  episode: (podcast: string, syncId: string) => `${prefixes.episodes}${podcast}/${syncId}`,
   done: (key: string) => `done/${key}`,
-  subscriptionChange: (guid: string) => `change/subscription/${guid}`,
-  episodeChange: (podcast: string, id: string) => `change/episode/${podcast}/${id}`,
+  subscriptionChange: (guid: string) => prefixes.subscriptionChanges + guid,
+  episodeChange: (podcast: string, id: string) => `${prefixes.episodeChanges}${podcast}/${id}`,
 } as const;
 
+/** Returns the stored metadata, or its defaults. */
+export async function readMeta(store: Store): Promise<Meta> {
+  return ((await store.get(keys.meta)) as Meta | undefined) ?? { offset: 0, needsCount: false };
+}
+
+/** Adds the write of some metadata. The rest stays unchanged. */
+export async function writeMeta(
+  store: Store,
+  writes: PendingWrites,
+  parts: Partial<Meta>,
+): Promise<void> {
+  writes.set(keys.meta, { ...(await readMeta(store)), ...parts });
+}
+
+/** Returns the current guid of a podcast, given its current or a former guid. */
+export async function resolveGuid(store: Store, guid: string): Promise<string> {
+  const alias = (await store.get(keys.alias(guid.toLowerCase()))) as { guid: string } | undefined;
+  return alias?.guid ?? guid.toLowerCase();
+}
+
 /**
- * Returns the server's time of a change, in milliseconds. It is later than the state that the
- * listener saw, and not in the future. The device's clock can have been corrected since, so the
- * offset that comes closer is used: the current one or that of the change.
+ * Writes records that depend on stored ones, while no other client of the store changes them.
  *
- * @param now the device's time.
- * @param offset by how much the server's clock is ahead of it.
+ * @param collect reads records and adds the writes.
+ * @returns the result of `collect`.
  */
-export function timeOf(moment: Moment, now: number, offset: number): number {
-  const inRange = (time: number) => Math.max(moment.after + 1, Math.min(time, now + offset));
-  const distance = (time: number) => Math.abs(time - inRange(time));
-  const [present, former] = [moment.at + offset, moment.at + moment.offset];
-  return inRange(distance(present) <= distance(former) ? present : former);
-}
-
-/**
- * Returns the acts to send, in order: the last subscription, so that later acts find it, and the
- * last act after it. A deleted subscription stays deleted until the listener subscribes again.
- */
-export function neededActs(acts: readonly Act[]): Act[] {
-  const sorted = [...acts].sort((one, other) => one.at - other.at);
-  const place = sorted.map(({ kind }) => kind).lastIndexOf('subscribed');
-  const ends = sorted.slice(place + 1);
-  const last = ends.pop();
-  const isDeleted = ends.some(({ kind }) => kind === 'deleted');
-  return [
-    ...sorted.slice(place, place + 1),
-    ...(last ? [isDeleted ? { ...last, kind: 'deleted' as const } : last] : []),
-  ];
-}
-
-/** Merges two changes of one subscription. */
-export function bothSubscriptions(
-  one: SubscriptionChange,
-  other: SubscriptionChange,
-): SubscriptionChange {
-  return { ...one, ...other, acts: neededActs([...one.acts, ...other.acts]) };
-}
-
-/** Merges two changes of one episode: the later value of each field wins. */
-export function bothEpisodes(one: EpisodeChange, other: EpisodeChange): EpisodeChange {
-  const states = { ...one.states };
-  for (const [name, state] of Object.entries(other.states) as [
-    StatusName,
-    Moment & { value: number },
-  ][]) {
-    if (state.at >= (states[name]?.at ?? -Infinity)) states[name] = state;
-  }
-  return {
-    ...one,
-    ...other,
-    facts: { ...one.facts, ...other.facts },
-    states,
-    again: Boolean(one.again || other.again),
-  };
-}
-
-/** Returns true if two descriptions identify the same episode, by `sync_id`, guid or file. */
-export function isSame(one: EpisodeFacts, other: EpisodeFacts): boolean {
-  if (one.sync_id !== undefined && one.sync_id === other.sync_id) return true;
-  if (one.episode_guid && other.episode_guid) return one.episode_guid === other.episode_guid;
-  if (!one.enclosure_url || !other.enclosure_url) return false;
-  return areEqualUrls(one.enclosure_url, other.enclosure_url);
+export function updateRecords<T>(
+  store: Store,
+  collect: (writes: PendingWrites) => Promise<T>,
+): Promise<T> {
+  return store.withLock('state', async () => {
+    const writes: PendingWrites = new Map();
+    const result = await collect(writes);
+    if (writes.size > 0) await store.write(writes);
+    return result;
+  });
 }

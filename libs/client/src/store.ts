@@ -5,7 +5,7 @@ export type Value = object | string;
 export type Writes = ReadonlyMap<string, Value | undefined>;
 
 /**
- * Storage of a {@link SyncClient}. Keys are printable ASCII. Several clients of one person can
+ * Storage of a {@link SyncClient}. Keys are printable ASCII. Several clients of one user can
  * share a store: tabs of a browser, or processes on a machine.
  */
 export interface Store {
@@ -15,29 +15,33 @@ export interface Store {
   /** Writes all or nothing. A completed write survives a crash. */
   write(writes: Writes): Promise<void>;
   /**
-   * Runs a function while no other user of the store runs one with the same name. Waits for its
-   * turn. The lock ends when its holder dies.
+   * Runs a function while it holds the lock with the name. Waits until the lock is free. All
+   * clients that share the store share its locks. A lock ends when its holder dies.
    */
-  alone<T>(name: string, run: () => Promise<T>): Promise<T>;
-  /** Calls back after others' writes. @returns a function that ends it. For shared stores only. */
+  withLock<T>(name: string, run: () => Promise<T>): Promise<T>;
+  /**
+   * Calls back after writes of other tabs or processes. Only stores that these share need it.
+   *
+   * @returns a function that removes the listener.
+   */
   watch?(listener: () => void): () => void;
 }
 
 /** Returns a store in memory, for tests and for clients that persist nothing. */
-export function memoryStore(kept: Map<string, Value> = new Map()): Store {
+export function memoryStore(records: Map<string, Value> = new Map()): Store {
   return {
-    get: async (key) => copy(kept.get(key)),
+    get: async (key) => copy(records.get(key)),
     list: async (prefix) => {
-      const keys = [...kept.keys()].filter((key) => key.startsWith(prefix)).sort();
-      return keys.map((key) => [key, copy(kept.get(key) as Value)]);
+      const keys = [...records.keys()].filter((key) => key.startsWith(prefix)).sort();
+      return keys.map((key) => [key, copy(records.get(key) as Value)]);
     },
     write: async (writes) => {
       for (const [key, value] of writes) {
-        if (value === undefined) kept.delete(key);
-        else kept.set(key, copy(value));
+        if (value === undefined) records.delete(key);
+        else records.set(key, copy(value));
       }
     },
-    alone: turns(),
+    withLock: processLocks(),
   };
 }
 
@@ -46,20 +50,20 @@ function copy<T extends Value | undefined>(value: T): T {
   return value === undefined ? value : (JSON.parse(JSON.stringify(value)) as T);
 }
 
-/** Returns {@link Store.alone} for a single process. */
-export function turns(): Store['alone'] {
+/** Returns {@link Store.withLock} for a store that only one process uses. */
+export function processLocks(): Store['withLock'] {
   const last = new Map<string, Promise<unknown>>();
   return async (name, run) => {
-    const before = last.get(name);
-    const turn = (async () => {
-      await before?.catch(() => {});
+    const previous = last.get(name);
+    const current = (async () => {
+      await previous?.catch(() => {});
       return run();
     })();
-    last.set(name, turn);
+    last.set(name, current);
     try {
-      return await turn;
+      return await current;
     } finally {
-      if (last.get(name) === turn) last.delete(name);
+      if (last.get(name) === current) last.delete(name);
     }
   };
 }

@@ -1,44 +1,46 @@
 import type { Api } from './api.js';
+import { isSameEpisode, mergeEpisodeChanges, serverTimeOf } from './change.rules.js';
+import { LiveSync } from './live.sync.js';
 import {
-  changeEpisode,
-  changeSubscription,
-  currentGuid,
+  addEpisodeChange,
+  addSubscriptionAction,
   type EpisodeStates,
-  guidOf,
-  metaOf,
-  sentBatches,
-} from './changing.js';
-import { Live } from './live.js';
+  guidOfFeed,
+  readUnconfirmedChanges,
+} from './outbox.js';
 import { Pull } from './pull.js';
 import { Push, type SyncFailure } from './push.js';
 import {
-  type Act,
-  bothEpisodes,
   type EpisodeChange,
-  type EpisodeFacts,
-  isSame,
+  type EpisodeMetadata,
   keys,
-  type KnownSubscription,
+  type PendingWrites,
+  prefixes,
+  readMeta,
+  resolveGuid,
+  type StoredSubscription,
+  type SubscriptionAction,
   type SubscriptionChange,
-  timeOf,
+  updateRecords,
 } from './records.js';
-import type { CallOptions } from './sending.js';
+import type { CallOptions } from './request.sender.js';
 import type { Store } from './store.js';
 import type { Episode, Statuses } from './wire.js';
 
 /** A subscription with the pending changes of this device. */
-export interface LocalSubscription extends KnownSubscription {
+export interface LocalSubscription extends StoredSubscription {
   /** True if a change is unsent or unconfirmed. */
   pending: boolean;
 }
 
 /** An episode with the pending changes of this device. Unknown fields are missing or empty. */
-export interface LocalEpisode extends EpisodeFacts, Statuses {
+export interface LocalEpisode extends EpisodeMetadata, Statuses {
   podcast_guid: string;
   sync_id: string;
   pending: boolean;
 }
 
+/** Options of {@link SyncClient}. */
 export interface SyncClientOptions {
   api: Api;
   store: Store;
@@ -47,9 +49,11 @@ export interface SyncClientOptions {
 }
 
 /**
- * One device of a listener. It works offline and equals the others after a sync. A change is stored
- * before its call returns, and {@link sync} sends it. The latest change of each field wins, in
- * whatever order devices sync.
+ * Keeps subscriptions and episodes on one device of a listener, also offline. Invariants:
+ *
+ * - A change is stored before its call returns, and only a rejection by the server removes it.
+ * - The latest change of each field wins, by its time and not by the order of syncs.
+ * - After a sync the device has the state of the server.
  */
 export class SyncClient {
   private readonly api: Api;
@@ -58,91 +62,96 @@ export class SyncClient {
   private lastChange = 0;
   private readonly changeListeners = new Set<() => void>();
   private readonly failureListeners = new Set<(failure: SyncFailure) => void>();
-  private readonly live: Live;
+  private readonly live: LiveSync;
 
   constructor({ api, store, clock = Date.now }: SyncClientOptions) {
     this.api = api;
     this.store = store;
     this.clock = clock;
-    this.live = new Live({ api, store, sync: (signal) => this.sync({ signal }) });
+    this.live = new LiveSync({ api, store, sync: (signal) => this.sync({ signal }) });
   }
 
   /** Returns all subscriptions with pending changes applied, including unsubscribed ones. */
   async subscriptions(): Promise<LocalSubscription[]> {
-    const shown = new Map<string, LocalSubscription>();
+    const local = new Map<string, LocalSubscription>();
     for (const [, row] of await this.store.list(keys.subscription(''))) {
-      const known = row as KnownSubscription;
-      shown.set(known.guid, { ...known, pending: false });
+      const stored = row as StoredSubscription;
+      local.set(stored.guid, { ...stored, pending: false });
     }
-    for (const [guid, { kind, feed_url }] of await this.acts()) {
-      const known = shown.get(guid);
-      const is_subscribed = kind === 'subscribed';
-      if (kind === 'deleted') shown.delete(guid);
-      else if (known || is_subscribed)
-        shown.set(guid, { feed_url, ...known, guid, is_subscribed, pending: true });
+    for (const [guid, { kind, feed_url }] of await this.unconfirmedActions()) {
+      const row = local.get(guid);
+      const is_subscribed = kind === 'subscribe';
+      if (kind === 'delete') local.delete(guid);
+      else if (row || is_subscribed)
+        local.set(guid, { feed_url, ...row, guid, is_subscribed, pending: true });
     }
-    return [...shown.values()];
+    return [...local.values()];
   }
 
   /** Returns all episodes with a state, of one podcast or of all, with pending changes applied. */
   async episodes(podcast?: string): Promise<LocalEpisode[]> {
-    const guid = podcast === undefined ? undefined : await currentGuid(this.store, podcast);
-    const rows = (await this.store.list(
-      guid === undefined ? 'episode/' : keys.episodesOf(guid),
-    )) as [string, Episode][];
-    const shown = new Map<string, LocalEpisode>(
+    const guid = podcast === undefined ? undefined : await resolveGuid(this.store, podcast);
+    const prefix = guid === undefined ? prefixes.episodes : keys.episode(guid, '');
+    const rows = (await this.store.list(prefix)) as [string, Episode][];
+    const local = new Map<string, LocalEpisode>(
       rows.map(([key, row]) => [key, { ...row, pending: false }]),
     );
-    const { offset } = await metaOf(this.store);
-    const own = new Map<string, EpisodeChange>();
-    for (const change of await this.waiting<EpisodeChange>('change/episode/')) {
-      const podcast_guid = await currentGuid(this.store, change.podcast_guid);
+    const { offset } = await readMeta(this.store);
+    const merged = new Map<string, EpisodeChange>();
+    for (const change of await readUnconfirmedChanges<EpisodeChange>(
+      this.store,
+      prefixes.episodeChanges,
+    )) {
+      const podcast_guid = await resolveGuid(this.store, change.podcast_guid);
       if (guid !== undefined && podcast_guid !== guid) continue;
-      const same = ([, row]: [string, LocalEpisode]) =>
-        row.podcast_guid === podcast_guid && isSame(row, change.facts);
-      let key = keys.episode(podcast_guid, change.facts.sync_id);
-      if (!shown.has(key)) key = [...shown].find(same)?.[0] ?? key;
-      const { sync_id } = shown.get(key) ?? change.facts;
-      const both = bothEpisodes(own.get(key) ?? change, change);
-      own.set(key, both);
-      const states = Object.entries(both.states).map(([name, state]) => {
-        const time = new Date(timeOf(state, this.clock(), offset));
+      const isSame = ([, row]: [string, LocalEpisode]) =>
+        row.podcast_guid === podcast_guid && isSameEpisode(row, change.metadata);
+      let key = keys.episode(podcast_guid, change.metadata.sync_id);
+      if (!local.has(key)) key = [...local].find(isSame)?.[0] ?? key;
+      const { sync_id } = local.get(key) ?? change.metadata;
+      const all = mergeEpisodeChanges(merged.get(key) ?? change, change);
+      merged.set(key, all);
+      const states = Object.entries(all.states).map(([name, state]) => {
+        const time = new Date(serverTimeOf(state, this.clock(), offset));
         return [name, { value: state.value, timestamp: time.toISOString().slice(0, 16) }];
       });
-      const local = {
-        ...change.facts,
-        ...shown.get(key),
+      local.set(key, {
+        ...change.metadata,
+        ...local.get(key),
         ...(Object.fromEntries(states) as Statuses),
-      };
-      shown.set(key, { ...local, podcast_guid, sync_id, pending: true });
+        podcast_guid,
+        sync_id,
+        pending: true,
+      });
     }
-    const ends = new Map(
-      (await this.acts()).map(([podcast_guid, { kind }]) => [podcast_guid, kind]),
+    const lastActions = new Map(
+      (await this.unconfirmedActions()).map(([podcast_guid, { kind }]) => [podcast_guid, kind]),
     );
-    return [...shown.values()].filter(({ podcast_guid }) => ends.get(podcast_guid) !== 'deleted');
+    return [...local.values()].filter(
+      ({ podcast_guid }) => lastActions.get(podcast_guid) !== 'delete',
+    );
   }
 
   /**
    * Subscribes to a feed.
    *
-   * @param feedUrl {@link faultInHttpUrl} reports faults immediately; the server rejects it with
-   * `invalid_url`.
+   * @param feedUrl check it with {@link faultInHttpUrl}: the server rejects an invalid one later.
    * @param feed.guid the guid that the feed declares (`podcast:guid`), if any.
    * @returns the podcast's guid. If the server has another one, both find the podcast.
    */
   async subscribe(feedUrl: string, feed: { guid?: string } = {}): Promise<string> {
     const feed_url = feedUrl.trim();
-    return this.change(async () => {
-      const guid = feed.guid?.toLowerCase() ?? (await guidOf(this.store, feed_url));
-      const act = { kind: 'subscribed', feed_url, declared: feed.guid !== undefined } as const;
-      await changeSubscription(this.store, guid, act, this.now());
+    return this.change(async (writes) => {
+      const guid = feed.guid?.toLowerCase() ?? (await guidOfFeed(this.store, feed_url));
+      const action = { kind: 'subscribe', feed_url, isDeclared: feed.guid !== undefined } as const;
+      await addSubscriptionAction(this.store, writes, guid, action, this.now());
       return guid;
     });
   }
 
   /** Unsubscribes and keeps the episodes' states. */
   unsubscribe(podcast: string): Promise<void> {
-    return this.changeSubscription(podcast, 'unsubscribed');
+    return this.changeSubscription(podcast, 'unsubscribe');
   }
 
   /**
@@ -150,7 +159,7 @@ export class SyncClient {
    * the subscription can appear again until then.
    */
   delete(podcast: string): Promise<void> {
-    return this.changeSubscription(podcast, 'deleted');
+    return this.changeSubscription(podcast, 'delete');
   }
 
   /**
@@ -162,17 +171,22 @@ export class SyncClient {
    * @returns the `sync_id`.
    * @throws TypeError for an episode without any of the three.
    */
-  async setEpisode(podcast: string, episode: EpisodeFacts, states: EpisodeStates): Promise<string> {
-    const facts = identified(episode);
-    if (!facts.sync_id && !facts.episode_guid && !facts.enclosure_url)
+  async setEpisode(
+    podcast: string,
+    episode: EpisodeMetadata,
+    states: EpisodeStates,
+  ): Promise<string> {
+    const metadata = normalizeIdentifiers(episode);
+    if (!metadata.sync_id && !metadata.episode_guid && !metadata.enclosure_url)
       throw new TypeError('An episode needs a sync_id, an episode_guid or an enclosure_url');
-    return this.change(async () =>
-      changeEpisode(this.store, await currentGuid(this.store, podcast), facts, states, this.now()),
-    );
+    return this.change(async (writes) => {
+      const guid = await resolveGuid(this.store, podcast);
+      return addEpisodeChange(this.store, writes, guid, metadata, states, this.now());
+    });
   }
 
   /** Stores the playback position in seconds. See {@link setEpisode}. */
-  setPosition(podcast: string, episode: EpisodeFacts, seconds: number): Promise<string> {
+  setPosition(podcast: string, episode: EpisodeMetadata, seconds: number): Promise<string> {
     return this.setEpisode(podcast, episode, { playback_position: seconds });
   }
 
@@ -183,20 +197,21 @@ export class SyncClient {
    * continues.
    */
   async sync({ signal }: CallOptions = {}): Promise<void> {
-    await this.store.alone('sync', async () => {
+    await this.store.withLock('sync', async () => {
       const pull = new Pull(this.api, this.store, signal);
       await pull.run();
-      this.changed();
-      const push = new Push(this.api, this.store, this.clock, signal, (failure) =>
-        this.failed(failure),
-      );
-      if (!(await push.run()) && !(await this.isUnread())) return;
+      this.notifyChange();
+      const push = new Push(this.api, this.store, this.clock, signal, (failure) => {
+        for (const listener of this.failureListeners) listener(failure);
+      });
+      await push.run();
+      if ((await this.store.list(keys.done(''))).length === 0) return;
       await pull.run();
-      this.changed();
+      this.notifyChange();
     });
   }
 
-  /** Stays in sync until {@link stop}: after changes, notifications and every 5 minutes. */
+  /** Syncs until {@link stop}: after changes, after notifications and every 5 minutes. */
   start(): void {
     this.live.start();
   }
@@ -207,9 +222,9 @@ export class SyncClient {
   }
 
   /**
-   * Calls back after any change in the store, including other clients' changes.
+   * Calls back after any change in the store, including those of other tabs and processes.
    *
-   * @returns a function that unsubscribes.
+   * @returns a function that removes the listener.
    */
   onChange(listener: () => void): () => void {
     this.changeListeners.add(listener);
@@ -220,7 +235,11 @@ export class SyncClient {
     };
   }
 
-  /** Calls back for each permanently rejected change. @returns a function that unsubscribes. */
+  /**
+   * Calls back for each permanently rejected change.
+   *
+   * @returns a function that removes the listener.
+   */
   onFailure(listener: (failure: SyncFailure) => void): () => void {
     this.failureListeners.add(listener);
     return () => void this.failureListeners.delete(listener);
@@ -229,18 +248,18 @@ export class SyncClient {
   /**
    * Calls back when a sync of {@link start} fails. Changes stay `pending` and are retried.
    *
-   * @returns a function that unsubscribes.
+   * @returns a function that removes the listener.
    */
   onError(listener: (error: unknown) => void): () => void {
     return this.live.onError(listener);
   }
 
-  private changeSubscription(podcast: string, kind: Act['kind']): Promise<void> {
-    return this.change(async () => {
-      const guid = await currentGuid(this.store, podcast);
-      const row = (await this.store.get(keys.subscription(guid))) as KnownSubscription | undefined;
-      const act = { kind, feed_url: row?.feed_url ?? '', declared: false };
-      await changeSubscription(this.store, guid, act, this.now());
+  private changeSubscription(podcast: string, kind: SubscriptionAction['kind']): Promise<void> {
+    return this.change(async (writes) => {
+      const guid = await resolveGuid(this.store, podcast);
+      const row = (await this.store.get(keys.subscription(guid))) as StoredSubscription | undefined;
+      const action = { kind, feed_url: row?.feed_url ?? '', isDeclared: false };
+      await addSubscriptionAction(this.store, writes, guid, action, this.now());
     });
   }
 
@@ -251,45 +270,33 @@ export class SyncClient {
     return this.lastChange;
   }
 
-  private async change<T>(run: () => Promise<T>): Promise<T> {
-    const result = await this.store.alone('state', run);
-    this.changed();
-    this.live.soon();
+  private async change<T>(collect: (writes: PendingWrites) => Promise<T>): Promise<T> {
+    const result = await updateRecords(this.store, collect);
+    this.notifyChange();
+    this.live.scheduleSync();
     return result;
   }
 
-  /** Returns changes of subscriptions not read back yet, by current guid, earliest first. */
-  private async acts(): Promise<[guid: string, act: Act][]> {
-    const acts: [string, Act][] = [];
-    for (const change of await this.waiting<SubscriptionChange>('change/subscription/')) {
-      const guid = await currentGuid(this.store, change.guid);
-      acts.push(...change.acts.map((act): [string, Act] => [guid, act]));
+  /** Returns actions that were not read back yet, by current guid, earliest first. */
+  private async unconfirmedActions(): Promise<[guid: string, action: SubscriptionAction][]> {
+    const all: [string, SubscriptionAction][] = [];
+    for (const { guid: former, actions } of await readUnconfirmedChanges<SubscriptionChange>(
+      this.store,
+      prefixes.subscriptionChanges,
+    )) {
+      const guid = await resolveGuid(this.store, former);
+      for (const action of actions) all.push([guid, action]);
     }
-    return acts.sort(([, one], [, other]) => one.at - other.at);
+    return all.sort(([, one], [, other]) => one.at - other.at);
   }
 
-  /** Returns changes with the key prefix that were not read back yet, in no order. */
-  private async waiting<Change>(prefix: string): Promise<Change[]> {
-    const sent = (await sentBatches(this.store)).flatMap((batch) => batch.changes);
-    const waiting = [...sent, ...(await this.store.list(prefix))];
-    return waiting.filter(([key]) => key.startsWith(prefix)).map(([, change]) => change as Change);
-  }
-
-  private async isUnread(): Promise<boolean> {
-    return (await this.store.list(keys.done(''))).length > 0;
-  }
-
-  private changed(): void {
+  private notifyChange(): void {
     for (const listener of this.changeListeners) listener();
-  }
-
-  private failed(failure: SyncFailure): void {
-    for (const listener of this.failureListeners) listener(failure);
   }
 }
 
 /** Returns an episode with its identifiers as the server normalizes them. */
-function identified(episode: EpisodeFacts): EpisodeFacts {
+function normalizeIdentifiers(episode: EpisodeMetadata): EpisodeMetadata {
   const { sync_id, episode_guid, enclosure_url } = episode;
   return {
     ...episode,

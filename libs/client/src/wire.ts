@@ -52,7 +52,7 @@ export interface SubscribeAnswer {
     /** With `feed_url_taken`: the guid of the subscription that has the URL. */
     guid?: string;
     code: EntryFailureCode;
-    /** Message for people. */
+    /** Message of the server, in English. */
     message: string;
   }[];
 }
@@ -131,7 +131,7 @@ export interface UploadAnswer {
     enclosure_url?: string;
     temporary_id?: string | number;
     code: EntryFailureCode;
-    /** Message for people. */
+    /** Message of the server, in English. */
     message: string;
   }[];
 }

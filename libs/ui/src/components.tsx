@@ -4,22 +4,24 @@ import type { FrameTexts } from './texts.js';
 /** Paths of the tabs with their names in {@link FrameTexts}. */
 const tabs = [
   ['/console/', 'podcasts'],
-  ['/console/listened', 'listened'],
+  ['/console/history', 'history'],
   ['/console/data', 'data'],
   ['/', 'account'],
 ] as const;
 
-const isSame = (path: string | undefined, other: string) =>
+/** Returns true for equal paths, with or without a trailing slash. */
+const isSamePath = (path: string | undefined, other: string) =>
   path?.replace(/\/$/, '') === other.replace(/\/$/, '');
 
 interface HeaderProps {
   readonly texts: FrameTexts;
   /** Without a session, the header only shows the brand. */
   readonly isSignedIn: boolean;
+  /** Path of the current page. */
   readonly current?: string | undefined;
 }
 
-/** Renders the top of each page: a skip link, the brand, the tabs and the sign-out button. */
+/** Renders the top of each page: skip link, brand, tabs and sign-out button. */
 export function Header({ texts, isSignedIn, current }: HeaderProps) {
   return (
     <>
@@ -38,7 +40,11 @@ export function Header({ texts, isSignedIn, current }: HeaderProps) {
           <>
             <nav aria-label={texts.nav.label}>
               {tabs.map(([path, name]) => (
-                <a key={path} href={path} aria-current={isSame(current, path) ? 'page' : undefined}>
+                <a
+                  key={path}
+                  href={path}
+                  aria-current={isSamePath(current, path) ? 'page' : undefined}
+                >
                   {texts.nav[name]}
                 </a>
               ))}
@@ -62,7 +68,7 @@ type FieldProps = InputHTMLAttributes & {
 
 /** Renders an input with its label. Screen readers read hint and error with it. */
 export function Field({ id, label, hint, error, ...input }: FieldProps) {
-  const described = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ');
+  const descriptions = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ');
   return (
     <div class="field">
       <label for={id}>{label}</label>
@@ -80,7 +86,7 @@ export function Field({ id, label, hint, error, ...input }: FieldProps) {
         id={id}
         autocapitalize="none"
         spellcheck={false}
-        aria-describedby={described || undefined}
+        aria-describedby={descriptions || undefined}
         aria-invalid={error !== undefined}
         {...input}
       />
@@ -119,19 +125,19 @@ interface RowProps {
   readonly children?: ComponentChildren;
 }
 
-/** Renders an item of a list. Clients choose name and lines, so `bdi` isolates their direction. */
+/** Renders an item of a list. Clients choose name and lines: `bdi` isolates their direction. */
 export function Row({ name, tag, lines, children }: RowProps) {
   return (
     <div class="row">
-      <div class="what">
+      <div class="text">
         <p class="name">
           <bdi title={name.slice(0, 500)}>{name}</bdi>
           {tag}
         </p>
         {lines.map(
-          (line, at) =>
+          (line, index) =>
             line && (
-              <p key={at} class="quiet small">
+              <p key={index} class="quiet small">
                 <bdi>{line}</bdi>
               </p>
             ),

@@ -20,7 +20,7 @@ const en = {
     /** The accessible name of the navigation. */
     label: 'Pages',
     podcasts: 'Podcasts',
-    listened: 'Listened to',
+    history: 'History',
     data: 'Import and export',
     account: 'Account',
   },
@@ -28,7 +28,7 @@ const en = {
   cancel: 'Cancel',
 };
 
-/** Texts of the frame around each page. */
+/** Texts of the frame around each page: header and common buttons. */
 export type FrameTexts = typeof en;
 
 const de: FrameTexts = {
@@ -37,7 +37,7 @@ const de: FrameTexts = {
   nav: {
     label: 'Seiten',
     podcasts: 'Podcasts',
-    listened: 'Gehört',
+    history: 'Verlauf',
     data: 'Import und Export',
     account: 'Konto',
   },
@@ -45,5 +45,5 @@ const de: FrameTexts = {
   cancel: 'Abbrechen',
 };
 
-/** The texts of the frame in each language. The texts of an app extend them. */
+/** The texts of the frame in each language. The texts of each app extend them. */
 export const frameTexts: Readonly<Record<Language, FrameTexts>> = { en, de };

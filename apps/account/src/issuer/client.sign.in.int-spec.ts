@@ -148,7 +148,7 @@ describe('a token', () => {
     const signIn = app();
     await allow(signIn, await world.account());
     const refused = await signIn.token();
-    const renewed = await signIn.token({ refused });
+    const renewed = await signIn.token({ rejected: refused });
     expect([renewed === refused, await signIn.token()]).toEqual([false, renewed]);
   });
 
@@ -157,7 +157,7 @@ describe('a token', () => {
     await allow(signIn, accountId);
     const refused = await signIn.token();
     await world.get(Grants).endGrant(accountId, String(decodeJwt(refused)['gid']));
-    expect(await errorOf(signIn.token({ refused }))).toBe('unauthorized');
+    expect(await errorOf(signIn.token({ rejected: refused }))).toBe('unauthorized');
     expect(await signIn.isSignedIn()).toBe(false);
   });
 
@@ -171,9 +171,9 @@ describe('a token', () => {
     await allow(signIn, await world.account());
     const refused = await signIn.token();
     isAway = true;
-    expect(await errorOf(signIn.token({ refused }))).toBe('network');
+    expect(await errorOf(signIn.token({ rejected: refused }))).toBe('network');
     isAway = false;
-    expect(await signIn.token({ refused })).not.toBe(refused);
+    expect(await signIn.token({ rejected: refused })).not.toBe(refused);
   });
 
   it('ends at the server with the sign-out', async () => {

@@ -1,25 +1,26 @@
 import { computed, signal } from '@preact/signals';
 import type { Api, Episode } from '#client';
-import { untilAnswered } from './network.js';
-import { Pulls } from './pulls.js';
+import { ChangeLoader } from './change.loader.js';
+import { retryUntilAnswered } from './network.js';
 import { connect } from './session.js';
 
 export type { Episode };
 
 const perPage = 100;
 
-/** Loaded episodes, the newest first. */
-const listed = new Map<string, Episode>();
-/** Episodes that changed while the page was open, the latest last. */
-const fresh = new Map<string, Episode>();
+/** Episodes of the loaded pages, the newest first. */
+const loaded = new Map<string, Episode>();
+/** Episodes that changed while the page was open, the latest last. They are not in `loaded`. */
+const changed = new Map<string, Episode>();
+/** Increases with each change of the maps. */
 const version = signal(0);
-/** The link to the page of older episodes; `null` without one. */
-let older: string | null | undefined;
+/** Link to the next page of older episodes; `null` after the last one. */
+let olderLink: string | null | undefined;
 
 /** Episodes for the list: changes since the page was opened, then the loaded ones, newest first. */
 export const episodes = computed((): readonly Episode[] => {
   void version.value;
-  return [...[...fresh.values()].reverse(), ...listed.values()];
+  return [...[...changed.values()].reverse(), ...loaded.values()];
 });
 /** The total on the server; undefined before the first response. */
 export const total = signal<number>();
@@ -28,25 +29,25 @@ export const isComplete = signal(false);
 const isLoading = signal(false);
 
 /** Loads the newest episodes, then the changes. */
-export const episodePulls = new Pulls(async (since) => {
+export const episodeLoader = new ChangeLoader(async (since) => {
   const api = await connect();
   if (since !== undefined) {
-    let now = since;
+    let stamp = since;
     for await (const page of api.episodes({ since })) {
-      for (const episode of page.episodes) put(episode);
+      for (const episode of page.episodes) applyChange(episode);
       version.value++;
-      now = page.syncTimestamp;
+      stamp = page.syncTimestamp;
     }
-    return now;
+    return stamp;
   }
-  const page = await untilAnswered(() => lastPage(api));
+  const page = await retryUntilAnswered(() => readLastPage(api));
   total.value = page.total;
-  append(page);
+  appendPage(page);
   return page.syncTimestamp;
 });
 
-/** Returns the last page of the list, which starts with the oldest episode. */
-async function lastPage(api: Api) {
+/** Returns the page with the newest episodes, which is the last one of the list. */
+async function readLastPage(api: Api) {
   const first = await api.listEpisodes({ perPage });
   if (first.next === undefined) return first;
   const last = await api.listEpisodes({ page: Math.ceil(first.total / perPage), perPage });
@@ -54,34 +55,34 @@ async function lastPage(api: Api) {
   return { ...last, syncTimestamp: first.syncTimestamp };
 }
 
-/** Loads the next page of older episodes. */
-export async function loadOlder(): Promise<void> {
-  const link = older;
+/** Loads the next page of older episodes, if there is one. @throws ApiError */
+export async function loadOlderEpisodes(): Promise<void> {
+  const link = olderLink;
   if (!link || isLoading.value) return;
   isLoading.value = true;
   try {
     const api = await connect();
-    append(await untilAnswered(() => api.listEpisodes({ link })));
+    appendPage(await retryUntilAnswered(() => api.listEpisodes({ link })));
   } finally {
     isLoading.value = false;
   }
 }
 
-function append(page: { episodes: readonly Episode[]; previous?: string }): void {
+function appendPage(page: { episodes: readonly Episode[]; previous?: string }): void {
   for (const episode of [...page.episodes].reverse())
-    if (!fresh.has(episode.sync_id)) listed.set(episode.sync_id, episode);
-  older = page.previous ?? null;
-  isComplete.value = older === null;
+    if (!changed.has(episode.sync_id)) loaded.set(episode.sync_id, episode);
+  olderLink = page.previous ?? null;
+  isComplete.value = olderLink === null;
   version.value++;
 }
 
-function put(episode: Episode): void {
+function applyChange(episode: Episode): void {
   const { sync_id: id } = episode;
-  if (listed.has(id)) listed.set(id, episode);
+  if (loaded.has(id)) loaded.set(id, episode);
   else {
-    fresh.delete(id);
-    fresh.set(id, episode);
-    if (total.value !== undefined && total.value < fresh.size + listed.size)
-      total.value = fresh.size + listed.size;
+    changed.delete(id);
+    changed.set(id, episode);
+    if (total.value !== undefined && total.value < changed.size + loaded.size)
+      total.value = changed.size + loaded.size;
   }
 }

@@ -1,82 +1,78 @@
 import { signal } from '@preact/signals';
-import type { EntryFailureCode } from '#client';
+import { type EntryFailureCode, randomUuid } from '#client';
 import type { OpmlFeed } from '#opml';
-import { newKey } from './key.js';
-import { untilAnswered } from './network.js';
+import { retryUntilAnswered } from './network.js';
 import { connect } from './session.js';
-import { subscriptionPulls } from './subscriptions.js';
+import { subscriptionLoader } from './subscriptions.js';
 
 /** A feed with the result of its import. */
-export interface Verdict extends OpmlFeed {
+export interface ImportResult extends OpmlFeed {
   readonly outcome: 'done' | EntryFailureCode | 'failed';
 }
 
-/** An import, from the selection of the file. It continues while the user visits other pages. */
+/** An import, from the choice of a file to its results. It continues on other pages. */
 export interface Import {
   readonly feeds: readonly OpmlFeed[];
-  /** Number of omitted entries: without a feed, or repeated. */
+  /** Number of omitted entries: without a feed, or duplicates. */
   readonly skipped: number;
-  readonly verdicts: readonly Verdict[];
+  readonly results: readonly ImportResult[];
   readonly state: 'chosen' | 'running' | 'stopped' | 'finished';
 }
 
-const batch = 250;
+const batchSize = 250;
 
 /** The current import. */
-export const present = signal<Import | undefined>();
-let stopping: AbortController | undefined;
+export const currentImport = signal<Import | undefined>();
+let abort: AbortController | undefined;
 
 // Leaving the page discards unsent feeds, so the browser asks for confirmation.
 addEventListener(
   'beforeunload',
-  (event) => present.value?.state === 'running' && event.preventDefault(),
+  (event) => currentImport.value?.state === 'running' && event.preventDefault(),
 );
 
-/** Subscribes to the feeds in batches. Each batch waits for the network without limit. */
-export async function run(): Promise<void> {
-  const chosen = present.peek();
+/** Subscribes to the feeds of the chosen file in batches, and retries without limit. */
+export async function startImport(): Promise<void> {
+  const chosen = currentImport.peek();
   if (chosen?.state !== 'chosen') return;
   const { feeds, skipped } = chosen;
-  stopping = new AbortController();
-  const stopped = stopping.signal;
-  let verdicts: Verdict[] = [];
-  present.value = { feeds, skipped, verdicts, state: 'running' };
-  for (let at = 0; at < feeds.length && !stopped.aborted; at += batch) {
-    const part = feeds.slice(at, at + batch);
-    const judged = await send(part, stopped);
-    if (judged === undefined) break;
-    verdicts = [...verdicts, ...judged];
-    present.value = { feeds, skipped, verdicts, state: 'running' };
+  abort = new AbortController();
+  const abortSignal = abort.signal;
+  let results: ImportResult[] = [];
+  const update = (state: Import['state']) =>
+    (currentImport.value = { feeds, skipped, results, state });
+  update('running');
+  for (let at = 0; at < feeds.length && !abortSignal.aborted; at += batchSize) {
+    const part = feeds.slice(at, at + batchSize);
+    const sent = await sendBatch(part, abortSignal);
+    if (sent === undefined) break;
+    results = [...results, ...sent];
+    update('running');
   }
-  present.value = {
-    feeds,
-    skipped,
-    verdicts,
-    state: verdicts.length < feeds.length ? 'stopped' : 'finished',
-  };
-  void subscriptionPulls.hint();
+  update(results.length < feeds.length ? 'stopped' : 'finished');
+  void subscriptionLoader.notify();
 }
 
 /** Stops an import after the current request. */
-export function stop(): void {
-  stopping?.abort();
+export function stopImport(): void {
+  abort?.abort();
 }
 
-/** Sends a batch. @returns undefined if the import stopped before the response. */
-async function send(
+/** Subscribes to a batch. @returns undefined if the import stopped before the response. */
+async function sendBatch(
   part: readonly OpmlFeed[],
-  stopped: AbortSignal,
-): Promise<Verdict[] | undefined> {
+  abortSignal: AbortSignal,
+): Promise<ImportResult[] | undefined> {
   const entries = part.map(({ feedUrl }) => ({ feed_url: feedUrl }));
-  const idempotencyKey = newKey();
+  const idempotencyKey = randomUuid();
   try {
-    const { failure } = await untilAnswered(
+    const { failure } = await retryUntilAnswered(
       async () => (await connect()).addSubscriptions(entries, { idempotencyKey }),
-      stopped,
+      abortSignal,
     );
-    const refused = new Map(failure.map(({ feed_url, code }) => [feed_url, code]));
-    return part.map((feed) => ({ ...feed, outcome: refused.get(feed.feedUrl) ?? 'done' }));
+    const codes = new Map(failure.map(({ feed_url, code }) => [feed_url, code]));
+    return part.map((feed) => ({ ...feed, outcome: codes.get(feed.feedUrl) ?? 'done' }));
   } catch {
-    return stopped.aborted ? undefined : part.map((feed) => ({ ...feed, outcome: 'failed' }));
+    return abortSignal.aborted ? undefined : part.map((feed) => ({ ...feed, outcome: 'failed' }));
   }
 }

@@ -3,66 +3,75 @@ import { ApiError } from '#client';
 
 /** False if the browser reports no network. If true, the network can still be unavailable. */
 const hasNetwork = signal(navigator.onLine);
-const isAnswered = signal(true);
+/** False after a transient error, until the next response. */
+const isServerReachable = signal(true);
 
-/** True if the server is reachable, as far as the client can tell. */
-export const isOnline = computed(() => hasNetwork.value && isAnswered.value);
+/** True if the server is reachable, as far as the page can tell. */
+export const isOnline = computed(() => hasNetwork.value && isServerReachable.value);
 
-const waiting = new Set<() => void>();
-const letGo = () => {
-  for (const go of waiting) go();
-  waiting.clear();
-};
+/** Delays before retries in milliseconds. */
+const retryDelays = [2_000, 4_000, 8_000, 15_000];
+const maxRetryDelay = 30_000;
+
+/** Ends each current delay before a retry. */
+const endDelays = new Set<() => void>();
 addEventListener('offline', () => (hasNetwork.value = false));
 addEventListener('online', () => {
   hasNetwork.value = true;
-  letGo();
+  for (const endDelay of endDelays) endDelay();
 });
 
-const waitMs = [2_000, 4_000, 8_000, 15_000];
-
 /** Returns true if a request can be retried: no connection, or no valid response of the server. */
-export function isPassing(error: unknown): boolean {
+export function isRetryable(error: unknown): boolean {
   return (
     error instanceof ApiError &&
-    (error.isPassing || (error.code === 'unexpected' && error.status !== 501))
+    (error.isTransient || (error.code === 'unexpected' && error.status !== 501))
   );
 }
 
-/** Retries transient errors without limit. @throws other errors, or the reason of the signal. */
-export async function untilAnswered<T>(run: () => Promise<T>, stopped?: AbortSignal): Promise<T> {
-  for (let tries = 0; ; tries++) {
+/**
+ * Runs a request and retries transient errors without limit.
+ *
+ * @returns the result of the first successful request.
+ * @throws other errors, or the reason of the signal.
+ */
+export async function retryUntilAnswered<T>(
+  run: () => Promise<T>,
+  abortSignal?: AbortSignal,
+): Promise<T> {
+  for (let retry = 0; ; retry++) {
     try {
       const result = await run();
-      isAnswered.value = true;
+      isServerReachable.value = true;
       return result;
     } catch (error) {
-      if (!isPassing(error)) {
-        isAnswered.value = true;
+      if (!isRetryable(error)) {
+        isServerReachable.value = true;
         throw error;
       }
-      isAnswered.value = false;
-      await pause((waitMs[tries] ?? 30_000) * (0.5 + Math.random() / 2), stopped);
+      isServerReachable.value = false;
+      const delay = retryDelays[retry] ?? maxRetryDelay;
+      await delayRetry(delay * (0.5 + Math.random() / 2), abortSignal);
     }
   }
 }
 
 /** Waits some milliseconds, or until the network returns. @throws the reason of the signal. */
-function pause(milliseconds: number, stopped?: AbortSignal): Promise<void> {
+function delayRetry(milliseconds: number, abortSignal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    stopped?.throwIfAborted();
-    const timer = setTimeout(done, milliseconds);
-    function done() {
+    abortSignal?.throwIfAborted();
+    const timer = setTimeout(end, milliseconds);
+    function end() {
       clearTimeout(timer);
-      waiting.delete(done);
-      stopped?.removeEventListener('abort', stop);
+      endDelays.delete(end);
+      abortSignal?.removeEventListener('abort', abort);
       resolve();
     }
-    function stop() {
-      done();
-      reject(stopped?.reason as Error);
+    function abort() {
+      reject(abortSignal?.reason as Error);
+      end();
     }
-    waiting.add(done);
-    stopped?.addEventListener('abort', stop);
+    endDelays.add(end);
+    abortSignal?.addEventListener('abort', abort);
   });
 }

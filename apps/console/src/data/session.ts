@@ -8,19 +8,19 @@ export interface User {
   readonly name: string | null;
 }
 
-interface TokenAnswer {
+interface TokenResponse {
   readonly access_token: string;
   readonly expires_in: number;
   readonly api: string;
   readonly user: User;
 }
 
-/** True if the server has no configured API, so that no data is available. */
+/** True if the account app has no URL of an API, so that the console has no data. */
 export const hasNoApi = signal(false);
 
 /** Milliseconds before its expiry at which a token is renewed, so that no request uses it later. */
-const earlyMs = 30_000;
-const answerMs = 15_000;
+const renewalMargin = 30_000;
+const requestTimeout = 15_000;
 
 /** The signed-in user; undefined while the page starts. */
 export const user = signal<User>();
@@ -30,14 +30,14 @@ export const isSignedOut = signal(false);
 
 // In memory only, so that other pages and later users of this browser find no token.
 let current: { token: string; until: number; baseUrl: string } | undefined;
-let asked: Promise<string> | undefined;
+let tokenRequest: Promise<string> | undefined;
 
-/** Returns the path of the sign-in, which leads back to the current page. */
+/** Returns the path of the sign-in page, which returns to the current page. */
 export function signInPath(): string {
   return `/sign-in?next=${encodeURIComponent(location.pathname + location.search)}`;
 }
 
-/** Returns the API for the user. @throws ApiError if the account app returns no token. */
+/** Returns the SDK's API for the signed-in user. @throws ApiError without a token. */
 export async function connect(): Promise<Api> {
   if (!api) {
     await token();
@@ -48,42 +48,43 @@ export async function connect(): Promise<Api> {
 let api: Api | undefined;
 
 /** Returns a valid token. Concurrent callers share one request. */
-function token({ refused }: { refused?: string } = {}): string | Promise<string> {
-  if (current && current.token !== refused && performance.now() < current.until)
+function token({ rejected }: { rejected?: string } = {}): string | Promise<string> {
+  if (current && current.token !== rejected && performance.now() < current.until)
     return current.token;
-  asked ??= ask().finally(() => (asked = undefined));
-  return asked;
+  tokenRequest ??= requestToken().finally(() => (tokenRequest = undefined));
+  return tokenRequest;
 }
 
-async function ask(): Promise<string> {
-  const answer = await fetch('/console/token', {
+/** Requests a token of the browser's session from the account app. @throws ApiError */
+async function requestToken(): Promise<string> {
+  const response = await fetch('/console/token', {
     method: 'POST',
-    signal: AbortSignal.timeout(answerMs),
+    signal: AbortSignal.timeout(requestTimeout),
   }).catch((cause: unknown) => {
-    throw new ApiError('network', 'The account app was not reached', { cause });
+    throw new ApiError('network', 'The account app is unreachable', { cause });
   });
-  if (answer.status === 401) {
+  if (response.status === 401) {
     if (user.value) isSignedOut.value = true;
     else location.replace(signInPath());
   }
-  hasNoApi.value = answer.status === 501;
-  if (!answer.ok) throw ApiError.of(answer);
+  hasNoApi.value = response.status === 501;
+  if (!response.ok) throw ApiError.fromResponse(response);
   const {
     access_token,
     expires_in,
     api: baseUrl,
-    user: whose,
-  } = (await answer.json()) as TokenAnswer;
-  if (user.value && user.value.id !== whose.id) {
+    user: signedIn,
+  } = (await response.json()) as TokenResponse;
+  if (user.value && user.value.id !== signedIn.id) {
     // Another user signed in, in another window. The reload discards the previous user's data.
     location.reload();
-    throw new ApiError('aborted', 'Somebody else is signed in');
+    throw new ApiError('aborted', 'Another user has signed in');
   }
-  user.value = whose;
+  user.value = signedIn;
   isSignedOut.value = false;
   current = {
     token: access_token,
-    until: performance.now() + expires_in * 1_000 - earlyMs,
+    until: performance.now() + expires_in * 1_000 - renewalMargin,
     baseUrl,
   };
   return access_token;

@@ -1,18 +1,18 @@
 import { computed, signal } from '@preact/signals';
 import { type Api, ApiError, type EntryFailureCode, type Subscription } from '#client';
-import { untilAnswered } from './network.js';
-import { Pulls } from './pulls.js';
+import { ChangeLoader } from './change.loader.js';
+import { retryUntilAnswered } from './network.js';
 import { connect } from './session.js';
 
-/** A subscription as the console shows it, with its current guid. */
-export interface Row {
+/** A subscription in the list, with its current guid. */
+export interface ListedSubscription {
   readonly guid: string;
   readonly feedUrl: string;
   readonly isSubscribed: boolean;
 }
 
 /** A change that waits for its response. */
-export interface Pending {
+export interface PendingChange {
   readonly kind: 'add' | 'subscribe' | 'unsubscribe' | 'move' | 'delete';
   /** Absent for a new subscription. */
   readonly guid?: string;
@@ -23,134 +23,136 @@ export interface Pending {
 export type Outcome = 'done' | EntryFailureCode | 'failed';
 
 /** Page sizes. The first page is small for a fast first view. */
-const perPage = { first: 50, more: 250 };
-const deletionPollMs = 700;
+const perPage = { first: 50, others: 250 };
+/** Interval in milliseconds at which the status of a deletion is read. */
+const deletionPollInterval = 700;
 
-/** In the order of the server, by creation. */
-const listed = new Map<string, Row>();
+/** Subscriptions of the loaded pages, by creation. */
+const loaded = new Map<string, ListedSubscription>();
 /** Subscriptions that appeared while the page was open, the newest last. */
-const fresh = new Map<string, Row>();
+const added = new Map<string, ListedSubscription>();
+/** Increases with each change of the maps. */
 const version = signal(0);
 
-/** Subscriptions that are not deleted: the new ones, then the others by creation. */
-export const rows = computed((): readonly Row[] => {
+/** All subscriptions except deleted ones: the new ones, then the others by creation. */
+export const subscriptions = computed((): readonly ListedSubscription[] => {
   void version.value;
-  return [...[...fresh.values()].reverse(), ...listed.values()];
+  return [...[...added.values()].reverse(), ...loaded.values()];
 });
 /** The total on the server, including deleted ones; undefined before the first response. */
 export const total = signal<number>();
 /** True after all subscriptions are loaded. */
 export const isComplete = signal(false);
-/** Pending changes, the newest first. */
-export const pending = signal<readonly Pending[]>([]);
+/** Changes that wait for their responses, the newest first. */
+export const pending = signal<readonly PendingChange[]>([]);
 
 /** Returns the feed URL of a subscription by its current guid. */
-export function feedOf(guid: string): string | undefined {
+export function feedUrlByGuid(guid: string): string | undefined {
   void version.value;
-  return (fresh.get(guid) ?? listed.get(guid))?.feedUrl;
+  return (added.get(guid) ?? loaded.get(guid))?.feedUrl;
 }
 
 /** Loads all subscriptions page by page, then the changes. */
-export const subscriptionPulls = new Pulls(async (since) => {
+export const subscriptionLoader = new ChangeLoader(async (since) => {
   const api = await connect();
   if (since !== undefined) {
-    let now = since;
-    for await (const page of api.subscriptions({ since, perPage: perPage.more })) {
-      apply(page.subscriptions, fresh);
-      now = page.syncTimestamp;
+    let stamp = since;
+    for await (const page of api.subscriptions({ since, perPage: perPage.others })) {
+      applyRows(page.subscriptions, added);
+      stamp = page.syncTimestamp;
     }
-    return now;
+    return stamp;
   }
-  let page = await untilAnswered(() => api.listSubscriptions({ perPage: perPage.first }));
+  let page = await retryUntilAnswered(() => api.listSubscriptions({ perPage: perPage.first }));
   const { syncTimestamp } = page;
   for (;;) {
     total.value = page.total;
-    apply(page.subscriptions, listed);
+    applyRows(page.subscriptions, loaded);
     const { next } = page;
     if (next === undefined) break;
     // Only the query of a link counts, and later pages can be larger than the first one.
-    const link = next.replace(/\bper_page=\d+/, `per_page=${perPage.more}`);
-    page = await untilAnswered(() => api.listSubscriptions({ link }));
+    const link = next.replace(/\bper_page=\d+/, `per_page=${perPage.others}`);
+    page = await retryUntilAnswered(() => api.listSubscriptions({ link }));
   }
   isComplete.value = true;
   return syncTimestamp;
 });
 
-/** Applies rows of the API. Their order does not matter, as each contains the current state. */
-function apply(subscriptions: readonly Subscription[], into: Map<string, Row>): void {
-  for (const {
-    guid,
-    new_guid,
-    feed_url: feedUrl,
-    is_subscribed: isSubscribed,
-    deleted,
-  } of subscriptions) {
+/** Applies rows of the API, in any order, since each contains the current state. */
+function applyRows(rows: readonly Subscription[], into: Map<string, ListedSubscription>): void {
+  for (const { guid, new_guid, feed_url: feedUrl, is_subscribed: isSubscribed, deleted } of rows) {
     const key = new_guid ?? guid;
-    if (key !== guid) drop(guid);
-    if (deleted) drop(key);
-    else put({ guid: key, feedUrl, isSubscribed }, into);
+    if (key !== guid) removeRow(guid);
+    if (deleted) removeRow(key);
+    else putRow({ guid: key, feedUrl, isSubscribed }, into);
   }
   version.value++;
 }
 
-function put(row: Row, into: Map<string, Row>): void {
-  const where = listed.has(row.guid) ? listed : fresh.has(row.guid) ? fresh : into;
-  where.set(row.guid, row);
+function putRow(row: ListedSubscription, into: Map<string, ListedSubscription>): void {
+  const map = loaded.has(row.guid) ? loaded : added.has(row.guid) ? added : into;
+  map.set(row.guid, row);
 }
 
-function drop(guid: string): void {
-  listed.delete(guid);
-  fresh.delete(guid);
+function removeRow(guid: string): void {
+  loaded.delete(guid);
+  added.delete(guid);
 }
 
-/** Subscribes to a feed. @param feedUrl as typed. */
-export function add(feedUrl: string): Promise<Outcome> {
-  return during({ kind: 'add', feedUrl }, async (api, timestamp) =>
-    subscribed(api, feedUrl, undefined, timestamp),
+/** Subscribes to a feed. @param feedUrl as the user typed it. */
+export function addSubscription(feedUrl: string): Promise<Outcome> {
+  return trackChange({ kind: 'add', feedUrl }, async (api, timestamp) =>
+    subscribe(api, feedUrl, undefined, timestamp),
   );
 }
 
 /** Subscribes again, or unsubscribes. */
-export function setSubscribed({ guid, feedUrl }: Row, isSubscribed: boolean): Promise<Outcome> {
+export function setSubscribed(
+  { guid, feedUrl }: ListedSubscription,
+  isSubscribed: boolean,
+): Promise<Outcome> {
   const kind = isSubscribed ? 'subscribe' : 'unsubscribe';
-  return during({ kind, guid, feedUrl }, async (api, timestamp) => {
-    if (isSubscribed) return subscribed(api, feedUrl, guid, timestamp);
+  return trackChange({ kind, guid, feedUrl }, async (api, timestamp) => {
+    if (isSubscribed) return subscribe(api, feedUrl, guid, timestamp);
     const { is_subscribed = false } = await api.updateSubscription(guid, {
       is_subscribed: false,
       ...timestamp,
     });
     // A later change of another client wins, and the response contains the resulting state.
-    apply([{ guid, feed_url: feedUrl, is_subscribed }], fresh);
+    applyRows([{ guid, feed_url: feedUrl, is_subscribed }], added);
     return is_subscribed ? 'superseded' : 'done';
   });
 }
 
 /** Changes the URL of a feed. */
-export function move({ guid, isSubscribed }: Row, newUrl: string): Promise<Outcome> {
-  return during({ kind: 'move', guid, feedUrl: newUrl }, async (api) => {
+export function changeFeedUrl(
+  { guid, isSubscribed }: ListedSubscription,
+  newUrl: string,
+): Promise<Outcome> {
+  return trackChange({ kind: 'move', guid, feedUrl: newUrl }, async (api) => {
     await api.updateSubscription(guid, { new_feed_url: newUrl });
-    apply([{ guid, feed_url: newUrl, is_subscribed: isSubscribed }], fresh);
+    applyRows([{ guid, feed_url: newUrl, is_subscribed: isSubscribed }], added);
     return 'done';
   });
 }
 
-/** Deletes a subscription with all its episodes. The promise resolves after the deletion. */
-export function remove({ guid, feedUrl }: Row): Promise<Outcome> {
-  return during({ kind: 'delete', guid, feedUrl }, async (api, timestamp) => {
+/** Deletes a subscription with all its episodes, and waits for the end of the deletion. */
+export function deleteSubscription({ guid, feedUrl }: ListedSubscription): Promise<Outcome> {
+  return trackChange({ kind: 'delete', guid, feedUrl }, async (api, timestamp) => {
     const { deletion_id: id } = await api.deleteSubscription(guid, timestamp);
     for (;;) {
-      const { status } = await untilAnswered(() => api.getDeletion(id));
+      const { status } = await retryUntilAnswered(() => api.getDeletion(id));
       if (status === 'FAILURE') return 'superseded';
       if (status === 'SUCCESS') break;
-      await new Promise((resolve) => setTimeout(resolve, deletionPollMs));
+      await new Promise((resolve) => setTimeout(resolve, deletionPollInterval));
     }
-    drop(guid);
+    removeRow(guid);
     version.value++;
     return 'done';
   });
 }
 
-async function subscribed(
+async function subscribe(
   api: Api,
   feedUrl: string,
   guid: string | undefined,
@@ -159,34 +161,34 @@ async function subscribed(
   const entry = { feed_url: feedUrl, ...(guid !== undefined && { guid }), ...timestamp };
   const { success, failure } = await api.addSubscriptions([entry]);
   if (failure[0]) return failure[0].code;
-  apply(success, fresh);
+  applyRows(success, added);
   return 'done';
 }
 
-/** Lists a change as pending until its response. @returns `failed` if it is rejected. */
-async function during(
-  what: Pending,
-  run: (api: Api, timestamp: { timestamp: string }) => Promise<Outcome>,
+/** Sends a change, which is in {@link pending} meanwhile. @returns `failed` if it is rejected. */
+async function trackChange(
+  change: PendingChange,
+  request: (api: Api, timestamp: { timestamp: string }) => Promise<Outcome>,
 ): Promise<Outcome> {
   const now = Date.now();
-  const seen = Date.parse(subscriptionPulls.since ?? '1970-01-01');
-  pending.value = [what, ...pending.value];
+  const displayed = Date.parse(subscriptionLoader.since ?? '1970-01-01');
+  pending.value = [change, ...pending.value];
   try {
-    const api = await untilAnswered(connect);
-    return await untilAnswered(() => {
+    const api = await retryUntilAnswered(connect);
+    return await retryUntilAnswered(() => {
       // A late request must not undo later changes, so the time is that of the user's action. It is
       // later than the displayed state.
-      const time = new Date(Math.max(now + api.clockOffset, seen + 1));
-      return run(api, { timestamp: time.toISOString() });
+      const time = new Date(Math.max(now + api.clockOffset, displayed + 1));
+      return request(api, { timestamp: time.toISOString() });
     });
   } catch (error) {
     const code = error instanceof ApiError ? error.code : undefined;
-    if (what.guid === undefined || (code !== 'not_found' && code !== 'deleted')) return 'failed';
+    if (change.guid === undefined || (code !== 'not_found' && code !== 'deleted')) return 'failed';
     // The subscription is already deleted.
-    drop(what.guid);
+    removeRow(change.guid);
     version.value++;
-    return what.kind === 'delete' ? 'done' : 'unknown_subscription';
+    return change.kind === 'delete' ? 'done' : 'unknown_subscription';
   } finally {
-    pending.value = pending.value.filter((each) => each !== what);
+    pending.value = pending.value.filter((other) => other !== change);
   }
 }

@@ -1,15 +1,15 @@
 import { useSignal } from '@preact/signals';
 import { Card } from '#ui';
-import { isPassing, untilAnswered } from '../data/network.js';
+import { isRetryable, retryUntilAnswered } from '../data/network.js';
 import { connect } from '../data/session.js';
 import { texts } from '../texts/texts.js';
-import { say } from '../ui/notice.js';
+import { showNotice } from '../ui/notice.js';
 import { Page } from '../ui/page.js';
 import { ImportCard } from './import.js';
 
 const { data: t } = texts;
 
-/** Renders the page for import and export. */
+/** Renders the page with import, export and links to the account. */
 export function Data() {
   return (
     <Page title={t.title}>
@@ -43,11 +43,11 @@ function ExportCard() {
   const download = async () => {
     isBusy.value = true;
     try {
-      const opml = await untilAnswered(async () => (await connect()).exportOpml());
-      save(opml, 'subscriptions.opml');
-      say(t.exported);
+      const opml = await retryUntilAnswered(async () => (await connect()).exportOpml());
+      saveFile(opml, 'subscriptions.opml');
+      showNotice(t.exported);
     } catch (error) {
-      if (!isPassing(error)) say(texts.failed, true);
+      if (!isRetryable(error)) showNotice(texts.failed, true);
     } finally {
       isBusy.value = false;
     }
@@ -64,7 +64,7 @@ function ExportCard() {
 }
 
 /** Saves a text as a file. A link to the API would not send the token. */
-function save(text: string, name: string): void {
+function saveFile(text: string, name: string): void {
   const href = URL.createObjectURL(new Blob([text], { type: 'text/x-opml' }));
   Object.assign(document.createElement('a'), { href, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(href), 60_000);

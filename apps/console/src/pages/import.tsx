@@ -1,50 +1,52 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { Card, Field, Row } from '#ui';
-import { present, run, stop, type Verdict } from '../data/import.js';
-import { readFeeds } from '../data/opml.js';
+import { currentImport, type ImportResult, startImport, stopImport } from '../data/import.js';
+import { readOpmlFile } from '../data/opml.file.js';
 import { texts } from '../texts/texts.js';
-import { WindowedList } from '../ui/window.js';
+import { WindowedList } from '../ui/windowed-list.js';
 
 const { data: t } = texts;
 
-/** Renders the import, from the selection of a file to the results. */
+/** Renders the import, from the choice of a file to the results. */
 export function ImportCard() {
-  const now = present.value;
+  const current = currentImport.value;
   const heading = useRef<HTMLHeadingElement>(null);
-  const before = useRef(now?.state);
+  const previousState = useRef(current?.state);
   useEffect(() => {
-    // The focused element disappeared with the previous step.
-    if (before.current !== now?.state) heading.current?.focus();
-    before.current = now?.state;
-  }, [now?.state]);
+    // The focused element disappears with each step.
+    if (previousState.current !== current?.state) heading.current?.focus();
+    previousState.current = current?.state;
+  }, [current?.state]);
   return (
     <Card title={t.importTitle} lead={t.importText} heading={heading}>
-      {now === undefined && <Choice />}
-      {now?.state === 'chosen' && (
+      {current === undefined && <FileField />}
+      {current?.state === 'chosen' && (
         <>
           <p role="status">
-            {t.found(now.feeds.length)} {now.skipped > 0 && t.skipped(now.skipped)}
+            {t.found(current.feeds.length)} {current.skipped > 0 && t.skipped(current.skipped)}
           </p>
           <div class="actions">
-            <button onClick={() => void run()}>{t.start(now.feeds.length)}</button>
-            <button class="plain" onClick={() => (present.value = undefined)}>
+            <button onClick={() => void startImport()}>{t.start(current.feeds.length)}</button>
+            <button class="plain" onClick={() => (currentImport.value = undefined)}>
               {texts.cancel}
             </button>
           </div>
         </>
       )}
-      {now?.state === 'running' && <Running done={now.verdicts.length} all={now.feeds.length} />}
-      {(now?.state === 'stopped' || now?.state === 'finished') && (
+      {current?.state === 'running' && (
+        <Progress done={current.results.length} all={current.feeds.length} />
+      )}
+      {(current?.state === 'stopped' || current?.state === 'finished') && (
         <>
           <p class="notice" role="status">
-            {now.state === 'stopped'
-              ? t.stopped(now.verdicts.length, now.feeds.length)
-              : t.finished(...countsOf(now.verdicts))}
+            {current.state === 'stopped'
+              ? t.stopped(current.results.length, current.feeds.length)
+              : t.finished(...countsOf(current.results))}
           </p>
-          {now.verdicts.length > 0 && <Verdicts of={now.verdicts} />}
+          {current.results.length > 0 && <Results results={current.results} />}
           <p class="actions">
-            <button class="plain" onClick={() => (present.value = undefined)}>
+            <button class="plain" onClick={() => (currentImport.value = undefined)}>
               {t.another}
             </button>
           </p>
@@ -54,19 +56,19 @@ export function ImportCard() {
   );
 }
 
-function countsOf(verdicts: readonly Verdict[]): [done: number, failed: number] {
-  const done = verdicts.filter(({ outcome }) => outcome === 'done').length;
-  return [done, verdicts.length - done];
+function countsOf(results: readonly ImportResult[]): [done: number, failed: number] {
+  const done = results.filter(({ outcome }) => outcome === 'done').length;
+  return [done, results.length - done];
 }
 
-function Choice() {
+function FileField() {
   const problem = useSignal<string | undefined>(undefined);
   const choose = async (file: File | undefined) => {
     if (!file) return;
     problem.value = undefined;
-    const read = await readFeeds(file);
+    const read = await readOpmlFile(file);
     if (typeof read === 'string') problem.value = read === 'failed' ? texts.failed : t[read];
-    else present.value = { ...read, verdicts: [], state: 'chosen' };
+    else currentImport.value = { ...read, results: [], state: 'chosen' };
   };
   return (
     <Field
@@ -80,13 +82,13 @@ function Choice() {
   );
 }
 
-function Running({ done, all }: { done: number; all: number }) {
+function Progress({ done, all }: { done: number; all: number }) {
   return (
     <>
       <progress max={all} value={done} aria-label={t.importing} />
       <p role="status">{t.progress(done, all)}</p>
       <p class="actions">
-        <button class="plain" onClick={stop}>
+        <button class="plain" onClick={stopImport}>
           {t.stop}
         </button>
       </p>
@@ -94,12 +96,12 @@ function Running({ done, all }: { done: number; all: number }) {
   );
 }
 
-function Verdicts({ of }: { of: readonly Verdict[] }) {
-  const isBad = ({ outcome }: Verdict) => outcome !== 'done';
+function Results({ results }: { results: readonly ImportResult[] }) {
+  const hasFailed = ({ outcome }: ImportResult) => outcome !== 'done';
   return (
     <WindowedList
-      label={t.verdicts}
-      items={[...of.filter(isBad), ...of.filter((verdict) => !isBad(verdict))]}
+      label={t.results}
+      items={[...results.filter(hasFailed), ...results.filter((result) => !hasFailed(result))]}
       keyOf={({ feedUrl }) => feedUrl}
       row={({ feedUrl, title, outcome }) => (
         <Row name={title === '' ? feedUrl : title} lines={[feedUrl]}>

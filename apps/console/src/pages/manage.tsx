@@ -2,45 +2,45 @@ import { useSignal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { Field } from '#ui';
 import {
-  move,
+  changeFeedUrl,
+  deleteSubscription,
+  type ListedSubscription,
   type Outcome,
   pending,
-  remove,
-  type Row,
   setSubscribed,
 } from '../data/subscriptions.js';
 import { texts } from '../texts/texts.js';
-import { feedHost, feedName, feedUrlOf } from '../ui/feed.js';
-import { say } from '../ui/notice.js';
+import { feedHost, feedName, feedUrlOf } from '../ui/feed.name.js';
+import { showNotice } from '../ui/notice.js';
 
 const { subscriptions: t } = texts;
 
-/** Renders the dialog of a subscription. An action closes it; a notice shows the result. */
-export function ManageDialog({
-  row,
-  opening,
-  onClose,
-}: {
-  row: Row;
-  opening: unknown;
-  onClose: () => void;
-}) {
+interface ManageDialogProps {
+  readonly subscription: ListedSubscription;
+  /** A new value opens the dialog again. */
+  readonly opening: unknown;
+  onClose(): void;
+}
+
+/** Renders the dialog of a subscription. An action closes it, and a notice shows the result. */
+export function ManageDialog({ subscription, opening, onClose }: ManageDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
-  const isBusy = pending.value.some(({ guid }) => guid === row.guid);
+  const isBusy = pending.value.some(({ guid }) => guid === subscription.guid);
   // A layout effect runs before a late close event of an earlier opening.
   useLayoutEffect(() => {
     if (!dialog.current?.open) dialog.current?.showModal();
   }, [opening]);
 
-  const does = (kind: keyof typeof t.done, name: string, what: Promise<Outcome>) => {
+  const closeAndReport = (kind: keyof typeof t.done, name: string, change: Promise<Outcome>) => {
     dialog.current?.close();
-    void what.then((outcome) =>
+    void change.then((outcome) =>
       outcome === 'done'
-        ? say(t.done[kind](name))
-        : say(`${texts.outcomes[outcome]} (${name.slice(0, 300)})`, true),
+        ? showNotice(t.done[kind](name))
+        : showNotice(`${texts.outcomes[outcome]} (${name.slice(0, 300)})`, true),
     );
   };
-  const name = feedName(row.feedUrl);
+  const { feedUrl, isSubscribed } = subscription;
+  const name = feedName(feedUrl);
   return (
     <dialog
       ref={dialog}
@@ -49,41 +49,47 @@ export function ManageDialog({
     >
       <div class="dialog-head">
         <h2 id="manage-title">
-          <bdi>{feedHost(row.feedUrl)}</bdi>
+          <bdi>{feedHost(feedUrl)}</bdi>
         </h2>
         <button class="bare" onClick={() => dialog.current?.close()}>
           {texts.close}
         </button>
       </div>
       <p class="address">
-        <bdi>{row.feedUrl}</bdi>
+        <bdi>{feedUrl}</bdi>
       </p>
       <button
         class="plain"
         disabled={isBusy}
         onClick={() =>
-          does(
-            row.isSubscribed ? 'unsubscribe' : 'subscribe',
+          closeAndReport(
+            isSubscribed ? 'unsubscribe' : 'subscribe',
             name,
-            setSubscribed(row, !row.isSubscribed),
+            setSubscribed(subscription, !isSubscribed),
           )
         }
       >
-        {row.isSubscribed ? t.unsubscribe : t.subscribe}
+        {isSubscribed ? t.unsubscribe : t.subscribe}
       </button>
-      <MoveForm isBusy={isBusy} onMove={(url) => does('move', feedName(url), move(row, url))} />
-      <RemoveButtons isBusy={isBusy} onRemove={() => does('delete', name, remove(row))} />
+      <MoveForm
+        isBusy={isBusy}
+        onMove={(url) => closeAndReport('move', feedName(url), changeFeedUrl(subscription, url))}
+      />
+      <DeleteButtons
+        isBusy={isBusy}
+        onDelete={() => closeAndReport('delete', name, deleteSubscription(subscription))}
+      />
     </dialog>
   );
 }
 
 function MoveForm({ isBusy, onMove }: { isBusy: boolean; onMove: (url: string) => void }) {
   const newUrl = useSignal('');
-  const problem = useSignal<string | undefined>(undefined);
+  const error = useSignal<string | undefined>(undefined);
   const submit = (event: Event) => {
     event.preventDefault();
     const url = feedUrlOf(newUrl.value);
-    problem.value = url === undefined ? t.addInvalid : undefined;
+    error.value = url === undefined ? t.addInvalid : undefined;
     if (url === undefined) document.getElementById('new-url')?.focus();
     else onMove(url);
   };
@@ -93,7 +99,7 @@ function MoveForm({ isBusy, onMove }: { isBusy: boolean; onMove: (url: string) =
         id="new-url"
         label={t.move}
         hint={t.moveHint}
-        error={problem.value}
+        error={error.value}
         type="url"
         dir="ltr"
         autocomplete="off"
@@ -108,23 +114,23 @@ function MoveForm({ isBusy, onMove }: { isBusy: boolean; onMove: (url: string) =
   );
 }
 
-function RemoveButtons({ isBusy, onRemove }: { isBusy: boolean; onRemove: () => void }) {
-  const isRemoving = useSignal(false);
-  if (!isRemoving.value)
+function DeleteButtons({ isBusy, onDelete }: { isBusy: boolean; onDelete: () => void }) {
+  const isConfirming = useSignal(false);
+  if (!isConfirming.value)
     return (
-      <button class="danger" disabled={isBusy} onClick={() => (isRemoving.value = true)}>
-        {t.remove}
+      <button class="danger" disabled={isBusy} onClick={() => (isConfirming.value = true)}>
+        {t.delete}
       </button>
     );
   return (
     <div class="removing" role="alert">
-      <p>{t.removeText}</p>
+      <p>{t.deleteText}</p>
       <div class="actions">
-        <button class="plain" onClick={() => (isRemoving.value = false)}>
+        <button class="plain" onClick={() => (isConfirming.value = false)}>
           {texts.cancel}
         </button>
-        <button class="danger" onClick={onRemove}>
-          {t.removeSubmit}
+        <button class="danger" onClick={onDelete}>
+          {t.deleteSubmit}
         </button>
       </div>
     </div>

@@ -1,84 +1,85 @@
-import { type Signal, useComputed, useSignal } from '@preact/signals';
+import { type Signal, signal, useComputed, useSignal } from '@preact/signals';
 import { useCallback, useEffect } from 'preact/hooks';
-import { Field, Row as ListRow } from '#ui';
+import { Field, Row } from '#ui';
 import { isOnline } from '../data/network.js';
 import {
-  add,
+  addSubscription,
   isComplete,
+  type ListedSubscription,
   pending,
-  type Row,
-  rows,
-  subscriptionPulls,
+  subscriptionLoader,
+  subscriptions,
   total,
 } from '../data/subscriptions.js';
 import { texts } from '../texts/texts.js';
-import { feedHost, feedName, feedUrlOf } from '../ui/feed.js';
+import { feedHost, feedName, feedUrlOf } from '../ui/feed.name.js';
 import { Failure, Page } from '../ui/page.js';
-import { say } from '../ui/notice.js';
-import { WindowedList } from '../ui/window.js';
+import { showNotice } from '../ui/notice.js';
+import { WindowedList } from '../ui/windowed-list.js';
 import { ManageDialog } from './manage.js';
 
 const { subscriptions: t } = texts;
 
-/** Typed texts, which survive a change of the page. */
-const typed = { feedUrl: '', search: '' };
+// Input of the user, which survives a change of the page.
+const feedUrlInput = signal('');
+const search = signal('');
 
 /** Renders the subscriptions, with search and the form that adds one. */
 export function Subscriptions() {
-  const search = useSignal(typed.search);
-  const isOn = useSignal(true);
+  const showsSubscribed = useSignal(true);
   // Each opening sets a new object, also for the same subscription.
   const managed = useSignal<{ guid: string } | undefined>(undefined);
-  const failed = useSignal(false);
+  const hasFailed = useSignal(false);
   const shown = useComputed(() => {
-    const sought = search.value.trim().toLowerCase();
-    return rows.value.filter(
+    const query = search.value.trim().toLowerCase();
+    return subscriptions.value.filter(
       ({ isSubscribed, feedUrl }) =>
-        isSubscribed === isOn.value && (sought === '' || feedUrl.toLowerCase().includes(sought)),
+        isSubscribed === showsSubscribed.value &&
+        (query === '' || feedUrl.toLowerCase().includes(query)),
     );
   });
-  const begin = useCallback(() => {
-    failed.value = false;
-    subscriptionPulls.begin().catch(() => (failed.value = true));
+  const load = useCallback(() => {
+    hasFailed.value = false;
+    subscriptionLoader.load().catch(() => (hasFailed.value = true));
   }, []);
-  useEffect(begin, []);
+  useEffect(load, []);
 
-  const isWhole = search.value.trim() === '' && isOn.value;
+  const isWholeList = search.value.trim() === '' && showsSubscribed.value;
   const opening = managed.value;
-  const row = rows.value.find(({ guid }) => guid === opening?.guid);
+  const current = subscriptions.value.find(({ guid }) => guid === opening?.guid);
   return (
     <Page title={t.title} lead={t.lead}>
       <AddForm />
       <section class="card list">
-        <Tools search={search} isOn={isOn} />
+        <Tools showsSubscribed={showsSubscribed} />
         <p class="quiet small count" role="status">
-          {!failed.value && countOf(shown.value.length)}
+          {!hasFailed.value && countText(shown.value.length)}
         </p>
-        <Waiting />
-        {failed.value && <Failure onRetry={begin} />}
+        <PendingAdditions />
+        {hasFailed.value && <Failure onRetry={load} />}
         {isComplete.value && shown.value.length === 0 ? (
-          <NoRows isWhole={isWhole} isSearch={search.value.trim() !== ''} />
+          <NoRows isWholeList={isWholeList} isSearch={search.value.trim() !== ''} />
         ) : (
-          !failed.value && (
+          !hasFailed.value && (
             <WindowedList
               label={t.list}
               items={shown.value}
-              expected={isWhole && !isComplete.value ? (total.value ?? 8) : 0}
+              expected={isWholeList && !isComplete.value ? (total.value ?? 8) : 0}
               keyOf={({ guid }) => guid}
-              row={(each) => (
+              row={(subscription) => (
                 <SubscriptionRow
-                  row={each}
-                  onManage={() => (managed.value = { guid: each.guid })}
+                  subscription={subscription}
+                  onManage={() => (managed.value = { guid: subscription.guid })}
                 />
               )}
             />
           )
         )}
       </section>
-      {row && (
+      {current && (
         <ManageDialog
-          key={row.guid}
-          row={row}
+          key={current.guid}
+          subscription={current}
           opening={opening}
           onClose={() => managed.value === opening && (managed.value = undefined)}
         />
@@ -87,21 +88,23 @@ export function Subscriptions() {
   );
 }
 
-function NoRows({ isWhole, isSearch }: { isWhole: boolean; isSearch: boolean }) {
+function NoRows({ isWholeList, isSearch }: { isWholeList: boolean; isSearch: boolean }) {
   return (
     <p class="empty">
-      {isWhole ? t.none : isSearch ? t.noneFound : t.noneOff}{' '}
-      {isWhole && <a href="/console/data">{t.importLink}</a>}
+      {isWholeList ? t.none : isSearch ? t.noneFound : t.noneUnsubscribed}{' '}
+      {isWholeList && <a href="/console/data">{t.importLink}</a>}
     </p>
   );
 }
 
-function countOf(shown: number): string {
+function countText(shown: number): string {
   if (isComplete.value) return t.count(shown);
-  return total.value === undefined ? texts.loading : t.soFar(rows.value.length, total.value);
+  return total.value === undefined
+    ? texts.loading
+    : t.progress(subscriptions.value.length, total.value);
 }
 
-function Tools({ search, isOn }: { search: Signal<string>; isOn: Signal<boolean> }) {
+function Tools({ showsSubscribed }: { showsSubscribed: Signal<boolean> }) {
   return (
     <div class="tools" role="search">
       <Field
@@ -110,31 +113,39 @@ function Tools({ search, isOn }: { search: Signal<string>; isOn: Signal<boolean>
         type="search"
         autocomplete="off"
         value={search.value}
-        onInput={({ currentTarget }) => (search.value = typed.search = currentTarget.value)}
+        onInput={({ currentTarget }) => (search.value = currentTarget.value)}
       />
       <div class="field">
         <label for="show">{t.show}</label>
         <select
           id="show"
-          value={isOn.value ? 'on' : 'off'}
-          onChange={({ currentTarget }) => (isOn.value = currentTarget.value === 'on')}
+          value={showsSubscribed.value ? 'subscribed' : 'unsubscribed'}
+          onChange={({ currentTarget }) =>
+            (showsSubscribed.value = currentTarget.value === 'subscribed')
+          }
         >
-          <option value="on">{t.on}</option>
-          <option value="off">{t.off}</option>
+          <option value="subscribed">{t.subscribed}</option>
+          <option value="unsubscribed">{t.unsubscribed}</option>
         </select>
       </div>
     </div>
   );
 }
 
-function SubscriptionRow({ row, onManage }: { row: Row; onManage: () => void }) {
-  const now = pending.value.find(({ guid }) => guid === row.guid);
-  const name = feedName(row.feedUrl);
+function SubscriptionRow({
+  subscription: { guid, feedUrl },
+  onManage,
+}: {
+  subscription: ListedSubscription;
+  onManage: () => void;
+}) {
+  const change = pending.value.find((other) => other.guid === guid);
+  const name = feedName(feedUrl);
   return (
-    <ListRow
-      name={feedHost(row.feedUrl)}
-      tag={now && <span class="tag">{stateOf(now.kind)}</span>}
-      lines={[row.feedUrl]}
+    <Row
+      name={feedHost(feedUrl)}
+      tag={change && <span class="tag">{progressOf(change.kind)}</span>}
+      lines={[feedUrl]}
     >
       <button
         class="plain slight"
@@ -143,22 +154,22 @@ function SubscriptionRow({ row, onManage }: { row: Row; onManage: () => void }) 
       >
         {t.manage}
       </button>
-    </ListRow>
+    </Row>
   );
 }
 
-function stateOf(kind: keyof typeof t.pending): string {
+function progressOf(kind: keyof typeof t.pending): string {
   return isOnline.value ? t.pending[kind] : t.waiting;
 }
 
-function Waiting() {
+function PendingAdditions() {
   const added = pending.value.filter(({ kind }) => kind === 'add');
   if (added.length === 0) return null;
   return (
     <ul class="waiting" role="list">
-      {added.slice(0, 20).map((each, at) => (
+      {added.slice(0, 20).map(({ feedUrl }, at) => (
         <li key={at} class="cut">
-          <bdi>{each.feedUrl}</bdi> <span class="tag">{stateOf('add')}</span>
+          <bdi>{feedUrl}</bdi> <span class="tag">{progressOf('add')}</span>
         </li>
       ))}
     </ul>
@@ -166,19 +177,18 @@ function Waiting() {
 }
 
 function AddForm() {
-  const text = useSignal(typed.feedUrl);
-  const problem = useSignal<string | undefined>(undefined);
+  const error = useSignal<string | undefined>(undefined);
   const submit = (event: Event) => {
     event.preventDefault();
-    const feedUrl = feedUrlOf(text.value);
-    problem.value = feedUrl === undefined ? t.addInvalid : undefined;
+    const feedUrl = feedUrlOf(feedUrlInput.value);
+    error.value = feedUrl === undefined ? t.addInvalid : undefined;
     if (feedUrl === undefined) return document.getElementById('feed')?.focus();
-    text.value = typed.feedUrl = '';
-    void add(feedUrl).then((outcome) => {
-      if (outcome === 'done') return say(t.done.add(feedName(feedUrl)));
-      say(`${texts.outcomes[outcome]} (${feedUrl.slice(0, 300)})`, true);
+    feedUrlInput.value = '';
+    void addSubscription(feedUrl).then((outcome) => {
+      if (outcome === 'done') return showNotice(t.done.add(feedName(feedUrl)));
+      showNotice(`${texts.outcomes[outcome]} (${feedUrl.slice(0, 300)})`, true);
       // Restores the rejected text, unless the user is typing another one.
-      if (text.value === '') text.value = typed.feedUrl = feedUrl;
+      if (feedUrlInput.value === '') feedUrlInput.value = feedUrl;
     });
   };
   return (
@@ -187,13 +197,13 @@ function AddForm() {
         id="feed"
         label={t.add}
         hint={t.addHint}
-        error={problem.value}
+        error={error.value}
         type="url"
         dir="ltr"
         autocomplete="off"
         maxLength={4096}
-        value={text.value}
-        onInput={({ currentTarget }) => (text.value = typed.feedUrl = currentTarget.value)}
+        value={feedUrlInput.value}
+        onInput={({ currentTarget }) => (feedUrlInput.value = currentTarget.value)}
       />
       <button>{t.addSubmit}</button>
     </form>

@@ -4,7 +4,7 @@ import { en, type Texts } from './en.js';
 
 const languageOf = (tag: string) => languages.find((language) => tag.startsWith(language));
 
-/** The first of the browser's languages that the site has, with its country. It formats dates. */
+/** The user's first language that the site supports, with its country. It formats dates. */
 export const locale = navigator.languages.find(languageOf) ?? 'en';
 
 /** The language of {@link locale}, without its country. */

@@ -4,11 +4,11 @@ import { texts } from '../texts/texts.js';
 const notice = signal<{ text: string; isBad: boolean }>({ text: '', isBad: false });
 
 /** Shows a notice, and announces it to screen readers. It stays until the next one. */
-export function say(text: string, isBad = false): void {
+export function showNotice(text: string, isBad = false): void {
   notice.value = { text, isBad };
 }
 
-/** Renders the notice of {@link say}. */
+/** Renders the notice of {@link showNotice}. */
 export function Notice() {
   const { text, isBad } = notice.value;
   return (
@@ -16,7 +16,7 @@ export function Notice() {
       {text !== '' && (
         <p class={isBad ? 'notice bad' : 'notice good'}>
           <bdi>{text}</bdi>
-          <button class="bare" onClick={() => say('')}>
+          <button class="bare" onClick={() => showNotice('')}>
             {texts.dismiss}
           </button>
         </p>

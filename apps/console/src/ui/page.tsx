@@ -2,8 +2,8 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { texts } from '../texts/texts.js';
 
-/** True after the first page, which must not move the focus. */
-let wasShown = false;
+/** False until the first page is shown, which must not move the focus. */
+let hasNavigated = false;
 
 /** Renders a page. After navigation its heading gets the focus, for screen readers. */
 export function Page({
@@ -18,11 +18,11 @@ export function Page({
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${title} · ${texts.product}`;
-    if (wasShown) {
+    if (hasNavigated) {
       scrollTo(0, 0);
       heading.current?.focus({ preventScroll: true });
     }
-    wasShown = true;
+    hasNavigated = true;
   }, [title]);
   return (
     <>
@@ -37,7 +37,7 @@ export function Page({
   );
 }
 
-/** Renders an error with a button that retries, in place of content that failed to load. */
+/** Renders an error with a button that retries, instead of content that failed to load. */
 export function Failure({ onRetry }: { onRetry: () => void }) {
   return (
     <div class="stack" role="alert">

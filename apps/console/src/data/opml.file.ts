@@ -6,11 +6,11 @@ export type FileProblem = 'tooLarge' | 'invalidFile' | 'noFeeds' | 'failed';
 /** Yields to the browser, so that it can render. */
 const nextTask = () => new Promise<void>((resolve) => setTimeout(resolve));
 
-/** Returns the feeds of an OPML file in its order. Duplicates count as skipped. */
-export async function readFeeds(file: File): Promise<Opml | FileProblem> {
-  const reader = await import('#opml').catch(() => undefined);
-  if (!reader) return 'failed';
-  const { maxOpmlBytes, OpmlError, OpmlLimitError, readOpml } = reader;
+/** Returns the feeds of an OPML file in its order, or the problem. Duplicates count as skipped. */
+export async function readOpmlFile(file: File): Promise<Opml | FileProblem> {
+  const library = await import('#opml').catch(() => undefined);
+  if (!library) return 'failed';
+  const { maxOpmlBytes, OpmlError, OpmlLimitError, readOpml } = library;
   if (file.size > maxOpmlBytes) return 'tooLarge';
   try {
     const opml = await readOpml(new Uint8Array(await file.arrayBuffer()), nextTask);

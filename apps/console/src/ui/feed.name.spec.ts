@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { feedHost, feedName, feedUrlOf } from './feed.js';
+import { feedHost, feedName, feedUrlOf } from './feed.name.js';
 
-describe('the name of a feed', () => {
+describe('feedName and feedHost', () => {
   it.each([
     ['https://podnews.net/rss', 'podnews.net/rss', 'podnews.net'],
     ['https://www.example.org/', 'example.org', 'example.org'],
@@ -12,15 +12,12 @@ describe('the name of a feed', () => {
       'example.org:8080',
     ],
     ['https://example.org', 'example.org', 'example.org'],
-    ['what is none', 'what is none', 'what is none'],
-  ])(
-    'is its host and path, without what is always the same and without a password: %s',
-    (url, name, host) => {
-      expect([feedName(url), feedHost(url)]).toEqual([name, host]);
-    },
-  );
+    ['not a URL', 'not a URL', 'not a URL'],
+  ])('omit scheme, www and password: %s', (url, name, host) => {
+    expect([feedName(url), feedHost(url)]).toEqual([name, host]);
+  });
 
-  it('is of its host alone, whatever stands behind that', () => {
+  it('start with the host of any URL', () => {
     fc.assert(
       fc.property(fc.webUrl({ withQueryParameters: true, withFragments: true }), (url) => {
         const host = new URL(url).host.replace(/^www\./, '');
@@ -31,7 +28,7 @@ describe('the name of a feed', () => {
   });
 });
 
-describe('what was typed', () => {
+describe('feedUrlOf', () => {
   it.each([
     '',
     ' ',
@@ -42,9 +39,9 @@ describe('what was typed', () => {
     'https:// a.example',
     'http:///a',
     'https://a.example/a b',
-  ])('is no address of a feed: "%s"', (typed) => expect(feedUrlOf(typed)).toBeUndefined());
+  ])('returns undefined for "%s"', (typed) => expect(feedUrlOf(typed)).toBeUndefined());
 
-  it('is one without the white space around it', () => {
+  it('trims white space around a URL', () => {
     expect(feedUrlOf('  https://example.org/a?c=%20 \n')).toBe('https://example.org/a?c=%20');
   });
 });

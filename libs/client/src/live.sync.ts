@@ -1,37 +1,41 @@
 import type { Api } from './api.js';
 import { ApiError } from './errors.js';
-import { keys, type Meta } from './records.js';
-import { pause } from './sending.js';
+import { readMeta } from './records.js';
+import { pause } from './request.sender.js';
 import type { Store } from './store.js';
 
 /** Poll interval in milliseconds, because a notification can get lost. */
-const pollEvery = 5 * 60_000;
+const pollInterval = 5 * 60_000;
 
-/** Debounce of local changes in ms: the quiet time before a sync, and the longest delay. */
-const soon = { quiet: 2_000, longest: 15_000 };
+/** Debounce of local changes in ms: the quiet time before a sync, and the maximum delay. */
+const debounce = { quiet: 2_000, max: 15_000 };
 
 /** Age in milliseconds at which a stream resets the backoff. */
-const lasting = 60_000;
+const stableAfter = 60_000;
 
 /** Backoff for streams and syncs, in milliseconds: full jitter below a ceiling that doubles. */
-const wait = { first: 1_000, most: pollEvery };
+const backoff = { first: 1_000, max: pollInterval };
 
-export interface LiveOptions {
+interface LiveSyncOptions {
   api: Api;
   store: Store;
   sync: (signal: AbortSignal) => Promise<void>;
 }
 
-/** Keeps a client in sync. Of all clients of a store, one polls and streams from the server. */
-export class Live {
+/**
+ * Syncs a client after local changes, polls and notifications. Only one of the clients that share
+ * a store polls and opens a stream.
+ */
+export class LiveSync {
   private running: { abort: AbortController; ended: Promise<unknown> } | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
   /** Time of the first change that no sync has sent yet. */
   private changedAt: number | undefined;
-  private poke: (() => void) | undefined;
+  /** Ends the wait for the next sync. */
+  private wakeUp: (() => void) | undefined;
   private readonly errorListeners = new Set<(error: unknown) => void>();
 
-  constructor(private readonly options: LiveOptions) {}
+  constructor(private readonly options: LiveSyncOptions) {}
 
   start(): void {
     if (this.running) return;
@@ -41,12 +45,12 @@ export class Live {
     let leading: Promise<unknown> | undefined;
     const lead = async () => {
       if (signal.aborted) return;
-      leading = Promise.all([this.polling(signal), this.streaming(signal)]);
+      leading = Promise.all([this.poll(signal), this.followStream(signal)]);
       await leading;
     };
-    store.alone('live', lead).catch((error: unknown) => this.failed(error));
+    store.withLock('live', lead).catch((error: unknown) => this.reportError(error));
     // A client that never became the leader has no stream to end.
-    const ended = this.syncing(signal).finally(() => leading);
+    const ended = this.syncRepeatedly(signal).finally(() => leading);
     this.running = { abort, ended };
   }
 
@@ -56,24 +60,22 @@ export class Live {
     clearTimeout(this.timer);
     this.changedAt = undefined;
     running?.abort.abort();
-    this.poke?.();
+    this.wakeUp?.();
     await running?.ended;
   }
 
   /** Schedules a sync after a local change. */
-  soon(): void {
+  scheduleSync(): void {
     if (!this.running) return;
     const now = performance.now();
     this.changedAt ??= now;
     clearTimeout(this.timer);
     const send = () => {
       this.changedAt = undefined;
-      this.poke?.();
+      this.wakeUp?.();
     };
-    this.timer = setTimeout(
-      send,
-      Math.max(0, Math.min(soon.quiet, this.changedAt + soon.longest - now)),
-    );
+    const delay = Math.min(debounce.quiet, this.changedAt + debounce.max - now);
+    this.timer = setTimeout(send, Math.max(0, delay));
   }
 
   onError(listener: (error: unknown) => void): () => void {
@@ -82,67 +84,62 @@ export class Live {
   }
 
   /** Syncs after each wake-up, and again after a failed sync. */
-  private async syncing(signal: AbortSignal): Promise<void> {
+  private async syncRepeatedly(signal: AbortSignal): Promise<void> {
     for (let failures = 0; !signal.aborted;) {
-      const poked = new Promise<void>((resolve) => (this.poke = resolve));
+      const wokenUp = new Promise<void>((resolve) => (this.wakeUp = resolve));
       try {
         await this.options.sync(signal);
         failures = 0;
-        await poked;
+        await wokenUp;
       } catch (error) {
         if (signal.aborted) return;
-        this.failed(error);
-        // The person has to sign in, or the network to return. A poll or a change ends the wait.
+        this.reportError(error);
+        // The user has to sign in, or the network to return. A poll or a change ends the wait.
         const retryAfter = error instanceof ApiError ? (error.retryAfter ?? 0) * 1_000 : 0;
         await pause(retryAfter, signal).catch(() => {});
-        await Promise.race([poked, pause(jitter(failures++), signal).catch(() => {})]);
+        await Promise.race([wokenUp, pause(jitter(failures++), signal).catch(() => {})]);
       }
     }
   }
 
-  private async polling(signal: AbortSignal): Promise<void> {
+  private async poll(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await pause(pollEvery * (0.9 + Math.random() * 0.2), signal).catch(() => {});
-      this.poke?.();
+      await pause(pollInterval * (0.9 + Math.random() * 0.2), signal).catch(() => {});
+      this.wakeUp?.();
     }
   }
 
-  /** Reads the stream, which says only that there are changes. Polling works without it. */
-  private async streaming(signal: AbortSignal): Promise<void> {
+  /** Wakes up at each event of the change stream. Without a stream, polls find the changes. */
+  private async followStream(signal: AbortSignal): Promise<void> {
     for (let failures = 0; !signal.aborted; failures++) {
       const opened = performance.now();
       try {
         for await (const stamp of this.options.api.changes({ signal })) {
           if (signal.aborted) return;
-          if (await this.isNews(stamp)) this.poke?.();
+          if (await this.isNewStamp(stamp)) this.wakeUp?.();
         }
       } catch (error) {
         // Older servers have no stream, and some platforms cannot read one.
         const { code, status } = error as Partial<ApiError>;
         if (code === 'not_found' || (code === 'unexpected' && status === undefined)) return;
       }
-      // Another device of the same person replaced the stream, or the server is stopping.
-      if (performance.now() - opened > lasting) failures = 0;
+      // Another device of the same user replaced the stream, or the server is stopping.
+      if (performance.now() - opened > stableAfter) failures = 0;
       await pause(jitter(failures), signal).catch(() => {});
     }
   }
 
   /** Returns true if the store lacks the stamp. Most stamps follow this client's own writes. */
-  private async isNews(stamp: string): Promise<boolean> {
-    const meta = (await this.options.store.get(keys.meta)) as Meta | undefined;
-    return !(
-      meta?.subscriptions &&
-      meta.episodes &&
-      stamp <= meta.subscriptions &&
-      stamp <= meta.episodes
-    );
+  private async isNewStamp(stamp: string): Promise<boolean> {
+    const { subscriptions, episodes } = await readMeta(this.options.store);
+    return !(subscriptions && episodes && stamp <= subscriptions && stamp <= episodes);
   }
 
-  private failed(error: unknown): void {
+  private reportError(error: unknown): void {
     for (const listener of this.errorListeners) listener(error);
   }
 }
 
 function jitter(failures: number): number {
-  return Math.random() * Math.min(wait.first * 2 ** failures, wait.most);
+  return Math.random() * Math.min(backoff.first * 2 ** failures, backoff.max);
 }

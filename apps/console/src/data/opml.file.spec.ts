@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { readFeeds } from './opml.js';
+import { readOpmlFile } from './opml.file.js';
 
-const read = (text: string) => readFeeds(new File([text], 'a.opml'));
+const read = (text: string) => readOpmlFile(new File([text], 'a.opml'));
 const body = (outlines: string) => `<opml><body>${outlines}</body></opml>`;
 
-describe('readFeeds', () => {
-  it('has each feed once, with its title', async () =>
+describe('readOpmlFile', () => {
+  it('returns each feed once, with its title', async () =>
     expect(
       await read(
         body('<outline text="A" xmlUrl="a"/><outline xmlurl="b"/><outline text="A" xmlUrl="a"/>'),
@@ -18,12 +18,12 @@ describe('readFeeds', () => {
       skipped: 1,
     }));
 
-  it('counts what is left out', async () =>
+  it('counts entries without a feed', async () =>
     expect(await read(body('<outline text="g"/><outline xmlUrl="a"/>'))).toMatchObject({
       skipped: 1,
     }));
 
-  it('yields between the slices of a large file', async () => {
+  it('reads a large file in slices', async () => {
     const outlines = Array.from(
       { length: 20_000 },
       (_, n) => `<outline xmlUrl="https://a.example/${n}"/>`,
@@ -35,7 +35,7 @@ describe('readFeeds', () => {
   });
 
   it.each([
-    ['no OPML', '<rss/>', 'invalidFile'],
+    ['a file that is not OPML', '<rss/>', 'invalidFile'],
     ['a list without podcasts', body('<outline text="g"/>'), 'noFeeds'],
     ['more than 10 MB', ' '.repeat(10_000_001), 'tooLarge'],
     [
@@ -43,7 +43,7 @@ describe('readFeeds', () => {
       body(`${'<outline>'.repeat(100)}${'</outline>'.repeat(100)}`),
       'tooLarge',
     ],
-  ])('says what is wrong with %s', async (_, text, problem) =>
+  ])('returns the problem of %s', async (_, text, problem) =>
     expect(await read(text)).toBe(problem),
   );
 });

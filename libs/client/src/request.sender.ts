@@ -5,15 +5,15 @@ export interface ApiOptions {
   /** Base URL of the API, such as `https://api.example.org`. A path (`/v1`) is kept. */
   baseUrl: string;
   /**
-   * Returns the current access token. It is called before each request, and again after a 401 with
-   * the rejected token: then it should refresh. Concurrent rejected requests share one call.
+   * Returns the current access token. It is called before each request, and again with the token
+   * that a 401 rejected: then it should refresh. Concurrent rejected requests share one call.
    */
-  token: (context?: { refused: string }) => string | Promise<string>;
+  token: (context?: { rejected: string }) => string | Promise<string>;
   /** Default: the platform's `fetch`. */
   fetch?: typeof globalThis.fetch;
   /** Device time in milliseconds since 1970. */
   clock?: () => number;
-  /** Most retries after transient errors. Default: 4, about 10 s in all. */
+  /** Maximum number of retries after transient errors. Default: 4, about 10 s in total. */
   retries?: number;
   /** Time limit of one attempt, including the whole response, in milliseconds. Default: 30,000. */
   timeout?: number;
@@ -36,16 +36,16 @@ export interface Request extends CallOptions {
 }
 
 /** Backoff of retries, in milliseconds: full jitter below a ceiling that doubles. */
-const wait = { first: 500, most: 8_000 };
+const backoff = { first: 500, max: 8_000 };
 
-/** Longest `Retry-After` in seconds that is retried here. Longer waits are up to the caller. */
-const longestRetryAfter = 30;
+/** Maximum `Retry-After` in seconds that is retried here. Longer waits are up to the caller. */
+const maxRetryAfter = 30;
 
 /** Sends requests with a token, retries transient errors and estimates the clock offset. */
-export class Sending {
+export class RequestSender {
   /** Milliseconds by which the server's clock is ahead of the device's. Initially 0. */
   clockOffset = 0;
-  private renewal: { refused: string; token: Promise<string> } | undefined;
+  private renewal: { rejected: string; token: Promise<string> } | undefined;
   private readonly baseUrl: string;
   private readonly fetch: typeof globalThis.fetch;
   private readonly clock: () => number;
@@ -58,73 +58,59 @@ export class Sending {
   }
 
   /** Sends a request, retries transient errors and reads the response. @throws ApiError */
-  async send<T>(request: Request, read: (answer: Response) => Promise<T>): Promise<T> {
+  async send<T>(request: Request, read: (response: Response) => Promise<T>): Promise<T> {
     const { retries = 4, timeout = 30_000 } = this.options;
     for (let retry = 0; ; retry++) {
       try {
-        return await within(timeout, request.signal, async (signal) => {
-          const answer = await this.open(request, signal);
-          return await read(answer).catch(notReached);
+        return await withTimeLimit(timeout, request.signal, async (signal) => {
+          const response = await this.open(request, signal);
+          return await read(response).catch(throwNetworkError);
         });
       } catch (error) {
         if (
           !(error instanceof ApiError) ||
-          !error.isPassing ||
+          !error.isTransient ||
           retry >= retries ||
           request.signal?.aborted
         )
           throw error;
         const { retryAfter = 0 } = error;
-        if (retryAfter > longestRetryAfter) throw error;
-        const ceiling = Math.min(wait.first * 2 ** retry, wait.most);
+        if (retryAfter > maxRetryAfter) throw error;
+        const ceiling = Math.min(backoff.first * 2 ** retry, backoff.max);
         await pause(retryAfter * 1_000 + Math.random() * ceiling, request.signal);
       }
     }
   }
 
   /**
-   * Makes one attempt, and a second one with a new token after a 401. The body is not read yet.
+   * Returns the response of a request, with an unread body. After a 401 it sends the request again
+   * with a new token.
    *
-   * @throws ApiError for every response but a success and a 304.
+   * @throws ApiError for every response except a success and a 304.
    */
   async open(request: Request, signal: AbortSignal): Promise<Response> {
     const token = await this.options.token();
-    let answer = await this.attempt(request, signal, token);
-    if (answer.status === 401 && !lacksScope(answer)) {
-      await discard(answer);
-      const renewed = await this.renewed(token);
-      if (renewed === token) throw ApiError.of(answer);
-      answer = await this.attempt(request, signal, renewed);
+    let response = await this.fetchOnce(request, signal, token);
+    if (response.status === 401 && !lacksScope(response)) {
+      await cancelBody(response);
+      const renewed = await this.renewToken(token);
+      if (renewed === token) throw ApiError.fromResponse(response);
+      response = await this.fetchOnce(request, signal, renewed);
     }
-    if (answer.status === 304 && request.headers?.['if-none-match'] !== undefined) return answer;
-    if (!answer.ok) throw await errorOf(answer);
-    const type = answer.headers.get('content-type') ?? '';
-    if (type.startsWith(request.type)) return answer;
-    await discard(answer);
+    if (response.status === 304 && request.headers?.['if-none-match'] !== undefined)
+      return response;
+    if (!response.ok) throw await readError(response);
+    const type = response.headers.get('content-type') ?? '';
+    if (type.startsWith(request.type)) return response;
+    await cancelBody(response);
     // A captive portal answers any request with its own page.
-    throw new ApiError('unexpected', `Expected ${request.type}, got ${type || 'no type'}`, {
-      status: answer.status,
-    });
+    const message = `The response is ${type || 'untyped'} instead of ${request.type}`;
+    throw new ApiError('unexpected', message, { status: response.status });
   }
 
-  /**
-   * Opens a stream. The body continues until the connection is aborted.
-   *
-   * @param limit time for opening, in milliseconds.
-   * @throws ApiError as {@link open}
-   */
-  async opened(request: Request, connection: AbortController, limit: number): Promise<Response> {
-    try {
-      return await within(limit, request.signal, () => this.open(request, connection.signal));
-    } catch (error) {
-      connection.abort();
-      throw error;
-    }
-  }
-
-  private async attempt(request: Request, signal: AbortSignal, token: string): Promise<Response> {
+  private async fetchOnce(request: Request, signal: AbortSignal, token: string): Promise<Response> {
     const started = this.clock();
-    const answer = await this.fetch(`${this.baseUrl}${request.path}`, {
+    const response = await this.fetch(`${this.baseUrl}${request.path}`, {
       method: request.method,
       headers: { accept: request.type, ...request.headers, authorization: `Bearer ${token}` },
       // Callers store a listener's data themselves, and redirects must not receive the token. The
@@ -134,31 +120,34 @@ export class Sending {
       redirect: 'manual',
       signal,
       ...(request.body !== undefined && { body: request.body }),
-    }).catch(notReached);
-    this.learnClock(answer, started);
-    return answer;
+    }).catch(throwNetworkError);
+    this.updateClockOffset(response, started);
+    return response;
   }
 
   /**
-   * Updates the clock offset from a response. `Date` has whole seconds, and servers cache it for
-   * about one more; the response was made at some time of the round trip. A clock within this error
+   * Updates the clock offset by the `Date` of a response. It has whole seconds, servers cache it
+   * for about one more, and its place within the round trip is unknown. A clock within this error
    * counts as right, so that correct devices agree to the millisecond.
    */
-  private learnClock(answer: Response, started: number): void {
-    const date = Date.parse(answer.headers.get('date') ?? '');
+  private updateClockOffset(response: Response, started: number): void {
+    const date = Date.parse(response.headers.get('date') ?? '');
     if (Number.isNaN(date)) return;
     const now = this.clock();
     const offset = date + 500 - (started + now) / 2;
-    const doubt = 2_000 + Math.abs(now - started) / 2;
-    // A corrected clock runs behind the server's rather than ahead: no change is in the future.
-    if (Math.abs(offset - this.clockOffset) > doubt)
-      this.clockOffset = Math.abs(offset) > doubt ? date - now : 0;
+    const tolerance = 2_000 + Math.abs(now - started) / 2;
+    // Without the 500 ms, a corrected clock is behind the server's: no change lies in the future.
+    if (Math.abs(offset - this.clockOffset) > tolerance)
+      this.clockOffset = Math.abs(offset) > tolerance ? date - now : 0;
   }
 
   /** Returns a token after one was rejected. Concurrent rejections share one renewal. */
-  private async renewed(refused: string): Promise<string> {
-    if (this.renewal?.refused !== refused)
-      this.renewal = { refused, token: this.newToken(refused) };
+  private async renewToken(rejected: string): Promise<string> {
+    const renew = async () => {
+      const current = await this.options.token();
+      return current === rejected ? this.options.token({ rejected }) : current;
+    };
+    if (this.renewal?.rejected !== rejected) this.renewal = { rejected, token: renew() };
     const { renewal } = this;
     try {
       return await renewal.token;
@@ -166,36 +155,31 @@ export class Sending {
       if (this.renewal === renewal) this.renewal = undefined;
     }
   }
-
-  private async newToken(refused: string): Promise<string> {
-    const current = await this.options.token();
-    return current === refused ? this.options.token({ refused }) : current;
-  }
 }
 
 /**
- * Runs a function with a time limit.
+ * Runs a function with a time limit, and aborts its signal afterwards.
  *
  * @param outer aborts it earlier.
  * @throws ApiError `timeout` or `aborted` after the time limit or the abort.
  */
-export async function within<T>(
+export async function withTimeLimit<T>(
   milliseconds: number,
   outer: AbortSignal | undefined,
   run: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   if (outer?.aborted) throw abortError(outer);
   const inner = new AbortController();
-  let end = (_why: ApiError) => {};
+  let end = (_reason: ApiError) => {};
   // The function can ignore its signal, such as the caller's own token source.
   const ended = new Promise<never>((_resolve, reject) => {
-    end = (why) => {
-      reject(why);
+    end = (reason) => {
+      reject(reason);
       inner.abort();
     };
   });
   const timer = setTimeout(
-    () => end(new ApiError('timeout', `No answer within ${milliseconds} ms`)),
+    () => end(new ApiError('timeout', `No complete response within ${milliseconds} ms`)),
     milliseconds,
   );
   const abort = () => outer && end(abortError(outer));
@@ -229,47 +213,45 @@ function abortError(signal: AbortSignal): ApiError {
   return new ApiError(
     isLate ? 'timeout' : 'aborted',
     isLate ? 'The deadline has passed' : 'The call was aborted',
-    {
-      cause: signal.reason,
-    },
+    { cause: signal.reason },
   );
 }
 
-/** Turns an error of `fetch` or of reading a body into a network failure. @throws ApiError */
-export function notReached(error: unknown): never {
+/** Rejects with a network failure for an error of `fetch` or of a body. @throws ApiError */
+export function throwNetworkError(error: unknown): never {
   if (error instanceof ApiError) throw error;
-  throw new ApiError('network', 'The server was not reached', { cause: error });
+  throw new ApiError('network', 'The server is unreachable', { cause: error });
 }
 
 /** Returns true if the token lacks a scope. A new token does not help. */
-function lacksScope(answer: Response): boolean {
-  return (answer.headers.get('www-authenticate') ?? '').includes('insufficient_scope');
+function lacksScope(response: Response): boolean {
+  return (response.headers.get('www-authenticate') ?? '').includes('insufficient_scope');
 }
 
-/** Codes that only the server itself can decide: a change rejected with one is never sent again. */
-const verdicts: ReadonlySet<ApiErrorCode> = new Set([
+/** Permanent rejections by the server. A proxy can answer with the same statuses. */
+const permanent: ReadonlySet<ApiErrorCode> = new Set([
   'not_found',
   'invalid',
   'deleted',
   'too_large',
 ]);
 
-/** Returns the error of a response. Without the interface's error body it comes from a proxy. */
-async function errorOf(answer: Response): Promise<ApiError> {
-  const { status } = answer;
-  const error = ApiError.of(answer);
-  if (!verdicts.has(error.code)) {
-    await discard(answer);
+/** Returns the error of a response. Without the error body of the API it comes from a proxy. */
+async function readError(response: Response): Promise<ApiError> {
+  const { status } = response;
+  const error = ApiError.fromResponse(response);
+  if (!permanent.has(error.code)) {
+    await cancelBody(response);
     return error;
   }
-  const body: unknown = await answer.json().catch(() => undefined);
-  const isOurs = (body as { code?: unknown } | null | undefined)?.code === String(status);
-  return isOurs
+  const body: unknown = await response.json().catch(() => undefined);
+  const isFromServer = (body as { code?: unknown } | null | undefined)?.code === String(status);
+  return isFromServer
     ? error
-    : new ApiError('unexpected', `Something in front of the server answered ${status}`, { status });
+    : new ApiError('unexpected', `A proxy or another server answered ${status}`, { status });
 }
 
 /** Cancels the body, which frees the connection. */
-async function discard(answer: Response): Promise<void> {
-  await answer.body?.cancel().catch(() => {});
+async function cancelBody(response: Response): Promise<void> {
+  await response.body?.cancel().catch(() => {});
 }

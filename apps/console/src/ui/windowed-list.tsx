@@ -2,10 +2,9 @@ import type { ComponentChildren, RefObject } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 /** Number of rendered rows beyond each edge of the screen, for keys and screen readers. */
-const beyond = 8;
+const overscan = 8;
 
-/** Props of {@link WindowedList}. */
-export interface WindowedListProps<Item> {
+interface WindowedListProps<Item> {
   readonly label: string;
   /** Rows have more lines on phones. */
   readonly isTall?: boolean;
@@ -14,7 +13,7 @@ export interface WindowedListProps<Item> {
   readonly expected?: number | undefined;
   keyOf(item: Item): string;
   row(item: Item): ComponentChildren;
-  /** Called when the last loaded item comes near the screen. */
+  /** Called when the user scrolls near the last loaded item. */
   onEnd?(): void;
 }
 
@@ -36,12 +35,12 @@ export function WindowedList<Item>({
   const length = Math.max(items.length, expected);
   const { first, last, rowRem } = useVisibleRange(list, items.length, length, onEnd);
 
-  const places = Array.from(
+  const indexes = Array.from(
     { length: Math.max(Math.min(last, length) - first, 0) },
-    (_, at) => first + at,
+    (_, offset) => first + offset,
   );
-  if (focused >= 0 && focused < items.length && !places.includes(focused)) places.push(focused);
-  places.sort((one, other) => one - other);
+  if (focused >= 0 && focused < items.length && !indexes.includes(focused)) indexes.push(focused);
+  indexes.sort((one, other) => one - other);
   return (
     <ul
       ref={list}
@@ -51,15 +50,15 @@ export function WindowedList<Item>({
       style={{ height: `${length * rowRem}rem` }}
       onFocusOut={() => setFocused(-1)}
     >
-      {places.map((at) => {
-        const item = items[at];
+      {indexes.map((index) => {
+        const item = items[index];
         return (
           <li
-            key={item === undefined ? `place-${at}` : keyOf(item)}
-            style={{ transform: `translateY(${at * rowRem}rem)` }}
+            key={item === undefined ? `placeholder-${index}` : keyOf(item)}
+            style={{ transform: `translateY(${index * rowRem}rem)` }}
             aria-setsize={length}
-            aria-posinset={at + 1}
-            onFocusIn={() => setFocused(at)}
+            aria-posinset={index + 1}
+            onFocusIn={() => setFocused(index)}
           >
             {item === undefined ? <span class="skeleton" aria-hidden="true" /> : row(item)}
           </li>
@@ -76,29 +75,29 @@ function useVisibleRange(
   length: number,
   onEnd?: () => void,
 ) {
-  const [{ first, last }, setRange] = useState({ first: 0, last: beyond });
+  const [{ first, last }, setRange] = useState({ first: 0, last: overscan });
   // The row height in rem, from the stylesheet.
   const [rowRem, setRowRem] = useState(4.5);
   useLayoutEffect(() => {
-    const look = () => {
+    const measure = () => {
       if (!list.current) return;
       const rem = parseFloat(getComputedStyle(list.current).getPropertyValue('--row'));
       setRowRem(rem);
       const height = rem * parseFloat(getComputedStyle(document.documentElement).fontSize);
       const { top } = list.current.getBoundingClientRect();
-      const from = Math.max(Math.floor(-top / height) - beyond, 0);
-      const to = Math.ceil((innerHeight - top) / height) + beyond;
+      const start = Math.max(Math.floor(-top / height) - overscan, 0);
+      const end = Math.ceil((innerHeight - top) / height) + overscan;
       setRange((range) =>
-        range.first === from && range.last === to ? range : { first: from, last: to },
+        range.first === start && range.last === end ? range : { first: start, last: end },
       );
-      if (to >= loaded) onEnd?.();
+      if (end >= loaded) onEnd?.();
     };
-    look();
-    addEventListener('scroll', look, { passive: true });
-    addEventListener('resize', look);
+    measure();
+    addEventListener('scroll', measure, { passive: true });
+    addEventListener('resize', measure);
     return () => {
-      removeEventListener('scroll', look);
-      removeEventListener('resize', look);
+      removeEventListener('scroll', measure);
+      removeEventListener('resize', measure);
     };
   }, [loaded, length, onEnd]);
   return { first, last, rowRem };

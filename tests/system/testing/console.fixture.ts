@@ -7,16 +7,16 @@ import { onTestFailed } from 'vitest';
 import { AccountBrowser } from '../../../apps/account/testing/account.browser.js';
 
 /** Folder for screenshots of failed tests; not part of the repository. */
-const pictures = join(repository, '.data', 'screenshots');
+const screenshots = join(repository, '.data', 'screenshots');
 
-/** A browser in front of the whole system, with the console. */
-export class ConsoleBrowser {
+/** The whole system with the console, and a browser. */
+export class ConsoleFixture {
   private constructor(
     readonly account: AccountBrowser,
     readonly api: string,
   ) {}
 
-  static async open(): Promise<ConsoleBrowser> {
+  static async open(): Promise<ConsoleFixture> {
     const port = String(await freePort());
     const api = `http://127.0.0.1:${port}`;
     const account = await AccountBrowser.open({ API_URLS: api }, [
@@ -34,20 +34,20 @@ export class ConsoleBrowser {
         AUTH_APP_PASSWORDS: 'on',
         CORS_ORIGINS: account.origin,
       });
-      return new ConsoleBrowser(account, api);
+      return new ConsoleFixture(account, api);
     } catch (error) {
       await account.close();
       throw error;
     }
   }
 
-  /** A new user with the console open; a failed test draws the page. */
-  async person(options: BrowserContextOptions = {}, path = '/console/'): Promise<Visit> {
+  /** Opens the console for a new user. A failed test leaves a screenshot. */
+  async visit(options: BrowserContextOptions = {}, path = '/console/'): Promise<Visit> {
     const { page, id } = await this.account.person(
       { javaScriptEnabled: true, ...options },
       freshUser(),
     );
-    drawWhereItFails(page);
+    screenshotOnFailure(page);
     const visit = new Visit(page, id, this.api);
     await page.goto(path);
     return visit;
@@ -58,18 +58,20 @@ export class ConsoleBrowser {
   }
 }
 
-/** Draws the page if the current test fails. */
-export function drawWhereItFails(page: Page): void {
+/** Stores a screenshot of the page if the current test fails. */
+export function screenshotOnFailure(page: Page): void {
   onTestFailed(async ({ task }) => {
-    mkdirSync(pictures, { recursive: true });
+    mkdirSync(screenshots, { recursive: true });
     const name = task.name.replace(/\W+/g, '-').slice(0, 80);
-    await page.screenshot({ path: join(pictures, `${name}.png`), timeout: 5_000 }).catch(() => {});
+    await page
+      .screenshot({ path: join(screenshots, `${name}.png`), timeout: 5_000 })
+      .catch(() => {});
   });
 }
 
-/** A person at the console, and what that person's other devices do. */
+/** The console page of a user, and requests of the user's other devices. */
 export class Visit {
-  private known: Promise<string> | undefined;
+  private requestedToken: Promise<string> | undefined;
 
   constructor(
     readonly page: Page,
@@ -77,8 +79,8 @@ export class Visit {
     readonly api: string,
   ) {}
 
-  /** A request of another device of this person. */
-  async device(method: string, path: string, body?: object): Promise<unknown> {
+  /** Sends a request from another device and returns the JSON answer. @throws Error on failure. */
+  async request(method: string, path: string, body?: object): Promise<unknown> {
     const answer = await fetch(this.api + path, {
       method,
       headers: {
@@ -88,35 +90,33 @@ export class Visit {
       ...(body && { body: JSON.stringify(body) }),
     });
     if (!answer.ok)
-      throw new Error(
-        `${method} ${path} was answered with ${answer.status}: ${await answer.text()}`,
-      );
+      throw new Error(`${method} ${path} answered ${answer.status}: ${await answer.text()}`);
     return answer.json();
   }
 
   /** Subscribes on another device. */
   async subscribe(...feeds: string[]): Promise<void> {
     for (let at = 0; at < feeds.length; at += 1_000)
-      await this.device('POST', '/subscriptions', {
+      await this.request('POST', '/subscriptions', {
         subscriptions: feeds.slice(at, at + 1_000).map((feed_url) => ({ feed_url })),
       });
   }
 
-  /** Listens on another device, to so many episodes of a feed, one after the other. */
-  async listen(feedUrl: string, episodes: readonly object[]): Promise<void> {
-    const answer = await this.device('POST', '/subscriptions', {
+  /** Uploads episodes of a feed from another device, in their order. */
+  async upload(feedUrl: string, episodes: readonly object[]): Promise<void> {
+    const answer = await this.request('POST', '/subscriptions', {
       subscriptions: [{ feed_url: feedUrl }],
     });
     const [{ guid } = { guid: '' }] = (answer as { success: { guid: string }[] }).success;
     for (let at = 0; at < episodes.length; at += 250)
-      await this.device('POST', '/episodes', {
+      await this.request('POST', '/episodes', {
         episodes: episodes.slice(at, at + 250).map((each) => ({ podcast_guid: guid, ...each })),
       });
   }
 
-  /** The feeds that are subscribed to, by the server. */
+  /** Returns the feed URLs of the server's current subscriptions. */
   async feeds(): Promise<string[]> {
-    const { subscriptions } = (await this.device('GET', '/subscriptions?per_page=250')) as {
+    const { subscriptions } = (await this.request('GET', '/subscriptions?per_page=250')) as {
       subscriptions: { feed_url: string; is_subscribed: boolean; deleted?: string }[];
     };
     return subscriptions
@@ -124,12 +124,12 @@ export class Visit {
       .map(({ feed_url }) => feed_url);
   }
 
-  /** A token of this person; asked for once, while the browser has a network. */
+  /** Returns a token of the user. The first call needs the network of the browser. */
   token(): Promise<string> {
-    this.known ??= (async () => {
+    this.requestedToken ??= (async () => {
       const answer = await this.page.request.post('/console/token');
       return ((await answer.json()) as { access_token: string }).access_token;
     })();
-    return this.known;
+    return this.requestedToken;
   }
 }

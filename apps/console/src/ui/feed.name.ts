@@ -1,15 +1,17 @@
 import { faultInHttpUrl } from '#client';
 
+/** Matches a feed URL: its host without `www.` and credentials, and the rest. */
+const hostAndPath = /^https?:\/\/(?:[^/@?#]*@)?(?:www\.)?([^/?#]+)([^]*)$/i;
+
 /** Returns the display name of a feed: host and path of its URL. The server stores no titles. */
 export function feedName(feedUrl: string): string {
-  const [, host = feedUrl, path = ''] =
-    /^https?:\/\/(?:[^/@?#]*@)?(?:www\.)?([^/?#]+)([^]*)$/i.exec(feedUrl) ?? [];
+  const [, host = feedUrl, path = ''] = hostAndPath.exec(feedUrl) ?? [];
   return path.length > 1 ? `${host}${path.replace(/\/$/, '')}` : host;
 }
 
 /** Returns the host of a feed URL. */
 export function feedHost(feedUrl: string): string {
-  return /^https?:\/\/(?:[^/@?#]*@)?(?:www\.)?([^/?#]+)/i.exec(feedUrl)?.[1] ?? feedUrl;
+  return hostAndPath.exec(feedUrl)?.[1] ?? feedUrl;
 }
 
 /** Returns the typed or pasted URL of a feed; `undefined` for one that the server rejects. */

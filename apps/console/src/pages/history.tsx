@@ -3,31 +3,31 @@ import { useCallback, useEffect } from 'preact/hooks';
 import { Row } from '#ui';
 import {
   type Episode,
-  episodePulls,
+  episodeLoader,
   episodes,
   isComplete,
-  loadOlder,
+  loadOlderEpisodes,
   total,
 } from '../data/episodes.js';
-import { feedOf, subscriptionPulls } from '../data/subscriptions.js';
+import { feedUrlByGuid, subscriptionLoader } from '../data/subscriptions.js';
 import { locale, texts } from '../texts/texts.js';
-import { feedHost } from '../ui/feed.js';
+import { feedHost } from '../ui/feed.name.js';
 import { Failure, Page } from '../ui/page.js';
-import { WindowedList } from '../ui/window.js';
+import { WindowedList } from '../ui/windowed-list.js';
 
-const { listened: t } = texts;
+const { history: t } = texts;
 
 /** Renders the episodes with their states, the newest first. Scrolling loads more. */
-export function Listened() {
-  const failed = useSignal(false);
-  const begin = useCallback(() => {
-    failed.value = false;
-    episodePulls.begin().catch(() => (failed.value = true));
+export function History() {
+  const hasFailed = useSignal(false);
+  const load = useCallback(() => {
+    hasFailed.value = false;
+    episodeLoader.load().catch(() => (hasFailed.value = true));
     // The rows show the names of their podcasts.
-    subscriptionPulls.begin().catch(() => {});
+    subscriptionLoader.load().catch(() => {});
   }, []);
-  useEffect(begin, []);
-  const more = useCallback(() => void loadOlder().catch(() => {}), []);
+  useEffect(load, []);
+  const loadMore = useCallback(() => void loadOlderEpisodes().catch(() => {}), []);
   const items = episodes.value;
   const all = total.value;
   return (
@@ -35,16 +35,16 @@ export function Listened() {
       <section class="card list">
         <p class="quiet small count" role="status">
           {all === undefined
-            ? failed.value
+            ? hasFailed.value
               ? ''
               : texts.loading
             : t.count(isComplete.value ? items.length : all)}
         </p>
-        {failed.value && <Failure onRetry={begin} />}
+        {hasFailed.value && <Failure onRetry={load} />}
         {isComplete.value && items.length === 0 ? (
           <p class="empty">{t.none}</p>
         ) : (
-          !failed.value && (
+          !hasFailed.value && (
             <WindowedList
               label={t.list}
               isTall
@@ -52,7 +52,7 @@ export function Listened() {
               expected={isComplete.value ? 0 : (all ?? 8)}
               keyOf={({ sync_id }) => sync_id}
               row={(episode) => <EpisodeRow episode={episode} />}
-              onEnd={more}
+              onEnd={loadMore}
             />
           )
         )}
@@ -74,15 +74,15 @@ function EpisodeRow({ episode }: { episode: Episode }) {
   } = episode;
   const position = playback_position?.value ?? 0;
   const isPlayed = played_status?.value === true;
-  const feed = feedOf(podcast_guid);
-  const when = latestOf(episode);
+  const feedUrl = feedUrlByGuid(podcast_guid);
+  const changedAt = latestChangeOf(episode);
   const line = (
     <>
-      {feed === undefined ? t.unknownFeed : feedHost(feed)}
-      {when !== undefined && (
+      {feedUrl === undefined ? t.unknownFeed : feedHost(feedUrl)}
+      {changedAt !== undefined && (
         <>
           {' · '}
-          <time dateTime={when.toISOString()}>{day.format(when)}</time>
+          <time dateTime={changedAt.toISOString()}>{dateFormat.format(changedAt)}</time>
         </>
       )}
     </>
@@ -100,13 +100,13 @@ function EpisodeRow({ episode }: { episode: Episode }) {
                 max={duration}
                 value={Math.min(position, duration)}
                 aria-label={t.position}
-                aria-valuetext={t.of(clock(position), clock(duration))}
+                aria-valuetext={t.of(formatSeconds(position), formatSeconds(duration))}
               />
             )}
             <span class="quiet">
               {duration === undefined
-                ? t.at(clock(position))
-                : t.of(clock(position), clock(duration))}
+                ? t.at(formatSeconds(position))
+                : t.of(formatSeconds(position), formatSeconds(duration))}
             </span>
           </span>
         )}
@@ -115,10 +115,10 @@ function EpisodeRow({ episode }: { episode: Episode }) {
   );
 }
 
-const day = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' });
+const dateFormat = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' });
 
-/** Returns the latest time at which a client changed a state of the episode. */
-function latestOf({
+/** Returns the time of the latest change of the episode's states. */
+function latestChangeOf({
   playback_position,
   played_status,
   favorite_status,
@@ -132,7 +132,8 @@ function latestOf({
   return last === undefined ? undefined : new Date(last.length === 16 ? `${last}Z` : last);
 }
 
-function clock(seconds: number): string {
+/** Returns `1:02:03` or `2:03`. */
+function formatSeconds(seconds: number): string {
   const whole = Math.floor(seconds);
   const [hours, minutes] = [Math.floor(whole / 3_600), Math.floor(whole / 60) % 60];
   const two = (part: number) => String(part).padStart(2, '0');

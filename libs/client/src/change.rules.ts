@@ -1,0 +1,75 @@
+import { areEqualUrls } from '../../contracts/src/feed.url.js';
+import type {
+  ChangeTime,
+  EpisodeChange,
+  EpisodeMetadata,
+  StatusName,
+  SubscriptionAction,
+  SubscriptionChange,
+} from './records.js';
+
+/**
+ * Returns the server's time of a change, in milliseconds. It is later than the state that the
+ * listener saw, and not in the future. The device's clock can have been corrected since, so the
+ * offset that comes closer is used: the current one or that of the change.
+ *
+ * @param now the device's time.
+ * @param offset by how much the server's clock is ahead of it.
+ */
+export function serverTimeOf(change: ChangeTime, now: number, offset: number): number {
+  const inRange = (time: number) => Math.max(change.after + 1, Math.min(time, now + offset));
+  const distance = (time: number) => Math.abs(time - inRange(time));
+  const [present, former] = [change.at + offset, change.at + change.offset];
+  return inRange(distance(present) <= distance(former) ? present : former);
+}
+
+/**
+ * Returns the actions to send, in order: the last subscription, so that later actions find it, and
+ * the last action after it. A deleted subscription stays deleted until the listener subscribes
+ * again.
+ */
+export function compactActions(actions: readonly SubscriptionAction[]): SubscriptionAction[] {
+  const sorted = [...actions].sort((one, other) => one.at - other.at);
+  const start = sorted.map(({ kind }) => kind).lastIndexOf('subscribe');
+  const following = sorted.slice(start + 1);
+  const last = following.pop();
+  const isDeleted = following.some(({ kind }) => kind === 'delete');
+  return [
+    ...sorted.slice(start, start + 1),
+    ...(last ? [isDeleted ? { ...last, kind: 'delete' as const } : last] : []),
+  ];
+}
+
+/** Merges two changes of one subscription. */
+export function mergeSubscriptionChanges(
+  one: SubscriptionChange,
+  other: SubscriptionChange,
+): SubscriptionChange {
+  return { ...one, ...other, actions: compactActions([...one.actions, ...other.actions]) };
+}
+
+/** Merges two changes of one episode: the later value of each field wins. */
+export function mergeEpisodeChanges(one: EpisodeChange, other: EpisodeChange): EpisodeChange {
+  const states = { ...one.states };
+  for (const [name, state] of Object.entries(other.states) as [
+    StatusName,
+    ChangeTime & { value: number },
+  ][]) {
+    if (state.at >= (states[name]?.at ?? -Infinity)) states[name] = state;
+  }
+  return {
+    ...one,
+    ...other,
+    metadata: { ...one.metadata, ...other.metadata },
+    states,
+    wasOverLimit: Boolean(one.wasOverLimit || other.wasOverLimit),
+  };
+}
+
+/** Returns true if two descriptions identify the same episode, by `sync_id`, guid or file. */
+export function isSameEpisode(one: EpisodeMetadata, other: EpisodeMetadata): boolean {
+  if (one.sync_id !== undefined && one.sync_id === other.sync_id) return true;
+  if (one.episode_guid && other.episode_guid) return one.episode_guid === other.episode_guid;
+  if (!one.enclosure_url || !other.enclosure_url) return false;
+  return areEqualUrls(one.enclosure_url, other.enclosure_url);
+}

@@ -1,9 +1,0 @@
-import { uuidOf } from '../../contracts/src/feed.url.js';
-
-/**
- * Returns a random UUID, for keys and ids. `crypto.randomUUID` is missing on plain http pages, such
- * as those of a home server. React Native needs the polyfill `react-native-get-random-values`.
- */
-export function newKey(): string {
-  return uuidOf(crypto.getRandomValues(new Uint8Array(16)), 4);
-}

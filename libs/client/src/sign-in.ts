@@ -1,0 +1,292 @@
+import { ApiError } from './errors.js';
+import { discoverIssuer, type Issuer, OAuthError, postForm, registerClient } from './issuer.js';
+import { randomUuid } from './random.uuid.js';
+import { pause } from './request.sender.js';
+import type { Store } from './store.js';
+
+/** Options of {@link SignIn}. */
+export interface SignInOptions {
+  /** Base URL of the API, from which the issuer is discovered. */
+  api: string;
+  /** Stores the tokens. It can be the SyncClient's store. Anyone who can read it is signed in. */
+  store: Store;
+  /** Name of the app on the consent page. */
+  clientName: string;
+  /** OAuth scopes, separated by spaces. Default: read, write and stay signed in. */
+  scope?: string;
+  /** Id of an app that the operator registered. Other apps register automatically. */
+  clientId?: string;
+  /** Default: the platform's `fetch`. */
+  fetch?: typeof globalThis.fetch;
+  /** Device time in milliseconds since 1970. */
+  clock?: () => number;
+}
+
+/** Data that a user needs to authorize a device (RFC 8628). */
+export interface DeviceCode {
+  /** Code to compare or to type. */
+  user_code: string;
+  verification_uri: string;
+  /** URL that includes the code, for a QR code. */
+  verification_uri_complete?: string;
+}
+
+interface Tokens {
+  access: string;
+  refresh: string | undefined;
+  /** Device time in milliseconds. */
+  expires: number;
+  clientId: string;
+}
+
+interface TokenResponse {
+  access_token: string;
+  refresh_token?: string;
+  expires_in?: number;
+}
+
+/** A sign-in that waits for its redirect. */
+interface PendingSignIn {
+  state: string;
+  verifier: string;
+  redirectUri: string;
+  clientId: string;
+}
+
+const tokensKey = 'sign-in/tokens';
+const pendingKey = 'sign-in/pending';
+const registrationKey = 'sign-in/registration/';
+
+const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
+const defaultScope = 'openid offline_access read:subscriptions write:subscriptions';
+
+/** Milliseconds before its expiry at which a token is renewed. */
+const renewalMargin = 30_000;
+
+/**
+ * Signs a user in on this device (docs/reference/sign-in.md), by code and PKCE in a browser or by
+ * the device flow. Tabs and processes with the same store share the tokens. They renew them one at
+ * a time, as a refresh token works only once.
+ */
+export class SignIn {
+  private issuer: Promise<Issuer> | undefined;
+  private readonly clock: () => number;
+  private readonly fetch: typeof globalThis.fetch;
+
+  constructor(private readonly options: SignInOptions) {
+    this.clock = options.clock ?? Date.now;
+    this.fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
+  }
+
+  /** Returns the access token, for {@link createApi}. @throws ApiError `unauthorized` */
+  readonly token = async ({ rejected }: { rejected?: string } = {}): Promise<string> => {
+    const isValid = (tokens: Tokens) =>
+      tokens.access !== rejected && tokens.expires - renewalMargin > this.clock();
+    const stored = await this.readTokens();
+    if (isValid(stored)) return stored.access;
+    return this.options.store.withLock('token', async () => {
+      // Another caller can have renewed the token during the wait.
+      const current = await this.readTokens();
+      return isValid(current) ? current.access : this.renewToken(current);
+    });
+  };
+
+  /** Returns true if the store has tokens. The server can have revoked them. */
+  async isSignedIn(): Promise<boolean> {
+    return (await this.options.store.get(tokensKey)) !== undefined;
+  }
+
+  /**
+   * Starts a sign-in in a browser. Needs `crypto.subtle`, which browsers have on https and
+   * localhost only.
+   *
+   * @param redirectUri a page of the app, a private scheme with a dot in it, or
+   * `http://127.0.0.1:PORT/…`.
+   * @returns the URL to open.
+   * @throws ApiError, OAuthError
+   */
+  async begin(redirectUri: string): Promise<string> {
+    const issuer = await this.discover();
+    // The issuer ignores the port of a loopback address, which changes.
+    const registered = redirectUri.replace(/^(http:\/\/127\.0\.0\.1):\d+/, '$1');
+    const clientId = await this.clientIdFor(issuer, registered, {
+      application_type: registered.startsWith('https:') ? 'web' : 'native',
+      redirect_uris: [registered],
+      grant_types: ['authorization_code', 'refresh_token'],
+    });
+    const [state, verifier] = [randomUuid(), randomUuid() + randomUuid()];
+    const pending: PendingSignIn = { state, verifier, redirectUri, clientId };
+    await this.options.store.write(new Map([[pendingKey, pending]]));
+    const url = new URL(issuer.authorization_endpoint);
+    const query = {
+      response_type: 'code',
+      client_id: clientId,
+      redirect_uri: redirectUri,
+      scope: this.options.scope ?? defaultScope,
+      resource: issuer.resource,
+      code_challenge: await challengeOf(verifier),
+      code_challenge_method: 'S256',
+      state,
+    };
+    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+    return url.href;
+  }
+
+  /**
+   * Completes a sign-in that {@link begin} started.
+   *
+   * @param url the URL of the redirect, with its query.
+   * @throws OAuthError if the user denied access.
+   * @throws ApiError
+   */
+  async finish(url: string): Promise<void> {
+    const { searchParams: response } = new URL(url);
+    const pending = (await this.options.store.get(pendingKey)) as PendingSignIn | undefined;
+    const issuer = await this.discover();
+    // Rejects forged redirects (login CSRF).
+    if (
+      !pending ||
+      response.get('state') !== pending.state ||
+      (response.get('iss') ?? issuer.issuer) !== issuer.issuer
+    )
+      throw new OAuthError('invalid_state', 'No sign-in is pending: start again');
+    await this.options.store.write(new Map([[pendingKey, undefined]]));
+    const error = response.get('error');
+    if (error !== null) throw new OAuthError(error, response.get('error_description') ?? error);
+    const { clientId: client_id, redirectUri: redirect_uri, verifier: code_verifier } = pending;
+    const code = response.get('code') ?? '';
+    const form = { grant_type: 'authorization_code', code, redirect_uri, client_id, code_verifier };
+    await this.storeTokens(await this.requestTokens(form), client_id);
+  }
+
+  /**
+   * Signs in on a device without a browser (RFC 8628).
+   *
+   * @param show shows the user the URL and the code.
+   * @throws OAuthError `access_denied` or `expired_token`.
+   * @throws ApiError
+   */
+  async device(
+    show: (code: DeviceCode) => void,
+    { signal }: { signal?: AbortSignal } = {},
+  ): Promise<void> {
+    const issuer = await this.discover();
+    const endpoint = issuer.device_authorization_endpoint;
+    if (endpoint === undefined)
+      throw new ApiError('unexpected', 'The server has no sign-in by device code');
+    const client_id = await this.clientIdFor(issuer, 'device', {
+      grant_types: [deviceGrant, 'refresh_token'],
+    });
+    const { scope = defaultScope } = this.options;
+    type DeviceResponse = DeviceCode & { device_code: string; interval?: number };
+    const device = await postForm<DeviceResponse>(this.fetch, endpoint, {
+      client_id,
+      scope,
+      resource: issuer.resource,
+    });
+    show(device);
+    const form = { grant_type: deviceGrant, device_code: device.device_code, client_id };
+    for (let { interval = 5 } = device; ;) {
+      await pause(interval * 1_000, signal);
+      try {
+        return await this.storeTokens(await this.requestTokens(form), client_id);
+      } catch (error) {
+        if (error instanceof OAuthError && error.error === 'slow_down') interval += 5;
+        else if (error instanceof ApiError && error.isTransient) interval += 1;
+        else if (!(error instanceof OAuthError) || error.error !== 'authorization_pending')
+          throw error;
+      }
+    }
+  }
+
+  /** Removes the tokens and revokes them at the server. @throws ApiError after the removal. */
+  async signOut(): Promise<void> {
+    const tokens = (await this.options.store.get(tokensKey)) as Tokens | undefined;
+    await this.options.store.write(new Map([[tokensKey, undefined]]));
+    if (tokens?.refresh === undefined) return;
+    const { revocation_endpoint: endpoint } = await this.discover();
+    if (endpoint !== undefined)
+      await postForm(this.fetch, endpoint, { token: tokens.refresh, client_id: tokens.clientId });
+  }
+
+  private async requestTokens(form: Record<string, string>): Promise<TokenResponse> {
+    const { token_endpoint } = await this.discover();
+    return postForm<TokenResponse>(this.fetch, token_endpoint, form);
+  }
+
+  private async readTokens(): Promise<Tokens> {
+    const tokens = (await this.options.store.get(tokensKey)) as Tokens | undefined;
+    if (!tokens) throw new ApiError('unauthorized', 'The user is not signed in');
+    return tokens;
+  }
+
+  private async renewToken({ refresh, clientId: client_id }: Tokens): Promise<string> {
+    try {
+      if (refresh === undefined)
+        throw new OAuthError('invalid_grant', 'The server returned no refresh token');
+      const form = { grant_type: 'refresh_token', refresh_token: refresh, client_id };
+      const response = await this.requestTokens(form);
+      await this.storeTokens({ refresh_token: refresh, ...response }, client_id);
+      return response.access_token;
+    } catch (error) {
+      if (!(error instanceof OAuthError)) throw error;
+      // The grant was revoked or expired, or the issuer removed the client.
+      await this.options.store.write(new Map([[tokensKey, undefined]]));
+      throw new ApiError('unauthorized', 'The access has ended: sign in again', {
+        cause: error,
+      });
+    }
+  }
+
+  /**
+   * Stores tokens. Call it before their first use: then the server treats the previous refresh
+   * token as stolen.
+   */
+  private storeTokens(response: TokenResponse, clientId: string): Promise<void> {
+    const { access_token: access, refresh_token: refresh, expires_in: seconds = 600 } = response;
+    const tokens: Tokens = { access, refresh, expires: this.clock() + seconds * 1_000, clientId };
+    return this.options.store.write(new Map([[tokensKey, tokens]]));
+  }
+
+  /** Returns the app's client id. Registers the app, also after the issuer removed an unused id. */
+  private async clientIdFor(issuer: Issuer, purpose: string, metadata: object): Promise<string> {
+    if (this.options.clientId !== undefined) return this.options.clientId;
+    const key = `${registrationKey}${encodeURIComponent(`${issuer.issuer} ${purpose}`)}`;
+    const stored = (await this.options.store.get(key)) as string | undefined;
+    if (stored !== undefined && (await this.isRegistered(stored))) return stored;
+    const id = await registerClient(this.fetch, issuer, {
+      client_name: this.options.clientName,
+      ...metadata,
+    });
+    await this.options.store.write(new Map([[key, id]]));
+    return id;
+  }
+
+  /**
+   * Returns true if the issuer has the client id. It sends an invalid refresh token, because the
+   * authorization page reports a removed client only to the user.
+   */
+  private async isRegistered(client_id: string): Promise<boolean> {
+    const form = { grant_type: 'refresh_token', refresh_token: 'none', client_id };
+    const error: unknown = await this.requestTokens(form).catch((failure: unknown) => failure);
+    if (error instanceof ApiError) throw error;
+    return !(error instanceof OAuthError && error.error === 'invalid_client');
+  }
+
+  private async discover(): Promise<Issuer> {
+    this.issuer ??= discoverIssuer(this.fetch, this.options.api);
+    try {
+      return await this.issuer;
+    } catch (error) {
+      this.issuer = undefined;
+      throw error;
+    }
+  }
+}
+
+/** Returns the code challenge of a verifier (RFC 7636, 4.2). */
+async function challengeOf(verifier: string): Promise<string> {
+  const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier));
+  const base64 = btoa(String.fromCharCode(...new Uint8Array(hash)));
+  return base64.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+}
