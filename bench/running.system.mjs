@@ -92,7 +92,7 @@ async function startApps(
 ) {
   const options = ['--data', data, '--port', port, '--replicas', String(replicas)];
   const child = fork(program, [...command, ...options], {
-    env: { ...process.env, ...environment, POSTGRES_URL: postgresUrl, LOG_LEVEL: 'warn' },
+    env: { ...process.env, LOG_LEVEL: 'warn', ...environment, POSTGRES_URL: postgresUrl },
     execArgv: [],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });

@@ -4,6 +4,7 @@
 //   --rounds 5    medians of this many rounds
 //   --seconds 2   duration of a measurement
 //   --at 16       requests in flight
+//   --only PATCH  only cases whose names match
 import { parseArgs } from 'node:util';
 import { startFloor } from '../floor/floor.mjs';
 import { circumstances, say } from '../report.mjs';
@@ -20,6 +21,7 @@ const { values: options } = parseArgs({
     rounds: { type: 'string', default: '1' },
     seconds: { type: 'string' },
     at: { type: 'string', default: '1,16,64' },
+    only: { type: 'string', default: '' },
   },
 });
 const seconds = Number(options.seconds ?? (options.quick ? 1 : 3));
@@ -52,7 +54,9 @@ async function openFloor(system) {
   return Object.assign(new Client(system.baseUrl, system.key), floor, { stop });
 }
 
-const names = [...Object.keys(cases), deletion];
+const names = [...Object.keys(cases), deletion].filter((name) =>
+  new RegExp(options.only).test(name),
+);
 
 /** Runs each case at each concurrency, directly after the floor: other load affects both. */
 async function round(label, { targets, system, load, tell }) {
@@ -104,7 +108,8 @@ try {
   }
   await system.owner.query('VACUUM ANALYZE');
   await floor.analyze();
-  const total = 2 * rounds * concurrencies.length * (2 * names.length - 1);
+  const runs = 2 * names.length - Number(names.includes(deletion));
+  const total = 2 * rounds * concurrencies.length * runs;
   const all = [];
   let done = 0;
   const tell = (what, { rate, cpu }) => {

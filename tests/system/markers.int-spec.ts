@@ -178,7 +178,7 @@ class Requests {
     const failed = !answer.startsWith('{');
     written[request.does] += answer.startsWith('{"success":[]') ? 0 : 1;
     if (failed) written.failure += 1;
-    const isKept = hasKey || failed || ['update', 'delete'].includes(request.does);
+    const isKept = hasKey || failed || request.does === 'delete';
     this.sent.push({ write: request, id, ...(key !== undefined && { key }), answer, isKept });
   }
 

@@ -1,4 +1,5 @@
 import {
+  episodeStatuses,
   type listEpisodes,
   type ListRequest,
   metadataNames,
@@ -48,27 +49,34 @@ const releaseUniqueKeys = statement(
 
 const describing = [...metadataNames.map((name) => wireNames[name]), 'comparable_enclosure_url'];
 const identity = ['id', 'subscription_id', 'sync_id', ...describing].join(', ');
-const changing = [
-  'changed',
-  'minute_forms',
-  ...statusNames.flatMap((name) => [wireNames[name], `${wireNames[name]}_at`]),
-];
+const changingTypes = new Map([
+  ['changed', 'timestamptz'],
+  ['minute_forms', 'smallint'],
+  ...statusNames.flatMap((name): [string, string][] => [
+    [wireNames[name], episodeStatuses[name].columnType],
+    [`${wireNames[name]}_at`, 'timestamptz'],
+  ]),
+]);
+const changing = [...changingTypes.keys()];
 const state = ['id', 'sync_id', ...changing].join(', ');
 /**
  * Returns the SQL that sets columns of existing rows. Each row reads its values from one object by
  * key. A join can scan all values for each row, or all rows of the user: Postgres cannot estimate
  * either number.
+ *
+ * @param record returns the SQL of a row `r` with the columns, from one of the objects.
  */
 const update = (
   table: string,
   key: 'id' | 'sync_id',
   type: 'bigint' | 'uuid',
   columns: readonly string[],
+  record: (object: string) => string,
 ) => `
    UPDATE episode.${table} t
    SET (${columns.join(', ')}) = (
      SELECT ${columns.map((column) => `r.${column}`).join(', ')}
-     FROM jsonb_populate_record(NULL::episode.${table}, $2::jsonb -> t.${key}::text) r
+     FROM ${record(`$2::jsonb -> t.${key}::text`)}
    )
    WHERE t.user_id = $1 AND t.${key} = ANY ($3::${type}[])`;
 
@@ -86,13 +94,23 @@ const insert = statement(
 /** $1 user, $2 changed metadata of stored episodes by sync_id, $3 these sync_ids. */
 export const updateMetadata = statement(
   'episode.update_metadata',
-  update('episodes', 'sync_id', 'uuid', describing),
+  update(
+    'episodes',
+    'sync_id',
+    'uuid',
+    describing,
+    (object) => `jsonb_populate_record(NULL::episode.episodes, ${object}) r`,
+  ),
 );
 
 /** $1 user, $2 changed states by id, $3 these ids. */
 export const updateStates = statement(
   'episode.update_states',
-  update('states', 'id', 'bigint', changing),
+  // Converting to named columns takes Postgres three quarters of the time of a whole row.
+  update('states', 'id', 'bigint', changing, (object) => {
+    const columns = [...changingTypes].map(([column, type]) => `${column} ${type}`);
+    return `jsonb_to_record(${object}) AS r (${columns.join(', ')})`;
+  }),
 );
 
 /** $1 user, $2 further sync_ids and the episodes that they name. */

@@ -122,7 +122,7 @@ export const kept = `kept AS MATERIALIZED (
        WINDOW nearest AS (ORDER BY place, id)
      ) f WHERE bytes <= ${mostBytes} AND rows <= ${mostRows}
    )`;
-export const keptEpisodes = `(SELECT json_agg(row_to_json(r)) FROM (
+export const keptEpisodes = `(SELECT json_agg(r) FROM (
        SELECT e.* FROM kept CROSS JOIN LATERAL (
          SELECT ${rowColumns}
          FROM ${rowTables} WHERE s.user_id = $1 AND s.id = kept.id OFFSET 0
@@ -175,7 +175,7 @@ export const readNamed = statement(
    SELECT ${currentGuids},
      (SELECT json_agg(json_build_array(sync_id, episode_id)) FROM aliases) AS aliases,
      (SELECT CASE WHEN sum(bytes) > ${mostBytes} THEN 'none' ELSE 'named' END FROM rows) AS reach,
-     (SELECT json_agg(row_to_json(r)) FROM rows r
+     (SELECT json_agg(r) FROM rows r
       WHERE (SELECT sum(bytes) FROM rows) <= ${mostBytes}) AS episodes,
      ${room('$3', '$4')}`,
 );

@@ -37,12 +37,29 @@ describe('AppLog', () => {
     expect(said).toEqual(['episode: warn: slow']);
   });
 
+  it('joins lines that reads have split', async () => {
+    const said: string[] = [];
+    const log = new AppLog('episode', path, (line) => said.push(line), outages);
+    const [line, rest] = ['{"level":"warn","msg":"slöw"}', 'of a crash'];
+    const bytes = Buffer.from(`${line}\n\n${line}\n${rest}`);
+    await log.take(
+      Readable.from(
+        [...bytes].map((byte) => Buffer.of(byte)),
+        { objectMode: false },
+      ),
+    );
+    expect(readFileSync(path, 'utf8')).toBe(`${line}\n\n${line}\n${rest}\n`);
+    expect(said).toEqual(['warn: slöw', 'warn: slöw', rest].map((text) => `episode: ${text}`));
+  });
+
   it('can be read by its owner only, also after an earlier version wrote it', async () => {
     const folder = join(directory, 'logs');
     mkdirSync(folder, { mode: 0o755 });
     writeFileSync(join(folder, 'app.log'), 'of an earlier version\n', { mode: 0o644 });
     const log = new AppLog('episode', join(folder, 'app.log'), () => {}, outages, 10);
-    await log.take(Readable.from(['{"level":"info","msg":"one"}\n{"level":"info","msg":"two"}']));
+    await log.take(
+      Readable.from(['{"level":"info","msg":"one"}\n', '{"level":"info","msg":"two"}']),
+    );
     const modes = [folder, join(folder, 'app.log'), join(folder, 'app.log.1')].map(
       (each) => statSync(each).mode & 0o777,
     );
@@ -51,8 +68,8 @@ describe('AppLog', () => {
 
   it('limits the size of the file and the rotated one', async () => {
     const log = new AppLog('episode', path, () => {}, outages, 1_000);
-    const lines = Array.from({ length: 500 }, (_, i) => `{"level":"info","msg":"line ${i}"}`);
-    await log.take(Readable.from([lines.join('\n')]));
+    const lines = Array.from({ length: 500 }, (_, i) => `{"level":"info","msg":"line ${i}"}\n`);
+    await log.take(Readable.from(lines));
     expect(readdirSync(directory).toSorted()).toEqual(['app.log', 'app.log.1']);
     expect(statSync(path).size + statSync(`${path}.1`).size).toBeLessThan(2_200);
     expect(readFileSync(path, 'utf8')).toContain('line 499');

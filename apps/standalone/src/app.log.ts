@@ -9,7 +9,6 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Readable } from 'node:stream';
-import { createInterface } from 'node:readline';
 import type { Outages } from './outages.js';
 
 /** File size in bytes at which the log is rotated; the previous rotated file is replaced. */
@@ -21,7 +20,7 @@ const shownLevels: ReadonlySet<unknown> = new Set(['warn', 'error', 'fatal']);
  * Writes the output of an app to a file. Warnings, errors and lines that are no log lines, such as
  * stack traces, are also shown under the app's name; outages of servers by {@link Outages}. The
  * file is empty at the start, continues over restarts of the app, and is bounded together with one
- * rotated file. Only its owner can read it.
+ * rotated file, to about a read more. Only its owner can read it.
  */
 export class AppLog {
   private file: number;
@@ -41,20 +40,31 @@ export class AppLog {
     this.file = openEmpty(path);
   }
 
-  /** Logs an output stream of the app. Resolves after its end. */
+  /** Logs an output stream of the app, a read at a time. Resolves after its end. */
   async take(stream: Readable): Promise<void> {
-    for await (const line of createInterface({ input: stream })) this.write(line);
+    let rest = '';
+    for await (const text of stream.setEncoding('utf8') as AsyncIterable<string>) {
+      const end = text.lastIndexOf('\n') + 1;
+      if (end > 0) this.write(rest + text.slice(0, end));
+      rest = end > 0 ? text.slice(end) : rest + text;
+    }
+    if (rest !== '') this.write(`${rest}\n`);
     this.outages.dropApp(this.name);
   }
 
-  private write(line: string): void {
+  /** Writes whole lines. */
+  private write(lines: string): void {
     if (this.bytes > this.mostBytes) {
       closeSync(this.file);
       renameSync(this.path, `${this.path}.1`);
       this.file = openEmpty(this.path);
       this.bytes = 0;
     }
-    this.bytes += writeSync(this.file, `${line}\n`);
+    this.bytes += writeSync(this.file, lines);
+    for (const line of lines.split('\n')) this.show(line);
+  }
+
+  private show(line: string): void {
     const readable = readableLine(line);
     if (readable === undefined) return;
     if (readable.outage === undefined) this.say(`${this.name}: ${readable.text}`);
@@ -75,12 +85,16 @@ type ReadableLine =
   | { text: string; outage?: undefined }
   | { outage: string; isEnd: boolean; reason: string | undefined };
 
+/** Recognizes the line of each request, which is the most frequent one, without parsing it. */
+const isRoutine = (line: string) =>
+  line.startsWith('{"level":"info",') && !line.includes('"outage":');
+
 /**
  * Reads a line of output, and returns undefined if it is not for people. Warnings about single
  * requests are not: a client sees the failure, and an outage would show each of its requests.
  */
 export function readableLine(line: string): ReadableLine | undefined {
-  if (line.trim() === '') return undefined;
+  if (line.trim() === '' || isRoutine(line)) return undefined;
   if (!line.startsWith('{')) return { text: line };
   try {
     const { level, msg, err, outage, missing, requestId } = JSON.parse(line) as {

@@ -65,6 +65,17 @@ describe('the list of subscriptions', () => {
     expect((await list()).map(({ guid }) => guid)).toEqual([a, b, c]);
   });
 
+  it('reads only the clock if that is not later than `since`', async () => {
+    await add(1);
+    const since = await clock();
+    await context.owner.query('BEGIN; LOCK TABLE subscription.subscriptions');
+    try {
+      expect(await page({ since })).toMatchObject({ clock: since, items: [], total: 0 });
+    } finally {
+      await context.owner.query('ROLLBACK');
+    }
+  });
+
   it('shows the guid that a row had at `since`: A, then B at t1, then C at t2', async () => {
     const a = await add(1);
     const t0 = await clock();

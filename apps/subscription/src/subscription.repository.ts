@@ -41,7 +41,7 @@ export const readNamed = statement(
      (SELECT json_agg(json_build_array(g.guid, g.subscription_id, g.sent, g.derived))
       FROM g) AS guids,
      (SELECT json_agg(json_build_array(u.key, u.subscription_id)) FROM u) AS urls,
-     (SELECT json_agg(row_to_json(r)) FROM (
+     (SELECT json_agg(r) FROM (
        SELECT ${columns} FROM subscription.subscriptions s
        WHERE s.user_id = $1
          AND s.id IN (SELECT subscription_id FROM g UNION SELECT subscription_id FROM u)

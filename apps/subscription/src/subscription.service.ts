@@ -104,7 +104,7 @@ export class SubscriptionService {
     const urls = newFeedUrl === undefined ? [] : [newFeedUrl];
     const guids = [guid, ...(newGuid === undefined ? [] : [newGuid]), ...urls.map(podcastGuid)];
     const reads = selectNamed(userId, { guids, urls, newRows: 0, quotas: this.quotas });
-    const write = { userId, smallAnswer: true, changes, reads, ...budget(context) };
+    const write = { userId, smallAnswer: false, changes, reads, ...budget(context) };
     return this.database.write(write, async (transaction) => {
       const known = new KnownSubscriptions(
         toSnapshot(transaction.found),

@@ -144,7 +144,8 @@ function fitting<Row, Item>(
 
 /**
  * Reads one page. A page ends early, with `more`, if its items exceed `maxBytes`, so clients that
- * follow links miss nothing. If the clock equals `knownClock`, only the clock is read.
+ * follow links miss nothing. Only the clock is read if it equals `knownClock`, or is not later than
+ * the `since` of a first page: no row is newer than the clock.
  *
  * @param toItem converts a row's columns to an item of the answer.
  * @throws Failure `unauthorized` for a refused user.
@@ -156,10 +157,20 @@ export async function listPage<Row extends object, Item>(
   toItem: (row: Row) => Item,
 ) {
   const { userId, perPage, cursor, knownClock } = request;
-  if (knownClock !== undefined) {
+  const since = cursor.from === 'page' ? request.since : undefined;
+  if (knownClock !== undefined || since !== undefined) {
     const [read] = await database.read<Pick<Head, 'clock' | 'refused'>>(readClock, [userId]);
-    if (unlessRefused(read).clock === knownClock)
-      return { unchanged: true as const, clock: knownClock };
+    const { clock } = unlessRefused(read);
+    if (clock === knownClock) return { unchanged: true as const, clock };
+    // Stamps compare as texts.
+    if (since !== undefined && clock <= since)
+      return {
+        unchanged: false as const,
+        clock,
+        total: 0,
+        items: JsonText.of<Item[]>([]),
+        more: false,
+      };
   }
   const rows = await database.read<Row & Head>(...selected(list, request));
   const head = unlessRefused<Head>(rows[0]);

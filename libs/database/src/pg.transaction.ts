@@ -1,10 +1,31 @@
-import type { Duplex } from 'node:stream';
 import { unavailable } from '#contracts';
-import type { PoolClient, QueryConfig } from 'pg';
-import { bind, type Bound, inStatementSpan, type Statement } from './statement.js';
+import type { PoolClient, QueryConfig, QueryResult } from 'pg';
+import { queryTogether } from './query.batch.js';
+import { bind, type Bound, inStatementSpan, statement, type Statement } from './statement.js';
 
 /** Time after Postgres' own timeouts until the connection counts as lost, in milliseconds. */
 const graceMs = 1_000;
+
+const begin = statement('sync.begin', 'BEGIN');
+const commit = statement('sync.commit', 'COMMIT');
+const rollback = statement('sync.rollback', 'ROLLBACK');
+/** $1 milliseconds; the time includes the wait for locks. */
+const limitStatements = statement(
+  'sync.limit_statements',
+  "SELECT set_config('statement_timeout', $1, true)",
+);
+/** $1 a `plan_cache_mode`. */
+const choosePlans = statement(
+  'sync.choose_plans',
+  "SELECT set_config('plan_cache_mode', $1, true)",
+);
+
+/** A statement that is sent at the end of this event loop iteration. */
+interface Waiting {
+  readonly query: QueryConfig;
+  readonly answered: (result: QueryResult) => void;
+  readonly failed: (error: unknown) => void;
+}
 
 /** Receives a user's clock after a commit that advanced it. The stamp has the form of answers. */
 export type ClockCallback = (userId: string, stamp: string) => void;
@@ -27,6 +48,7 @@ export function clockIn(
 export class PgTransaction {
   committed = false;
   private readonly moved = new Map<string, string>();
+  private waiting: Waiting[] = [];
 
   constructor(
     private readonly client: PoolClient,
@@ -40,20 +62,18 @@ export class PgTransaction {
   /**
    * Sends BEGIN together with the first statements, without waiting for its answer.
    *
-   * Without a cluster it selects generic plans: planning for given values took longer than running.
-   * Such plans also read all rows of a user if these are newer than the last ANALYZE.
+   * Behind a pooler it selects the plan mode; other connections have it from their start.
    */
   async begin(): Promise<this> {
     const limit = this.limit();
-    sendTogether(this.client);
-    // statement_timeout includes the wait for locks.
-    const text =
-      `BEGIN; SET LOCAL statement_timeout = ${limit}; ` +
-      `SET LOCAL plan_cache_mode = ${this.planMode}`;
-    // If BEGIN fails, the statements after it fail as well.
-    this.client
-      .query({ text, query_timeout: limit + graceMs } as QueryConfig)
-      .catch(() => undefined);
+    const first: Bound[] = [
+      [begin, []],
+      [limitStatements, [String(limit)]],
+    ];
+    if (!this.prepared) first.push([choosePlans, [this.planMode]]);
+    // If one of them fails, the statements after it fail as well.
+    for (const [query, values] of first)
+      this.send(query, values, limit + graceMs).catch(() => undefined);
     return this;
   }
 
@@ -62,21 +82,20 @@ export class PgTransaction {
     query: Statement,
     values: readonly unknown[],
   ): Promise<Row[]> => {
-    const bound = bind(query, values, this.prepared, this.limit() + graceMs);
-    const { rows } = await inStatementSpan(query.name, () => this.client.query<Row>(bound));
-    this.note(values, rows);
-    return rows;
+    const limit = this.limit() + graceMs;
+    const { rows } = await inStatementSpan(query.name, () => this.send(query, values, limit));
+    this.note(values, rows as Row[]);
+    return rows as Row[];
   };
 
   /** Runs the last statements and commits, all in one round trip. */
   async commit(...last: Bound[]): Promise<void> {
     const limit = this.limit() + graceMs;
-    sendTogether(this.client);
     const sent: Promise<unknown>[] = last.map(async ([query, values]) => {
-      const { rows } = await this.client.query<object>(bind(query, values, this.prepared, limit));
-      this.note(values, rows);
+      const { rows } = await this.send(query, values, limit);
+      this.note(values, rows as object[]);
     });
-    sent.push(this.client.query({ text: 'COMMIT', query_timeout: limit } as QueryConfig));
+    sent.push(this.send(commit, [], limit));
     await inStatementSpan('commit', () => Promise.all(sent));
     this.committed = true;
     for (const clock of this.moved) this.onMoved(...clock);
@@ -88,7 +107,33 @@ export class PgTransaction {
   }
 
   async rollback(): Promise<void> {
-    await this.client.query({ text: 'ROLLBACK', query_timeout: graceMs } as QueryConfig);
+    await this.send(rollback, [], graceMs);
+  }
+
+  /** Sends all statements of this event loop iteration together. */
+  private send(
+    query: Statement,
+    values: readonly unknown[],
+    timeoutMs: number,
+  ): Promise<QueryResult> {
+    return new Promise((answered, failed) => {
+      const bound = bind(query, values, this.prepared, timeoutMs);
+      if (this.waiting.push({ query: bound, answered, failed }) === 1)
+        process.nextTick(() => void this.flush());
+    });
+  }
+
+  private async flush(): Promise<void> {
+    const sent = this.waiting;
+    this.waiting = [];
+    const [first, ...others] = sent.map(({ query }) => query);
+    if (!first) return;
+    try {
+      const results = await queryTogether(this.client, [first, ...others]);
+      for (const [index, { answered }] of sent.entries()) answered(results[index] as QueryResult);
+    } catch (error) {
+      for (const { failed } of sent) failed(error);
+    }
   }
 
   private limit(): number {
@@ -96,16 +141,4 @@ export class PgTransaction {
     if (limit < 1) throw unavailable('the time of a write is up');
     return limit;
   }
-}
-
-/** The connection of pg's client, which its types leave out. */
-interface Connected {
-  readonly connection: { readonly stream: Duplex };
-}
-
-/** Sends all writes of this tick in one piece, to save system calls and wake-ups of Postgres. */
-function sendTogether(client: PoolClient): void {
-  const { stream } = (client as unknown as Connected).connection;
-  stream.cork();
-  process.nextTick(() => stream.uncork());
 }
