@@ -72,7 +72,8 @@ export class RevocationWriter {
    * because receivers look up credentials there again. It is idempotent.
    *
    * Logs a failure and never rejects, because the commit has ended the credentials: without Redis,
-   * access tokens stay valid until they expire, at most ten minutes, and app passwords for a minute.
+   * access tokens stay valid until they expire, at most ten minutes. App passwords stay valid for a
+   * minute.
    */
   async revoke(revocations: readonly Revocation[]): Promise<void> {
     try {

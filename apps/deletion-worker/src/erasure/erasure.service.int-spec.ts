@@ -205,7 +205,7 @@ async function pagesOfRow(subscriptions: number): Promise<number> {
   return ((await pages()) - before) / rows;
 }
 
-it('a group of users needs one rewrite of the files of Redis, a later user another one', async () => {
+it('a group of users needs one rewrite of the files of Redis, a later user another', async () => {
   const server = await startRedisServer({ durable: true });
   const worker = await openWorker(server.url);
   const redis = connectRedis(redisConfig.parse({ REDIS_URL: server.url }));
