@@ -20,6 +20,10 @@ describe('a planted violation is found:', () => {
       'UPDATE sync.readers r SET used = CASE WHEN $2 THEN now() ELSE used END WHERE r.user_id = $1',
     ],
     [
+      'a stable function of a column in SET',
+      `UPDATE sync.user_clock c SET stamp = c.stamp + interval '1 ms' WHERE c.user_id = $1`,
+    ],
+    [
       'a volatile function in SET',
       'UPDATE sync.user_clock c SET stamp = clock_timestamp() WHERE c.user_id = $1',
     ],

@@ -13,6 +13,11 @@ const forbidden: Readonly<Record<string, (sql: string) => boolean>> = {
     isWrite.test(sql) &&
     (new RegExp(`\\bcoalesce\\([^()]*${mutable}`, 'i').test(sql) ||
       new RegExp(`\\bCASE\\b(?:(?!\\bEND\\b)[^])*${mutable}`, 'i').test(sql)),
+  // timestamptz + interval is stable, timestamp + interval is immutable.
+  'a stable function of a column in SET': (sql) =>
+    /\bUPDATE\b[^;]*?\bSET\b(?:(?!\b(?:WHERE|FROM|RETURNING)\b)[^;])*\w\s*[+-]\s*interval\b/i.test(
+      sql,
+    ),
   'a volatile function in SET': (sql) =>
     /\bUPDATE\b[^;]*?\bSET\b(?:(?!\b(?:WHERE|FROM|RETURNING)\b)[^;])*\b(?:clock_timestamp|random|nextval|gen_random_uuid|next_stamp)\(/i.test(
       sql,
