@@ -5,13 +5,13 @@ import type { Cluster, Redis } from 'ioredis';
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import { type AccountConfig, CONFIG, REDIS } from '../account.config.js';
 
-/** Requests of unauthenticated clients that have a rate limit. */
+/** Kinds of requests that have a rate limit. */
 export type IssuerRequest = 'token' | 'authorize' | 'register' | 'user-code';
 
-/** Codes that a network can try in ten minutes. Of some 2.5 * 10^10 codes, few are valid. */
+/** User codes that a network can try in ten minutes, of about 2.5 * 10^10 possible ones. */
 const userCodes = { points: 20, duration: 600 };
 
-/** Limits requests per network, in Redis for all replicas; without Redis, per replica. */
+/** Rate limits per network, shared by all replicas in Redis; without Redis, per replica. */
 @Injectable()
 export class IssuerLimits {
   private readonly limiters: Readonly<Record<IssuerRequest, RateLimiterRedis>>;
@@ -38,7 +38,7 @@ export class IssuerLimits {
   /**
    * Counts a request.
    *
-   * @param ofPage counts it apart, so that a page in a browser uses up no limit of apps.
+   * @param ofPage true counts it separately, so that pages do not use up the limits of apps.
    * @throws RateLimited above the limit.
    */
   async consume(kind: IssuerRequest, address: string, ofPage = false): Promise<void> {

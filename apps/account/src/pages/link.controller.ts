@@ -12,16 +12,17 @@ import type { Page, Visit } from './document.js';
 import { PageController } from './person.guard.js';
 import { afterReset, PageResponder, visitFor } from './page.responder.js';
 import { problemsOf, type RefusedForm } from './refusal.texts.js';
-import { enteredIn } from './registration.controller.js';
+import { readCredentials } from './registration.controller.js';
 import { registerPage, resetPage, verifyPage } from './views/registration.view.js';
 
-function pageOf(visit: Visit, link: Link, action: string, refused: RefusedForm = {}): Page {
+/** Returns the page that asks to use a link. */
+function createPage(visit: Visit, link: Link, action: string, refused: RefusedForm = {}): Page {
   if (link.kind === 'verify') return verifyPage(visit, { action, email: link.email ?? '' });
   if (link.kind === 'reset') return resetPage(visit, { action, name: link.name ?? '', ...refused });
   return registerPage(visit, { action, kind: link.kind, ...refused });
 }
 
-/** Executes the actions of links in mails, messages and terminals. */
+/** Uses links: creates accounts, resets passwords and verifies addresses. */
 @Injectable()
 export class LinkUse {
   constructor(
@@ -30,7 +31,7 @@ export class LinkUse {
     private readonly emails: Emails,
   ) {}
 
-  /** Uses a link. @returns the account to sign in, but not after a reset (second step). */
+  /** Uses a link. @returns the id of a new account, which is then signed in. */
   async use(link: Link, secret: string, form: Form, visitor: Visitor): Promise<string | undefined> {
     const { address, userAgent } = visitor;
     if (link.kind === 'verify') {
@@ -38,14 +39,14 @@ export class LinkUse {
       return undefined;
     }
     if (link.kind === 'reset') {
-      await this.reset.byLink(secret, form['password'] ?? '', address, userAgent);
+      await this.reset.resetByLink(secret, form['password'] ?? '', address, userAgent);
       return undefined;
     }
-    return (await this.registration.byLink(secret, enteredIn(form), address)).id;
+    return (await this.registration.registerByLink(secret, readCredentials(form), address)).id;
   }
 }
 
-/** Pages of links. Opening one changes nothing, since mail programs open links automatically. */
+/** Serves the pages of links. Opening one changes nothing, since mail programs open links too. */
 @PageController()
 export class LinkController {
   constructor(
@@ -59,7 +60,7 @@ export class LinkController {
   async look(@Param('secret') secret: string, @Res() reply: FastifyReply): Promise<void> {
     const link = await this.find(secret);
     this.pages.show(reply, (visit) =>
-      pageOf(visit, link, `/links/${secret}`, this.pages.take<RefusedForm>(reply)),
+      createPage(visit, link, `/links/${secret}`, this.pages.takeOutcome<RefusedForm>(reply)),
     );
   }
 
@@ -76,10 +77,13 @@ export class LinkController {
       accountId = await this.linkUse.use(link, secret, form, this.pages.cookies.read(request));
     } catch (error) {
       const problems = problemsOf(visitFor(reply).texts, error);
-      const refused: RefusedForm = { entered: enteredIn(form).name.slice(0, 64), problems };
-      return this.pages.refuse(reply, `/links/${secret}`, refused, error);
+      const refused: RefusedForm = {
+        entered: readCredentials(form).name.slice(0, 64),
+        problems,
+      };
+      return this.pages.redirectRefused(reply, `/links/${secret}`, refused, error);
     }
-    if (link.kind === 'verify') return this.pages.finish(reply, { message: 'verified' });
+    if (link.kind === 'verify') return this.pages.redirectToDone(reply, { message: 'verified' });
     if (accountId === undefined) return this.pages.redirect(reply, afterReset);
     this.pages.cookies.signIn(
       reply,
@@ -89,7 +93,7 @@ export class LinkController {
   }
 
   private async find(secret: string): Promise<Link> {
-    const link = await this.links.look(secret);
+    const link = await this.links.read(secret);
     if (!link) throw new Refusal('link');
     return link;
   }

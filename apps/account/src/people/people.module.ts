@@ -12,17 +12,17 @@ import { type AccountConfig, CONFIG, REDIS } from '../account.config.js';
 import { Accounts } from './accounts.js';
 import { Emails } from './emails.js';
 import { Erasure } from './erasure.js';
-import { KnownBrowsers } from './known-browsers.js';
+import { TrustedClients } from './trusted-clients.js';
 import { Limits, SignInLimits } from './limits.js';
 import { Links } from './links.js';
 import { Mail } from './mail.js';
 import { Notices } from './notices.js';
-import { PasswordReset, ResetEnding } from './password-reset.js';
+import { PasswordReset, PasswordReplacement } from './password-reset.js';
 import { Passwords } from './passwords.js';
 import { PEOPLE } from './people.config.js';
 import { RecoveryCodes } from './recovery-codes.js';
 import { Registration, RegistrationGate } from './registration.js';
-import { RevocationNotice } from './revocation.notice.js';
+import { RevocationNotifier } from './revocation.notifier.js';
 import { Seal } from './seal.js';
 import { SecondFactor } from './second-factor.js';
 import { Sessions } from './sessions.js';
@@ -37,7 +37,7 @@ const people = [
   Accounts,
   Emails,
   Erasure,
-  KnownBrowsers,
+  TrustedClients,
   Limits,
   Links,
   Mail,
@@ -46,7 +46,7 @@ const people = [
   Passwords,
   RecoveryCodes,
   Registration,
-  RevocationNotice,
+  RevocationNotifier,
   SecondFactor,
   Sessions,
   SignIn,
@@ -80,7 +80,7 @@ const people = [
         new RevocationWriter(redis),
     },
     RegistrationGate,
-    ResetEnding,
+    PasswordReplacement,
     Sweep,
     ...people,
   ],

@@ -5,21 +5,21 @@ import { DataSource } from 'typeorm';
 import { type Account, Accounts, checkName } from './accounts.js';
 import { Limits } from './limits.js';
 import { Links, type NewLink } from './links.js';
-import { passwordProblem } from './password.rule.js';
+import { passwordProblem } from './password.rules.js';
 import { Passwords } from './passwords.js';
 import { PEOPLE, type PeopleConfig } from './people.config.js';
 import { Refusal } from './refusal.js';
 
 /** Key of the advisory lock that serializes creation of the first account. */
-const firstLock = 7_146_001;
+const firstAccountLock = 7_146_001;
 
-/** Form data of a new account. */
-export interface Entered {
+/** Name and password of a new account, as entered. */
+export interface EnteredCredentials {
   readonly name: string;
   readonly password: string;
 }
 
-/** Registration mode and its rate limits. */
+/** Groups the registration mode and its rate limits. */
 @Injectable()
 export class RegistrationGate {
   readonly registration: PeopleConfig['REGISTRATION'];
@@ -32,7 +32,7 @@ export class RegistrationGate {
   }
 }
 
-/** Creates accounts on the pages, as far as `REGISTRATION` allows it. */
+/** Creates accounts for people, as `REGISTRATION` allows. */
 @Injectable()
 export class Registration {
   constructor(
@@ -43,6 +43,7 @@ export class Registration {
     private readonly gate: RegistrationGate,
   ) {}
 
+  /** True if anybody can create an account. */
   get isOpen(): boolean {
     return this.gate.registration === 'open';
   }
@@ -52,20 +53,20 @@ export class Registration {
    *
    * @throws Refusal `registration`, `limited`, `name`, `name_taken`, `password_…`, `busy`.
    */
-  async open({ name, password }: Entered, address: string): Promise<Account> {
+  async register({ name, password }: EnteredCredentials, address: string): Promise<Account> {
     if (!this.isOpen) throw new Refusal('registration');
     checkName(name);
     const problem = passwordProblem(password, name);
     if (problem) throw new Refusal(problem);
     const network = networkOf(address);
     await this.gate.limits.count('registration', network);
-    const made = await this.passwords.hash(password, 'stranger', name, `network ${network}`);
+    const made = await this.passwords.hash(password, 'untrusted', name, `network ${network}`);
     return this.accounts.create({ name, password: made });
   }
 
-  /** Creates a link for the first account, for the operator. `undefined` if an account exists. */
-  async firstLink(): Promise<NewLink | undefined> {
-    return (await this.accounts.areNone()) ? this.links.make('first') : undefined;
+  /** Creates a link for the first account; undefined if an account can sign in already. */
+  async createFirstLink(): Promise<NewLink | undefined> {
+    return (await this.accounts.nobodyCanSignIn()) ? this.links.create('first') : undefined;
   }
 
   /**
@@ -74,8 +75,12 @@ export class Registration {
    * @throws Refusal `link`, `registration` if invitations are off, `limited`, `name`, `name_taken`,
    *   `password_…`, `busy`.
    */
-  async byLink(secret: string, { name, password }: Entered, address: string): Promise<Account> {
-    const kind = (await this.links.look(secret))?.kind;
+  async registerByLink(
+    secret: string,
+    { name, password }: EnteredCredentials,
+    address: string,
+  ): Promise<Account> {
+    const kind = (await this.links.read(secret))?.kind;
     if (kind !== 'first' && kind !== 'invite') throw new Refusal('link');
     if (kind === 'invite' && this.gate.registration === 'closed') throw new Refusal('registration');
     checkName(name);
@@ -83,15 +88,17 @@ export class Registration {
     if (problem) throw new Refusal(problem);
     const network = networkOf(address);
     await this.gate.limits.count('link', network);
-    const made = await this.passwords.hash(password, 'stranger', name, `link ${secret}`);
+    const made = await this.passwords.hash(password, 'untrusted', name, `link ${secret}`);
     const account = await this.source.transaction(async (manager) => {
-      if (kind === 'first') await manager.query('SELECT pg_advisory_xact_lock($1)', [firstLock]);
-      const link = await this.links.take(manager, secret, kind);
+      if (kind === 'first')
+        await manager.query('SELECT pg_advisory_xact_lock($1)', [firstAccountLock]);
+      const link = await this.links.spend(manager, secret, kind);
       if (!link) throw new Refusal('link');
-      if (kind === 'first' && !(await this.accounts.areNone(manager))) throw new Refusal('link');
+      if (kind === 'first' && !(await this.accounts.nobodyCanSignIn(manager)))
+        throw new Refusal('link');
       return this.accounts.create({ name, password: made }, manager);
     });
-    await this.gate.limits.giveBack('link', network);
+    await this.gate.limits.refund('link', network);
     return account;
   }
 }

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { labelOf } from './label.rule.js';
-import { KnownBrowsers } from './known-browsers.js';
+import { cleanLabel } from './label.rules.js';
+import { TrustedClients } from './trusted-clients.js';
 import { isMailAddress } from './mail.js';
-import { hashOfCode } from './recovery-codes.js';
+import { hashRecoveryCode } from './recovery-codes.js';
 import { Seal } from './seal.js';
 
 describe('a label', () => {
@@ -21,17 +21,17 @@ describe('a label', () => {
     ['x'.repeat(100), 'x'.repeat(64)],
     [`a${'😀'.repeat(100)}`, `a${'😀'.repeat(63)}`],
   ])('%j is shown as %j', (text, label) => {
-    expect(labelOf(text)).toBe(label);
+    expect(cleanLabel(text)).toBe(label);
   });
 
-  it('has at most 64 characters and none that is not seen, whatever an app calls itself', () => {
+  it('has at most 64 characters, all of them visible', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => {
-        const label = labelOf(text);
+        const label = cleanLabel(text);
         expect([...label].length).toBeLessThanOrEqual(64);
         expect(label).not.toMatch(/[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u);
         expect(label).toMatch(/^$|[\p{L}\p{N}]/u);
-        expect(labelOf(label)).toBe(label);
+        expect(cleanLabel(label)).toBe(label);
       }),
     );
   });
@@ -64,25 +64,25 @@ describe('a mail address', () => {
 });
 
 describe('a recovery code', () => {
-  it('is known as people type it', () => {
-    const hash = hashOfCode('0123-4567-89ab-cdef');
+  it('is recognized in all usual spellings', () => {
+    const hash = hashRecoveryCode('0123-4567-89ab-cdef');
     expect(hash).toBeDefined();
-    expect(hashOfCode(' O123 4567 89AB CDEF ')).toEqual(hash);
-    expect(hashOfCode('oi23-4567-89ab-cdef')).toEqual(hash);
+    expect(hashRecoveryCode(' O123 4567 89AB CDEF ')).toEqual(hash);
+    expect(hashRecoveryCode('oi23-4567-89ab-cdef')).toEqual(hash);
   });
 
   it.each(['', '0123-4567-89ab-cde', '0123-4567-89ab-cdef-0', 'u123-4567-89ab-cdef'])(
     '%j is none',
     (typed) => {
-      expect(hashOfCode(typed)).toBeUndefined();
+      expect(hashRecoveryCode(typed)).toBeUndefined();
     },
   );
 });
 
-describe('a known browser', () => {
-  const browsers = new KnownBrowsers(new Seal('a-secret-of-tests-which-is-long-enough'));
+describe('a trusted client', () => {
+  const browsers = new TrustedClients(new Seal('a-secret-of-tests-which-is-long-enough'));
 
-  it('is known by its cookie for the name that it signed in as, in any letter case', () => {
+  it('is recognized by its cookie for the name of its sign-in, ignoring letter case', () => {
     const cookie = browsers.cookieFor('Ann');
     expect(browsers.deviceOf('ann', cookie)).toMatch(/^[\da-f-]{36}$/);
     expect(browsers.deviceOf('ben', cookie)).toBeUndefined();
@@ -90,16 +90,16 @@ describe('a known browser', () => {
     expect(browsers.cookieFor('ben', cookie)).not.toBe(cookie);
   });
 
-  it('is a stranger with a cookie that is not ours', () => {
+  it('is not recognized by a forged cookie', () => {
     for (const cookie of [undefined, '', 'x', 'x'.repeat(199), 'x'.repeat(10_000)])
       expect(browsers.deviceOf('ann', cookie)).toBeUndefined();
   });
 
-  it('is no stranger where somebody signed in from the same network, in memory that is bounded', () => {
-    expect(browsers.standing('2001:db8::1', undefined)).toBe('stranger');
-    browsers.remember('2001:db8::2');
-    expect(browsers.standing('2001:db8::1', undefined)).toBe('near');
-    for (let n = 0; n < 10_000; n += 1) browsers.remember(`10.1.${n >> 8}.${n & 255}`);
-    expect(browsers.standing('2001:db8::1', undefined)).toBe('stranger');
+  it('is in a trusted network after a sign-in from it, for a limited number of networks', () => {
+    expect(browsers.trustOf('2001:db8::1', undefined)).toBe('untrusted');
+    browsers.trustNetwork('2001:db8::2');
+    expect(browsers.trustOf('2001:db8::1', undefined)).toBe('trustedNetwork');
+    for (let n = 0; n < 10_000; n += 1) browsers.trustNetwork(`10.1.${n >> 8}.${n & 255}`);
+    expect(browsers.trustOf('2001:db8::1', undefined)).toBe('untrusted');
   });
 });

@@ -4,23 +4,24 @@ import type { Log } from '#runtime';
 import { LOG } from '../account.config.js';
 
 /**
- * Notifies gateways of revocations that are committed in Postgres. While Redis is unavailable,
- * issued tokens stay valid until they expire, for up to 10 minutes.
+ * Notifies gateways of committed revocations. While Redis is unavailable, issued tokens stay valid
+ * until they expire, for up to 10 minutes.
  */
 @Injectable()
-export class RevocationNotice {
+export class RevocationNotifier {
   constructor(
     private readonly writer: RevocationWriter,
     @Inject(LOG) private readonly log: Log,
   ) {}
 
-  async give(revocations: readonly Revocation[]): Promise<void> {
+  /** Publishes revocations; a failure is only logged. */
+  async notify(revocations: readonly Revocation[]): Promise<void> {
     try {
       await this.writer.revoke(revocations);
     } catch (error) {
       this.log.warn(
         { err: error },
-        'a revocation could not be announced: what was issued before lives for ten minutes',
+        'revocation not published: issued tokens stay valid for up to 10 minutes',
       );
     }
   }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { passwordProblem } from './password.rule.js';
+import { passwordProblem } from './password.rules.js';
 
 describe('a password', () => {
   it.each([
@@ -33,7 +33,7 @@ describe('a password', () => {
     expect(passwordProblem(password, 'Ann-of-Cleves')).toBe('password_common');
   });
 
-  it('needs no capitals, digits or signs: what is long and random is good', () => {
+  it('needs no capitals, digits or symbols if it is long and random', () => {
     const letters = fc.array(fc.constantFrom(...'abcdefghijkmnopqrstuvwxyz'), {
       minLength: 20,
       maxLength: 60,

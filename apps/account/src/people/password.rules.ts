@@ -2,31 +2,32 @@ import { commonPasswords } from './common.passwords.js';
 import type { RefusalCode } from './refusal.js';
 
 /** Minimum number of characters. There are no composition rules (NIST SP 800-63B). */
-const leastPasswordLength = 12;
+const minPasswordLength = 12;
 /** Maximum length of accepted passwords in bytes. */
-export const mostPasswordBytes = 1_000;
+export const maxPasswordBytes = 1_000;
 
-/** Returns the text to hash, equal on all keyboards and systems (NFKC, NIST SP 800-63B 3.1.1.2). */
+/** Returns the normalized text to hash, equal on all keyboards (NIST SP 800-63B, 3.1.1.2: NFKC). */
 export function passwordText(password: string): string {
   return password.normalize('NFKC');
 }
 
 /** Returns the reason to reject a new password, if any. */
 export function passwordProblem(password: string, name = ''): RefusalCode | undefined {
-  if (Buffer.byteLength(password) > mostPasswordBytes) return 'password_long';
+  if (Buffer.byteLength(password) > maxPasswordBytes) return 'password_long';
   const text = passwordText(password);
-  if ([...text].length < leastPasswordLength) return 'password_short';
+  if ([...text].length < minPasswordLength) return 'password_short';
   const lower = text.toLowerCase();
   const isName = name !== '' && repeats(lower, name.toLowerCase());
   return isName || commonPasswords.has(lower) || isPattern(lower) ? 'password_common' : undefined;
 }
 
-/** Returns true if the text repeats a part; the last repetition can be cut off. */
+/** Returns true if the text consists of repetitions of a part; the last one can be incomplete. */
 function repeats(text: string, part: string): boolean {
   return part.repeat(Math.ceil(text.length / part.length)).startsWith(text);
 }
 
-const rows = [
+/** Alphabet, digits and keyboard rows. */
+const sequences = [
   'abcdefghijklmnopqrstuvwxyz',
   '01234567890',
   '1234567890',
@@ -34,9 +35,11 @@ const rows = [
   'qwertzuiopasdfghjklyxcvbnm',
 ];
 
-/** Returns true for repetitions of 1 to 4 characters and sequences of alphabet or keyboard. */
+/** Returns true for repetitions of 1 to 4 characters and for alphabet or keyboard sequences. */
 function isPattern(text: string): boolean {
   for (let length = 1; length <= 4; length += 1)
     if (repeats(text, text.slice(0, length))) return true;
-  return rows.some((row) => [row, [...row].reverse().join('')].some((walk) => repeats(text, walk)));
+  return sequences.some((row) =>
+    [row, [...row].reverse().join('')].some((walk) => repeats(text, walk)),
+  );
 }
