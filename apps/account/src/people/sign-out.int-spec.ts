@@ -16,7 +16,7 @@ import { Passwords } from './passwords.js';
 import { RecoveryCodes } from './recovery-codes.js';
 import { SecondFactor } from './second-factor.js';
 import { Sessions } from './sessions.js';
-import { accessByTable } from './sign-out.js';
+import { accessByTable, SignOut } from './sign-out.js';
 import { SignIn } from './sign-in.js';
 import { Totp } from './totp.js';
 
@@ -232,6 +232,30 @@ async function meet(
     await holder.end();
   }
 }
+
+describe('a sign-out concurrent with an erasure', () => {
+  const locks: [string, string][] = [
+    ['a grant', `SELECT FROM account.oidc WHERE model = 'Grant' AND account_id = $1`],
+    ['an app password', 'SELECT FROM account.credentials WHERE account_id = $1'],
+  ];
+  it.each(locks)('does not deadlock if both wait for %s', async (_, lock) => {
+    const worker = new pg.Client({ connectionString: fixture.ownerUrl });
+    await worker.connect();
+    const erase = async () => {
+      const { rows } = await worker.query('SELECT account.erase_user($1, 1000) AS rows', [id]);
+      return (rows[0] as { rows: number }).rows;
+    };
+    try {
+      await accesses['oidc']?.();
+      await appPassword();
+      const signOut = () => fixture.app.get(SignOut).everywhere(id);
+      expect(await meet(lock, id, [erase, signOut])).toEqual([expect.any(Number), undefined]);
+      expect(await fixture.app.get(Accounts).find(id)).toBeUndefined();
+    } finally {
+      await worker.end();
+    }
+  });
+});
 
 describe('a reset concurrent with', () => {
   const grant = `SELECT FROM account.oidc WHERE model = 'Grant' AND account_id = $1`;
