@@ -2,8 +2,9 @@ import { Inject, Injectable } from '@nestjs/common';
 import { rateLimitMetrics } from '#http';
 import { networkOf, RateLimited } from '#identity';
 import type { Cluster, Redis } from 'ioredis';
-import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
+import type { RateLimiterRedis } from 'rate-limiter-flexible';
 import { type AccountConfig, CONFIG, REDIS } from '../account.config.js';
+import { consumePoint, createLimiter } from '../people/limits.js';
 
 /** Kinds of requests that have a rate limit. */
 export type IssuerRequest = 'token' | 'authorize' | 'register' | 'user-code';
@@ -19,14 +20,7 @@ export class IssuerLimits {
 
   constructor(@Inject(REDIS) redis: Redis | Cluster, @Inject(CONFIG) config: AccountConfig) {
     const limiter = (kind: IssuerRequest, points: number, duration: number) =>
-      new RateLimiterRedis({
-        storeClient: redis,
-        keyPrefix: `podcast-sync:issuer:${kind}`,
-        points,
-        duration,
-        inMemoryBlockOnConsumed: points + 1,
-        insuranceLimiter: new RateLimiterMemory({ points, duration }),
-      });
+      createLimiter(redis, `podcast-sync:issuer:${kind}`, points, duration);
     this.limiters = {
       token: limiter('token', config.MAX_TOKEN_REQUESTS, 60),
       authorize: limiter('authorize', config.MAX_AUTHORIZE_REQUESTS, 60),
@@ -42,12 +36,10 @@ export class IssuerLimits {
    * @throws RateLimited above the limit.
    */
   async consume(kind: IssuerRequest, address: string, ofPage = false): Promise<void> {
-    try {
-      await this.limiters[kind].consume(networkOf(address) + (ofPage ? ' page' : ''));
-    } catch (outcome) {
-      if (!(outcome instanceof RateLimiterRes)) throw outcome;
-      this.count(kind, 'limited');
-      throw new RateLimited(Math.max(Math.ceil(outcome.msBeforeNext / 1_000), 1));
-    }
+    const key = networkOf(address) + (ofPage ? ' page' : '');
+    const waitSeconds = await consumePoint(this.limiters[kind], key);
+    if (waitSeconds === 0) return;
+    this.count(kind, 'limited');
+    throw new RateLimited(waitSeconds);
   }
 }

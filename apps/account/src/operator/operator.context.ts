@@ -21,7 +21,7 @@ import { Links } from '../people/links.js';
 import { Mail } from '../people/mail.js';
 import { Notices } from '../people/notices.js';
 import { Passwords } from '../people/passwords.js';
-import { Registration, RegistrationGate } from '../people/registration.js';
+import { Registration } from '../people/registration.js';
 import { RevocationNotifier } from '../people/revocation.notifier.js';
 import { SignOut } from '../people/sign-out.js';
 import { toOperatorError } from './operator.errors.js';
@@ -85,11 +85,12 @@ export async function withOperatorContext<Result>(
     const people = source.getRepository(AccountEntity);
     const accounts = new Accounts(people, passwords, signOut, limits, notices);
     const links = new Links(source.getRepository(LinkEntity), config);
-    const gate = new RegistrationGate(limits, { REGISTRATION: 'invite' });
     return await task({
       accounts,
       links,
-      registration: new Registration(source, accounts, links, passwords, gate),
+      registration: new Registration(source, accounts, links, passwords, limits, {
+        REGISTRATION: 'invite',
+      }),
       appPasswords: new AppPasswords(source.getRepository(CredentialEntity), notice, notices),
       erasure: new Erasure(client, signOut),
     });

@@ -6,6 +6,7 @@ import { DeviceAuthorizations } from '../issuer/device-authorizations.js';
 import { type AppRequest, Interactions } from '../issuer/interactions.js';
 import { Refusal } from '../people/refusal.js';
 import { type Form, FormOf, QueryOf } from './form.js';
+import { withNext } from './next-path.rules.js';
 import { PageResponder } from './page.responder.js';
 import { requireRecent, ForPerson, PageController, type Person, PersonOf } from './person.guard.js';
 import { scopes } from '#contracts';
@@ -157,12 +158,8 @@ export class ApprovalController {
     if (!flow) throw new Refusal('link');
     const isAllowed = form['decision'] === 'allow';
     if (isAllowed) requireRecent(person, request.url);
-    if (isAllowed && person.account.name === null) {
-      return this.pages.redirect(
-        reply,
-        `/name?${new URLSearchParams({ next: request.url }).toString()}`,
-      );
-    }
+    if (isAllowed && person.account.name === null)
+      return this.pages.redirect(reply, withNext('/name', request.url));
     const isDone = isAllowed
       ? await this.flows.allow(token, person.account.id, person.session.id)
       : await this.flows.deny(token);

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Browser, SignedIn } from '../people/sign-in.js';
+import type { Browser } from '../people/sessions.js';
+import type { SignedIn } from '../people/sign-in.js';
 
 /** Lifetime of the device cookie in seconds: the maximum that browsers allow. */
 const deviceCookieSeconds = 400 * 86_400;

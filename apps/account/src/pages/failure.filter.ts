@@ -10,6 +10,7 @@ import { redirectHostOf } from '../issuer/approvals.js';
 import type { PageError } from '../issuer/issuer.configuration.js';
 import { Refusal } from '../people/refusal.js';
 import { documentOf, visitOf } from './document.js';
+import { withNext } from './next-path.rules.js';
 import { isBrowser, sendPage, visitFor } from './page.responder.js';
 import { CrossSiteForm, SignInNeeded } from './person.guard.js';
 import {
@@ -118,7 +119,7 @@ export class PageFailureFilter implements ExceptionFilter {
     const reply = host.switchToHttp().getResponse<FastifyReply>();
     if (reply.sent) return;
     if (error instanceof SignInNeeded) {
-      const to = `/sign-in?${new URLSearchParams({ next: error.next }).toString()}`;
+      const to = withNext('/sign-in', error.next);
       return void reply.code(303).header('cache-control', 'no-store').header('location', to).send();
     }
     if (error instanceof Refusal && error.code === 'link') return this.page(reply, linkGonePage);

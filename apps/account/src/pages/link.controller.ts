@@ -1,4 +1,4 @@
-import { Get, Injectable, Param, Post, Req, Res } from '@nestjs/common';
+import { Get, Param, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Emails } from '../people/emails.js';
 import { type Link, Links } from '../people/links.js';
@@ -22,42 +22,20 @@ function createPage(visit: Visit, link: Link, action: string, refused: RefusedFo
   return registerPage(visit, { action, kind: link.kind, ...refused });
 }
 
-/** Uses links: creates accounts, resets passwords and verifies addresses. */
-@Injectable()
-export class LinkUse {
-  constructor(
-    private readonly registration: Registration,
-    private readonly reset: PasswordReset,
-    private readonly emails: Emails,
-  ) {}
-
-  /** Uses a link. @returns the id of a new account, which is then signed in. */
-  async use(link: Link, secret: string, form: Form, visitor: Visitor): Promise<string | undefined> {
-    const { address, userAgent } = visitor;
-    if (link.kind === 'verify') {
-      await this.emails.verify(secret, visitor);
-      return undefined;
-    }
-    if (link.kind === 'reset') {
-      await this.reset.resetByLink(secret, form['password'] ?? '', address, userAgent);
-      return undefined;
-    }
-    return (await this.registration.registerByLink(secret, readCredentials(form), address)).id;
-  }
-}
-
 /** Serves the pages of links. Opening one changes nothing, since mail programs open links too. */
 @PageController()
 export class LinkController {
   constructor(
     private readonly pages: PageResponder,
     private readonly links: Links,
-    private readonly linkUse: LinkUse,
+    private readonly registration: Registration,
+    private readonly reset: PasswordReset,
+    private readonly emails: Emails,
     private readonly signIn: SignIn,
   ) {}
 
   @Get('links/:secret')
-  async look(@Param('secret') secret: string, @Res() reply: FastifyReply): Promise<void> {
+  async show(@Param('secret') secret: string, @Res() reply: FastifyReply): Promise<void> {
     const link = await this.find(secret);
     this.pages.show(reply, (visit) =>
       createPage(visit, link, `/links/${secret}`, this.pages.takeOutcome<RefusedForm>(reply)),
@@ -74,7 +52,7 @@ export class LinkController {
     const link = await this.find(secret);
     let accountId: string | undefined;
     try {
-      accountId = await this.linkUse.use(link, secret, form, this.pages.cookies.read(request));
+      accountId = await this.execute(link.kind, secret, form, this.pages.cookies.read(request));
     } catch (error) {
       const problems = problemsOf(visitFor(reply).texts, error);
       const refused: RefusedForm = {
@@ -90,6 +68,23 @@ export class LinkController {
       await this.signIn.forAccount(accountId, this.pages.cookies.read(request), true),
     );
     this.pages.redirect(reply, '/');
+  }
+
+  /** Executes the action of a link. @returns the id of a new account, which is then signed in. */
+  private async execute(
+    kind: Link['kind'],
+    secret: string,
+    form: Form,
+    visitor: Visitor,
+  ): Promise<string | undefined> {
+    if (kind === 'verify') await this.emails.verify(secret, visitor);
+    else if (kind === 'reset')
+      await this.reset.resetByLink(secret, form['password'] ?? '', visitor);
+    else {
+      const entered = readCredentials(form);
+      return (await this.registration.registerByLink(secret, entered, visitor.address)).id;
+    }
+    return undefined;
   }
 
   private async find(secret: string): Promise<Link> {

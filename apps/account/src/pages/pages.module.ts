@@ -7,7 +7,7 @@ import { RelyingPartyModule } from '../relying.party/relying-party.module.js';
 import { Access, HomeController, Overview } from './home.controller.js';
 import { ApprovalController } from './approval.controller.js';
 import { ErasureController } from './erasure.controller.js';
-import { LinkController, LinkUse } from './link.controller.js';
+import { LinkController } from './link.controller.js';
 import { PageResponder } from './page.responder.js';
 import { PasswordController } from './password.controller.js';
 import { ProviderController } from './provider.controller.js';
@@ -31,6 +31,6 @@ import { SignInController } from './sign-in.controller.js';
     SecurityController,
     SignInController,
   ],
-  providers: [Access, LinkUse, Overview, PageResponder],
+  providers: [Access, Overview, PageResponder],
 })
 export class PagesModule {}

@@ -67,7 +67,7 @@ export class PasswordController {
 
   @Post('email')
   @ForPerson({ recently: true })
-  async propose(
+  async requestEmail(
     @PersonOf() { account, session }: Person,
     @FormOf() form: Form,
     @Res() reply: FastifyReply,
@@ -108,7 +108,7 @@ export class PasswordController {
 
   @Post('name')
   @ForPerson()
-  async choose(
+  async chooseName(
     @PersonOf() { account }: Person,
     @FormOf() form: Form,
     @Res() reply: FastifyReply,

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { SignIn } from '../people/sign-in.js';
 import { RelyingParty, maxLoginSeconds } from '../relying.party/relying-party.js';
 import { type Form, FormOf } from './form.js';
-import { nextPath } from './next-path.rules.js';
+import { nextPath, withNext } from './next-path.rules.js';
 import { PageController } from './person.guard.js';
 import { PageResponder } from './page.responder.js';
 
@@ -36,9 +36,6 @@ export class ProviderController {
       await this.signIn.forAccount(account.id, this.pages.cookies.read(request)),
     );
     const to = nextPath(next) ?? '/';
-    this.pages.redirect(
-      reply,
-      account.name === null ? `/name?${new URLSearchParams({ next: to }).toString()}` : to,
-    );
+    this.pages.redirect(reply, account.name === null ? withNext('/name', to) : to);
   }
 }

@@ -39,7 +39,7 @@ export class RegistrationController {
   }
 
   @Post('register')
-  async make(
+  async register(
     @FormOf() form: Form,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,

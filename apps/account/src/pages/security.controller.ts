@@ -109,7 +109,7 @@ export class SecurityController {
 
   @Post('recovery-codes')
   @ForPerson({ recently: true })
-  async makeCodes(
+  async createCodes(
     @PersonOf() { account, session }: Person,
     @Res() reply: FastifyReply,
   ): Promise<void> {
@@ -135,7 +135,7 @@ export class SecurityController {
 
   @Post('app-passwords')
   @ForPerson({ recently: true })
-  async make(
+  async createAppPassword(
     @PersonOf() { account, session }: Person,
     @FormOf() form: Form,
     @Res() reply: FastifyReply,

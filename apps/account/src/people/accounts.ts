@@ -14,7 +14,7 @@ import {
 } from 'typeorm';
 import { Limits } from './limits.js';
 import { Notices } from './notices.js';
-import { passwordProblem } from './password.rules.js';
+import { checkPassword } from './password.rules.js';
 import { Passwords } from './passwords.js';
 import { Refusal } from './refusal.js';
 import type { Actor } from './sessions.js';
@@ -157,8 +157,7 @@ export class Accounts {
   async changePassword(id: string, current: string, password: string, by: Actor): Promise<void> {
     const account = await this.accounts.findOneByOrFail({ id });
     const name = account.name ?? '';
-    const problem = passwordProblem(password, name);
-    if (problem) throw new Refusal(problem);
+    checkPassword(password, name);
     await this.limits.count('password', id);
     const key = `account ${id}`;
     if (!(await this.passwords.verify(account.password, current, 'trustedDevice', key)))

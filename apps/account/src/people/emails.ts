@@ -95,7 +95,7 @@ export class Emails {
     this.mail.sendInBackground(async () => {
       const known = { emailVerifiedAt: Not(IsNull()), disabledAt: IsNull() };
       const account = await this.accounts.findOneBy({ ...byName(name), ...known });
-      if (!account?.email || !(await this.mayBeSent(account.id))) return undefined;
+      if (!account?.email || !(await this.limits.tryCount('mail', account.id))) return undefined;
       const link = await this.createLink('reset', { accountId: account.id });
       return (
         link && { to: account.email, ...mailTexts[language].reset(account.name ?? '', link.url) }
@@ -112,17 +112,6 @@ export class Emails {
       return await this.links.create(kind, of);
     } catch (error) {
       if (error instanceof Refusal) return undefined;
-      throw error;
-    }
-  }
-
-  /** Counts a mail to an account. Returns false if the limit is reached. */
-  private async mayBeSent(accountId: string): Promise<boolean> {
-    try {
-      await this.limits.count('mail', accountId);
-      return true;
-    } catch (error) {
-      if (error instanceof Refusal) return false;
       throw error;
     }
   }

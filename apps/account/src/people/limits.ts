@@ -47,31 +47,22 @@ export class Limits {
   private readonly limiters: Record<Policy, RateLimiterRedis>;
 
   constructor(@Inject(REDIS) redis: Redis | Cluster) {
-    const limiters = Object.entries(policies).map(([policy, limit]) => {
-      const options = { keyPrefix: `podcast-sync:limit:${policy}`, ...limit };
-      const insuranceLimiter = new RateLimiterMemory(options);
-      const inMemoryBlockOnConsumed = limit.points + 1;
-      return [
-        policy,
-        new RateLimiterRedis({
-          storeClient: redis,
-          insuranceLimiter,
-          inMemoryBlockOnConsumed,
-          ...options,
-        }),
-      ];
-    });
+    const limiters = Object.entries(policies).map(([policy, { points, duration }]) => [
+      policy,
+      createLimiter(redis, `podcast-sync:limit:${policy}`, points, duration),
+    ]);
     this.limiters = Object.fromEntries(limiters) as Record<Policy, RateLimiterRedis>;
   }
 
   /** Counts an attempt. @throws Refusal `limited`. */
   async count(policy: Policy, ...key: string[]): Promise<void> {
-    try {
-      await this.limiters[policy].consume(hashKey(key));
-    } catch (outcome) {
-      if (!(outcome instanceof RateLimiterRes)) throw outcome;
-      throw new Refusal('limited', Math.max(Math.ceil(outcome.msBeforeNext / 1_000), 1));
-    }
+    const waitSeconds = await consumePoint(this.limiters[policy], hashKey(key));
+    if (waitSeconds > 0) throw new Refusal('limited', waitSeconds);
+  }
+
+  /** Counts an attempt. @returns false at the limit. */
+  async tryCount(policy: Policy, ...key: string[]): Promise<boolean> {
+    return (await consumePoint(this.limiters[policy], hashKey(key))) === 0;
   }
 
   /** Resets the counter of a key. */
@@ -82,6 +73,30 @@ export class Limits {
   /** Reverts one attempt. */
   async refund(policy: Policy, ...key: string[]): Promise<void> {
     await this.limiters[policy].reward(hashKey(key));
+  }
+}
+
+/** Creates a limit of `points` in `duration` seconds, in Redis; without Redis, per process. */
+export function createLimiter(
+  storeClient: Redis | Cluster,
+  keyPrefix: string,
+  points: number,
+  duration: number,
+): RateLimiterRedis {
+  const insuranceLimiter = new RateLimiterMemory({ keyPrefix, points, duration });
+  const inMemoryBlockOnConsumed = points + 1;
+  const options = { storeClient, insuranceLimiter, inMemoryBlockOnConsumed };
+  return new RateLimiterRedis({ ...options, keyPrefix, points, duration });
+}
+
+/** Consumes a point of a key. @returns 0, or at the limit the seconds until the next point. */
+export async function consumePoint(limiter: RateLimiterRedis, key: string): Promise<number> {
+  try {
+    await limiter.consume(key);
+    return 0;
+  } catch (outcome) {
+    if (!(outcome instanceof RateLimiterRes)) throw outcome;
+    return Math.max(Math.ceil(outcome.msBeforeNext / 1_000), 1);
   }
 }
 

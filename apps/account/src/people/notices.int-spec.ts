@@ -72,7 +72,10 @@ describe('a notice', () => {
       async () =>
         fixture.app
           .get(PasswordReset)
-          .resetByLink(await link('reset'), 'another sentence', '192.0.2.2'),
+          .resetByLink(await link('reset'), 'another sentence', {
+            ...browser,
+            address: '192.0.2.2',
+          }),
     ],
     [
       'recovery_codes',

@@ -8,7 +8,6 @@ import { Limits } from './limits.js';
 import { Mail } from './mail.js';
 import { noticeMail } from './notice.texts.js';
 import { PEOPLE, type PeopleConfig } from './people.config.js';
-import { Refusal } from './refusal.js';
 import type { Visitor } from './sessions.js';
 
 /** Notice about a change of an account. */
@@ -66,7 +65,7 @@ export class Notices {
       const account = await this.notices.manager.findOneBy(AccountEntity, { id: accountId });
       const verified = account?.emailVerifiedAt ? account.email : null;
       const to = of.email === undefined ? verified : of.email;
-      if (!account || !to || !(await this.canSend(accountId))) return undefined;
+      if (!account || !to || !(await this.limits.tryCount('notice', accountId))) return undefined;
       const facts = { name: account.name ?? '', label: label ?? '', address: visit[0] };
       return { to, ...noticeMail(kind, facts, this.config.PUBLIC_URL) };
     });
@@ -80,16 +79,5 @@ export class Notices {
       order: { createdAt: 'DESC', id: 'ASC' },
       take: maxListed,
     });
-  }
-
-  /** Counts a mail. @returns false at the limit; the account page still shows the notice. */
-  private async canSend(accountId: string): Promise<boolean> {
-    try {
-      await this.limits.count('notice', accountId);
-      return true;
-    } catch (error) {
-      if (error instanceof Refusal) return false;
-      throw error;
-    }
   }
 }

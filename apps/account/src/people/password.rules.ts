@@ -1,5 +1,5 @@
 import { commonPasswords } from './common.passwords.js';
-import type { RefusalCode } from './refusal.js';
+import { Refusal, type RefusalCode } from './refusal.js';
 
 /** Minimum number of characters. There are no composition rules (NIST SP 800-63B). */
 const minPasswordLength = 12;
@@ -11,8 +11,13 @@ export function passwordText(password: string): string {
   return password.normalize('NFKC');
 }
 
-/** Returns the reason to reject a new password, if any. */
-export function passwordProblem(password: string, name = ''): RefusalCode | undefined {
+/** Checks a new password. @throws Refusal `password_…`. */
+export function checkPassword(password: string, name = ''): void {
+  const problem = passwordProblem(password, name);
+  if (problem) throw new Refusal(problem);
+}
+
+function passwordProblem(password: string, name: string): RefusalCode | undefined {
   if (Buffer.byteLength(password) > maxPasswordBytes) return 'password_long';
   const text = passwordText(password);
   if ([...text].length < minPasswordLength) return 'password_short';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { hash, verify } from '@node-rs/argon2';
-import { maxPasswordBytes, passwordProblem, passwordText } from './password.rules.js';
+import { maxPasswordBytes, checkPassword, passwordText } from './password.rules.js';
 import { Refusal } from './refusal.js';
 
 /** Argon2id (2) with 19 MiB, two passes and one lane (OWASP Password Storage Cheat Sheet). */
@@ -53,8 +53,7 @@ export class Passwords {
    * @throws Refusal `password_…` if the password is not acceptable, `busy`.
    */
   async hash(password: string, trust: ClientTrust, name = '', key?: string): Promise<string> {
-    const problem = passwordProblem(password, name);
-    if (problem) throw new Refusal(problem);
+    checkPassword(password, name);
     return this.runExclusively(key, () =>
       this.runInSlot(trust, () => hash(passwordText(password), cost)),
     );

@@ -17,11 +17,11 @@ import { Limits, SignInLimits } from './limits.js';
 import { Links } from './links.js';
 import { Mail } from './mail.js';
 import { Notices } from './notices.js';
-import { PasswordReset, PasswordReplacement } from './password-reset.js';
+import { PasswordReset } from './password-reset.js';
 import { Passwords } from './passwords.js';
 import { PEOPLE } from './people.config.js';
 import { RecoveryCodes } from './recovery-codes.js';
-import { Registration, RegistrationGate } from './registration.js';
+import { Registration } from './registration.js';
 import { RevocationNotifier } from './revocation.notifier.js';
 import { Seal } from './seal.js';
 import { SecondFactor } from './second-factor.js';
@@ -32,12 +32,11 @@ import { SignOut } from './sign-out.js';
 import { Sweep } from '../sweep.js';
 import { Totp } from './totp.js';
 
-/** Providers for accounts, sign-in and sessions. */
+/** Providers that other modules can inject. */
 const people = [
   Accounts,
   Emails,
   Erasure,
-  TrustedClients,
   Limits,
   Links,
   Mail,
@@ -54,8 +53,10 @@ const people = [
   SignInLimits,
   SignOut,
   Totp,
+  TrustedClients,
 ];
 
+/** Provides accounts, registration, sign-in, sessions and mails. */
 @Module({
   imports: [
     TypeOrmModule.forFeature([
@@ -79,8 +80,6 @@ const people = [
       useFactory: (redis: ConstructorParameters<typeof RevocationWriter>[0]) =>
         new RevocationWriter(redis),
     },
-    RegistrationGate,
-    PasswordReplacement,
     Sweep,
     ...people,
   ],

@@ -5,7 +5,7 @@ import { DataSource } from 'typeorm';
 import { type Account, Accounts, checkName } from './accounts.js';
 import { Limits } from './limits.js';
 import { Links, type NewLink } from './links.js';
-import { passwordProblem } from './password.rules.js';
+import { checkPassword } from './password.rules.js';
 import { Passwords } from './passwords.js';
 import { PEOPLE, type PeopleConfig } from './people.config.js';
 import { Refusal } from './refusal.js';
@@ -19,19 +19,6 @@ export interface EnteredCredentials {
   readonly password: string;
 }
 
-/** Groups the registration mode and its rate limits. */
-@Injectable()
-export class RegistrationGate {
-  readonly registration: PeopleConfig['REGISTRATION'];
-
-  constructor(
-    readonly limits: Limits,
-    @Inject(PEOPLE) config: Pick<PeopleConfig, 'REGISTRATION'>,
-  ) {
-    this.registration = config.REGISTRATION;
-  }
-}
-
 /** Creates accounts for people, as `REGISTRATION` allows. */
 @Injectable()
 export class Registration {
@@ -40,12 +27,13 @@ export class Registration {
     private readonly accounts: Accounts,
     private readonly links: Links,
     private readonly passwords: Passwords,
-    private readonly gate: RegistrationGate,
+    private readonly limits: Limits,
+    @Inject(PEOPLE) private readonly config: Pick<PeopleConfig, 'REGISTRATION'>,
   ) {}
 
   /** True if anybody can create an account. */
   get isOpen(): boolean {
-    return this.gate.registration === 'open';
+    return this.config.REGISTRATION === 'open';
   }
 
   /**
@@ -56,12 +44,11 @@ export class Registration {
   async register({ name, password }: EnteredCredentials, address: string): Promise<Account> {
     if (!this.isOpen) throw new Refusal('registration');
     checkName(name);
-    const problem = passwordProblem(password, name);
-    if (problem) throw new Refusal(problem);
+    checkPassword(password, name);
     const network = networkOf(address);
-    await this.gate.limits.count('registration', network);
-    const made = await this.passwords.hash(password, 'untrusted', name, `network ${network}`);
-    return this.accounts.create({ name, password: made });
+    await this.limits.count('registration', network);
+    const hash = await this.passwords.hash(password, 'untrusted', name, `network ${network}`);
+    return this.accounts.create({ name, password: hash });
   }
 
   /** Creates a link for the first account; undefined if an account can sign in already. */
@@ -82,13 +69,13 @@ export class Registration {
   ): Promise<Account> {
     const kind = (await this.links.read(secret))?.kind;
     if (kind !== 'first' && kind !== 'invite') throw new Refusal('link');
-    if (kind === 'invite' && this.gate.registration === 'closed') throw new Refusal('registration');
+    if (kind === 'invite' && this.config.REGISTRATION === 'closed')
+      throw new Refusal('registration');
     checkName(name);
-    const problem = passwordProblem(password, name);
-    if (problem) throw new Refusal(problem);
+    checkPassword(password, name);
     const network = networkOf(address);
-    await this.gate.limits.count('link', network);
-    const made = await this.passwords.hash(password, 'untrusted', name, `link ${secret}`);
+    await this.limits.count('link', network);
+    const hash = await this.passwords.hash(password, 'untrusted', name, `link ${secret}`);
     const account = await this.source.transaction(async (manager) => {
       if (kind === 'first')
         await manager.query('SELECT pg_advisory_xact_lock($1)', [firstAccountLock]);
@@ -96,9 +83,9 @@ export class Registration {
       if (!link) throw new Refusal('link');
       if (kind === 'first' && !(await this.accounts.nobodyCanSignIn(manager)))
         throw new Refusal('link');
-      return this.accounts.create({ name, password: made }, manager);
+      return this.accounts.create({ name, password: hash }, manager);
     });
-    await this.gate.limits.refund('link', network);
+    await this.limits.refund('link', network);
     return account;
   }
 }

@@ -7,7 +7,7 @@ import { RecoveryCodes } from './recovery-codes.js';
 import { Refusal } from './refusal.js';
 import { Seal } from './seal.js';
 import { hashSecret } from './secret.hash.js';
-import type { Browser } from './sign-in.js';
+import type { Browser } from './sessions.js';
 import { SignInGuard } from './sign-in.guard.js';
 import { type KeptAccess, SignOut } from './sign-out.js';
 import { Totp } from './totp.js';

@@ -36,6 +36,13 @@ export interface Visitor {
   readonly userAgent: string;
 }
 
+/** Browser of a sign-in: address, user agent and cookies. */
+export interface Browser extends Visitor {
+  readonly session?: string | undefined;
+  /** Device cookie of a browser that signed in before. */
+  readonly device?: string | undefined;
+}
+
 /** Session of a browser that changes its account. */
 export type Actor = Pick<Session, 'id' | 'address' | 'userAgent'>;
 

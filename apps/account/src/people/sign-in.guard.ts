@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { TrustedClients } from './trusted-clients.js';
 import { SignInLimits } from './limits.js';
 import { Notices } from './notices.js';
-import type { Browser } from './sign-in.js';
+import type { Browser } from './sessions.js';
 
 /** Groups rate limits, trusted clients and notices for sign-ins. */
 @Injectable()

@@ -8,8 +8,8 @@ import { PasswordReset } from './password-reset.js';
 import { Passwords } from './passwords.js';
 import { RecoveryCodes } from './recovery-codes.js';
 import { SecondFactor } from './second-factor.js';
-import { Sessions } from './sessions.js';
-import { type Browser, type NeedsCode, SignIn, type SignedIn } from './sign-in.js';
+import { type Browser, Sessions } from './sessions.js';
+import { type NeedsCode, SignIn, type SignedIn } from './sign-in.js';
 import { Totp } from './totp.js';
 
 const password = 'an unusual sentence';

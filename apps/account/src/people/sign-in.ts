@@ -6,15 +6,8 @@ import { byName } from './accounts.js';
 import { Passwords } from './passwords.js';
 import { Refusal } from './refusal.js';
 import { SecondFactor } from './second-factor.js';
-import { type NewSession, Sessions, type Visitor } from './sessions.js';
+import { type Browser, type NewSession, Sessions } from './sessions.js';
 import { SignInGuard } from './sign-in.guard.js';
-
-/** Browser of a sign-in: address, user agent and cookies. */
-export interface Browser extends Visitor {
-  readonly session?: string | undefined;
-  /** Device cookie of a browser that signed in before. */
-  readonly device?: string | undefined;
-}
 
 /** Result of a sign-in; the caller sets both cookies. */
 export interface SignedIn {

@@ -43,7 +43,7 @@ let network = 0;
 const reset = async (secret: string) =>
   fixture.app
     .get(PasswordReset)
-    .resetByLink(secret, 'another sentence', `10.9.${(network += 1)}.1`);
+    .resetByLink(secret, 'another sentence', { ...browser, address: `10.9.${(network += 1)}.1` });
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('base64url');
 const token = () => randomBytes(48).toString('base64url');

@@ -220,7 +220,7 @@ function Sessions({ visit, of }: SectionProps) {
   );
 }
 
-function SettingRow(name: string, line: string, href: string, text: string, look = 'plain') {
+function settingRow(name: string, line: string, href: string, text: string, look = 'plain') {
   return (
     <Row name={name} lines={[line]}>
       <a class={`button slight ${look}`} href={href}>
@@ -237,12 +237,12 @@ function Security({ visit, of }: SectionProps) {
   const { totp, recoveryCodes, email, mail } = of.password;
   const recovery = recoveryCodes === 0 ? home.recoveryNone : home.recoveryLeft(recoveryCodes);
   const rows = [
-    SettingRow(home.password, home.passwordText, '/password', home.changePassword),
+    settingRow(home.password, home.passwordText, '/password', home.changePassword),
     totp
-      ? SettingRow(home.totp, home.totpOn, '/totp/off', home.totpRemove)
-      : SettingRow(home.totp, home.totpOff, '/totp', home.totpSetUp),
-    SettingRow(home.recovery, recovery, '/recovery-codes', home.recoveryMake),
-    ...(mail ? [SettingRow(home.email, email ?? home.emailNone, '/email', home.emailChange)] : []),
+      ? settingRow(home.totp, home.totpOn, '/totp/off', home.totpRemove)
+      : settingRow(home.totp, home.totpOff, '/totp', home.totpSetUp),
+    settingRow(home.recovery, recovery, '/recovery-codes', home.recoveryMake),
+    ...(mail ? [settingRow(home.email, email ?? home.emailNone, '/email', home.emailChange)] : []),
   ];
   return (
     <Card title={home.security}>
@@ -258,7 +258,7 @@ function Data({ home }: Visit['texts']) {
         <button class="plain slight">{home.exportSubmit}</button>
       </form>
     </Row>,
-    SettingRow(home.erase, home.eraseText, '/erase', home.eraseLink, 'danger'),
+    settingRow(home.erase, home.eraseText, '/erase', home.eraseLink, 'danger'),
   ];
   return (
     <Card title={home.data}>
