@@ -66,31 +66,36 @@ export class AppPasswords {
    */
   async create(
     accountId: string,
-    wanted: NewAppPassword,
+    properties: NewAppPassword,
     by?: Actor,
   ): Promise<{ secret: string; credential: AppPassword }> {
-    const label = cleanLabel(wanted.label);
-    if (label === '' || wanted.label.trim().length > maxLabelLength) throw new Refusal('label');
-    const scopes = knownScopes.filter((scope) => wanted.scopes.includes(scope));
-    if (scopes.length === 0 || scopes.length < new Set(wanted.scopes).size)
+    const label = cleanLabel(properties.label);
+    if (label === '' || properties.label.trim().length > maxLabelLength) throw new Refusal('label');
+    const scopes = knownScopes.filter((scope) => properties.scopes.includes(scope));
+    if (scopes.length === 0 || scopes.length < new Set(properties.scopes).size)
       throw new Refusal('scopes');
-    if (wanted.expiresAt && !(wanted.expiresAt.getTime() > Date.now())) throw new Refusal('expiry');
-    const made = await this.credentials.manager.transaction(async (manager) => {
+    if (properties.expiresAt && !(properties.expiresAt.getTime() > Date.now()))
+      throw new Refusal('expiry');
+    const created = await this.credentials.manager.transaction(async (manager) => {
       await lockBelowLimit(manager, accountId, by?.id);
-      return insertAppPassword(manager, accountId, { label, scopes, expiresAt: wanted.expiresAt });
+      return insertAppPassword(manager, accountId, {
+        label,
+        scopes,
+        expiresAt: properties.expiresAt,
+      });
     });
     await this.notices.add(accountId, 'app_password', by, { label });
-    return made;
+    return created;
   }
 
   /** Returns app passwords including expired and suspended ones, newest first. */
   async list(accountId: string): Promise<AppPassword[]> {
-    const found = await this.credentials.find({
+    const rows = await this.credentials.find({
       where: { accountId },
       order: { createdAt: 'DESC', id: 'ASC' },
       take: maxAppPasswords * 2,
     });
-    return found.map(toAppPassword);
+    return rows.map(toAppPassword);
   }
 
   /**
@@ -131,25 +136,25 @@ export class AppPasswords {
     hash,
     credentialId,
   }: RequestOf<typeof revokeCredential>): Promise<boolean> {
-    const gone = await queryRows<{ id: string }>(
+    const deleted = await queryRows<{ id: string }>(
       this.credentials.manager,
       'DELETE FROM account.credentials WHERE hash = $1 OR id = $2 RETURNING id',
       [hash === undefined ? null : Buffer.from(hash, 'base64url'), credentialId ?? null],
     );
-    if (gone.length > 0)
-      await this.revocations.notify(gone.map(({ id }) => ({ kind: 'credential', id })));
-    return gone.length > 0;
+    if (deleted.length > 0)
+      await this.revocations.notify(deleted.map(({ id }) => ({ kind: 'credential', id })));
+    return deleted.length > 0;
   }
 
   /** Returns owner and scopes of a valid app password. Records its use once a day. */
   async check(hash: string): Promise<Credential | null> {
-    const [found] = await queryRows<ValidAppPassword>(
+    const [row] = await queryRows<ValidAppPassword>(
       this.credentials.manager,
       `SELECT ${validAppPasswords.columns} FROM ${validAppPasswords.tables}
        WHERE c.hash = $1 AND ${validAppPasswords.condition}`,
       [Buffer.from(hash, 'base64url')],
     );
-    return found ? recordUse(this.credentials.manager, found) : null;
+    return row ? recordUse(this.credentials.manager, row) : null;
   }
 }
 
@@ -178,9 +183,9 @@ export interface ValidAppPassword {
 /** Returns the credential of an app password, and records its use once a day. */
 export async function recordUse(
   manager: EntityManager,
-  found: ValidAppPassword,
+  row: ValidAppPassword,
 ): Promise<Credential> {
-  const { credentialId, userId, name, scopes, expiresAt, unseen } = found;
+  const { credentialId, userId, name, scopes, expiresAt, unseen } = row;
   if (unseen)
     await manager.query(
       `UPDATE account.credentials SET last_used_on = current_date

@@ -82,7 +82,7 @@ export class LoginFlows {
 
   /** Returns the open flow of a browser's token. */
   async find(loginToken: string): Promise<LoginFlow | undefined> {
-    const [found] = await this.queryOpenFlow<{
+    const [flow] = await this.queryOpenFlow<{
       userAgent: string;
       address: string;
       createdAt: string;
@@ -92,11 +92,11 @@ export class LoginFlows {
         `SELECT user_agent AS "userAgent", address, created_at AS "createdAt"
          FROM account.logins WHERE ${condition}`,
     );
-    if (!found) return undefined;
+    if (!flow) return undefined;
     return {
-      label: labelFor(found.userAgent),
-      address: found.address,
-      createdAt: new Date(found.createdAt),
+      label: labelFor(flow.userAgent),
+      address: flow.address,
+      createdAt: new Date(flow.createdAt),
     };
   }
 
@@ -127,11 +127,11 @@ export class LoginFlows {
 
   /** Denies an open flow. @returns true if it existed. */
   async deny(loginToken: string): Promise<boolean> {
-    const gone = await this.queryOpenFlow(
+    const deleted = await this.queryOpenFlow(
       loginToken,
       (condition) => `DELETE FROM account.logins WHERE ${condition} RETURNING true`,
     );
-    return gone.length === 1;
+    return deleted.length === 1;
   }
 
   /** Returns an approved flow's app password; `undefined` before approval and after expiry. */
@@ -142,7 +142,7 @@ export class LoginFlows {
       const flow = await lockApprovedFlow(manager, hash);
       if (!flow) return undefined;
       if (flow.credentialId) await manager.delete(CredentialEntity, { id: flow.credentialId });
-      const made = await insertAppPassword(manager, flow.accountId, {
+      const created = await insertAppPassword(manager, flow.accountId, {
         label: labelFor(flow.userAgent),
         scopes,
       });
@@ -150,9 +150,9 @@ export class LoginFlows {
       await manager.query(
         `UPDATE account.logins SET credential_id = $2, answered_at = coalesce(answered_at, now()),
            expires_at = coalesce(answered_at, now()) + interval '1 minute' WHERE poll_hash = $1`,
-        [hash, made.credential.id],
+        [hash, created.credential.id],
       );
-      return { flow, secret: made.secret };
+      return { flow, secret: created.secret };
     });
     if (!answer) return undefined;
     const { flow, secret } = answer;

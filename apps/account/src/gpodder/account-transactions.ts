@@ -41,12 +41,12 @@ export class AccountTransactions {
     write: (manager: EntityManager) => Promise<Result>,
   ): Promise<Result> {
     return this.run(accountId, async (manager) => {
-      const held = await queryRows(
+      const locked = await queryRows(
         manager,
         'SELECT 1 FROM account.accounts WHERE id = $1 AND disabled_at IS NULL FOR NO KEY UPDATE',
         [accountId],
       );
-      if (held.length === 0) throw new Failure('unauthorized');
+      if (locked.length === 0) throw new Failure('unauthorized');
       return write(manager);
     });
   }

@@ -104,14 +104,14 @@ export class Devices {
   async forget(accountId: string, id: string): Promise<boolean> {
     if (!isDeviceId(id)) return false;
     return this.transactions.runLocked(accountId, async (manager) => {
-      const gone = await queryRows(
+      const deleted = await queryRows(
         manager,
         `WITH settings AS (
            DELETE FROM account.settings WHERE account_id = $1 AND scope = 'device' AND subject = $2)
          DELETE FROM account.devices WHERE account_id = $1 AND id = $2 RETURNING 1`,
         [accountId, id],
       );
-      return gone.length > 0;
+      return deleted.length > 0;
     });
   }
 }
@@ -131,6 +131,6 @@ function mergeById(all: readonly DeviceFields[]): Map<string, DeviceFields> {
 
 /** Returns a caption without characters that Postgres or a terminal cannot handle. */
 function cleanCaption(caption: string): string {
-  const shown = caption.replaceAll(/[\p{Cc}\p{Surrogate}]/gu, ' ').trim();
-  return [...shown].slice(0, maxCaptionLength).join('').trimEnd();
+  const plain = caption.replaceAll(/[\p{Cc}\p{Surrogate}]/gu, ' ').trim();
+  return [...plain].slice(0, maxCaptionLength).join('').trimEnd();
 }

@@ -39,9 +39,7 @@ export class GpodderSessions {
    * recorded once a day.
    */
   async check(id: string, credentialId: string): Promise<Credential | null> {
-    const [found] = await queryRows<
-      ValidAppPassword & { isOver: boolean | null; isStale: boolean }
-    >(
+    const [row] = await queryRows<ValidAppPassword & { isOver: boolean | null; isStale: boolean }>(
       this.source.manager,
       `SELECT ${validAppPasswords.columns},
          CASE WHEN s.id IS NOT NULL THEN ${isOver} END AS "isOver",
@@ -51,10 +49,10 @@ export class GpodderSessions {
        WHERE c.id = $1 AND ${validAppPasswords.condition}`,
       [credentialId, id],
     );
-    if (!found || found.isOver) return null;
-    if (found.isOver === null && !(await this.store(id, found))) return null;
-    if (found.isStale) await this.touch(id, credentialId);
-    return recordUse(this.source.manager, found);
+    if (!row || row.isOver) return null;
+    if (row.isOver === null && !(await this.store(id, row))) return null;
+    if (row.isStale) await this.touch(id, credentialId);
+    return recordUse(this.source.manager, row);
   }
 
   /** Ends a session permanently, even if it is not stored yet. */
@@ -79,7 +77,7 @@ export class GpodderSessions {
   private store(id: string, { credentialId }: ValidAppPassword): Promise<boolean> {
     return this.transactions.run(credentialId, async (manager) => {
       // The row lock enforces the maximum. No row: the app password was revoked or suspended.
-      const [kept] = await queryRows<{ isOpen: boolean }>(
+      const [stored] = await queryRows<{ isOpen: boolean }>(
         manager,
         `INSERT INTO account.gpodder_sessions AS s (credential_id, id, account_id, last_used_at)
          SELECT c.id, $2, c.account_id, clock_timestamp() FROM account.credentials c
@@ -88,8 +86,8 @@ export class GpodderSessions {
          RETURNING s.ended_at IS NULL AS "isOpen"`,
         [credentialId, id],
       );
-      if (kept) await deleteExcess(manager, credentialId);
-      return kept?.isOpen ?? false;
+      if (stored) await deleteExcess(manager, credentialId);
+      return stored?.isOpen ?? false;
     });
   }
 

@@ -41,14 +41,14 @@ export class Interactions {
     const interaction = await this.interaction(request, response);
     if (!interaction) return undefined;
     const { uid, params } = interaction;
-    const [shown, row] = await Promise.all([
+    const [details, row] = await Promise.all([
       this.approvals.describe(params),
       this.rows.findOneBy({ model: 'Interaction', id: hashSecret(uid) }),
     ]);
-    if (!shown || !row) return undefined;
+    if (!details || !row) return undefined;
     const startedAt = row.createdAt;
     const signInAfter = signInAfterOf(params, startedAt);
-    return { ...shown, id: uid, startedAt, address: row.address ?? '', signInAfter };
+    return { ...details, id: uid, startedAt, address: row.address ?? '', signInAfter };
   }
 
   /** Allows the request. @returns the redirect URL; undefined if no request is pending. */

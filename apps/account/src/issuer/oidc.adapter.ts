@@ -89,13 +89,13 @@ export class OidcAdapter implements Adapter {
       [this.model, hashSecret(id), reuseWindow],
     );
     if (!row) return undefined;
-    const found: AdapterPayload = { ...row.payload, jti: id };
+    const stored: AdapterPayload = { ...row.payload, jti: id };
     // Refresh tokens may have extended the grant.
     if (this.model === 'Grant' && row.expiresAt)
-      found.exp = Math.floor(Date.parse(row.expiresAt) / 1_000);
+      stored.exp = Math.floor(Date.parse(row.expiresAt) / 1_000);
     if (row.used && !(row.recent && reusableModels.has(this.model)))
-      found.consumed = Math.floor(Date.parse(row.used) / 1_000);
-    return found;
+      stored.consumed = Math.floor(Date.parse(row.used) / 1_000);
+    return stored;
   }
 
   /** Marks a value as used. @throws InvalidGrant if it was used before or the grant ended. */

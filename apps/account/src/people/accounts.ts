@@ -75,24 +75,24 @@ export class Accounts {
 
   /** Returns an account by its id. */
   async find(id: string): Promise<Account | undefined> {
-    const found = await this.accounts.findOneBy({ id });
-    return found ? toAccount(found) : undefined;
+    const entity = await this.accounts.findOneBy({ id });
+    return entity ? toAccount(entity) : undefined;
   }
 
   /** Returns the account with this name, ignoring letter case. */
   async findByName(name: string): Promise<Account | undefined> {
-    const found = await this.accounts.findOneBy(byName(name));
-    return found ? toAccount(found) : undefined;
+    const entity = await this.accounts.findOneBy(byName(name));
+    return entity ? toAccount(entity) : undefined;
   }
 
   /** Returns a page of accounts in the order of their ids, for the operator. */
   async list(after?: Account, limit = 1_000): Promise<Account[]> {
-    const found = await this.accounts.find({
+    const entities = await this.accounts.find({
       where: after ? { id: MoreThan(after.id) } : {},
       order: { id: 'ASC' },
       take: limit,
     });
-    return found.map(toAccount);
+    return entities.map(toAccount);
   }
 
   /** Returns true if no account can sign in: accounts for app passwords have no password. */
@@ -128,8 +128,8 @@ export class Accounts {
     // cannot store NUL.
     if (!subject.isWellFormed() || subject.includes('\0')) throw new Refusal('credentials');
     const findExisting = async () => {
-      const found = await this.accounts.findOneBy({ issuer, subject });
-      return found && toAccount(found);
+      const entity = await this.accounts.findOneBy({ issuer, subject });
+      return entity && toAccount(entity);
     };
     return (
       (await findExisting()) ??
@@ -221,17 +221,17 @@ async function setRefusal(manager: EntityManager, id: string, refusal: 1 | null)
   return state?.refused != null;
 }
 
-function toAccount(found: AccountEntity): Account {
-  const { id, name, email, createdAt, issuer } = found;
+function toAccount(entity: AccountEntity): Account {
+  const { id, name, email, createdAt, issuer } = entity;
   return {
     id,
     name,
     email,
     createdAt,
     issuer,
-    disabled: found.disabledAt !== null,
-    hasPassword: found.password !== null,
-    hasTotp: found.totpConfirmedAt !== null,
+    disabled: entity.disabledAt !== null,
+    hasPassword: entity.password !== null,
+    hasTotp: entity.totpConfirmedAt !== null,
   };
 }
 

@@ -72,7 +72,7 @@ export class Links {
       if (accountId !== null && !(await lockEnabledAccount(manager, accountId, 'SHARE')))
         throw new Refusal('link');
       await lockSession(manager, of.session);
-      const [made] = await queryRows<{ expiresAt: string }>(
+      const [inserted] = await queryRows<{ expiresAt: string }>(
         manager,
         `INSERT INTO account.links (hash, kind, account_id, name, email, expires_at)
          VALUES ($1, $2, $3, $4, $5, now() + $6 * interval '1 minute')
@@ -86,7 +86,7 @@ export class Links {
            ORDER BY created_at DESC, hash OFFSET $3)`,
         [kind, accountId, accountId === null ? maxWithoutAccount : maxPerAccount],
       );
-      return new Date((made as { expiresAt: string }).expiresAt);
+      return new Date((inserted as { expiresAt: string }).expiresAt);
     });
     return { url: `${this.config.PUBLIC_URL}/links/${secret}`, expiresAt };
   }
@@ -95,7 +95,7 @@ export class Links {
   async read(secret: string): Promise<Link | undefined> {
     const hash = hashIfSecret(secret);
     if (!hash) return undefined;
-    const [found] = await queryRows<Link>(
+    const [row] = await queryRows<Link>(
       this.links.manager,
       `SELECT l.kind, l.account_id AS "accountId", coalesce(a.name, l.name) AS name, l.email,
          l.expires_at AS "expiresAt"
@@ -104,7 +104,7 @@ export class Links {
          AND (l.kind IN ('first', 'invite') OR a.id IS NOT NULL)`,
       [hash],
     );
-    return found && { ...found, expiresAt: new Date(found.expiresAt) };
+    return row && { ...row, expiresAt: new Date(row.expiresAt) };
   }
 
   /**
@@ -126,13 +126,13 @@ export class Links {
     // Lock order: the account before its links, as in a sign-out.
     if (!of || (of.id !== null && !(await lockEnabledAccount(manager, of.id, 'NO KEY UPDATE'))))
       return undefined;
-    const [taken] = await queryRows<Omit<Link, 'expiresAt'>>(
+    const [spent] = await queryRows<Omit<Link, 'expiresAt'>>(
       manager,
       `DELETE FROM account.links WHERE hash = $1 AND kind = $2 AND expires_at > now()
        RETURNING kind, account_id AS "accountId", name, email`,
       [hash, kind],
     );
-    return taken;
+    return spent;
   }
 }
 
@@ -142,10 +142,10 @@ async function lockEnabledAccount(
   id: string,
   lock: 'SHARE' | 'NO KEY UPDATE',
 ): Promise<boolean> {
-  const held = await queryRows(
+  const rows = await queryRows(
     manager,
     `SELECT 1 FROM account.accounts WHERE id = $1 AND disabled_at IS NULL FOR ${lock}`,
     [id],
   );
-  return held.length === 1;
+  return rows.length === 1;
 }

@@ -70,12 +70,10 @@ describe('a notice', () => {
       'password',
       'a reset by a link',
       async () =>
-        fixture.app
-          .get(PasswordReset)
-          .resetByLink(await link('reset'), 'another sentence', {
-            ...browser,
-            address: '192.0.2.2',
-          }),
+        fixture.app.get(PasswordReset).resetByLink(await link('reset'), 'another sentence', {
+          ...browser,
+          address: '192.0.2.2',
+        }),
     ],
     [
       'recovery_codes',

@@ -44,18 +44,18 @@ export class RecoveryCodes {
    * @throws Refusal `credentials` if the session has ended.
    */
   async create(accountId: string, by?: Actor): Promise<string[]> {
-    const made = Array.from({ length: codeCount }, newCode);
+    const created = Array.from({ length: codeCount }, newCode);
     await this.codes.manager.transaction(async (manager) => {
       await manager.query('SELECT 1 FROM account.accounts WHERE id = $1 FOR UPDATE', [accountId]);
       await lockSession(manager, by?.id);
       await manager.delete(RecoveryCodeEntity, { accountId });
       await manager.insert(
         RecoveryCodeEntity,
-        made.map((code) => ({ accountId, hash: hashSecret(code) })),
+        created.map((code) => ({ accountId, hash: hashSecret(code) })),
       );
     });
     await this.notices.add(accountId, 'recovery_codes', by);
-    return made.map((code) => (code.match(/.{4}/g) as string[]).join('-'));
+    return created.map((code) => (code.match(/.{4}/g) as string[]).join('-'));
   }
 
   /** Returns the number of unused codes of an account. */

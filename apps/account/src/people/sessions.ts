@@ -84,14 +84,14 @@ export class Sessions {
       address: visitor.address.slice(0, 64),
       userAgent: visitor.userAgent.slice(0, 400),
     };
-    const made = { accountId, cookie: secret };
+    const session = { accountId, cookie: secret };
     const { renewed, inserted } = await this.sessions.manager.transaction(async (manager) => {
       await lockAccount(manager, accountId, password ?? null);
       const by = { hash: hashSecret(secret), accountId, address, userAgent };
       const renewal = before && (await renewSession(manager, before, by));
       return renewal ? { renewed: renewal } : { inserted: await insertSession(manager, by) };
     });
-    if (renewed) return { ...made, ...renewed };
+    if (renewed) return { ...session, ...renewed };
     if (cookie) await this.endByCookie(cookie);
     await this.sessions.query(
       `DELETE FROM account.sessions WHERE account_id = $1 AND id IN (
@@ -99,7 +99,7 @@ export class Sessions {
          ORDER BY last_used_at DESC, id OFFSET $2)`,
       [accountId, maxSessions],
     );
-    return { ...made, ...inserted };
+    return { ...session, ...inserted };
   }
 
   /** Returns the session of a cookie and records its use; none if the account is disabled. */
@@ -120,12 +120,12 @@ export class Sessions {
 
   /** Returns the sessions of an account, most recently used first. */
   async list(accountId: string): Promise<Session[]> {
-    const found = await this.rows<Session>(
+    const sessions = await this.rows<Session>(
       `SELECT ${columns} FROM account.sessions s WHERE s.account_id = $1 AND s.expires_at > now()
        ORDER BY s.last_used_at DESC, s.id LIMIT $2`,
       [accountId, maxSessions],
     );
-    return found.map(withDates);
+    return sessions.map(withDates);
   }
 
   /** Ends one session of an account. @returns true if it existed. */
@@ -183,13 +183,13 @@ async function lockAccount(
   accountId: string,
   password: string | null,
 ): Promise<void> {
-  const held = await queryRows(
+  const rows = await queryRows(
     manager,
     `SELECT 1 FROM account.accounts
      WHERE id = $1 AND disabled_at IS NULL AND ($2::text IS NULL OR password = $2) FOR SHARE`,
     [accountId, password],
   );
-  if (held.length === 0) throw new Refusal('credentials');
+  if (rows.length === 0) throw new Refusal('credentials');
 }
 
 /**
@@ -202,12 +202,12 @@ async function lockAccount(
  */
 export async function lockSession(manager: EntityManager, id: string | undefined): Promise<void> {
   if (id === undefined) return;
-  const held = await queryRows(
+  const rows = await queryRows(
     manager,
     'SELECT 1 FROM account.sessions WHERE id = $1 AND expires_at > now() FOR KEY SHARE',
     [id],
   );
-  if (held.length === 0) throw new Refusal('credentials');
+  if (rows.length === 0) throw new Refusal('credentials');
 }
 
 interface SessionStart extends Visitor {
