@@ -352,7 +352,7 @@ const people = [
     // Passwords for one name from one network are not counted.
     id: 'guesses-uncounted',
     file: `${account}/people/limits.ts`,
-    find: "await this.limits.count(one, subject, 'network', network);",
+    find: "await this.limits.count(pairPolicy, subject, 'network', network);",
     replace: '',
     near: ['apps/account'],
   },

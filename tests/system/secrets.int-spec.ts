@@ -16,7 +16,7 @@ import { Secret, TOTP } from 'otpauth';
 import { SMTPServer } from 'smtp-server';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { podcastSync } from '../../apps/cli/src/podcast-sync.js';
-import { authorization, redirectUri } from '../../apps/account/testing/app.client.js';
+import { authorizationRequest, redirectUri } from '../../apps/account/testing/app.client.js';
 import { Person, shownSecret } from './testing/person.js';
 
 let root: string;
@@ -190,7 +190,7 @@ async function useApp(person: Person): Promise<void> {
     client.None(),
     insecure,
   );
-  const { url, checks } = await authorization(app, { resource: system.baseUrl });
+  const { url, checks } = await authorizationRequest(app, { resource: system.baseUrl });
   const asked = await person.follow(url.href);
   const page = await person.submit(asked.pathname, { decision: 'allow' });
   const onward = /(?:href|url)="?[^"]*?(\/auth\/[\w-]+)/i.exec(page)?.[1] ?? '';

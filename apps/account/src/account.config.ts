@@ -9,7 +9,7 @@ import { relyingPartyConfig } from './relying.party/relying-party.config.js';
 
 const integer = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
 
-/** Configuration of the account app: common settings of edges, then those of its parts. */
+/** Configuration of the account app: common settings of HTTP apps, then those of its parts. */
 export const accountConfig = z.object({
   ...commonConfig.shape,
   ...opsConfig.shape,
@@ -17,24 +17,23 @@ export const accountConfig = z.object({
   ...databaseConfig.omit({ EVENTS: true, QUOTA_STORED_ANSWER_BYTES: true }).shape,
   ...redisConfig.shape,
   ...httpConfig.shape,
-  PORT: integer(0, 65_535).default(3_002).describe('Port of pages and issuer; 0 for any free one.'),
+  PORT: integer(0, 65_535)
+    .default(3_002)
+    .describe('Port of pages and issuer; 0 for any free port.'),
   MAX_BODY_BYTES: integer(1_024, 1_048_576).default(65_536).describe('Bytes in one request body.'),
   PUBLIC_URL: z
     .url({ protocol: /^https?$/ })
     .transform((url) => new URL(url).origin)
-    .describe(
-      'The origin under which browsers and apps reach this app, also the `iss` of its tokens.',
-    ),
+    .describe('Origin at which browsers and apps reach this app; also the `iss` of its tokens.'),
   MAX_IN_FLIGHT: integer(1, 10_000)
     .default(32)
-    .describe('Requests of other apps that one replica works on at a time.'),
-  MAX_CALLS: integer(1, 100_000)
-    .default(200)
-    .describe('Calls that wait for one service at the same time.'),
+    .describe('Maximum number of requests of other apps in progress per replica.'),
+  MAX_CALLS: integer(1, 100_000).default(200).describe('Maximum concurrent calls to one service.'),
   ...peopleConfig.shape,
   ...issuerConfig.shape,
   ...relyingPartyConfig.shape,
 });
+/** Parsed configuration of the account app. */
 export type AccountConfig = z.output<typeof accountConfig>;
 
 /** Injection token of the configuration. */

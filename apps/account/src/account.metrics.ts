@@ -12,7 +12,7 @@ export function watchSignIns(
   );
   gauge(
     'podcast_sync_password_hashes_waiting',
-    'Passwords that wait to be hashed.',
+    'Password hashes in the queue.',
     () => read().waiting,
   );
 }
@@ -21,7 +21,7 @@ export function watchSignIns(
 export function tokenMetrics(): (grantType: string, outcome: string) => void {
   const requests = oneCounter(
     'podcast_sync_token_requests_total',
-    'Requests of apps for tokens, by kind of grant and outcome: `issued`, or the error of OAuth.',
+    'Token requests of apps by grant type and outcome: `issued`, or an OAuth error.',
     ['grant_type', 'outcome'],
   );
   return (grant_type, outcome) => requests.inc({ grant_type, outcome });

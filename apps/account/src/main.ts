@@ -1,4 +1,4 @@
-import './issuer/quiet.notices.js';
+import './issuer/suppress-provider-notices.js';
 import { runApp } from '#runtime';
 import { accountConfig } from './account.config.js';
 import { serve } from './serve.js';

@@ -25,12 +25,12 @@ import { Passwords } from './people/passwords.js';
 import { Sessions } from './people/sessions.js';
 import { SignIn } from './people/sign-in.js';
 
-/** Timeout of a Redis command in milliseconds; all its callers have a fallback. */
-const redisLimitMs = 250;
+/** Timeout of a Redis command in milliseconds. All callers have a fallback. */
+const redisTimeoutMs = 250;
 
 /**
- * Starts the account app: HTTP for pages and issuer, and a replica of the service `account`. The
- * start waits for Postgres and its migrations. Later outages are reported on pages.
+ * Starts the account app: an HTTP server for pages and issuer, and a replica of the service
+ * `account`. The start waits for Postgres and its migrations. Pages report later outages.
  */
 export async function serve(
   config: AccountConfig,
@@ -50,10 +50,10 @@ export async function compose(
 ): Promise<HttpApp> {
   const database = await openDatabase('account', config, log, waitFor);
   const connect = () => connectRedis(config);
-  const redis = connectRedis(config, { commandTimeout: redisLimitMs });
+  const redis = connectRedis(config, { commandTimeout: redisTimeoutMs });
   // Callers handle failures of their commands.
   redis.on('error', () => {});
-  // With SIGN_IN_ISSUER, the provider registers people.
+  // With SIGN_IN_ISSUER, people register at the provider.
   const registration =
     config.SIGN_IN_ISSUER === undefined ? {} : { REGISTRATION: 'closed' as const };
   const own = { ...config, API_URLS: config.API_URLS ?? [config.PUBLIC_URL], ...registration };

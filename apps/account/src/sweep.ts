@@ -9,16 +9,16 @@ import { faultKind } from '#database';
 import type { Log } from '#runtime';
 import { DataSource } from 'typeorm';
 import { LOG } from './account.config.js';
-import { rowsOf } from './people/statement.rows.js';
+import { queryRows } from './people/query-rows.js';
 
-/** Milliseconds between sweeps; randomly up to twice as long, to spread replicas. */
+/** Minimum milliseconds between sweeps; randomly up to twice as long, to spread replicas. */
 const pauseMs = 60_000;
 /** Rows per statement, to keep its locks short. */
-const perStep = 1_000;
+const rowsPerStatement = 1_000;
 
 /**
- * Conditions for expired rows by table. Rows of the issuer stay for an hour, so that late requests
- * are answered as expired. Apps that were never used expire after a day and must register again.
+ * Conditions of expired rows by table. Rows of the issuer stay for an hour, so that late requests
+ * are reported as expired. Apps that were never used expire after a day.
  */
 const expired = {
   sessions: 'expires_at <= now()',
@@ -28,14 +28,14 @@ const expired = {
   clients: `used_at IS NULL AND created_at < now() - interval '1 day'`,
 } as const;
 
-/** Maximum rows per table that a sweep checks for {@link left}; the next one continues. */
-const mostLookedAt = 10_000;
+/** Maximum number of rows per table that a sweep scans for {@link orphaned}; the next continues. */
+const maxScanned = 10_000;
 
 /**
- * Conditions for orphaned rows by table, with the column that orders the scan: codes and tokens
- * without their grant, and apps without any grant.
+ * Conditions of orphaned rows by table, with the column that orders the scan: codes and tokens
+ * without their grant, and apps without a grant.
  */
-const left = {
+const orphaned = {
   oidc: {
     key: 'grant_id',
     condition: `t.model <> 'Grant' AND NOT EXISTS (
@@ -54,8 +54,8 @@ export class Sweep implements OnApplicationBootstrap, OnApplicationShutdown {
   private timer: NodeJS.Timeout | undefined;
   private current: Promise<unknown> = Promise.resolve();
   private isStopping = false;
-  /** Last key that the scan for {@link left} reached, by table. */
-  private readonly passed = { oidc: '', clients: '' };
+  /** Last scanned key of {@link orphaned} by table. */
+  private readonly cursors = { oidc: '', clients: '' };
 
   constructor(
     @InjectDataSource() private readonly source: DataSource,
@@ -63,7 +63,7 @@ export class Sweep implements OnApplicationBootstrap, OnApplicationShutdown {
   ) {}
 
   onApplicationBootstrap(): void {
-    this.plan();
+    this.schedule();
   }
 
   async onApplicationShutdown(): Promise<void> {
@@ -74,66 +74,68 @@ export class Sweep implements OnApplicationBootstrap, OnApplicationShutdown {
 
   /** Deletes all expired rows and a part of the orphaned ones. @returns number of rows. */
   async sweep(): Promise<number> {
-    let removed = 0;
+    let deleted = 0;
     for (const [table, condition] of Object.entries(expired)) {
       let step: number;
       do {
-        const rows = await rowsOf(
+        const rows = await queryRows(
           this.source.manager,
           `DELETE FROM account.${table} WHERE ctid = ANY (ARRAY(
-             SELECT ctid FROM account.${table} WHERE ${condition} LIMIT ${perStep} FOR UPDATE SKIP LOCKED)) RETURNING 1`,
+             SELECT ctid FROM account.${table} WHERE ${condition}
+             LIMIT ${rowsPerStatement} FOR UPDATE SKIP LOCKED)) RETURNING 1`,
         );
         step = rows.length;
-        removed += step;
-      } while (step === perStep && !this.isStopping);
+        deleted += step;
+      } while (step === rowsPerStatement && !this.isStopping);
     }
-    for (const table of ['oidc', 'clients'] as const) removed += await this.sweepLeft(table);
-    return removed;
+    for (const table of ['oidc', 'clients'] as const) deleted += await this.sweepOrphaned(table);
+    return deleted;
   }
 
-  private async sweepLeft(table: keyof typeof left): Promise<number> {
-    const { key, condition } = left[table];
-    let removed = 0;
-    for (let looked = 0; looked < mostLookedAt && !this.isStopping; looked += perStep) {
-      const [step] = await rowsOf<{ last: string | null; seen: number; removed: number }>(
+  private async sweepOrphaned(table: keyof typeof orphaned): Promise<number> {
+    const { key, condition } = orphaned[table];
+    let deleted = 0;
+    for (let scanned = 0; scanned < maxScanned && !this.isStopping; scanned += rowsPerStatement) {
+      const [step] = await queryRows<{ last: string | null; seen: number; deleted: number }>(
         this.source.manager,
         `WITH seen AS (
-           SELECT ctid AS place, ${key} AS key FROM account.${table} WHERE ${key} > $1 ORDER BY ${key} LIMIT ${perStep}),
-         useless AS (
+           SELECT ctid AS place, ${key} AS key FROM account.${table}
+           WHERE ${key} > $1 ORDER BY ${key} LIMIT ${rowsPerStatement}),
+         orphaned AS (
            SELECT t.ctid AS place FROM account.${table} t
-           WHERE t.ctid = ANY (ARRAY(SELECT place FROM seen)) AND ${condition} FOR UPDATE SKIP LOCKED),
-         gone AS (DELETE FROM account.${table} WHERE ctid = ANY (ARRAY(SELECT place FROM useless)) RETURNING 1)
+           WHERE t.ctid = ANY (ARRAY(SELECT place FROM seen)) AND ${condition}
+           FOR UPDATE SKIP LOCKED),
+         deleted AS (
+           DELETE FROM account.${table} WHERE ctid = ANY (ARRAY(SELECT place FROM orphaned))
+           RETURNING 1)
          SELECT (SELECT max(key) FROM seen) AS last, (SELECT count(*)::integer FROM seen) AS seen,
-           (SELECT count(*)::integer FROM gone) AS removed`,
-        [this.passed[table]],
+           (SELECT count(*)::integer FROM deleted) AS deleted`,
+        [this.cursors[table]],
       );
-      removed += step?.removed ?? 0;
-      this.passed[table] = step?.last ?? '';
-      if (step?.seen !== perStep) {
-        this.passed[table] = '';
+      deleted += step?.deleted ?? 0;
+      this.cursors[table] = step?.last ?? '';
+      if (step?.seen !== rowsPerStatement) {
+        this.cursors[table] = '';
         break;
       }
     }
-    return removed;
+    return deleted;
   }
 
-  private plan(): void {
+  private schedule(): void {
     if (this.isStopping) return;
     this.timer = setTimeout(() => (this.current = this.run()), pauseMs * (1 + Math.random()));
   }
 
   private async run(): Promise<void> {
     try {
-      const removed = await this.sweep();
-      if (removed > 0) this.log.debug({ removed }, 'removed what had expired');
+      const deleted = await this.sweep();
+      if (deleted > 0) this.log.debug({ removed: deleted }, 'expired rows deleted');
     } catch (error) {
-      // An outage is logged by its start and its end.
+      // The start and the end of an outage are logged elsewhere.
       if (faultKind(error) !== 'unavailable')
-        this.log.warn(
-          { err: error },
-          'what has expired could not be removed; the next sweep tries again',
-        );
+        this.log.warn({ err: error }, 'expired rows not deleted, retrying with the next sweep');
     }
-    this.plan();
+    this.schedule();
   }
 }

@@ -5,7 +5,7 @@ import type { Fixture, ServedApp } from '#testing';
 import { accountConfig } from '../src/account.config.js';
 import { compose } from '../src/serve.js';
 
-/** Runs an account app in this process, until it is stopped or the fixture is closed. */
+/** Starts an account app in this process, which runs until the fixture is closed. */
 export async function startAccount(
   fixture: Fixture,
   variables: Readonly<Record<string, string>>,

@@ -13,7 +13,7 @@ import { type App, AppStack, freshUser } from '#testing';
 
 const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
 
-/** Headless and alone: no sandbox inside of containers, nothing fetched, no profile of anybody. */
+/** Runs headless, without sandbox (for containers) and without network requests of its own. */
 const args = [
   '--headless',
   '--no-sandbox',
@@ -26,24 +26,25 @@ const args = [
 ];
 
 /**
- * Styles that Chromium itself puts into what it says of broken XML that a page has parsed, by their hashes: its policy keeps
- * them out, and nobody sees that document.
+ * Hashes of styles that Chromium adds to its error document for broken XML. The policy of the page
+ * blocks them, which nobody sees.
  */
-const ofBrokenXml =
+const brokenXmlStyles =
   /ICa0DhwZQJsOd\/Rn0N8H6FdQ71GfNL\+op2zhAQ\+Y4mM=|ZD0chCyBaNHl\+4UwQHJIHGoYhKwMeyCXGgJTKW5\/67E=/;
 
-/** How long one step of a browser may take, in milliseconds: they take a tenth of a second. */
+/** Timeout of a step of a browser in milliseconds. A step usually takes 100 ms. */
 const stepMs = 30_000;
 
+/** Password of all accounts that the tests create. */
 export const password = 'correct horse battery';
 
-/** A real browser, with nothing of anybody in it. A missing one is an error. */
+/** Starts a browser with an empty profile. @throws Error without Chromium. */
 export const launchBrowser = (): Promise<Browser> => chromium.launch({ executablePath, args });
 
-/** A real browser in front of the built account app, on Postgres and Redis of their own. */
+/** Browser of the built account app, which has its own Postgres and Redis. */
 export class AccountBrowser {
   private readonly contexts: BrowserContext[] = [];
-  /** What pages tried and their policy forbids. */
+  /** Reported violations of content security policies. */
   private readonly violations: string[] = [];
 
   private constructor(
@@ -53,27 +54,27 @@ export class AccountBrowser {
     private readonly browser: Browser,
   ) {}
 
-  /** @param apps beside the account app. */
+  /** Starts browser, servers and apps. @param apps in addition to the account app. */
   static async open(environment: Readonly<Record<string, string>> = {}, apps: readonly App[] = []) {
     const browser = await launchBrowser();
     const stack = await AppStack.open();
     const origin = `http://127.0.0.1:${await freePort()}`;
     const database = new pg.Client({ connectionString: stack.postgres.url });
-    // Ends with its server in tests of faults.
+    // Tests of faults stop the server.
     database.on('error', () => {});
-    const world = new AccountBrowser(stack, origin, database, browser);
+    const fixture = new AccountBrowser(stack, origin, database, browser);
     try {
       await database.connect();
       const own = { PUBLIC_URL: origin, PORT: new URL(origin).port, ...environment };
       await Promise.all([stack.start(['account'], own), stack.start(apps)]);
-      return world;
+      return fixture;
     } catch (error) {
-      await world.close();
+      await fixture.close();
       throw error;
     }
   }
 
-  /** A person's browser, without a cookie and without scripts: no page needs any. */
+  /** Opens a browser without cookies and scripts, which no page needs. */
   async visitor(options: BrowserContextOptions = {}): Promise<Page> {
     const defaults = { baseURL: this.origin, locale: 'en-GB', javaScriptEnabled: false };
     const context = await this.browser.newContext({ ...defaults, ...options });
@@ -82,13 +83,13 @@ export class AccountBrowser {
     const page = await context.newPage();
     page.on('console', (message) => {
       const text = message.text();
-      if (/Content Security Policy|Refused to/.test(text) && !ofBrokenXml.test(text))
+      if (/Content Security Policy|Refused to/.test(text) && !brokenXmlStyles.test(text))
         this.violations.push(text);
     });
     return page;
   }
 
-  /** The path of a new link, as the operator or a mail has it. */
+  /** Creates a link. @returns its path. */
   async link(
     kind: 'first' | 'invite' | 'reset' | 'verify',
     of: { accountId?: string; email?: string } = {},
@@ -102,7 +103,7 @@ export class AccountBrowser {
     return `/links/${secret}`;
   }
 
-  /** A person with a new account, signed in: by an invitation, as anybody would. */
+  /** Creates an account by an invitation. @returns its page, signed in. */
   async person(
     options: BrowserContextOptions = {},
     name = freshUser(),
@@ -120,7 +121,7 @@ export class AccountBrowser {
     return { page, name, id: (rows[0] as { id: string }).id };
   }
 
-  /** Registers an app, as those do that have never seen this server (RFC 7591). @returns its id. */
+  /** Registers an app (RFC 7591). @returns its client id. */
   async app(name: string, redirectUri: string): Promise<string> {
     const answer = await this.post(
       '/reg',
@@ -129,7 +130,7 @@ export class AccountBrowser {
     return (answer as { client_id: string }).client_id;
   }
 
-  /** Where an app sends its person's browser, and the secret with which it fetches its tokens then (RFC 7636). */
+  /** Returns the path of an authorization request, and its verifier (RFC 7636). */
   authorization(clientId: string, redirectUri: string): { path: string; verifier: string } {
     const verifier = randomBytes(32).toString('base64url');
     const query = new URLSearchParams({
@@ -144,7 +145,7 @@ export class AccountBrowser {
     return { path: `/auth?${query.toString()}`, verifier };
   }
 
-  /** Begins to sign a device in (RFC 8628, 3.1). */
+  /** Starts the sign-in of a device (RFC 8628, 3.1). */
   async device(): Promise<{
     user_code: string;
     device_code: string;
@@ -157,20 +158,22 @@ export class AccountBrowser {
     return (await this.post('/device/auth', form)) as Awaited<ReturnType<AccountBrowser['device']>>;
   }
 
-  /** Asks for tokens. */
+  /** Sends a token request. */
   token(parameters: Record<string, string>): Promise<Record<string, unknown>> {
     return this.post('/token', new URLSearchParams(parameters)) as Promise<Record<string, unknown>>;
   }
 
-  /** Begins a login flow, as the process at which apps ask for one. @returns the path for the browser, and the token. */
+  /** Starts a login flow. @returns the path for the browser, and the poll token. */
   async loginFlow(userAgent: string): Promise<{ path: string; token: string }> {
     const [token, login] = [randomBytes(32), randomBytes(32)].map((bytes) =>
       bytes.toString('base64url'),
     ) as [string, string];
     const hashed = (value: string) => createHash('sha256').update(value).digest();
     await this.database.query(
-      `INSERT INTO account.logins (poll_hash, login_hash, user_agent, address, network, server, expires_at)
-       VALUES ($1, $2, $3, '192.0.2.7', '192.0.2.7', 'https://podcasts.example', now() + interval '20 minutes')`,
+      `INSERT INTO account.logins
+         (poll_hash, login_hash, user_agent, address, network, server, expires_at)
+       VALUES ($1, $2, $3, '192.0.2.7', '192.0.2.7', 'https://podcasts.example',
+         now() + interval '20 minutes')`,
       [hashed(token), hashed(login), userAgent],
     );
     return { path: `/login/v2/flow/${login}`, token };
@@ -186,13 +189,16 @@ export class AccountBrowser {
     return answer.json();
   }
 
-  /** Makes every sign-in of a person so old that approvals ask for a new one. */
+  /** Backdates the sign-ins of an account, so that approvals ask for a new one. */
   async age(accountId: string): Promise<void> {
-    const statement = `UPDATE account.sessions SET authenticated_at = now() - interval '6 minutes' WHERE account_id = $1`;
-    await this.database.query(statement, [accountId]);
+    await this.database.query(
+      `UPDATE account.sessions SET authenticated_at = now() - interval '6 minutes'
+       WHERE account_id = $1`,
+      [accountId],
+    );
   }
 
-  /** @throws where a page tried what its policy forbids. */
+  /** Stops everything. @throws Error if a page violated its policy. */
   async close(): Promise<void> {
     await this.database.end().catch(() => {});
     await this.browser.close();
@@ -201,7 +207,7 @@ export class AccountBrowser {
   }
 }
 
-/** A finding of axe, short enough to be read in a failed test. */
+/** Finding of axe, short enough for the output of a failed test. */
 export interface Finding {
   readonly rule: string;
   readonly targets: readonly string[];
@@ -209,16 +215,20 @@ export interface Finding {
 }
 
 /**
- * What axe finds on a page (WCAG 2.2 A and AA, and its best practices). Runs where the page's policy allows no script.
+ * Returns the findings of axe on a page (WCAG 2.2 A and AA, and best practices). Runs even if the
+ * page's policy allows no scripts.
  *
- * @param rule it alone is looked at.
+ * @param rule limits the check to one rule.
  */
 export async function findings(page: Page, rule?: string): Promise<Finding[]> {
   const session = await page.context().newCDPSession(page);
   await session.send('Runtime.evaluate', { expression: axe.source });
   const { result, exceptionDetails } = await session.send('Runtime.evaluate', {
-    expression: `axe.run(${JSON.stringify(rule === undefined ? {} : { runOnly: [rule] })}).then(({ violations, incomplete }) => [...violations, ...incomplete]
-      .map(({ id, help, nodes }) => ({ rule: id, help, targets: nodes.map(({ target }) => target.join(' ')) })))`,
+    expression: `axe.run(${JSON.stringify(rule === undefined ? {} : { runOnly: [rule] })})
+      .then(({ violations, incomplete }) => [...violations, ...incomplete]
+        .map(({ id, help, nodes }) => ({
+          rule: id, help, targets: nodes.map(({ target }) => target.join(' ')),
+        })))`,
     awaitPromise: true,
     returnByValue: true,
   });
@@ -227,7 +237,7 @@ export async function findings(page: Page, rule?: string): Promise<Finding[]> {
   return result.value as Finding[];
 }
 
-/** Whether all of a page fits into the width of the screen. */
+/** Returns true if a page fits into the width of the screen. */
 export async function fits(page: Page): Promise<boolean> {
   const session = await page.context().newCDPSession(page);
   const { result } = await session.send('Runtime.evaluate', {

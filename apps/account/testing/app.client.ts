@@ -1,19 +1,21 @@
 import * as client from 'openid-client';
-import { apiUrl, type IssuerWorld } from './issuer.world.js';
+import { apiUrl, type IssuerFixture } from './issuer.fixture.js';
 
+/** Redirect URI of registered apps. */
 export const redirectUri = 'com.example.app:/callback';
+/** Option that allows `http` for the issuer. */
 export const insecure = { execute: [client.allowInsecureRequests] };
 
-/** All that an app may ask for. */
+/** All scopes that an app can request. */
 export const wholeScope = 'openid offline_access read:subscriptions write:subscriptions';
 
-/** An app that registered by itself. */
-export async function registeredApp(
-  world: IssuerWorld,
+/** Registers an app (RFC 7591). */
+export async function registerApp(
+  fixture: IssuerFixture,
   metadata: Partial<client.ClientMetadata> = {},
 ): Promise<client.Configuration> {
   return client.dynamicClientRegistration(
-    new URL(world.url),
+    new URL(fixture.url),
     {
       client_name: 'An app',
       redirect_uris: [redirectUri],
@@ -25,13 +27,14 @@ export async function registeredApp(
   );
 }
 
-/** An authorization request, with what the app keeps of it. */
+/** Authorization request with the values that the app keeps to check the response. */
 export interface Authorization {
   readonly url: URL;
   readonly checks: { pkceCodeVerifier: string; expectedState: string };
 }
 
-export async function authorization(
+/** Creates an authorization request with PKCE and state. */
+export async function authorizationRequest(
   app: client.Configuration,
   parameters: Record<string, string> = {},
 ): Promise<Authorization> {
@@ -49,7 +52,7 @@ export async function authorization(
   return { url, checks: { pkceCodeVerifier, expectedState } };
 }
 
-/** An app that a person has signed in to. */
+/** App with the tokens of a user. */
 export interface SignedIn {
   readonly accountId: string;
   readonly app: client.Configuration;
@@ -57,32 +60,37 @@ export interface SignedIn {
   readonly refreshToken: string;
 }
 
-/** An app that a person has allowed: the answer with the code, and what the app keeps to fetch tokens by it. */
-export async function allowedApp(
-  world: IssuerWorld,
+/** Lets a user allow an app. @returns the redirect URL with the code, and values to check it. */
+export async function allowApp(
+  fixture: IssuerFixture,
   {
     accountId,
     app,
     parameters,
   }: Partial<Pick<SignedIn, 'accountId' | 'app'>> & { parameters?: Record<string, string> } = {},
 ) {
-  const person = accountId ?? (await world.account());
-  const config = app ?? (await registeredApp(world));
-  const { url, checks } = await authorization(config, parameters);
-  return { accountId: person, app: config, answer: await world.browser(person).allow(url), checks };
+  const person = accountId ?? (await fixture.account());
+  const config = app ?? (await registerApp(fixture));
+  const { url, checks } = await authorizationRequest(config, parameters);
+  return {
+    accountId: person,
+    app: config,
+    answer: await fixture.browser(person).allow(url),
+    checks,
+  };
 }
 
-/** The whole way of an app: registration, code and PKCE, the person's consent, tokens. */
+/** Signs a user in to an app: registration, code with PKCE, consent, tokens. */
 export async function signIn(
-  world: IssuerWorld,
-  options: Parameters<typeof allowedApp>[1] = {},
+  fixture: IssuerFixture,
+  options: Parameters<typeof allowApp>[1] = {},
 ): Promise<SignedIn> {
-  const { accountId, app, answer, checks } = await allowedApp(world, options);
+  const { accountId, app, answer, checks } = await allowApp(fixture, options);
   const tokens = await client.authorizationCodeGrant(app, answer, checks);
   return { accountId, app, tokens, refreshToken: tokens.refresh_token ?? '' };
 }
 
-/** The error of OAuth that a call ends with. */
+/** Returns the OAuth error of a call. */
 export async function errorOf(call: Promise<unknown>): Promise<string> {
   try {
     await call;

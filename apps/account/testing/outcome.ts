@@ -1,7 +1,7 @@
 import { Failure } from '#contracts';
 import { Refusal } from '../src/people/refusal.js';
 
-/** The code of the refusal or failure that a call ends with; `none` where it succeeds. */
+/** Returns the code of the refusal or failure of a call; `none` if it succeeds. */
 export async function outcomeOf(call: Promise<unknown>): Promise<string> {
   try {
     await call;

@@ -2,36 +2,36 @@ import { Secret, TOTP } from 'otpauth';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { type AccountBrowser, password } from './account.browser.js';
 
-/** One page in one state. */
+/** Page in one state. */
 export interface Step {
   readonly name: string;
   readonly page: Page;
 }
 
-/** RFC 8628, 3.4. */
+/** Grant type of the device flow (RFC 8628, 3.4). */
 const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
 
 const press = (page: Page) => page.locator('main form button').last().click();
 
-/** The code that an authenticator app shows for the key on the page. */
+/** Returns the code of an authenticator app for the key on the page. */
 export async function codeOn(page: Page): Promise<string> {
   const key = (await page.locator('.secret').first().textContent()) ?? '';
   return new TOTP({ secret: Secret.fromBase32(key.replaceAll(' ', '')) }).generate();
 }
 
-/** Opens every page, in each state that looks its own way. The server registers whoever wants, and sends mail. */
+/** Yields every page in each visible state. The server needs open registration and mail. */
 export async function* everyPage(
-  world: AccountBrowser,
+  fixture: AccountBrowser,
   options: BrowserContextOptions,
 ): AsyncGenerator<Step> {
-  yield* strangersPages(world, await world.visitor(options));
-  const { page, name, id } = await world.person(options);
-  yield* accountPages(world, page, name);
-  yield* approvalPages(world, page);
-  yield* secondStepPages(world, page, name, id);
+  yield* signedOutPages(fixture, await fixture.visitor(options));
+  const { page, name, id } = await fixture.person(options);
+  yield* accountPages(fixture, page, name);
+  yield* approvalPages(fixture, page);
+  yield* secondStepPages(fixture, page, name, id);
 }
 
-async function* strangersPages(world: AccountBrowser, page: Page): AsyncGenerator<Step> {
+async function* signedOutPages(fixture: AccountBrowser, page: Page): AsyncGenerator<Step> {
   for (const path of [
     '/sign-in',
     '/register',
@@ -48,9 +48,9 @@ async function* strangersPages(world: AccountBrowser, page: Page): AsyncGenerato
   await page.locator('[name=password]').fill('not the password');
   await press(page);
   yield { name: 'sign-in-refused', page };
-  await page.goto(await world.link('first'));
+  await page.goto(await fixture.link('first'));
   yield { name: 'first', page };
-  await page.goto(await world.link('invite'));
+  await page.goto(await fixture.link('invite'));
   yield { name: 'invite', page };
   await page.locator('[name=name]').fill('not a name');
   await page.locator('[name=password]').fill('long enough to be one');
@@ -71,7 +71,7 @@ async function* strangersPages(world: AccountBrowser, page: Page): AsyncGenerato
 }
 
 async function* accountPages(
-  world: AccountBrowser,
+  fixture: AccountBrowser,
   page: Page,
   name: string,
 ): AsyncGenerator<Step> {
@@ -118,19 +118,20 @@ async function* accountPages(
   yield { name: 'erase-refused', page };
   await page.goto(`/sign-in?next=/password`);
   yield { name: 'sign-in-again', page };
-  const { rows } = await world.database.query('SELECT id FROM account.accounts WHERE name = $1', [
+  const { rows } = await fixture.database.query('SELECT id FROM account.accounts WHERE name = $1', [
     name,
   ]);
   const { id: accountId } = rows[0] as { id: string };
-  await world.database.query(
-    `INSERT INTO account.devices (account_id, id, caption, type) VALUES ($1, 'phone-1', 'My phone', 'mobile')`,
+  await fixture.database.query(
+    `INSERT INTO account.devices (account_id, id, caption, type)
+     VALUES ($1, 'phone-1', 'My phone', 'mobile')`,
     [accountId],
   );
   await page.goto('/');
   yield { name: 'home-devices', page };
-  await page.goto(await world.link('reset', { accountId }));
+  await page.goto(await fixture.link('reset', { accountId }));
   yield { name: 'reset', page };
-  await world.database.query(
+  await fixture.database.query(
     'UPDATE account.credentials SET suspended_at = now() WHERE account_id = $1',
     [accountId],
   );
@@ -138,28 +139,28 @@ async function* accountPages(
   yield { name: 'home-suspended', page };
   await page.goto('/app-passwords/keep');
   yield { name: 'app-passwords-keep', page };
-  await page.goto(await world.link('verify', { accountId, email: 'person@example.com' }));
+  await page.goto(await fixture.link('verify', { accountId, email: 'person@example.com' }));
   yield { name: 'verify', page };
   await press(page);
   yield { name: 'verified', page };
 }
 
-async function* approvalPages(world: AccountBrowser, page: Page): AsyncGenerator<Step> {
-  const app = await world.app('Podcatcher', 'com.example.podcatcher:/callback');
-  await page.goto(world.authorization(app, 'com.example.podcatcher:/callback').path);
+async function* approvalPages(fixture: AccountBrowser, page: Page): AsyncGenerator<Step> {
+  const app = await fixture.app('Podcatcher', 'com.example.podcatcher:/callback');
+  await page.goto(fixture.authorization(app, 'com.example.podcatcher:/callback').path);
   yield { name: 'consent', page };
   await page.goto('/device');
   await page.locator('[name=user_code]').fill('WRONG');
   await press(page);
   yield { name: 'device-unknown', page };
-  const { verification_uri_complete: link, device_code } = await world.device();
+  const { verification_uri_complete: link, device_code } = await fixture.device();
   await page.goto(link);
   await press(page);
   yield { name: 'device-approval', page };
   await page.locator('[value=allow]').click();
   yield { name: 'device-allowed', page };
-  await world.token({ grant_type: deviceGrant, client_id: 'podcast-sync-cli', device_code });
-  const flow = await world.loginFlow('Mozilla/5.0 (Android) Nextcloud-android/3.29');
+  await fixture.token({ grant_type: deviceGrant, client_id: 'podcast-sync-cli', device_code });
+  const flow = await fixture.loginFlow('Mozilla/5.0 (Android) Nextcloud-android/3.29');
   await page.goto(flow.path);
   yield { name: 'login-flow', page };
   await page.locator('[value=deny]').click();
@@ -167,7 +168,7 @@ async function* approvalPages(world: AccountBrowser, page: Page): AsyncGenerator
 }
 
 async function* secondStepPages(
-  world: AccountBrowser,
+  fixture: AccountBrowser,
   page: Page,
   name: string,
   id: string,
@@ -185,7 +186,7 @@ async function* secondStepPages(
   await page.locator('[name=code]').fill('000000');
   await page.locator('main form button').first().click();
   yield { name: 'totp-off-refused', page };
-  await world.database.query('DELETE FROM account.sessions WHERE account_id = $1', [id]);
+  await fixture.database.query('DELETE FROM account.sessions WHERE account_id = $1', [id]);
   await page.goto('/');
   await page.locator('[name=name]').fill(name);
   await page.locator('[name=password]').fill(password);

@@ -1,4 +1,4 @@
-import '../../account/src/issuer/quiet.notices.js';
+import '../../account/src/issuer/suppress-provider-notices.js';
 import { runApp } from '#runtime';
 import { edgeConfig } from './edge.config.js';
 import { serve } from './serve.js';

@@ -1,11 +1,11 @@
-import { BrowserVisit } from '../../../apps/account/testing/browser.visit.js';
+import { HttpBrowser } from '../../../apps/account/testing/http.browser.js';
 
 /** A person's browser at the pages of a system, which tells what is secret of what it sees. */
 export class Person {
-  private readonly browser: BrowserVisit;
+  private readonly browser: HttpBrowser;
 
   constructor(private readonly origin: string) {
-    this.browser = new BrowserVisit({ origin, 'sec-fetch-site': 'same-origin' });
+    this.browser = new HttpBrowser({ origin, 'sec-fetch-site': 'same-origin' });
   }
 
   get cookies(): string[] {
@@ -13,19 +13,22 @@ export class Person {
   }
 
   async read(path: string): Promise<string> {
-    return (await this.browser.go(new URL(path, this.origin))).text();
+    return (await this.browser.fetch(new URL(path, this.origin))).text();
   }
 
   /** The redirect target of a page. */
   async follow(path: string): Promise<URL> {
     const url = new URL(path, this.origin);
-    return BrowserVisit.target(await this.browser.go(url), url);
+    return HttpBrowser.target(await this.browser.fetch(url), url);
   }
 
   /** Submits a form. @returns the text of the page that the browser is redirected to. */
   async submit(path: string, form: Record<string, string>, expected = [200, 303]): Promise<string> {
     const url = new URL(path, this.origin);
-    const answer = await this.browser.go(url, { method: 'POST', body: new URLSearchParams(form) });
+    const answer = await this.browser.fetch(url, {
+      method: 'POST',
+      body: new URLSearchParams(form),
+    });
     if (!expected.includes(answer.status))
       throw new Error(`${path} was answered with ${answer.status}`);
     const location = answer.headers.get('location');

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** Paths relative to the built program, and to this file when tests run the sources. */
+/** Possible folders: next to the built program, or from the sources, which tests run. */
 const folders = ['../console/', '../../../../dist/console/'].map((path) =>
   fileURLToPath(new URL(path, import.meta.url)),
 );

@@ -2,9 +2,9 @@ import { fastify } from 'fastify';
 import { describe, expect, it } from 'vitest';
 import { serveConsole } from './console.files.js';
 
-describe('a console that is not built', () => {
+describe('the console without a build', () => {
   it.each(['/console/', '/console/import', '/console/assets/index.js'])(
-    'is said to be missing: %s',
+    'explains at %s that it is missing',
     async (url) => {
       const server = fastify();
       await serveConsole(server, '/nowhere');

@@ -6,13 +6,13 @@ import { consoleFolder } from './console.build.js';
 
 const root = '/console/';
 
-/** Files whose name contains a content hash, so that their content never changes. */
+/** Path of a file with a content hash in its name, whose content never changes. */
 const hashed = /^\/console\/assets\/[^/]+$/;
 
-/** Entry pages of the console. The names of its client routes are one word each. */
+/** Path of a console page. Each client route is one word. */
 const page = /^\/console\/[a-z]{0,20}$/;
 
-/** Returns headers of the console, which allow only own script files; undefined for other paths. */
+/** Returns the headers of the console, which allow only own scripts; undefined for other paths. */
 export function consoleHeaders(
   { url }: FastifyRequest,
   api: string | undefined,
@@ -21,7 +21,8 @@ export function consoleHeaders(
   const connect = api === undefined ? "'self'" : `'self' ${new URL(api).origin}`;
   return {
     'content-security-policy':
-      `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src ${connect}; ` +
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+      `connect-src ${connect}; ` +
       "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; " +
       "require-trusted-types-for 'script'; trusted-types 'none'",
     'cross-origin-opener-policy': 'same-origin',
@@ -29,10 +30,10 @@ export function consoleHeaders(
 }
 
 /**
- * Serves the built console at `/console/`. Only `index.html`, which all its pages share, has no
+ * Serves the built console at `/console/`. All pages share `index.html`, the only file without a
  * content hash in its name.
  *
- * @param folder of the build; without it, a response explains the missing build.
+ * @param folder of the build; if it is missing, a response explains how to build.
  */
 export async function serveConsole(
   fastify: FastifyInstance,
@@ -40,7 +41,7 @@ export async function serveConsole(
 ): Promise<void> {
   fastify.get('/console', (_request, reply) => reply.redirect(root, 308));
   if (!existsSync(`${folder}/index.html`)) {
-    fastify.get(`${root}*`, (_request, reply) => sayMissing(reply));
+    fastify.get(`${root}*`, (_request, reply) => sendMissing(reply));
     return;
   }
   await fastify.register(fastifyStatic, {
@@ -64,10 +65,10 @@ export async function serveConsole(
   });
 }
 
-function sayMissing(reply: FastifyReply): FastifyReply {
+function sendMissing(reply: FastifyReply): FastifyReply {
   return reply
     .code(503)
     .header('cache-control', 'no-store')
     .type('text/plain; charset=utf-8')
-    .send('The console is not built here: "npm run build" makes it (dist/console).\n');
+    .send('The console is not built: run "npm run build", which creates dist/console.\n');
 }

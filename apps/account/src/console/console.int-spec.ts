@@ -4,7 +4,7 @@ import { freePort } from '#embedded';
 import { decodeJwt } from 'jose';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TokenAnswer } from './token.controller.js';
+import type { TokenResponse } from './token.controller.js';
 
 const api = 'http://api.example';
 const most = 40;
@@ -64,17 +64,17 @@ const ours = { 'sec-fetch-site': 'same-origin' };
 const ask = (headers: Record<string, string>, at = origin) =>
   fetch(`${at}/console/token`, { method: 'POST', headers, redirect: 'manual' });
 
-async function tokenOf(headers: Record<string, string>, at = origin): Promise<TokenAnswer> {
+async function tokenOf(headers: Record<string, string>, at = origin): Promise<TokenResponse> {
   const answer = await ask({ ...headers, ...ours }, at);
   expect([answer.status, answer.headers.get('cache-control')]).toEqual([200, 'no-store']);
-  return (await answer.json()) as TokenAnswer;
+  return (await answer.json()) as TokenResponse;
 }
 
 const read = (token: string) =>
   fetch(`${gateway}/subscriptions`, { headers: { authorization: `Bearer ${token}`, origin } });
 
 describe('a token of the console', () => {
-  it('reads and writes for ten minutes, from pages of this origin, and says whose it is', async () => {
+  it('grants pages of this origin read and write access for ten minutes', async () => {
     const { id, name, session, headers } = await somebody();
     const { access_token: token, ...rest } = await tokenOf(headers);
     expect(rest).toEqual({ expires_in: 600, api, user: { id, name } });
@@ -94,7 +94,7 @@ describe('a token of the console', () => {
     ]);
   });
 
-  it('is good for who signs in by another provider, too', async () => {
+  it('is also issued to users of another provider', async () => {
     const { id, headers } = await somebody('http://provider.invalid');
     const { access_token: token, user } = await tokenOf(headers, party);
     expect(user.id).toBe(id);
@@ -128,7 +128,7 @@ describe('a token of the console', () => {
   });
 });
 
-describe('no token', () => {
+describe('token requests', () => {
   it.each([
     [{ 'sec-fetch-site': 'cross-site' }],
     [{ 'sec-fetch-site': 'same-site' }],
@@ -141,7 +141,7 @@ describe('no token', () => {
     expect(await answer.text()).not.toContain('access_token');
   });
 
-  it('is given to who is not signed in, and nobody is led away', async () => {
+  it('without a session get 401 and no redirect', async () => {
     const answer = await ask(ours);
     expect([answer.status, await answer.json()]).toEqual([
       401,
@@ -152,28 +152,25 @@ describe('no token', () => {
   it.each([
     ['/token', { grant_type: 'refresh_token', refresh_token: 'a-token-that-is-none' }],
     ['/device/auth', { scope: 'read:subscriptions' }],
-  ])(
-    'is given to who names itself as the console does, by the way of apps: %s',
-    async (path, form) => {
-      const body = new URLSearchParams({
-        client_id: 'podcast-sync-console',
-        ...(form as Record<string, string>),
-      });
-      const answer = await fetch(origin + path, { method: 'POST', body });
-      expect(answer.status).toBe(400);
-      expect(await answer.json()).toMatchObject({
-        error_description: expect.stringContaining('not allowed for this client') as string,
-      });
-    },
-  );
+  ])('with the client id of the console get no token by OAuth: %s', async (path, form) => {
+    const body = new URLSearchParams({
+      client_id: 'podcast-sync-console',
+      ...(form as Record<string, string>),
+    });
+    const answer = await fetch(origin + path, { method: 'POST', body });
+    expect(answer.status).toBe(400);
+    expect(await answer.json()).toMatchObject({
+      error_description: expect.stringContaining('not allowed for this client') as string,
+    });
+  });
 
-  it('is given to who is disabled', async () => {
+  it('of a disabled account get no token', async () => {
     const { id, headers } = await somebody();
     await database.query('UPDATE account.accounts SET disabled_at = now() WHERE id = $1', [id]);
     expect((await ask({ ...headers, ...ours })).status).toBe(401);
   });
 
-  it('is given by GET, and none where there are too many', async () => {
+  it('by GET or above the limit get no token', async () => {
     const { headers } = await somebody();
     expect(
       (await fetch(`${origin}/console/token`, { headers })).headers.get('content-type'),
@@ -189,7 +186,7 @@ describe('no token', () => {
 });
 
 describe('the files of the console', () => {
-  it('are a document that is asked for anew, and files for ever that it names', async () => {
+  it('are a document that is revalidated, and files that browsers cache permanently', async () => {
     const answer = await fetch(`${origin}/console/import`);
     const html = await answer.text();
     expect([answer.status, answer.headers.get('cache-control')]).toEqual([200, 'no-cache']);
@@ -202,10 +199,11 @@ describe('the files of the console', () => {
     });
   });
 
-  it('may do what their policy says, and no more', async () => {
+  it('have a content security policy', async () => {
     const { headers } = await fetch(`${origin}/console/`);
     expect(headers.get('content-security-policy')).toBe(
-      `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self' ${api}; ` +
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+        `connect-src 'self' ${api}; ` +
         "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; " +
         "require-trusted-types-for 'script'; trusted-types 'none'",
     );

@@ -15,8 +15,8 @@ export interface ConsoleToken {
 }
 
 /**
- * Issues access tokens for the console (ADR 29), which have all scopes of the API. Their `gid` is
- * the id of the session instead of a grant, so that they end with the session.
+ * Issues access tokens with all API scopes for the console (ADR 29). Their `gid` is the id of the
+ * session instead of a grant, so that they end with the session.
  */
 @Injectable()
 export class ConsoleTokens {
@@ -25,6 +25,7 @@ export class ConsoleTokens {
     private readonly issuer: Issuer,
   ) {}
 
+  /** True if an API is configured. */
   get isConfigured(): boolean {
     return this.config.API_URLS !== undefined;
   }

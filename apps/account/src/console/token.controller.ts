@@ -5,16 +5,16 @@ import { PageController, type Person, PersonOf } from '../pages/person.guard.js'
 import { ConsoleTokens } from './console.tokens.js';
 
 /** The response of `POST /console/token`. */
-export interface TokenAnswer {
+export interface TokenResponse {
   readonly access_token: string;
   /** Seconds. */
   readonly expires_in: number;
   readonly api: string;
-  /** Another user can have signed in meanwhile, in another window. */
+  /** The current user: another one may have signed in meanwhile, in another window. */
   readonly user: { readonly id: string; readonly name: string | null };
 }
 
-/** Issues tokens for the console by the session cookie. The page guard rejects other sites. */
+/** Serves console tokens for the session cookie. The page guard rejects requests of other sites. */
 @PageController()
 export class TokenController {
   constructor(
@@ -22,7 +22,7 @@ export class TokenController {
     private readonly limits: IssuerLimits,
   ) {}
 
-  /** Returns a token; 401 instead of a redirect, which loses typed input; 501 without an API. */
+  /** Returns a token; 401 without a sign-in, as a redirect would lose input; 501 without an API. */
   @Post('console/token')
   @HttpCode(200)
   @Header('cache-control', 'no-store')
@@ -30,17 +30,17 @@ export class TokenController {
     @PersonOf() person: Person | undefined,
     @Req() { ip }: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<TokenAnswer | { code: string; message: string }> {
+  ): Promise<TokenResponse | { code: string; message: string }> {
     await this.limits.consume('token', ip);
-    if (!person) return refused(reply, 401, 'Nobody is signed in');
-    if (!this.tokens.isConfigured) return refused(reply, 501, 'API_URLS is not set');
+    if (!person) return sendRefusal(reply, 401, 'Nobody is signed in');
+    if (!this.tokens.isConfigured) return sendRefusal(reply, 501, 'API_URLS is not set');
     const { accessToken, expiresIn, api } = await this.tokens.issue(person.session);
     const { id, name } = person.account;
     return { access_token: accessToken, expires_in: expiresIn, api, user: { id, name } };
   }
 }
 
-function refused(
+function sendRefusal(
   reply: FastifyReply,
   status: number,
   message: string,

@@ -4,7 +4,7 @@ import { Handle } from '#transport';
 import { AppPasswords } from './app-passwords.js';
 import { LoginFlows } from './login-flows.js';
 
-/** Handles the requests of other services about credentials and logins. */
+/** Handles messages of other services about credentials and logins. */
 @Controller()
 export class AccountController {
   constructor(
@@ -20,11 +20,11 @@ export class AccountController {
   @Handle(revokeCredential)
   async revokeCredential(named: RequestOf<typeof revokeCredential>) {
     if (named.hash === undefined && named.credentialId === undefined) throw new Failure('invalid');
-    return { revoked: await this.appPasswords.revokeNamed(named) };
+    return { revoked: await this.appPasswords.revokeByIdOrHash(named) };
   }
 
   @Handle(beginLogin)
   beginLogin(request: RequestOf<typeof beginLogin>) {
-    return this.flows.begin(request);
+    return this.flows.start(request);
   }
 }

@@ -2,43 +2,43 @@ import { randomUUID } from 'node:crypto';
 import { appPasswordHash } from '#identity';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { outcomeOf } from '../../testing/outcome.js';
-import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
+import { openPeople, type PeopleFixture } from '../../testing/people.fixture.js';
 import { Accounts } from '../people/accounts.js';
 import { AppPasswords, type NewAppPassword } from './app-passwords.js';
 
-let world: PeopleWorld;
+let fixture: PeopleFixture;
 let appPasswords: AppPasswords;
 let accountId: string;
 
 beforeAll(async () => {
-  world = await openPeople();
-  appPasswords = world.app.get(AppPasswords);
+  fixture = await openPeople();
+  appPasswords = fixture.app.get(AppPasswords);
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 beforeEach(async () => {
-  accountId = (await world.app.get(Accounts).create({ name: `ann-${randomUUID()}` })).id;
+  accountId = (await fixture.app.get(Accounts).create({ name: `ann-${randomUUID()}` })).id;
 });
 
 const both = ['read:subscriptions', 'write:subscriptions'];
 const hashOf = (secret: string) => appPasswordHash(secret) as string;
 const make = (wanted: Partial<NewAppPassword> = {}) =>
-  appPasswords.make(accountId, { label: 'My phone', scopes: both, ...wanted });
+  appPasswords.create(accountId, { label: 'My phone', scopes: both, ...wanted });
 
 describe('an app password', () => {
-  it('is known by its hash, which is all that is kept of it', async () => {
+  it('is stored only as a hash, by which it is found', async () => {
     const { secret, credential } = await make({ scopes: ['read:subscriptions'] });
-    const { name } = (await world.app.get(Accounts).find(accountId)) as { name: string };
+    const { name } = (await fixture.app.get(Accounts).find(accountId)) as { name: string };
     expect(await appPasswords.check(hashOf(secret))).toEqual({
       credentialId: credential.id,
       userId: accountId,
       name,
       scopes: ['read:subscriptions'],
     });
-    const { rows } = await world.owner.query('SELECT c::text AS row FROM account.credentials c');
+    const { rows } = await fixture.owner.query('SELECT c::text AS row FROM account.credentials c');
     expect(JSON.stringify(rows)).not.toContain(secret.slice(4, 26));
   });
 
-  it('is listed without its secret, the newest first', async () => {
+  it('is listed without its secret, newest first', async () => {
     for (const label of ['one', 'two', 'three']) await make({ label });
     const listed = await appPasswords.list(accountId);
     expect(listed.map(({ label }) => label)).toEqual(['three', 'two', 'one']);
@@ -53,10 +53,10 @@ describe('an app password', () => {
     });
   });
 
-  it('tells on which day it was last used, with one write a day', async () => {
+  it('records the day of its last use, with one write a day', async () => {
     const { secret, credential } = await make();
     const version = async () => {
-      const found = await world.owner.query(
+      const found = await fixture.owner.query(
         'SELECT xmin::text FROM account.credentials WHERE id = $1',
         [credential.id],
       );
@@ -70,7 +70,7 @@ describe('an app password', () => {
     expect(await version()).toEqual(before);
   });
 
-  it('is nobody’s once it was revoked, has expired, or its account is disabled', async () => {
+  it('is invalid after its revocation or expiry, or while its account is disabled', async () => {
     const [revoked, expired, disabled] = [
       await make(),
       await make({ expiresAt: new Date(Date.now() + 3_600_000) }),
@@ -81,36 +81,36 @@ describe('an app password', () => {
     });
     expect(await appPasswords.revoke(accountId, revoked.credential.id)).toBe(true);
     expect(await appPasswords.check(hashOf(revoked.secret))).toBeNull();
-    await world.owner.query(`UPDATE account.credentials SET expires_at = now() WHERE id = $1`, [
+    await fixture.owner.query(`UPDATE account.credentials SET expires_at = now() WHERE id = $1`, [
       expired.credential.id,
     ]);
     expect(await appPasswords.check(hashOf(expired.secret))).toBeNull();
-    await world.app.get(Accounts).disable(accountId);
+    await fixture.app.get(Accounts).disable(accountId);
     expect(await appPasswords.check(hashOf(disabled.secret))).toBeNull();
-    await world.app.get(Accounts).enable(accountId);
+    await fixture.app.get(Accounts).enable(accountId);
     expect(await appPasswords.check(hashOf(disabled.secret))).not.toBeNull();
   });
 
-  it('is revoked by who has it, too; gateways hear of both, and twice is once', async () => {
+  it('is revoked by its id or hash, idempotently, and gateways are notified', async () => {
     const [one, two] = [await make(), await make()];
     expect(await appPasswords.revoke(accountId, one.credential.id)).toBe(true);
     expect(await appPasswords.revoke(accountId, one.credential.id)).toBe(false);
-    expect(await appPasswords.revokeNamed({ hash: hashOf(two.secret) })).toBe(true);
-    expect(await appPasswords.revokeNamed({ hash: hashOf(two.secret) })).toBe(false);
+    expect(await appPasswords.revokeByIdOrHash({ hash: hashOf(two.secret) })).toBe(true);
+    expect(await appPasswords.revokeByIdOrHash({ hash: hashOf(two.secret) })).toBe(false);
     const ids = [one, two].map(({ credential }) => `credential:${credential.id}`);
-    expect(await world.revoked()).toEqual(expect.arrayContaining(ids));
+    expect(await fixture.revoked()).toEqual(expect.arrayContaining(ids));
   });
 
-  it('is revoked by nobody else', async () => {
+  it('is not revoked for another account', async () => {
     const { secret, credential } = await make();
-    const other = await world.app.get(Accounts).create({ name: `o-${randomUUID()}` });
+    const other = await fixture.app.get(Accounts).create({ name: `o-${randomUUID()}` });
     expect(await appPasswords.revoke(other.id, credential.id)).toBe(false);
-    expect(await world.revoked()).not.toContain(`credential:${credential.id}`);
+    expect(await fixture.revoked()).not.toContain(`credential:${credential.id}`);
     expect(await appPasswords.revoke(accountId, 'no id')).toBe(false);
     expect(await appPasswords.check(hashOf(secret))).not.toBeNull();
   });
 
-  it('revoked while it is checked is not valid afterwards', async () => {
+  it('that is revoked during a check is invalid afterwards', async () => {
     const { secret, credential } = await make();
     const checks = Array.from({ length: 20 }, () => appPasswords.check(hashOf(secret)));
     await Promise.all([...checks, appPasswords.revoke(accountId, credential.id)]);
@@ -130,10 +130,11 @@ describe('an app password', () => {
     expect(await outcomeOf(make(wanted))).toBe(code);
   });
 
-  it('is one of a hundred at most, however many are made at the same time', async () => {
-    await world.owner.query(
+  it('is limited to 100 per account, also for concurrent requests', async () => {
+    await fixture.owner.query(
       `INSERT INTO account.credentials (id, account_id, hash, label, scopes)
-       SELECT gen_random_uuid(), $1, sha256(gen_random_uuid()::text::bytea), 'x', '{}' FROM generate_series(1, 97)`,
+       SELECT gen_random_uuid(), $1, sha256(gen_random_uuid()::text::bytea), 'x', '{}'
+       FROM generate_series(1, 97)`,
       [accountId],
     );
     const outcomes = await Promise.all(Array.from({ length: 20 }, () => outcomeOf(make())));
@@ -141,12 +142,12 @@ describe('an app password', () => {
     expect(new Set(outcomes)).toEqual(new Set(['none', 'too_many']));
   });
 
-  it('is revoked also while Redis is away', async () => {
+  it('is revoked while Redis is unavailable', async () => {
     const alone = await openPeople();
     try {
       const { id } = await alone.app.get(Accounts).create({ name: 'ann' });
       const service = alone.app.get(AppPasswords);
-      const { secret, credential } = await service.make(id, { label: 'x', scopes: both });
+      const { secret, credential } = await service.create(id, { label: 'x', scopes: both });
       await alone.redis.stop();
       expect(await service.revoke(id, credential.id)).toBe(true);
       expect(await service.check(hashOf(secret))).toBeNull();

@@ -12,11 +12,11 @@ import {
 import { CredentialEntity } from '#database';
 import { makeAppPassword, RevocationWriter } from '#identity';
 import type { EntityManager, Repository } from 'typeorm';
-import { labelOf } from '../people/label.rule.js';
+import { cleanLabel } from '../people/label.rules.js';
 import { Notices } from '../people/notices.js';
 import { Refusal } from '../people/refusal.js';
-import { type Actor, holdSession } from '../people/sessions.js';
-import { rowsOf } from '../people/statement.rows.js';
+import { type Actor, lockSession } from '../people/sessions.js';
+import { queryRows } from '../people/query-rows.js';
 
 /** App password, as shown to its owner. */
 export interface AppPassword {
@@ -27,7 +27,7 @@ export interface AppPassword {
   /** Full date of RFC 3339. */
   readonly lastUsedOn: string | null;
   readonly expiresAt: Date | null;
-  /** Time of a sign-out that suspended it until {@link AppPasswords.keep}; `null` while it works. */
+  /** Time when a sign-out suspended it, until {@link AppPasswords.keep}; `null` while valid. */
   readonly suspendedAt: Date | null;
 }
 
@@ -38,12 +38,12 @@ export interface NewAppPassword {
   readonly expiresAt?: Date | undefined;
 }
 
-const mostAppPasswords = 100;
+const maxAppPasswords = 100;
 /** In UTF-16 units, as browsers count them. */
 const maxLabelLength = 64;
 
 /**
- * Passwords for apps that cannot sign in by a browser. They give no access to pages. Invariants:
+ * Passwords for apps that cannot sign in by a browser. They grant no access to pages. Invariants:
  * - An app password is shown once; only its hash is stored.
  * - A revocation takes effect with its commit. Gateways that cached the password are notified.
  * - A suspended one (`SignOut`) is invalid until its owner keeps it.
@@ -61,46 +61,51 @@ export class AppPasswords {
    *
    * @param by session of the browser; none for the operator.
    * @returns the app password and its secret, which cannot be shown again.
-   * @throws Refusal `label`, `scopes`, `expiry`, `too_many`; `credentials` if the session has ended.
+   * @throws Refusal `label`, `scopes`, `expiry`, `too_many`; `credentials` if the session ended.
    */
-  async make(
+  async create(
     accountId: string,
-    wanted: NewAppPassword,
+    properties: NewAppPassword,
     by?: Actor,
   ): Promise<{ secret: string; credential: AppPassword }> {
-    const label = labelOf(wanted.label);
-    if (label === '' || wanted.label.trim().length > maxLabelLength) throw new Refusal('label');
-    const scopes = knownScopes.filter((scope) => wanted.scopes.includes(scope));
-    if (scopes.length === 0 || scopes.length < new Set(wanted.scopes).size)
+    const label = cleanLabel(properties.label);
+    if (label === '' || properties.label.trim().length > maxLabelLength) throw new Refusal('label');
+    const scopes = knownScopes.filter((scope) => properties.scopes.includes(scope));
+    if (scopes.length === 0 || scopes.length < new Set(properties.scopes).size)
       throw new Refusal('scopes');
-    if (wanted.expiresAt && !(wanted.expiresAt.getTime() > Date.now())) throw new Refusal('expiry');
-    const made = await this.credentials.manager.transaction(async (manager) => {
-      await lockFree(manager, accountId, by?.id);
-      return issue(manager, accountId, { label, scopes, expiresAt: wanted.expiresAt });
+    if (properties.expiresAt && !(properties.expiresAt.getTime() > Date.now()))
+      throw new Refusal('expiry');
+    const created = await this.credentials.manager.transaction(async (manager) => {
+      await lockBelowLimit(manager, accountId, by?.id);
+      return insertAppPassword(manager, accountId, {
+        label,
+        scopes,
+        expiresAt: properties.expiresAt,
+      });
     });
     await this.notices.add(accountId, 'app_password', by, { label });
-    return made;
+    return created;
   }
 
   /** Returns app passwords including expired and suspended ones, newest first. */
   async list(accountId: string): Promise<AppPassword[]> {
-    const found = await this.credentials.find({
+    const rows = await this.credentials.find({
       where: { accountId },
       order: { createdAt: 'DESC', id: 'ASC' },
-      take: mostAppPasswords * 2,
+      take: maxAppPasswords * 2,
     });
-    return found.map(shown);
+    return rows.map(toAppPassword);
   }
 
   /**
-   * Makes some suspended app passwords valid again and deletes the others that are suspended.
+   * Makes the chosen suspended app passwords valid again and deletes the other suspended ones.
    *
    * @param session id of the browser's session.
    * @throws Refusal `credentials` if the session has ended.
    */
   async keep(accountId: string, ids: readonly string[], session: string): Promise<void> {
     await this.credentials.manager.transaction(async (manager) => {
-      await lock(manager, accountId, session);
+      await lockAccount(manager, accountId, session);
       await manager.query(
         `WITH kept AS (
            UPDATE account.credentials SET suspended_at = NULL
@@ -121,46 +126,51 @@ export class AppPasswords {
   }
 
   /**
-   * Revokes an app password by its id or SHA-256 (base64url), for proven owners. Idempotent.
+   * Revokes an app password by its id or SHA-256 (base64url). Idempotent. The caller has checked
+   * the ownership.
    *
    * @returns true if it existed.
    */
-  async revokeNamed({ hash, credentialId }: RequestOf<typeof revokeCredential>): Promise<boolean> {
-    const gone = await rowsOf<{ id: string }>(
+  async revokeByIdOrHash({
+    hash,
+    credentialId,
+  }: RequestOf<typeof revokeCredential>): Promise<boolean> {
+    const deleted = await queryRows<{ id: string }>(
       this.credentials.manager,
       'DELETE FROM account.credentials WHERE hash = $1 OR id = $2 RETURNING id',
       [hash === undefined ? null : Buffer.from(hash, 'base64url'), credentialId ?? null],
     );
-    if (gone.length > 0)
-      await this.revocations.revoke(gone.map(({ id }) => ({ kind: 'credential', id })));
-    return gone.length > 0;
+    if (deleted.length > 0)
+      await this.revocations.revoke(deleted.map(({ id }) => ({ kind: 'credential', id })));
+    return deleted.length > 0;
   }
 
   /** Returns owner and scopes of a valid app password. Records its use once a day. */
   async check(hash: string): Promise<Credential | null> {
-    const [found] = await rowsOf<Checked>(
+    const [row] = await queryRows<ValidAppPassword>(
       this.credentials.manager,
-      `SELECT ${checked.columns} FROM ${checked.tables} WHERE c.hash = $1 AND ${checked.condition}`,
+      `SELECT ${validAppPasswords.columns} FROM ${validAppPasswords.tables}
+       WHERE c.hash = $1 AND ${validAppPasswords.condition}`,
       [Buffer.from(hash, 'base64url')],
     );
-    return found ? used(this.credentials.manager, found) : null;
+    return row ? recordUse(this.credentials.manager, row) : null;
   }
 }
 
 /** Owner, scopes and expiry of an app password in use. */
 export type Credential = NonNullable<ReplyOf<typeof checkCredential>['credential']>;
 
-/** SQL that reads valid app passwords `c` for {@link used}. */
-export const checked = {
-  columns: `c.id AS "credentialId", c.account_id AS "userId", coalesce(a.name, '') AS name, c.scopes,
-    c.expires_at AS "expiresAt", c.last_used_on IS DISTINCT FROM current_date AS unseen`,
+/** SQL that reads valid app passwords `c` as {@link ValidAppPassword}. */
+export const validAppPasswords = {
+  columns: `c.id AS "credentialId", c.account_id AS "userId", coalesce(a.name, '') AS name,
+    c.scopes, c.expires_at AS "expiresAt", c.last_used_on IS DISTINCT FROM current_date AS unseen`,
   tables: 'account.credentials c JOIN account.accounts a ON a.id = c.account_id',
   condition: `(c.expires_at IS NULL OR c.expires_at > now()) AND c.suspended_at IS NULL
     AND a.disabled_at IS NULL`,
 };
 
-/** Row of {@link checked}. */
-export interface Checked {
+/** Row of {@link validAppPasswords}; `unseen` if it was not used today. */
+export interface ValidAppPassword {
   readonly credentialId: string;
   readonly userId: string;
   readonly name: string;
@@ -169,9 +179,12 @@ export interface Checked {
   readonly unseen: boolean;
 }
 
-/** Records the use of an app password, once a day. */
-export async function used(manager: EntityManager, found: Checked): Promise<Credential> {
-  const { credentialId, userId, name, scopes, expiresAt, unseen } = found;
+/** Returns the credential of an app password, and records its use once a day. */
+export async function recordUse(
+  manager: EntityManager,
+  row: ValidAppPassword,
+): Promise<Credential> {
+  const { credentialId, userId, name, scopes, expiresAt, unseen } = row;
   if (unseen)
     await manager.query(
       `UPDATE account.credentials SET last_used_on = current_date
@@ -181,12 +194,16 @@ export async function used(manager: EntityManager, found: Checked): Promise<Cred
   return { credentialId, userId, name, scopes, ...(expiresAt !== null && { expiresAt }) };
 }
 
-/** Locks the account and then the session. @throws Refusal `credentials` if the session has ended. */
-async function lock(manager: EntityManager, accountId: string, session?: string): Promise<void> {
+/** Locks the account, then the session. @throws Refusal `credentials` if the session ended. */
+async function lockAccount(
+  manager: EntityManager,
+  accountId: string,
+  session?: string,
+): Promise<void> {
   await manager.query('SELECT 1 FROM account.accounts WHERE id = $1 FOR NO KEY UPDATE', [
     accountId,
   ]);
-  await holdSession(manager, session);
+  await lockSession(manager, session);
 }
 
 /**
@@ -194,18 +211,18 @@ async function lock(manager: EntityManager, accountId: string, session?: string)
  *
  * @throws Refusal `too_many`; `credentials` if the session has ended.
  */
-export async function lockFree(
+export async function lockBelowLimit(
   manager: EntityManager,
   accountId: string,
   session?: string,
 ): Promise<void> {
-  await lock(manager, accountId, session);
-  if ((await manager.countBy(CredentialEntity, { accountId })) >= mostAppPasswords)
+  await lockAccount(manager, accountId, session);
+  if ((await manager.countBy(CredentialEntity, { accountId })) >= maxAppPasswords)
     throw new Refusal('too_many');
 }
 
-/** Inserts an app password within a transaction, without checking the limit. */
-export async function issue(
+/** Inserts an app password within a transaction. The caller has checked the limit. */
+export async function insertAppPassword(
   manager: EntityManager,
   accountId: string,
   { label, scopes, expiresAt }: NewAppPassword,
@@ -220,10 +237,13 @@ export async function issue(
     scopes: [...scopes],
     expiresAt: expiresAt ?? null,
   });
-  return { secret, credential: shown(await manager.findOneByOrFail(CredentialEntity, { id })) };
+  return {
+    secret,
+    credential: toAppPassword(await manager.findOneByOrFail(CredentialEntity, { id })),
+  };
 }
 
-function shown({
+function toAppPassword({
   id,
   label,
   scopes,

@@ -3,27 +3,27 @@ import { beginLogin, checkCredential, revokeCredential } from '#contracts';
 import { appPasswordHash } from '#identity';
 import { Fixture } from '#testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { openMessages } from '../../testing/account.messages.js';
+import { openServiceClient } from '../../testing/service.client.js';
 import { outcomeOf } from '../../testing/outcome.js';
-import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
+import { openPeople, type PeopleFixture } from '../../testing/people.fixture.js';
 import { Accounts } from '../people/accounts.js';
 import { Sweep } from '../sweep.js';
 import { AppPasswords } from './app-passwords.js';
-import { type LoginAnswer, LoginFlows } from './login-flows.js';
+import { type LoginResult, LoginFlows } from './login-flows.js';
 
-let world: PeopleWorld;
+let people: PeopleFixture;
 let flows: LoginFlows;
 let accountId: string;
 let name: string;
 
 beforeAll(async () => {
-  world = await openPeople();
-  flows = world.app.get(LoginFlows);
+  people = await openPeople();
+  flows = people.app.get(LoginFlows);
 });
-afterAll(() => world.close());
+afterAll(() => people.close());
 beforeEach(async () => {
   name = `ann-${randomUUID()}`;
-  accountId = (await world.app.get(Accounts).create({ name })).id;
+  accountId = (await people.app.get(Accounts).create({ name })).id;
 });
 
 const token = () => randomBytes(48).toString('base64url');
@@ -45,24 +45,25 @@ function asking(address = `10.1.${(network += 1)}.1`) {
     },
   };
 }
-async function begun(address?: string) {
+async function started(address?: string) {
   const asked = asking(address);
-  return { ...asked, urls: await flows.begin(asked.request) };
+  return { ...asked, urls: await flows.start(asked.request) };
 }
-const hashOf = (answer: LoginAnswer | undefined) =>
+const hashOf = (answer: LoginResult | undefined) =>
   appPasswordHash(answer?.appPassword ?? '') as string;
-const check = (answer: LoginAnswer | undefined) =>
-  world.app.get(AppPasswords).check(hashOf(answer));
+const check = (answer: LoginResult | undefined) =>
+  people.app.get(AppPasswords).check(hashOf(answer));
 /** Backdates the responses of all flows. */
 const age = (interval: string) =>
-  world.owner.query(
-    `UPDATE account.logins SET answered_at = answered_at - $1::interval, expires_at = expires_at - $1::interval`,
+  people.owner.query(
+    `UPDATE account.logins
+     SET answered_at = answered_at - $1::interval, expires_at = expires_at - $1::interval`,
     [interval],
   );
 
 describe('a login flow', () => {
-  it('ends in an app password, named by the app, once the person has allowed it', async () => {
-    const { poll, login, urls } = await begun();
+  it('returns an app password with the name of the app after approval', async () => {
+    const { poll, login, urls } = await started();
     expect(urls).toEqual({
       login: 'https://accounts.example/login/v2/flow/',
       endpoint: 'https://accounts.example/login/v2/poll',
@@ -79,30 +80,30 @@ describe('a login flow', () => {
       userId: accountId,
       scopes: expect.arrayContaining(['write:subscriptions']),
     });
-    expect(await world.app.get(AppPasswords).list(accountId)).toMatchObject([
+    expect(await people.app.get(AppPasswords).list(accountId)).toMatchObject([
       { label: 'AntennaPod/3' },
     ]);
   });
 
-  it('keeps hashes of its tokens only', async () => {
-    const { poll, login } = await begun();
-    const { rows } = await world.owner.query('SELECT l::text AS row FROM account.logins l');
+  it('stores only hashes of its tokens', async () => {
+    const { poll, login } = await started();
+    const { rows } = await people.owner.query('SELECT l::text AS row FROM account.logins l');
     for (const secret of [poll, login]) expect(JSON.stringify(rows)).not.toContain(secret);
   });
 
-  it('replaces the app password when the answer was lost and the app asks again, within a minute', async () => {
-    const { poll, login } = await begun();
+  it('replaces the app password if the app polls again within a minute', async () => {
+    const { poll, login } = await started();
     await flows.allow(login, accountId);
     const lost = await flows.poll(poll);
     const { credentialId = '' } = (await check(lost)) ?? {};
     const again = await flows.poll(poll);
     expect([await check(lost), (await check(again))?.userId]).toEqual([null, accountId]);
-    expect(await world.revoked()).toContain(`credential:${credentialId}`);
-    expect(await world.app.get(AppPasswords).list(accountId)).toHaveLength(1);
+    expect(await people.revoked()).toContain(`credential:${credentialId}`);
+    expect(await people.app.get(AppPasswords).list(accountId)).toHaveLength(1);
   });
 
-  it('answers never again after that minute, which repeats do not prolong', async () => {
-    const { poll, login } = await begun();
+  it('returns nothing after that minute, which repeated polls do not extend', async () => {
+    const { poll, login } = await started();
     await flows.allow(login, accountId);
     await flows.poll(poll);
     await age('50 seconds');
@@ -112,25 +113,25 @@ describe('a login flow', () => {
     expect(await check(last)).toMatchObject({ userId: accountId });
   });
 
-  it('makes one app password, however many polls come at the same time', async () => {
-    const { poll, login } = await begun();
+  it('creates one app password for concurrent polls', async () => {
+    const { poll, login } = await started();
     await flows.allow(login, accountId);
     const answers = await Promise.all(Array.from({ length: 20 }, () => flows.poll(poll)));
     const valid = (await Promise.all(answers.map(check))).filter(Boolean);
-    expect([valid.length, (await world.app.get(AppPasswords).list(accountId)).length]).toEqual([
+    expect([valid.length, (await people.app.get(AppPasswords).list(accountId)).length]).toEqual([
       1, 1,
     ]);
   });
 
-  it('is allowed by one person, and by nobody after it was denied', async () => {
-    const other = await world.app.get(Accounts).create({ name: `o-${randomUUID()}` });
-    const { login } = await begun();
+  it('is approved once, and not after a denial', async () => {
+    const other = await people.app.get(Accounts).create({ name: `o-${randomUUID()}` });
+    const { login } = await started();
     const allowed = await Promise.all([
       flows.allow(login, accountId),
       flows.allow(login, other.id),
     ]);
     expect(allowed.filter(Boolean)).toHaveLength(1);
-    const denied = await begun();
+    const denied = await started();
     expect(await flows.deny(denied.login)).toBe(true);
     expect([await flows.allow(denied.login, accountId), await flows.find(denied.login)]).toEqual([
       false,
@@ -139,33 +140,33 @@ describe('a login flow', () => {
     expect(await flows.poll(denied.poll)).toBeUndefined();
   });
 
-  it('has an answer only for an account that has a name and is not disabled', async () => {
-    const { id } = await world.app
+  it('returns nothing for an account that is disabled or has no name', async () => {
+    const { id } = await people.app
       .get(Accounts)
-      .ofProvider('https://id.example', randomUUID(), randomUUID());
-    const { poll, login } = await begun();
+      .findOrCreateByProvider('https://id.example', randomUUID(), randomUUID());
+    const { poll, login } = await started();
     expect(await outcomeOf(flows.allow(login, id))).toBe('name_needed');
     await flows.allow(login, accountId);
-    await world.app.get(Accounts).disable(accountId);
+    await people.app.get(Accounts).disable(accountId);
     expect(await flows.poll(poll)).toBeUndefined();
   });
 
-  it('begun twice with the same tokens, as a message may arrive twice, is one', async () => {
-    const { request, login } = await begun();
-    await flows.begin(request);
+  it('starts once if its message arrives twice', async () => {
+    const { request, login } = await started();
+    await flows.start(request);
     expect(await flows.allow(login, accountId)).toBe(true);
   });
 
-  it('is over after 20 minutes, and swept away', async () => {
-    const { poll, login } = await begun();
+  it('expires after 20 minutes and is then deleted', async () => {
+    const { poll, login } = await started();
     await age('20 minutes');
     expect([
       await flows.find(login),
       await flows.allow(login, accountId),
       await flows.poll(poll),
     ]).toEqual([undefined, false, undefined]);
-    await world.app.get(Sweep).sweep();
-    const { rows } = await world.owner.query(
+    await people.app.get(Sweep).sweep();
+    const { rows } = await people.owner.query(
       'SELECT count(*)::int FROM account.logins WHERE expires_at <= now()',
     );
     expect(rows).toEqual([{ count: 0 }]);
@@ -183,13 +184,13 @@ describe('a login flow', () => {
   );
 });
 
-describe('in a real account app', () => {
+describe('a running account app', () => {
   const fixture = new Fixture();
-  let { owner, client } = {} as Awaited<ReturnType<typeof openMessages>>;
+  let { owner, client } = {} as Awaited<ReturnType<typeof openServiceClient>>;
   let origin: string;
 
   beforeAll(async () => {
-    const { stack, ...messages } = await openMessages(fixture);
+    const { stack, ...messages } = await openServiceClient(fixture);
     ({ owner, client } = messages);
     origin = `http://127.0.0.1:${String(stack.app('account').facts['port'])}`;
   });
@@ -199,7 +200,7 @@ describe('in a real account app', () => {
     fetch(`${origin}/login/v2/poll`, { method: 'POST', body, headers: { 'content-type': type } });
   const asForm = (of: string) => poll(`token=${of}`, 'application/x-www-form-urlencoded');
 
-  it('begins by a message, is polled by form or JSON, 404 until it is allowed, and its credential is checked and revoked', async () => {
+  it('starts a flow by a message, answers polls, and revokes the app password', async () => {
     const asked = asking();
     const send = { requestId: randomUUID() };
     await client.call(beginLogin, asked.request, send);
@@ -214,7 +215,7 @@ describe('in a real account app', () => {
       expect.objectContaining({ loginName: name }),
     ]);
     const second = await poll(JSON.stringify({ token: asked.poll }), 'application/json');
-    const hash = hashOf((await second.json()) as LoginAnswer);
+    const hash = hashOf((await second.json()) as LoginResult);
     expect(await client.call(checkCredential, { hash }, send)).toMatchObject({
       credential: { userId: accountId },
     });

@@ -8,12 +8,12 @@ import { Notices } from '../people/notices.js';
 import { PEOPLE, type PeopleConfig } from '../people/people.config.js';
 import { capFairly, type CappedRows } from '../people/fair.cap.js';
 import { Refusal } from '../people/refusal.js';
-import { hashOf } from '../people/secret.hash.js';
-import { rowsOf } from '../people/statement.rows.js';
-import { labelOf } from '../people/label.rule.js';
-import { issue, lockFree } from './app-passwords.js';
+import { hashSecret } from '../people/secret.hash.js';
+import { queryRows } from '../people/query-rows.js';
+import { cleanLabel } from '../people/label.rules.js';
+import { insertAppPassword, lockBelowLimit } from './app-passwords.js';
 
-/** Login flow that waits for approval. */
+/** Open login flow, which waits for approval. */
 export interface LoginFlow {
   /** Name that the app sends; also the label of its app password. */
   readonly label: string;
@@ -21,33 +21,35 @@ export interface LoginFlow {
   readonly createdAt: Date;
 }
 
-/** Result of a flow, with the field names of Nextcloud. */
-export interface LoginAnswer {
+/** Response to a successful poll, with the field names of Nextcloud. */
+export interface LoginResult {
   readonly server: string;
   readonly loginName: string;
   readonly appPassword: string;
 }
 
-/** Flows that wait for a person. */
-const open: CappedRows = {
+/** Limit of open flows. */
+const openFlows: CappedRows = {
   table: 'logins',
   condition: 'account_id IS NULL AND expires_at > now()',
-  most: 10_000,
+  max: 10_000,
 };
 
-/** Syntax of both tokens; the minimum length prevents guessing. */
+/** Syntax of both tokens. The minimum length prevents guessing. */
 const tokenPattern = /^[\w-]{22,256}$/;
 
-const hashOfToken = (token: string) => (tokenPattern.test(token) ? hashOf(token) : undefined);
+const hashToken = (token: string) => (tokenPattern.test(token) ? hashSecret(token) : undefined);
 
 /**
  * Nextcloud's login flow (v2): an app starts it, a person approves it in a browser, and the app
  * fetches an app password. Invariants:
- * - Only hashes of tokens are stored. A flow lasts 20 minutes, and one minute after its response.
- * - A sign-out deletes approved flows (`SignOut`): the poll locks its row before it creates.
- * - Approval only marks the flow; the poll creates the app password. A repeated poll within a
- *   minute replaces it, as the response can be lost.
- * - Of too many open flows, the network with most loses its oldest.
+ * - Only hashes of tokens are stored. A flow ends after 20 minutes, or one minute after its first
+ *   response.
+ * - A sign-out deletes approved flows (`SignOut`), since a poll locks the flow before it creates an
+ *   app password.
+ * - The approval only marks the flow; the poll creates the app password. A repeated poll within a
+ *   minute replaces the app password, since the response may be lost.
+ * - Above the limit of open flows, the network with the most loses its oldest.
  */
 @Injectable()
 export class LoginFlows {
@@ -59,7 +61,7 @@ export class LoginFlows {
   ) {}
 
   /** Starts a flow; idempotent. */
-  async begin(request: RequestOf<typeof beginLogin>): Promise<ReplyOf<typeof beginLogin>> {
+  async start(request: RequestOf<typeof beginLogin>): Promise<ReplyOf<typeof beginLogin>> {
     const { address, userAgent, server } = request;
     const [pollHash, loginHash] = [request.pollHash, request.loginHash].map((hash) =>
       Buffer.from(hash, 'base64url'),
@@ -72,23 +74,28 @@ export class LoginFlows {
        ON CONFLICT DO NOTHING`,
       [pollHash, loginHash, userAgent, address, networkOf(address), server],
     );
-    await capFairly(manager, open);
+    await capFairly(manager, openFlows);
     const { PUBLIC_URL } = this.config;
     return { login: `${PUBLIC_URL}/login/v2/flow/`, endpoint: `${PUBLIC_URL}/login/v2/poll` };
   }
 
-  /** Returns the open flow that a browser was sent to. */
+  /** Returns the open flow of a browser's token. */
   async find(loginToken: string): Promise<LoginFlow | undefined> {
-    const [found] = await this.waiting<{ userAgent: string; address: string; createdAt: string }>(
+    const [flow] = await this.queryOpenFlow<{
+      userAgent: string;
+      address: string;
+      createdAt: string;
+    }>(
       loginToken,
       (condition) =>
-        `SELECT user_agent AS "userAgent", address, created_at AS "createdAt" FROM account.logins WHERE ${condition}`,
+        `SELECT user_agent AS "userAgent", address, created_at AS "createdAt"
+         FROM account.logins WHERE ${condition}`,
     );
-    if (!found) return undefined;
+    if (!flow) return undefined;
     return {
-      label: labelFor(found.userAgent),
-      address: found.address,
-      createdAt: new Date(found.createdAt),
+      label: labelFor(flow.userAgent),
+      address: flow.address,
+      createdAt: new Date(flow.createdAt),
     };
   }
 
@@ -101,11 +108,11 @@ export class LoginFlows {
    *   `credentials` if the session has ended.
    */
   async allow(loginToken: string, accountId: string, session?: string): Promise<boolean> {
-    const hash = hashOfToken(loginToken);
+    const hash = hashToken(loginToken);
     if (!hash) return false;
     return this.logins.manager.transaction(async (manager) => {
-      await lockFree(manager, accountId, session);
-      const allowed = await rowsOf<{ name: string | null }>(
+      await lockBelowLimit(manager, accountId, session);
+      const allowed = await queryRows<{ name: string | null }>(
         manager,
         `UPDATE account.logins l SET account_id = a.id FROM account.accounts a
          WHERE l.login_hash = $1 AND l.account_id IS NULL AND l.expires_at > now()
@@ -117,34 +124,34 @@ export class LoginFlows {
     });
   }
 
-  /** Ends an open flow. @returns true if it existed. */
+  /** Denies an open flow. @returns true if it existed. */
   async deny(loginToken: string): Promise<boolean> {
-    const gone = await this.waiting(
+    const deleted = await this.queryOpenFlow(
       loginToken,
       (condition) => `DELETE FROM account.logins WHERE ${condition} RETURNING true`,
     );
-    return gone.length === 1;
+    return deleted.length === 1;
   }
 
   /** Returns an approved flow's app password; `undefined` before approval and after expiry. */
-  async poll(pollToken: string): Promise<LoginAnswer | undefined> {
-    const hash = hashOfToken(pollToken);
+  async poll(pollToken: string): Promise<LoginResult | undefined> {
+    const hash = hashToken(pollToken);
     if (!hash) return undefined;
     const answer = await this.logins.manager.transaction(async (manager) => {
-      const flow = await allowedFlow(manager, hash);
+      const flow = await lockApprovedFlow(manager, hash);
       if (!flow) return undefined;
       if (flow.credentialId) await manager.delete(CredentialEntity, { id: flow.credentialId });
-      const made = await issue(manager, flow.accountId, {
+      const created = await insertAppPassword(manager, flow.accountId, {
         label: labelFor(flow.userAgent),
         scopes,
       });
-      // Repeated polls keep the time of the first response, so they do not extend the flow.
+      // `answered_at` stays that of the first response, so repeated polls do not extend the flow.
       await manager.query(
         `UPDATE account.logins SET credential_id = $2, answered_at = coalesce(answered_at, now()),
            expires_at = coalesce(answered_at, now()) + interval '1 minute' WHERE poll_hash = $1`,
-        [hash, made.credential.id],
+        [hash, created.credential.id],
       );
-      return { flow, secret: made.secret };
+      return { flow, secret: created.secret };
     });
     if (!answer) return undefined;
     const { flow, secret } = answer;
@@ -157,18 +164,18 @@ export class LoginFlows {
     return { server: flow.server, loginName: flow.name, appPassword: secret };
   }
 
-  private async waiting<Row>(
+  private async queryOpenFlow<Row>(
     loginToken: string,
     statement: (condition: string) => string,
   ): Promise<Row[]> {
-    const hash = hashOfToken(loginToken);
+    const hash = hashToken(loginToken);
     if (!hash) return [];
     const condition = 'login_hash = $1 AND account_id IS NULL AND expires_at > now()';
-    return rowsOf<Row>(this.logins.manager, statement(condition), [hash]);
+    return queryRows<Row>(this.logins.manager, statement(condition), [hash]);
   }
 }
 
-interface AllowedFlow {
+interface ApprovedFlow {
   readonly accountId: string;
   /** Address of the app that started the flow. */
   readonly address: string;
@@ -179,15 +186,17 @@ interface AllowedFlow {
 }
 
 /** Returns an approved flow and locks it against other polls until the transaction ends. */
-async function allowedFlow(
+async function lockApprovedFlow(
   manager: EntityManager,
   pollHash: Buffer,
-): Promise<AllowedFlow | undefined> {
-  const [flow] = await rowsOf<AllowedFlow>(
+): Promise<ApprovedFlow | undefined> {
+  const [flow] = await queryRows<ApprovedFlow>(
     manager,
-    `SELECT l.account_id AS "accountId", a.name, l.address, l.user_agent AS "userAgent", l.server, l.credential_id AS "credentialId"
+    `SELECT l.account_id AS "accountId", a.name, l.address, l.user_agent AS "userAgent", l.server,
+       l.credential_id AS "credentialId"
      FROM account.logins l JOIN account.accounts a ON a.id = l.account_id
-     WHERE l.poll_hash = $1 AND l.expires_at > now() AND a.disabled_at IS NULL AND a.name IS NOT NULL
+     WHERE l.poll_hash = $1 AND l.expires_at > now() AND a.disabled_at IS NULL
+       AND a.name IS NOT NULL
      FOR UPDATE OF l`,
     [pollHash],
   );
@@ -195,5 +204,5 @@ async function allowedFlow(
 }
 
 function labelFor(userAgent: string): string {
-  return labelOf(userAgent) || 'App';
+  return cleanLabel(userAgent) || 'App';
 }

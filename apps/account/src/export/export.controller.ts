@@ -13,7 +13,7 @@ export class ExportController {
     @Inject(LOG) private readonly log: Log,
   ) {}
 
-  /** Failures break the connection, so browsers do not report a complete file. */
+  /** Sends the document. A failure aborts the connection, so that the download fails too. */
   @Post('export')
   @ForPerson({ recently: true, next: '/' })
   async export(
@@ -23,11 +23,11 @@ export class ExportController {
   ): Promise<void> {
     const document = await this.documents.open(account.id);
     document.on('error', (error) => {
-      this.log.warn({ requestId: request.id, err: error }, 'an export broke off');
+      this.log.warn({ requestId: request.id, err: error }, 'export aborted');
     });
     if (request.end?.reached) return void document.destroy();
     request.end?.onReached(() => document.destroy());
-    // Compression would take a core and delay data that is ready.
+    // Compression would occupy a core and delay data that is ready.
     request.headers['x-no-compression'] = 'export';
     void reply
       .code(200)

@@ -16,70 +16,75 @@ import { AppPasswords } from '../credentials/app-passwords.js';
 import { Grants } from '../issuer/grants.js';
 import { Refusal } from '../people/refusal.js';
 import { Sessions } from '../people/sessions.js';
-import { rowsOf } from '../people/statement.rows.js';
+import { queryRows } from '../people/query-rows.js';
 
-/** Items per page; services shorten large pages. */
+/** Maximum number of items per page; services shorten large pages. */
 const perPage = 250;
 /** Maximum bytes of JSON of a page's items, beyond the first one. */
 const pageBytes = 1_048_576;
 /** Maximum number of concurrent documents per process. */
-const mostAtOnce = 8;
+const maxConcurrent = 8;
 /** Maximum duration of a download in milliseconds; enough for 50 MB at 1 Mbit/s. */
-const longestMs = 10 * 60_000;
+const maxDurationMs = 10 * 60_000;
 const retrySeconds = 30;
 /** Version of the document format; increased for incompatible changes. */
 const format = 1;
 
 /** Account data without credentials: hashes, sealed secrets and recovery codes. */
-const account = `
+const selectAccount = `
   SELECT id, name, issuer, subject, email, email_verified_at, created_at, disabled_at,
     password IS NOT NULL AS has_password, totp_confirmed_at AS second_factor_since,
-    (SELECT count(*)::int FROM account.recovery_codes c WHERE c.account_id = a.id AND c.used_at IS NULL) AS recovery_codes_left
+    (SELECT count(*)::int FROM account.recovery_codes c
+     WHERE c.account_id = a.id AND c.used_at IS NULL) AS recovery_codes_left
   FROM account.accounts a WHERE a.id = $1`;
 
 /**
- * Open links and approved login flows, notices, and data of gpodder clients, as JSON. It contains
- * no ids of gpodder sessions, which derive from a secret. The limits of settings bound it to a few
- * megabytes.
+ * Open links, approved login flows, notices and data of gpodder clients, as JSON of at most a few
+ * megabytes, as the settings are limited. It omits ids of gpodder sessions, which derive from a
+ * secret.
  */
-const ofAccount = `
+const selectAccountData = `
   SELECT json_build_object(
     'links', (
-      SELECT coalesce(json_agg(json_build_object('kind', kind, 'email', email, 'created_at', created_at,
-        'expires_at', expires_at) ORDER BY created_at), '[]')
+      SELECT coalesce(json_agg(json_build_object('kind', kind, 'email', email,
+        'created_at', created_at, 'expires_at', expires_at) ORDER BY created_at), '[]')
       FROM account.links WHERE account_id = $1 AND expires_at > now()),
     'login_flows', (
-      SELECT coalesce(json_agg(json_build_object('app', user_agent, 'address', address, 'server', server,
-        'created_at', created_at, 'expires_at', expires_at, 'app_password', credential_id)
+      SELECT coalesce(json_agg(json_build_object('app', user_agent, 'address', address,
+        'server', server, 'created_at', created_at, 'expires_at', expires_at,
+        'app_password', credential_id)
         ORDER BY created_at), '[]')
       FROM account.logins WHERE account_id = $1 AND expires_at > now()),
     'notices', (
-      SELECT coalesce(json_agg(json_build_object('created_at', created_at, 'kind', kind, 'label', label,
-        'address', address, 'user_agent', user_agent) ORDER BY created_at, id), '[]')
+      SELECT coalesce(json_agg(json_build_object('created_at', created_at, 'kind', kind,
+        'label', label, 'address', address, 'user_agent', user_agent)
+        ORDER BY created_at, id), '[]')
       FROM account.notices WHERE account_id = $1),
     'devices', (
-      SELECT coalesce(json_agg(json_build_object('id', id, 'caption', caption, 'type', type, 'last_used_at', last_used_at)
-        ORDER BY id), '[]')
+      SELECT coalesce(json_agg(json_build_object('id', id, 'caption', caption, 'type', type,
+        'last_used_at', last_used_at) ORDER BY id), '[]')
       FROM account.devices WHERE account_id = $1),
     'settings', (
-      SELECT coalesce(json_agg(json_build_object('of', scope, 'id', nullif(subject, ''), 'settings', settings)
-        ORDER BY scope, subject), '[]')
+      SELECT coalesce(json_agg(json_build_object('of', scope, 'id', nullif(subject, ''),
+        'settings', settings) ORDER BY scope, subject), '[]')
       FROM account.settings WHERE account_id = $1),
     'app_sessions', (
-      SELECT coalesce(json_agg(json_build_object('app_password', credential_id, 'created_at', created_at,
-        'last_used_at', last_used_at, 'ended_at', ended_at) ORDER BY created_at, id), '[]')
+      SELECT coalesce(json_agg(json_build_object('app_password', credential_id,
+        'created_at', created_at, 'last_used_at', last_used_at, 'ended_at', ended_at)
+        ORDER BY created_at, id), '[]')
       FROM account.gpodder_sessions WHERE account_id = $1)
   )::text AS json`;
 
 /**
- * Exports all data of a person as a JSON document. Only one page of one list is in memory. Each
- * list reflects the times at which its pages were read.
+ * Exports all data of a person as a JSON document. Memory holds one page of one list at a time, so
+ * each page reflects the time at which it was read.
  *
- * Invariants: a process makes one document per person, eight in total, for at most 10 minutes.
+ * Invariants: a process writes one document per person at a time, eight in total, each for at most
+ * 10 minutes.
  */
 @Injectable()
 export class Export implements OnModuleDestroy {
-  /** Documents by account; `undefined` while one starts. */
+  /** Documents in progress by account; `undefined` while one starts. */
   private readonly running = new Map<string, Readable | undefined>();
 
   constructor(
@@ -91,23 +96,23 @@ export class Export implements OnModuleDestroy {
   ) {}
 
   /**
-   * Starts a document. A later failure truncates it to invalid JSON, so it cannot pass as complete.
+   * Starts a document. A later failure truncates it, so that it is not valid JSON.
    *
    * @throws Refusal `limited` if the person has one in progress, `busy` if others have too many;
    *   Failure if its beginning cannot be read.
    */
   async open(accountId: string): Promise<Readable> {
     if (this.running.has(accountId)) throw new Refusal('limited', retrySeconds);
-    if (this.running.size >= mostAtOnce) throw new Refusal('busy', retrySeconds);
+    if (this.running.size >= maxConcurrent) throw new Refusal('busy', retrySeconds);
     this.running.set(accountId, undefined);
     try {
-      const pieces = this.documentOf(accountId);
+      const pieces = this.writeDocument(accountId);
       const first = await pieces.next();
       const options = { objectMode: false, highWaterMark: 65_536 };
-      const document = Readable.from(following(first.value as string, pieces), options);
+      const document = Readable.from(prepend(first.value as string, pieces), options);
       const timer = setTimeout(
-        () => document.destroy(new Error('fetching it took too long')),
-        longestMs,
+        () => document.destroy(new Error('download timeout')),
+        maxDurationMs,
       );
       document.once('close', () => {
         clearTimeout(timer);
@@ -123,37 +128,43 @@ export class Export implements OnModuleDestroy {
 
   /** Aborts all documents, so that slow readers do not delay shutdown. */
   onModuleDestroy(): void {
-    for (const document of this.running.values()) document?.destroy(new Error('the server stops'));
+    for (const document of this.running.values()) document?.destroy(new Error('server shutdown'));
   }
 
   /** Yields the document in pieces. The first one includes the first page of subscriptions. */
-  private async *documentOf(accountId: string): AsyncGenerator<string> {
-    const [row] = await rowsOf<object>(this.source.manager, account, [accountId]);
+  private async *writeDocument(accountId: string): AsyncGenerator<string> {
+    const [row] = await queryRows<object>(this.source.manager, selectAccount, [accountId]);
     const own = {
       format,
       account: row,
-      sessions: (await this.sessions.list(accountId)).map(inSnakeCase),
-      apps: (await this.grants.listApps(accountId)).map(inSnakeCase),
-      app_passwords: (await this.appPasswords.list(accountId)).map(inSnakeCase),
+      sessions: (await this.sessions.list(accountId)).map(toSnakeCase),
+      apps: (await this.grants.listApps(accountId)).map(toSnakeCase),
+      app_passwords: (await this.appPasswords.list(accountId)).map(toSnakeCase),
     };
-    const [kept] = await rowsOf<{ json: string }>(this.source.manager, ofAccount, [accountId]);
-    const subscriptions = separated(this.listed(listSubscriptions, accountId));
+    const [data] = await queryRows<{ json: string }>(this.source.manager, selectAccountData, [
+      accountId,
+    ]);
+    const subscriptions = joinPages(this.readList(listSubscriptions, accountId));
     const first = await subscriptions.next();
-    yield `${JSON.stringify(own).slice(0, -1)},${kept?.json.slice(1, -1)},"subscriptions":[${first.done ? '' : first.value}`;
+    yield `${JSON.stringify(own).slice(0, -1)},${data?.json.slice(1, -1)},"subscriptions":[`;
+    yield first.done ? '' : first.value;
     yield* subscriptions;
     yield '],"former_feed_urls":[';
-    yield* separated(this.former('feed_url', accountId));
+    yield* joinPages(this.readFormerNames('feed_url', accountId));
     yield '],"former_guids":[';
-    yield* separated(this.former('guid', accountId));
+    yield* joinPages(this.readFormerNames('guid', accountId));
     yield '],"episodes":[';
-    yield* separated(this.listed(listEpisodes, accountId));
+    yield* joinPages(this.readList(listEpisodes, accountId));
     yield '],"deletions":[';
-    yield* separated(this.deletions(accountId));
+    yield* joinPages(this.readDeletions(accountId));
     yield ']}\n';
   }
 
   /** Yields the items of a list by page, as JSON without brackets. */
-  private async *listed(contract: typeof listSubscriptions | typeof listEpisodes, userId: string) {
+  private async *readList(
+    contract: typeof listSubscriptions | typeof listEpisodes,
+    userId: string,
+  ) {
     let cursor: ListRequest['cursor'] = { from: 'page', page: 1 };
     let total: number | undefined;
     for (;;) {
@@ -175,7 +186,7 @@ export class Export implements OnModuleDestroy {
   }
 
   /** Yields former feed URLs or guids with the current guid of their subscription, by page. */
-  private async *former(kind: 'feed_url' | 'guid', userId: string) {
+  private async *readFormerNames(kind: 'feed_url' | 'guid', userId: string) {
     let after: string | undefined;
     do {
       const request = { userId, kind, ...(after !== undefined && { after }) };
@@ -186,7 +197,7 @@ export class Export implements OnModuleDestroy {
     } while (after !== undefined);
   }
 
-  private async *deletions(userId: string) {
+  private async *readDeletions(userId: string) {
     for (let after = 0, more = true; more;) {
       const page = await this.client.call(
         listDeletions,
@@ -200,19 +211,19 @@ export class Export implements OnModuleDestroy {
   }
 }
 
-function inSnakeCase(item: object): Record<string, unknown> {
+function toSnakeCase(item: object): Record<string, unknown> {
   const named = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   return Object.fromEntries(
     Object.entries(item).map(([name, value]) => [named(name), value as unknown]),
   );
 }
 
-async function* following(first: string, others: AsyncIterable<string>): AsyncGenerator<string> {
+async function* prepend(first: string, others: AsyncIterable<string>): AsyncGenerator<string> {
   yield first;
   yield* others;
 }
 
-async function* separated(pages: AsyncIterable<string>): AsyncGenerator<string> {
+async function* joinPages(pages: AsyncIterable<string>): AsyncGenerator<string> {
   let isFirst = true;
   for await (const page of pages) {
     if (page === '') continue;

@@ -1,42 +1,43 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { patiently } from '../../testing/patience.js';
+import { retryUnavailable } from '../../testing/retry.js';
 import { outcomeOf } from '../../testing/outcome.js';
-import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
+import { openPeople, type PeopleFixture } from '../../testing/people.fixture.js';
 import { Accounts } from '../people/accounts.js';
 import { Devices } from './devices.js';
 import { Settings } from './settings.js';
 
-let world: PeopleWorld;
+let fixture: PeopleFixture;
 let devices: Devices;
 let userId: string;
 
 beforeAll(async () => {
-  world = await openPeople();
-  devices = world.app.get(Devices);
+  fixture = await openPeople();
+  devices = fixture.app.get(Devices);
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 beforeEach(async () => {
-  userId = (await world.app.get(Accounts).create({ name: `ann-${randomUUID()}` })).id;
+  userId = (await fixture.app.get(Accounts).create({ name: `ann-${randomUUID()}` })).id;
 });
 
 const list = async (of: string) =>
   (await devices.list(of)).map(({ id, caption, type }) => ({ id, caption, type }));
 const version = async () => {
-  const { rows } = await world.owner.query(
+  const { rows } = await fixture.owner.query(
     'SELECT id, xmin::text FROM account.devices WHERE account_id = $1',
     [userId],
   );
   return rows as unknown[];
 };
 const age = (id: string, by: string) =>
-  world.owner.query(
-    'UPDATE account.devices SET last_used_at = last_used_at - $3::interval WHERE account_id = $1 AND id = $2',
+  fixture.owner.query(
+    `UPDATE account.devices SET last_used_at = last_used_at - $3::interval
+     WHERE account_id = $1 AND id = $2`,
     [userId, id, by],
   );
 
 describe('devices', () => {
-  it('are known once they are named, in the order of their ids, and of one user alone', async () => {
+  it('are listed per user in the order of their ids', async () => {
     await devices.save(userId, [
       { id: 'phone' },
       { id: 'Laptop.1', caption: 'My laptop', type: 'laptop' },
@@ -48,7 +49,7 @@ describe('devices', () => {
     expect(await list(randomUUID())).toEqual([]);
   });
 
-  it('change in what is said of them only', async () => {
+  it('keep fields that were not sent', async () => {
     await devices.save(userId, [{ id: 'phone', caption: 'My phone', type: 'mobile' }]);
     await devices.save(userId, [{ id: 'phone' }]);
     await devices.save(userId, [{ id: 'phone', caption: 'Her phone' }]);
@@ -56,7 +57,7 @@ describe('devices', () => {
     expect(await list(userId)).toEqual([{ id: 'phone', caption: 'Her phone', type: 'server' }]);
   });
 
-  it('that are named twice in a message are as the later word says', async () => {
+  it('that are repeated in a message get the last fields', async () => {
     await devices.save(userId, [
       { id: 'a', caption: 'one', type: 'mobile' },
       { id: 'a', caption: 'two' },
@@ -65,7 +66,7 @@ describe('devices', () => {
     expect(await list(userId)).toEqual([{ id: 'a', caption: 'two', type: 'mobile' }]);
   });
 
-  it('that are known cost no write, but for one a day', async () => {
+  it('that are unchanged are written at most once a day', async () => {
     const said = [{ id: 'phone', caption: 'My phone', type: 'mobile' as const }, { id: 'tv' }];
     await devices.save(userId, said);
     await age('phone', '23 hours');
@@ -77,43 +78,43 @@ describe('devices', () => {
     expect(await version()).not.toEqual(before);
   });
 
-  it.each(['ä', '電話', 'a.b-c_d', 'x'.repeat(64)])('may be called %s', async (id) => {
+  it.each(['ä', '電話', 'a.b-c_d', 'x'.repeat(64)])('can have the id %s', async (id) => {
     await devices.save(userId, [{ id }]);
     expect(await list(userId)).toEqual([{ id, caption: '', type: 'other' }]);
   });
 
   it.each(['', 'a b', 'a/b', 'a\0', '\uD800', 'x'.repeat(65)])(
-    'can not be called %j, and nothing is saved then',
+    'cannot have the id %j, and nothing is saved',
     async (id) => {
       expect(await outcomeOf(devices.save(userId, [{ id: 'phone' }, { id }]))).toBe('invalid');
       expect([await list(userId), await devices.forget(userId, id)]).toEqual([[], false]);
     },
   );
 
-  it('have a caption of 100 characters, without what can not be stored or shown', async () => {
+  it('have captions of at most 100 characters, without control characters', async () => {
     await devices.save(userId, [{ id: 'a', caption: '😀'.repeat(100) + 'x' }]);
     await devices.save(userId, [{ id: 'b', caption: ' a\0b\uD800c\n' }]);
     expect((await list(userId)).map(({ caption }) => caption)).toEqual(['😀'.repeat(100), 'a b c']);
   });
 
-  it('are 100 at most: the longest unused goes, with its settings', async () => {
+  it('are limited to 100: the least recently used one is deleted with its settings', async () => {
     const first = Array.from({ length: 100 }, (_, index) => ({ id: `d${index}`, caption: 'mine' }));
     await devices.save(userId, first);
     const change = { userId, remove: [], set: { a: 1 } };
     for (const id of ['d7', 'd8'])
-      await world.app.get(Settings).change({ ...change, scope: { of: 'device', id } });
+      await fixture.app.get(Settings).change({ ...change, scope: { of: 'device', id } });
     await age('d7', '1 hour');
     await devices.save(userId, [{ id: 'new', caption: 'mine' }]);
     const ids = (await list(userId)).map(({ id }) => id);
     expect([ids.length, ids.includes('d7'), ids.includes('new')]).toEqual([100, false, true]);
-    const { rows } = await world.owner.query(
+    const { rows } = await fixture.owner.query(
       'SELECT subject FROM account.settings WHERE account_id = $1',
       [userId],
     );
     expect(rows).toEqual([{ subject: 'd8' }]);
   });
 
-  it('that have neither a caption nor settings go before those that have, however long these are unused', async () => {
+  it('without caption and settings are deleted before others', async () => {
     const change = {
       userId,
       scope: { of: 'device' as const, id: 'set' },
@@ -121,7 +122,7 @@ describe('devices', () => {
       set: { a: 1 },
     };
     await devices.save(userId, [{ id: 'described', caption: 'My phone' }, { id: 'set' }]);
-    await world.app.get(Settings).change(change);
+    await fixture.app.get(Settings).change(change);
     for (const id of ['described', 'set']) await age(id, '300 days');
     for (const name of ['a', 'b'])
       await devices.save(
@@ -134,7 +135,7 @@ describe('devices', () => {
     expect(ids.filter((id) => id.startsWith('b'))).toHaveLength(98);
   });
 
-  it('are not kept beside 100 that have a caption, until they have one, too', async () => {
+  it('without a caption are not stored in addition to 100 others with one', async () => {
     const described = Array.from({ length: 100 }, (_, index) => ({
       id: `d${index}`,
       caption: 'mine',
@@ -150,19 +151,19 @@ describe('devices', () => {
     expect([ids.length, ids.includes('d7'), ids.includes('new')]).toEqual([100, false, true]);
   });
 
-  it('are 100 at most also when they are named at the same time, and each is known once', async () => {
+  it('are limited to 100 and unique under concurrency', async () => {
     const named = Array.from({ length: 120 }, (_, index) => [
       { id: `d${index}` },
       { id: 'phone', caption: `${index}` },
     ]);
-    await Promise.all(named.map((said) => patiently(() => devices.save(userId, said))));
+    await Promise.all(named.map((said) => retryUnavailable(() => devices.save(userId, said))));
     const ids = (await list(userId)).map(({ id }) => id);
     expect([ids.length, new Set(ids).size, ids.includes('phone')]).toEqual([100, 100, true]);
   });
 
-  it('are forgotten with their settings, until they are named again', async () => {
+  it('are deleted with their settings, until a client sends them again', async () => {
     await devices.save(userId, [{ id: 'phone', caption: 'My phone' }, { id: 'tv' }]);
-    await world.app
+    await fixture.app
       .get(Settings)
       .change({ userId, scope: { of: 'device', id: 'phone' }, set: { a: 1 }, remove: [] });
     expect([await devices.forget(userId, 'phone'), await devices.forget(userId, 'phone')]).toEqual([
@@ -173,11 +174,11 @@ describe('devices', () => {
     await devices.save(userId, [{ id: 'phone' }]);
     expect(await list(userId)).toMatchObject([{ id: 'phone', caption: '' }, { id: 'tv' }]);
     const read = { userId, scope: { of: 'device' as const, id: 'phone' }, set: {}, remove: [] };
-    expect(await world.app.get(Settings).change(read)).toEqual({});
+    expect(await fixture.app.get(Settings).change(read)).toEqual({});
   });
 
-  it('are nobody’s whose account is disabled or is not there', async () => {
-    await world.app.get(Accounts).disable(userId);
+  it('of a disabled or missing account are refused', async () => {
+    await fixture.app.get(Accounts).disable(userId);
     expect(await outcomeOf(devices.save(userId, [{ id: 'phone' }]))).toBe('unauthorized');
     expect(await outcomeOf(devices.save(randomUUID(), [{ id: 'phone' }]))).toBe('unauthorized');
   });

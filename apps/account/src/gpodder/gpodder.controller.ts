@@ -12,10 +12,10 @@ import {
 import { Handle } from '#transport';
 import { Accounts } from '../people/accounts.js';
 import { Devices } from './devices.js';
-import { GpodderSessions } from './sessions.js';
+import { GpodderSessions } from './gpodder-sessions.js';
 import { Settings } from './settings.js';
 
-/** Handles the requests of the edge process for the gpodder API. */
+/** Handles messages of the gpodder app. */
 @Controller()
 export class GpodderController {
   constructor(

@@ -12,15 +12,15 @@ import {
 import { makeAppPassword } from '#identity';
 import { Fixture } from '#testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { openMessages } from '../../testing/account.messages.js';
+import { openServiceClient } from '../../testing/service.client.js';
 
 const fixture = new Fixture();
-let { owner, client, send } = {} as Awaited<ReturnType<typeof openMessages>>;
+let { owner, client, send } = {} as Awaited<ReturnType<typeof openServiceClient>>;
 let userId: string;
 let name: string;
 
 beforeAll(async () => {
-  ({ owner, client, send } = await openMessages(fixture));
+  ({ owner, client, send } = await openServiceClient(fixture));
 });
 afterAll(() => fixture.close());
 beforeEach(async () => {
@@ -28,12 +28,13 @@ beforeEach(async () => {
   await owner.query('INSERT INTO account.accounts (id, name) VALUES ($1, $2)', [userId, name]);
 });
 
-describe('the account app answers by messages', () => {
-  it('whose a session is, until it or its app password ends', async () => {
+describe('messages to the account app', () => {
+  it('return the user of a session until it or its app password ends', async () => {
     const { hash } = makeAppPassword();
     const [credentialId, sessionId, ended] = [randomUUID(), randomUUID(), randomUUID()];
     await owner.query(
-      `INSERT INTO account.credentials (id, account_id, hash, label, scopes) VALUES ($1, $2, $3, 'x', '{read:subscriptions}')`,
+      `INSERT INTO account.credentials (id, account_id, hash, label, scopes)
+       VALUES ($1, $2, $3, 'x', '{read:subscriptions}')`,
       [credentialId, userId, Buffer.from(hash, 'base64url')],
     );
     const check = (id: string) =>
@@ -53,7 +54,7 @@ describe('the account app answers by messages', () => {
     expect(await check(sessionId)).toEqual({ credential: null });
   });
 
-  it('which devices there are, and what is kept of one', async () => {
+  it('list devices and change their settings', async () => {
     const scope = { of: 'device' as const, id: 'phone' };
     const change = (set: Record<string, null>) =>
       client.call(changeSettings, { userId, scope, set, remove: [] }, send());
@@ -74,7 +75,7 @@ describe('the account app answers by messages', () => {
     ]);
   });
 
-  it('whose a name is, in any letter case', async () => {
+  it('find an account by name, ignoring letter case', async () => {
     expect(await client.call(findAccount, { name: name.toUpperCase() }, send())).toEqual({
       userId,
     });

@@ -1,26 +1,26 @@
 import { randomUUID } from 'node:crypto';
 import { type RequestOf, type changeSettings, settingLimits } from '#contracts';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { patiently } from '../../testing/patience.js';
+import { retryUnavailable } from '../../testing/retry.js';
 import { outcomeOf } from '../../testing/outcome.js';
-import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
+import { openPeople, type PeopleFixture } from '../../testing/people.fixture.js';
 import { Accounts } from '../people/accounts.js';
 import { Devices } from './devices.js';
 import { Settings } from './settings.js';
 
 type Request = RequestOf<typeof changeSettings>;
 
-let world: PeopleWorld;
+let fixture: PeopleFixture;
 let settings: Settings;
 let userId: string;
 
 beforeAll(async () => {
-  world = await openPeople();
-  settings = world.app.get(Settings);
+  fixture = await openPeople();
+  settings = fixture.app.get(Settings);
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 beforeEach(async () => {
-  userId = (await world.app.get(Accounts).create({ name: `ann-${randomUUID()}` })).id;
+  userId = (await fixture.app.get(Accounts).create({ name: `ann-${randomUUID()}` })).id;
 });
 
 const account: Request['scope'] = { of: 'account' };
@@ -28,15 +28,16 @@ const change = (scope: Request['scope'], set: Request['set'], remove: string[] =
   settings.change({ userId, scope, set, remove });
 const read = (scope: Request['scope']) => change(scope, {});
 const kept = async () => {
-  const { rows } = await world.owner.query<{ bytes: number; rows: number }>(
-    'SELECT coalesce(sum(bytes), 0)::int AS bytes, count(*)::int AS rows FROM account.settings WHERE account_id = $1',
+  const { rows } = await fixture.owner.query<{ bytes: number; rows: number }>(
+    `SELECT coalesce(sum(bytes), 0)::int AS bytes, count(*)::int AS rows
+     FROM account.settings WHERE account_id = $1`,
     [userId],
   );
   return rows[0] as { bytes: number; rows: number };
 };
 
 describe('settings', () => {
-  it('are all of the scope after the change, which sets before it removes', async () => {
+  it('are returned for the whole scope after a change, which sets before it removes', async () => {
     expect(await change(account, { a: 1, b: null })).toEqual({ a: 1, b: null });
     expect(await change(account, { c: [{ d: 0.1 }], a: 2 }, ['a', 'z'])).toEqual({
       b: null,
@@ -52,7 +53,7 @@ describe('settings', () => {
   });
 
   it('belong to a user and a scope: the account, a device, a podcast or an episode', async () => {
-    await world.app.get(Devices).save(userId, [{ id: 'a' }]);
+    await fixture.app.get(Devices).save(userId, [{ id: 'a' }]);
     const id = randomUUID();
     const scopes: Request['scope'][] = [
       account,
@@ -72,7 +73,7 @@ describe('settings', () => {
     ).toEqual([{}, {}]);
   });
 
-  it('come back as they were sent, whatever JSON they are', async () => {
+  it('are returned as they were sent, for any JSON', async () => {
     const odd = {
       '': '',
       '\0': '\0\uD800',
@@ -84,7 +85,7 @@ describe('settings', () => {
     expect(await read(account)).toEqual(odd);
   });
 
-  it('are written by changes only, and gone when there are none left', async () => {
+  it('are written only by changes, and deleted when none is left', async () => {
     await read(account);
     expect(await kept()).toEqual({ bytes: 0, rows: 0 });
     await change(account, { a: 1 });
@@ -93,7 +94,7 @@ describe('settings', () => {
     expect(await kept()).toEqual({ bytes: 0, rows: 0 });
   });
 
-  it('of a device that there is not are not found, read or changed', async () => {
+  it('of a missing device can be neither read nor changed', async () => {
     for (const id of ['phone', 'a b', 'a\0'])
       expect([
         await outcomeOf(read({ of: 'device', id })),
@@ -101,24 +102,24 @@ describe('settings', () => {
       ]).toEqual(['not_found', 'not_found']);
   });
 
-  it('beyond a limit are refused, and nothing of the change is applied', async () => {
+  it('above a limit are refused, and no part of the change is applied', async () => {
     await change(account, { a: 1 });
     const long = 'x'.repeat(settingLimits.scopeBytes);
     expect(await outcomeOf(change(account, { b: 1, c: long }, ['a']))).toBe('invalid');
     expect(await read(account)).toEqual({ a: 1 });
   });
 
-  it('that are changed at the same time are all there', async () => {
+  it('keep all concurrent changes', async () => {
     const names = Array.from({ length: 50 }, (_, index) => `k${index}`);
-    await Promise.all(names.map((name) => patiently(() => change(account, { [name]: 1 }))));
+    await Promise.all(names.map((name) => retryUnavailable(() => change(account, { [name]: 1 }))));
     expect(Object.keys(await read(account)).sort()).toEqual(names.sort());
   });
 
-  it('of a user have 4 MiB, however many changes come at the same time', async () => {
+  it('of a user are limited to 4 MiB, also under concurrency', async () => {
     const long = 'x'.repeat(settingLimits.scopeBytes - 100);
     const scopes = Array.from({ length: 80 }, () => ({ of: 'podcast' as const, id: randomUUID() }));
     const outcomes = await Promise.all(
-      scopes.map((scope) => outcomeOf(patiently(() => change(scope, { a: long })))),
+      scopes.map((scope) => outcomeOf(retryUnavailable(() => change(scope, { a: long })))),
     );
     expect(new Set(outcomes)).toEqual(new Set(['none', 'invalid']));
     const { bytes, rows } = await kept();
@@ -126,13 +127,13 @@ describe('settings', () => {
     expect([rows, outcomes.filter((outcome) => outcome === 'none').length]).toEqual([63, 63]);
   });
 
-  it('of a full user can be removed and made smaller, and many small ones fill it, too', async () => {
-    await world.owner.query(
+  it('of a user at the limit can shrink, and many small ones reach the limit too', async () => {
+    await fixture.owner.query(
       `INSERT INTO account.settings (account_id, scope, subject, settings, bytes)
        SELECT $1, 'episode', gen_random_uuid(), '{"a":1}', 135 FROM generate_series(1, $2::int)`,
       [userId, Math.floor(settingLimits.userBytes / 135)],
     );
-    const { rows } = await world.owner.query<{ id: string }>(
+    const { rows } = await fixture.owner.query<{ id: string }>(
       'SELECT subject AS id FROM account.settings WHERE account_id = $1 LIMIT 1',
       [userId],
     );
@@ -142,8 +143,8 @@ describe('settings', () => {
     expect(await change({ of: 'podcast', id: one.id }, { a: 1 })).toEqual({ a: 1 });
   });
 
-  it('are nobody’s whose account is disabled or is not there', async () => {
-    await world.app.get(Accounts).disable(userId);
+  it('of a disabled or missing account are refused', async () => {
+    await fixture.app.get(Accounts).disable(userId);
     expect(await outcomeOf(change(account, { a: 1 }))).toBe('unauthorized');
     userId = randomUUID();
     expect(await outcomeOf(change(account, { a: 1 }))).toBe('unauthorized');

@@ -8,24 +8,24 @@ import {
   settingLimits,
 } from '#contracts';
 import { DataSource, type EntityManager } from 'typeorm';
-import { rowsOf } from '../people/statement.rows.js';
-import { changed, type Values } from './settings.rule.js';
-import { Writes } from './writes.js';
+import { queryRows } from '../people/query-rows.js';
+import { applyChange, type SettingValues } from './settings.rules.js';
+import { AccountTransactions } from './account-transactions.js';
 
 type Request = RequestOf<typeof changeSettings>;
 
 /** Stored state of one scope. */
-interface Standing {
-  /** True if the subject of the scope exists. */
-  readonly there: boolean;
-  readonly settings: Values | null;
+interface ScopeState {
+  /** False for a missing device. */
+  readonly exists: boolean;
+  readonly settings: SettingValues | null;
   readonly bytes: number | null;
   /** Bytes of all the user's scopes. */
   readonly total: number;
 }
 
 /**
- * Settings of gpodder clients: opaque JSON, stored per scope. Invariants:
+ * Settings of gpodder clients: any JSON, stored per scope. Invariants:
  * - A change is applied completely or not at all. Concurrent changes cannot exceed limits.
  * - Values are returned as they were sent.
  */
@@ -33,7 +33,7 @@ interface Standing {
 export class Settings {
   constructor(
     @InjectDataSource() private readonly source: DataSource,
-    private readonly writes: Writes,
+    private readonly transactions: AccountTransactions,
   ) {}
 
   /**
@@ -43,15 +43,15 @@ export class Settings {
    * @throws Failure `not_found` for a missing device, `invalid` beyond a limit, `unauthorized` if
    *   the account is disabled or erased.
    */
-  async change({ userId, scope, set, remove }: Request): Promise<Values> {
+  async change({ userId, scope, set, remove }: Request): Promise<SettingValues> {
     const [of, subject] = [scope.of, 'id' in scope ? scope.id : ''];
     if (of === 'device' && !isDeviceId(subject)) throw new Failure('not_found');
     const key = [userId, of, of === 'device' ? subject : subject.toLowerCase()];
     if (Object.keys(set).length === 0 && remove.length === 0)
-      return (await standingOf(this.source.manager, key, false)).settings ?? {};
-    return this.writes.ofAccount(userId, async (manager) => {
-      const { settings: current, bytes: before, total } = await standingOf(manager, key, true);
-      const { settings, text, bytes } = changed(current ?? {}, set, remove);
+      return (await readScope(this.source.manager, key, false)).settings ?? {};
+    return this.transactions.runLocked(userId, async (manager) => {
+      const { settings: current, bytes: before, total } = await readScope(manager, key, true);
+      const { settings, text, bytes } = applyChange(current ?? {}, set, remove);
       const more = bytes - (before ?? 0);
       if (more > 0 && total + more > settingLimits.userBytes) throw new Failure('invalid');
       await (bytes === 0 ? manager.query(erase, key) : manager.query(store, [...key, text, bytes]));
@@ -60,26 +60,36 @@ export class Settings {
   }
 }
 
-const ofScope = 'account_id = $1 AND scope = $2 AND subject = $3';
-const erase = `DELETE FROM account.settings WHERE ${ofScope}`;
+const inScope = 'account_id = $1 AND scope = $2 AND subject = $3';
+const erase = `DELETE FROM account.settings WHERE ${inScope}`;
 const store = `
-  INSERT INTO account.settings (account_id, scope, subject, settings, bytes) VALUES ($1, $2, $3, $4, $5)
-  ON CONFLICT (account_id, scope, subject) DO UPDATE SET settings = excluded.settings, bytes = excluded.bytes`;
+  INSERT INTO account.settings (account_id, scope, subject, settings, bytes)
+  VALUES ($1, $2, $3, $4, $5)
+  ON CONFLICT (account_id, scope, subject)
+    DO UPDATE SET settings = excluded.settings, bytes = excluded.bytes`;
 
-/** @param counted true to compute the total. @throws Failure `not_found` for a missing device. */
-async function standingOf(
+/**
+ * Reads the stored state of a scope.
+ *
+ * @param withTotal false skips the total.
+ * @throws Failure `not_found` for a missing device.
+ */
+async function readScope(
   manager: EntityManager,
   key: string[],
-  counted: boolean,
-): Promise<Standing> {
-  const [standing] = await rowsOf<Standing>(
+  withTotal: boolean,
+): Promise<ScopeState> {
+  const [state] = await queryRows<ScopeState>(
     manager,
-    `SELECT $2 <> 'device' OR EXISTS (SELECT FROM account.devices WHERE account_id = $1 AND id = $3) AS there,
+    `SELECT $2 <> 'device' OR EXISTS (
+         SELECT FROM account.devices WHERE account_id = $1 AND id = $3) AS exists,
        s.settings, s.bytes,
-       CASE WHEN $4 THEN (SELECT coalesce(sum(bytes), 0)::bigint FROM account.settings WHERE account_id = $1) ELSE 0 END AS total
-     FROM (VALUES (true)) one LEFT JOIN account.settings s ON ${ofScope}`,
-    [...key, counted],
+       CASE WHEN $4 THEN (
+         SELECT coalesce(sum(bytes), 0)::bigint FROM account.settings WHERE account_id = $1)
+       ELSE 0 END AS total
+     FROM (VALUES (true)) one LEFT JOIN account.settings s ON ${inScope}`,
+    [...key, withTotal],
   );
-  if (!standing?.there) throw new Failure('not_found');
-  return standing;
+  if (!state?.exists) throw new Failure('not_found');
+  return state;
 }

@@ -8,10 +8,11 @@ import type { AccountConfig } from '../account.config.js';
 /** Headers of every response. They allow only own stylesheets, images and form targets. */
 const headers = {
   'content-security-policy':
-    "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+    "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; " +
+    "frame-ancestors 'none'; base-uri 'none'",
   'cache-control': 'no-store',
-  // Without a referrer to this site, browsers send `Origin: null`. Without TLS, only `Origin`
-  // proves that a form is ours.
+  // With a stricter policy, browsers send `Origin: null` with forms. Without TLS, only `Origin`
+  // proves that this site sent the form.
   'referrer-policy': 'same-origin',
 };
 
@@ -21,17 +22,17 @@ const connectPolicy = headers['content-security-policy'].replace(
   "default-src 'none'; script-src 'self'; connect-src 'self';",
 );
 
-/** Maximum number of bodies that arrive at the same time, per network or signed-in user. */
+/** Maximum number of request bodies in progress, per network or signed-in user. */
 const bodiesPerClient = 100;
 
-/** Parts of the app that exist before its first request. */
+/** Parts of the app that are created after the server, but before its first request. */
 export interface AccountGates {
   readonly issuer: HttpOptions['handOver'];
   /** Returns the session of a cookie. */
   readonly session: (cookie: string) => Promise<{ accountId: string } | undefined>;
 }
 
-/** Creates the options of the HTTP server with limits, the issuer's routes, and form bodies. */
+/** Creates the options of the HTTP server: limits, the issuer's routes, and form bodies. */
 export function serverOptions(
   config: AccountConfig,
   log: Log,
@@ -49,7 +50,7 @@ export function serverOptions(
     authenticate: async () => undefined,
     sessionUser: async (request) => {
       const { session: cookie } = cookies.read(request);
-      // Without the database, the client counts by its network, and a page reports the outage.
+      // Without the database, limits count by the network, and a page reports the outage.
       const found = cookie && (await session(cookie).catch(() => undefined));
       return found ? found.accountId : undefined;
     },

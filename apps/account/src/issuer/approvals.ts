@@ -2,12 +2,12 @@ import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { scopes as apiScopes } from '#contracts';
 import { DataSource } from 'typeorm';
-import { holdSession } from '../people/sessions.js';
+import { lockSession } from '../people/sessions.js';
 import { Clients } from './clients.js';
 import { Grants } from './grants.js';
 import { Issuer } from './issuer.js';
 
-/** The user who allows or denies a request, and the time of the last authentication. */
+/** User who allows a request, with the session and its last authentication. */
 export interface Approver {
   readonly accountId: string;
   /** Id of the session of the user's browser. */
@@ -15,20 +15,20 @@ export interface Approver {
   readonly authenticatedAt: Date;
 }
 
-/** Parameters of an authorization request, validated by oidc-provider. */
+/** Parameters of an authorization request that oidc-provider has validated. */
 export type RequestParams = Readonly<Record<string, unknown>>;
 
-/** A saved grant with its scope and resources. */
-export interface Granted {
+/** Saved grant with its scopes and resources. */
+export interface SavedGrant {
   readonly grantId: string;
   readonly scope: string;
   readonly resource: string | string[];
 }
 
 const issuerScopes: ReadonlySet<string> = new Set(['openid', 'offline_access']);
-const ofApi: ReadonlySet<string> = new Set(apiScopes);
+const apiScopeSet: ReadonlySet<string> = new Set(apiScopes);
 
-/** Describes authorization requests, and creates grants of exactly the requested scopes. */
+/** Describes authorization requests, and creates grants for them. */
 @Injectable()
 export class Approvals {
   constructor(
@@ -38,39 +38,39 @@ export class Approvals {
     @InjectDataSource() private readonly source: DataSource,
   ) {}
 
-  /** Returns client and scopes for the consent page; undefined if the client is deleted. */
+  /** Returns client and scopes for the consent page; undefined for a deleted client. */
   async describe(params: RequestParams) {
     const client = await this.issuer.provider.Client.find(String(params['client_id']));
     if (!client) return undefined;
     const uri = params['redirect_uri'];
     return {
       client: { id: client.clientId, name: client.clientName ?? client.clientId },
-      scopes: scopesOf(params).filter((scope) => ofApi.has(scope)),
+      scopes: scopesOf(params).filter((scope) => apiScopeSet.has(scope)),
       redirectHost: typeof uri === 'string' ? redirectHostOf(uri) : undefined,
     };
   }
 
   /**
-   * Creates a grant of exactly the requested scopes; undefined if the client is deleted.
+   * Creates a grant of exactly the requested scopes; undefined for a deleted client.
    *
    * @throws Refusal `credentials` if the session has ended.
    */
   async grant(
     params: RequestParams,
     { accountId, sessionId }: Approver,
-  ): Promise<Granted | undefined> {
+  ): Promise<SavedGrant | undefined> {
     const clientId = String(params['client_id']);
-    if (!(await this.clients.keep(clientId))) return undefined;
+    if (!(await this.clients.markUsed(clientId))) return undefined;
     const grant = new this.issuer.provider.Grant({ accountId, clientId });
     const scopes = scopesOf(params);
     const resource = params['resource'] as string | string[];
     grant.addOIDCScope(scopes.filter((scope) => issuerScopes.has(scope)).join(' '));
-    const asked = scopes.filter((scope) => ofApi.has(scope)).join(' ');
-    for (const each of [resource].flat()) grant.addResourceScope(each, asked);
+    const requested = scopes.filter((scope) => apiScopeSet.has(scope)).join(' ');
+    for (const each of [resource].flat()) grant.addResourceScope(each, requested);
     const grantId = await grant.save();
     try {
       // After the commit of the grant: a concurrent sign-out ended the session or sees the grant.
-      await holdSession(this.source.manager, sessionId);
+      await lockSession(this.source.manager, sessionId);
     } catch (error) {
       await this.grants.end(grantId);
       throw error;

@@ -8,27 +8,27 @@ import { fileStore } from '#client/file';
 import { signInByLoopback } from '#client/loopback';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { apiUrl, IssuerWorld } from '../../testing/issuer.world.js';
+import { apiUrl, IssuerFixture } from '../../testing/issuer.fixture.js';
 import { Grants } from './grants.js';
 
 // Tests of the SDK's sign-in (libs/client) against the issuer.
 
-let world: IssuerWorld;
+let fixture: IssuerFixture;
 let server: Server;
 let api: string;
 const folder = mkdtempSync(join(tmpdir(), 'podcast-sync-sign-in-'));
 
 beforeAll(async () => {
-  world = await IssuerWorld.open();
+  fixture = await IssuerFixture.open();
   // The protected resource metadata of the gateway.
-  const metadata = () => JSON.stringify({ resource: apiUrl, authorization_servers: [world.url] });
+  const metadata = () => JSON.stringify({ resource: apiUrl, authorization_servers: [fixture.url] });
   server = createServer((_request, response) => response.end(metadata())).listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
   api = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 });
 afterAll(async () => {
   server.close();
-  await world.close();
+  await fixture.close();
   rmSync(folder, { recursive: true });
 });
 
@@ -39,7 +39,7 @@ const redirectUri = 'org.example.player:/signed-in';
 /** Signs in a user who allows the app. */
 async function allow(signIn: SignIn, accountId: string): Promise<void> {
   const url = await signIn.begin(redirectUri);
-  await signIn.finish((await world.browser(accountId).allow(new URL(url))).href);
+  await signIn.finish((await fixture.browser(accountId).allow(new URL(url))).href);
 }
 
 const errorOf = async (call: Promise<unknown>) => {
@@ -49,8 +49,8 @@ const errorOf = async (call: Promise<unknown>) => {
 };
 
 describe('a browser', () => {
-  it('signs in by code and PKCE from nothing but the URL of the API', async () => {
-    const [signIn, accountId] = [app(), await world.account()];
+  it('signs in by code and PKCE, starting with the URL of the API', async () => {
+    const [signIn, accountId] = [app(), await fixture.account()];
     expect([await signIn.isSignedIn(), await errorOf(signIn.token())]).toEqual([
       false,
       'unauthorized',
@@ -63,10 +63,10 @@ describe('a browser', () => {
     ]);
   });
 
-  it('that comes back with another state, or a second time, is refused and stays signed out', async () => {
+  it('that returns with another state, or twice, stays signed out', async () => {
     const signIn = app();
     const url = await signIn.begin(redirectUri);
-    const answer = await world.browser(await world.account()).allow(new URL(url));
+    const answer = await fixture.browser(await fixture.account()).allow(new URL(url));
     const forged = new URL(answer);
     forged.searchParams.set('state', 'another');
     expect(await errorOf(signIn.finish(forged.href))).toBe('invalid_state');
@@ -76,24 +76,25 @@ describe('a browser', () => {
     expect(await signIn.isSignedIn()).toBe(false);
   });
 
-  it('whose person says no is told so', async () => {
+  it('receives access_denied if the user denies the request', async () => {
     const signIn = app();
-    const browser = world.browser(await world.account());
+    const browser = fixture.browser(await fixture.account());
     const page = await browser.ask(new URL(await signIn.begin(redirectUri)));
     expect(await errorOf(signIn.finish((await browser.decide(page, 'deny')).href))).toBe(
       'access_denied',
     );
   });
 
-  it('of this machine signs a program in that listens for it', async () => {
-    const [signIn, accountId] = [app(), await world.account()];
-    const visit = async (url: string) => fetch(await world.browser(accountId).allow(new URL(url)));
+  it('on the same machine signs in a program that listens for the redirect', async () => {
+    const [signIn, accountId] = [app(), await fixture.account()];
+    const visit = async (url: string) =>
+      fetch(await fixture.browser(accountId).allow(new URL(url)));
     await signInByLoopback(signIn, (url) => void visit(url));
     expect(decodeJwt(await signIn.token()).sub).toBe(accountId);
   });
 });
 
-it('a device signs in by the code that it shows', async () => {
+it('a device signs in by its code', async () => {
   // Devices poll every five seconds. Here the user allows the app before the first poll.
   const atOnce: typeof fetch = async (...args) => {
     const answer = await fetch(...args);
@@ -102,29 +103,29 @@ it('a device signs in by the code that it shows', async () => {
       answer,
     );
   };
-  const [signIn, accountId] = [app({ fetch: atOnce }), await world.account()];
+  const [signIn, accountId] = [app({ fetch: atOnce }), await fixture.account()];
   await signIn.device(
     ({ verification_uri_complete = '' }) =>
-      void world.browser(accountId).go(verification_uri_complete, { method: 'POST' }),
+      void fixture.browser(accountId).fetch(verification_uri_complete, { method: 'POST' }),
   );
   expect(decodeJwt(await signIn.token()).sub).toBe(accountId);
 });
 
-it('an app that the server forgot registers again', async () => {
-  const [signIn, accountId] = [app(), await world.account()];
+it('an app whose registration was deleted registers again', async () => {
+  const [signIn, accountId] = [app(), await fixture.account()];
   const clientOf = (url: string) => new URL(url).searchParams.get('client_id') ?? '';
   const [first, second] = [
     clientOf(await signIn.begin(redirectUri)),
     clientOf(await signIn.begin(redirectUri)),
   ];
   expect(first).toBe(second);
-  await world.owner.query('DELETE FROM account.clients WHERE id = $1', [first]);
+  await fixture.owner.query('DELETE FROM account.clients WHERE id = $1', [first]);
   expect(clientOf(await signIn.begin(redirectUri))).not.toBe(first);
   await allow(signIn, accountId);
 });
 
 describe('a token', () => {
-  it('that expires is renewed, once for all who ask at a time, in other processes too', async () => {
+  it('that expires is renewed once for concurrent requests, also of other processes', async () => {
     const path = join(folder, 'tokens.json');
     let now = Date.now();
     // Separate clients stand for processes: they only share the file.
@@ -132,7 +133,7 @@ describe('a token', () => {
       app({ store: fileStore(path), clock: () => now }),
     );
     const [first] = processes as [SignIn];
-    await allow(first, await world.account());
+    await allow(first, await fixture.account());
     const before = await first.token();
     for (let turn = 0; turn < 3; turn++) {
       now += 600_000;
@@ -144,31 +145,31 @@ describe('a token', () => {
     }
   });
 
-  it('that was refused is renewed though it has not expired', async () => {
+  it('that was refused before its expiry is renewed', async () => {
     const signIn = app();
-    await allow(signIn, await world.account());
+    await allow(signIn, await fixture.account());
     const refused = await signIn.token();
     const renewed = await signIn.token({ rejected: refused });
     expect([renewed === refused, await signIn.token()]).toEqual([false, renewed]);
   });
 
-  it('of an access that its person ended is gone, and the person has to sign in again', async () => {
-    const [signIn, accountId] = [app(), await world.account()];
+  it('of an ended grant is deleted, and the user has to sign in again', async () => {
+    const [signIn, accountId] = [app(), await fixture.account()];
     await allow(signIn, accountId);
     const refused = await signIn.token();
-    await world.get(Grants).endGrant(accountId, String(decodeJwt(refused)['gid']));
+    await fixture.get(Grants).endGrant(accountId, String(decodeJwt(refused)['gid']));
     expect(await errorOf(signIn.token({ rejected: refused }))).toBe('unauthorized');
     expect(await signIn.isSignedIn()).toBe(false);
   });
 
-  it('stays while the issuer is away', async () => {
+  it('is kept while the issuer is unavailable', async () => {
     let isAway = false;
     const away: typeof fetch = async (...args) => {
       if (isAway) throw new TypeError('away');
       return fetch(...args);
     };
     const signIn = app({ fetch: away });
-    await allow(signIn, await world.account());
+    await allow(signIn, await fixture.account());
     const refused = await signIn.token();
     isAway = true;
     expect(await errorOf(signIn.token({ rejected: refused }))).toBe('network');
@@ -176,11 +177,11 @@ describe('a token', () => {
     expect(await signIn.token({ rejected: refused })).not.toBe(refused);
   });
 
-  it('ends at the server with the sign-out', async () => {
-    const [signIn, accountId] = [app(), await world.account()];
+  it('ends on the server with the sign-out', async () => {
+    const [signIn, accountId] = [app(), await fixture.account()];
     await allow(signIn, accountId);
     await signIn.signOut();
     expect(await signIn.isSignedIn()).toBe(false);
-    expect(await world.get(Grants).listApps(accountId)).toEqual([]);
+    expect(await fixture.get(Grants).listApps(accountId)).toEqual([]);
   });
 });

@@ -5,16 +5,16 @@ import type { Adapter, AdapterPayload, ClientMetadata } from 'oidc-provider';
 import { DataSource, Repository } from 'typeorm';
 import { requestNetwork } from './request.origin.js';
 import { capFairly, type CappedRows } from '../people/fair.cap.js';
-import { whileAvailable } from './unavailable.js';
+import { withOutageErrors } from './outage-errors.js';
 
 /** Grant type of the device flow (RFC 8628, 3.4). */
 export const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
 
-/** Client id of the console (../console), which has no grant type: its tokens need a session. */
+/** Client id of the console (../console). It has no grant type, since its tokens need a session. */
 export const consoleClientId = 'podcast-sync-console';
 
-/** Own clients, which need no registration. */
-export const firstParty: readonly ClientMetadata[] = [
+/** Clients of this project, which need no registration. */
+export const firstPartyClients: readonly ClientMetadata[] = [
   {
     client_id: 'podcast-sync-cli',
     client_name: 'podcast-sync command line',
@@ -34,10 +34,10 @@ export const firstParty: readonly ClientMetadata[] = [
   },
 ];
 
-/** Unused registrations. `sweep.ts` deletes them after a day. */
-const unused: CappedRows = { table: 'clients', condition: 'used_at IS NULL', most: 10_000 };
+/** Limit of unused registrations, which `sweep.ts` deletes after a day. */
+const unused: CappedRows = { table: 'clients', condition: 'used_at IS NULL', max: 10_000 };
 
-/** Stores OAuth clients: the own ones, and those of dynamic registration (RFC 7591). */
+/** Stores OAuth clients of dynamic registration (RFC 7591). */
 @Injectable()
 export class Clients implements Adapter {
   constructor(
@@ -51,7 +51,7 @@ export class Clients implements Adapter {
     return client?.payload as AdapterPayload | undefined;
   }
 
-  /** Registers a client. Of too many unused ones, the network with most loses its oldest. */
+  /** Registers a client. Above the limit, the network with the most loses its oldest unused one. */
   async upsert(id: string, payload: AdapterPayload): Promise<void> {
     await this.whileAvailable(async () => {
       await this.source.query(
@@ -62,35 +62,37 @@ export class Clients implements Adapter {
     });
   }
 
-  /** Marks a client as used, so that `sweep.ts` keeps it. @returns false if it is deleted. */
-  async keep(id: string): Promise<boolean> {
-    if (firstParty.some((client) => client.client_id === id)) return true;
-    // Within the hour, `used_at` stays unchanged, and the sweep deletes a client only after a day.
+  /** Marks a client as used, so that `sweep.ts` keeps it. @returns false for a deleted one. */
+  async markUsed(id: string): Promise<boolean> {
+    if (firstPartyClients.some((client) => client.client_id === id)) return true;
+    // At most one write per hour: the sweep deletes a client a day after its last use.
     await this.source.query(
-      `UPDATE account.clients SET used_at = now() WHERE id = $1 AND used_at > now() - interval '1 hour' IS NOT TRUE`,
+      `UPDATE account.clients SET used_at = now()
+       WHERE id = $1 AND used_at > now() - interval '1 hour' IS NOT TRUE`,
       [id],
     );
     return this.clients.existsBy({ id });
   }
 
-  async namesOf(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
-    const known = await this.clients.findBy(ids.map((id) => ({ id })));
+  /** Returns the names of clients by their ids. */
+  async readNames(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const registered = await this.clients.findBy(ids.map((id) => ({ id })));
     const all = [
-      ...firstParty,
-      ...known.map(({ payload }) => payload as unknown as ClientMetadata),
+      ...firstPartyClients,
+      ...registered.map(({ payload }) => payload as unknown as ClientMetadata),
     ];
     return new Map(all.map((client) => [client.client_id, client.client_name ?? client.client_id]));
   }
 
-  /** Does nothing: clients can't delete their registration, and `sweep.ts` deletes unused ones. */
+  /** Does nothing: clients cannot delete their registration. `sweep.ts` deletes unused ones. */
   async destroy(): Promise<void> {}
-  /** Does nothing: a registration can be used any number of times. */
+  /** Does nothing: a registration can be used repeatedly. */
   async consume(): Promise<void> {}
   async revokeByGrantId(): Promise<void> {}
   async findByUid(): Promise<undefined> {}
   async findByUserCode(): Promise<undefined> {}
 
   private whileAvailable<Result>(run: () => Promise<Result>): Promise<Result> {
-    return whileAvailable(this.database.availability, run);
+    return withOutageErrors(this.database.availability, run);
   }
 }

@@ -5,14 +5,14 @@ import { RevocationWriter } from '#identity';
 import { Repository } from 'typeorm';
 import { Clients } from './clients.js';
 
-/** An app with a grant of a user, on one device. */
+/** App with a grant of a user, on one device. */
 export interface GrantedApp {
-  /** The id of the grant; `gid` in its tokens. */
+  /** Id of the grant, and `gid` of its tokens. */
   readonly grantId: string;
   readonly client: { readonly id: string; readonly name: string };
   readonly scopes: readonly string[];
   readonly since: Date;
-  /** The time of the last refresh token. */
+  /** Time of the last refresh token. */
   readonly lastUsedAt: Date;
 }
 
@@ -24,13 +24,13 @@ interface Row {
   lastUsedAt: string;
 }
 
-const mostListed = 500;
+const maxListed = 500;
 
 /**
  * Lists and ends the grants of apps. Invariants:
- * - A grant ends for all replicas with the commit that deletes its row (oidc.adapter.ts).
- * - Its access tokens are then rejected. If Redis is unavailable or the process dies, they stay
- *   valid for the rest of their 10 minutes.
+ * - A grant ends on all replicas with the commit that deletes its row (oidc.adapter.ts).
+ * - Gateways then reject its access tokens. If Redis is unavailable or the process dies, the tokens
+ *   stay valid for the rest of their 10 minutes.
  */
 @Injectable()
 export class Grants {
@@ -40,18 +40,19 @@ export class Grants {
     private readonly revocations: RevocationWriter,
   ) {}
 
+  /** Returns the apps of a user, the newest first. */
   async listApps(accountId: string): Promise<GrantedApp[]> {
     const rows = (await this.rows.query(
-      `SELECT g.grant_id AS "grantId", g.payload ->> 'clientId' AS "clientId", g.created_at AS since,
-         t.created_at AS "lastUsedAt", t.payload ->> 'scope' AS scope
+      `SELECT g.grant_id AS "grantId", g.payload ->> 'clientId' AS "clientId",
+         g.created_at AS since, t.created_at AS "lastUsedAt", t.payload ->> 'scope' AS scope
        FROM account.oidc g, LATERAL (
          SELECT * FROM account.oidc t
          WHERE t.grant_id = g.grant_id AND t.model = 'RefreshToken' AND t.expires_at > now()
          ORDER BY t.created_at DESC LIMIT 1) t
        WHERE g.account_id = $1 AND g.model = 'Grant' ORDER BY g.created_at DESC LIMIT $2`,
-      [accountId, mostListed],
+      [accountId, maxListed],
     )) as Row[];
-    const names = await this.clients.namesOf([...new Set(rows.map(({ clientId }) => clientId))]);
+    const names = await this.clients.readNames([...new Set(rows.map(({ clientId }) => clientId))]);
     return rows.map(({ grantId, clientId, scope, since, lastUsedAt }) => ({
       grantId,
       client: { id: clientId, name: names.get(clientId) ?? clientId },
@@ -61,16 +62,16 @@ export class Grants {
     }));
   }
 
-  /** Signs out an app. A repetition has no effect. @returns true if it was signed in. */
+  /** Signs an app of a user out. Idempotent. @returns true if it was signed in. */
   async endGrant(accountId: string, grantId: string): Promise<boolean> {
-    const isTheirs = await this.rows.existsBy({ model: 'Grant', accountId, grantId });
-    if (isTheirs) await this.end(grantId);
-    return isTheirs;
+    const isOwn = await this.rows.existsBy({ model: 'Grant', accountId, grantId });
+    if (isOwn) await this.end(grantId);
+    return isOwn;
   }
 
   /** Ends a grant of any user. */
   async end(grantId: string): Promise<void> {
-    // This deletion waits for writers of the grant. The last statement sees their rows.
+    // This deletion waits for writers of the grant, so that the last statement sees their rows.
     await this.rows.delete({ model: 'Grant', grantId });
     await this.revocations.revoke([{ kind: 'grant', id: grantId }]);
     // These rows are useless without their grant. If this statement fails, the sweep deletes them.

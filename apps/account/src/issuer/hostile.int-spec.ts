@@ -3,30 +3,30 @@ import * as client from 'openid-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '#testing';
 import {
-  allowedApp,
-  authorization,
+  allowApp,
+  authorizationRequest,
   errorOf,
   redirectUri,
-  registeredApp,
+  registerApp,
   signIn,
   wholeScope,
 } from '../../testing/app.client.js';
-import { IssuerWorld } from '../../testing/issuer.world.js';
-import { Devices } from './devices.js';
+import { IssuerFixture } from '../../testing/issuer.fixture.js';
+import { DeviceAuthorizations } from './device-authorizations.js';
 
 /**
  * Attacks of unauthenticated clients on each route of the issuer. Each request gets a standard
  * error that reveals nothing.
  */
-let world: IssuerWorld;
+let fixture: IssuerFixture;
 let app: client.Configuration;
 let clientId: string;
 beforeAll(async () => {
-  world = await IssuerWorld.open();
-  app = await registeredApp(world);
+  fixture = await IssuerFixture.open();
+  app = await registerApp(fixture);
   clientId = app.clientMetadata().client_id;
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 const deviceGrant = {
   grant_types: ['urn:ietf:params:oauth:grant-type:device_code'],
@@ -35,9 +35,9 @@ const deviceGrant = {
 
 /** Sends an authorization request with changed parameters. */
 async function tampered(change: (parameters: URLSearchParams) => void): Promise<Response> {
-  const { url } = await authorization(app);
+  const { url } = await authorizationRequest(app);
   change(url.searchParams);
-  return world.browser().go(url);
+  return fixture.browser().fetch(url);
 }
 
 function post(
@@ -45,7 +45,7 @@ function post(
   form: Record<string, string> | [string, string][],
   headers: Record<string, string> = {},
 ) {
-  return fetch(`${world.url}${path}`, {
+  return fetch(`${fixture.url}${path}`, {
     method: 'POST',
     body: new URLSearchParams(form),
     headers,
@@ -57,7 +57,7 @@ async function errorIn(answer: Response): Promise<[number, string]> {
   return [answer.status, ((await answer.json()) as { error: string }).error];
 }
 
-describe('GET /auth never sends anybody to where the app did not register', () => {
+describe('GET /auth never redirects to an unregistered URI', () => {
   const places = [
     'https://evil.example/callback',
     'com.example.app:/callback/../other',
@@ -77,7 +77,7 @@ describe('GET /auth never sends anybody to where the app did not register', () =
     expect(answer.headers.getSetCookie()).toEqual([]);
   });
 
-  it('two redirect URIs are an error page', async () => {
+  it('shows an error page for two redirect URIs', async () => {
     const answer = await tampered((parameters) =>
       parameters.append('redirect_uri', 'https://evil.example'),
     );
@@ -87,16 +87,16 @@ describe('GET /auth never sends anybody to where the app did not register', () =
 
 describe('GET /auth without a decision of a person', () => {
   it.each(['query', 'fragment', 'form_post'])(
-    'names the registered host of an app and does not lead there: %s',
+    'names the registered host of an app without a redirect: %s',
     async (mode) => {
       const uri = 'https://phish.example/callback';
-      const phisher = await registeredApp(world, { redirect_uris: [uri] });
-      const { url } = await authorization(phisher, {
+      const phisher = await registerApp(fixture, { redirect_uris: [uri] });
+      const { url } = await authorizationRequest(phisher, {
         redirect_uri: uri,
         prompt: 'none',
         response_mode: mode,
       });
-      const answer = await world.browser().go(url);
+      const answer = await fixture.browser().fetch(url);
       expect([answer.status, answer.headers.get('location')]).toEqual([400, null]);
       const page = await answer.text();
       expect(page).toContain('App that sent the request: phish.example');
@@ -133,12 +133,12 @@ describe('GET /auth refuses', () => {
       'unsupported_response_type',
     ],
     [
-      'an answer by a form of ours',
+      'the response mode form_post',
       (parameters) => parameters.set('response_mode', 'form_post'),
       'unsupported_response_mode|unauthorized_client|invalid_request',
     ],
     [
-      'an API that is not ours',
+      'an unknown API',
       (parameters) => parameters.set('resource', 'https://evil.example'),
       'invalid_target',
     ],
@@ -164,13 +164,13 @@ describe('GET /auth refuses', () => {
     expect(await answer.text()).toMatch(new RegExp(error));
   });
 
-  it('an app that it does not know, without a word about others', async () => {
+  it('an unknown app, without information about others', async () => {
     const answer = await tampered((parameters) => parameters.set('client_id', 'unknown'));
     expect(answer.status).toBe(400);
     expect(await answer.text()).toContain('invalid_client');
   });
 
-  it('what is written into a page as if it were markup', async () => {
+  it('markup in parameters, which the page escapes', async () => {
     const answer = await tampered((parameters) =>
       parameters.set('client_id', '<script>alert(1)</script>'),
     );
@@ -179,22 +179,22 @@ describe('GET /auth refuses', () => {
 });
 
 describe('POST /token refuses', () => {
-  it('a code with another verifier, and that ends nothing that others have', async () => {
-    const { answer, checks } = await allowedApp(world, { app });
+  it('a code with another verifier, without effect on other apps', async () => {
+    const { answer, checks } = await allowApp(fixture, { app });
     const other = { ...checks, pkceCodeVerifier: client.randomPKCECodeVerifier() };
     expect(await errorOf(client.authorizationCodeGrant(app, answer, other))).toBe('invalid_grant');
   });
 
   it('a code of another app', async () => {
-    const { answer, checks } = await allowedApp(world, { app });
-    const other = await registeredApp(world);
+    const { answer, checks } = await allowApp(fixture, { app });
+    const other = await registerApp(fixture);
     expect(await errorOf(client.authorizationCodeGrant(other, answer, checks))).toBe(
       'invalid_grant',
     );
   });
 
-  it('a code with another redirect URI than it was made for', async () => {
-    const { answer, checks } = await allowedApp(world, { app });
+  it('a code with a different redirect URI', async () => {
+    const { answer, checks } = await allowApp(fixture, { app });
     const form = {
       grant_type: 'authorization_code',
       client_id: clientId,
@@ -206,7 +206,7 @@ describe('POST /token refuses', () => {
   });
 
   it('a code without its verifier', async () => {
-    const { answer } = await allowedApp(world, { app });
+    const { answer } = await allowApp(fixture, { app });
     const code = answer.searchParams.get('code') ?? '';
     const form = {
       grant_type: 'authorization_code',
@@ -224,16 +224,16 @@ describe('POST /token refuses', () => {
       400,
       'unsupported_grant_type',
     ],
-    ['apps by themselves', { grant_type: 'client_credentials' }, 400, 'unsupported_grant_type'],
+    ['apps without a user', { grant_type: 'client_credentials' }, 400, 'unsupported_grant_type'],
     ['no grant at all', {}, 400, 'invalid_request'],
     [
-      'a refresh token that it never made',
+      'an unknown refresh token',
       { grant_type: 'refresh_token', refresh_token: 'x'.repeat(43) },
       400,
       'invalid_grant',
     ],
     [
-      'an app that is not known',
+      'an unknown app',
       { grant_type: 'refresh_token', refresh_token: 'x', client_id: 'unknown' },
       401,
       'invalid_client',
@@ -246,8 +246,8 @@ describe('POST /token refuses', () => {
     ]);
   });
 
-  it('an app that proves itself by a token of its own making', async () => {
-    const assertion = await new SignJWT({ sub: clientId, iss: clientId, aud: world.url })
+  it('an app that authenticates by its own token', async () => {
+    const assertion = await new SignJWT({ sub: clientId, iss: clientId, aud: fixture.url })
       .setProtectedHeader({ alg: 'HS256' })
       .sign(new TextEncoder().encode('x'.repeat(32)));
     const type = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
@@ -260,8 +260,8 @@ describe('POST /token refuses', () => {
     expect((await errorIn(await post('/token', form)))[1]).toMatch(/invalid_(client|request)/);
   });
 
-  it('a refresh token that asks for more than it was given', async () => {
-    const { app: other, refreshToken } = await signIn(world);
+  it('a refresh that requests more scopes than granted', async () => {
+    const { app: other, refreshToken } = await signIn(fixture);
     expect(
       await errorOf(
         client.refreshTokenGrant(other, refreshToken, { resource: 'https://other.example' }),
@@ -275,12 +275,12 @@ describe('POST /token refuses', () => {
     await client.refreshTokenGrant(other, refreshToken);
   });
 
-  it('bodies that are too large, are no form, or say a thing twice', async () => {
+  it('bodies that are too large, no form, or repeat a field', async () => {
     expect(
       (await post('/token', { client_id: clientId, grant_type: 'x'.repeat(100_000) })).status,
     ).toBe(400);
     const json = { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } };
-    expect((await fetch(`${world.url}/token`, json)).status).toBe(400);
+    expect((await fetch(`${fixture.url}/token`, json)).status).toBe(400);
     const twice: [string, string][] = [
       ['client_id', clientId],
       ['grant_type', 'refresh_token'],
@@ -290,7 +290,7 @@ describe('POST /token refuses', () => {
     expect(await errorIn(await post('/token', twice))).toEqual([400, 'invalid_request']);
   });
 
-  it('pages of other origins than the app has registered', async () => {
+  it('pages of origins that the app has not registered', async () => {
     const form = { client_id: clientId, grant_type: 'refresh_token', refresh_token: 'x' };
     const answer = await post('/token', form, { origin: 'https://evil.example' });
     expect(answer.status).toBe(400);
@@ -300,7 +300,7 @@ describe('POST /token refuses', () => {
 
 describe('POST /reg', () => {
   const register = (body: unknown, headers: Record<string, string> = {}) =>
-    fetch(`${world.url}/reg`, {
+    fetch(`${fixture.url}/reg`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', ...headers },
       body: typeof body === 'string' ? body : JSON.stringify(body),
@@ -361,7 +361,7 @@ describe('POST /reg', () => {
     expect(await errorIn(await register(body))).toEqual([400, error]);
   });
 
-  it('takes nothing over that could deceive a person, or reach into the network', async () => {
+  it('ignores metadata that could deceive a user or cause requests', async () => {
     const answer = await register({
       redirect_uris: [redirectUri],
       client_name: 'A\u202Eppa',
@@ -392,15 +392,15 @@ describe('POST /device/auth refuses', () => {
   let device: client.Configuration;
   let deviceId: string;
   beforeAll(async () => {
-    device = await registeredApp(world, deviceGrant);
+    device = await registerApp(fixture, deviceGrant);
     deviceId = device.clientMetadata().client_id;
   });
 
   const wrong: [string, Record<string, string>, number, string][] = [
-    ['an app that is not known', { client_id: 'unknown' }, 401, 'invalid_client'],
+    ['an unknown app', { client_id: 'unknown' }, 401, 'invalid_client'],
     ['no app', {}, 400, 'invalid_request'],
     [
-      'an API that is not ours',
+      'an unknown API',
       { client_id: 'device', resource: 'https://evil.example' },
       400,
       'invalid_target',
@@ -417,49 +417,51 @@ describe('POST /device/auth refuses', () => {
     expect(await errorIn(await post('/device/auth', known))).toEqual([status, error]);
   });
 
-  it('an app that has not registered for it', async () => {
+  it('an app without the device grant', async () => {
     expect(await errorIn(await post('/device/auth', { client_id: clientId }))).toEqual([
       400,
       'invalid_request',
     ]);
   });
 
-  it('scopes that there are not, which are granted to nobody', async () => {
+  it('unknown scopes, which are granted to nobody', async () => {
     const answer = await post('/device/auth', { client_id: deviceId, scope: 'openid admin root' });
     const { user_code: code } = (await answer.json()) as { user_code: string };
-    const found = await world.get(Devices).find(code, '127.0.0.1');
+    const found = await fixture.get(DeviceAuthorizations).find(code, '127.0.0.1');
     expect(JSON.stringify(found ?? {})).not.toMatch(/admin|root/);
   });
 
-  it('another app to fetch what this one asked for', async () => {
-    const other = await registeredApp(world, deviceGrant);
-    const begun = await client.initiateDeviceAuthorization(device, { scope: 'read:subscriptions' });
+  it('another app that polls with the code of this one', async () => {
+    const other = await registerApp(fixture, deviceGrant);
+    const started = await client.initiateDeviceAuthorization(device, {
+      scope: 'read:subscriptions',
+    });
     const form = {
       grant_type: deviceGrant.grant_types[0] as string,
-      device_code: begun.device_code,
+      device_code: started.device_code,
       client_id: other.clientMetadata().client_id,
     };
     expect(await errorIn(await post('/token', form))).toEqual([400, 'invalid_grant']);
   });
 
-  it('a link for the browser to anywhere but here', async () => {
+  it('a browser link to any other site', async () => {
     const answer = await post(
       '/device/auth',
       { client_id: deviceId },
       { host: 'evil.example', 'x-forwarded-host': 'evil.example' },
     );
     const { verification_uri: link } = (await answer.json()) as { verification_uri: string };
-    expect(new URL(link).origin).toBe(world.url);
+    expect(new URL(link).origin).toBe(fixture.url);
   });
 });
 
 describe('POST /token/revocation', () => {
-  it('tells nobody whether there is such a token', async () => {
+  it('does not reveal if a token exists', async () => {
     for (const token of ['x'.repeat(43), 'x'.repeat(2_000), 'a.b.c', '\u202E'])
       expect((await post('/token/revocation', { client_id: clientId, token })).status).toBe(200);
   });
 
-  it('refuses an app that is not known, and a request without a token', async () => {
+  it('refuses an unknown app and a request without a token', async () => {
     const unknown = { client_id: 'unknown', token: 'x' };
     expect(await errorIn(await post('/token/revocation', unknown))).toEqual([
       401,
@@ -472,33 +474,33 @@ describe('POST /token/revocation', () => {
   });
 });
 
-describe('GET /auth/:uid, where a browser goes on', () => {
+describe('GET /auth/:uid, which resumes an authorization', () => {
   /** Starts a request that waits for a user. Returns its browser and the URL that resumes it. */
-  const begun = async () => {
-    const browser = world.browser(await world.account());
-    const { url } = await authorization(app);
-    const answer = await browser.go(url);
+  const started = async () => {
+    const browser = fixture.browser(await fixture.account());
+    const { url } = await authorizationRequest(app);
+    const answer = await browser.fetch(url);
     const uid = /\/interaction\/([\w-]+)/.exec(answer.headers.get('location') ?? '')?.[1] ?? '';
     expect(uid).not.toBe('');
-    return { browser, path: `${world.url}/auth/${uid}` };
+    return { browser, path: `${fixture.url}/auth/${uid}` };
   };
 
-  it('gives nothing to a browser that did not begin it', async () => {
-    const { path } = await begun();
-    const answer = await world.browser(await world.account()).go(new URL(path));
+  it('returns nothing to a browser that did not start it', async () => {
+    const { path } = await started();
+    const answer = await fixture.browser(await fixture.account()).fetch(new URL(path));
     expect([answer.status, answer.headers.get('location')]).toEqual([400, null]);
   });
 
-  it('gives nothing before the person has allowed it', async () => {
-    const { browser, path } = await begun();
-    const answer = await browser.go(new URL(path));
+  it('returns nothing before the user allows it', async () => {
+    const { browser, path } = await started();
+    const answer = await browser.fetch(new URL(path));
     expect(answer.headers.get('location') ?? '').not.toContain('code=');
   });
 
   it.each(['/auth/x', `/auth/${'x'.repeat(5_000)}`, '/auth/%00', '/auth/..%2f..%2ftoken'])(
-    'answers %s as what it is: nothing that waits',
+    'answers %s as unknown',
     async (path) => {
-      const answer = await fetch(world.url + path, { redirect: 'manual' });
+      const answer = await fetch(fixture.url + path, { redirect: 'manual' });
       expect([answer.status >= 400 && answer.status < 500, answer.headers.get('location')]).toEqual(
         [true, null],
       );
@@ -509,7 +511,7 @@ describe('GET /auth/:uid, where a browser goes on', () => {
 it.each(['/jwks', '/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'])(
   '%s is the same for everybody, has nothing secret, and can only be read',
   async (path) => {
-    const plain = (await (await fetch(world.url + path)).json()) as {
+    const plain = (await (await fetch(fixture.url + path)).json()) as {
       keys?: Record<string, unknown>[];
     };
     const headers = {
@@ -517,18 +519,18 @@ it.each(['/jwks', '/.well-known/openid-configuration', '/.well-known/oauth-autho
       'x-forwarded-proto': 'gopher',
       host: 'evil.example',
     };
-    const odd = await fetch(`${world.url}${path}?${'a=b&'.repeat(500)}`, { headers });
+    const odd = await fetch(`${fixture.url}${path}?${'a=b&'.repeat(500)}`, { headers });
     expect(await odd.json()).toEqual(plain);
     for (const key of plain.keys ?? []) expect(key).not.toHaveProperty('d');
     for (const method of ['POST', 'PUT', 'DELETE'])
-      expect((await fetch(world.url + path, { method })).status).toBeGreaterThanOrEqual(400);
+      expect((await fetch(fixture.url + path, { method })).status).toBeGreaterThanOrEqual(400);
   },
 );
 
-describe('control characters are refused, wherever they are', () => {
+describe('control characters are refused everywhere', () => {
   const json = { 'content-type': 'application/json' };
   const requests: [string, () => Promise<Response>][] = [
-    ['in an id of a client', () => fetch(`${world.url}/auth?client_id=%00`)],
+    ['in an id of a client', () => fetch(`${fixture.url}/auth?client_id=%00`)],
     ['in a state', () => tampered((parameters) => parameters.set('state', 'a\0b'))],
     ['in a name', () => tampered((parameters) => parameters.set('a\0b', 'c'))],
     [
@@ -542,7 +544,7 @@ describe('control characters are refused, wherever they are', () => {
     [
       'in JSON',
       () =>
-        fetch(`${world.url}/reg`, {
+        fetch(`${fixture.url}/reg`, {
           method: 'POST',
           headers: json,
           body: JSON.stringify({ redirect_uris: ['com.example.app:/\0'] }),
@@ -562,14 +564,14 @@ it.each([
   ['/.well-known/oauth-authorization-server', 'GET'],
 ])('pages of any origin may ask whether they may use %s by %s', async (path, method) => {
   const headers = { origin: 'https://web.example', 'access-control-request-method': method };
-  const preflight = await fetch(world.url + path, { method: 'OPTIONS', headers });
+  const preflight = await fetch(fixture.url + path, { method: 'OPTIONS', headers });
   expect(preflight.status).toBe(204);
   expect(preflight.headers.get('access-control-allow-origin')).toMatch(
     /^(\*|https:\/\/web\.example)$/,
   );
 });
 
-it('what is turned off is not there', async () => {
+it('disabled features have no routes', async () => {
   const paths = [
     '/me',
     '/session/end',
@@ -582,9 +584,9 @@ it('what is turned off is not there', async () => {
   for (const path of paths) expect([path, (await post(path, {})).status]).toEqual([path, 404]);
 });
 
-it('answers 503 that says so while Postgres is away, and goes on afterwards', async () => {
-  const { app: other, refreshToken } = await signIn(world);
-  world.postgres.refuse();
+it('answers 503 while Postgres is unavailable, and works afterwards', async () => {
+  const { app: other, refreshToken } = await signIn(fixture);
+  fixture.postgres.refuse();
   const form = {
     grant_type: 'refresh_token',
     refresh_token: refreshToken,
@@ -592,16 +594,16 @@ it('answers 503 that says so while Postgres is away, and goes on afterwards', as
   };
   const answer = await post('/token', form);
   expect(await errorIn(answer)).toEqual([503, 'temporarily_unavailable']);
-  world.postgres.accept();
+  fixture.postgres.accept();
   await expect.poll(async () => (await post('/token', form)).status, { timeout: 20_000 }).toBe(200);
 });
 
-it('issues and ends while Redis is away: what it revokes then ends by itself', async () => {
+it('issues and revokes tokens while Redis is unavailable; revoked ones expire', async () => {
   // The sign-in fails until each replica is connected to Postgres again.
-  const { app: other, refreshToken } = await eventually(() => signIn(world));
-  await world.redis.stop();
+  const { app: other, refreshToken } = await eventually(() => signIn(fixture));
+  await fixture.redis.stop();
   const { refresh_token: next = '' } = await client.refreshTokenGrant(other, refreshToken);
   await client.tokenRevocation(other, next);
   expect(await errorOf(client.refreshTokenGrant(other, next))).toBe('invalid_grant');
-  await world.redis.start();
+  await fixture.redis.start();
 });

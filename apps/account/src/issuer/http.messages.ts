@@ -9,6 +9,7 @@ export function allowAnyOrigin(response: ServerResponse): void {
   response.setHeader('access-control-max-age', '3600');
 }
 
+/** Sends JSON that no cache stores. */
 export function sendJson(response: ServerResponse, status: number, body: unknown): void {
   const headers = {
     'content-type': 'application/json; charset=utf-8',
@@ -17,6 +18,7 @@ export function sendJson(response: ServerResponse, status: number, body: unknown
   response.writeHead(status, headers).end(JSON.stringify(body));
 }
 
+/** Sends HTML that no cache stores. */
 export function sendPage(response: ServerResponse, status: number, page: string): void {
   response
     .writeHead(status, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' })
@@ -39,8 +41,8 @@ export async function readText(raw: IncomingMessage, limit: number): Promise<str
   }
 }
 
-/** Parses JSON; undefined for an invalid text. */
-export function jsonOf(text: string | undefined): unknown {
+/** Parses JSON; undefined for invalid text. */
+export function parseJson(text: string | undefined): unknown {
   try {
     return JSON.parse(text ?? '');
   } catch {
@@ -50,7 +52,7 @@ export function jsonOf(text: string | undefined): unknown {
 
 /**
  * Returns true if all texts at any depth can be stored ({@link isPlainText}). RFC 6749 (appendix A)
- * forbids control characters too.
+ * forbids control characters as well.
  */
 export function isPlain(value: unknown): boolean {
   if (typeof value === 'string') return isPlainText(value);
@@ -64,7 +66,7 @@ export function isPlainForm(text: string): boolean {
 }
 
 /** Adds all scopes of the API to an authorization request without a scope (RFC 6749, 3.3). */
-export function withDefaultScope(raw: IncomingMessage): void {
+export function addDefaultScope(raw: IncomingMessage): void {
   const [path = '', query = ''] = (raw.url ?? '').split(/\?(.*)/s, 2);
   if (new URLSearchParams(query).has('scope')) return;
   raw.url = `${path}?${query}${query ? '&' : ''}scope=${encodeURIComponent(scopes.join(' '))}`;

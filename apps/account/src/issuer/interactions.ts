@@ -6,19 +6,19 @@ import { errors } from 'oidc-provider';
 import { Repository } from 'typeorm';
 import { type Approver, Approvals } from './approvals.js';
 import { Issuer } from './issuer.js';
-import { hashOf } from '../people/secret.hash.js';
+import { hashSecret } from '../people/secret.hash.js';
 
-/** An authorization request, as the consent page shows it. */
+/** Authorization request, as the consent page shows it. */
 export interface AppRequest {
-  /** The id of the interaction in a browser, or the user code of a device. */
+  /** Id of the interaction of a browser, or user code of a device. */
   readonly id: string;
-  /** The name is the client's own: at most 64 characters, all visible. */
+  /** The client chooses its name: at most 64 characters, all visible. */
   readonly client: { readonly id: string; readonly name: string };
   readonly scopes: readonly string[];
-  /** The redirect target: a host, or a scheme such as `com.example.app:`. Absent for a device. */
+  /** Redirect target: a host, or a scheme such as `com.example.app:`. Absent for a device. */
   readonly redirectHost?: string | undefined;
   readonly startedAt: Date;
-  /** The address of the browser or device that started the request. */
+  /** Address of the browser or device that started the request. */
   readonly address: string;
   /** The user must have signed in at or after this time (`prompt=login`, `max_age`). */
   readonly signInAfter?: Date | undefined;
@@ -26,8 +26,7 @@ export interface AppRequest {
 
 /**
  * Pending authorization requests of browsers, at `/interaction/:uid`. The pages sign the user in
- * and report the decision here. A cookie identifies the request, so that no other browser can
- * decide.
+ * and pass on the decision. A cookie identifies the request, so that no other browser can decide.
  */
 @Injectable()
 export class Interactions {
@@ -42,14 +41,14 @@ export class Interactions {
     const interaction = await this.interaction(request, response);
     if (!interaction) return undefined;
     const { uid, params } = interaction;
-    const [shown, row] = await Promise.all([
+    const [details, row] = await Promise.all([
       this.approvals.describe(params),
-      this.rows.findOneBy({ model: 'Interaction', id: hashOf(uid) }),
+      this.rows.findOneBy({ model: 'Interaction', id: hashSecret(uid) }),
     ]);
-    if (!shown || !row) return undefined;
+    if (!details || !row) return undefined;
     const startedAt = row.createdAt;
     const signInAfter = signInAfterOf(params, startedAt);
-    return { ...shown, id: uid, startedAt, address: row.address ?? '', signInAfter };
+    return { ...details, id: uid, startedAt, address: row.address ?? '', signInAfter };
   }
 
   /** Allows the request. @returns the redirect URL; undefined if no request is pending. */
@@ -72,12 +71,12 @@ export class Interactions {
   deny(request: IncomingMessage, response: ServerResponse): Promise<string | undefined> {
     return this.finish(request, response, {
       error: 'access_denied',
-      error_description: 'the person said no',
+      error_description: 'the user denied the request',
     });
   }
 
   private interaction(request: IncomingMessage, response: ServerResponse) {
-    return unlessGone(() => this.issuer.provider.interactionDetails(request, response));
+    return ignoreGone(() => this.issuer.provider.interactionDetails(request, response));
   }
 
   private finish(
@@ -85,11 +84,11 @@ export class Interactions {
     response: ServerResponse,
     result: Parameters<Issuer['provider']['interactionResult']>[2],
   ): Promise<string | undefined> {
-    return unlessGone(() => this.issuer.provider.interactionResult(request, response, result));
+    return ignoreGone(() => this.issuer.provider.interactionResult(request, response, result));
   }
 }
 
-/** Returns the earliest sign-in that the client accepts (OpenID Connect Core, 3.1.2.1). */
+/** Returns the earliest sign-in time that the client accepts (OpenID Connect Core, 3.1.2.1). */
 function signInAfterOf(params: Record<string, unknown>, startedAt: Date): Date | undefined {
   if (
     String(params['prompt'] ?? '')
@@ -101,8 +100,8 @@ function signInAfterOf(params: Record<string, unknown>, startedAt: Date): Date |
   return maxAge === undefined ? undefined : new Date(startedAt.getTime() - Number(maxAge) * 1_000);
 }
 
-/** Returns the result of oidc-provider; undefined if the request expired or has a response. */
-async function unlessGone<Result>(run: () => Promise<Result>): Promise<Result | undefined> {
+/** Returns the result of oidc-provider; undefined if the request has expired or a response. */
+async function ignoreGone<Result>(run: () => Promise<Result>): Promise<Result | undefined> {
   try {
     return await run();
   } catch (error) {

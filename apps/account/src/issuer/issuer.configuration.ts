@@ -8,7 +8,7 @@ import {
   interactionPolicy,
   type KoaContextWithOIDC,
 } from 'oidc-provider';
-import { firstParty } from './clients.js';
+import { firstPartyClients } from './clients.js';
 import { requestAddress } from './request.origin.js';
 import type { SigningKey } from './signing.keys.js';
 
@@ -19,29 +19,29 @@ const day = 86_400;
 const lifetimes = {
   accessToken: 10 * minute,
   code: minute,
-  /** A request that waits for the user's decision. */
+  /** A pending authorization request. */
   request: 15 * minute,
-  /** Counted from its creation; each use creates a new token. */
+  /** From its creation; each use creates a new token. */
   refreshToken: 90 * day,
-  /** A grant without a token. Refresh tokens extend it (oidc.adapter.ts). */
+  /** A grant without tokens. Refresh tokens extend it (oidc.adapter.ts). */
   grant: day,
 } as const;
 
-/** The resource of requests without a `resource`, if `API_URLS` is not set. */
+/** Resource of requests that name none, if `API_URLS` is not set. */
 const anyApi = 'urn:podcast-sync:api';
 
 /** Injection token of {@link IssuerParts.errorPage}, which the pages provide. */
-export const ERROR_PAGE = Symbol('page of an error');
+export const ERROR_PAGE = Symbol('error page');
 
-/** An error of an authorization request, for its page. */
+/** Error of an authorization request, for its page. */
 export interface PageError {
   readonly error: string;
   readonly error_description?: string | undefined;
-  /** The registered redirect URI that the app asked for. */
+  /** Requested redirect URI, if it is registered. */
   readonly redirectUri?: string | undefined;
 }
 
-/** The dependencies of the configuration. */
+/** Dependencies of the configuration. */
 export interface IssuerParts {
   readonly config: AccountConfig;
   readonly key: SigningKey;
@@ -51,7 +51,7 @@ export interface IssuerParts {
   readonly errorPage: (request: IncomingMessage, error: PageError) => string;
 }
 
-/** Returns the cookie names, which differ from those of apps on other ports of the host. */
+/** Returns the cookie names. They contain the app, since all ports of a host share cookies. */
 export function cookieNames({
   PUBLIC_URL,
 }: AccountConfig): Record<'session' | 'request' | 'resume', string> {
@@ -83,7 +83,7 @@ function features(config: AccountConfig): Configuration['features'] {
   };
 }
 
-/** Seconds, for each kind of object of oidc-provider. */
+/** Lifetimes of the models of oidc-provider, in seconds. */
 const ttl = {
   AccessToken: lifetimes.accessToken,
   AuthorizationCode: lifetimes.code,
@@ -108,12 +108,12 @@ export function issuerConfiguration({
   const names = cookieNames(config);
   return {
     adapter: (model: string) => adapter(model),
-    clients: firstParty.map((client) => ({
+    clients: firstPartyClients.map((client) => ({
       ...client,
       grant_types: [...(client.grant_types ?? [])],
     })),
     jwks: { keys: [key] as never },
-    // The issuer's session ends with the request, since the account session identifies the user.
+    // The account session identifies the user, so the issuer's session ends with the request.
     cookies: {
       names: { session: names.session, interaction: names.request, resume: names.resume },
       long: cookie,
@@ -140,7 +140,7 @@ export function issuerConfiguration({
     revokeGrantPolicy: () => true,
     extraTokenClaims: (_ctx, token) =>
       'grantId' in token && token.grantId ? { gid: token.grantId } : undefined,
-    // A token without this claim would allow everything.
+    // Without this claim, a token would grant everything.
     formats: { customizers: { jwt: (_ctx, _token, parts) => void (parts.payload.scope ??= '') } },
     findAccount: async (_ctx, sub) => {
       if (!(await isActive(sub))) return undefined;
@@ -183,7 +183,7 @@ function renderError(
   const uri = params?.['redirect_uri'];
   const redirectUri =
     typeof uri === 'string' && client?.redirectUriAllowed(uri) === true ? uri : undefined;
-  // `login_required` has the status of the redirect that it is elsewhere.
+  // `login_required` has the status of a redirect.
   if (ctx.status < 400) ctx.status = 400;
   ctx.type = 'html';
   ctx.body = errorPage(ctx.req, { ...out, redirectUri });

@@ -3,21 +3,21 @@ import * as client from 'openid-client';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { AppProcess, eventually } from '#testing';
-import { allowedApp, errorOf, type SignedIn, signIn } from '../../testing/app.client.js';
+import { allowApp, errorOf, type SignedIn, signIn } from '../../testing/app.client.js';
 import { countBlockedBy } from '../../testing/blocked.statements.js';
-import { apiUrl, IssuerWorld } from '../../testing/issuer.world.js';
+import { apiUrl, IssuerFixture } from '../../testing/issuer.fixture.js';
 import { SignOut } from '../people/sign-out.js';
 import { Sweep } from '../sweep.js';
 
-let world: IssuerWorld;
+let fixture: IssuerFixture;
 let processes: AppProcess[] = [];
 beforeAll(async () => {
-  world = await IssuerWorld.open();
+  fixture = await IssuerFixture.open();
   const environment = {
-    DATABASE_URL: world.postgres.url,
-    REDIS_URL: world.redis.url,
-    PUBLIC_URL: world.url,
-    KEYS_DIRECTORY: world.keys,
+    DATABASE_URL: fixture.postgres.url,
+    REDIS_URL: fixture.redis.url,
+    PUBLIC_URL: fixture.url,
+    KEYS_DIRECTORY: fixture.keys,
     SECRETS_KEY: 'a-secret-of-tests-which-is-long-enough',
     API_URLS: apiUrl,
     PORT: '0',
@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await Promise.all(processes.map((process) => process.kill()));
-  await world.close();
+  await fixture.close();
 });
 
 const grantOf = (accessToken: string): unknown => decodeJwt(accessToken)['gid'];
@@ -39,7 +39,7 @@ async function whileHeld(
   { tokens }: SignedIn,
   run: (waiting: (count: number) => Promise<void>) => Promise<void>,
 ): Promise<void> {
-  const holder = new pg.Client({ connectionString: world.database.ownerUrl });
+  const holder = new pg.Client({ connectionString: fixture.database.ownerUrl });
   await holder.connect();
   try {
     const { rows } = await holder.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
@@ -50,7 +50,7 @@ async function whileHeld(
     );
     await run((count) =>
       eventually(async () =>
-        expect(await countBlockedBy(world.owner, rows[0]?.pid ?? 0)).toBe(count),
+        expect(await countBlockedBy(fixture.owner, rows[0]?.pid ?? 0)).toBe(count),
       ),
     );
   } finally {
@@ -72,9 +72,9 @@ async function refresh(process: AppProcess, { app }: SignedIn, refreshToken: str
   return { status: answer.status, ...body };
 }
 
-it('a process that is killed in the midst of a refresh signs nobody out: the other one gives the retry its tokens', async () => {
+it('a process that is killed during a refresh signs nobody out, and a retry works', async () => {
   const [killed, other] = processes as [AppProcess, AppProcess];
-  const [signedIn, neighbour] = [await signIn(world), await signIn(world)];
+  const [signedIn, neighbour] = [await signIn(fixture), await signIn(fixture)];
   let lost: unknown;
   await whileHeld(signedIn, async (waiting) => {
     const answer = refresh(killed, signedIn, signedIn.refreshToken).catch(
@@ -90,16 +90,16 @@ it('a process that is killed in the midst of a refresh signs nobody out: the oth
   expect(grantOf(again.access_token)).toBe(grantOf(signedIn.tokens.access_token));
   expect((await refresh(other, signedIn, again.refresh_token)).status).toBe(200);
   expect((await refresh(other, neighbour, neighbour.refreshToken)).status).toBe(200);
-  expect(await world.revoked()).toEqual([]);
+  expect(await fixture.revoked()).toEqual([]);
 });
 
 /** Actions that end all grants of an account. */
 const ends: [string, (accountId: string) => Promise<unknown>][] = [
-  ['signing out everywhere', (accountId) => world.get(SignOut).everywhere(accountId)],
+  ['signing out everywhere', (accountId) => fixture.get(SignOut).everywhere(accountId)],
   [
     'erasing the account',
     async (accountId) => {
-      const worker = new pg.Client({ connectionString: world.database.ownerUrl });
+      const worker = new pg.Client({ connectionString: fixture.database.ownerUrl });
       await worker.connect();
       await worker
         .query('SELECT account.erase_user($1, 1000)', [accountId])
@@ -107,8 +107,8 @@ const ends: [string, (accountId: string) => Promise<unknown>][] = [
     },
   ],
 ];
-it.each(ends)('%s leaves nothing behind of a refresh that is under way', async (_, end) => {
-  const signedIn = await signIn(world);
+it.each(ends)('%s leaves no rows of a refresh in progress', async (_, end) => {
+  const signedIn = await signIn(fixture);
   const { app, accountId, refreshToken } = signedIn;
   let refreshed: Promise<string> | undefined;
   let ended: Promise<unknown> | undefined;
@@ -122,28 +122,30 @@ it.each(ends)('%s leaves nothing behind of a refresh that is under way', async (
     ended.catch(() => {});
     // Both wait now, for the test's lock or for each other.
     await eventually(async () => {
-      const { rows } = await world.owner.query(
-        `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pg_blocking_pids(pid) <> '{}'`,
+      const { rows } = await fixture.owner.query(
+        `SELECT pid FROM pg_stat_activity
+         WHERE datname = current_database() AND pg_blocking_pids(pid) <> '{}'`,
       );
       expect(rows).toHaveLength(2);
     });
   });
   const newest = await refreshed;
   await ended;
-  await world.get(Sweep).sweep();
-  const { rows } = await world.owner.query('SELECT model FROM account.oidc WHERE account_id = $1', [
-    accountId,
-  ]);
+  await fixture.get(Sweep).sweep();
+  const { rows } = await fixture.owner.query(
+    'SELECT model FROM account.oidc WHERE account_id = $1',
+    [accountId],
+  );
   expect(rows).toEqual([]);
   expect(await errorOf(client.refreshTokenGrant(app, newest || refreshToken))).toBe(
     'invalid_grant',
   );
 });
 
-it('a user whose data is to be erased, whoever asked for it, gets no tokens any more', async () => {
-  const { app, accountId, refreshToken } = await signIn(world);
-  const { answer, checks } = await allowedApp(world, { app, accountId });
-  await world.owner.query('SELECT deletion.record_erasure($1, NULL)', [accountId]);
+it('a user whose erasure is recorded gets no tokens', async () => {
+  const { app, accountId, refreshToken } = await signIn(fixture);
+  const { answer, checks } = await allowApp(fixture, { app, accountId });
+  await fixture.owner.query('SELECT deletion.record_erasure($1, NULL)', [accountId]);
   expect(await errorOf(client.refreshTokenGrant(app, refreshToken))).toBe('invalid_grant');
   expect(await errorOf(client.authorizationCodeGrant(app, answer, checks))).toBe('invalid_grant');
 });

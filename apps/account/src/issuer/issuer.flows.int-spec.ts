@@ -2,29 +2,29 @@ import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
 import * as client from 'openid-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
-  authorization,
+  authorizationRequest,
   errorOf,
   insecure,
-  registeredApp,
+  registerApp,
   signIn,
   wholeScope,
 } from '../../testing/app.client.js';
-import { apiUrl, IssuerWorld } from '../../testing/issuer.world.js';
+import { apiUrl, IssuerFixture } from '../../testing/issuer.fixture.js';
 import { Grants } from './grants.js';
 
 /** Requests alternate between two replicas, so that no flow can depend on state of a process. */
-let world: IssuerWorld;
+let fixture: IssuerFixture;
 beforeAll(async () => {
-  world = await IssuerWorld.open();
+  fixture = await IssuerFixture.open();
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 describe('an app that registered, by code and PKCE', () => {
-  it('gets a token for the API, of ten minutes, that says who, what for and by which grant', async () => {
-    const { accountId, app, tokens } = await signIn(world);
-    const keys = createRemoteJWKSet(new URL('/jwks', world.url));
+  it('gets a token for the API for ten minutes, with user, scopes and grant', async () => {
+    const { accountId, app, tokens } = await signIn(fixture);
+    const keys = createRemoteJWKSet(new URL('/jwks', fixture.url));
     const { payload, protectedHeader } = await jwtVerify(tokens.access_token, keys, {
-      issuer: world.url,
+      issuer: fixture.url,
       audience: 'podcast-sync',
     });
     expect(protectedHeader.alg).toBe('EdDSA');
@@ -40,20 +40,20 @@ describe('an app that registered, by code and PKCE', () => {
   });
 
   it('gets a refresh token without asking for offline access', async () => {
-    const { app, refreshToken } = await signIn(world, {
+    const { app, refreshToken } = await signIn(fixture, {
       parameters: { scope: 'read:subscriptions' },
     });
     const refreshed = await client.refreshTokenGrant(app, refreshToken);
     expect(decodeJwt(refreshed.access_token)['scope']).toBe('read:subscriptions');
   });
 
-  it('may ask for all that the API has by asking for no scope and no resource', async () => {
-    const app = await registeredApp(world);
-    const { url, checks } = await authorization(app);
+  it('requests all scopes of the API by sending neither scope nor resource', async () => {
+    const app = await registerApp(fixture);
+    const { url, checks } = await authorizationRequest(app);
     for (const name of ['scope', 'resource']) url.searchParams.delete(name);
     const tokens = await client.authorizationCodeGrant(
       app,
-      await world.browser(await world.account()).allow(url),
+      await fixture.browser(await fixture.account()).allow(url),
       checks,
     );
     expect(decodeJwt(tokens.access_token)).toMatchObject({
@@ -62,13 +62,13 @@ describe('an app that registered, by code and PKCE', () => {
     });
   });
 
-  it('never gets a token without a claim of scopes, which would allow everything', async () => {
-    const { tokens } = await signIn(world, { parameters: { scope: 'openid' } });
+  it('never gets a token without a scope claim, which would allow everything', async () => {
+    const { tokens } = await signIn(fixture, { parameters: { scope: 'openid' } });
     expect(decodeJwt(tokens.access_token)['scope']).toBe('');
   });
 
-  it('refreshes, and gets a token with less where it asks for less', async () => {
-    const { app, refreshToken, accountId } = await signIn(world);
+  it('refreshes, and gets a token with fewer scopes on request', async () => {
+    const { app, refreshToken, accountId } = await signIn(fixture);
     const refreshed = await client.refreshTokenGrant(app, refreshToken, {
       scope: 'read:subscriptions',
     });
@@ -79,10 +79,10 @@ describe('an app that registered, by code and PKCE', () => {
     expect(refreshed.refresh_token).not.toBe(refreshToken);
   });
 
-  it('is let in by the same person twice, in two tabs of one browser at once', async () => {
-    const browser = world.browser(await world.account());
-    const [one, two] = [await registeredApp(world), await registeredApp(world)];
-    const [first, second] = [await authorization(one), await authorization(two)];
+  it('is allowed twice by the same user, in two tabs of a browser', async () => {
+    const browser = fixture.browser(await fixture.account());
+    const [one, two] = [await registerApp(fixture), await registerApp(fixture)];
+    const [first, second] = [await authorizationRequest(one), await authorizationRequest(two)];
     const [firstPage, secondPage] = [await browser.ask(first.url), await browser.ask(second.url)];
     const secondAnswer = await browser.decide(secondPage);
     const firstAnswer = await browser.decide(firstPage);
@@ -90,12 +90,12 @@ describe('an app that registered, by code and PKCE', () => {
     await client.authorizationCodeGrant(one, firstAnswer, first.checks);
   });
 
-  it('is never let in without a person, however often it was', async () => {
-    const { app, accountId } = await signIn(world);
-    const browser = world.browser(accountId);
-    await browser.allow((await authorization(app)).url);
-    const { url } = await authorization(app, { prompt: 'none' });
-    const answer = await browser.go(url);
+  it('always needs a decision of the user, even after earlier ones', async () => {
+    const { app, accountId } = await signIn(fixture);
+    const browser = fixture.browser(accountId);
+    await browser.allow((await authorizationRequest(app)).url);
+    const { url } = await authorizationRequest(app, { prompt: 'none' });
+    const answer = await browser.fetch(url);
     expect([answer.status, answer.headers.get('location')]).toEqual([400, null]);
     const page = await answer.text();
     expect(page).toContain('login_required');
@@ -103,12 +103,12 @@ describe('an app that registered, by code and PKCE', () => {
   });
 });
 
-describe('the page of consent', () => {
-  it('is told who asks for what, from where and since when', async () => {
-    const app = await registeredApp(world, { client_name: `Pod\u202Ecatcher ${'x'.repeat(100)}` });
-    const browser = world.browser(await world.account());
-    const page = await browser.ask((await authorization(app)).url);
-    const shown = (await (await browser.go(page)).json()) as Record<string, unknown>;
+describe('the consent page', () => {
+  it('gets app, scopes, address and time of the request', async () => {
+    const app = await registerApp(fixture, { client_name: `Pod\u202Ecatcher ${'x'.repeat(100)}` });
+    const browser = fixture.browser(await fixture.account());
+    const page = await browser.ask((await authorizationRequest(app)).url);
+    const shown = (await (await browser.fetch(page)).json()) as Record<string, unknown>;
     expect(shown).toMatchObject({
       scopes: ['read:subscriptions', 'write:subscriptions'],
       redirectHost: 'com.example.app:',
@@ -118,19 +118,21 @@ describe('the page of consent', () => {
     expect([name.slice(0, 12), name.length]).toEqual(['Podcatcher x', 64]);
   });
 
-  it('has nothing to show to another browser than the one that began', async () => {
-    const page = await world.browser().ask((await authorization(await registeredApp(world))).url);
-    const other = world.browser(await world.account());
-    expect((await other.go(page)).status).toBe(404);
-    expect((await other.go(page, { method: 'POST' })).status).toBe(404);
+  it('shows nothing to another browser', async () => {
+    const page = await fixture
+      .browser()
+      .ask((await authorizationRequest(await registerApp(fixture))).url);
+    const other = fixture.browser(await fixture.account());
+    expect((await other.fetch(page)).status).toBe(404);
+    expect((await other.fetch(page, { method: 'POST' })).status).toBe(404);
   });
 
-  it('is told that the person has to sign in anew where the app wants that', async () => {
-    const browser = world.browser(await world.account());
+  it('requires a new sign-in if the app requests it', async () => {
+    const browser = fixture.browser(await fixture.account());
     const page = await browser.ask(
-      (await authorization(await registeredApp(world), { prompt: 'login' })).url,
+      (await authorizationRequest(await registerApp(fixture), { prompt: 'login' })).url,
     );
-    const shown = (await (await browser.go(page)).json()) as {
+    const shown = (await (await browser.fetch(page)).json()) as {
       signInAfter: string;
       startedAt: string;
     };
@@ -141,7 +143,7 @@ describe('the page of consent', () => {
 describe('a device', () => {
   const commandLine = async () => {
     const cli = await client.discovery(
-      new URL(world.url),
+      new URL(fixture.url),
       'podcast-sync-cli',
       undefined,
       client.None(),
@@ -153,8 +155,8 @@ describe('a device', () => {
     };
   };
 
-  it('is let in by the code that it shows', async () => {
-    const app = await registeredApp(world, {
+  it('is allowed by its code', async () => {
+    const app = await registerApp(fixture, {
       grant_types: ['urn:ietf:params:oauth:grant-type:device_code'],
       redirect_uris: [],
     });
@@ -162,21 +164,23 @@ describe('a device', () => {
       scope: wholeScope,
       resource: apiUrl,
     });
-    const accountId = await world.account();
+    const accountId = await fixture.account();
     const page = device.verification_uri_complete ?? '';
-    expect(await (await world.browser(accountId).go(page)).json()).toMatchObject({
+    expect(await (await fixture.browser(accountId).fetch(page)).json()).toMatchObject({
       client: { name: 'An app' },
     });
-    await world.browser(accountId).go(page.toLowerCase(), { method: 'POST' });
+    await fixture.browser(accountId).fetch(page.toLowerCase(), { method: 'POST' });
     const tokens = await client.pollDeviceAuthorizationGrant(app, device);
     expect(decodeJwt(tokens.access_token)['sub']).toBe(accountId);
     await client.refreshTokenGrant(app, tokens.refresh_token ?? '');
   });
 
-  it('is let in as the command line without registration', async () => {
+  it('is allowed as the command line without registration', async () => {
     const { cli, device } = await commandLine();
-    const accountId = await world.account();
-    await world.browser(accountId).go(device.verification_uri_complete ?? '', { method: 'POST' });
+    const accountId = await fixture.account();
+    await fixture
+      .browser(accountId)
+      .fetch(device.verification_uri_complete ?? '', { method: 'POST' });
     const tokens = await client.pollDeviceAuthorizationGrant(cli, device);
     expect(decodeJwt(tokens.access_token)).toMatchObject({
       sub: accountId,
@@ -184,32 +188,32 @@ describe('a device', () => {
     });
   });
 
-  it('is told no, once and for all', async () => {
+  it('receives a final denial', async () => {
     const { cli, device } = await commandLine();
-    const browser = world.browser(await world.account());
+    const browser = fixture.browser(await fixture.account());
     const page = device.verification_uri_complete ?? '';
-    expect(await (await browser.go(`${page}&deny`, { method: 'POST' })).json()).toBe(true);
-    expect((await browser.go(page, { method: 'POST' })).status).toBe(404);
+    expect(await (await browser.fetch(`${page}&deny`, { method: 'POST' })).json()).toBe(true);
+    expect((await browser.fetch(page, { method: 'POST' })).status).toBe(404);
     expect(await errorOf(client.pollDeviceAuthorizationGrant(cli, device))).toBe('access_denied');
   });
 });
 
 describe('an app that is signed out', () => {
-  it('by itself has its grant ended and its access tokens revoked', async () => {
-    const { app, refreshToken, tokens } = await signIn(world);
+  it('by its own request loses its grant, and its access tokens are revoked', async () => {
+    const { app, refreshToken, tokens } = await signIn(fixture);
     await client.tokenRevocation(app, refreshToken);
     expect(await errorOf(client.refreshTokenGrant(app, refreshToken))).toBe('invalid_grant');
-    expect(await world.revoked()).toContain(
+    expect(await fixture.revoked()).toContain(
       `grant:${String(decodeJwt(tokens.access_token)['gid'])}`,
     );
   });
 
-  it('by the person, and nobody else, has its grant ended, and others of the same person go on', async () => {
-    const { app, refreshToken, tokens, accountId } = await signIn(world);
-    const other = await signIn(world, { accountId, app });
+  it('by its user only loses its grant, and other apps of the user keep theirs', async () => {
+    const { app, refreshToken, tokens, accountId } = await signIn(fixture);
+    const other = await signIn(fixture, { accountId, app });
     const grantId = String(decodeJwt(tokens.access_token)['gid']);
-    const grants = world.get(Grants);
-    expect(await grants.endGrant(await world.account(), grantId)).toBe(false);
+    const grants = fixture.get(Grants);
+    expect(await grants.endGrant(await fixture.account(), grantId)).toBe(false);
     expect(await grants.endGrant(accountId, grantId)).toBe(true);
     expect(await grants.endGrant(accountId, grantId)).toBe(false);
     expect(await errorOf(client.refreshTokenGrant(app, refreshToken))).toBe('invalid_grant');
@@ -219,18 +223,18 @@ describe('an app that is signed out', () => {
     ]);
   });
 
-  it('with its account, where that is disabled', async () => {
-    const { app, refreshToken, accountId } = await signIn(world);
-    await world.owner.query('UPDATE account.accounts SET disabled_at = now() WHERE id = $1', [
+  it('with its disabled account loses its grant', async () => {
+    const { app, refreshToken, accountId } = await signIn(fixture);
+    await fixture.owner.query('UPDATE account.accounts SET disabled_at = now() WHERE id = $1', [
       accountId,
     ]);
     expect(await errorOf(client.refreshTokenGrant(app, refreshToken))).toBe('invalid_grant');
   });
 });
 
-it('keeps nothing by which somebody who reads the tables could ask for a token', async () => {
-  const { tokens, refreshToken } = await signIn(world);
-  const { rows } = await world.owner.query<{ line: string }>(
+it('stores nothing that allows a reader of the tables to request a token', async () => {
+  const { tokens, refreshToken } = await signIn(fixture);
+  const { rows } = await fixture.owner.query<{ line: string }>(
     'SELECT o::text AS line FROM account.oidc o',
   );
   const all = rows.map(({ line }) => line).join('\n');
@@ -239,20 +243,20 @@ it('keeps nothing by which somebody who reads the tables could ask for a token',
   expect(all).not.toContain(Buffer.from(refreshToken).toString('hex'));
 });
 
-it('says where everything is, to any origin, by both ways to ask', async () => {
+it('publishes its metadata to any origin by both discovery paths', async () => {
   for (const path of ['openid-configuration', 'oauth-authorization-server']) {
-    const answer = await fetch(`${world.url}/.well-known/${path}`, {
+    const answer = await fetch(`${fixture.url}/.well-known/${path}`, {
       headers: { origin: 'https://web.example' },
     });
     expect(answer.headers.get('access-control-allow-origin')).toMatch(/\*|https:\/\/web\.example/);
     expect(await answer.json()).toMatchObject({
-      issuer: world.url,
-      authorization_endpoint: `${world.url}/auth`,
-      token_endpoint: `${world.url}/token`,
-      registration_endpoint: `${world.url}/reg`,
-      revocation_endpoint: `${world.url}/token/revocation`,
-      device_authorization_endpoint: `${world.url}/device/auth`,
-      jwks_uri: `${world.url}/jwks`,
+      issuer: fixture.url,
+      authorization_endpoint: `${fixture.url}/auth`,
+      token_endpoint: `${fixture.url}/token`,
+      registration_endpoint: `${fixture.url}/reg`,
+      revocation_endpoint: `${fixture.url}/token/revocation`,
+      device_authorization_endpoint: `${fixture.url}/device/auth`,
+      jwks_uri: `${fixture.url}/jwks`,
       code_challenge_methods_supported: ['S256'],
       response_types_supported: ['code'],
       token_endpoint_auth_methods_supported: ['none'],

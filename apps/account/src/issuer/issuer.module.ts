@@ -4,7 +4,7 @@ import { AccountEntity, ClientEntity, OidcEntity } from '#database';
 import { PeopleModule } from '../people/people.module.js';
 import { Approvals } from './approvals.js';
 import { Clients } from './clients.js';
-import { Devices } from './devices.js';
+import { DeviceAuthorizations } from './device-authorizations.js';
 import { Grants } from './grants.js';
 import { Interactions } from './interactions.js';
 import { IssuerLimits } from './issuer.limits.js';
@@ -14,7 +14,16 @@ import { Issuer } from './issuer.js';
 /** Provides OpenID Connect and OAuth: discovery, authorization of apps, tokens. */
 @Module({
   imports: [PeopleModule, TypeOrmModule.forFeature([AccountEntity, ClientEntity, OidcEntity])],
-  providers: [Approvals, Clients, Devices, Grants, Interactions, Issuer, IssuerLimits, IssuerStore],
-  exports: [Devices, Grants, Interactions, Issuer, IssuerLimits],
+  providers: [
+    Approvals,
+    Clients,
+    DeviceAuthorizations,
+    Grants,
+    Interactions,
+    Issuer,
+    IssuerLimits,
+    IssuerStore,
+  ],
+  exports: [DeviceAuthorizations, Grants, Interactions, Issuer, IssuerLimits],
 })
 export class IssuerModule {}

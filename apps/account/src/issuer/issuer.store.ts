@@ -6,9 +6,9 @@ import { DataSource, IsNull, Repository } from 'typeorm';
 import { Clients } from './clients.js';
 import { Grants } from './grants.js';
 import { OidcAdapter } from './oidc.adapter.js';
-import { whileAvailable } from './unavailable.js';
+import { withOutageErrors } from './outage-errors.js';
 
-/** Stores the issuer's state in Postgres, which all replicas share. */
+/** Provides the adapters that store the issuer's state in Postgres for all replicas. */
 @Injectable()
 export class IssuerStore {
   constructor(
@@ -19,27 +19,29 @@ export class IssuerStore {
     private readonly grants: Grants,
   ) {}
 
-  /** Returns false while Postgres is unavailable, without a query. */
+  /** False while Postgres is unavailable. Known without a query. */
   get isAvailable(): boolean {
     return this.database.availability.isAvailable;
   }
 
+  /** Returns the storage of a model of oidc-provider. */
   adapter(model: string): Adapter {
     if (model === 'Client') return this.clients;
-    if (model === 'Session') return nothing;
+    if (model === 'Session') return nullAdapter;
     const { source, grants } = this;
     return new OidcAdapter(model, { source, grants, availability: this.database.availability });
   }
 
+  /** Returns true if the account exists and is not disabled. */
   isActive(id: string): Promise<boolean> {
-    return whileAvailable(this.database.availability, () =>
+    return withOutageErrors(this.database.availability, () =>
       this.accounts.existsBy({ id, disabledAt: IsNull() }),
     );
   }
 }
 
-/** Stores nothing: sessions of the issuer end with the request. */
-const nothing: Adapter = {
+/** Adapter that stores nothing: sessions of the issuer end with the request. */
+const nullAdapter: Adapter = {
   upsert: async () => {},
   find: async () => undefined,
   findByUid: async () => undefined,

@@ -12,11 +12,11 @@ import {
   allowAnyOrigin,
   isPlain,
   isPlainForm,
-  jsonOf,
+  parseJson,
   readText,
   sendJson,
   sendPage,
-  withDefaultScope,
+  addDefaultScope,
 } from './http.messages.js';
 import {
   cookieNames,
@@ -26,37 +26,38 @@ import {
 } from './issuer.configuration.js';
 import { IssuerLimits, type IssuerRequest } from './issuer.limits.js';
 import { IssuerStore } from './issuer.store.js';
-import { registrationOf } from './registration.rule.js';
-import { inRequestOf, requestAddress } from './request.origin.js';
+import { validateRegistration } from './registration.rules.js';
+import { runWithOrigin, requestAddress } from './request.origin.js';
 import { SigningKeys } from './signing.keys.js';
 
 interface Route {
   readonly methods: readonly string[];
-  /** The rate limit that counts its requests. */
-  readonly counts?: IssuerRequest;
+  /** Rate limit that counts its requests. */
+  readonly limit?: IssuerRequest;
 }
 
 const discovery: Route = { methods: ['GET', 'HEAD', 'OPTIONS'] };
-const posted = (counts: IssuerRequest): Route => ({ methods: ['POST', 'OPTIONS'], counts });
+const postRoute = (limit: IssuerRequest): Route => ({ methods: ['POST', 'OPTIONS'], limit });
 
-/** The pattern of the path at which a page returns to an authorization. */
+/** Path at which a browser resumes an authorization after the consent page. */
 const resumePath = '/auth/:uid';
 
-/** All other routes of oidc-provider are unreachable: its pages, and disabled features. */
+/** Routes of oidc-provider. All others are unreachable: its pages, and disabled features. */
 const routes: Readonly<Record<string, Route>> = {
   '/.well-known/openid-configuration': discovery,
   '/.well-known/oauth-authorization-server': discovery,
   '/jwks': discovery,
-  '/auth': { methods: ['GET'], counts: 'authorize' },
-  [resumePath]: { methods: ['GET'], counts: 'authorize' },
-  '/device/auth': posted('authorize'),
-  '/token': posted('token'),
-  '/token/revocation': posted('token'),
-  '/reg': posted('register'),
+  '/auth': { methods: ['GET'], limit: 'authorize' },
+  [resumePath]: { methods: ['GET'], limit: 'authorize' },
+  '/device/auth': postRoute('authorize'),
+  '/token': postRoute('token'),
+  '/token/revocation': postRoute('token'),
+  '/reg': postRoute('register'),
 };
-/** Routes with CORS for any origin: their responses are the same for all clients. */
-const openToAll: ReadonlySet<string> = new Set(['/jwks', '/reg']);
+/** Routes with CORS for any origin, since their responses are the same for all clients. */
+const corsRoutes: ReadonlySet<string> = new Set(['/jwks', '/reg']);
 
+/** Response to a rejected request. */
 interface Refusal {
   readonly status: 400 | 429 | 503;
   readonly retryAfter?: number;
@@ -64,32 +65,33 @@ interface Refusal {
   readonly error_description: string;
 }
 
-/** Metadata that replaces oidc-provider's. `form_post` is not supported. */
-const announced = {
+/** Discovery metadata that differs from that of oidc-provider: `form_post` is not supported. */
+const metadataOverrides = {
   scopes_supported: ['openid', 'offline_access', ...apiScopes],
   response_modes_supported: ['query', 'fragment'],
 };
 
-/** The properties of a request that select and limit its route. */
+/** Properties of a request that select and limit its route. */
 export type IssuerCall = Pick<FastifyRequest, 'url' | 'method' | 'ip' | 'id'>;
 
-/** Maximum sizes of a registration and a form in bytes. */
-const registrationBytes = 16_384;
-const formBytes = 57_344;
+/** Maximum size of a registration in bytes. */
+const maxRegistrationBytes = 16_384;
+/** Maximum size of a form in bytes. */
+const maxFormBytes = 57_344;
 
 const malformed: Refusal = {
   status: 400,
   error: 'invalid_request',
-  error_description: 'the request is too long, or has control characters or invalid Unicode',
+  error_description: 'the request is too long, or contains control characters or invalid Unicode',
 };
 
 /**
  * Serves OpenID Connect and OAuth by oidc-provider, behind rate limits and input checks.
  * Invariants:
- * - It has no state of its own: any replica continues a flow that another one started.
- * - It has no browser session: each request is unauthenticated until a page names the user.
- * - Scheme and host come from the configuration, whatever the headers contain.
- * - Without a decision of a person, no response leads a browser to the redirect URI of a client.
+ * - It has no state in the process: any replica continues a flow of another one.
+ * - It has no browser session: each request is unauthenticated until a page passes on the user.
+ * - Scheme and host come from the configuration and never from headers.
+ * - Without a user's decision, no response redirects a browser to a client.
  */
 @Injectable()
 export class Issuer implements OnApplicationShutdown {
@@ -111,11 +113,12 @@ export class Issuer implements OnApplicationShutdown {
     const { request, resume: resumed } = cookieNames(config);
     this.cookies = [request, resumed];
     this.keys = new SigningKeys(config.KEYS_DIRECTORY, log);
-    this.current = this.create();
-    // oidc-provider reads its keys only once.
-    this.keys.onChange(() => (this.current = this.create()));
+    this.current = this.createProvider();
+    // oidc-provider reads its keys once, so a new key needs a new provider.
+    this.keys.onChange(() => (this.current = this.createProvider()));
   }
 
+  /** The current provider; it changes with the signing key. */
   get provider(): Provider {
     return this.current;
   }
@@ -124,7 +127,7 @@ export class Issuer implements OnApplicationShutdown {
     this.keys.close();
   }
 
-  /** Returns the listener of a request to the issuer; undefined for other paths and methods. */
+  /** Returns the handler of a request to the issuer; undefined for other paths and methods. */
   listener(request: IssuerCall): HandedOver | undefined {
     const path = request.url.split('?', 1)[0] as string;
     const name = /^\/auth\/[\w-]{1,64}$/.test(path) ? resumePath : path;
@@ -134,10 +137,10 @@ export class Issuer implements OnApplicationShutdown {
     return {
       route: name,
       listen: (raw, response) =>
-        void inRequestOf(origin, () => this.answer(path, route, raw, response)).catch(
+        void runWithOrigin(origin, () => this.answer(path, route, raw, response)).catch(
           (error: unknown) => {
-            const facts = { err: error, requestId: request.id, route: name };
-            this.log.error(facts, 'the issuer failed');
+            const fields = { err: error, requestId: request.id, route: name };
+            this.log.error(fields, 'issuer request failed: internal error');
             if (response.headersSent) response.destroy();
             else sendJson(response, 500, { error: 'server_error' });
           },
@@ -152,40 +155,42 @@ export class Issuer implements OnApplicationShutdown {
     response: ServerResponse,
   ): Promise<void> {
     const isPreflight = raw.method === 'OPTIONS';
-    if (openToAll.has(path)) allowAnyOrigin(response);
+    if (corsRoutes.has(path)) allowAnyOrigin(response);
     if (path === '/jwks' && !isPreflight) return sendJson(response, 200, this.keys.keySet);
     if (path === '/reg' && isPreflight) return void response.writeHead(204).end();
-    if (route.counts && !isPreflight) {
-      const refusal = await this.refusalOf(route.counts, isOfPage(raw.headers));
-      if (refusal) return this.refuse(path, raw, response, refusal);
+    if (route.limit && !isPreflight) {
+      const refusal = await this.findRefusal(route.limit, isSentByPage(raw.headers));
+      if (refusal) return this.sendRefusal(path, raw, response, refusal);
     }
-    this.cleanse(raw);
+    this.sanitizeHeaders(raw);
     if (!isPlainForm(raw.url?.split(/\?(.*)/s, 2)[1] ?? ''))
-      return this.refuse(path, raw, response, malformed);
-    if (path === '/auth') withDefaultScope(raw);
+      return this.sendRefusal(path, raw, response, malformed);
+    if (path === '/auth') addDefaultScope(raw);
     if (path === '/reg') {
-      const sent = jsonOf(await readText(raw, registrationBytes));
-      if (!isPlain(sent)) return this.refuse(path, raw, response, malformed);
-      const registration = registrationOf(sent);
+      const sent = parseJson(await readText(raw, maxRegistrationBytes));
+      if (!isPlain(sent)) return this.sendRefusal(path, raw, response, malformed);
+      const registration = validateRegistration(sent);
       if ('error' in registration) return sendJson(response, 400, registration);
-      // Replaces the sent body: oidc-provider accepts a parsed body.
+      // oidc-provider uses this parsed body instead of the sent one.
       Object.assign(raw, { body: registration });
     } else if (raw.headers['content-type']?.startsWith('application/x-www-form-urlencoded')) {
-      const body = await readText(raw, formBytes);
+      const body = await readText(raw, maxFormBytes);
       if (body === undefined || !isPlainForm(body))
-        return this.refuse(path, raw, response, malformed);
+        return this.sendRefusal(path, raw, response, malformed);
       Object.assign(raw, { body });
     }
     await this.current.callback()(raw, response);
   }
 
-  /** Returns the reason to reject a request: Postgres unavailable, or the rate limit reached. */
-  private async refusalOf(counts: IssuerRequest, ofPage: boolean): Promise<Refusal | undefined> {
+  /** Returns the reason to reject a request: Postgres is unavailable, or the limit is reached. */
+  private async findRefusal(limit: IssuerRequest, ofPage: boolean): Promise<Refusal | undefined> {
     const error = 'temporarily_unavailable';
-    if (!this.store.isAvailable)
-      return { status: 503, retryAfter: 2, error, error_description: 'the database is away' };
+    if (!this.store.isAvailable) {
+      const error_description = 'the database is unavailable';
+      return { status: 503, retryAfter: 2, error, error_description };
+    }
     try {
-      await this.limits.consume(counts, requestAddress(), ofPage);
+      await this.limits.consume(limit, requestAddress(), ofPage);
       return undefined;
     } catch (limited) {
       if (!(limited instanceof RateLimited)) throw limited;
@@ -194,7 +199,7 @@ export class Issuer implements OnApplicationShutdown {
     }
   }
 
-  private refuse(
+  private sendRefusal(
     path: string,
     raw: IncomingMessage,
     response: ServerResponse,
@@ -207,7 +212,7 @@ export class Issuer implements OnApplicationShutdown {
   }
 
   /** Removes headers that the issuer must not use, and sets scheme and host. */
-  private cleanse(raw: IncomingMessage): void {
+  private sanitizeHeaders(raw: IncomingMessage): void {
     delete raw.headers.authorization;
     Object.assign(raw.headers, this.forwarded);
     const own = raw.headers.cookie
@@ -216,7 +221,7 @@ export class Issuer implements OnApplicationShutdown {
     raw.headers.cookie = own?.join('; ') ?? '';
   }
 
-  private create(): Provider {
+  private createProvider(): Provider {
     const { config, store } = this;
     const provider = new Provider(
       config.PUBLIC_URL,
@@ -232,12 +237,12 @@ export class Issuer implements OnApplicationShutdown {
       await next();
       // The response to a preflight has no body.
       if (ctx.path.startsWith('/.well-known/') && ctx.body)
-        Object.assign(ctx.body as object, announced);
+        Object.assign(ctx.body as object, metadataOverrides);
     });
-    // `cleanse` sets the headers that this setting trusts.
+    // `sanitizeHeaders` sets the headers that this setting trusts.
     provider.proxy = true;
     provider.on('authorization.error', (ctx, error) => {
-      // A client registers its own redirect URI, so only a person can send a browser there
+      // Any client can register any redirect URI, so only a user's decision leads there
       // (RFC 9700, 4.11.2).
       if (ctx.oidc.entities.Interaction?.result === undefined) error.allow_redirect = false;
     });
@@ -246,17 +251,20 @@ export class Issuer implements OnApplicationShutdown {
     provider.on('grant.success', (ctx) => count(ctx, 'issued'));
     provider.on('grant.error', (ctx, { error }) => count(ctx, error));
     provider.on('server_error', (_ctx: unknown, error: Error) =>
-      this.log.error({ err: error }, 'the issuer failed'),
+      this.log.error({ err: error }, 'issuer request failed: internal error'),
     );
     return provider;
   }
 }
 
 /**
- * Returns true if a web page sent the request, other than by a link that opens in a window.
+ * Returns true if a script, frame or form of a web page sent the request, but not for a link.
  * Browsers send `Origin` with each POST and `Sec-Fetch-Dest` with images, frames and `fetch`.
  */
-function isOfPage({ origin, 'sec-fetch-dest': target = 'document' }: IncomingHttpHeaders): boolean {
+function isSentByPage({
+  origin,
+  'sec-fetch-dest': target = 'document',
+}: IncomingHttpHeaders): boolean {
   return origin !== undefined || target !== 'document';
 }
 

@@ -1,15 +1,15 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { networkOf } from '#identity';
 
-/** The origin of the current request. oidc-provider does not pass it to its adapter. */
+/** Origin of the current request, which oidc-provider does not pass to its adapter. */
 export interface RequestOrigin {
   readonly address: string;
 }
 
 const origins = new AsyncLocalStorage<RequestOrigin>();
 
-/** Runs a function within the context of a request. */
-export function inRequestOf<Result>(origin: RequestOrigin, run: () => Result): Result {
+/** Runs a function with the origin of a request. */
+export function runWithOrigin<Result>(origin: RequestOrigin, run: () => Result): Result {
   return origins.run(origin, run);
 }
 
@@ -18,7 +18,7 @@ export function requestAddress(): string {
   return origins.getStore()?.address ?? '';
 }
 
-/** Returns the network of that address, which limits count by. */
+/** Returns the network of {@link requestAddress}, for limits. */
 export function requestNetwork(): string {
   return networkOf(requestAddress());
 }

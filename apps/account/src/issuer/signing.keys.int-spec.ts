@@ -18,7 +18,7 @@ afterEach(() => {
 const log = createLog('account', 'silent');
 const kids = () => keys?.keySet.keys.map(({ kid }) => kid) ?? [];
 
-it('serves a new key at once, and signs with it only when it was served for long enough', async () => {
+it('publishes a new key immediately, and does not sign with it yet', async () => {
   const files = await KeyFiles.open(directory);
   keys = new SigningKeys(directory, log);
   const before = keys.signing.kid;
@@ -28,7 +28,7 @@ it('serves a new key at once, and signs with it only when it was served for long
   expect(kids()).toContain(before);
 });
 
-it('signs with a new key after its time, and says so', async () => {
+it('signs with a new key after the publication period, and notifies listeners', async () => {
   const files = await KeyFiles.open(directory);
   keys = new SigningKeys(directory, log, 1);
   let changes = 0;
@@ -38,7 +38,7 @@ it('signs with a new key after its time, and says so', async () => {
   expect(changes).toBe(1);
 });
 
-it('signs with a new key at once where the old one was withdrawn, as after a leak', async () => {
+it('signs with a new key immediately if the old one was removed', async () => {
   const files = await KeyFiles.open(directory);
   keys = new SigningKeys(directory, log);
   const [rotated] = await files.rotate({ now: true });
@@ -46,7 +46,7 @@ it('signs with a new key at once where the old one was withdrawn, as after a lea
   expect(kids()).toEqual([rotated?.kid]);
 });
 
-it('never serves what signs', async () => {
+it('never publishes private keys', async () => {
   await KeyFiles.open(directory);
   keys = new SigningKeys(directory, log);
   expect(JSON.stringify(keys.keySet)).not.toContain(keys.signing.d);

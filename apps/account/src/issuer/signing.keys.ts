@@ -7,18 +7,18 @@ import type { JWK, JSONWebKeySet } from 'jose';
 const pollMs = 2_000;
 
 /**
- * Milliseconds from a key's publication to its first use, longer than verifiers wait before they
- * reload a set for an unknown key.
+ * Milliseconds between the publication of a key and its first use. Verifiers wait less before they
+ * reload the key set for an unknown key.
  */
-const publishedMs = 60_000;
+const publicationMs = 60_000;
 
-/** A private key with its id. */
+/** Private key with its id. */
 export type SigningKey = JWK & { readonly kid: string };
 
 /**
- * The signing key and the set of public keys, which `npm run keys` and `secrets --rotate` write to
- * files. Invariants:
- * - A key set is served as soon as its file has it. A new key signs {@link publishedMs} later, or
+ * Signing key and set of public keys, from files that `npm run keys` and `secrets --rotate` write.
+ * Invariants:
+ * - A changed key set is published immediately. A new key signs {@link publicationMs} later, or
  *   immediately if the set no longer contains the old one, as after a leak.
  * - Unreadable or inconsistent files change nothing.
  */
@@ -36,45 +36,48 @@ export class SigningKeys {
   constructor(
     private readonly directory: string,
     private readonly log: Log,
-    private readonly waitMs = publishedMs,
+    private readonly waitMs = publicationMs,
   ) {
     const { key, set } = this.read();
-    if (!isIn(set, key)) throw new Error(`${directory}: the signing key is not in the key set`);
+    if (!contains(set, key)) throw new Error(`${directory}: the signing key is not in the key set`);
     [this.current, this.set] = [key, set];
-    this.timer = setInterval(() => this.look(), pollMs).unref();
+    this.timer = setInterval(() => this.reload(), pollMs).unref();
   }
 
+  /** Key that signs new tokens. */
   get signing(): SigningKey {
     return this.current;
   }
 
+  /** Public keys, including those of earlier tokens. */
   get keySet(): JSONWebKeySet {
     return this.set;
   }
 
-  /** Calls a listener after each change of the signing key. */
+  /** Registers a listener for changes of the signing key. */
   onChange(listener: () => void): void {
     this.listeners.push(listener);
   }
 
+  /** Stops the polling of the files. */
   close(): void {
     clearInterval(this.timer);
   }
 
-  private look(): void {
+  private reload(): void {
     try {
       const { key, set } = this.read();
-      if (!isIn(set, key)) return;
+      if (!contains(set, key)) return;
       this.set = set;
       if (key.kid === this.current.kid) return void (this.next = undefined);
       if (this.next?.key.kid !== key.kid) this.next = { key, since: performance.now() };
-      if (isIn(set, this.current) && performance.now() - this.next.since < this.waitMs) return;
+      if (contains(set, this.current) && performance.now() - this.next.since < this.waitMs) return;
       this.current = key;
       this.next = undefined;
-      this.log.info({ kid: key.kid }, 'tokens are signed with a new key');
+      this.log.info({ kid: key.kid }, 'signing key replaced');
       for (const listener of this.listeners) listener();
     } catch (error) {
-      this.log.warn({ err: error }, 'the keys could not be read; the known ones stay');
+      this.log.warn({ err: error }, 'signing keys not reloaded, keeping the current ones');
     }
   }
 
@@ -83,14 +86,14 @@ export class SigningKeys {
       JSON.parse(readFileSync(join(this.directory, name), 'utf8'));
     const key = json('signing-key.json') as SigningKey;
     const { keys } = json('jwks.json') as JSONWebKeySet;
-    return { key, set: { keys: keys.map(publicPart) } };
+    return { key, set: { keys: keys.map(toPublicKey) } };
   }
 }
 
-function isIn(set: JSONWebKeySet, { kid }: SigningKey): boolean {
+function contains(set: JSONWebKeySet, { kid }: SigningKey): boolean {
   return set.keys.some((key) => key.kid === kid);
 }
 
-function publicPart({ kty, crv, x, kid, alg, use }: JWK): JWK {
+function toPublicKey({ kty, crv, x, kid, alg, use }: JWK): JWK {
   return { kty, crv, x, kid, alg, use } as JWK;
 }

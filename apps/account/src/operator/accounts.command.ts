@@ -1,9 +1,9 @@
 import { scopes } from '#contracts';
 import { alignedTable, CommandFailed, type ProgramIo } from '#runtime';
 import type { Account } from '../people/accounts.js';
-import { type Surroundings, withSurroundings } from './operator.surroundings.js';
+import { type OperatorContext, withOperatorContext } from './operator.context.js';
 
-/** Operator's command on accounts. */
+/** Options of the command `accounts`. */
 export type AccountsCommand =
   | { readonly verb: 'list'; readonly json?: boolean }
   | { readonly verb: 'create' | 'reset' | 'disable' | 'enable' | 'erase'; readonly name: string }
@@ -15,68 +15,66 @@ const weekMinutes = 7 * 24 * 60;
 
 /** Runs a command and prints its result. @throws CommandFailed, ConfigurationError. */
 export async function runAccounts(command: AccountsCommand, io: ProgramIo): Promise<void> {
-  io.stdout.write(
-    await withSurroundings((surroundings) => carryOut(command, surroundings), io.env),
-  );
+  io.stdout.write(await withOperatorContext((context) => execute(command, context), io.env));
 }
 
-async function carryOut(command: AccountsCommand, surroundings: Surroundings): Promise<string> {
-  const { accounts, links, registration } = surroundings;
+async function execute(command: AccountsCommand, context: OperatorContext): Promise<string> {
+  const { accounts, links, registration } = context;
   switch (command.verb) {
     case 'list':
-      return listed(await everybody(surroundings), command.json);
+      return formatList(await listAll(context), command.json);
     case 'create':
-      return create(command.name, surroundings);
+      return createAccount(command.name, context);
     case 'invite':
-      return `${(await links.make('invite')).url}\n`;
+      return `${(await links.create('invite')).url}\n`;
     case 'first-link': {
-      const link = await registration.firstLink();
+      const link = await registration.createFirstLink();
       return link ? `${link.url}\n` : '';
     }
     case 'app-password':
-      return appPassword(command, surroundings);
+      return createAppPassword(command, context);
     case 'reset': {
-      const { id } = await named(command.name, surroundings);
-      return `${(await links.make('reset', { accountId: id })).url}\n`;
+      const { id } = await findAccount(command.name, context);
+      return `${(await links.create('reset', { accountId: id })).url}\n`;
     }
     case 'disable':
-      await accounts.disable((await named(command.name, surroundings)).id);
-      return `${command.name} is disabled: signed out everywhere, and refused from now on.\n`;
+      await accounts.disable((await findAccount(command.name, context)).id);
+      return `${command.name} is disabled and signed out everywhere.\n`;
     case 'enable':
-      await accounts.enable((await named(command.name, surroundings)).id);
+      await accounts.enable((await findAccount(command.name, context)).id);
       return `${command.name} is enabled.\n`;
     case 'erase': {
-      const { id } = await named(command.name, surroundings);
-      await surroundings.erasure.request(id);
-      return `${command.name} is signed out everywhere, and everything of the user ${id} is erased from now on.\n`;
+      const { id } = await findAccount(command.name, context);
+      await context.erasure.request(id);
+      return `${command.name} is signed out everywhere. All data of user ${id} is being erased.\n`;
     }
   }
 }
 
-async function create(name: string, { accounts, links }: Surroundings): Promise<string> {
+async function createAccount(name: string, { accounts, links }: OperatorContext): Promise<string> {
   const account = await accounts.create({ name });
-  // The account has no password, so the person sets one by a reset link.
-  const { url } = await links.make('reset', { accountId: account.id }, weekMinutes);
+  // The account has no password. Its owner sets one by a reset link.
+  const { url } = await links.create('reset', { accountId: account.id }, weekMinutes);
   return `${url}\n`;
 }
 
-async function appPassword(
+async function createAppPassword(
   { name, label }: AccountsCommand & { verb: 'app-password' },
-  surroundings: Surroundings,
+  context: OperatorContext,
 ): Promise<string> {
-  const { id, disabled } = await named(name, surroundings);
+  const { id, disabled } = await findAccount(name, context);
   if (disabled) throw new CommandFailed(`${name} is disabled: enable the account first`);
-  const { secret } = await surroundings.appPasswords.make(id, { label, scopes });
+  const { secret } = await context.appPasswords.create(id, { label, scopes });
   return `${secret}\n`;
 }
 
-async function named(name: string, { accounts }: Surroundings): Promise<Account> {
+async function findAccount(name: string, { accounts }: OperatorContext): Promise<Account> {
   const account = await accounts.findByName(name);
-  if (!account) throw new CommandFailed(`there is no account ${name}`);
+  if (!account) throw new CommandFailed(`no account is named ${name}: see "accounts list"`);
   return account;
 }
 
-async function everybody({ accounts }: Surroundings): Promise<Account[]> {
+async function listAll({ accounts }: OperatorContext): Promise<Account[]> {
   const all: Account[] = [];
   for (;;) {
     const page = await accounts.list(all.at(-1));
@@ -90,12 +88,20 @@ async function everybody({ accounts }: Surroundings): Promise<Account[]> {
 
 const headings = ['NAME', 'USER', 'SINCE', 'STATE', 'SECOND FACTOR'] as const;
 
-function listed(all: readonly Account[], json = false): string {
+function formatList(all: readonly Account[], json = false): string {
   if (json) return `${JSON.stringify(all, undefined, 2)}\n`;
-  return alignedTable([headings, ...all.map(cells)]);
+  return alignedTable([headings, ...all.map(toCells)]);
 }
 
-function cells({ name, id, createdAt, disabled, hasPassword, hasTotp, issuer }: Account): string[] {
+function toCells({
+  name,
+  id,
+  createdAt,
+  disabled,
+  hasPassword,
+  hasTotp,
+  issuer,
+}: Account): string[] {
   const state = disabled ? 'disabled' : hasPassword || issuer ? 'active' : 'no password';
   return [name ?? '-', id, createdAt.toISOString(), state, hasTotp ? 'yes' : 'no'];
 }

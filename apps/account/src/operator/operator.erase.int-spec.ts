@@ -16,7 +16,7 @@ afterAll(() => owner.end());
 const accounts = (...args: string[]) =>
   callProgram(podcastSync, ['accounts', ...args], stack.variables('account'));
 
-it('accounts erase: nothing of the account is left, and its name is free again', async () => {
+it('accounts erase: deletes all data of the account and frees its name', async () => {
   const name = `ann-${freshUser()}`;
   await accounts('create', name);
   await accounts('reset', name);
@@ -26,7 +26,7 @@ it('accounts erase: nothing of the account is left, and its name is free again',
   );
   const id = rows[0]?.id ?? '';
   expect((await accounts('erase', name)).stdout).toContain(
-    `everything of the user ${id} is erased`,
+    `All data of user ${id} is being erased`,
   );
   const left = `SELECT id FROM account.accounts WHERE id = $1
      UNION ALL SELECT account_id FROM account.links WHERE account_id = $1`;

@@ -4,25 +4,25 @@ import { CommandFailed, ConfigurationError } from '#runtime';
 import { Refusal, type RefusalCode } from '../people/refusal.js';
 
 const reasons: Partial<Record<RefusalCode, string>> = {
-  name: 'a name has 1 to 64 of the characters A-Z a-z 0-9 _ . -',
-  name_taken: 'there is an account of this name, or one that has its data',
-  erased: 'the data of this user was erased, or is being erased',
+  name: 'a name must have 1 to 64 of the characters A-Z a-z 0-9 _ . -',
+  name_taken: 'the name is taken, or its user id belongs to another account: choose another one',
+  erased: 'the data of this user was erased or is being erased, which is permanent',
   link: 'the account is disabled: enable it first',
-  label: 'the label has more than 64 characters, or none',
-  scopes: 'there is no such scope',
-  expiry: 'it would have expired by now',
-  too_many: 'the account has as many app passwords as it may have',
+  label: 'the label must have 1 to 64 characters',
+  scopes: 'unknown scope: see "token --help"',
+  expiry: 'the lifetime must be positive',
+  too_many: 'the account has the maximum number of app passwords: revoke one first',
 };
 
 /** Returns an error whose message explains the failure to the operator. */
-export function explained(error: unknown): Error {
+export function toOperatorError(error: unknown): Error {
   if (error instanceof CommandFailed || error instanceof ConfigurationError) return error;
-  return new CommandFailed(reasonOf(error), { cause: error });
+  return new CommandFailed(describeReason(error), { cause: error });
 }
 
-function reasonOf(error: unknown): string {
+function describeReason(error: unknown): string {
   if (error instanceof Refusal) return reasons[error.code] ?? error.code;
   if (error instanceof Failure)
-    return `the deletion worker could not be reached (${rootCauseOf(error)}); nothing has changed`;
-  return `Postgres could not do it (${rootCauseOf(error)}); does the system run?`;
+    return `the deletion worker is unavailable (${rootCauseOf(error)}): nothing changed, try again`;
+  return `Postgres failed (${rootCauseOf(error)}): check that the system is running`;
 }

@@ -6,7 +6,7 @@ import { appPasswordHash } from '#identity';
 import { callProgram, startProgram } from '#testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { podcastSync } from '../../../cli/src/podcast-sync.js';
-import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
+import { openPeople, type PeopleFixture } from '../../testing/people.fixture.js';
 import { AppPasswords } from '../credentials/app-passwords.js';
 import { Accounts } from '../people/accounts.js';
 import { Links } from '../people/links.js';
@@ -14,20 +14,20 @@ import { Registration } from '../people/registration.js';
 import { Sessions } from '../people/sessions.js';
 import { SignIn } from '../people/sign-in.js';
 
-let world: PeopleWorld;
+let fixture: PeopleFixture;
 let data: string;
 let name: string;
 
 beforeAll(async () => {
-  world = await openPeople();
+  fixture = await openPeople();
   data = mkdtempSync(join(tmpdir(), 'accounts-'));
-  writeFileSync(join(data, 'account-database-url'), world.url);
-  writeFileSync(join(data, 'redis-url'), world.redis.url);
+  writeFileSync(join(data, 'account-database-url'), fixture.databaseUrl);
+  writeFileSync(join(data, 'redis-url'), fixture.redis.url);
   writeFileSync(join(data, 'account-url'), 'https://accounts.example');
 });
 afterAll(async () => {
   rmSync(data, { recursive: true });
-  await world.close();
+  await fixture.close();
 });
 beforeEach(() => {
   name = `ann-${randomUUID()}`;
@@ -35,61 +35,63 @@ beforeEach(() => {
 
 const environment = (url: string) => ({
   DATABASE_URL: url,
-  REDIS_URL: world.redis.url,
+  REDIS_URL: fixture.redis.url,
   PUBLIC_URL: 'https://accounts.example',
 });
 
 const runProgram = (...args: string[]) =>
-  startProgram('podcast-sync', ['accounts', ...args], environment(world.url));
+  startProgram('podcast-sync', ['accounts', ...args], environment(fixture.databaseUrl));
 /** Runs a command within the test process, which saves the start of the program. */
-const call = (args: string[], url = world.url) => callProgram(podcastSync, args, environment(url));
+const call = (args: string[], url = fixture.databaseUrl) =>
+  callProgram(podcastSync, args, environment(url));
 const accounts = (...args: string[]) => call(['accounts', ...args]);
-const find = (of = name) => world.app.get(Accounts).findByName(of);
+const find = (of = name) => fixture.app.get(Accounts).findByName(of);
 const link = /^https:\/\/accounts\.example\/links\/([\w-]{43})\n$/;
 const secretOf = (stdout: string) => link.exec(stdout)?.[1] ?? '';
 
 describe('accounts create', () => {
-  it('makes an account and prints a link by which its person chooses a password', async () => {
+  it('creates an account and prints a link that sets its password', async () => {
     const { code, stdout } = await runProgram('create', name);
     expect([code, stdout]).toEqual([0, expect.stringMatching(link)]);
     expect(await find()).toMatchObject({ name, hasPassword: false });
-    expect(await world.app.get(Links).look(secretOf(stdout))).toMatchObject({
+    expect(await fixture.app.get(Links).read(secretOf(stdout))).toMatchObject({
       kind: 'reset',
       name,
     });
   });
 
-  it('refuses a name that is taken in any letter case, and one that can not be', async () => {
+  it('refuses an invalid name, and a taken one ignoring letter case', async () => {
     await accounts('create', name);
     const { code, stderr } = await accounts('create', name.toUpperCase());
     expect([code, stderr]).toEqual([
       1,
-      'accounts: there is an account of this name, or one that has its data\n',
+      'accounts: the name is taken, or its user id belongs to another account: ' +
+        'choose another one\n',
     ]);
-    expect((await accounts('create', 'an n')).stderr).toContain('a name has 1 to 64');
+    expect((await accounts('create', 'an n')).stderr).toContain('a name must have 1 to 64');
   });
 });
 
 describe('accounts', () => {
-  it('prints links for an invitation and for a new password', async () => {
+  it('prints links for an invitation and a new password', async () => {
     await accounts('create', name);
     const [invitation, reset] = [await accounts('invite'), await accounts('reset', name)];
-    const links = world.app.get(Links);
-    expect(await links.look(secretOf(invitation.stdout))).toMatchObject({
+    const links = fixture.app.get(Links);
+    expect(await links.read(secretOf(invitation.stdout))).toMatchObject({
       kind: 'invite',
       name: null,
     });
-    expect(await links.look(secretOf(reset.stdout))).toMatchObject({ kind: 'reset', name });
+    expect(await links.read(secretOf(reset.stdout))).toMatchObject({ kind: 'reset', name });
   });
 
-  it('prints a link for the first account until there is one, and nothing then', async () => {
+  it('prints a link for the first account until an account exists', async () => {
     const empty = await openPeople();
     try {
-      const { stdout } = await call(['accounts', 'first-link'], empty.url);
+      const { stdout } = await call(['accounts', 'first-link'], empty.databaseUrl);
       await empty.app
         .get(Registration)
-        .byLink(secretOf(stdout), { name, password: 'an unusual sentence' }, '192.0.2.1');
-      expect(await call(['accounts', 'first-link'], empty.url)).toMatchObject({
+        .registerByLink(secretOf(stdout), { name, password: 'an unusual sentence' }, '192.0.2.1');
+      expect(await call(['accounts', 'first-link'], empty.databaseUrl)).toMatchObject({
         code: 0,
         stdout: '',
       });
@@ -98,25 +100,25 @@ describe('accounts', () => {
     }
   });
 
-  it('disables a person at once, and enables again', async () => {
+  it('disables an account immediately, and enables it again', async () => {
     await accounts('create', name);
     const { id } = (await find()) as { id: string };
     const browser = { address: '192.0.2.1', userAgent: '' };
-    const { session } = await world.app.get(SignIn).forAccount(id, browser);
+    const { session } = await fixture.app.get(SignIn).forAccount(id, browser);
     expect(await accounts('disable', name)).toMatchObject({ code: 0, stderr: '' });
-    expect(await world.app.get(Sessions).find(session.cookie)).toBeUndefined();
-    expect(await world.revoked()).toEqual(
+    expect(await fixture.app.get(Sessions).find(session.cookie)).toBeUndefined();
+    expect(await fixture.revoked()).toEqual(
       expect.arrayContaining([`user:${id}`, `session:${session.id}`]),
     );
     const refused = async () =>
-      (await world.owner.query('SELECT refused FROM sync.user_clock WHERE user_id = $1', [id]))
+      (await fixture.owner.query('SELECT refused FROM sync.user_clock WHERE user_id = $1', [id]))
         .rows as unknown[];
     expect(await refused()).toEqual([{ refused: 1 }]);
     await accounts('enable', name);
     expect([await refused(), (await find())?.disabled]).toEqual([[{ refused: null }], false]);
   });
 
-  it('lists everybody as an aligned table, and as JSON', async () => {
+  it('lists all accounts as an aligned table and as JSON', async () => {
     await accounts('create', name);
     const { stdout } = await accounts('list');
     const [heading = '', ...lines] = stdout.trimEnd().split('\n');
@@ -127,31 +129,31 @@ describe('accounts', () => {
     expect(all).toContainEqual(expect.objectContaining({ name, disabled: false }));
   });
 
-  it('erases nothing while the deletion worker is away, and says so', async () => {
+  it('reports that it erased nothing while the deletion worker is unavailable', async () => {
     await accounts('create', name);
     const { code, stderr } = await accounts('erase', name);
-    expect([code, stderr]).toEqual([1, expect.stringContaining('nothing has changed')]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('nothing changed')]);
     expect(await find()).toMatchObject({ disabled: false });
   });
 
   it.each(['reset', 'disable', 'enable', 'erase'])(
-    '%s: says where there is no such account',
+    '%s: reports a missing account',
     async (verb) => {
       expect(await accounts(verb, name)).toEqual({
         code: 1,
         stdout: '',
-        stderr: `accounts: there is no account ${name}\n`,
+        stderr: `accounts: no account is named ${name}: see "accounts list"\n`,
       });
     },
   );
 
-  it('says so with exit code 1 when Postgres can not be reached, and shows no password', async () => {
+  it('exits with 1 without Postgres, and shows no password', async () => {
     const { code, stderr } = await call(['accounts', 'list'], 'postgres://u:secret@127.0.0.1:1/d');
-    expect([code, stderr]).toEqual([1, expect.stringContaining('Postgres could not do it')]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('Postgres failed')]);
     expect(stderr).not.toContain('secret');
   });
 
-  it('names the variable with exit code 78 when it can not be used', async () => {
+  it('exits with 78 for an invalid variable, and names it', async () => {
     const { code, stderr } = await call(['accounts', 'list'], 'mysql://x');
     expect([code, stderr]).toEqual([
       78,
@@ -159,7 +161,7 @@ describe('accounts', () => {
     ]);
   });
 
-  it('works on the system of --data', async () => {
+  it('uses the system of --data', async () => {
     const { stdout } = await callProgram(
       podcastSync,
       ['accounts', 'create', name, '--data', data],
@@ -175,12 +177,12 @@ describe('accounts', () => {
 describe('podcast-sync app-password', () => {
   const appPassword = (...args: string[]) => call(['app-password', ...args]);
 
-  it('prints an app password of the account and nothing else, which reads and writes and does not expire', async () => {
-    const { id } = await world.app.get(Accounts).create({ name });
+  it('prints only an app password with all scopes and no expiry', async () => {
+    const { id } = await fixture.app.get(Accounts).create({ name });
     const { code, stdout, stderr } = await appPassword(name.toUpperCase());
     expect([code, stdout, stderr]).toEqual([0, expect.stringMatching(/^pst_[\w-]{28}\n$/), '']);
     expect(
-      await world.app.get(AppPasswords).check(appPasswordHash(stdout.trim()) as string),
+      await fixture.app.get(AppPasswords).check(appPasswordHash(stdout.trim()) as string),
     ).toEqual({
       credentialId: expect.any(String),
       userId: id,
@@ -189,28 +191,30 @@ describe('podcast-sync app-password', () => {
     });
   });
 
-  it('is named by --label on the page of the account', async () => {
-    const { id } = await world.app.get(Accounts).create({ name });
+  it('labels the app password by --label', async () => {
+    const { id } = await fixture.app.get(Accounts).create({ name });
     await appPassword(name);
     await appPassword(name, '--label', 'My phone');
-    const labels = (await world.app.get(AppPasswords).list(id)).map(({ label }) => label);
+    const labels = (await fixture.app.get(AppPasswords).list(id)).map(({ label }) => label);
     expect(labels).toEqual(['My phone', 'podcast-sync app-password']);
   });
 
-  it('makes no account, none of a disabled one, and none with a bad label', async () => {
+  it('fails for a missing or disabled account and for an invalid label', async () => {
     const refused = async (...args: string[]) => {
       const { code, stdout, stderr } = await appPassword(name, ...args);
       expect([code, stdout]).toEqual([1, '']);
       return stderr;
     };
-    expect(await refused()).toBe(`app-password: there is no account ${name}\n`);
-    const { id } = await world.app.get(Accounts).create({ name });
-    expect(await refused('--label', 'x'.repeat(65))).toContain(
-      'the label has more than 64 characters',
+    expect(await refused()).toBe(
+      `app-password: no account is named ${name}: see "accounts list"\n`,
     );
-    await world.app.get(Accounts).disable(id);
+    const { id } = await fixture.app.get(Accounts).create({ name });
+    expect(await refused('--label', 'x'.repeat(65))).toContain(
+      'the label must have 1 to 64 characters',
+    );
+    await fixture.app.get(Accounts).disable(id);
     expect(await refused()).toContain('is disabled');
-    expect(await world.app.get(AppPasswords).list(id)).toEqual([]);
+    expect(await fixture.app.get(AppPasswords).list(id)).toEqual([]);
   });
 });
 
@@ -218,17 +222,17 @@ describe('podcast-sync token', () => {
   const token = (...args: string[]) =>
     callProgram(podcastSync, ['token', ...args, '--data', data], {});
   const check = (printed: string) =>
-    world.app.get(AppPasswords).check(appPasswordHash(printed.trim()) as string);
+    fixture.app.get(AppPasswords).check(appPasswordHash(printed.trim()) as string);
 
-  it('prints an app password and nothing else, of an account that it makes', async () => {
+  it('prints only an app password, and creates the account', async () => {
     const { code, stdout } = await token(name);
     expect([code, stdout]).toEqual([0, expect.stringMatching(/^pst_[\w-]{28}\n$/)]);
     expect(await check(stdout)).toMatchObject({ userId: (await find())?.id, name });
     expect(await find()).toMatchObject({ hasPassword: false });
   });
 
-  it('is of the account that is there, with the scope and the lifetime that are asked for', async () => {
-    const { id } = await world.app.get(Accounts).create({ name });
+  it('uses an existing account, and the requested scope and lifetime', async () => {
+    const { id } = await fixture.app.get(Accounts).create({ name });
     const { stdout } = await token(
       name.toUpperCase(),
       '--scope',

@@ -1,18 +1,18 @@
 import { scopes as allScopes } from '#contracts';
 import type { ProgramIo } from '#runtime';
-import { withSurroundings } from './operator.surroundings.js';
+import { withOperatorContext } from './operator.context.js';
 
 /** Options of the token command. */
 export interface TokenOptions {
   readonly user: string;
   /** Scopes separated by spaces; default: all. */
   readonly scope?: string;
-  /** Number with the unit s, m, h or d, such as `12h`; default: `30d`. */
+  /** Lifetime with the unit s, m, h or d, such as `12h`; default: `30d`. */
   readonly expires?: string;
 }
 
 /**
- * Prints an app password of a user's account and creates the account if needed.
+ * Prints a new app password of an account, and creates the account if it does not exist.
  *
  * @throws CommandFailed, ConfigurationError.
  */
@@ -20,17 +20,18 @@ export async function runToken(
   { user, scope, expires = '30d' }: TokenOptions,
   { env, stdout }: ProgramIo,
 ): Promise<void> {
-  const expiresAt = new Date(Date.now() + secondsOf(expires) * 1_000);
+  const expiresAt = new Date(Date.now() + parseLifetime(expires) * 1_000);
   const scopes = scope?.split(' ') ?? allScopes;
-  const { secret } = await withSurroundings(async ({ accounts, appPasswords }) => {
+  const { secret } = await withOperatorContext(async ({ accounts, appPasswords }) => {
     const { id } = (await accounts.findByName(user)) ?? (await accounts.create({ name: user }));
-    return appPasswords.make(id, { label: 'podcast-sync token', scopes, expiresAt });
+    return appPasswords.create(id, { label: 'podcast-sync token', scopes, expiresAt });
   }, env);
   stdout.write(`${secret}\n`);
 }
 
 const seconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
 
-function secondsOf(lifetime: string): number {
+/** Returns a lifetime such as `12h` in seconds. */
+function parseLifetime(lifetime: string): number {
   return Number.parseInt(lifetime, 10) * (seconds[lifetime.at(-1) ?? ''] as number);
 }

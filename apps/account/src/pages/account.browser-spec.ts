@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { AccountBrowser } from '../../testing/account.browser.js';
 
-let world: AccountBrowser;
-beforeAll(async () => void (world = await AccountBrowser.open({}, ['deletion-worker'])));
-afterAll(() => world.close());
+let fixture: AccountBrowser;
+beforeAll(async () => void (fixture = await AccountBrowser.open({}, ['deletion-worker'])));
+afterAll(() => fixture.close());
 
-it('makes an app password that is shown once, and revokes it', async () => {
-  const { page, id } = await world.person();
+it('creates an app password that is shown once, and revokes it', async () => {
+  const { page, id } = await fixture.person();
   await page.getByRole('link', { name: 'New app password' }).click();
   await page.getByLabel('What is it for?').fill('A script <b>of mine</b>');
   await page.getByLabel('only read').check();
   await page.getByLabel('after 30 days').check();
-  await page.getByRole('button', { name: 'Make app password' }).click();
+  await page.getByRole('button', { name: 'Create app password' }).click();
   const secret = (await page.locator('.secret').textContent()) ?? '';
   expect(secret).toMatch(/^pst_[\w-]{28}$/);
 
@@ -19,25 +19,25 @@ it('makes an app password that is shown once, and revokes it', async () => {
   await page.reload();
   await page.getByRole('heading', { name: /^Hello/ }).waitFor();
   await page.goBack();
-  await page.getByRole('button', { name: 'Make app password' }).waitFor();
+  await page.getByRole('button', { name: 'Create app password' }).waitFor();
   await page.goto('/');
   // In 29 days; "next month" if less than a second has passed.
   await page.getByText(/can read · Expires (in|next) /).waitFor();
   expect(await page.content()).not.toContain(secret);
   await page.getByRole('button', { name: 'Revoke A script <b>of mine</b>' }).click();
   await page.getByText('No app password yet.').waitFor();
-  const { rows } = await world.database.query(
+  const { rows } = await fixture.database.query(
     'SELECT id FROM account.credentials WHERE account_id = $1',
     [id],
   );
   expect(rows).toEqual([]);
 });
 
-it('shows devices where apps have named some, and forgets one', async () => {
-  const { page, id } = await world.person();
+it('shows devices, and forgets one', async () => {
+  const { page, id } = await fixture.person();
   const heading = page.getByRole('heading', { name: 'Devices', exact: true });
   expect(await heading.count()).toBe(0);
-  await world.database.query(
+  await fixture.database.query(
     `INSERT INTO account.devices (account_id, id, caption, type)
      VALUES ($1, 'phone-1', 'My <b>phone</b>', 'mobile'), ($1, 'tv', '', 'other')`,
     [id],
@@ -49,22 +49,22 @@ it('shows devices where apps have named some, and forgets one', async () => {
   await page.getByRole('button', { name: 'Forget tv' }).click();
   await page.getByText('Saved.').waitFor();
   await heading.waitFor({ state: 'detached' });
-  const { rows } = await world.database.query(
+  const { rows } = await fixture.database.query(
     'SELECT id FROM account.devices WHERE account_id = $1',
     [id],
   );
   expect(rows).toEqual([]);
 });
 
-it('asks again who it is before an app password is made long after sign-in', async () => {
-  const { page, id } = await world.person();
-  await world.age(id);
+it('asks for a sign-in before it creates an app password long after the last one', async () => {
+  const { page, id } = await fixture.person();
+  await fixture.age(id);
   await page.getByRole('link', { name: 'New app password' }).click();
   await page.getByText('For your safety').waitFor();
 });
 
-it('erases an account once its name was typed, and signs out', async () => {
-  const { page, name } = await world.person();
+it('erases an account after the entry of its name, and signs out', async () => {
+  const { page, name } = await fixture.person();
   await page.getByRole('link', { name: 'Erase account' }).click();
   await page.getByLabel('Enter your name').fill('somebody else');
   await page.getByRole('button', { name: 'Erase everything' }).click();

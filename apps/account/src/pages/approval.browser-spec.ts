@@ -7,9 +7,9 @@ import { AccountBrowser, password } from '../../testing/account.browser.js';
 /** Grant type of the device flow (RFC 8628, 3.4). */
 const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
 
-let world: AccountBrowser;
-beforeAll(async () => void (world = await AccountBrowser.open()));
-afterAll(() => world.close());
+let fixture: AccountBrowser;
+beforeAll(async () => void (fixture = await AccountBrowser.open()));
+afterAll(() => fixture.close());
 
 /** Starts an app on this machine that receives the redirect. */
 async function appOnThisMachine() {
@@ -22,14 +22,14 @@ async function appOnThisMachine() {
 }
 
 describe('an app in a browser', () => {
-  it('is let in by one button, listed on the account page, and signed out there', async () => {
+  it('is allowed by one button, listed on the account page, and removed there', async () => {
     const { server, redirectUri } = await appOnThisMachine();
     try {
-      const { page } = await world.person();
-      const clientId = await world.app('Podcatcher', redirectUri);
-      const { path, verifier } = world.authorization(clientId, redirectUri);
+      const { page } = await fixture.person();
+      const clientId = await fixture.app('Podcatcher', redirectUri);
+      const { path, verifier } = fixture.authorization(clientId, redirectUri);
       await page.goto(path);
-      await page.getByRole('heading', { name: 'Let an app in?' }).waitFor();
+      await page.getByRole('heading', { name: 'Allow access?' }).waitFor();
       await page.getByRole('button', { name: 'Allow' }).click();
       await page.waitForURL(`${redirectUri}?*`);
       const code = new URL(page.url()).searchParams.get('code') ?? '';
@@ -38,7 +38,7 @@ describe('an app in a browser', () => {
         client_id: clientId,
         redirect_uri: redirectUri,
       };
-      const tokens = await world.token({ ...grant, code, code_verifier: verifier });
+      const tokens = await fixture.token({ ...grant, code, code_verifier: verifier });
       expect(tokens).toMatchObject({
         token_type: 'Bearer',
         scope: expect.stringContaining('write:subscriptions'),
@@ -52,18 +52,18 @@ describe('an app in a browser', () => {
         client_id: clientId,
         refresh_token: String(tokens['refresh_token']),
       };
-      expect(await world.token(refresh)).toMatchObject({ error: 'invalid_grant' });
+      expect(await fixture.token(refresh)).toMatchObject({ error: 'invalid_grant' });
     } finally {
       server.close();
     }
   });
 
-  it('hears that it was denied', async () => {
+  it('receives the denial', async () => {
     const { server, redirectUri } = await appOnThisMachine();
     try {
-      const { page } = await world.person();
+      const { page } = await fixture.person();
       await page.goto(
-        world.authorization(await world.app('Podcatcher', redirectUri), redirectUri).path,
+        fixture.authorization(await fixture.app('Podcatcher', redirectUri), redirectUri).path,
       );
       await page.getByRole('button', { name: 'Deny' }).click();
       await page.waitForURL(`${redirectUri}?*`);
@@ -73,11 +73,11 @@ describe('an app in a browser', () => {
     }
   });
 
-  it('of a private scheme is reached by the link of a page, as forms may lead nowhere else', async () => {
+  it('with a private scheme is reached by a link, since forms cannot redirect there', async () => {
     const redirectUri = 'com.example.podcatcher:/callback';
-    const { page } = await world.person();
+    const { page } = await fixture.person();
     await page.goto(
-      world.authorization(await world.app('Podcatcher', redirectUri), redirectUri).path,
+      fixture.authorization(await fixture.app('Podcatcher', redirectUri), redirectUri).path,
     );
     await page.getByText('an app on this device').waitFor();
     const [answer] = await Promise.all([
@@ -88,13 +88,13 @@ describe('an app in a browser', () => {
     expect(answer.headers()['refresh']).toMatch(/^0; url=/);
   });
 
-  it('waits while the person signs in first', async () => {
+  it('waits for the sign-in of the user', async () => {
     const { server, redirectUri } = await appOnThisMachine();
     try {
-      const { page, name } = await world.person();
+      const { page, name } = await fixture.person();
       await page.getByRole('button', { name: 'Sign out' }).click();
       await page.goto(
-        world.authorization(await world.app('Podcatcher', redirectUri), redirectUri).path,
+        fixture.authorization(await fixture.app('Podcatcher', redirectUri), redirectUri).path,
       );
       await page.getByLabel('Name').fill(name);
       await page.getByLabel('Password').fill(password);
@@ -108,24 +108,24 @@ describe('an app in a browser', () => {
 });
 
 describe('a device', () => {
-  it('is let in by its code, of which the page shows what it is', async () => {
-    const { page } = await world.person();
-    const { user_code, device_code } = await world.device();
+  it('is allowed by its code, which the page shows', async () => {
+    const { page } = await fixture.person();
+    const { user_code, device_code } = await fixture.device();
     await page.goto('/device');
-    await page.getByLabel('Code of the device').fill(user_code.toLowerCase());
+    await page.getByLabel('Device code').fill(user_code.toLowerCase());
     await page.getByRole('button', { name: 'Continue' }).click();
     await page.getByText(user_code, { exact: true }).waitFor();
     const poll = { grant_type: deviceGrant, client_id: 'podcast-sync-cli', device_code };
-    expect(await world.token(poll)).toMatchObject({ error: 'authorization_pending' });
+    expect(await fixture.token(poll)).toMatchObject({ error: 'authorization_pending' });
     await page.getByRole('button', { name: 'Allow' }).click();
     await page.getByRole('heading', { name: 'Done' }).waitFor();
-    expect(await world.token(poll)).toMatchObject({ access_token: expect.any(String) });
+    expect(await fixture.token(poll)).toMatchObject({ access_token: expect.any(String) });
   });
 
-  it('is let in only by somebody who signed in within the last minutes', async () => {
-    const { page, id } = await world.person();
-    await world.age(id);
-    await page.goto((await world.device()).verification_uri_complete);
+  it('is allowed only after a recent sign-in', async () => {
+    const { page, id } = await fixture.person();
+    await fixture.age(id);
+    await page.goto((await fixture.device()).verification_uri_complete);
     await page.getByRole('button', { name: 'Continue' }).click();
     await page.getByText('For your safety').waitFor();
     await page.getByLabel('Password').fill(password);
@@ -134,8 +134,8 @@ describe('a device', () => {
     await page.getByRole('button', { name: 'Allow' }).waitFor();
   });
 
-  it('has no other code than its own', async () => {
-    const { page } = await world.person();
+  it('is not found by a wrong code', async () => {
+    const { page } = await fixture.person();
     await page.goto('/device?user_code=AAAA-AAAA');
     await page.getByRole('button', { name: 'Continue' }).click();
     await page.getByText('This code is unknown or has expired').waitFor();
@@ -144,14 +144,14 @@ describe('a device', () => {
 
 describe('an app of the login flow', () => {
   const poll = (token: string) =>
-    fetch(`${world.origin}/login/v2/poll`, {
+    fetch(`${fixture.origin}/login/v2/poll`, {
       method: 'POST',
       body: new URLSearchParams({ token }),
     });
 
-  it('gets an app password once its person allowed it', async () => {
-    const { page, name } = await world.person();
-    const { path, token } = await world.loginFlow('AntennaPod/3.12');
+  it('gets an app password after approval', async () => {
+    const { page, name } = await fixture.person();
+    const { path, token } = await fixture.loginFlow('AntennaPod/3.12');
     expect((await poll(token)).status).toBe(404);
     await page.goto(path);
     await page.getByText('192.0.2.7').waitFor();
@@ -164,9 +164,9 @@ describe('an app of the login flow', () => {
     await page.getByRole('button', { name: 'Revoke AntennaPod/3.12' }).waitFor();
   });
 
-  it('gets nothing where its person denied it', async () => {
-    const { page } = await world.person();
-    const { path, token } = await world.loginFlow('AntennaPod/3.12');
+  it('gets nothing after a denial', async () => {
+    const { page } = await fixture.person();
+    const { path, token } = await fixture.loginFlow('AntennaPod/3.12');
     await page.goto(path);
     await page.getByRole('button', { name: 'Deny' }).click();
     await page.getByRole('heading', { name: 'Denied' }).waitFor();

@@ -2,19 +2,20 @@ import { Get, Param, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LoginFlows } from '../credentials/login-flows.js';
 import type { Approver } from '../issuer/approvals.js';
-import { Devices } from '../issuer/devices.js';
+import { DeviceAuthorizations } from '../issuer/device-authorizations.js';
 import { type AppRequest, Interactions } from '../issuer/interactions.js';
 import { Refusal } from '../people/refusal.js';
 import { type Form, FormOf, QueryOf } from './form.js';
+import { withNext } from './next-path.rules.js';
 import { PageResponder } from './page.responder.js';
-import { demandRecent, ForPerson, PageController, type Person, PersonOf } from './person.guard.js';
+import { requireRecent, ForPerson, PageController, type Person, PersonOf } from './person.guard.js';
 import { scopes } from '#contracts';
 import { type Approval, approvalPage, deviceCodePage } from './views/approval.view.js';
 
-type Asked = Omit<Approval, 'name' | 'ownAddress'>;
+type RequestDetails = Omit<Approval, 'name' | 'ownAddress'>;
 
 const maxUserCode = 64;
-/** Time to decide about an entered code, in seconds: the rest of a code's life at most. */
+/** Maximum seconds between the entry of a code and the decision: the lifetime of the code. */
 const codeSeconds = 15 * 60;
 
 function approverOf({ account, session }: Person): Approver {
@@ -22,23 +23,23 @@ function approverOf({ account, session }: Person): Approver {
   return { accountId: account.id, sessionId, authenticatedAt };
 }
 
-function goesTo(redirectHost: string | undefined): Approval['goesTo'] {
+function toTarget(redirectHost: string | undefined): Approval['goesTo'] {
   if (redirectHost === undefined) return undefined;
   return redirectHost.endsWith(':') ? 'device' : { host: redirectHost };
 }
 
-/** Returns the host to which a browser continues; undefined for an app on the device. */
+/** Returns the host of the redirect; undefined for an app on this device. */
 function hostOf({ redirectHost }: AppRequest): string | undefined {
   return redirectHost?.endsWith(':') ? undefined : redirectHost;
 }
 
-/** Pages that ask to allow or deny an app. Allowing requires a recent sign-in. */
+/** Serves pages that ask to allow or deny an app. Allowing requires a recent sign-in. */
 @PageController()
 export class ApprovalController {
   constructor(
     private readonly pages: PageResponder,
     private readonly interactions: Interactions,
-    private readonly devices: Devices,
+    private readonly devices: DeviceAuthorizations,
     private readonly flows: LoginFlows,
   ) {}
 
@@ -49,10 +50,10 @@ export class ApprovalController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const asked = await this.interactions.find(request.raw, reply.raw);
-    if (!asked) throw new Refusal('link');
-    demandRecent(person, request.url, asked.signInAfter);
-    this.ask(reply, person, this.asked(asked, request.url));
+    const appRequest = await this.interactions.find(request.raw, reply.raw);
+    if (!appRequest) throw new Refusal('link');
+    requireRecent(person, request.url, appRequest.signInAfter);
+    this.showApproval(reply, person, this.describe(appRequest, request.url));
   }
 
   @Post('interaction/:uid')
@@ -63,28 +64,28 @@ export class ApprovalController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const asked = await this.interactions.find(request.raw, reply.raw);
-    if (!asked) throw new Refusal('link');
+    const appRequest = await this.interactions.find(request.raw, reply.raw);
+    if (!appRequest) throw new Refusal('link');
     const isAllowed = form['decision'] === 'allow';
-    if (isAllowed) demandRecent(person, request.url, asked.signInAfter);
+    if (isAllowed) requireRecent(person, request.url, appRequest.signInAfter);
     const by = approverOf(person);
     const to = isAllowed
       ? await this.interactions.allow(request.raw, reply.raw, by)
       : await this.interactions.deny(request.raw, reply.raw);
     if (to === undefined) throw new Refusal('link');
-    this.pages.forward(reply, to, hostOf(asked));
+    this.pages.leaveSite(reply, to, hostOf(appRequest));
   }
 
   @Get('device')
   @ForPerson()
   device(@QueryOf() query: Form, @Res() reply: FastifyReply): void {
-    const refused = this.pages.take<Parameters<typeof deviceCodePage>[1]>(reply);
+    const refused = this.pages.takeOutcome<Parameters<typeof deviceCodePage>[1]>(reply);
     this.pages.show(reply, (visit) =>
       deviceCodePage(visit, { code: query['user_code'], ...refused }),
     );
   }
 
-  /** Asks for the decision about the entered code, which only this browser has. */
+  /** Asks for the decision about the code that this browser has entered. */
   @Get('device/request')
   @ForPerson({ recently: true })
   async deviceRequest(
@@ -92,14 +93,18 @@ export class ApprovalController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const { code } = this.pages.read<{ code: string }>(reply) ?? {};
+    const { code } = this.pages.readOutcome<{ code: string }>(reply) ?? {};
     if (code === undefined) return this.pages.redirect(reply, '/device');
-    const asked = await this.devices.find(code, request.ip);
-    if (!asked) return this.pages.follow(reply, '/device', { code, problem: 'unknown' });
-    this.ask(reply, person, { ...this.asked(asked, '/device'), userCode: shownCode(asked.id) });
+    const appRequest = await this.devices.find(code, request.ip);
+    if (!appRequest)
+      return this.pages.redirectWithOutcome(reply, '/device', { code, problem: 'unknown' });
+    this.showApproval(reply, person, {
+      ...this.describe(appRequest, '/device'),
+      userCode: formatUserCode(appRequest.id),
+    });
   }
 
-  /** The first form contains the code; the second one also contains the decision. */
+  /** Handles two forms: the first one has the code, the second one also the decision. */
   @Post('device')
   @ForPerson({ next: '/device' })
   async enter(
@@ -110,19 +115,19 @@ export class ApprovalController {
   ): Promise<void> {
     const code = (form['user_code'] ?? '').trim().slice(0, maxUserCode);
     const refuse = (problem: 'missing' | 'unknown') =>
-      this.pages.follow(reply, '/device', { code, problem });
+      this.pages.redirectWithOutcome(reply, '/device', { code, problem });
     if (code === '') return refuse('missing');
     if (form['decision'] !== 'deny')
-      demandRecent(person, `/device?${new URLSearchParams({ user_code: code }).toString()}`);
+      requireRecent(person, `/device?${new URLSearchParams({ user_code: code }).toString()}`);
     if (form['decision'] === undefined)
-      return this.pages.follow(reply, '/device/request', { code }, codeSeconds);
-    const asked = await this.devices.find(code, request.ip);
-    if (!asked) return refuse('unknown');
+      return this.pages.redirectWithOutcome(reply, '/device/request', { code }, codeSeconds);
+    const appRequest = await this.devices.find(code, request.ip);
+    if (!appRequest) return refuse('unknown');
     const by = approverOf(person);
     const isAllowed = form['decision'] === 'allow';
     if (!(isAllowed ? await this.devices.allow(code, by) : await this.devices.deny(code)))
       return refuse('unknown');
-    this.done(reply, isAllowed);
+    this.showDecision(reply, isAllowed);
   }
 
   @Get('login/v2/flow/:token')
@@ -135,9 +140,9 @@ export class ApprovalController {
   ): Promise<void> {
     const flow = await this.flows.find(token);
     if (!flow) throw new Refusal('link');
-    demandRecent(person, request.url);
+    requireRecent(person, request.url);
     const { label: app, address, createdAt: startedAt } = flow;
-    this.ask(reply, person, { action: request.url, app, scopes, address, startedAt });
+    this.showApproval(reply, person, { action: request.url, app, scopes, address, startedAt });
   }
 
   @Post('login/v2/flow/:token')
@@ -152,21 +157,17 @@ export class ApprovalController {
     const flow = await this.flows.find(token);
     if (!flow) throw new Refusal('link');
     const isAllowed = form['decision'] === 'allow';
-    if (isAllowed) demandRecent(person, request.url);
-    if (isAllowed && person.account.name === null) {
-      return this.pages.redirect(
-        reply,
-        `/name?${new URLSearchParams({ next: request.url }).toString()}`,
-      );
-    }
+    if (isAllowed) requireRecent(person, request.url);
+    if (isAllowed && person.account.name === null)
+      return this.pages.redirect(reply, withNext('/name', request.url));
     const isDone = isAllowed
       ? await this.flows.allow(token, person.account.id, person.session.id)
       : await this.flows.deny(token);
     if (!isDone) throw new Refusal('link');
-    this.done(reply, isAllowed);
+    this.showDecision(reply, isAllowed);
   }
 
-  private asked(request: AppRequest, action: string): Asked {
+  private describe(request: AppRequest, action: string): RequestDetails {
     const { client, scopes: wanted, startedAt, address, redirectHost } = request;
     return {
       action,
@@ -174,22 +175,22 @@ export class ApprovalController {
       scopes: wanted,
       startedAt,
       address,
-      goesTo: goesTo(redirectHost),
+      goesTo: toTarget(redirectHost),
     };
   }
 
-  private ask(reply: FastifyReply, { account }: Person, asked: Asked): void {
+  private showApproval(reply: FastifyReply, { account }: Person, details: RequestDetails): void {
     const own = { name: account.name ?? account.id, ownAddress: reply.request.ip };
-    this.pages.show(reply, (visit) => approvalPage(visit, { ...asked, ...own }));
+    this.pages.show(reply, (visit) => approvalPage(visit, { ...details, ...own }));
   }
 
-  private done(reply: FastifyReply, isAllowed: boolean): void {
-    this.pages.finish(reply, { message: isAllowed ? 'allowed' : 'denied' });
+  private showDecision(reply: FastifyReply, isAllowed: boolean): void {
+    this.pages.redirectToDone(reply, { message: isAllowed ? 'allowed' : 'denied' });
   }
 }
 
 /** Formats a user code in two halves, as devices show it. */
-function shownCode(code: string): string {
+function formatUserCode(code: string): string {
   const half = Math.ceil(code.length / 2);
   return `${code.slice(0, half)}-${code.slice(half)}`;
 }

@@ -87,7 +87,7 @@ export class ConnectController {
     @Res() reply: FastifyReply,
   ): void {
     const key = keyIn(app);
-    const { secret, credentialId, problem } = this.pages.take<Made>(reply) ?? {};
+    const { secret, credentialId, problem } = this.pages.takeOutcome<Made>(reply) ?? {};
     const of: AppSteps = {
       key,
       address: this.address(request),
@@ -113,11 +113,14 @@ export class ConnectController {
     const path = `/connect/${key}`;
     try {
       const wanted = { label: nameOf(texts, key), scopes };
-      const { secret, credential } = await this.appPasswords.make(account.id, wanted, session);
-      this.pages.follow(reply, path, { secret, credentialId: credential.id } satisfies Made);
+      const { secret, credential } = await this.appPasswords.create(account.id, wanted, session);
+      this.pages.redirectWithOutcome(reply, path, {
+        secret,
+        credentialId: credential.id,
+      } satisfies Made);
     } catch (error) {
       const { label, form } = problemsOf(texts, error);
-      this.pages.refuse(reply, path, { problem: label ?? form } satisfies Made, error);
+      this.pages.redirectRefused(reply, path, { problem: label ?? form } satisfies Made, error);
     }
   }
 

@@ -1,16 +1,18 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Browser, SignedIn } from '../people/sign-in.js';
+import type { Browser } from '../people/sessions.js';
+import type { SignedIn } from '../people/sign-in.js';
 
-/** Lifetime of the browser cookie in seconds: the maximum that browsers allow. */
-const rememberedSeconds = 400 * 86_400;
+/** Lifetime of the device cookie in seconds: the maximum that browsers allow. */
+const deviceCookieSeconds = 400 * 86_400;
 
 /**
- * The cookies of the pages. All ports of a host share cookies, so each name contains the app. With
- * TLS, the prefix keeps other hosts of the domain from setting them (RFC 6265bis, 4.1.3.2).
+ * Reads and sets the cookies of the pages. All ports of a host share cookies, so each name contains
+ * the app. With TLS, a prefix prevents other hosts of the domain from setting them (RFC 6265bis,
+ * 4.1.3.2).
  */
 export class Cookies {
   private readonly session: string;
-  private readonly browser: string;
+  private readonly device: string;
   private readonly provider: string;
   private readonly attributes: {
     path: string;
@@ -23,40 +25,42 @@ export class Cookies {
     const secure = publicUrl.startsWith('https:');
     const prefix = secure ? '__Host-' : '';
     this.session = `${prefix}account-session`;
-    this.browser = `${prefix}account-browser`;
+    this.device = `${prefix}account-browser`;
     this.provider = `${prefix}account-provider`;
     this.attributes = { path: '/', httpOnly: true, sameSite: 'lax', secure };
   }
 
+  /** Returns address, user agent and cookies of a browser. */
   read(request: FastifyRequest): Browser {
     return {
       address: request.ip,
       userAgent: request.headers['user-agent'] ?? '',
       session: request.cookies[this.session],
-      device: request.cookies[this.browser],
+      device: request.cookies[this.device],
     };
   }
 
+  /** Sets the cookies of session and device. */
   signIn(reply: FastifyReply, { session, device }: SignedIn): void {
     void reply.setCookie(this.session, session.cookie, {
       ...this.attributes,
       expires: session.expiresAt,
     });
-    void reply.setCookie(this.browser, device, { ...this.attributes, maxAge: rememberedSeconds });
+    void reply.setCookie(this.device, device, { ...this.attributes, maxAge: deviceCookieSeconds });
   }
 
-  /** Sets the cookie that binds a login at the provider to this browser, for some seconds. */
-  depart(reply: FastifyReply, ticket: string, seconds: number): void {
+  /** Sets the cookie that binds a login at the provider to this browser. */
+  setProviderTicket(reply: FastifyReply, ticket: string, seconds: number): void {
     void reply.setCookie(this.provider, ticket, { ...this.attributes, maxAge: seconds });
   }
 
-  /** Clears the cookie of {@link depart}, and returns its value. */
-  arrive(request: FastifyRequest, reply: FastifyReply): string | undefined {
+  /** Returns the cookie of {@link setProviderTicket}, and clears it. */
+  takeProviderTicket(request: FastifyRequest, reply: FastifyReply): string | undefined {
     void reply.clearCookie(this.provider, this.attributes);
     return request.cookies[this.provider];
   }
 
-  /** Returns the outcome of a form that the page at a path shows. */
+  /** Returns the sealed outcome of a form for the page at a path. */
   outcome(request: FastifyRequest, path: string): string | undefined {
     return request.cookies[this.outcomeName(path)];
   }
@@ -73,12 +77,12 @@ export class Cookies {
     void reply.clearCookie(this.outcomeName(path), { ...this.attributes, path });
   }
 
-  /** The prefix `__Host-` would require the path `/`. */
+  /** Returns a cookie name without `__Host-`, which would require the path `/`. */
   private outcomeName(path: string): string {
     return `${this.attributes.secure ? '__Secure-' : ''}account-form${path.replaceAll('/', '.')}`;
   }
 
-  /** The browser cookie remains. */
+  /** Clears the session cookie. The device cookie remains. */
   signOut(reply: FastifyReply): void {
     void reply.clearCookie(this.session, this.attributes);
   }

@@ -4,24 +4,26 @@ import { renderToString } from 'preact-render-to-string';
 import { siteAssets } from '../console/console.build.js';
 import { type Language, languageOf, type Texts, textsOf } from './texts/texts.js';
 
-/** One page, as a view makes it. */
+/** Content of a page. */
 export interface Page {
   readonly title: string;
   readonly heading?: string | undefined;
-  /** Paragraphs below the heading. Absent ones are left out. */
+  /** Paragraphs below the heading. Absent ones are skipped. */
   readonly lead?: ComponentChildren | readonly ComponentChildren[];
   readonly body?: ComponentChildren;
-  /** Default: 200. */
+  /** HTTP status; default: 200. */
   readonly status?: number | undefined;
-  /** The server rejected the form. The title starts with that, for screen readers. */
+  /** True if the form was rejected. The title then starts with it, for screen readers. */
   readonly isRefused?: boolean | undefined;
+  /** True for the account page, which has another layout. */
   readonly isHome?: boolean;
+  /** URL to which the page redirects automatically. */
   readonly forwardTo?: string;
   /** Path of a script. The page works without it. */
   readonly script?: string | undefined;
 }
 
-/** The reader of a page. */
+/** Language, time and sign-in of a page view. */
 export interface Visit {
   readonly language: Language;
   readonly texts: Texts;
@@ -29,7 +31,7 @@ export interface Visit {
   readonly isSignedIn: boolean;
 }
 
-/** Returns the reader with the language of an `Accept-Language` header. */
+/** Returns the properties of a page view, with the language of an `Accept-Language` header. */
 export function visitOf(
   acceptLanguage: string | undefined,
   isSignedIn = false,

@@ -6,7 +6,7 @@ import { PageResponder, visitFor } from './page.responder.js';
 import { ForPerson, PageController, type Person, PersonOf } from './person.guard.js';
 import { erasePage } from './views/security.view.js';
 
-/** Pages that erase an account. They require a recent sign-in and the typed account name. */
+/** Serves the page that erases an account, after a recent sign-in and the entry of its name. */
 @PageController()
 export class ErasureController {
   constructor(
@@ -17,7 +17,7 @@ export class ErasureController {
   @Get('erase')
   @ForPerson({ recently: true })
   form(@PersonOf() person: Person, @Res() reply: FastifyReply): void {
-    const { problem } = this.pages.take<{ problem: string }>(reply) ?? {};
+    const { problem } = this.pages.takeOutcome<{ problem: string }>(reply) ?? {};
     this.pages.show(reply, (visit) => erasePage(visit, { name: nameOf(person), problem }));
   }
 
@@ -31,16 +31,16 @@ export class ErasureController {
     const { erase } = visitFor(reply).texts;
     const name = nameOf(person);
     if ((form['name'] ?? '').trim().toLowerCase() !== name.toLowerCase()) {
-      return this.pages.follow(reply, '/erase', { problem: erase.wrongName });
+      return this.pages.redirectWithOutcome(reply, '/erase', { problem: erase.wrongName });
     }
     await this.erasure.request(person.account.id);
     this.pages.cookies.signOut(reply);
     delete reply.request.person;
-    this.pages.finish(reply, { message: 'erased' });
+    this.pages.redirectToDone(reply, { message: 'erased' });
   }
 }
 
-/** Returns the text to type: the name, or the id of an account without a name. */
+/** Returns the text to enter: the name, or the id of an account without a name. */
 function nameOf({ account }: Person): string {
   return account.name ?? account.id;
 }

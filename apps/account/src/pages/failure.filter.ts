@@ -10,19 +10,20 @@ import { redirectHostOf } from '../issuer/approvals.js';
 import type { PageError } from '../issuer/issuer.configuration.js';
 import { Refusal } from '../people/refusal.js';
 import { documentOf, visitOf } from './document.js';
+import { withNext } from './next-path.rules.js';
 import { isBrowser, sendPage, visitFor } from './page.responder.js';
 import { CrossSiteForm, SignInNeeded } from './person.guard.js';
 import {
   type FailureDetails,
   type FailureKind,
   failurePage,
-  failures,
+  failureStatus,
 } from './views/failure.view.js';
 import { linkGonePage, registrationClosedPage } from './views/registration.view.js';
 
 type PageFailure = FailureDetails & { kind: FailureKind };
 
-const ofRefusals: Partial<Record<Refusal['code'], FailureKind>> = {
+const kindByRefusal: Partial<Record<Refusal['code'], FailureKind>> = {
   limited: 'tooMany',
   busy: 'busy',
   unavailable: 'unavailable',
@@ -30,12 +31,12 @@ const ofRefusals: Partial<Record<Refusal['code'], FailureKind>> = {
   erased: 'forbidden',
 };
 
-const ofFailures: Partial<Record<FailureCode, FailureKind>> = {
+const kindByFailure: Partial<Record<FailureCode, FailureKind>> = {
   invalid: 'badRequest',
   unavailable: 'unavailable',
 };
 
-const ofStatuses: Readonly<Record<number, FailureKind>> = {
+const kindByStatus: Readonly<Record<number, FailureKind>> = {
   403: 'forbidden',
   404: 'notFound',
   405: 'methodNotAllowed',
@@ -47,25 +48,25 @@ const ofStatuses: Readonly<Record<number, FailureKind>> = {
   503: 'unavailable',
 };
 
-function failureOf(error: unknown): PageFailure {
+function toPageFailure(error: unknown): PageFailure {
   if (error instanceof Refusal)
-    return { kind: ofRefusals[error.code] ?? 'badRequest', retryAfterSeconds: error.retryAfter };
+    return { kind: kindByRefusal[error.code] ?? 'badRequest', retryAfterSeconds: error.retryAfter };
   if (error instanceof RateLimited) return { kind: 'tooMany', retryAfterSeconds: error.retryAfter };
   if (error instanceof CrossSiteForm) return { kind: 'crossSite' };
-  if (error instanceof Failure) return { kind: ofFailures[error.code] ?? 'internal' };
+  if (error instanceof Failure) return { kind: kindByFailure[error.code] ?? 'internal' };
   const fromHttp = error instanceof HttpException ? error.getStatus() : undefined;
   const { statusCode = fromHttp } = error as { statusCode?: number };
   if (statusCode !== undefined && statusCode < 500)
-    return { kind: ofStatuses[statusCode] ?? 'badRequest' };
+    return { kind: kindByStatus[statusCode] ?? 'badRequest' };
   return faultKind(error) === 'permanent'
     ? { kind: 'internal' }
     : { kind: 'unavailable', unavailable: 'database' };
 }
 
-/** Sends a failure: a page to browsers, JSON to other clients. */
+/** Sends a failure as a page to browsers and as JSON to other clients. */
 export function sendFailure(reply: FastifyReply, failure: PageFailure): FastifyReply {
   const { request } = reply;
-  const status = failures[failure.kind];
+  const status = failureStatus[failure.kind];
   if (failure.retryAfterSeconds !== undefined || status === 503)
     void reply.header('retry-after', String(failure.retryAfterSeconds ?? 3));
   if (!isBrowser(request)) {
@@ -83,22 +84,22 @@ export function sendFailure(reply: FastifyReply, failure: PageFailure): FastifyR
   );
 }
 
-/** Formats errors of requests that no page handles. */
+/** Formats errors outside of page controllers. */
 export const pageErrors: ErrorFormat = {
   answerTo(error, _request, log) {
-    const { kind, retryAfterSeconds: seconds } = failureOf(error);
+    const { kind, retryAfterSeconds: seconds } = toPageFailure(error);
     if (kind === 'internal') log.error({ err: error }, 'request failed: internal error');
     return {
-      status: failures[kind],
+      status: failureStatus[kind],
       message: kind,
       ...(seconds && { headers: { 'retry-after': String(seconds) } }),
     };
   },
   send(reply, answer) {
     const { status, headers = {} } = answer;
-    // The host name belongs to another site, so the response is not a page.
+    // The requested host is another site, so the response is not a page of this one.
     if (status === 421) return send(reply, answer);
-    const kind = ofStatuses[status] ?? (status < 500 ? 'badRequest' : 'internal');
+    const kind = kindByStatus[status] ?? (status < 500 ? 'badRequest' : 'internal');
     const seconds = headers['retry-after'];
     return sendFailure(reply.headers(headers), {
       kind,
@@ -109,7 +110,7 @@ export const pageErrors: ErrorFormat = {
   badPath: httpAnswers[404],
 };
 
-/** Converts errors of pages to responses. */
+/** Converts errors of page controllers to responses. */
 @Catch()
 export class PageFailureFilter implements ExceptionFilter {
   constructor(private readonly log: Log) {}
@@ -118,17 +119,17 @@ export class PageFailureFilter implements ExceptionFilter {
     const reply = host.switchToHttp().getResponse<FastifyReply>();
     if (reply.sent) return;
     if (error instanceof SignInNeeded) {
-      const to = `/sign-in?${new URLSearchParams({ next: error.next }).toString()}`;
+      const to = withNext('/sign-in', error.next);
       return void reply.code(303).header('cache-control', 'no-store').header('location', to).send();
     }
     if (error instanceof Refusal && error.code === 'link') return this.page(reply, linkGonePage);
     if (error instanceof Refusal && error.code === 'registration')
       return this.page(reply, registrationClosedPage);
-    const failure = failureOf(error);
+    const failure = toPageFailure(error);
     const log = this.log.child({ requestId: reply.request.id });
     if (failure.kind === 'internal') log.error({ err: error }, 'page failed: internal error');
     if (failure.kind === 'unavailable')
-      log.debug({ err: error }, 'page unavailable: a server is disconnected');
+      log.debug({ err: error }, 'page failed: Postgres or Redis unavailable');
     void sendFailure(reply, failure);
   }
 
@@ -138,7 +139,7 @@ export class PageFailureFilter implements ExceptionFilter {
   }
 }
 
-/** Returns the page of an error of the issuer (OpenID Connect Core, 3.1.2.6). */
+/** Returns the HTML of an issuer's error (OpenID Connect Core, 3.1.2.6). */
 export function issuerErrorPage(
   request: IncomingMessage,
   { error, error_description = '', redirectUri }: PageError,

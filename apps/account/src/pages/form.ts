@@ -5,8 +5,8 @@ import type { FastifyRequest } from 'fastify';
 /** Fields of a form. All values are strings. */
 export type Form = Readonly<Record<string, string | undefined>>;
 
-/** @throws BadRequestException for control characters. Postgres rejects NUL. */
-function textsOf(values: unknown): Form {
+/** Returns the text fields. @throws BadRequestException for control characters, as NUL. */
+function readFields(values: unknown): Form {
   if (typeof values !== 'object' || values === null) return {};
   const texts = Object.entries(values).filter(([, value]) => typeof value === 'string') as [
     string,
@@ -19,12 +19,12 @@ function textsOf(values: unknown): Form {
 
 /** Injects the fields of the form in the body. */
 export const FormOf = createParamDecorator((_: unknown, context: ExecutionContext) =>
-  textsOf(context.switchToHttp().getRequest<FastifyRequest>().body),
+  readFields(context.switchToHttp().getRequest<FastifyRequest>().body),
 );
 
-/** Injects the fields of the query. Of a repeated field, the last value counts. */
+/** Injects the fields of the query. The last value of a repeated field counts. */
 export const QueryOf = createParamDecorator((_: unknown, context: ExecutionContext): Form => {
   const { url } = context.switchToHttp().getRequest<FastifyRequest>();
   const at = url.indexOf('?');
-  return textsOf(at < 0 ? {} : Object.fromEntries(new URLSearchParams(url.slice(at))));
+  return readFields(at < 0 ? {} : Object.fromEntries(new URLSearchParams(url.slice(at))));
 });

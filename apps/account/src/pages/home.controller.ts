@@ -15,7 +15,7 @@ import { type AccountOverview, accountPage } from './views/account.view.js';
 import { forwardPage } from './views/failure.view.js';
 import { donePage, type Message } from './views/message.view.js';
 
-/** Groups the providers of everything that has access to an account. */
+/** Groups the services of all that has access to an account. */
 @Injectable()
 export class Access {
   constructor(
@@ -26,7 +26,7 @@ export class Access {
   ) {}
 }
 
-/** Collects the data of the account page. */
+/** Reads the data of the account page. */
 @Injectable()
 export class Overview {
   constructor(
@@ -36,14 +36,15 @@ export class Overview {
     private readonly notices: Notices,
   ) {}
 
-  async of({ account, session }: Person): Promise<AccountOverview> {
+  /** Returns the data of the account page of a person. */
+  async read({ account, session }: Person): Promise<AccountOverview> {
     const { id, name, issuer, hasTotp, email } = account;
     const [apps, appPasswords, devices, sessions, recoveryCodes, notices] = await Promise.all([
       this.access.grants.listApps(id),
       this.access.appPasswords.list(id),
       this.access.devices.list(id),
       this.access.sessions.list(id),
-      this.recoveryCodes.left(id),
+      this.recoveryCodes.countUnused(id),
       this.notices.list(id),
     ]);
     return {
@@ -54,13 +55,13 @@ export class Overview {
       notices,
       sessions: sessions.map((each) => ({ ...each, current: each.id === session.id })),
       ...(issuer === null
-        ? { password: { totp: hasTotp, recoveryCodes, email, mail: this.emails.areOn } }
+        ? { password: { totp: hasTotp, recoveryCodes, email, mail: this.emails.isEnabled } }
         : { provider: new URL(issuer).host }),
     };
   }
 }
 
-/** Returns the description of this server, for a client that only has its address. */
+/** Returns the URLs of this server, for clients that only know its address. */
 function serverLinks({ PUBLIC_URL, API_URLS: [api = PUBLIC_URL] = [] }: AccountConfig) {
   return {
     name: 'Podcast Sync',
@@ -72,7 +73,7 @@ function serverLinks({ PUBLIC_URL, API_URLS: [api = PUBLIC_URL] = [] }: AccountC
   };
 }
 
-/** The account page, and its buttons that end an access. A repetition has no effect. */
+/** Serves the account page and its buttons that end access. A repetition has no effect. */
 @PageController()
 export class HomeController {
   constructor(
@@ -91,24 +92,24 @@ export class HomeController {
   ): Promise<unknown> {
     if (!/\btext\/html\b/.test(headers.accept ?? '')) return reply.send(serverLinks(this.config));
     if (!person) throw new SignInNeeded('/');
-    const overview = await this.overview.of(person);
+    const overview = await this.overview.read(person);
     return this.pages.show(reply, (visit) =>
       accountPage(visit, { ...overview, done: query['done'] !== undefined }),
     );
   }
 
-  /** Says what a form has done, once. */
+  /** Shows the result of a form, once. */
   @Get('done')
   done(@Res() reply: FastifyReply): void {
-    const message = this.pages.take<Message>(reply);
+    const message = this.pages.takeOutcome<Message>(reply);
     if (!message) return this.pages.redirect(reply, '/');
     this.pages.show(reply, (visit) => donePage(visit, message));
   }
 
-  /** Leads on to another site or an app after a form, once. */
+  /** Shows the page that redirects to another site or an app after a form, once. */
   @Get('forward')
   forward(@Res() reply: FastifyReply): void {
-    const target = this.pages.take<{ to: string; where?: string }>(reply);
+    const target = this.pages.takeOutcome<{ to: string; where?: string }>(reply);
     if (!target) return this.pages.redirect(reply, '/');
     this.pages.show(reply, (visit) => forwardPage(visit, target.to, target.where));
   }

@@ -1,4 +1,4 @@
-import { Get, Injectable, Param, Post, Req, Res } from '@nestjs/common';
+import { Get, Param, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Emails } from '../people/emails.js';
 import { type Link, Links } from '../people/links.js';
@@ -12,54 +12,33 @@ import type { Page, Visit } from './document.js';
 import { PageController } from './person.guard.js';
 import { afterReset, PageResponder, visitFor } from './page.responder.js';
 import { problemsOf, type RefusedForm } from './refusal.texts.js';
-import { enteredIn } from './registration.controller.js';
+import { readCredentials } from './registration.controller.js';
 import { registerPage, resetPage, verifyPage } from './views/registration.view.js';
 
-function pageOf(visit: Visit, link: Link, action: string, refused: RefusedForm = {}): Page {
+/** Returns the page that asks to use a link. */
+function createPage(visit: Visit, link: Link, action: string, refused: RefusedForm = {}): Page {
   if (link.kind === 'verify') return verifyPage(visit, { action, email: link.email ?? '' });
   if (link.kind === 'reset') return resetPage(visit, { action, name: link.name ?? '', ...refused });
   return registerPage(visit, { action, kind: link.kind, ...refused });
 }
 
-/** Executes the actions of links in mails, messages and terminals. */
-@Injectable()
-export class LinkUse {
-  constructor(
-    private readonly registration: Registration,
-    private readonly reset: PasswordReset,
-    private readonly emails: Emails,
-  ) {}
-
-  /** Uses a link. @returns the account to sign in, but not after a reset (second step). */
-  async use(link: Link, secret: string, form: Form, visitor: Visitor): Promise<string | undefined> {
-    const { address, userAgent } = visitor;
-    if (link.kind === 'verify') {
-      await this.emails.verify(secret, visitor);
-      return undefined;
-    }
-    if (link.kind === 'reset') {
-      await this.reset.byLink(secret, form['password'] ?? '', address, userAgent);
-      return undefined;
-    }
-    return (await this.registration.byLink(secret, enteredIn(form), address)).id;
-  }
-}
-
-/** Pages of links. Opening one changes nothing, since mail programs open links automatically. */
+/** Serves the pages of links. Opening one changes nothing, since mail programs open links too. */
 @PageController()
 export class LinkController {
   constructor(
     private readonly pages: PageResponder,
     private readonly links: Links,
-    private readonly linkUse: LinkUse,
+    private readonly registration: Registration,
+    private readonly reset: PasswordReset,
+    private readonly emails: Emails,
     private readonly signIn: SignIn,
   ) {}
 
   @Get('links/:secret')
-  async look(@Param('secret') secret: string, @Res() reply: FastifyReply): Promise<void> {
+  async show(@Param('secret') secret: string, @Res() reply: FastifyReply): Promise<void> {
     const link = await this.find(secret);
     this.pages.show(reply, (visit) =>
-      pageOf(visit, link, `/links/${secret}`, this.pages.take<RefusedForm>(reply)),
+      createPage(visit, link, `/links/${secret}`, this.pages.takeOutcome<RefusedForm>(reply)),
     );
   }
 
@@ -73,13 +52,16 @@ export class LinkController {
     const link = await this.find(secret);
     let accountId: string | undefined;
     try {
-      accountId = await this.linkUse.use(link, secret, form, this.pages.cookies.read(request));
+      accountId = await this.execute(link.kind, secret, form, this.pages.cookies.read(request));
     } catch (error) {
       const problems = problemsOf(visitFor(reply).texts, error);
-      const refused: RefusedForm = { entered: enteredIn(form).name.slice(0, 64), problems };
-      return this.pages.refuse(reply, `/links/${secret}`, refused, error);
+      const refused: RefusedForm = {
+        entered: readCredentials(form).name.slice(0, 64),
+        problems,
+      };
+      return this.pages.redirectRefused(reply, `/links/${secret}`, refused, error);
     }
-    if (link.kind === 'verify') return this.pages.finish(reply, { message: 'verified' });
+    if (link.kind === 'verify') return this.pages.redirectToDone(reply, { message: 'verified' });
     if (accountId === undefined) return this.pages.redirect(reply, afterReset);
     this.pages.cookies.signIn(
       reply,
@@ -88,8 +70,25 @@ export class LinkController {
     this.pages.redirect(reply, '/connect');
   }
 
+  /** Executes the action of a link. @returns the id of a new account, which is then signed in. */
+  private async execute(
+    kind: Link['kind'],
+    secret: string,
+    form: Form,
+    visitor: Visitor,
+  ): Promise<string | undefined> {
+    if (kind === 'verify') await this.emails.verify(secret, visitor);
+    else if (kind === 'reset')
+      await this.reset.resetByLink(secret, form['password'] ?? '', visitor);
+    else {
+      const entered = readCredentials(form);
+      return (await this.registration.registerByLink(secret, entered, visitor.address)).id;
+    }
+    return undefined;
+  }
+
   private async find(secret: string): Promise<Link> {
-    const link = await this.links.look(secret);
+    const link = await this.links.read(secret);
     if (!link) throw new Refusal('link');
     return link;
   }

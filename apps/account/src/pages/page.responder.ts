@@ -7,14 +7,14 @@ import { Cookies } from './cookies.js';
 import type { Message } from './views/message.view.js';
 import { documentOf, type Page, type Visit, visitOf } from './document.js';
 
-/** Path of the choice of suspended app passwords, which continues to the path in `next`. */
+/** Path of the page that keeps suspended app passwords and continues to `next`. */
 export const keepPath = '/app-passwords/keep';
 
 const resetQuery = new URLSearchParams({ notice: 'password', next: keepPath }).toString();
-/** Path after a reset of the password: a sign-in, then {@link keepPath}. */
+/** Path after a password reset: a sign-in, then {@link keepPath}. */
 export const afterReset = `/sign-in?${resetQuery}`;
 
-/** Sends a page. No cache stores it, since it can contain personal data or a secret. */
+/** Sends a page that no cache stores, since it can contain personal data or a secret. */
 export function sendPage(reply: FastifyReply, visit: Visit, page: Page): FastifyReply {
   if (page.forwardTo !== undefined) void reply.header('refresh', `0; url=${page.forwardTo}`);
   return reply
@@ -25,27 +25,27 @@ export function sendPage(reply: FastifyReply, visit: Visit, page: Page): Fastify
     .send(documentOf(visit, page));
 }
 
-/** Returns the reader of a response. */
+/** Returns the properties of the page view of a response. */
 export function visitFor({ request }: FastifyReply): Visit {
   return visitOf(request.headers['accept-language'], request.person !== undefined);
 }
 
-/** Returns true if a browser sent the request, and not a program. */
+/** Returns true if a browser sent the request. */
 export function isBrowser({ headers }: FastifyRequest): boolean {
   return /\btext\/html\b/.test(headers.accept ?? '');
 }
 
 const purpose = 'outcome of a form';
-/** Default lifetime of an outcome in seconds: a redirect follows immediately. */
+/** Default lifetime of an outcome in seconds, as browsers follow redirects immediately. */
 const outcomeSeconds = 60;
 
 const outcomeSchema = z.object({ until: z.number(), value: z.unknown() });
 
 /**
  * Sends pages and redirects to browsers. Invariants:
- * - Every form is answered with a redirect, so that a page can be reloaded and left by Back.
- * - The outcome of a form reaches the next page in a cookie: sealed for that path and account, and
- *   deleted when the page takes it. So a new secret is shown once and stored nowhere else.
+ * - Each form is answered with a redirect, so that reload and Back repeat no form.
+ * - A cookie carries the outcome of a form to the next page. It is sealed for path and account, and
+ *   deleted by {@link PageResponder.takeOutcome}. So a new secret is shown once and not stored.
  */
 @Injectable()
 export class PageResponder {
@@ -58,6 +58,7 @@ export class PageResponder {
     this.cookies = new Cookies(config.PUBLIC_URL);
   }
 
+  /** Sends a page. */
   show(reply: FastifyReply, view: (visit: Visit) => Page): void {
     const visit = visitFor(reply);
     void sendPage(reply, visit, view(visit));
@@ -67,9 +68,15 @@ export class PageResponder {
    * Redirects to a page with the outcome of a form.
    *
    * @param to path and query of the page.
-   * @param value JSON of at most 2 kB, for {@link take} or {@link read} by the page.
+   * @param value JSON of at most 2 kB, which the page reads by {@link takeOutcome} or
+   *   {@link readOutcome}.
    */
-  follow(reply: FastifyReply, to: string, value: object, seconds = outcomeSeconds): void {
+  redirectWithOutcome(
+    reply: FastifyReply,
+    to: string,
+    value: object,
+    seconds = outcomeSeconds,
+  ): void {
     const path = pathOf(to);
     const outcome = JSON.stringify({ until: Date.now() + seconds * 1_000, value });
     const sealed = this.sealing.seal(purpose, outcome, contextOf(reply, path));
@@ -77,27 +84,27 @@ export class PageResponder {
     this.redirect(reply, to);
   }
 
-  /** Redirects a browser to the form that was refused. @throws `error` for other clients. */
-  refuse(reply: FastifyReply, to: string, value: object, error: unknown): void {
+  /** Redirects a browser to the refused form. @throws `error` for other clients. */
+  redirectRefused(reply: FastifyReply, to: string, value: object, error: unknown): void {
     if (!isBrowser(reply.request)) throw error;
-    this.follow(reply, to, value);
+    this.redirectWithOutcome(reply, to, value);
   }
 
-  /** Redirects to a page that says what was done. */
-  finish(reply: FastifyReply, message: Message): void {
-    this.follow(reply, '/done', message);
+  /** Redirects to a page that shows the result of a form. */
+  redirectToDone(reply: FastifyReply, message: Message): void {
+    this.redirectWithOutcome(reply, '/done', message);
   }
 
   /**
-   * Leads on to another site or an app. A page of ours is in between, because a form must not
-   * redirect there (`form-action`).
+   * Redirects to another site or an app, by a page in between: after a form, browsers block such
+   * redirects (`form-action`).
    */
-  forward(reply: FastifyReply, to: string, where: string | undefined): void {
-    this.follow(reply, '/forward', { to, where });
+  leaveSite(reply: FastifyReply, to: string, where: string | undefined): void {
+    this.redirectWithOutcome(reply, '/forward', { to, where });
   }
 
-  /** Returns the outcome that {@link follow} left for this page, if any. */
-  read<Outcome>(reply: FastifyReply): Outcome | undefined {
+  /** Returns the outcome of {@link redirectWithOutcome} for this page, if there is one. */
+  readOutcome<Outcome>(reply: FastifyReply): Outcome | undefined {
     const page = pathOf(reply.request.url);
     const cookie = this.cookies.outcome(reply.request, page);
     const opened =
@@ -108,9 +115,9 @@ export class PageResponder {
     return until > Date.now() ? (value as Outcome) : undefined;
   }
 
-  /** Returns the outcome for this page, and deletes it. */
-  take<Outcome>(reply: FastifyReply): Outcome | undefined {
-    const outcome = this.read<Outcome>(reply);
+  /** Returns the outcome like {@link readOutcome}, and deletes it. */
+  takeOutcome<Outcome>(reply: FastifyReply): Outcome | undefined {
+    const outcome = this.readOutcome<Outcome>(reply);
     if (outcome !== undefined) this.cookies.clearOutcome(reply, pathOf(reply.request.url));
     return outcome;
   }

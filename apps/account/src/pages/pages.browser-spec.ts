@@ -8,12 +8,12 @@ const phone = { width: 320, height: 640 };
 /** Some forty pages take a second or two each on a busy machine. */
 const walkMs = 900_000;
 
-let world: AccountBrowser;
+let fixture: AccountBrowser;
 beforeAll(async () => {
   // No mail server: the test reads no mail.
-  world = await AccountBrowser.open({ REGISTRATION: 'open', SMTP_URL: 'smtp://127.0.0.1:9' });
+  fixture = await AccountBrowser.open({ REGISTRATION: 'open', SMTP_URL: 'smtp://127.0.0.1:9' });
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 it.each(['en-GB', 'de-DE'])(
   'every page is accessible in light and dark and fits a phone, in %s',
@@ -21,7 +21,7 @@ it.each(['en-GB', 'de-DE'])(
   async (locale) => {
     const problems: unknown[] = [];
     // Scripts are on because axe is a script. Pages have none, and other tests turn scripts off.
-    for await (const { name, page } of everyPage(world, {
+    for await (const { name, page } of everyPage(fixture, {
       javaScriptEnabled: true,
       locale,
       viewport: { width: 1_000, height: 800 },

@@ -28,10 +28,11 @@ const post = (
     redirect: 'manual',
   });
 
-it('says of itself what a page may do, and is kept nowhere', async () => {
+it('has a content security policy and is not cached', async () => {
   const { headers } = await get('/sign-in');
   expect(headers.get('content-security-policy')).toBe(
-    "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+    "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; " +
+      "frame-ancestors 'none'; base-uri 'none'",
   );
   expect(headers.get('cache-control')).toBe('no-store');
   expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
@@ -44,13 +45,13 @@ it('allows the script of the pages that connect an app, and no other', async () 
   );
 });
 
-it('has no script and no style within', async () => {
+it('contains no script and no style', async () => {
   expect(await (await get('/sign-in')).text()).not.toMatch(
     /<script|<style|\sstyle=|\son[a-z]+=|javascript:/i,
   );
 });
 
-it('is styled by a file that is kept for a year under the name of its content', async () => {
+it('is styled by a file with a content hash, cached for a year', async () => {
   const [, path = ''] =
     /<link rel="stylesheet" href="([^"]+)"/.exec(await (await get('/sign-in')).text()) ?? [];
   const style = await get(path, {});
@@ -58,13 +59,13 @@ it('is styled by a file that is kept for a year under the name of its content', 
   expect(style.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
 });
 
-it('speaks German to those who like that best', async () => {
+it('is German for browsers that prefer it', async () => {
   const german = await get('/sign-in', { ...html, 'accept-language': 'de-AT,en;q=0.5' });
   expect(german.headers.get('content-language')).toBe('de');
   expect(await german.text()).toContain('<html lang="de">');
 });
 
-it('leads strangers to sign in, and back then', async () => {
+it('redirects to the sign-in, and back afterwards', async () => {
   const answer = await get('/device?user_code=ABCD-EFGH');
   expect(answer.status).toBe(303);
   expect(answer.headers.get('location')).toBe('/sign-in?next=%2Fdevice%3Fuser_code%3DABCD-EFGH');
@@ -82,12 +83,12 @@ describe('a form', () => {
     expect(await answer.text()).toContain('The form was sent from another site.');
   });
 
-  it('of a browser that reaches the server without TLS is taken by its origin', async () => {
+  it('without TLS is accepted by its Origin', async () => {
     const answer = await post('/sign-in', { origin: base });
     expect([answer.status, answer.headers.get('location')]).toEqual([303, '/sign-in']);
   });
 
-  it('that is refused redirects to its page, which says why once', async () => {
+  it('that is refused redirects to its page, which shows the reason once', async () => {
     const answer = await post('/sign-in', { origin: base });
     const [cookie = ''] = answer.headers.getSetCookie();
     expect(cookie).toMatch(
@@ -96,19 +97,19 @@ describe('a form', () => {
     const page = await get('/sign-in', { ...html, cookie: cookie.split(';')[0] as string });
     expect(page.status).toBe(200);
     const text = await page.text();
-    expect(text).toContain('Name or password is wrong.');
+    expect(text).toContain('The name or the password is wrong.');
     expect(text).toContain('value="a"');
     expect(page.headers.getSetCookie()[0]).toMatch(
       /^account-form\.sign-in=; .*Expires=Thu, 01 Jan 1970/,
     );
   });
 
-  it('that is refused is an error to programs', async () => {
+  it('that is refused is an error for programs', async () => {
     const answer = await post('/sign-in', { origin: base, accept: 'application/json' });
     expect([answer.status, await answer.json()]).toMatchObject([403, { code: '403' }]);
   });
 
-  it('refused too often says when to try again, and offers a recovery code', async () => {
+  it('above the limit shows when to try again, and offers a recovery code', async () => {
     const body = () => new URLSearchParams({ name: 'limited', password: 'a wrong one, but long' });
     let last = await post('/sign-in', { origin: base }, body());
     for (let count = 0; count < 10; count += 1)
@@ -121,7 +122,7 @@ describe('a form', () => {
   });
 
   it.each(['/done', '/forward', '/sign-in/code'])(
-    '%s leads on without the outcome of a form, or with a forged one',
+    '%s is accepted without the outcome of a form, or with a forged one',
     async (path) => {
       const cookie = `account-form${path.replaceAll('/', '.')}=${'a'.repeat(100)}`;
       for (const headers of [html, { ...html, cookie }])
@@ -144,7 +145,7 @@ describe('a field', () => {
 });
 
 describe('an error', () => {
-  it('is a page to browsers, and JSON to others', async () => {
+  it('is a page for browsers and JSON for other clients', async () => {
     const page = await get('/nothing');
     expect(page.status).toBe(404);
     expect(await page.text()).toContain('There is no such page on this server.');
@@ -153,19 +154,19 @@ describe('an error', () => {
     expect(await other.json()).toMatchObject({ code: '404' });
   });
 
-  it('of a method that a path does not take names those that it takes', async () => {
+  it('of a wrong method names the allowed ones', async () => {
     const answer = await fetch(`${base}/sign-out`, { headers: html });
     expect(answer.status).toBe(405);
     expect(answer.headers.get('allow')).toBe('POST');
   });
 
-  it('of a path that can’t be decoded is a page, too', async () => {
+  it('of a path that cannot be decoded is a page', async () => {
     const answer = await get('/%E0%A4%A');
     expect(answer.status).toBe(404);
     expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'");
   });
 
-  it('of a form that is too large is a page, too', async () => {
+  it('of a form that is too large is a page', async () => {
     const body = new URLSearchParams({ name: 'a'.repeat(3_000_000) });
     const answer = await post('/sign-in', {}, body).catch(() => undefined);
     // The server can close the connection before the client has sent the whole body.
@@ -182,13 +183,13 @@ describe('an error', () => {
     expect(await answer.text()).toContain('The request is incomplete or invalid.');
   });
 
-  it('of a plugin is a page, too', async () => {
+  it('of a plugin is a page', async () => {
     const answer = await get('/console/', { ...html, range: 'bytes=9-1' });
     expect(answer.status).toBe(400);
     expect(await answer.text()).not.toContain('Range Not Satisfiable');
   });
 
-  it('of a wrong link says that it is gone, and nothing of what it is', async () => {
+  it('of an unknown link reveals nothing about it', async () => {
     const answer = await get(`/links/${'a'.repeat(43)}`);
     expect(answer.status).toBe(410);
     expect(await answer.text()).toContain('This link no longer works');
@@ -196,7 +197,7 @@ describe('an error', () => {
 });
 
 describe('without Postgres', () => {
-  it('a page says that it is away, and works again once it is back', async () => {
+  it('a page reports the outage, and works again afterwards', async () => {
     const cookie = `account-session=${'a'.repeat(43)}`;
     await stack.postgresServer.stop();
     await eventually(async () => {

@@ -8,7 +8,7 @@ import { Access, HomeController, Overview } from './home.controller.js';
 import { ApprovalController } from './approval.controller.js';
 import { ConnectController, ConnectedApps } from './connect.controller.js';
 import { ErasureController } from './erasure.controller.js';
-import { LinkController, LinkUse } from './link.controller.js';
+import { LinkController } from './link.controller.js';
 import { PageResponder } from './page.responder.js';
 import { PasswordController } from './password.controller.js';
 import { ProviderController } from './provider.controller.js';
@@ -33,6 +33,6 @@ import { SignInController } from './sign-in.controller.js';
     SecurityController,
     SignInController,
   ],
-  providers: [Access, ConnectedApps, LinkUse, Overview, PageResponder],
+  providers: [Access, ConnectedApps, Overview, PageResponder],
 })
 export class PagesModule {}

@@ -4,14 +4,14 @@ import { Accounts } from '../people/accounts.js';
 import { Emails } from '../people/emails.js';
 import { Refusal } from '../people/refusal.js';
 import { type Form, FormOf, QueryOf } from './form.js';
-import { nextPath, withNext } from './next-path.rule.js';
+import { nextPath, withNext } from './next-path.rules.js';
 import { PageResponder, visitFor } from './page.responder.js';
 import { ForPerson, PageController, type Person, PersonOf } from './person.guard.js';
 import { problemsOf, type RefusedForm } from './refusal.texts.js';
 import { changeEmailPage, changePasswordPage } from './views/security.view.js';
 import { chooseNamePage } from './views/sign-in.view.js';
 
-/** Pages that change the name, password and e-mail address of an account. */
+/** Serves pages that change the name, password and e-mail address of an account. */
 @PageController()
 export class PasswordController {
   constructor(
@@ -23,7 +23,7 @@ export class PasswordController {
   @Get('password')
   @ForPerson()
   form(@PersonOf() { account }: Person, @Res() reply: FastifyReply): void {
-    const refused = this.pages.take<RefusedForm>(reply);
+    const refused = this.pages.takeOutcome<RefusedForm>(reply);
     this.pages.show(reply, (visit) =>
       changePasswordPage(visit, { name: account.name ?? '', ...refused }),
     );
@@ -50,7 +50,7 @@ export class PasswordController {
         error instanceof Refusal && error.code === 'credentials'
           ? { current: texts.passwordProblem.wrong }
           : problemsOf(texts, error);
-      return this.pages.refuse(reply, '/password', { problems }, error);
+      return this.pages.redirectRefused(reply, '/password', { problems }, error);
     }
     this.pages.redirect(reply, '/?done');
   }
@@ -58,8 +58,8 @@ export class PasswordController {
   @Get('email')
   @ForPerson({ recently: true })
   email(@PersonOf() { account: { email } }: Person, @Res() reply: FastifyReply): void {
-    if (!this.emails.areOn) throw new Refusal('unavailable');
-    const refused = this.pages.take<RefusedForm>(reply);
+    if (!this.emails.isEnabled) throw new Refusal('unavailable');
+    const refused = this.pages.takeOutcome<RefusedForm>(reply);
     this.pages.show(reply, (visit) =>
       changeEmailPage(visit, { email: email ?? '', canRemove: email !== null, ...refused }),
     );
@@ -67,7 +67,7 @@ export class PasswordController {
 
   @Post('email')
   @ForPerson({ recently: true })
-  async propose(
+  async requestEmail(
     @PersonOf() { account, session }: Person,
     @FormOf() form: Form,
     @Res() reply: FastifyReply,
@@ -75,12 +75,12 @@ export class PasswordController {
     const email = (form['email'] ?? '').trim();
     const { texts, language } = visitFor(reply);
     try {
-      await this.emails.propose(account.id, email, language, session.id);
+      await this.emails.requestVerification(account.id, email, language, session.id);
     } catch (error) {
       const refused = { entered: email.slice(0, 254), problems: problemsOf(texts, error) };
-      return this.pages.refuse(reply, '/email', refused, error);
+      return this.pages.redirectRefused(reply, '/email', refused, error);
     }
-    this.pages.finish(reply, { message: 'emailSent', email });
+    this.pages.redirectToDone(reply, { message: 'emailSent', email });
   }
 
   @Post('email/remove')
@@ -102,13 +102,13 @@ export class PasswordController {
   ): void {
     const next = nextPath(query['next']);
     if (account.name !== null) return this.pages.redirect(reply, next ?? '/');
-    const refused = this.pages.take<RefusedForm>(reply);
+    const refused = this.pages.takeOutcome<RefusedForm>(reply);
     this.pages.show(reply, (visit) => chooseNamePage(visit, { next, ...refused }));
   }
 
   @Post('name')
   @ForPerson()
-  async choose(
+  async chooseName(
     @PersonOf() { account }: Person,
     @FormOf() form: Form,
     @Res() reply: FastifyReply,
@@ -120,7 +120,7 @@ export class PasswordController {
     } catch (error) {
       const problems = problemsOf(visitFor(reply).texts, error);
       const refused: RefusedForm = { entered: name.slice(0, 64), problems };
-      return this.pages.refuse(reply, withNext('/name', next), refused, error);
+      return this.pages.redirectRefused(reply, withNext('/name', next), refused, error);
     }
     this.pages.redirect(reply, next ?? '/?done');
   }

@@ -15,9 +15,9 @@ import { CONFIG, type AccountConfig } from '../account.config.js';
 import { type Account, Accounts } from '../people/accounts.js';
 import { type Session, Sessions } from '../people/sessions.js';
 import { Cookies } from './cookies.js';
-import { isOwnForm } from './own-form.rule.js';
+import { isOwnForm } from './own-form.rules.js';
 
-/** The signed-in user and the session of this browser. */
+/** Signed-in user with the session of the browser. */
 export interface Person {
   readonly account: Account;
   readonly session: Session;
@@ -39,37 +39,37 @@ function isRecent({ session }: Person, after?: Date): boolean {
 
 interface Need {
   readonly recently?: boolean;
-  /** The path that opens after the sign-in. Default: the requested path. */
+  /** Path that opens after the sign-in. Default: the requested path. */
   readonly next?: string;
 }
 
-const needKey = 'person needed';
+const needKey = 'sign-in requirement';
 
-/** Requires a signed-in user for a route. Other clients are redirected to the sign-in. */
+/** Marks a route that requires a signed-in user. Other browsers are redirected to the sign-in. */
 export const ForPerson = (need: Need = {}) => SetMetadata(needKey, need);
 
 /** Requires a recent sign-in. @throws SignInNeeded */
-export function demandRecent(person: Person, next: string, after?: Date): void {
+export function requireRecent(person: Person, next: string, after?: Date): void {
   if (!isRecent(person, after)) throw new SignInNeeded(next);
 }
 
-/** Injects the signed-in user; always set on a route {@link ForPerson}. */
+/** Injects the signed-in user, who always exists on a route with {@link ForPerson}. */
 export const PersonOf = createParamDecorator(
   (_: unknown, context: ExecutionContext) =>
     context.switchToHttp().getRequest<FastifyRequest>().person,
 );
 
-/** Reports that a sign-in is required. `next` is the path that opens afterwards. */
+/** Error of a request that requires a sign-in. `next` is the path that opens afterwards. */
 export class SignInNeeded extends Error {
   constructor(readonly next: string) {
-    super('sign-in needed');
+    super('sign-in required');
   }
 }
 
-/** Reports a form that another site sent. */
+/** Error of a form that another site sent. */
 export class CrossSiteForm extends Error {}
 
-/** Rejects forms of other sites, sets the signed-in user, and enforces {@link ForPerson}. */
+/** Rejects forms of other sites, reads the signed-in user, and enforces {@link ForPerson}. */
 @Injectable()
 class PersonGuard implements CanActivate {
   private readonly cookies: Cookies;
@@ -87,7 +87,7 @@ class PersonGuard implements CanActivate {
     const request = context.switchToHttp().getRequest<FastifyRequest>();
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     if (!isRead && !isOwnForm(request.headers, this.config.PUBLIC_URL))
-      throw new CrossSiteForm('not our form');
+      throw new CrossSiteForm('form of another site');
     const person = await this.find(request);
     if (person) request.person = person;
     const need = this.reflector.get<Need | undefined>(needKey, context.getHandler());

@@ -4,15 +4,18 @@ import { AccountBrowser, password } from '../../testing/account.browser.js';
 
 /** The provider is another account app with its own users. */
 let provider: AccountBrowser;
-let world: AccountBrowser;
+let fixture: AccountBrowser;
 beforeAll(async () => {
   provider = await AccountBrowser.open();
   // On the loopback interface, any port matches the redirect URI (RFC 8252, 7.3).
   const client = await provider.app('Podcasts', 'http://127.0.0.1/sign-in/provider/callback');
-  world = await AccountBrowser.open({ SIGN_IN_ISSUER: provider.origin, SIGN_IN_CLIENT_ID: client });
+  fixture = await AccountBrowser.open({
+    SIGN_IN_ISSUER: provider.origin,
+    SIGN_IN_CLIENT_ID: client,
+  });
 });
 afterAll(async () => {
-  await world.close();
+  await fixture.close();
   await provider.close();
 });
 
@@ -33,9 +36,9 @@ async function passProvider(page: Page, name: string): Promise<void> {
   await page.getByRole('button', { name: 'Allow' }).click();
 }
 
-it('takes a person to the provider and back, where they choose a name once', async () => {
+it('signs a user in by the provider, who then chooses a name once', async () => {
   const { page, name } = await person();
-  await page.goto(`${world.origin}/`);
+  await page.goto(`${fixture.origin}/`);
   expect(await page.getByLabel('Password').count()).toBe(0);
   await passProvider(page, name);
   await page.getByRole('heading', { name: 'Choose a name' }).waitFor();
@@ -45,8 +48,8 @@ it('takes a person to the provider and back, where they choose a name once', asy
   await page.getByLabel('Name').fill(chosen);
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('heading', { name: `Hello, ${chosen}` }).waitFor();
-  expect(new URL(page.url()).origin).toBe(world.origin);
-  const { rows } = await world.database.query(
+  expect(new URL(page.url()).origin).toBe(fixture.origin);
+  const { rows } = await fixture.database.query(
     'SELECT issuer, password FROM account.accounts WHERE name = $1',
     [chosen],
   );
@@ -58,12 +61,12 @@ it('takes a person to the provider and back, where they choose a name once', asy
   await page.getByRole('heading', { name: `Hello, ${chosen}` }).waitFor();
 });
 
-it('leads back to where the person wanted to go', async () => {
+it('returns to the requested page', async () => {
   const { page, name } = await person();
-  await page.goto(`${world.origin}/device?user_code=ABCD-EFGH`);
+  await page.goto(`${fixture.origin}/device?user_code=ABCD-EFGH`);
   await passProvider(page, name);
   await page.getByLabel('Name').fill(`to-${name}`.slice(0, 64));
   await page.getByRole('button', { name: 'Save' }).click();
   await page.waitForURL('**/device?user_code=ABCD-EFGH');
-  expect(new URL(page.url()).origin).toBe(world.origin);
+  expect(new URL(page.url()).origin).toBe(fixture.origin);
 });

@@ -1,13 +1,13 @@
 import { Get, NotFoundException, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { SignIn } from '../people/sign-in.js';
-import { RelyingParty, visitSeconds } from '../relying.party/relying-party.js';
+import { RelyingParty, maxLoginSeconds } from '../relying.party/relying-party.js';
 import { type Form, FormOf } from './form.js';
-import { nextPath } from './next-path.rule.js';
+import { nextPath, withNext } from './next-path.rules.js';
 import { PageController } from './person.guard.js';
 import { PageResponder } from './page.responder.js';
 
-/** Starts and completes sign-in at the operator's OpenID Connect provider. */
+/** Serves sign-in by the operator's OpenID Connect provider. */
 @PageController()
 export class ProviderController {
   constructor(
@@ -17,28 +17,25 @@ export class ProviderController {
   ) {}
 
   @Post('sign-in/provider')
-  async depart(@FormOf() form: Form, @Res() reply: FastifyReply): Promise<void> {
+  async start(@FormOf() form: Form, @Res() reply: FastifyReply): Promise<void> {
     const { host } = this.party;
     if (host === undefined) throw new NotFoundException();
-    const { url, ticket } = await this.party.depart(nextPath(form['next']));
-    this.pages.cookies.depart(reply, ticket, visitSeconds);
-    this.pages.forward(reply, url.href, host);
+    const { url, ticket } = await this.party.startLogin(nextPath(form['next']));
+    this.pages.cookies.setProviderTicket(reply, ticket, maxLoginSeconds);
+    this.pages.leaveSite(reply, url.href, host);
   }
 
-  /** Completes the sign-in. An account without a name gets the page that asks for one. */
+  /** Completes the sign-in. An account without a name is redirected to the choice of one. */
   @Get('sign-in/provider/callback')
-  async arrive(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+  async finish(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     if (this.party.host === undefined) throw new NotFoundException();
-    const ticket = this.pages.cookies.arrive(request, reply);
-    const { account, next } = await this.party.arrive(request.url.split('?')[1] ?? '', ticket);
+    const ticket = this.pages.cookies.takeProviderTicket(request, reply);
+    const { account, next } = await this.party.finishLogin(request.url.split('?')[1] ?? '', ticket);
     this.pages.cookies.signIn(
       reply,
       await this.signIn.forAccount(account.id, this.pages.cookies.read(request)),
     );
     const to = nextPath(next) ?? '/';
-    this.pages.redirect(
-      reply,
-      account.name === null ? `/name?${new URLSearchParams({ next: to }).toString()}` : to,
-    );
+    this.pages.redirect(reply, account.name === null ? withNext('/name', to) : to);
   }
 }

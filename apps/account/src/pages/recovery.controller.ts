@@ -9,7 +9,7 @@ import { afterReset, PageResponder, visitFor } from './page.responder.js';
 import { problemsOf, type RefusedForm } from './refusal.texts.js';
 import { forgotPage, recoverPage } from './views/registration.view.js';
 
-/** Pages for a lost password: a link by mail, or a recovery code. */
+/** Serves pages for a lost password: a link by mail, or a recovery code. */
 @PageController()
 export class RecoveryController {
   constructor(
@@ -20,8 +20,10 @@ export class RecoveryController {
 
   @Get('forgot')
   form(@Res() reply: FastifyReply): void {
-    const refused = this.pages.take<RefusedForm>(reply);
-    this.pages.show(reply, (visit) => forgotPage(visit, { mail: this.emails.areOn, ...refused }));
+    const refused = this.pages.takeOutcome<RefusedForm>(reply);
+    this.pages.show(reply, (visit) =>
+      forgotPage(visit, { mail: this.emails.isEnabled, ...refused }),
+    );
   }
 
   @Post('forgot')
@@ -34,14 +36,19 @@ export class RecoveryController {
     try {
       await this.emails.sendReset((form['name'] ?? '').trim(), request.ip, language);
     } catch (error) {
-      return this.pages.refuse(reply, '/forgot', { problems: problemsOf(texts, error) }, error);
+      return this.pages.redirectRefused(
+        reply,
+        '/forgot',
+        { problems: problemsOf(texts, error) },
+        error,
+      );
     }
-    this.pages.finish(reply, { message: 'forgotSent' });
+    this.pages.redirectToDone(reply, { message: 'forgotSent' });
   }
 
   @Get('recover')
   recovery(@Res() reply: FastifyReply): void {
-    const refused = this.pages.take<RefusedForm>(reply) ?? {};
+    const refused = this.pages.takeOutcome<RefusedForm>(reply) ?? {};
     this.pages.show(reply, (visit) => recoverPage(visit, refused));
   }
 
@@ -54,13 +61,13 @@ export class RecoveryController {
     const name = (form['name'] ?? '').trim();
     const entered = { name, code: form['recovery'] ?? '', password: form['password'] ?? '' };
     try {
-      await this.reset.byRecoveryCode(entered, this.pages.cookies.read(request));
+      await this.reset.resetByRecoveryCode(entered, this.pages.cookies.read(request));
     } catch (error) {
       const { texts } = visitFor(reply);
       const isWrong = error instanceof Refusal && error.code === 'credentials';
       const problems = isWrong ? { form: texts.forgot.refused } : problemsOf(texts, error);
       const refused: RefusedForm = { entered: name.slice(0, 64), problems };
-      return this.pages.refuse(reply, '/recover', refused, error);
+      return this.pages.redirectRefused(reply, '/recover', refused, error);
     }
     this.pages.redirect(reply, afterReset);
   }

@@ -6,19 +6,20 @@ interface FieldProblem {
   readonly text: string;
 }
 
-/** Texts about a refused form by field; `form` concerns all of it. */
+/** Texts about a refused form by field; `form` is for the whole form. */
 export type Problems = Partial<
   Record<'name' | 'password' | 'current' | 'email' | 'label' | 'form', string>
 >;
 
-/** A refused form, for the page that shows it again. */
+/** Refused form, for the page that shows it again. */
 export interface RefusedForm {
-  /** The value of the field that the page fills in. */
+  /** Entered value that the page shows again. */
   readonly entered?: string;
   readonly problems?: Problems;
 }
 
-function problems(
+/** Returns the texts of refusals by their code. */
+function textsByCode(
   { register, passwordProblem, changeEmail, appPassword, failure }: Texts,
   retryAfter?: number,
 ): Partial<Record<RefusalCode, FieldProblem>> {
@@ -41,10 +42,10 @@ function problems(
   };
 }
 
-/** Returns the texts of a refusal by field. @throws the given error, if it concerns no field. */
+/** Returns the text of a refusal for its field. @throws `error` if it concerns no field. */
 export function problemsOf(texts: Texts, error: unknown): Problems {
   const problem =
-    error instanceof Refusal ? problems(texts, error.retryAfter)[error.code] : undefined;
+    error instanceof Refusal ? textsByCode(texts, error.retryAfter)[error.code] : undefined;
   if (!problem) throw error;
   return { [problem.field]: problem.text };
 }

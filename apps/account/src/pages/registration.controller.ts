@@ -5,18 +5,18 @@ import { Refusal } from '../people/refusal.js';
 import { Registration } from '../people/registration.js';
 import { SignIn } from '../people/sign-in.js';
 import { type Form, FormOf, QueryOf } from './form.js';
-import { nextPath, withNext } from './next-path.rule.js';
+import { nextPath, withNext } from './next-path.rules.js';
 import { PageController } from './person.guard.js';
 import { PageResponder, visitFor } from './page.responder.js';
 import { problemsOf, type RefusedForm } from './refusal.texts.js';
 import { registerPage } from './views/registration.view.js';
 
-/** Returns the fields of a registration form. */
-export function enteredIn(form: Form): { name: string; password: string } {
+/** Returns name and password of a registration form. */
+export function readCredentials(form: Form): { name: string; password: string } {
   return { name: (form['name'] ?? '').trim(), password: form['password'] ?? '' };
 }
 
-/** Pages of open registration, if the operator allows it. */
+/** Serves the page of open registration, if the operator allows it. */
 @PageController()
 export class RegistrationController {
   constructor(
@@ -33,27 +33,27 @@ export class RegistrationController {
         action: '/register',
         kind: 'open',
         next: nextPath(query['next']),
-        ...this.pages.take<RefusedForm>(reply),
+        ...this.pages.takeOutcome<RefusedForm>(reply),
       }),
     );
   }
 
   @Post('register')
-  async make(
+  async register(
     @FormOf() form: Form,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     if (!this.registration.isOpen) throw new Refusal('registration');
     const next = nextPath(form['next']);
-    const entered = enteredIn(form);
+    const entered = readCredentials(form);
     let account: Account;
     try {
-      account = await this.registration.open(entered, request.ip);
+      account = await this.registration.register(entered, request.ip);
     } catch (error) {
       const problems = problemsOf(visitFor(reply).texts, error);
       const refused: RefusedForm = { entered: entered.name.slice(0, 64), problems };
-      return this.pages.refuse(reply, withNext('/register', next), refused, error);
+      return this.pages.redirectRefused(reply, withNext('/register', next), refused, error);
     }
     this.pages.cookies.signIn(
       reply,

@@ -8,12 +8,12 @@ import { Refusal } from '../people/refusal.js';
 import { SecondFactor } from '../people/second-factor.js';
 import type { NewTotp } from '../people/totp.js';
 import { type Form, FormOf, QueryOf } from './form.js';
-import { nextPath } from './next-path.rule.js';
+import { nextPath } from './next-path.rules.js';
 import { keepPath, PageResponder, visitFor } from './page.responder.js';
 import { ForPerson, PageController, type Person, PersonOf } from './person.guard.js';
 import { problemsOf, type RefusedForm } from './refusal.texts.js';
 import { keepAppPasswordsPage } from './views/app-passwords.view.js';
-import type { RefusedSecondStep } from './views/parts.js';
+import type { RefusedSecondStep } from './views/components.js';
 import {
   appPasswordPage,
   type NewAppPassword,
@@ -25,10 +25,10 @@ import {
 } from './views/security.view.js';
 
 const day = 86_400_000;
-/** Lifetimes of app passwords in days, by choice. Others do not expire. */
+/** Lifetimes of app passwords in days by choice. Any other choice means no expiry. */
 const expiries: Readonly<Record<string, number | undefined>> = { month: 30, year: 365 };
 
-/** Pages of the second step, recovery codes and app passwords. All require a recent sign-in. */
+/** Serves pages of the second step, recovery codes and app passwords, after a recent sign-in. */
 @PageController()
 export class SecurityController {
   constructor(
@@ -39,13 +39,13 @@ export class SecurityController {
     @Inject(CONFIG) private readonly config: Pick<AccountConfig, 'API_URLS'>,
   ) {}
 
-  /** Shows the pending key again, so that a reload does not change it. */
+  /** Shows a new key, or the unconfirmed one, so that a reload does not change it. */
   @Get('totp')
   @ForPerson({ recently: true })
   async setUp(@PersonOf() person: Person, @Res() reply: FastifyReply): Promise<void> {
     if (person.account.hasTotp) return this.pages.redirect(reply, '/totp/off');
     const key = await this.key(person);
-    const isRefused = this.pages.take(reply) !== undefined;
+    const isRefused = this.pages.takeOutcome(reply) !== undefined;
     this.pages.show(reply, (visit) => totpPage(visit, { key, isRefused }));
   }
 
@@ -62,10 +62,10 @@ export class SecurityController {
       await this.secondFactor.totp.confirm(account.id, form['code'] ?? '');
     } catch (error) {
       if (!(error instanceof Refusal && error.code === 'code')) throw error;
-      return this.pages.refuse(reply, '/totp', {}, error);
+      return this.pages.redirectRefused(reply, '/totp', {}, error);
     }
     // Without recovery codes, a lost phone locks the user out.
-    const hasCodes = (await this.recoveryCodes.left(account.id)) > 0;
+    const hasCodes = (await this.recoveryCodes.countUnused(account.id)) > 0;
     this.pages.redirect(reply, hasCodes ? '/?done' : '/recovery-codes');
   }
 
@@ -73,7 +73,7 @@ export class SecurityController {
   @ForPerson({ recently: true })
   off(@PersonOf() { account }: Person, @Res() reply: FastifyReply): void {
     if (!account.hasTotp) return this.pages.redirect(reply, '/');
-    const refused = this.pages.take<RefusedSecondStep>(reply);
+    const refused = this.pages.takeOutcome<RefusedSecondStep>(reply);
     this.pages.show(reply, (visit) => totpOffPage(visit, refused));
   }
 
@@ -95,7 +95,7 @@ export class SecurityController {
       const isWrong = error instanceof Refusal && error.code === 'code';
       const problem = isWrong ? undefined : problemsOf(visitFor(reply).texts, error).form;
       const refused: RefusedSecondStep = { form: kind, problem };
-      return this.pages.refuse(reply, '/totp/off', refused, error);
+      return this.pages.redirectRefused(reply, '/totp/off', refused, error);
     }
     // A recovery code suspends app passwords.
     this.pages.redirect(reply, kind === 'code' ? '/?done' : keepPath);
@@ -109,56 +109,63 @@ export class SecurityController {
 
   @Post('recovery-codes')
   @ForPerson({ recently: true })
-  async makeCodes(
+  async createCodes(
     @PersonOf() { account, session }: Person,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const codes = await this.recoveryCodes.make(account.id, session);
-    this.pages.follow(reply, '/recovery-codes/shown', { codes });
+    const codes = await this.recoveryCodes.create(account.id, session);
+    this.pages.redirectWithOutcome(reply, '/recovery-codes/shown', { codes });
   }
 
   /** Shows new codes once. */
   @Get('recovery-codes/shown')
   @ForPerson()
   shownCodes(@Res() reply: FastifyReply): void {
-    const made = this.pages.take<{ codes: string[] }>(reply);
-    if (!made) return this.pages.redirect(reply, '/');
-    this.pages.show(reply, (visit) => shownRecoveryCodesPage(visit, made.codes));
+    const created = this.pages.takeOutcome<{ codes: string[] }>(reply);
+    if (!created) return this.pages.redirect(reply, '/');
+    this.pages.show(reply, (visit) => shownRecoveryCodesPage(visit, created.codes));
   }
 
   @Get('app-passwords')
   @ForPerson({ recently: true })
   appPassword(@Res() reply: FastifyReply): void {
-    const refused = this.pages.take<RefusedForm>(reply) ?? {};
+    const refused = this.pages.takeOutcome<RefusedForm>(reply) ?? {};
     this.pages.show(reply, (visit) => appPasswordPage(visit, refused));
   }
 
   @Post('app-passwords')
   @ForPerson({ recently: true })
-  async make(
+  async createAppPassword(
     @PersonOf() { account, session }: Person,
     @FormOf() form: Form,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const days = expiries[form['expires'] ?? ''];
-    const wanted = {
+    const properties = {
       label: (form['label'] ?? '').trim(),
       scopes: scopes.filter((scope) => form['rights'] !== 'read' || scope.startsWith('read:')),
       expiresAt: days === undefined ? undefined : new Date(Date.now() + days * day),
     };
     try {
-      const { secret, credential } = await this.appPasswords.make(account.id, wanted, session);
-      const made: NewAppPassword = {
+      const { secret, credential } = await this.appPasswords.create(
+        account.id,
+        properties,
+        session,
+      );
+      const created: NewAppPassword = {
         label: credential.label,
         name: account.name,
         secret,
         server: this.config.API_URLS?.[0],
       };
-      this.pages.follow(reply, '/app-passwords/shown', made);
+      this.pages.redirectWithOutcome(reply, '/app-passwords/shown', created);
     } catch (error) {
       const problems = problemsOf(visitFor(reply).texts, error);
-      const refused: RefusedForm = { entered: wanted.label.slice(0, 64), problems };
-      this.pages.refuse(reply, '/app-passwords', refused, error);
+      const refused: RefusedForm = {
+        entered: properties.label.slice(0, 64),
+        problems,
+      };
+      this.pages.redirectRefused(reply, '/app-passwords', refused, error);
     }
   }
 
@@ -166,12 +173,12 @@ export class SecurityController {
   @Get('app-passwords/shown')
   @ForPerson()
   shownAppPassword(@Res() reply: FastifyReply): void {
-    const made = this.pages.take<NewAppPassword>(reply);
-    if (!made) return this.pages.redirect(reply, '/');
-    this.pages.show(reply, (visit) => shownAppPasswordPage(visit, made));
+    const created = this.pages.takeOutcome<NewAppPassword>(reply);
+    if (!created) return this.pages.redirect(reply, '/');
+    this.pages.show(reply, (visit) => shownAppPasswordPage(visit, created));
   }
 
-  /** Shows the app passwords that a reset has suspended; without any, continues to `next`. */
+  /** Shows the suspended app passwords; without any, redirects to `next`. */
   @Get('app-passwords/keep')
   @ForPerson({ recently: true })
   async suspended(
@@ -186,7 +193,7 @@ export class SecurityController {
     this.pages.show(reply, (visit) => keepAppPasswordsPage(visit, { appPasswords, next }));
   }
 
-  /** Keeps the app passwords whose ids are the names of ticked boxes. */
+  /** Keeps the ticked app passwords: names of the form's fields are their ids. */
   @Post('app-passwords/keep')
   @ForPerson({ recently: true })
   async keep(
@@ -200,8 +207,8 @@ export class SecurityController {
 
   private async key({ account, session }: Person): Promise<NewTotp> {
     return (
-      (await this.secondFactor.totp.pending(account.id)) ??
-      this.secondFactor.totp.begin(account.id, session.id)
+      (await this.secondFactor.totp.readPending(account.id)) ??
+      this.secondFactor.totp.createSecret(account.id, session.id)
     );
   }
 }

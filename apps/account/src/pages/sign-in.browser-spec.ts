@@ -6,9 +6,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { AccountBrowser, password } from '../../testing/account.browser.js';
 import { codeOn } from '../../testing/page.walk.js';
 
-let world: AccountBrowser;
-beforeAll(async () => void (world = await AccountBrowser.open()));
-afterAll(() => world.close());
+let fixture: AccountBrowser;
+beforeAll(async () => void (fixture = await AccountBrowser.open()));
+afterAll(() => fixture.close());
 
 async function signIn(page: Page, name: string, entered = password): Promise<void> {
   await page.getByLabel('Name').fill(name);
@@ -16,9 +16,9 @@ async function signIn(page: Page, name: string, entered = password): Promise<voi
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
-it('makes the first account by the link that the start prints, without scripts, and signs in with it', async () => {
-  const page = await world.visitor();
-  await page.goto(await world.link('first'));
+it('creates the first account by the printed link, without scripts, and signs in', async () => {
+  const page = await fixture.visitor();
+  await page.goto(await fixture.link('first'));
   await page.getByLabel('Name').fill('first.person');
   await page.getByLabel('Password').fill(password);
   await page.getByRole('button', { name: 'Create account' }).click();
@@ -30,8 +30,8 @@ it('makes the first account by the link that the start prints, without scripts, 
   await page.getByRole('heading', { name: 'Hello, first.person' }).waitFor();
 });
 
-it('says the same of a wrong password and of a name that nobody has', async () => {
-  const { page, name } = await world.person();
+it('shows the same text for a wrong password and an unknown name', async () => {
+  const { page, name } = await fixture.person();
   await page.getByRole('button', { name: 'Sign out' }).click();
   await signIn(page, name, 'not the password');
   const wrong = await page.getByRole('alert').textContent();
@@ -39,8 +39,8 @@ it('says the same of a wrong password and of a name that nobody has', async () =
   expect(await page.getByRole('alert').textContent()).toBe(wrong);
 });
 
-it('a wrong password can be left by Back, and its page reloaded', async () => {
-  const page = await world.visitor();
+it('allows Back and reload after a wrong password', async () => {
+  const page = await fixture.visitor();
   await page.goto('/sign-in?next=/password');
   await signIn(page, 'nobody', 'not the password');
   await page.getByRole('alert').waitFor();
@@ -50,8 +50,8 @@ it('a wrong password can be left by Back, and its page reloaded', async () => {
   await page.getByLabel('Password').waitFor();
 });
 
-it('leads on to the page that asked for a sign-in, and never to another site', async () => {
-  const { page, name } = await world.person();
+it('continues to the page that required the sign-in, and never to another site', async () => {
+  const { page, name } = await fixture.person();
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.goto('/password');
   await signIn(page, name);
@@ -63,12 +63,12 @@ it('leads on to the page that asked for a sign-in, and never to another site', a
   await page.waitForURL('/');
 });
 
-it('takes a second step once it is set up, and a recovery code in its place once', async () => {
-  const { page, name } = await world.person();
+it('asks for the second step after its setup, or once for a recovery code', async () => {
+  const { page, name } = await fixture.person();
   await page.getByRole('link', { name: 'Set up' }).click();
   await page.getByLabel('Code').fill(await codeOn(page));
   await page.getByRole('button', { name: 'Switch on' }).click();
-  await page.getByRole('button', { name: 'Make new codes' }).click();
+  await page.getByRole('button', { name: 'Create new codes' }).click();
   const code = (await page.getByRole('listitem').first().textContent()) ?? '';
   await page.goto('/');
   await page.getByText('On: signing in asks for a code').waitFor();
@@ -85,22 +85,22 @@ it('takes a second step once it is set up, and a recovery code in its place once
   await page.getByText('Use a recovery code').click();
   await page.getByLabel('Recovery code').fill(code);
   await page.getByRole('button', { name: 'Sign in' }).last().click();
-  await page.getByText('This recovery code is wrong or was used before.').waitFor();
+  await page.getByText('This recovery code is wrong or was already used.').waitFor();
 });
 
-it('switches the second step off by a code of it only', async () => {
-  const { page } = await world.person();
+it('switches the second step off only by a valid code', async () => {
+  const { page } = await fixture.person();
   await page.getByRole('link', { name: 'Set up' }).click();
   await page.getByLabel('Code').fill(await codeOn(page));
   await page.getByRole('button', { name: 'Switch on' }).click();
-  await page.getByRole('button', { name: 'Make new codes' }).click();
+  await page.getByRole('button', { name: 'Create new codes' }).click();
   const code = (await page.getByRole('listitem').first().textContent()) ?? '';
   await page.goto('/totp/off');
   await page.getByLabel('Code', { exact: true }).fill('000000');
   await page.getByRole('button', { name: 'Switch off' }).first().click();
-  await page.getByText('This code is wrong or was used before.').waitFor();
+  await page.getByText('This code is wrong or was already used.').waitFor();
   await page.reload();
-  expect(await page.getByText('This code is wrong or was used before.').count()).toBe(0);
+  expect(await page.getByText('This code is wrong or was already used.').count()).toBe(0);
   await page.getByText('Use a recovery code').click();
   await page.getByLabel('Recovery code').fill(code);
   await page.getByRole('button', { name: 'Switch off' }).last().click();
@@ -108,8 +108,8 @@ it('switches the second step off by a code of it only', async () => {
 });
 
 it('changes the password, which signs out every other browser', async () => {
-  const { page, name } = await world.person();
-  const other = await world.visitor();
+  const { page, name } = await fixture.person();
+  const other = await fixture.visitor();
   await other.goto('/sign-in');
   await signIn(other, name);
   await other.getByRole('heading', { name: `Hello, ${name}` }).waitFor();
@@ -125,37 +125,37 @@ it('changes the password, which signs out every other browser', async () => {
 });
 
 it('sets a new password by a link, which works once', async () => {
-  const { id, name } = await world.person();
-  const link = await world.link('reset', { accountId: id });
-  const page = await world.visitor();
+  const { id, name } = await fixture.person();
+  const link = await fixture.link('reset', { accountId: id });
+  const page = await fixture.visitor();
   await page.goto(link);
   await page.getByLabel('New password').fill('another good password');
   await page.getByRole('button', { name: 'Set the password' }).click();
-  await page.getByText('You have a new password.').waitFor();
+  await page.getByText('Your password was changed.').waitFor();
   await signIn(page, name, 'another good password');
   await page.getByRole('heading', { name: `Hello, ${name}` }).waitFor();
   expect((await page.goto(link))?.status()).toBe(410);
 });
 
-it('keeps the app passwords that are ticked after a reset, and deletes the others', async () => {
-  const { page, id, name } = await world.person();
+it('keeps the ticked app passwords after a reset and deletes the others', async () => {
+  const { page, id, name } = await fixture.person();
   for (const label of ['My phone', 'Not mine']) {
     await page.goto('/app-passwords');
     await page.getByLabel('What is it for?').fill(label);
-    await page.getByRole('button', { name: 'Make app password' }).click();
+    await page.getByRole('button', { name: 'Create app password' }).click();
     await page.getByRole('heading', { name: 'Your new app password' }).waitFor();
   }
-  await page.goto(await world.link('reset', { accountId: id }));
+  await page.goto(await fixture.link('reset', { accountId: id }));
   await page.getByLabel('New password').fill('another good password');
   await page.getByRole('button', { name: 'Set the password' }).click();
   await signIn(page, name, 'another good password');
   await page.getByRole('heading', { name: 'Keep app passwords?' }).waitFor();
   await page.goto('/');
-  await page.getByRole('link', { name: 'Choose those to keep' }).click();
+  await page.getByRole('link', { name: 'Choose which to keep' }).click();
   await page.getByLabel('My phone').check();
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByText('Saved.').waitFor();
-  const { rows } = await world.database.query(
+  const { rows } = await fixture.database.query(
     'SELECT label, suspended_at AS suspended FROM account.credentials WHERE account_id = $1',
     [id],
   );
@@ -163,8 +163,8 @@ it('keeps the app passwords that are ticked after a reset, and deletes the other
 });
 
 it('ends another browser from the list of sessions', async () => {
-  const { page, name } = await world.person();
-  const other = await world.visitor();
+  const { page, name } = await fixture.person();
+  const other = await fixture.visitor();
   await other.goto('/sign-in');
   await signIn(other, name);
   await page.goto('/');
@@ -176,7 +176,9 @@ it('ends another browser from the list of sessions', async () => {
 
 /** Starts another site, whose page submits a form to this one. */
 async function strangersSite(action: string): Promise<{ server: Server; url: string }> {
-  const text = `<form method="post" action="${action}"><input name="name" value="x"></form><script>document.forms[0].submit()</script>`;
+  const text =
+    `<form method="post" action="${action}"><input name="name" value="x"></form>` +
+    '<script>document.forms[0].submit()</script>';
   const server = createServer((_request, response) =>
     response.setHeader('content-type', 'text/html').end(text),
   );
@@ -185,11 +187,11 @@ async function strangersSite(action: string): Promise<{ server: Server; url: str
 }
 
 it('refuses a form that another site sends', async () => {
-  const { page } = await world.person({ javaScriptEnabled: true });
-  const { server, url } = await strangersSite(`${world.origin}/sign-out`);
+  const { page } = await fixture.person({ javaScriptEnabled: true });
+  const { server, url } = await strangersSite(`${fixture.origin}/sign-out`);
   try {
     const [answer] = await Promise.all([
-      page.waitForResponse(`${world.origin}/sign-out`),
+      page.waitForResponse(`${fixture.origin}/sign-out`),
       page.goto(url),
     ]);
     expect(answer.status()).toBe(403);
@@ -201,8 +203,8 @@ it('refuses a form that another site sends', async () => {
   await page.getByRole('heading', { name: /^Hello/ }).waitFor();
 });
 
-it('sets cookies that no script reads and no other site sends', async () => {
-  const { page } = await world.person();
+it('sets cookies that are hidden from scripts and other sites', async () => {
+  const { page } = await fixture.person();
   const cookies = await page.context().cookies();
   expect(cookies.map(({ name, httpOnly, sameSite }) => ({ name, httpOnly, sameSite }))).toEqual([
     { name: 'account-session', httpOnly: true, sameSite: 'Lax' },

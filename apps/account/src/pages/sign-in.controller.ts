@@ -6,7 +6,7 @@ import { Sessions } from '../people/sessions.js';
 import { type NeedsCode, SignIn, type SignedIn } from '../people/sign-in.js';
 import { RelyingParty } from '../relying.party/relying-party.js';
 import { type Form, FormOf, QueryOf } from './form.js';
-import { nextPath, withNext } from './next-path.rule.js';
+import { nextPath, withNext } from './next-path.rules.js';
 import { isBrowser, keepPath, PageResponder, visitFor } from './page.responder.js';
 import { PageController, type Person, PersonOf } from './person.guard.js';
 import { type Problems, problemsOf, type RefusedForm } from './refusal.texts.js';
@@ -17,14 +17,14 @@ const notices: Readonly<Record<string, SignInNotice | undefined>> = {
   password: 'newPassword',
 };
 
-/** Lifetime of the page of the second step in seconds, as of its ticket. */
+/** Lifetime of the page of the second step in seconds, equal to that of its ticket. */
 const stepSeconds = 10 * 60;
 
 interface RefusedSignIn extends RefusedForm {
   readonly notice?: SignInNotice;
 }
 
-/** Pages for sign-in in one or two steps, and for sign-out. */
+/** Serves sign-in in one or two steps, and sign-out. */
 @PageController()
 export class SignInController {
   constructor(
@@ -43,7 +43,7 @@ export class SignInController {
   ): void {
     const next = nextPath(query['next']);
     if (person && next === undefined) return this.pages.redirect(reply, '/');
-    const { entered, notice, problems } = this.pages.take<RefusedSignIn>(reply) ?? {};
+    const { entered, notice, problems } = this.pages.takeOutcome<RefusedSignIn>(reply) ?? {};
     const name = entered ?? (person && (person.account.name ?? ''));
     this.pages.show(reply, (visit) =>
       signInPage(visit, {
@@ -59,7 +59,7 @@ export class SignInController {
   }
 
   @Post('sign-in')
-  async enter(
+  async signInWithPassword(
     @FormOf() form: Form,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
@@ -79,14 +79,14 @@ export class SignInController {
         entered: entered.name.slice(0, 64),
         problems: this.problemsOf(reply, error),
       };
-      this.pages.refuse(reply, withNext('/sign-in', next), refused, error);
+      this.pages.redirectRefused(reply, withNext('/sign-in', next), refused, error);
     }
   }
 
-  /** The page of the second step can be reloaded until its ticket expires. */
+  /** Shows the second step, which can be reloaded until its ticket expires. */
   @Get('sign-in/code')
   codeForm(@Res() reply: FastifyReply): void {
-    const step = this.pages.read<SecondStep>(reply);
+    const step = this.pages.readOutcome<SecondStep>(reply);
     if (!step) return this.pages.redirect(reply, '/sign-in');
     this.pages.show(reply, (visit) => codePage(visit, step));
   }
@@ -97,7 +97,7 @@ export class SignInController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    return this.second('code', form, request, reply);
+    return this.completeSecondStep('code', form, request, reply);
   }
 
   @Post('sign-in/recovery')
@@ -106,7 +106,7 @@ export class SignInController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    return this.second('recovery', form, request, reply);
+    return this.completeSecondStep('recovery', form, request, reply);
   }
 
   @Post('sign-out')
@@ -117,7 +117,7 @@ export class SignInController {
     this.pages.redirect(reply, '/sign-in?notice=out');
   }
 
-  private async second(
+  private async completeSecondStep(
     kind: 'code' | 'recovery',
     form: Form,
     request: FastifyRequest,
@@ -136,11 +136,16 @@ export class SignInController {
     } catch (error) {
       const code = error instanceof Refusal ? error.code : undefined;
       if (code === 'ticket' || code === 'credentials')
-        return this.pages.refuse(reply, withNext('/sign-in', next), { notice: 'tooLate' }, error);
+        return this.pages.redirectRefused(
+          reply,
+          withNext('/sign-in', next),
+          { notice: 'tooLate' },
+          error,
+        );
       const problem = code === 'code' ? undefined : this.problemsOf(reply, error).form;
       const step: SecondStep = { ticket, next, refused: { form: kind, problem } };
       if (!isBrowser(reply.request)) throw error;
-      this.pages.follow(reply, '/sign-in/code', step, stepSeconds);
+      this.pages.redirectWithOutcome(reply, '/sign-in/code', step, stepSeconds);
     }
   }
 
@@ -151,7 +156,7 @@ export class SignInController {
   ): void {
     if ('needs' in outcome) {
       const step: SecondStep = { ticket: outcome.ticket, next };
-      return this.pages.follow(reply, '/sign-in/code', step, stepSeconds);
+      return this.pages.redirectWithOutcome(reply, '/sign-in/code', step, stepSeconds);
     }
     this.pages.cookies.clearOutcome(reply, '/sign-in/code');
     this.pages.cookies.signIn(reply, outcome);

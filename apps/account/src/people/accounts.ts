@@ -14,22 +14,23 @@ import {
 } from 'typeorm';
 import { Limits } from './limits.js';
 import { Notices } from './notices.js';
-import { passwordProblem } from './password.rule.js';
+import { checkPassword } from './password.rules.js';
 import { Passwords } from './passwords.js';
 import { Refusal } from './refusal.js';
 import type { Actor } from './sessions.js';
-import { type Ended, SignOut } from './sign-out.js';
-import { rowsOf } from './statement.rows.js';
+import { type EndedAccess, SignOut } from './sign-out.js';
+import { queryRows } from './query-rows.js';
 
-/** Account of a person, as shown to pages and the operator. */
+/** Account of a person without its secrets. */
 export interface Account {
-  /** User id of all services and `sub` of tokens. */
+  /** User id in all services, and `sub` of tokens. */
   readonly id: string;
   /** `null` until a person who signs in by a provider chooses a name. */
   readonly name: string | null;
   /** Verified address. */
   readonly email: string | null;
   readonly createdAt: Date;
+  /** True if the operator disabled the account, or its data is being erased. */
   readonly disabled: boolean;
   readonly hasPassword: boolean;
   readonly hasTotp: boolean;
@@ -37,7 +38,7 @@ export interface Account {
   readonly issuer: string | null;
 }
 
-/** Initial values of an account; `id` is random by default. */
+/** Initial values of an account; by default, `id` is random. */
 export interface NewAccount {
   readonly name: string | null;
   readonly id?: string;
@@ -54,7 +55,7 @@ export function checkName(name: string): void {
   if (!namePattern.test(name)) throw new Refusal('name');
 }
 
-/** Returns the condition that finds an account by name, ignoring letter case. */
+/** Returns the query condition for an account's name, ignoring letter case. */
 export const byName = (name: string) => ({
   name: Raw((column) => `lower(${column}) = lower(:name)`, {
     name: namePattern.test(name) ? name : '',
@@ -72,29 +73,30 @@ export class Accounts {
     private readonly notices: Notices,
   ) {}
 
+  /** Returns an account by its id. */
   async find(id: string): Promise<Account | undefined> {
-    const found = await this.accounts.findOneBy({ id });
-    return found ? shown(found) : undefined;
+    const entity = await this.accounts.findOneBy({ id });
+    return entity ? toAccount(entity) : undefined;
   }
 
   /** Returns the account with this name, ignoring letter case. */
   async findByName(name: string): Promise<Account | undefined> {
-    const found = await this.accounts.findOneBy(byName(name));
-    return found ? shown(found) : undefined;
+    const entity = await this.accounts.findOneBy(byName(name));
+    return entity ? toAccount(entity) : undefined;
   }
 
   /** Returns a page of accounts in the order of their ids, for the operator. */
   async list(after?: Account, limit = 1_000): Promise<Account[]> {
-    const found = await this.accounts.find({
+    const entities = await this.accounts.find({
       where: after ? { id: MoreThan(after.id) } : {},
       order: { id: 'ASC' },
       take: limit,
     });
-    return found.map(shown);
+    return entities.map(toAccount);
   }
 
-  /** Returns true if nobody can sign in: accounts of app passwords alone have no password. */
-  async areNone(manager: EntityManager = this.accounts.manager): Promise<boolean> {
+  /** Returns true if no account can sign in: accounts for app passwords have no password. */
+  async nobodyCanSignIn(manager: EntityManager = this.accounts.manager): Promise<boolean> {
     const canSignIn = [{ password: Not(IsNull()) }, { issuer: Not(IsNull()) }];
     return !(await manager.existsBy(AccountEntity, canSignIn));
   }
@@ -106,10 +108,12 @@ export class Accounts {
   ): Promise<Account> {
     if (account.name !== null) checkName(account.name);
     const { id = randomUUID(), ...rest } = account;
-    return manager.transaction(async (within) => {
-      if (await refused(within, id, null)) throw new Refusal('erased');
-      await named(within.insert(AccountEntity, { id, ...rest } as DeepPartial<AccountEntity>));
-      return shown(await within.findOneByOrFail(AccountEntity, { id }));
+    return manager.transaction(async (transaction) => {
+      if (await setRefusal(transaction, id, null)) throw new Refusal('erased');
+      await rejectTakenName(
+        transaction.insert(AccountEntity, { id, ...rest } as DeepPartial<AccountEntity>),
+      );
+      return toAccount(await transaction.findOneByOrFail(AccountEntity, { id }));
     });
   }
 
@@ -119,33 +123,33 @@ export class Accounts {
    * @param id user id derived from issuer and subject (`userId`).
    * @throws Refusal `erased` if the person's data was erased or is being erased.
    */
-  async ofProvider(issuer: string, subject: string, id: string): Promise<Account> {
-    // In UTF-8 all lone surrogates are the same bytes: two subjects would be one account. Postgres
-    // stores no NUL.
+  async findOrCreateByProvider(issuer: string, subject: string, id: string): Promise<Account> {
+    // UTF-8 encodes all lone surrogates alike, so two subjects would share one account. Postgres
+    // cannot store NUL.
     if (!subject.isWellFormed() || subject.includes('\0')) throw new Refusal('credentials');
-    const known = async () => {
-      const found = await this.accounts.findOneBy({ issuer, subject });
-      return found && shown(found);
+    const findExisting = async () => {
+      const entity = await this.accounts.findOneBy({ issuer, subject });
+      return entity && toAccount(entity);
     };
     return (
-      (await known()) ??
+      (await findExisting()) ??
       this.create({ id, name: null, issuer, subject }).catch(async (error: unknown) => {
-        // A concurrent sign-in can have created it.
-        const made = await known();
-        if (made) return made;
+        // A concurrent sign-in may have created the account.
+        const existing = await findExisting();
+        if (existing) return existing;
         throw error;
       })
     );
   }
 
-  /** @throws Refusal `name`, `name_taken`. */
+  /** Changes the name of an account. @throws Refusal `name`, `name_taken`. */
   async rename(id: string, name: string): Promise<void> {
     checkName(name);
-    await named(this.accounts.update({ id }, { name }));
+    await rejectTakenName(this.accounts.update({ id }, { name }));
   }
 
   /**
-   * Changes the password and ends all access except that session and app passwords.
+   * Changes the password and ends all access except the current session and app passwords.
    *
    * @param by session of the browser.
    * @throws Refusal `credentials` if `current` is wrong, `limited`, `password_…`, `busy`.
@@ -153,25 +157,25 @@ export class Accounts {
   async changePassword(id: string, current: string, password: string, by: Actor): Promise<void> {
     const account = await this.accounts.findOneByOrFail({ id });
     const name = account.name ?? '';
-    const problem = passwordProblem(password, name);
-    if (problem) throw new Refusal(problem);
+    checkPassword(password, name);
     await this.limits.count('password', id);
     const key = `account ${id}`;
-    if (!(await this.passwords.verify(account.password, current, 'known', key)))
+    if (!(await this.passwords.verify(account.password, current, 'trustedDevice', key)))
       throw new Refusal('credentials');
-    const made = await this.passwords.hash(password, 'known', name, key);
+    const hash = await this.passwords.hash(password, 'trustedDevice', name, key);
     const ended = await this.accounts.manager.transaction(async (manager) => {
-      const changed = await rowsOf(
+      const changed = await queryRows(
         manager,
-        `UPDATE account.accounts SET password = $3 WHERE id = $1 AND password = $2 AND disabled_at IS NULL RETURNING id`,
-        [id, account.password, made],
+        `UPDATE account.accounts SET password = $3
+         WHERE id = $1 AND password = $2 AND disabled_at IS NULL RETURNING id`,
+        [id, account.password, hash],
       );
       // A concurrent request changed the password or disabled the account.
       if (changed.length === 0) throw new Refusal('credentials');
-      return this.signOut.within(manager, id, { session: by.id, appPasswords: true });
+      return this.signOut.endAccess(manager, id, { session: by.id, appPasswords: true });
     });
-    await this.limits.forget('password', id);
-    await this.signOut.announce(ended);
+    await this.limits.reset('password', id);
+    await this.signOut.notify(ended);
     await this.notices.add(id, 'password', by);
   }
 
@@ -183,33 +187,33 @@ export class Accounts {
    */
   async disable(id: string): Promise<boolean> {
     const ended = await this.accounts.manager.transaction(
-      async (manager): Promise<Ended | undefined> => {
+      async (manager): Promise<EndedAccess | undefined> => {
         if (!(await manager.existsBy(AccountEntity, { id }))) return undefined;
-        // Lock order: the user's clock before the account, as in an erasure. This prevents deadlocks.
-        await refused(manager, id, 1);
+        // Lock order: the user's clock before the account, as in an erasure.
+        await setRefusal(manager, id, 1);
         await manager.query(
           'UPDATE account.accounts SET disabled_at = coalesce(disabled_at, now()) WHERE id = $1',
           [id],
         );
-        return this.signOut.within(manager, id, { appPasswords: true });
+        return this.signOut.endAccess(manager, id, { appPasswords: true });
       },
     );
-    if (ended) await this.signOut.announce(ended);
+    if (ended) await this.signOut.notify(ended);
     return ended !== undefined;
   }
 
   /** Reverts {@link disable}. @returns true if the account exists. @throws Refusal `erased`. */
   async enable(id: string): Promise<boolean> {
     return this.accounts.manager.transaction(async (manager) => {
-      if (await refused(manager, id, null)) throw new Refusal('erased');
+      if (await setRefusal(manager, id, null)) throw new Refusal('erased');
       return Boolean((await manager.update(AccountEntity, { id }, { disabledAt: null })).affected);
     });
   }
 }
 
-/** Sets (1) or clears the refusal of a user. @returns true if services refuse the user now. */
-async function refused(manager: EntityManager, id: string, refusal: 1 | null): Promise<boolean> {
-  const [state] = await rowsOf<{ refused: number | null }>(
+/** Sets (1) or clears (null) the refusal of a user. @returns true if services refuse the user. */
+async function setRefusal(manager: EntityManager, id: string, refusal: 1 | null): Promise<boolean> {
+  const [state] = await queryRows<{ refused: number | null }>(
     manager,
     'SELECT sync.refuse_user($1, $2::smallint) AS refused',
     [id, refusal],
@@ -217,22 +221,22 @@ async function refused(manager: EntityManager, id: string, refusal: 1 | null): P
   return state?.refused != null;
 }
 
-function shown(found: AccountEntity): Account {
-  const { id, name, email, createdAt, issuer } = found;
+function toAccount(entity: AccountEntity): Account {
+  const { id, name, email, createdAt, issuer } = entity;
   return {
     id,
     name,
     email,
     createdAt,
     issuer,
-    disabled: found.disabledAt !== null,
-    hasPassword: found.password !== null,
-    hasTotp: found.totpConfirmedAt !== null,
+    disabled: entity.disabledAt !== null,
+    hasPassword: entity.password !== null,
+    hasTotp: entity.totpConfirmedAt !== null,
   };
 }
 
-/** Runs a statement that sets an account's name. @throws Refusal `name_taken`. */
-async function named(change: Promise<unknown>): Promise<void> {
+/** Awaits a statement that sets an account's name. @throws Refusal `name_taken`. */
+async function rejectTakenName(change: Promise<unknown>): Promise<void> {
   try {
     await change;
   } catch (error) {
@@ -240,7 +244,7 @@ async function named(change: Promise<unknown>): Promise<void> {
       code?: string;
       constraint?: string;
     };
-    // A conflict on the id counts too: an earlier owner of the name can have it.
+    // The id can conflict too: derived from the name, it may belong to an earlier owner.
     if (code === '23505' && constraint !== 'accounts_subject_key') throw new Refusal('name_taken');
     throw error;
   }

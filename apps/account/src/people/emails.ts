@@ -13,7 +13,7 @@ import { Notices } from './notices.js';
 import { Refusal } from './refusal.js';
 import type { Visitor } from './sessions.js';
 
-/** Verifies mail addresses and sends links to them. */
+/** Verifies e-mail addresses and sends links to them. */
 @Injectable()
 export class Emails {
   constructor(
@@ -24,29 +24,29 @@ export class Emails {
     private readonly notices: Notices,
   ) {}
 
-  /** True if a mail server is configured. Otherwise, pages offer no addresses and mailed links. */
-  get areOn(): boolean {
-    return this.mail.isOn;
+  /** True if a mail server is configured. Otherwise, pages offer neither addresses nor links. */
+  get isEnabled(): boolean {
+    return this.mail.isEnabled;
   }
 
   /**
-   * Sends a link to an address, which {@link verify} stores.
+   * Sends a verification link to an address. {@link verify} then stores the address.
    *
-   * @param session id of the browser's session; if it ends before the mail is sent, none is sent.
+   * @param session id of the browser's session. If it ends first, no mail is sent.
    * @throws Refusal `unavailable` without a mail server, `email`, `limited`.
    */
-  async propose(
+  async requestVerification(
     accountId: string,
     email: string,
     language: Language,
     session?: string,
   ): Promise<void> {
-    if (!this.areOn) throw new Refusal('unavailable');
+    if (!this.isEnabled) throw new Refusal('unavailable');
     if (!isMailAddress(email)) throw new Refusal('email');
     await this.limits.count('mail', accountId);
     const { name } = await this.accounts.findOneByOrFail({ id: accountId });
-    this.mail.soon(async () => {
-      const link = await this.linkFor('verify', { accountId, email, session });
+    this.mail.sendInBackground(async () => {
+      const link = await this.createLink('verify', { accountId, email, session });
       return link && { to: email, ...mailTexts[language].verify(name ?? '', link.url) };
     });
   }
@@ -60,7 +60,7 @@ export class Emails {
   async verify(secret: string, visitor?: Visitor): Promise<string> {
     const { accountId, email, before } = await this.accounts.manager.transaction(
       async (manager) => {
-        const link = await this.links.take(manager, secret, 'verify');
+        const link = await this.links.spend(manager, secret, 'verify');
         if (!link?.accountId || !link.email) throw new Refusal('link');
         const id = link.accountId;
         const previous = await manager.findOneBy(AccountEntity, { id });
@@ -76,7 +76,7 @@ export class Emails {
     return email;
   }
 
-  /** Removes the address of an account. The notice goes to it. */
+  /** Removes the address of an account. The notice goes to the removed address. */
   async remove(accountId: string, visitor?: Visitor): Promise<void> {
     const before = verifiedOf(await this.accounts.findOneBy({ id: accountId }));
     await this.accounts.update({ id: accountId }, { email: null, emailVerifiedAt: null });
@@ -84,45 +84,34 @@ export class Emails {
   }
 
   /**
-   * Sends a reset link to the verified address of an account, if both exist. Response and timing
-   * are the same in all cases.
+   * Sends a reset link to the verified address of an account, if both exist. Response and duration
+   * do not reveal if they do.
    *
    * @throws Refusal `unavailable` without a mail server, `limited` for the client's network.
    */
   async sendReset(name: string, address: string, language: Language): Promise<void> {
-    if (!this.areOn) throw new Refusal('unavailable');
+    if (!this.isEnabled) throw new Refusal('unavailable');
     await this.limits.count('mail_address', networkOf(address));
-    this.mail.soon(async () => {
+    this.mail.sendInBackground(async () => {
       const known = { emailVerifiedAt: Not(IsNull()), disabledAt: IsNull() };
       const account = await this.accounts.findOneBy({ ...byName(name), ...known });
-      if (!account?.email || !(await this.mayBeSent(account.id))) return undefined;
-      const link = await this.linkFor('reset', { accountId: account.id });
+      if (!account?.email || !(await this.limits.tryCount('mail', account.id))) return undefined;
+      const link = await this.createLink('reset', { accountId: account.id });
       return (
         link && { to: account.email, ...mailTexts[language].reset(account.name ?? '', link.url) }
       );
     });
   }
 
-  /** Returns `undefined` if the account or session ended while the mail was queued. */
-  private async linkFor(
+  /** Creates a link; undefined if the account or session ended while the mail was queued. */
+  private async createLink(
     kind: LinkKind,
-    of: Parameters<Links['make']>[1],
+    of: Parameters<Links['create']>[1],
   ): Promise<NewLink | undefined> {
     try {
-      return await this.links.make(kind, of);
+      return await this.links.create(kind, of);
     } catch (error) {
       if (error instanceof Refusal) return undefined;
-      throw error;
-    }
-  }
-
-  /** Counts a mail to an account. Returns false if the limit is reached. */
-  private async mayBeSent(accountId: string): Promise<boolean> {
-    try {
-      await this.limits.count('mail', accountId);
-      return true;
-    } catch (error) {
-      if (error instanceof Refusal) return false;
       throw error;
     }
   }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import pg from 'pg';
 import { eventually } from '#testing';
 import { countBlockedBy } from '../../testing/blocked.statements.js';
-import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
+import { openPeople, type PeopleFixture } from '../../testing/people.fixture.js';
 import { AppPasswords } from '../credentials/app-passwords.js';
 import { Accounts } from './accounts.js';
 import { Passwords } from './passwords.js';
@@ -13,49 +13,50 @@ import { SignIn } from './sign-in.js';
 const password = 'an unusual sentence';
 const browser = { address: '192.0.2.1', userAgent: 'Firefox' };
 
-let world: PeopleWorld;
+let fixture: PeopleFixture;
 let accounts: Accounts;
 let name: string;
 let id: string;
 
 beforeAll(async () => {
-  world = await openPeople();
-  accounts = world.app.get(Accounts);
+  fixture = await openPeople();
+  accounts = fixture.app.get(Accounts);
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 beforeEach(async () => {
   name = `ann-${randomUUID().slice(0, 8)}`;
   ({ id } = await accounts.create({
     name,
-    password: await world.app.get(Passwords).hash(password, 'known'),
+    password: await fixture.app.get(Passwords).hash(password, 'trustedDevice'),
   }));
 });
 
 /** Records an erasure as the deletion worker does, without deleting rows. */
-const erase = (user = id) => world.owner.query('SELECT deletion.record_erasure($1, NULL)', [user]);
+const erase = (user = id) =>
+  fixture.owner.query('SELECT deletion.record_erasure($1, NULL)', [user]);
 
-it('a person whose data is to be erased can not sign in any more, and is signed in nowhere', async () => {
-  const signIn = world.app.get(SignIn);
+it('a user whose erasure is recorded cannot sign in and has no sessions', async () => {
+  const signIn = fixture.app.get(SignIn);
   const { session } = await signIn.forAccount(id, browser);
-  const app = await world.app
+  const app = await fixture.app
     .get(AppPasswords)
-    .make(id, { label: 'An app', scopes: ['read:subscriptions'] });
-  const { rows } = await world.owner.query<{ hash: Buffer }>(
+    .create(id, { label: 'An app', scopes: ['read:subscriptions'] });
+  const { rows } = await fixture.owner.query<{ hash: Buffer }>(
     'SELECT hash FROM account.credentials WHERE id = $1',
     [app.credential.id],
   );
   const hash = rows[0]?.hash.toString('base64url') ?? '';
-  expect(await world.app.get(AppPasswords).check(hash)).not.toBeNull();
+  expect(await fixture.app.get(AppPasswords).check(hash)).not.toBeNull();
   await erase();
-  expect(await world.app.get(Sessions).find(session.cookie)).toBeUndefined();
-  expect(await world.app.get(AppPasswords).check(hash)).toBeNull();
+  expect(await fixture.app.get(Sessions).find(session.cookie)).toBeUndefined();
+  expect(await fixture.app.get(AppPasswords).check(hash)).toBeNull();
   await expect(signIn.signIn({ name, password }, browser)).rejects.toMatchObject({
     code: 'credentials',
   });
   await expect(signIn.forAccount(id, browser)).rejects.toMatchObject({ code: 'credentials' });
 });
 
-it('nobody admits them again: not the operator, not a new account, not a provider', async () => {
+it('an erased user cannot return by the operator, a new account or a provider', async () => {
   const refusal = { code: 'erased' };
   await erase();
   await expect(accounts.enable(id)).rejects.toMatchObject(refusal);
@@ -63,18 +64,18 @@ it('nobody admits them again: not the operator, not a new account, not a provide
   const other = randomUUID();
   await erase(other);
   await expect(accounts.create({ name: `${name}-2`, id: other })).rejects.toMatchObject(refusal);
-  await expect(accounts.ofProvider('https://id.example', other, other)).rejects.toMatchObject(
-    refusal,
-  );
+  await expect(
+    accounts.findOrCreateByProvider('https://id.example', other, other),
+  ).rejects.toMatchObject(refusal);
   expect(await accounts.find(other)).toBeUndefined();
 });
 
-it('an account that is made while its user is erased is refused, or not made', async () => {
+it('an account that is created during the erasure of its user is disabled', async () => {
   const user = randomUUID();
   let erased: Promise<unknown> | undefined;
-  const watcher = new pg.Client({ connectionString: world.url });
+  const watcher = new pg.Client({ connectionString: fixture.databaseUrl });
   await watcher.connect();
-  await world.transaction(async (manager) => {
+  await fixture.transaction(async (manager) => {
     await accounts.create({ name: `${name}-2`, id: user }, manager);
     const [{ pid = 0 } = {}] = (await manager.query('SELECT pg_backend_pid() AS pid')) as {
       pid?: number;
@@ -87,22 +88,24 @@ it('an account that is made while its user is erased is refused, or not made', a
   expect(await accounts.find(user)).toMatchObject({ disabled: true });
 });
 
-it('disabling and erasing somebody at once ends, in whatever order', async () => {
+it('concurrent disabling and erasure complete in any order', async () => {
   await Promise.all(
     Array.from({ length: 20 }, (_, count) => (count % 2 ? erase() : accounts.disable(id))),
   );
   expect(await accounts.find(id)).toMatchObject({ disabled: true });
-  const { rows } = await world.owner.query(
+  const { rows } = await fixture.owner.query(
     'SELECT refused FROM sync.user_clock WHERE user_id = $1',
     [id],
   );
   expect(rows).toEqual([{ refused: 2 }]);
 });
 
-it('a provider signs the same person in twice at once, as one account', async () => {
+it('concurrent sign-ins by a provider create one account', async () => {
   const subject = randomUUID();
   const made = await Promise.all(
-    Array.from({ length: 10 }, () => accounts.ofProvider('https://id.example', subject, subject)),
+    Array.from({ length: 10 }, () =>
+      accounts.findOrCreateByProvider('https://id.example', subject, subject),
+    ),
   );
   expect(new Set(made.map((account) => account.id))).toEqual(new Set([subject]));
 });

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { networkOf } from '#identity';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
+import { openPeople, type PeopleFixture } from '../../testing/people.fixture.js';
 import { capFairly } from './fair.cap.js';
 
-let people: PeopleWorld;
+let people: PeopleFixture;
 beforeAll(async () => void (people = await openPeople()));
 afterAll(() => people.close());
 beforeEach(() => people.owner.query('DELETE FROM account.clients'));
@@ -24,7 +24,7 @@ async function register(addresses: readonly string[]): Promise<void> {
 
 const cap = () =>
   people.transaction((manager) =>
-    capFairly(manager, { table: 'clients', condition: 'used_at IS NULL', most }),
+    capFairly(manager, { table: 'clients', condition: 'used_at IS NULL', max: most }),
   );
 
 /** Returns the places of the remaining clients in the order of their registration. */
@@ -39,7 +39,7 @@ const times = (count: number, address: (n: number) => string) =>
   Array.from({ length: count }, (_, n) => address(n));
 
 describe('above the limit', () => {
-  it('the network with most loses its oldest, and a newcomer stays', async () => {
+  it('the network with the most loses its oldest row, and a new one keeps its own', async () => {
     await register([
       '192.0.2.1',
       ...times(6, () => '192.0.2.2'),

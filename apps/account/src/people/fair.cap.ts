@@ -1,30 +1,30 @@
 import type { EntityManager } from 'typeorm';
 
-/** Returns SQL for the prefix of an IPv6 network `column`; any other address stays whole. */
+/** Returns SQL for a shorter prefix of an IPv6 network; other addresses stay unchanged. */
 const prefix = (column: string, bits: 48 | 56) =>
   `CASE WHEN ${column} ~ '^([0-9a-f]{1,4}:){4}:/64$'
      THEN set_masklen(${column}::cidr, ${bits})::text ELSE ${column} END`;
 
-/** Rows that unauthenticated clients create: a table of `account` with the column `network`. */
+/** Limited rows of unauthenticated clients, in a table of `account` with the column `network`. */
 export interface CappedRows {
   readonly table: 'clients' | 'logins' | 'oidc';
   /** SQL condition of the counted rows. */
   readonly condition: string;
-  readonly most: number;
+  readonly max: number;
 }
 
 /**
- * Deletes rows above a limit: the oldest of the network that has most, repeatedly. A deletion
- * leaves room for 1% more rows, so that it runs rarely. Call it after an insert is committed, so
- * that the last of concurrent calls sees all rows.
+ * Deletes rows above a limit: repeatedly the oldest of the network with the most rows. A deletion
+ * leaves room for 1% more rows, so it runs rarely. Call it after the commit of an insert, so that
+ * the last of concurrent calls sees all rows.
  *
- * Networks are compared as /48, then /56, then /64, as providers assign one of these to a customer.
- * The rank of a row in its network counts the rows that stay longer. Ranking by one level after the
- * other shares a /48 between its /56, and a /56 between its /64.
+ * Networks are compared as /48, then /56, then /64, since providers assign one of these sizes to a
+ * customer. The rank of a row in its network is the number of rows that are deleted later. Ranking
+ * level by level shares a /48 equally between its /56, and a /56 between its /64.
  */
 export async function capFairly(
   manager: EntityManager,
-  { table, condition, most }: CappedRows,
+  { table, condition, max: most }: CappedRows,
 ): Promise<void> {
   await manager.query(
     `WITH counted AS MATERIALIZED (SELECT count(*) AS rows FROM account.${table} WHERE ${condition})

@@ -4,13 +4,14 @@ import { LinkEntity } from '#database';
 import type { EntityManager, Repository } from 'typeorm';
 import { PEOPLE, type PeopleConfig } from './people.config.js';
 import { Refusal } from './refusal.js';
-import { hashOf, hashOfSecret, newSecret } from './secret.hash.js';
-import { holdSession } from './sessions.js';
-import { rowsOf } from './statement.rows.js';
+import { hashSecret, hashIfSecret, newSecret } from './secret.hash.js';
+import { lockSession } from './sessions.js';
+import { queryRows } from './query-rows.js';
 
+/** Purpose of a link: first account, invitation, password reset or address verification. */
 export type LinkKind = LinkEntity['kind'];
 
-/** Content of a link. */
+/** Content of a stored link. */
 export interface Link {
   readonly kind: LinkKind;
   /** Account of a password reset or address verification, and its name. */
@@ -27,22 +28,22 @@ export interface NewLink {
 }
 
 const day = 24 * 60;
-/** Lifetimes in minutes. The operator passes a longer one for the `reset` of a new account. */
-const minutes: Record<LinkKind, number> = {
+/** Default lifetimes. The operator's link for a new account is a longer `reset`. */
+const lifetimeMinutes: Record<LinkKind, number> = {
   first: 7 * day,
   invite: 7 * day,
   reset: 60,
   verify: day,
 };
 
-/** Maximum number of links per kind, with and without an account; the oldest are deleted. */
-const mostOfAccount = 5;
-const mostOfNobody = 1_000;
+/** Maximum number of links per kind, for each account and without one; the oldest are deleted. */
+const maxPerAccount = 5;
+const maxWithoutAccount = 1_000;
 
 /**
  * One-time links that grant a right: create an account, set a new password, verify an address.
  * Invariants:
- * - Opening a link changes nothing. {@link take} spends it once, in the transaction that uses it.
+ * - Opening a link changes nothing. Only {@link spend} uses it up, in the transaction of its use.
  * - Only the hash of the secret is stored. The number of links per account is limited.
  */
 @Injectable()
@@ -53,95 +54,98 @@ export class Links {
   ) {}
 
   /**
-   * Creates a link `<origin>/links/<secret>`, which a page reads by {@link look}.
+   * Creates a link `<origin>/links/<secret>`, which a page reads by {@link read}.
    *
-   * @param of `session`: id of the session of the browser that requested it.
-   * @throws Refusal `link` if the account is disabled or missing, as for a delayed mail;
+   * @param of account or address of the link; `session` is the id of the requesting session.
+   * @throws Refusal `link` if the account is disabled or missing by then;
    *   `credentials` if the session has ended.
    */
-  async make(
+  async create(
     kind: LinkKind,
     of: { accountId?: string; name?: string; email?: string; session?: string | undefined } = {},
-    minutesValid = minutes[kind],
+    minutesValid = lifetimeMinutes[kind],
   ): Promise<NewLink> {
     const secret = newSecret();
     const { accountId = null, name = null, email = null } = of;
     const expiresAt = await this.links.manager.transaction(async (manager) => {
-      // The lock blocks disabling until the commit, so a later deletion of links sees this one.
-      if (accountId !== null && !(await heldEnabled(manager, accountId, 'SHARE')))
+      // The lock delays a concurrent disabling, which then deletes this link too.
+      if (accountId !== null && !(await lockEnabledAccount(manager, accountId, 'SHARE')))
         throw new Refusal('link');
-      await holdSession(manager, of.session);
-      const [made] = await rowsOf<{ expiresAt: string }>(
+      await lockSession(manager, of.session);
+      const [inserted] = await queryRows<{ expiresAt: string }>(
         manager,
         `INSERT INTO account.links (hash, kind, account_id, name, email, expires_at)
-         VALUES ($1, $2, $3, $4, $5, now() + $6 * interval '1 minute') RETURNING expires_at AS "expiresAt"`,
-        [hashOf(secret), kind, accountId, name, email, minutesValid],
+         VALUES ($1, $2, $3, $4, $5, now() + $6 * interval '1 minute')
+         RETURNING expires_at AS "expiresAt"`,
+        [hashSecret(secret), kind, accountId, name, email, minutesValid],
       );
       await manager.query(
         `DELETE FROM account.links WHERE hash IN (
-           SELECT hash FROM account.links WHERE kind = $1 AND account_id IS NOT DISTINCT FROM $2::uuid
+           SELECT hash FROM account.links
+           WHERE kind = $1 AND account_id IS NOT DISTINCT FROM $2::uuid
            ORDER BY created_at DESC, hash OFFSET $3)`,
-        [kind, accountId, accountId === null ? mostOfNobody : mostOfAccount],
+        [kind, accountId, accountId === null ? maxWithoutAccount : maxPerAccount],
       );
-      return new Date((made as { expiresAt: string }).expiresAt);
+      return new Date((inserted as { expiresAt: string }).expiresAt);
     });
     return { url: `${this.config.PUBLIC_URL}/links/${secret}`, expiresAt };
   }
 
   /** Returns the content of a valid link without spending it. */
-  async look(secret: string): Promise<Link | undefined> {
-    const hash = hashOfSecret(secret);
+  async read(secret: string): Promise<Link | undefined> {
+    const hash = hashIfSecret(secret);
     if (!hash) return undefined;
-    const [found] = await rowsOf<Link>(
+    const [row] = await queryRows<Link>(
       this.links.manager,
-      `SELECT l.kind, l.account_id AS "accountId", coalesce(a.name, l.name) AS name, l.email, l.expires_at AS "expiresAt"
+      `SELECT l.kind, l.account_id AS "accountId", coalesce(a.name, l.name) AS name, l.email,
+         l.expires_at AS "expiresAt"
        FROM account.links l LEFT JOIN account.accounts a ON a.id = l.account_id
        WHERE l.hash = $1 AND l.expires_at > now() AND a.disabled_at IS NULL
          AND (l.kind IN ('first', 'invite') OR a.id IS NOT NULL)`,
       [hash],
     );
-    return found && { ...found, expiresAt: new Date(found.expiresAt) };
+    return row && { ...row, expiresAt: new Date(row.expiresAt) };
   }
 
   /**
-   * Spends a link in the transaction that uses its right. Returns `undefined` if it is spent,
-   * expired or unknown, or its account is disabled.
+   * Deletes a link in the transaction that uses its right, and returns its content. Returns
+   * `undefined` if it is spent, expired or unknown, or its account is disabled.
    */
-  async take(
+  async spend(
     manager: EntityManager,
     secret: string,
     kind: LinkKind,
   ): Promise<Omit<Link, 'expiresAt'> | undefined> {
-    const hash = hashOfSecret(secret);
+    const hash = hashIfSecret(secret);
     if (!hash) return undefined;
-    const [of] = await rowsOf<{ id: string | null }>(
+    const [of] = await queryRows<{ id: string | null }>(
       manager,
       'SELECT account_id AS id FROM account.links WHERE hash = $1 AND kind = $2',
       [hash, kind],
     );
-    // Lock order: the account before its links, as in sign-out. This prevents deadlocks.
-    if (!of || (of.id !== null && !(await heldEnabled(manager, of.id, 'NO KEY UPDATE'))))
+    // Lock order: the account before its links, as in a sign-out.
+    if (!of || (of.id !== null && !(await lockEnabledAccount(manager, of.id, 'NO KEY UPDATE'))))
       return undefined;
-    const [taken] = await rowsOf<Omit<Link, 'expiresAt'>>(
+    const [spent] = await queryRows<Omit<Link, 'expiresAt'>>(
       manager,
       `DELETE FROM account.links WHERE hash = $1 AND kind = $2 AND expires_at > now()
        RETURNING kind, account_id AS "accountId", name, email`,
       [hash, kind],
     );
-    return taken;
+    return spent;
   }
 }
 
 /** Locks an account until the transaction ends. @returns true if it exists and is not disabled. */
-async function heldEnabled(
+async function lockEnabledAccount(
   manager: EntityManager,
   id: string,
   lock: 'SHARE' | 'NO KEY UPDATE',
 ): Promise<boolean> {
-  const held = await rowsOf(
+  const rows = await queryRows(
     manager,
     `SELECT 1 FROM account.accounts WHERE id = $1 AND disabled_at IS NULL FOR ${lock}`,
     [id],
   );
-  return held.length === 1;
+  return rows.length === 1;
 }

@@ -4,13 +4,13 @@ import { eventually } from '#testing';
 import { SMTPServer } from 'smtp-server';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { outcomeOf } from '../../testing/outcome.js';
-import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
+import { openPeople, type PeopleFixture } from '../../testing/people.fixture.js';
 import { Accounts } from './accounts.js';
 import { Emails } from './emails.js';
 import { Notices } from './notices.js';
 import { PasswordReset } from './password-reset.js';
 
-let world: PeopleWorld;
+let fixture: PeopleFixture;
 let emails: Emails;
 let server: SMTPServer;
 let accountId: string;
@@ -37,20 +37,20 @@ beforeAll(async () => {
   server.on('error', () => {});
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.server.address() as AddressInfo;
-  world = await openPeople({
+  fixture = await openPeople({
     SMTP_URL: `smtp://127.0.0.1:${port}`,
     MAIL_FROM: 'Podcasts <podcasts@example.com>',
   });
-  emails = world.app.get(Emails);
+  emails = fixture.app.get(Emails);
 });
 afterAll(async () => {
-  await world.close();
+  await fixture.close();
   await new Promise<void>((resolve) => server.close(() => resolve()));
 });
 beforeEach(async () => {
   name = `ann-${randomUUID()}`;
   email = `${name}@example.com`;
-  accountId = (await world.app.get(Accounts).create({ name })).id;
+  accountId = (await fixture.app.get(Accounts).create({ name })).id;
 });
 
 let network = 0;
@@ -65,37 +65,40 @@ const linkTo = (to: string) =>
     return { secret, text };
   });
 async function verified(): Promise<void> {
-  await emails.propose(accountId, email, 'en');
+  await emails.requestVerification(accountId, email, 'en');
   await emails.verify((await linkTo(email)).secret);
 }
 
 describe('a mail address', () => {
-  it("counts as the person's once the link in a mail to it was opened, which works once", async () => {
-    await emails.propose(accountId, email, 'en');
+  it('is verified by the link in a mail, which works once', async () => {
+    await emails.requestVerification(accountId, email, 'en');
     const { secret, text } = await linkTo(email);
     expect(text).toContain('From: Podcasts <podcasts@example.com>');
-    expect((await world.app.get(Accounts).find(accountId))?.email).toBeNull();
+    expect((await fixture.app.get(Accounts).find(accountId))?.email).toBeNull();
     expect(await emails.verify(secret)).toBe(email);
-    expect((await world.app.get(Accounts).find(accountId))?.email).toBe(email);
+    expect((await fixture.app.get(Accounts).find(accountId))?.email).toBe(email);
     expect(await outcomeOf(emails.verify(secret))).toBe('link');
     await emails.remove(accountId);
-    expect((await world.app.get(Accounts).find(accountId))?.email).toBeNull();
+    expect((await fixture.app.get(Accounts).find(accountId))?.email).toBeNull();
   });
 
-  it('is refused where it is none, before a mail is sent', async () => {
+  it('is validated before a mail is sent', async () => {
     expect(
-      await outcomeOf(emails.propose(accountId, 'ann@example.com\r\nBcc: x@example.com', 'en')),
+      await outcomeOf(
+        emails.requestVerification(accountId, 'ann@example.com\r\nBcc: x@example.com', 'en'),
+      ),
     ).toBe('email');
   });
 
-  it('gets five mails an hour at most by one account', async () => {
-    for (let count = 0; count < 5; count += 1) await emails.propose(accountId, email, 'de');
-    expect(await outcomeOf(emails.propose(accountId, email, 'de'))).toBe('limited');
+  it('gets at most five mails an hour per account', async () => {
+    for (let count = 0; count < 5; count += 1)
+      await emails.requestVerification(accountId, email, 'de');
+    expect(await outcomeOf(emails.requestVerification(accountId, email, 'de'))).toBe('limited');
   });
 });
 
 describe('a forgotten password', () => {
-  it('is replaced by a link that is sent to the proven address, in the language of the page', async () => {
+  it('is reset by a link to the verified address, in the language of the page', async () => {
     await verified();
     await emails.sendReset(name.toUpperCase(), address(), 'de');
     const { secret, text } = await eventually(async () => {
@@ -104,36 +107,33 @@ describe('a forgotten password', () => {
       return mail;
     });
     expect(text).toContain('Auto-Submitted: auto-generated');
-    expect(
-      await world.app.get(PasswordReset).byLink(secret, 'another sentence', '192.0.2.1'),
-    ).toMatchObject({
-      accountId,
-    });
+    const visitor = { address: '192.0.2.1', userAgent: 'Firefox' };
+    await fixture.app.get(PasswordReset).resetByLink(secret, 'another sentence', visitor);
     await eventually(() =>
       expect(mails.findLast(({ to }) => to.includes(email))?.text).toContain('Hinweis zum Konto'),
     );
   });
 
-  it('sends nothing for unknown names, unproven addresses and disabled accounts, and says nothing of it', async () => {
+  it('sends nothing for unknown names, unverified addresses and disabled accounts', async () => {
     await verified();
-    await world.app.get(Accounts).disable(accountId);
+    await fixture.app.get(Accounts).disable(accountId);
     const before = mails.length;
     const other = `o-${randomUUID()}`;
-    const { id } = await world.app.get(Accounts).create({ name: other });
-    await world.owner.query('UPDATE account.accounts SET email = $2 WHERE id = $1', [
+    const { id } = await fixture.app.get(Accounts).create({ name: other });
+    await fixture.owner.query('UPDATE account.accounts SET email = $2 WHERE id = $1', [
       id,
       `${other}@example.com`,
     ]);
     for (const one of ['nobody', name, other])
       expect(await outcomeOf(emails.sendReset(one, address(), 'en'))).toBe('none');
     // This mail was sent last, so earlier ones would have arrived too.
-    const third = await world.app.get(Accounts).create({ name: `t-${randomUUID()}` });
-    await emails.propose(third.id, 'third@example.com', 'en');
+    const third = await fixture.app.get(Accounts).create({ name: `t-${randomUUID()}` });
+    await emails.requestVerification(third.id, 'third@example.com', 'en');
     await linkTo('third@example.com');
     expect(mails.slice(before).map(({ to }) => to)).toEqual([['third@example.com']]);
   });
 
-  it('is asked for 20 times a day from one network at most', async () => {
+  it('can be reset 20 times a day per network', async () => {
     const from = address();
     for (let count = 0; count < 20; count += 1)
       await emails.sendReset(`nobody-${count}`, from, 'en');
@@ -142,8 +142,8 @@ describe('a forgotten password', () => {
 });
 
 describe('a notice', () => {
-  it('is sent to the verified address in all languages, and to no other', async () => {
-    const notices = world.app.get(Notices);
+  it('is sent only to the verified address, in all languages', async () => {
+    const notices = fixture.app.get(Notices);
     await notices.add(accountId, 'password');
     await verified();
     await notices.add(accountId, 'app_password', undefined, { label: 'My phone' });
@@ -152,7 +152,7 @@ describe('a notice', () => {
         .filter(({ to, text }) => to.includes(email) && text.includes('Hinweis zum Konto'))
         .map(({ text }) => text.replaceAll('=\r\n', ''));
       expect(texts).toHaveLength(1);
-      expect(texts[0]).toContain('A new app password was made');
+      expect(texts[0]).toContain('A new app password was created');
       expect(texts[0]).toContain('Hallo');
     });
   });
@@ -170,25 +170,25 @@ describe('a notice', () => {
 });
 
 describe('without a mail server', () => {
-  it('no page offers mails, and none is promised', async () => {
+  it('no mail is offered', async () => {
     const without = await openPeople();
     try {
       const service = without.app.get(Emails);
-      expect(service.areOn).toBe(false);
+      expect(service.isEnabled).toBe(false);
       expect(await outcomeOf(service.sendReset('ann', address(), 'en'))).toBe('unavailable');
     } finally {
       await without.close();
     }
   });
 
-  it('that answers, nobody waits and nothing else fails', async () => {
+  it('that responds, requests neither wait nor fail', async () => {
     const port = (server.server.address() as AddressInfo).port;
     const away = await openPeople({ SMTP_URL: `smtp://127.0.0.1:${port === 1 ? 2 : 1}` });
     try {
       const { id } = await away.app.get(Accounts).create({ name: 'ann' });
-      expect(await outcomeOf(away.app.get(Emails).propose(id, 'ann@example.com', 'en'))).toBe(
-        'none',
-      );
+      expect(
+        await outcomeOf(away.app.get(Emails).requestVerification(id, 'ann@example.com', 'en')),
+      ).toBe('none');
     } finally {
       await away.close();
     }

@@ -8,54 +8,57 @@ interface MailTexts {
 
 const en: MailTexts = {
   reset: (name, url) => ({
-    subject: 'A new password for Podcast Sync',
+    subject: 'Reset your password for Podcast Sync',
     text: `Hello ${name},
 
-somebody, hopefully you, asked for a new password of your account at Podcast Sync.
-With this link you choose one. It works once, within an hour:
+somebody, hopefully you, asked to reset the password of your account at Podcast Sync.
+Choose a new password with this link. It works once, within one hour:
 
 ${url}
 
-If it was not you, there is nothing to do: nothing has changed.
+If it was not you, ignore this mail. Nothing has changed.
 `,
   }),
   verify: (name, url) => ({
-    subject: 'Your mail address for Podcast Sync',
+    subject: 'Confirm your e-mail address for Podcast Sync',
     text: `Hello ${name},
 
-this address was entered for your account at Podcast Sync. With this link you confirm it, within a day:
+this e-mail address was entered for your account at Podcast Sync.
+Confirm it with this link. It works once, within one day:
 
 ${url}
 
-If it was not you, there is nothing to do: the address is not used then.
+If it was not you, ignore this mail. The address is then not used.
 `,
   }),
 };
 
 const de: MailTexts = {
   reset: (name, url) => ({
-    subject: 'Ein neues Passwort für Podcast Sync',
+    subject: 'Setze dein Passwort für Podcast Sync zurück',
     text: `Hallo ${name},
 
-jemand, hoffentlich du, möchte ein neues Passwort für dein Konto bei Podcast Sync.
-Mit diesem Link wählst du eines. Er gilt einmal, eine Stunde lang:
+jemand, hoffentlich du, möchte das Passwort deines Kontos bei Podcast Sync zurücksetzen.
+Wähle mit diesem Link ein neues Passwort. Er gilt einmal, eine Stunde lang:
 
 ${url}
 
-Wenn du es nicht warst, ist nichts zu tun: Es hat sich nichts geändert.
+Wenn du es nicht warst, ignoriere diese Mail. Es hat sich nichts geändert.
 `,
   }),
   verify: (name, url) => ({
-    subject: 'Deine Mailadresse für Podcast Sync',
+    subject: 'Bestätige deine E-Mail-Adresse für Podcast Sync',
     text: `Hallo ${name},
 
-diese Adresse wurde für dein Konto bei Podcast Sync eingetragen. Mit diesem Link bestätigst du sie, einen Tag lang:
+diese E-Mail-Adresse wurde für dein Konto bei Podcast Sync eingetragen.
+Bestätige sie mit diesem Link. Er gilt einmal, einen Tag lang:
 
 ${url}
 
-Wenn du es nicht warst, ist nichts zu tun: Die Adresse wird dann nicht verwendet.
+Wenn du es nicht warst, ignoriere diese Mail. Die Adresse wird dann nicht verwendet.
 `,
   }),
 };
 
+/** Mails with links by language, without their recipient. */
 export const mailTexts: Readonly<Record<Language, MailTexts>> = { en, de };

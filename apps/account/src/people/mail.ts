@@ -11,20 +11,20 @@ export interface Message {
   readonly text: string;
 }
 
-/** Timeout of each step of SMTP in milliseconds. */
-const patienceMs = 10_000;
-/** Maximum number of mails in progress; further ones are dropped with a warning. */
-const mostAtOnce = 50;
+/** Timeout of each SMTP step in milliseconds. */
+const stepTimeoutMs = 10_000;
+/** Maximum number of mails in progress; excess ones are dropped with a warning. */
+const maxConcurrent = 50;
 
 const addressPattern =
   /^[^\s@"<>(),:;[\]\\]{1,64}@(?=[^@]{1,255}$)[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}$/u;
 
-/** Returns true for one plain address, without syntax that mail servers interpret differently. */
+/** Returns true for one plain address. Syntax that mail servers interpret differently is false. */
 export function isMailAddress(text: string): boolean {
   return text.length <= 254 && addressPattern.test(text);
 }
 
-/** Sends mails by the configured SMTP server, if any. */
+/** Sends mails by the configured SMTP server, if there is one. */
 @Injectable()
 export class Mail implements OnApplicationShutdown {
   private readonly transport: Transporter | undefined;
@@ -40,28 +40,29 @@ export class Mail implements OnApplicationShutdown {
     if (config.SMTP_URL === undefined) return;
     this.transport = createTransport({
       url: config.SMTP_URL,
-      connectionTimeout: patienceMs,
-      greetingTimeout: patienceMs,
-      socketTimeout: patienceMs,
-      dnsTimeout: patienceMs,
+      connectionTimeout: stepTimeoutMs,
+      greetingTimeout: stepTimeoutMs,
+      socketTimeout: stepTimeoutMs,
+      dnsTimeout: stepTimeoutMs,
       disableFileAccess: true,
       disableUrlAccess: true,
     });
   }
 
-  get isOn(): boolean {
+  /** True if an SMTP server is configured. */
+  get isEnabled(): boolean {
     return this.transport !== undefined;
   }
 
   /**
-   * Sends a mail in the background, so response times do not reveal if there is a recipient.
+   * Sends a mail in the background, so that response times do not reveal if a recipient exists.
    * Failures are logged without the address.
    *
    * @param make returns the mail, or `undefined` to send none.
    */
-  soon(make: () => Promise<Message | undefined>): void {
-    if (!this.transport || this.sending.size >= mostAtOnce) {
-      this.log.warn({ isOn: this.isOn, sending: this.sending.size }, 'a mail is not sent');
+  sendInBackground(make: () => Promise<Message | undefined>): void {
+    if (!this.transport || this.sending.size >= maxConcurrent) {
+      this.log.warn({ isEnabled: this.isEnabled, sending: this.sending.size }, 'mail dropped');
       return;
     }
     const sent: Promise<void> = this.send(this.transport, make).finally(() =>
@@ -81,7 +82,7 @@ export class Mail implements OnApplicationShutdown {
   ): Promise<void> {
     try {
       const message = await make();
-      // The header prevents automatic replies.
+      // `Auto-Submitted` prevents automatic replies.
       if (message)
         await transport.sendMail({
           from: this.from,
@@ -94,7 +95,7 @@ export class Mail implements OnApplicationShutdown {
         responseCode?: number;
         name?: string;
       };
-      this.log.error({ code, responseCode, name }, 'a mail could not be sent');
+      this.log.error({ code, responseCode, name }, 'mail not sent');
     }
   }
 }

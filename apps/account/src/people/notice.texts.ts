@@ -2,26 +2,25 @@ import { type Language, languages } from '#ui';
 import type { Message } from './mail.js';
 import type { Notice } from './notices.js';
 
-/** Sentences of notices by kind. The argument is the name of an app password. */
+/** Sentences of notices by language and kind. The argument is the label of an app password. */
 export const noticeTexts: Readonly<
   Record<Language, { readonly [Kind in Notice['kind']]: (label: string) => string }>
 > = {
   en: {
-    password: () => 'Your password was replaced.',
+    password: () => 'Your password was changed.',
     second_factor_off: () => 'The second step was switched off.',
-    recovery_codes: () => 'New recovery codes were made. The earlier ones no longer work.',
-    app_password: (label) => `A new app password was made: “${label}”.`,
-    sign_in: () => 'A browser signed in that was not used for your account before.',
+    recovery_codes: () => 'New recovery codes were created. The previous ones no longer work.',
+    app_password: (label) => `A new app password was created: “${label}”.`,
+    sign_in: () => 'A new browser signed in to your account.',
     email: () => 'Your e-mail address was changed or removed.',
   },
   de: {
-    password: () => 'Dein Passwort wurde ersetzt.',
+    password: () => 'Dein Passwort wurde geändert.',
     second_factor_off: () => 'Der zweite Schritt wurde ausgeschaltet.',
     recovery_codes: () =>
       'Neue Wiederherstellungscodes wurden erstellt. Die bisherigen gelten nicht mehr.',
     app_password: (label) => `Ein neues App-Passwort wurde angelegt: „${label}“.`,
-    sign_in: () =>
-      'Ein Browser hat sich angemeldet, der für dein Konto bisher nicht benutzt wurde.',
+    sign_in: () => 'Ein neuer Browser hat sich bei deinem Konto angemeldet.',
     email: () => 'Deine E-Mail-Adresse wurde geändert oder entfernt.',
   },
 };
@@ -39,20 +38,20 @@ const paragraphs: Readonly<
   en: ({ name, address }, sentence, url) => [
     `Hello ${name},`,
     `${sentence}${address && ` Requested from: ${address}`}`,
-    'If it was you, there is nothing to do.',
-    `If not, end what you do not recognize, and change your password:\n${url}/`,
+    'If it was you, ignore this mail.',
+    `If not, end sessions and apps that you do not recognize and change your password:\n${url}/`,
   ],
   de: ({ name, address }, sentence, url) => [
     `Hallo ${name},`,
     `${sentence}${address && ` Angefragt von: ${address}`}`,
-    'Wenn du es warst, ist nichts zu tun.',
-    `Sonst beende, was du nicht kennst, und ändere dein Passwort:\n${url}/`,
+    'Wenn du es warst, ignoriere diese Mail.',
+    `Sonst beende unbekannte Anmeldungen und Apps und ändere dein Passwort:\n${url}/`,
   ],
 };
 
 /**
- * Returns the mail of a notice, in all languages: the language of the browser that made the change
- * need not be the owner's.
+ * Returns the mail of a notice, in all languages: the browser that made the change can have another
+ * language than the owner of the account.
  */
 export function noticeMail(kind: Notice['kind'], facts: Facts, url: string): Omit<Message, 'to'> {
   const text = languages

@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { TOTP } from 'otpauth';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
+import { openPeople, type PeopleFixture } from '../../testing/people.fixture.js';
 import { AppPasswords } from '../credentials/app-passwords.js';
 import { LoginFlows } from '../credentials/login-flows.js';
 import { Accounts } from './accounts.js';
@@ -17,31 +17,31 @@ import { SignIn, type SignedIn } from './sign-in.js';
 const password = 'an unusual sentence';
 const browser = { address: '192.0.2.1', userAgent: 'Firefox' };
 
-let world: PeopleWorld;
+let fixture: PeopleFixture;
 let id: string;
 let name: string;
-beforeAll(async () => void (world = await openPeople()));
-afterAll(() => world.close());
+beforeAll(async () => void (fixture = await openPeople()));
+afterAll(() => fixture.close());
 beforeEach(async () => {
   name = `ann-${randomUUID()}`;
-  const made = await world.app.get(Passwords).hash(password, 'known');
-  ({ id } = await world.app.get(Accounts).create({ name, password: made }));
+  const made = await fixture.app.get(Passwords).hash(password, 'trustedDevice');
+  ({ id } = await fixture.app.get(Accounts).create({ name, password: made }));
 });
 
 const signIn = async (device?: string) =>
-  (await world.app
+  (await fixture.app
     .get(SignIn)
     .signIn({ name, password }, { ...browser, ...(device && { device }) })) as SignedIn;
-const noticed = () => world.app.get(Notices).list(id);
+const noticed = () => fixture.app.get(Notices).list(id);
 const kinds = async () => (await noticed()).map(({ kind }) => kind);
 /** Session of the browser; it does not end in these tests. */
 const actor = async () => {
-  const { session } = await world.app.get(SignIn).forAccount(id, browser, true);
+  const { session } = await fixture.app.get(SignIn).forAccount(id, browser, true);
   return { ...browser, id: session.id };
 };
 async function link(kind: 'reset' | 'verify') {
   const of = { accountId: id, ...(kind === 'verify' && { email: 'a@b.example' }) };
-  const { url } = await world.app.get(Links).make(kind, of);
+  const { url } = await fixture.app.get(Links).create(kind, of);
   return url.slice(url.lastIndexOf('/') + 1);
 }
 
@@ -55,7 +55,7 @@ describe('a notice', () => {
   });
 
   it('does not report the sign-in that follows the creation of the account', async () => {
-    await world.app.get(SignIn).forAccount(id, browser, true);
+    await fixture.app.get(SignIn).forAccount(id, browser, true);
     expect(await kinds()).toEqual([]);
   });
 
@@ -64,36 +64,39 @@ describe('a notice', () => {
       'password',
       'a changed password',
       async () =>
-        world.app.get(Accounts).changePassword(id, password, 'another sentence', await actor()),
+        fixture.app.get(Accounts).changePassword(id, password, 'another sentence', await actor()),
     ],
     [
       'password',
       'a reset by a link',
       async () =>
-        world.app.get(PasswordReset).byLink(await link('reset'), 'another sentence', '192.0.2.2'),
+        fixture.app.get(PasswordReset).resetByLink(await link('reset'), 'another sentence', {
+          ...browser,
+          address: '192.0.2.2',
+        }),
     ],
     [
       'recovery_codes',
       'new recovery codes',
-      async () => world.app.get(RecoveryCodes).make(id, await actor()),
+      async () => fixture.app.get(RecoveryCodes).create(id, await actor()),
     ],
     [
       'email',
       'a confirmed address',
-      async () => world.app.get(Emails).verify(await link('verify'), browser),
+      async () => fixture.app.get(Emails).verify(await link('verify'), browser),
     ],
-    ['email', 'a removed address', async () => world.app.get(Emails).remove(id, browser)],
+    ['email', 'a removed address', async () => fixture.app.get(Emails).remove(id, browser)],
     [
       'second_factor_off',
       'the second factor switched off',
       async () => {
-        const { secret } = await world.app.get(SecondFactor).totp.begin(id);
+        const { secret } = await fixture.app.get(SecondFactor).totp.createSecret(id);
         const code = (step: number) =>
           new TOTP({ secret }).generate({ timestamp: Date.now() + step * 30_000 });
-        await world.app.get(SecondFactor).totp.confirm(id, code(0));
+        await fixture.app.get(SecondFactor).totp.confirm(id, code(0));
         const by = { id, name, session: randomUUID() };
         const proof = { kind: 'code', code: code(1) } as const;
-        await world.app.get(SecondFactor).switchOff(by, proof, browser);
+        await fixture.app.get(SecondFactor).switchOff(by, proof, browser);
       },
     ],
   ];
@@ -102,17 +105,17 @@ describe('a notice', () => {
     expect(await kinds()).toEqual([kind]);
   });
 
-  it('names a new app password, whoever made it', async () => {
+  it('names a new app password, also of a login flow or the operator', async () => {
     const wanted = { label: 'A script', scopes: ['read:subscriptions'] };
-    await world.app.get(AppPasswords).make(id, wanted, await actor());
-    await world.app.get(AppPasswords).make(id, { ...wanted, label: 'By the operator' });
+    await fixture.app.get(AppPasswords).create(id, wanted, await actor());
+    await fixture.app.get(AppPasswords).create(id, { ...wanted, label: 'By the operator' });
     const [poll, login] = [0, 1].map(() => randomBytes(48).toString('base64url')) as [
       string,
       string,
     ];
     const sha256 = (text: string) => createHash('sha256').update(text).digest('base64url');
-    const flows = world.app.get(LoginFlows);
-    await flows.begin({
+    const flows = fixture.app.get(LoginFlows);
+    await flows.start({
       pollHash: sha256(poll),
       loginHash: sha256(login),
       userAgent: 'AntennaPod',
@@ -130,8 +133,8 @@ describe('a notice', () => {
     ]);
   });
 
-  it('is one of five of its kind, and displaces no other kind', async () => {
-    const notices = world.app.get(Notices);
+  it('is limited to five per kind, and displaces no other kind', async () => {
+    const notices = fixture.app.get(Notices);
     await notices.add(id, 'second_factor_off', browser);
     for (let count = 0; count < 7; count += 1)
       await notices.add(id, 'sign_in', { ...browser, address: `192.0.2.${count}` });
@@ -148,6 +151,6 @@ describe('a notice', () => {
   });
 
   it('that cannot be stored does not fail the change', async () => {
-    await world.app.get(Notices).add(randomUUID(), 'password', browser);
+    await fixture.app.get(Notices).add(randomUUID(), 'password', browser);
   });
 });

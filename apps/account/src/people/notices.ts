@@ -8,20 +8,19 @@ import { Limits } from './limits.js';
 import { Mail } from './mail.js';
 import { noticeMail } from './notice.texts.js';
 import { PEOPLE, type PeopleConfig } from './people.config.js';
-import { Refusal } from './refusal.js';
 import type { Visitor } from './sessions.js';
 
-/** Change of an account, as its page shows it. */
+/** Notice about a change of an account. */
 export type Notice = Pick<NoticeEntity, 'createdAt' | 'kind' | 'label' | 'address' | 'userAgent'>;
 
-/** Maximum number of notices of an account and kind. Sign-ins thus displace no other kind. */
-const mostOfKind = 5;
-const mostListed = 30;
+/** Maximum number of notices per account and kind, so that sign-ins displace no other kind. */
+const maxPerKind = 5;
+const maxListed = 30;
 
 /**
  * Notices about changes of an account, for the account page and as mails to the verified address.
- * They are written after the commit of the change: if the process ends in between, the notice is
- * missing. A failure is logged and does not fail the change.
+ * They are stored after the commit of the change, so a process that ends in between loses the
+ * notice. A failure is logged and does not fail the change.
  */
 @Injectable()
 export class Notices {
@@ -36,8 +35,8 @@ export class Notices {
   /**
    * Stores a notice and sends it by mail.
    *
-   * @param visitor browser that made the change; none for the operator.
-   * @param of `label`: name of an app password; `email`: replaces the verified address.
+   * @param visitor client that made the change; none for the operator.
+   * @param of `label` of an app password; `email` to use instead of the verified address.
    */
   async add(
     accountId: string,
@@ -56,17 +55,17 @@ export class Notices {
          DELETE FROM account.notices WHERE account_id = $1 AND id IN (
            SELECT id FROM account.notices WHERE account_id = $1 AND kind = $2
            ORDER BY created_at DESC, id OFFSET $6)`,
-        [accountId, kind, label, ...visit, mostOfKind - 1],
+        [accountId, kind, label, ...visit, maxPerKind - 1],
       );
     } catch (error) {
       this.log.error({ err: error, kind }, 'notice not stored');
     }
-    if (!this.mail.isOn) return;
-    this.mail.soon(async () => {
+    if (!this.mail.isEnabled) return;
+    this.mail.sendInBackground(async () => {
       const account = await this.notices.manager.findOneBy(AccountEntity, { id: accountId });
       const verified = account?.emailVerifiedAt ? account.email : null;
       const to = of.email === undefined ? verified : of.email;
-      if (!account || !to || !(await this.canSend(accountId))) return undefined;
+      if (!account || !to || !(await this.limits.tryCount('notice', accountId))) return undefined;
       const facts = { name: account.name ?? '', label: label ?? '', address: visit[0] };
       return { to, ...noticeMail(kind, facts, this.config.PUBLIC_URL) };
     });
@@ -78,18 +77,7 @@ export class Notices {
       select: { createdAt: true, kind: true, label: true, address: true, userAgent: true },
       where: { accountId },
       order: { createdAt: 'DESC', id: 'ASC' },
-      take: mostListed,
+      take: maxListed,
     });
-  }
-
-  /** Counts a mail. @returns false at the limit; the account page still shows the notice. */
-  private async canSend(accountId: string): Promise<boolean> {
-    try {
-      await this.limits.count('notice', accountId);
-      return true;
-    } catch (error) {
-      if (error instanceof Refusal) return false;
-      throw error;
-    }
   }
 }

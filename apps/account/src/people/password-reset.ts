@@ -4,61 +4,13 @@ import { AccountEntity } from '#database';
 import { IsNull, type EntityManager, type Repository } from 'typeorm';
 import { byName } from './accounts.js';
 import { Links } from './links.js';
-import { Notices } from './notices.js';
-import { passwordProblem } from './password.rule.js';
+import { checkPassword } from './password.rules.js';
 import { Passwords } from './passwords.js';
 import { RecoveryCodes } from './recovery-codes.js';
 import { Refusal } from './refusal.js';
-import type { Browser } from './sign-in.js';
 import { SignInGuard } from './sign-in.guard.js';
-import type { Visitor } from './sessions.js';
-import { type Ended, SignOut } from './sign-out.js';
-
-/** Account whose password was reset. */
-export interface Reset {
-  readonly accountId: string;
-  readonly name: string;
-}
-
-/** Sets new passwords and signs the accounts out. */
-@Injectable()
-export class ResetEnding {
-  constructor(
-    @InjectRepository(AccountEntity) private readonly accounts: Repository<AccountEntity>,
-    readonly codes: RecoveryCodes,
-    private readonly signOut: SignOut,
-    private readonly notices: Notices,
-  ) {}
-
-  /**
-   * Changes a password in one transaction with the spent right.
-   *
-   * @param visitor browser of the reset, for the notice.
-   * @param spend uses up a link or code and returns its account id.
-   * @throws Refusal `link` if the account is disabled or missing.
-   */
-  async change(
-    password: string,
-    visitor: Visitor,
-    spend: (manager: EntityManager) => Promise<string>,
-  ): Promise<Reset> {
-    const { name, ended } = await this.accounts.manager.transaction(
-      async (manager): Promise<{ name: string | null; ended: Ended }> => {
-        const accountId = await spend(manager);
-        const account = await manager.findOneBy(AccountEntity, {
-          id: accountId,
-          disabledAt: IsNull(),
-        });
-        if (!account) throw new Refusal('link');
-        await manager.update(AccountEntity, { id: accountId }, { password });
-        return { name: account.name, ended: await this.signOut.within(manager, accountId) };
-      },
-    );
-    await this.signOut.announce(ended);
-    await this.notices.add(ended.accountId, 'password', visitor);
-    return { accountId: ended.accountId, name: name ?? '' };
-  }
-}
+import type { Browser, Visitor } from './sessions.js';
+import { SignOut } from './sign-out.js';
 
 /**
  * Resets lost passwords by a link or recovery code. A reset ends all access to the account
@@ -67,28 +19,28 @@ export class ResetEnding {
 @Injectable()
 export class PasswordReset {
   constructor(
+    @InjectRepository(AccountEntity) private readonly accounts: Repository<AccountEntity>,
     private readonly links: Links,
+    private readonly codes: RecoveryCodes,
     private readonly passwords: Passwords,
+    private readonly signOut: SignOut,
     private readonly guard: SignInGuard,
-    private readonly ending: ResetEnding,
   ) {}
 
   /** Resets by a link. @throws Refusal `link`, `limited`, `password_…`, `busy`. */
-  async byLink(secret: string, password: string, address: string, userAgent = ''): Promise<Reset> {
-    const link = await this.links.look(secret);
+  async resetByLink(secret: string, password: string, visitor: Visitor): Promise<void> {
+    const link = await this.links.read(secret);
     if (link?.kind !== 'reset') throw new Refusal('link');
-    const problem = passwordProblem(password, link.name ?? '');
-    if (problem) throw new Refusal(problem);
-    const succeeded = await this.guard.limits.beginLink(address);
-    const made = await this.passwords.hash(password, 'stranger', link.name ?? '', `link ${secret}`);
-    const visitor = { address, userAgent };
-    const reset = await this.ending.change(made, visitor, async (manager) => {
-      const taken = await this.links.take(manager, secret, 'reset');
-      if (!taken?.accountId) throw new Refusal('link');
-      return taken.accountId;
+    const name = link.name ?? '';
+    checkPassword(password, name);
+    const succeeded = await this.guard.limits.countLink(visitor.address);
+    const hash = await this.passwords.hash(password, 'untrusted', name, `link ${secret}`);
+    await this.replace(hash, visitor, async (manager) => {
+      const spent = await this.links.spend(manager, secret, 'reset');
+      if (!spent?.accountId) throw new Refusal('link');
+      return spent.accountId;
     });
     await succeeded();
-    return reset;
   }
 
   /**
@@ -96,25 +48,53 @@ export class PasswordReset {
    *
    * @throws Refusal `credentials`, `limited`, `password_…`, `busy`.
    */
-  async byRecoveryCode(
+  async resetByRecoveryCode(
     entered: { name: string; code: string; password: string },
     browser: Browser,
-  ): Promise<Reset> {
+  ): Promise<void> {
     const { name, code, password } = entered;
-    const { device, standing } = this.guard.of(name, browser);
+    const { device, trust } = this.guard.assess(name, browser);
     const attempt = { name, address: browser.address, device };
-    const succeeded = await this.guard.limits.beginRecovery(attempt);
-    // Hash before using the code: a rejected password spends no code, and timing reveals nothing.
-    const made = await this.passwords.hash(password, standing, name);
-    const reset = await this.ending.change(made, browser, async (manager) => {
-      const found = { ...byName(name), disabledAt: IsNull() };
-      const account = await manager.findOneBy(AccountEntity, found);
+    const succeeded = await this.guard.limits.countRecovery(attempt);
+    // Hash before the code is used: a rejected password spends no code, and timing reveals nothing.
+    const hash = await this.passwords.hash(password, trust, name);
+    await this.replace(hash, browser, async (manager) => {
+      const account = await manager.findOneBy(AccountEntity, {
+        ...byName(name),
+        disabledAt: IsNull(),
+      });
       const nobody = '00000000-0000-0000-0000-000000000000';
-      if (!(await this.ending.codes.use(manager, account?.id ?? nobody, code)))
+      if (!(await this.codes.use(manager, account?.id ?? nobody, code)))
         throw new Refusal('credentials');
       return (account as AccountEntity).id;
     });
     await succeeded();
-    return reset;
+  }
+
+  /**
+   * Replaces a password in the transaction that uses up the right to do so.
+   *
+   * @param hash of the new password.
+   * @param visitor client of the reset, for the notice.
+   * @param spend uses up a link or code and returns its account id.
+   * @throws Refusal `link` if the account is disabled or missing.
+   */
+  private async replace(
+    hash: string,
+    visitor: Visitor,
+    spend: (manager: EntityManager) => Promise<string>,
+  ): Promise<void> {
+    const ended = await this.accounts.manager.transaction(async (manager) => {
+      const id = await spend(manager);
+      const changed = await manager.update(
+        AccountEntity,
+        { id, disabledAt: IsNull() },
+        { password: hash },
+      );
+      if (!changed.affected) throw new Refusal('link');
+      return this.signOut.endAccess(manager, id);
+    });
+    await this.signOut.notify(ended);
+    await this.guard.notices.add(ended.accountId, 'password', visitor);
   }
 }

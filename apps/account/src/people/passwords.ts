@@ -1,54 +1,62 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { hash, verify } from '@node-rs/argon2';
-import { mostPasswordBytes, passwordProblem, passwordText } from './password.rule.js';
+import { maxPasswordBytes, checkPassword, passwordText } from './password.rules.js';
 import { Refusal } from './refusal.js';
 
 /** Argon2id (2) with 19 MiB, two passes and one lane (OWASP Password Storage Cheat Sheet). */
 const cost = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
 
-/** Maximum number of concurrent hashes. One slot is reserved for known browsers. */
-const mostRunning = 2;
-/** Maximum queue length of each class. */
-const mostWaiting = 16;
-const longestWaitMs = 2_000;
+/** Maximum number of concurrent hashes. One slot is reserved for trusted devices. */
+const maxRunning = 2;
+/** Maximum length of each queue. */
+const maxWaiting = 16;
+/** Maximum wait for a slot, in milliseconds. */
+const maxWaitMs = 2_000;
 
+/** Levels of trust in a client. Each has a queue, served in this order. */
+const clientTrusts = ['trustedDevice', 'trustedNetwork', 'untrusted'] as const;
 /**
- * Queue classes by priority: browsers that signed in with this name before, networks with a recent
- * sign-in, all other clients. Attackers can be in a network of the second class.
+ * Trust in a client: `trustedDevice` signed in with this name before, `trustedNetwork` has an
+ * address of a network with a recent sign-in. Attackers can be in a trusted network too.
  */
-const standings = ['known', 'near', 'stranger'] as const;
-export type Standing = (typeof standings)[number];
+export type ClientTrust = (typeof clientTrusts)[number];
 
 /**
  * Computes and verifies password hashes (argon2id, PHC strings). Invariants:
- * - Two hashes run concurrently, at most one of them for clients other than known browsers. Short
- *   queues and waiting times bound memory and CPU.
+ * - Two hashes run concurrently, at most one of them for clients other than trusted devices.
+ *   Short queues and waiting times bound memory and CPU.
  * - Each key (account, link or network) has one running or waiting hash, so no key takes all slots.
  * - Verifying takes the same time without a stored hash.
  */
 @Injectable()
 export class Passwords {
-  private readonly decoy = decoyHash();
-  private readonly running = { known: 0, near: 0, stranger: 0 };
-  private readonly queues: Record<Standing, (() => void)[]> = { known: [], near: [], stranger: [] };
+  private readonly decoy = createDecoyHash();
+  private readonly running = { trustedDevice: 0, trustedNetwork: 0, untrusted: 0 };
+  private readonly queues: Record<ClientTrust, (() => void)[]> = {
+    trustedDevice: [],
+    trustedNetwork: [],
+    untrusted: [],
+  };
   private readonly keys = new Set<string>();
 
   /** Number of waiting hashes, for metrics. */
   get waiting(): number {
-    return standings.reduce((count, standing) => count + this.queues[standing].length, 0);
+    return clientTrusts.reduce((count, trust) => count + this.queues[trust].length, 0);
   }
 
   /**
    * Returns the hash of a new password.
    *
-   * @param key allows one hash at a time; a second one is `busy`.
+   * @param trust priority of the client in the queue.
+   * @param key allows one hash at a time; a second one is refused as `busy`.
    * @throws Refusal `password_…` if the password is not acceptable, `busy`.
    */
-  async hash(password: string, standing: Standing, name = '', key?: string): Promise<string> {
-    const problem = passwordProblem(password, name);
-    if (problem) throw new Refusal(problem);
-    return this.alone(key, () => this.run(standing, () => hash(passwordText(password), cost)));
+  async hash(password: string, trust: ClientTrust, name = '', key?: string): Promise<string> {
+    checkPassword(password, name);
+    return this.runExclusively(key, () =>
+      this.runInSlot(trust, () => hash(passwordText(password), cost)),
+    );
   }
 
   /**
@@ -59,18 +67,18 @@ export class Passwords {
   async verify(
     phc: string | null | undefined,
     password: string,
-    standing: Standing,
+    trust: ClientTrust,
     key?: string,
   ): Promise<boolean> {
     // No stored password is this long, so skipping the hash reveals nothing about the account.
-    if (Buffer.byteLength(password) > mostPasswordBytes) return false;
-    const matches = await this.alone(key, () =>
-      this.run(standing, () => verify(phc ?? this.decoy, passwordText(password))),
+    if (Buffer.byteLength(password) > maxPasswordBytes) return false;
+    const matches = await this.runExclusively(key, () =>
+      this.runInSlot(trust, () => verify(phc ?? this.decoy, passwordText(password))),
     );
     return matches && phc != null;
   }
 
-  private async alone<Result>(
+  private async runExclusively<Result>(
     key: string | undefined,
     run: () => Promise<Result>,
   ): Promise<Result> {
@@ -84,29 +92,32 @@ export class Passwords {
     }
   }
 
-  private async run<Result>(standing: Standing, compute: () => Promise<Result>): Promise<Result> {
-    if (this.mayRun(standing)) this.running[standing] += 1;
-    else await this.wait(standing);
+  private async runInSlot<Result>(
+    trust: ClientTrust,
+    compute: () => Promise<Result>,
+  ): Promise<Result> {
+    if (this.canRun(trust)) this.running[trust] += 1;
+    else await this.waitForSlot(trust);
     try {
       return await compute();
     } finally {
-      this.running[standing] -= 1;
-      this.advance();
+      this.running[trust] -= 1;
+      this.startWaiting();
     }
   }
 
-  private mayRun(standing: Standing): boolean {
-    const { known, near, stranger } = this.running;
+  private canRun(trust: ClientTrust): boolean {
+    const { trustedDevice, trustedNetwork, untrusted } = this.running;
+    const others = trustedNetwork + untrusted;
     return (
-      known + near + stranger < mostRunning &&
-      (standing === 'known' || near + stranger < mostRunning - 1)
+      trustedDevice + others < maxRunning && (trust === 'trustedDevice' || others < maxRunning - 1)
     );
   }
 
   /** Resolves when a slot is free and counted as running. */
-  private wait(standing: Standing): Promise<void> {
-    const queue = this.queues[standing];
-    if (queue.length >= mostWaiting) return Promise.reject(new Refusal('busy', 2));
+  private waitForSlot(trust: ClientTrust): Promise<void> {
+    const queue = this.queues[trust];
+    if (queue.length >= maxWaiting) return Promise.reject(new Refusal('busy', 2));
     return new Promise((resolve, reject) => {
       const start = () => {
         clearTimeout(timer);
@@ -115,23 +126,23 @@ export class Passwords {
       const timer = setTimeout(() => {
         queue.splice(queue.indexOf(start), 1);
         reject(new Refusal('busy', 2));
-      }, longestWaitMs);
+      }, maxWaitMs);
       queue.push(start);
     });
   }
 
-  private advance(): void {
-    for (const standing of standings) {
-      while (this.queues[standing].length > 0 && this.mayRun(standing)) {
-        this.running[standing] += 1;
-        this.queues[standing].shift()?.();
+  private startWaiting(): void {
+    for (const trust of clientTrusts) {
+      while (this.queues[trust].length > 0 && this.canRun(trust)) {
+        this.running[trust] += 1;
+        this.queues[trust].shift()?.();
       }
     }
   }
 }
 
 /** Returns a PHC string of the usual cost that matches no password, without computing a hash. */
-function decoyHash(): string {
+function createDecoyHash(): string {
   const { memoryCost, timeCost, parallelism } = cost;
   const text = (bytes: number) => randomBytes(bytes).toString('base64').replaceAll('=', '');
   return `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$${text(16)}$${text(32)}`;

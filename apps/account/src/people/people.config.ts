@@ -6,7 +6,8 @@ export const peopleConfig = z.object({
     .enum(['invite', 'open', 'closed'])
     .default('invite')
     .describe(
-      'Who can create an account: people with an invitation, everybody, or nobody. The operator always can.',
+      'Registration of accounts: by invitation, open to everybody, or closed. ' +
+        'The operator can always create accounts.',
     ),
   SECRETS_KEY: z
     .string()
@@ -15,13 +16,15 @@ export const peopleConfig = z.object({
       'must have at least 32 characters without commas and spaces',
     )
     .describe(
-      'Seals what is kept of second factors and signs cookies; at least 32 random characters. `new,old` replaces a key: the first one seals, each one opens.',
+      'Encrypts stored second factors and cookies; at least 32 random characters. ' +
+        '`new,old` replaces a key: the first one encrypts, all of them decrypt.',
     ),
   SMTP_URL: z
     .url({ protocol: /^smtps?$/ })
     .optional()
     .describe(
-      'Mail server for links to reset a password and to prove an address, and for notices about changes of an account; without it no mail is sent.',
+      'Mail server for password resets, address verification and notices of account changes. ' +
+        'Not set: no mail is sent.',
     ),
   MAIL_FROM: z
     .string()

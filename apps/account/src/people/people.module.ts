@@ -12,16 +12,16 @@ import { type AccountConfig, CONFIG, LOG, REDIS } from '../account.config.js';
 import { Accounts } from './accounts.js';
 import { Emails } from './emails.js';
 import { Erasure } from './erasure.js';
-import { KnownBrowsers } from './known-browsers.js';
+import { TrustedClients } from './trusted-clients.js';
 import { Limits, SignInLimits } from './limits.js';
 import { Links } from './links.js';
 import { Mail } from './mail.js';
 import { Notices } from './notices.js';
-import { PasswordReset, ResetEnding } from './password-reset.js';
+import { PasswordReset } from './password-reset.js';
 import { Passwords } from './passwords.js';
 import { PEOPLE } from './people.config.js';
 import { RecoveryCodes } from './recovery-codes.js';
-import { Registration, RegistrationGate } from './registration.js';
+import { Registration } from './registration.js';
 import { Seal } from './seal.js';
 import { SecondFactor } from './second-factor.js';
 import { Sessions } from './sessions.js';
@@ -31,12 +31,11 @@ import { SignOut } from './sign-out.js';
 import { Sweep } from '../sweep.js';
 import { Totp } from './totp.js';
 
-/** Providers for accounts, sign-in and sessions. */
+/** Providers that other modules can inject. */
 const people = [
   Accounts,
   Emails,
   Erasure,
-  KnownBrowsers,
   Limits,
   Links,
   Mail,
@@ -45,6 +44,7 @@ const people = [
   Passwords,
   RecoveryCodes,
   Registration,
+  RevocationWriter,
   SecondFactor,
   Sessions,
   SignIn,
@@ -52,8 +52,10 @@ const people = [
   SignInLimits,
   SignOut,
   Totp,
+  TrustedClients,
 ];
 
+/** Provides accounts, registration, sign-in, sessions and mails. */
 @Module({
   imports: [
     TypeOrmModule.forFeature([
@@ -77,8 +79,6 @@ const people = [
       useFactory: (...args: ConstructorParameters<typeof RevocationWriter>) =>
         new RevocationWriter(...args),
     },
-    RegistrationGate,
-    ResetEnding,
     Sweep,
     ...people,
   ],

@@ -3,25 +3,25 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { RecoveryCodeEntity } from '#database';
 import { type EntityManager, IsNull, type Repository } from 'typeorm';
-import { hashOf } from './secret.hash.js';
+import { hashSecret } from './secret.hash.js';
 import { Notices } from './notices.js';
-import { type Actor, holdSession } from './sessions.js';
-import { rowsOf } from './statement.rows.js';
+import { type Actor, lockSession } from './sessions.js';
+import { queryRows } from './query-rows.js';
 
-/** Crockford's base 32: five bits per character, without characters that look alike. */
+/** Crockford's base 32: five bits per character, without characters that are easily confused. */
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
 const codeLength = 16;
 const codeCount = 10;
 
-/** Returns the hash of a typed code, ignoring case, spaces, dashes and look-alikes. */
-export function hashOfCode(typed: string): Buffer | undefined {
+/** Returns the hash of an entered code, ignoring case, spaces, dashes and similar characters. */
+export function hashRecoveryCode(typed: string): Buffer | undefined {
   const code = typed
     .slice(0, 64)
     .toLowerCase()
     .replaceAll(/[\s-]/g, '')
     .replaceAll('o', '0')
     .replaceAll(/[il]/g, '1');
-  return /^[0-9a-hjkmnp-tv-z]{16}$/.test(code) ? hashOf(code) : undefined;
+  return /^[0-9a-hjkmnp-tv-z]{16}$/.test(code) ? hashSecret(code) : undefined;
 }
 
 function newCode(): string {
@@ -43,33 +43,33 @@ export class RecoveryCodes {
    * @returns ten codes, to be shown once.
    * @throws Refusal `credentials` if the session has ended.
    */
-  async make(accountId: string, by?: Actor): Promise<string[]> {
-    const made = Array.from({ length: codeCount }, newCode);
+  async create(accountId: string, by?: Actor): Promise<string[]> {
+    const created = Array.from({ length: codeCount }, newCode);
     await this.codes.manager.transaction(async (manager) => {
       await manager.query('SELECT 1 FROM account.accounts WHERE id = $1 FOR UPDATE', [accountId]);
-      await holdSession(manager, by?.id);
+      await lockSession(manager, by?.id);
       await manager.delete(RecoveryCodeEntity, { accountId });
       await manager.insert(
         RecoveryCodeEntity,
-        made.map((code) => ({ accountId, hash: hashOf(code) })),
+        created.map((code) => ({ accountId, hash: hashSecret(code) })),
       );
     });
     await this.notices.add(accountId, 'recovery_codes', by);
-    return made.map((code) => (code.match(/.{4}/g) as string[]).join('-'));
+    return created.map((code) => (code.match(/.{4}/g) as string[]).join('-'));
   }
 
-  /** Returns the number of unused codes. */
-  left(accountId: string): Promise<number> {
+  /** Returns the number of unused codes of an account. */
+  countUnused(accountId: string): Promise<number> {
     return this.codes.countBy({ accountId, usedAt: IsNull() });
   }
 
   /** Uses a code within the transaction that acts on it. @returns true if the code was valid. */
   async use(manager: EntityManager, accountId: string, typed: string): Promise<boolean> {
-    const hash = hashOfCode(typed);
+    const hash = hashRecoveryCode(typed);
     if (!hash) return false;
-    const used = await rowsOf(
+    const used = await queryRows(
       manager,
-      // Lock order: the account before its codes, as in {@link make}. This prevents deadlocks.
+      // Lock order: the account before its codes, as in {@link create}.
       `WITH held AS (SELECT id FROM account.accounts WHERE id = $1 FOR NO KEY UPDATE)
        UPDATE account.recovery_codes c SET used_at = now() FROM held
        WHERE c.account_id = held.id AND c.hash = $2 AND c.used_at IS NULL RETURNING c.account_id`,

@@ -1,12 +1,13 @@
 /**
- * Reasons for a refusal, which the pages translate:
+ * Codes of refusals, which the pages translate:
  * - `credentials`: wrong name or password, or a disabled account; the response does not say which.
- * - `code`: wrong or used code of the second factor; `ticket`: it has expired.
+ * - `code`: wrong or used code of the second factor; `ticket`: expired ticket of the second step.
  * - `limited`: too many attempts; `busy`: too many concurrent ones; `unavailable`: outage.
- * - `registration`: registration is closed; `link`: the link is wrong, used or expired.
- * - `name`, `name_taken`, `name_needed`; `email`; `password_…`: a rejected new one.
- * - `label`, `scopes`, `expiry`: of an app password; `too_many`: the maximum number exists.
- * - `erased`: an id of erased data is not assigned again; `totp_on`: TOTP is on already.
+ * - `registration`: registration is closed; `link`: wrong, used or expired link.
+ * - `name`, `name_taken`, `name_needed`, `email`, `password_…`: rejected input.
+ * - `label`, `scopes`, `expiry`: rejected property of an app password; `too_many`: limit reached.
+ * - `erased`: the user's data was erased, and the id cannot be used again.
+ * - `totp_on`: TOTP is already on.
  */
 export const refusalCodes = [
   'credentials',
@@ -31,9 +32,10 @@ export const refusalCodes = [
   'totp_on',
   'erased',
 ] as const;
+/** Code of a refusal. */
 export type RefusalCode = (typeof refusalCodes)[number];
 
-/** Error for a refused request of a person. Contains no input. */
+/** Error for a refused request of a person. It contains no entered data. */
 export class Refusal extends Error {
   /** @param retryAfter seconds until the next attempt, for `limited` and `busy`. */
   constructor(

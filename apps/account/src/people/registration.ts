@@ -5,34 +5,21 @@ import { DataSource } from 'typeorm';
 import { type Account, Accounts, checkName } from './accounts.js';
 import { Limits } from './limits.js';
 import { Links, type NewLink } from './links.js';
-import { passwordProblem } from './password.rule.js';
+import { checkPassword } from './password.rules.js';
 import { Passwords } from './passwords.js';
 import { PEOPLE, type PeopleConfig } from './people.config.js';
 import { Refusal } from './refusal.js';
 
 /** Key of the advisory lock that serializes creation of the first account. */
-const firstLock = 7_146_001;
+const firstAccountLock = 7_146_001;
 
-/** Form data of a new account. */
-export interface Entered {
+/** Name and password of a new account, as entered. */
+export interface EnteredCredentials {
   readonly name: string;
   readonly password: string;
 }
 
-/** Registration mode and its rate limits. */
-@Injectable()
-export class RegistrationGate {
-  readonly registration: PeopleConfig['REGISTRATION'];
-
-  constructor(
-    readonly limits: Limits,
-    @Inject(PEOPLE) config: Pick<PeopleConfig, 'REGISTRATION'>,
-  ) {
-    this.registration = config.REGISTRATION;
-  }
-}
-
-/** Creates accounts on the pages, as far as `REGISTRATION` allows it. */
+/** Creates accounts for people, as `REGISTRATION` allows. */
 @Injectable()
 export class Registration {
   constructor(
@@ -40,11 +27,13 @@ export class Registration {
     private readonly accounts: Accounts,
     private readonly links: Links,
     private readonly passwords: Passwords,
-    private readonly gate: RegistrationGate,
+    private readonly limits: Limits,
+    @Inject(PEOPLE) private readonly config: Pick<PeopleConfig, 'REGISTRATION'>,
   ) {}
 
+  /** True if anybody can create an account. */
   get isOpen(): boolean {
-    return this.gate.registration === 'open';
+    return this.config.REGISTRATION === 'open';
   }
 
   /**
@@ -52,20 +41,19 @@ export class Registration {
    *
    * @throws Refusal `registration`, `limited`, `name`, `name_taken`, `password_…`, `busy`.
    */
-  async open({ name, password }: Entered, address: string): Promise<Account> {
+  async register({ name, password }: EnteredCredentials, address: string): Promise<Account> {
     if (!this.isOpen) throw new Refusal('registration');
     checkName(name);
-    const problem = passwordProblem(password, name);
-    if (problem) throw new Refusal(problem);
+    checkPassword(password, name);
     const network = networkOf(address);
-    await this.gate.limits.count('registration', network);
-    const made = await this.passwords.hash(password, 'stranger', name, `network ${network}`);
-    return this.accounts.create({ name, password: made });
+    await this.limits.count('registration', network);
+    const hash = await this.passwords.hash(password, 'untrusted', name, `network ${network}`);
+    return this.accounts.create({ name, password: hash });
   }
 
-  /** Creates a link for the first account, for the operator. `undefined` if an account exists. */
-  async firstLink(): Promise<NewLink | undefined> {
-    return (await this.accounts.areNone()) ? this.links.make('first') : undefined;
+  /** Creates a link for the first account; undefined if an account can sign in already. */
+  async createFirstLink(): Promise<NewLink | undefined> {
+    return (await this.accounts.nobodyCanSignIn()) ? this.links.create('first') : undefined;
   }
 
   /**
@@ -74,24 +62,30 @@ export class Registration {
    * @throws Refusal `link`, `registration` if invitations are off, `limited`, `name`, `name_taken`,
    *   `password_…`, `busy`.
    */
-  async byLink(secret: string, { name, password }: Entered, address: string): Promise<Account> {
-    const kind = (await this.links.look(secret))?.kind;
+  async registerByLink(
+    secret: string,
+    { name, password }: EnteredCredentials,
+    address: string,
+  ): Promise<Account> {
+    const kind = (await this.links.read(secret))?.kind;
     if (kind !== 'first' && kind !== 'invite') throw new Refusal('link');
-    if (kind === 'invite' && this.gate.registration === 'closed') throw new Refusal('registration');
+    if (kind === 'invite' && this.config.REGISTRATION === 'closed')
+      throw new Refusal('registration');
     checkName(name);
-    const problem = passwordProblem(password, name);
-    if (problem) throw new Refusal(problem);
+    checkPassword(password, name);
     const network = networkOf(address);
-    await this.gate.limits.count('link', network);
-    const made = await this.passwords.hash(password, 'stranger', name, `link ${secret}`);
+    await this.limits.count('link', network);
+    const hash = await this.passwords.hash(password, 'untrusted', name, `link ${secret}`);
     const account = await this.source.transaction(async (manager) => {
-      if (kind === 'first') await manager.query('SELECT pg_advisory_xact_lock($1)', [firstLock]);
-      const link = await this.links.take(manager, secret, kind);
+      if (kind === 'first')
+        await manager.query('SELECT pg_advisory_xact_lock($1)', [firstAccountLock]);
+      const link = await this.links.spend(manager, secret, kind);
       if (!link) throw new Refusal('link');
-      if (kind === 'first' && !(await this.accounts.areNone(manager))) throw new Refusal('link');
-      return this.accounts.create({ name, password: made }, manager);
+      if (kind === 'first' && !(await this.accounts.nobodyCanSignIn(manager)))
+        throw new Refusal('link');
+      return this.accounts.create({ name, password: hash }, manager);
     });
-    await this.gate.limits.giveBack('link', network);
+    await this.limits.refund('link', network);
     return account;
   }
 }

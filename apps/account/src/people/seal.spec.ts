@@ -9,7 +9,7 @@ const [old, young] = [
 const seal = new Seal(old);
 
 describe('a sealed value', () => {
-  it('is opened for the same purpose and context only, by whoever has the secret', () => {
+  it('is opened only with the same secret, purpose and context', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (value, context) => {
         const sealed = seal.seal('a', value, context);
@@ -22,7 +22,7 @@ describe('a sealed value', () => {
     );
   });
 
-  it('is opened no more when a bit of it was changed, or a part is missing', () => {
+  it('is not opened after a change of any bit or a truncation', () => {
     const sealed = seal.seal('a', 'value');
     for (let at = 0; at < sealed.length; at += 1) {
       const changed = Buffer.from(sealed);
@@ -32,11 +32,11 @@ describe('a sealed value', () => {
     }
   });
 
-  it('never looks the same twice', () => {
+  it('differs each time', () => {
     expect(seal.seal('a', 'value')).not.toEqual(seal.seal('a', 'value'));
   });
 
-  it('of an old secret is opened while that is still named, and new ones are sealed by the new secret', () => {
+  it('of an old secret is opened while that is configured; new values use the new secret', () => {
     const both = new Seal(`${young},${old}`);
     expect(both.open('a', seal.seal('a', 'value'))).toBe('value');
     expect(new Seal(young).open('a', both.seal('a', 'value'))).toBe('value');

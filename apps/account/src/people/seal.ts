@@ -4,9 +4,9 @@ const nonceBytes = 12;
 const tagBytes = 16;
 
 /**
- * Encrypts small values with AES-256-GCM. Each purpose has its own key, derived from the operator's
- * secret (HKDF, RFC 5869). Without that secret, values cannot be read, forged or used for another
- * purpose or `context`.
+ * Encrypts and authenticates small values (AES-256-GCM). Each purpose has its own key, derived from
+ * the operator's secret (HKDF, RFC 5869). Without the secret, values cannot be read, forged or used
+ * for another purpose or `context`.
  */
 export class Seal {
   private readonly keys = new Map<string, Buffer[]>();
@@ -14,7 +14,11 @@ export class Seal {
   /** @param secrets `new,old`: the first one encrypts, all of them decrypt. */
   constructor(private readonly secrets: string) {}
 
-  /** @param context owner of the value, such as an account id; required again by {@link open}. */
+  /**
+   * Encrypts a value.
+   *
+   * @param context such as the account id; {@link open} needs the same one.
+   */
   seal(purpose: string, value: string, context = ''): Buffer {
     const nonce = randomBytes(nonceBytes);
     const cipher = createCipheriv('aes-256-gcm', this.keysFor(purpose)[0] as Buffer, nonce);
@@ -36,7 +40,7 @@ export class Seal {
         const value = [decipher.update(sealed.subarray(nonceBytes, -tagBytes)), decipher.final()];
         return Buffer.concat(value).toString('utf8');
       } catch {
-        // Forged, or sealed by another key.
+        // The value is forged or sealed by another key.
       }
     }
     return undefined;

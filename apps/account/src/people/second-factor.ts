@@ -6,10 +6,10 @@ import { z } from 'zod';
 import { RecoveryCodes } from './recovery-codes.js';
 import { Refusal } from './refusal.js';
 import { Seal } from './seal.js';
-import { hashOf } from './secret.hash.js';
-import type { Browser } from './sign-in.js';
+import { hashSecret } from './secret.hash.js';
+import type { Browser } from './sessions.js';
 import { SignInGuard } from './sign-in.guard.js';
-import { type Kept, SignOut } from './sign-out.js';
+import { type KeptAccess, SignOut } from './sign-out.js';
 import { Totp } from './totp.js';
 
 const purpose = 'sign-in ticket';
@@ -17,13 +17,13 @@ const ticketMs = 10 * 60_000;
 
 const ticketSchema = z.object({ account: z.guid(), password: z.string(), until: z.number() });
 
-/** What a person enters for the second factor: a TOTP code or a recovery code. */
+/** Entered code for the second factor: of an authenticator app, or a recovery code. */
 export interface SecondProof {
   readonly kind: 'code' | 'recovery';
   readonly code: string;
 }
 
-/** The second factor, a TOTP code or a recovery code: at sign-in, and to switch it off. */
+/** Checks the second factor, a TOTP or recovery code, at sign-in, and switches it off. */
 @Injectable()
 export class SecondFactor {
   constructor(
@@ -36,7 +36,7 @@ export class SecondFactor {
   ) {}
 
   /** Returns a sealed proof that the password of an account was correct. */
-  ticketFor(account: AccountEntity): string {
+  createTicket(account: AccountEntity): string {
     const ticket = {
       account: account.id,
       password: fingerprint(account),
@@ -46,7 +46,7 @@ export class SecondFactor {
   }
 
   /** Returns a ticket's account. @throws Refusal `ticket` if expired or the password changed. */
-  async accountOf(ticket: string): Promise<AccountEntity> {
+  async readTicket(ticket: string): Promise<AccountEntity> {
     const opened =
       /^[\w-]{1,1000}$/.test(ticket) &&
       this.sealing.open(purpose, Buffer.from(ticket, 'base64url'));
@@ -58,12 +58,12 @@ export class SecondFactor {
   }
 
   /** Uses a recovery code and signs the account out everywhere. @throws Refusal `code`. */
-  recover(accountId: string, code: string): Promise<void> {
-    return this.useRecoveryCode(accountId, code, {}, async () => {});
+  acceptRecoveryCode(accountId: string, code: string): Promise<void> {
+    return this.spendRecoveryCode(accountId, code, {}, async () => {});
   }
 
   /**
-   * Switches the second factor off. A recovery code also ends all access except the session.
+   * Switches the second factor off. A recovery code also ends all access except this session.
    *
    * @param by account, and id of the session.
    * @throws Refusal `code`, `limited`.
@@ -73,11 +73,11 @@ export class SecondFactor {
     { kind, code }: SecondProof,
     browser: Browser,
   ): Promise<void> {
-    const { device } = this.guard.of(by.name ?? '', browser);
-    const succeeded = await this.guard.limits.beginCode(kind, by.id, device);
+    const { device } = this.guard.assess(by.name ?? '', browser);
+    const succeeded = await this.guard.limits.countCode(kind, by.id, device);
     if (kind === 'code') await this.totp.remove(by.id, code);
     else
-      await this.useRecoveryCode(by.id, code, { session: by.session }, async (manager) => {
+      await this.spendRecoveryCode(by.id, code, { session: by.session }, async (manager) => {
         const off = { totpSecret: null, totpConfirmedAt: null, totpStep: null };
         await manager.update(AccountEntity, { id: by.id }, off);
       });
@@ -85,23 +85,23 @@ export class SecondFactor {
     await this.guard.notices.add(by.id, 'second_factor_off', browser);
   }
 
-  private async useRecoveryCode(
+  private async spendRecoveryCode(
     accountId: string,
     code: string,
-    kept: Kept,
+    kept: KeptAccess,
     act: (manager: EntityManager) => Promise<void>,
   ): Promise<void> {
     const ended = await this.accounts.manager.transaction(async (manager) => {
       if (!(await this.codes.use(manager, accountId, code))) throw new Refusal('code');
       await act(manager);
-      return this.signOut.within(manager, accountId, kept);
+      return this.signOut.endAccess(manager, accountId, kept);
     });
-    await this.signOut.announce(ended);
+    await this.signOut.notify(ended);
   }
 }
 
 function fingerprint({ password }: AccountEntity): string {
-  return hashOf(password ?? '')
+  return hashSecret(password ?? '')
     .toString('base64url')
     .slice(0, 16);
 }

@@ -5,12 +5,12 @@ export function newSecret(): string {
   return randomBytes(32).toString('base64url');
 }
 
-/** Returns the SHA-256 of a secret, for storage and lookup. Secrets must be too random to guess. */
-export function hashOf(secret: string): Buffer {
+/** Returns the SHA-256 of a random secret, for storage and lookup. */
+export function hashSecret(secret: string): Buffer {
   return createHash('sha256').update(secret).digest();
 }
 
-/** Returns the hash of a secret, or `undefined` without a lookup if the text cannot be one. */
-export function hashOfSecret(text: string): Buffer | undefined {
-  return /^[\w-]{43}$/.test(text) ? hashOf(text) : undefined;
+/** Returns the hash of a text in the form of {@link newSecret}; undefined for any other text. */
+export function hashIfSecret(text: string): Buffer | undefined {
+  return /^[\w-]{43}$/.test(text) ? hashSecret(text) : undefined;
 }

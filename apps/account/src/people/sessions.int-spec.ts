@@ -1,35 +1,38 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
+import { openPeople, type PeopleFixture } from '../../testing/people.fixture.js';
 import { Accounts } from './accounts.js';
 import { type NewSession, Sessions } from './sessions.js';
 import { Sweep } from '../sweep.js';
 
-let world: PeopleWorld;
+let fixture: PeopleFixture;
 let sessions: Sessions;
 let accountId: string;
 
 beforeAll(async () => {
-  world = await openPeople();
-  sessions = world.app.get(Sessions);
+  fixture = await openPeople();
+  sessions = fixture.app.get(Sessions);
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 beforeEach(async () => {
-  accountId = (await world.app.get(Accounts).create({ name: `ann-${randomUUID()}` })).id;
+  accountId = (await fixture.app.get(Accounts).create({ name: `ann-${randomUUID()}` })).id;
 });
 
 const begin = (cookie?: string): Promise<NewSession> =>
-  sessions.begin(accountId, { address: '192.0.2.1', userAgent: 'Firefox' }, cookie);
+  sessions.start(accountId, { address: '192.0.2.1', userAgent: 'Firefox' }, cookie);
 /** Backdates creation and last use of a session. */
 const age = (id: string, created: string, used: string) =>
-  world.owner.query(
-    `UPDATE account.sessions SET created_at = now() - $2::interval, last_used_at = now() - $3::interval,
-       expires_at = least(now() - $2::interval + interval '365 days', now() - $3::interval + interval '30 days') WHERE id = $1`,
+  fixture.owner.query(
+    `UPDATE account.sessions
+     SET created_at = now() - $2::interval, last_used_at = now() - $3::interval,
+       expires_at = least(now() - $2::interval + interval '365 days',
+         now() - $3::interval + interval '30 days')
+     WHERE id = $1`,
     [id, created, used],
   );
 
 describe('a session', () => {
-  it('lives for 30 days after its last use', async () => {
+  it('lasts for 30 days after its last use', async () => {
     const [used, unused] = [await begin(), await begin()];
     await age(used.id, '40 days', '29 days');
     await age(unused.id, '40 days', '31 days');
@@ -39,7 +42,7 @@ describe('a session', () => {
     expect(Math.round(days / 86_400_000)).toBe(30);
   });
 
-  it('ends after 365 days, however much it is used', async () => {
+  it('ends after 365 days despite use', async () => {
     const old = await begin();
     await age(old.id, '364 days', '2 hours');
     await sessions.find(old.cookie);
@@ -49,11 +52,11 @@ describe('a session', () => {
     expect(await sessions.find(old.cookie)).toBeUndefined();
   });
 
-  it('is written to once an hour at most', async () => {
+  it('is written at most once an hour', async () => {
     const { id, cookie } = await begin();
     await age(id, '2 hours', '2 hours');
     const version = async () =>
-      (await world.owner.query('SELECT xmin::text FROM account.sessions WHERE id = $1', [id]))
+      (await fixture.owner.query('SELECT xmin::text FROM account.sessions WHERE id = $1', [id]))
         .rows as unknown[];
     const before = await version();
     await sessions.find(cookie);
@@ -63,36 +66,36 @@ describe('a session', () => {
     expect(await version()).toEqual(touched);
   });
 
-  it('stays when its browser ends all others of the account', async () => {
+  it('remains when its browser ends all others of the account', async () => {
     const [mine, other] = [await begin(), await begin()];
-    const { id } = await world.app.get(Accounts).create({ name: `o-${randomUUID()}` });
-    const foreign = await sessions.begin(id, { address: '192.0.2.1', userAgent: 'Firefox' });
+    const { id } = await fixture.app.get(Accounts).create({ name: `o-${randomUUID()}` });
+    const foreign = await sessions.start(id, { address: '192.0.2.1', userAgent: 'Firefox' });
     await sessions.endOthers(accountId, mine.id);
     expect(await sessions.find(mine.cookie)).toBeDefined();
     expect(await sessions.find(foreign.cookie)).toBeDefined();
     expect(await sessions.find(other.cookie)).toBeUndefined();
-    expect(await world.revoked()).toContain(`session:${other.id}`);
+    expect(await fixture.revoked()).toContain(`session:${other.id}`);
   });
 
-  it('can be ended by its person, from another browser, and by nobody else', async () => {
+  it('can be ended only by its user, also from another browser', async () => {
     const { id, cookie } = await begin();
-    const stranger = await world.app.get(Accounts).create({ name: `o-${randomUUID()}` });
-    expect(await sessions.end(stranger.id, id)).toBe(false);
+    const other = await fixture.app.get(Accounts).create({ name: `o-${randomUUID()}` });
+    expect(await sessions.end(other.id, id)).toBe(false);
     expect(await sessions.end(accountId, 'no id')).toBe(false);
     expect(await sessions.find(cookie)).toBeDefined();
     expect(await sessions.end(accountId, id)).toBe(true);
     expect([await sessions.find(cookie), await sessions.list(accountId)]).toEqual([undefined, []]);
-    expect(await world.revoked()).toContain(`session:${id}`);
+    expect(await fixture.revoked()).toContain(`session:${id}`);
   });
 
-  it('is renewed by one of many sign-ins at the same time in its browser, and of no use afterwards', async () => {
+  it('is renewed by one of many concurrent sign-ins, and its old cookie is invalid', async () => {
     const before = await begin();
     const renewed = await Promise.all(Array.from({ length: 10 }, () => begin(before.cookie)));
     expect(renewed.filter(({ id }) => id === before.id)).toHaveLength(1);
     expect(await sessions.find(before.cookie)).toBeUndefined();
   });
 
-  it('is one of a hundred of a person at most; the longest unused go', async () => {
+  it('is limited to 100 per user; the least recently used are deleted', async () => {
     const first = await begin();
     await age(first.id, '1 hour', '1 hour');
     await Promise.all(Array.from({ length: 100 }, () => begin()));
@@ -101,11 +104,11 @@ describe('a session', () => {
     expect(await sessions.list(accountId)).toHaveLength(100);
   });
 
-  it('is swept away when it has expired', async () => {
+  it('is deleted after its expiry', async () => {
     const [gone, kept] = [await begin(), await begin()];
     await age(gone.id, '366 days', '0');
-    await world.app.get(Sweep).sweep();
-    const { rows } = await world.owner.query(
+    await fixture.app.get(Sweep).sweep();
+    const { rows } = await fixture.owner.query(
       'SELECT id FROM account.sessions WHERE account_id = $1',
       [accountId],
     );

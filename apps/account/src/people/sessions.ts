@@ -6,8 +6,8 @@ import { SessionEntity } from '#database';
 import { RevocationWriter } from '#identity';
 import type { EntityManager, Repository } from 'typeorm';
 import { Refusal } from './refusal.js';
-import { hashOf, hashOfSecret, newSecret } from './secret.hash.js';
-import { rowsOf } from './statement.rows.js';
+import { hashSecret, hashIfSecret, newSecret } from './secret.hash.js';
+import { queryRows } from './query-rows.js';
 
 /** Session of a signed-in browser. */
 export interface Session {
@@ -36,20 +36,28 @@ export interface Visitor {
   readonly userAgent: string;
 }
 
-/** Session of a browser that acts on its account. */
+/** Browser of a sign-in: address, user agent and cookies. */
+export interface Browser extends Visitor {
+  readonly session?: string | undefined;
+  /** Device cookie of a browser that signed in before. */
+  readonly device?: string | undefined;
+}
+
+/** Session of a browser that changes its account. */
 export type Actor = Pick<Session, 'id' | 'address' | 'userAgent'>;
 
 /** Maximum number of sessions per account; the least recently used ones are deleted. */
-const mostSessions = 100;
+const maxSessions = 100;
 
-const columns = `s.id, s.account_id AS "accountId", s.created_at AS "createdAt", s.authenticated_at AS "authenticatedAt",
-  s.last_used_at AS "lastUsedAt", s.expires_at AS "expiresAt", s.address, s.user_agent AS "userAgent"`;
+const columns = `s.id, s.account_id AS "accountId", s.created_at AS "createdAt",
+  s.authenticated_at AS "authenticatedAt", s.last_used_at AS "lastUsedAt",
+  s.expires_at AS "expiresAt", s.address, s.user_agent AS "userAgent"`;
 
 /**
  * Browser sessions. Invariants:
- * - Only the hash of a cookie's value is stored. Each sign-in changes the value.
+ * - Only the hash of a cookie's value is stored. Each sign-in replaces the value.
  * - A session ends 30 days after its last use, 365 days after its start, or with its account.
- * - An ended session is invalid on all replicas from the commit on, and on gateways soon after.
+ * - An ended session is invalid on all replicas with the commit, and on gateways soon after.
  */
 @Injectable()
 export class Sessions {
@@ -65,37 +73,38 @@ export class Sessions {
    * @param password PHC string that was verified; the account must still have it.
    * @throws Refusal `credentials` if the account is disabled or its password has changed.
    */
-  async begin(
+  async start(
     accountId: string,
     visitor: Visitor,
     cookie = '',
     password?: string | null,
   ): Promise<NewSession> {
-    const [secret, before] = [newSecret(), hashOfSecret(cookie)];
+    const [secret, before] = [newSecret(), hashIfSecret(cookie)];
     const { address, userAgent } = {
       address: visitor.address.slice(0, 64),
       userAgent: visitor.userAgent.slice(0, 400),
     };
-    const made = { accountId, cookie: secret };
-    const { renewed, begun } = await this.sessions.manager.transaction(async (manager) => {
-      await hold(manager, accountId, password ?? null);
-      const by = { hash: hashOf(secret), accountId, address, userAgent };
-      const goesOn = before && (await renew(manager, before, by));
-      return goesOn ? { renewed: goesOn } : { begun: await insert(manager, by) };
+    const session = { accountId, cookie: secret };
+    const { renewed, inserted } = await this.sessions.manager.transaction(async (manager) => {
+      await lockAccount(manager, accountId, password ?? null);
+      const by = { hash: hashSecret(secret), accountId, address, userAgent };
+      const renewal = before && (await renewSession(manager, before, by));
+      return renewal ? { renewed: renewal } : { inserted: await insertSession(manager, by) };
     });
-    if (renewed) return { ...made, ...renewed };
+    if (renewed) return { ...session, ...renewed };
     if (cookie) await this.endByCookie(cookie);
     await this.sessions.query(
       `DELETE FROM account.sessions WHERE account_id = $1 AND id IN (
-         SELECT id FROM account.sessions WHERE account_id = $1 ORDER BY last_used_at DESC, id OFFSET $2)`,
-      [accountId, mostSessions],
+         SELECT id FROM account.sessions WHERE account_id = $1
+         ORDER BY last_used_at DESC, id OFFSET $2)`,
+      [accountId, maxSessions],
     );
-    return { ...made, ...begun };
+    return { ...session, ...inserted };
   }
 
   /** Returns the session of a cookie and records its use; none if the account is disabled. */
   async find(cookie: string): Promise<Session | undefined> {
-    const hash = hashOfSecret(cookie);
+    const hash = hashIfSecret(cookie);
     if (!hash) return undefined;
     const [session] = await this.rows<Session & { stale: boolean }>(
       `SELECT ${columns}, s.last_used_at < now() - interval '1 hour' AS stale
@@ -111,12 +120,12 @@ export class Sessions {
 
   /** Returns the sessions of an account, most recently used first. */
   async list(accountId: string): Promise<Session[]> {
-    const found = await this.rows<Session>(
+    const sessions = await this.rows<Session>(
       `SELECT ${columns} FROM account.sessions s WHERE s.account_id = $1 AND s.expires_at > now()
        ORDER BY s.last_used_at DESC, s.id LIMIT $2`,
-      [accountId, mostSessions],
+      [accountId, maxSessions],
     );
-    return found.map(withDates);
+    return sessions.map(withDates);
   }
 
   /** Ends one session of an account. @returns true if it existed. */
@@ -138,7 +147,7 @@ export class Sessions {
 
   /** Ends the session of a cookie. @returns its id, if it existed. */
   async endByCookie(cookie: string): Promise<string | undefined> {
-    const hash = hashOfSecret(cookie);
+    const hash = hashIfSecret(cookie);
     if (!hash) return undefined;
     const [ended] = await this.rows<{ id: string }>(
       'DELETE FROM account.sessions WHERE hash = $1 RETURNING id',
@@ -159,70 +168,77 @@ export class Sessions {
   }
 
   private rows<Row>(statement: string, values: unknown[]): Promise<Row[]> {
-    return rowsOf<Row>(this.sessions.manager, statement, values);
+    return queryRows<Row>(this.sessions.manager, statement, values);
   }
 }
 
 /**
- * Locks the account against disabling and password changes until the transaction ends. Both sign
- * out sessions committed before them. @throws Refusal `credentials` after either of them.
+ * Locks the account against disabling and password changes until the transaction ends. Either of
+ * them then also ends the session that this transaction creates.
+ *
+ * @throws Refusal `credentials` if the account is disabled or its password has changed.
  */
-async function hold(
+async function lockAccount(
   manager: EntityManager,
   accountId: string,
   password: string | null,
 ): Promise<void> {
-  const held = await rowsOf(
+  const rows = await queryRows(
     manager,
-    `SELECT 1 FROM account.accounts WHERE id = $1 AND disabled_at IS NULL AND ($2::text IS NULL OR password = $2)
-     FOR SHARE`,
+    `SELECT 1 FROM account.accounts
+     WHERE id = $1 AND disabled_at IS NULL AND ($2::text IS NULL OR password = $2) FOR SHARE`,
     [accountId, password],
   );
-  if (held.length === 0) throw new Refusal('credentials');
+  if (rows.length === 0) throw new Refusal('credentials');
 }
 
 /**
- * Locks a session against its end until the transaction ends. A concurrent sign-out then sees what
- * this transaction adds, or this transaction sees that the session has ended. Lock the account
- * first, if both are locked.
+ * Locks a session until the transaction ends. A concurrent sign-out then ends the access that this
+ * transaction adds, or this transaction sees that the session has ended. Lock order: the account
+ * before its session.
  *
- * @param id `undefined` for an operator, who has no session.
+ * @param id undefined for the operator, who has no session.
  * @throws Refusal `credentials` if the session has ended.
  */
-export async function holdSession(manager: EntityManager, id: string | undefined): Promise<void> {
+export async function lockSession(manager: EntityManager, id: string | undefined): Promise<void> {
   if (id === undefined) return;
-  const held = await rowsOf(
+  const rows = await queryRows(
     manager,
     'SELECT 1 FROM account.sessions WHERE id = $1 AND expires_at > now() FOR KEY SHARE',
     [id],
   );
-  if (held.length === 0) throw new Refusal('credentials');
+  if (rows.length === 0) throw new Refusal('credentials');
 }
 
-interface Begun extends Visitor {
+interface SessionStart extends Visitor {
   readonly hash: Buffer;
   readonly accountId: string;
 }
 
-/** Moves the session of an old cookie to a new one. */
-async function renew(
+/** Gives the session of an old cookie a new one; undefined if there is no such session. */
+async function renewSession(
   manager: EntityManager,
   before: Buffer,
-  { hash, accountId, address, userAgent }: Begun,
+  { hash, accountId, address, userAgent }: SessionStart,
 ) {
-  const [renewed] = await rowsOf<{ id: string; expiresAt: string }>(
+  const [renewed] = await queryRows<{ id: string; expiresAt: string }>(
     manager,
-    `UPDATE account.sessions SET hash = $2, authenticated_at = now(), last_used_at = now(), address = $4,
-       user_agent = $5, expires_at = least(created_at + interval '365 days', now() + interval '30 days')
-     WHERE hash = $1 AND account_id = $3 AND expires_at > now() RETURNING id, expires_at AS "expiresAt"`,
+    `UPDATE account.sessions
+     SET hash = $2, authenticated_at = now(), last_used_at = now(), address = $4, user_agent = $5,
+       expires_at = least(created_at + interval '365 days', now() + interval '30 days')
+     WHERE hash = $1 AND account_id = $3 AND expires_at > now()
+     RETURNING id, expires_at AS "expiresAt"`,
     [before, hash, accountId, address, userAgent],
   );
   return renewed && { id: renewed.id, expiresAt: new Date(renewed.expiresAt) };
 }
 
-async function insert(manager: EntityManager, { hash, accountId, address, userAgent }: Begun) {
+async function insertSession(
+  manager: EntityManager,
+  { hash, accountId, address, userAgent }: SessionStart,
+) {
   const id = randomUUID();
-  const [session] = await rowsOf<{ expiresAt: string }>(
+  const [session] = await queryRows<{ expiresAt: string }>(
     manager,
     `INSERT INTO account.sessions (hash, id, account_id, expires_at, address, user_agent)
      VALUES ($1, $2, $3, now() + interval '30 days', $4, $5) RETURNING expires_at AS "expiresAt"`,

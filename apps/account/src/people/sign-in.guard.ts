@@ -1,20 +1,21 @@
 import { Injectable } from '@nestjs/common';
-import { KnownBrowsers } from './known-browsers.js';
+import { TrustedClients } from './trusted-clients.js';
 import { SignInLimits } from './limits.js';
 import { Notices } from './notices.js';
-import type { Browser } from './sign-in.js';
+import type { Browser } from './sessions.js';
 
-/** Rate limits, recognition of browsers and notices for sign-ins. */
+/** Groups rate limits, trusted clients and notices for sign-ins. */
 @Injectable()
 export class SignInGuard {
   constructor(
     readonly limits: SignInLimits,
-    readonly browsers: KnownBrowsers,
+    readonly clients: TrustedClients,
     readonly notices: Notices,
   ) {}
 
-  of(name: string, { address, device: cookie }: Browser) {
-    const device = this.browsers.deviceOf(name, cookie);
-    return { device, standing: this.browsers.standing(address, device) };
+  /** Returns the device id of a browser, if it is trusted, and the trust in the client. */
+  assess(name: string, { address, device: cookie }: Browser) {
+    const device = this.clients.deviceOf(name, cookie);
+    return { device, trust: this.clients.trustOf(address, device) };
   }
 }

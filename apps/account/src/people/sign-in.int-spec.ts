@@ -2,19 +2,19 @@ import { randomUUID } from 'node:crypto';
 import { TOTP } from 'otpauth';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { outcomeOf } from '../../testing/outcome.js';
-import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
+import { openPeople, type PeopleFixture } from '../../testing/people.fixture.js';
 import { Accounts } from './accounts.js';
 import { PasswordReset } from './password-reset.js';
 import { Passwords } from './passwords.js';
 import { RecoveryCodes } from './recovery-codes.js';
 import { SecondFactor } from './second-factor.js';
-import { Sessions } from './sessions.js';
-import { type Browser, type NeedsCode, SignIn, type SignedIn } from './sign-in.js';
+import { type Browser, Sessions } from './sessions.js';
+import { type NeedsCode, SignIn, type SignedIn } from './sign-in.js';
 import { Totp } from './totp.js';
 
 const password = 'an unusual sentence';
 
-let world: PeopleWorld;
+let fixture: PeopleFixture;
 let accounts: Accounts;
 let signIn: SignIn;
 let sessions: Sessions;
@@ -30,17 +30,17 @@ const newBrowser = (): Browser => ({
 });
 
 beforeAll(async () => {
-  world = await openPeople();
+  fixture = await openPeople();
   [accounts, signIn, sessions] = [
-    world.app.get(Accounts),
-    world.app.get(SignIn),
-    world.app.get(Sessions),
+    fixture.app.get(Accounts),
+    fixture.app.get(SignIn),
+    fixture.app.get(Sessions),
   ];
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 beforeEach(async () => {
   name = `ann-${randomUUID()}`;
-  const made = await world.app.get(Passwords).hash(password, 'known');
+  const made = await fixture.app.get(Passwords).hash(password, 'trustedDevice');
   accountId = (await accounts.create({ name, password: made })).id;
   browser = newBrowser();
 });
@@ -52,27 +52,29 @@ const wrong = (from: Browser, as = name) =>
   outcomeOf(signIn.signIn({ name: as, password: 'a wrong sentence' }, from));
 
 describe('sign-in', () => {
-  it('gives a session whose cookie is kept as a hash only', async () => {
+  it('gives a session whose cookie is stored only as a hash', async () => {
     const { session } = await signedIn();
     expect(await sessions.find(session.cookie)).toMatchObject({
       id: session.id,
       accountId,
       userAgent: 'Firefox',
     });
-    const { rows } = await world.owner.query('SELECT s::text AS row FROM account.sessions s');
+    const { rows } = await fixture.owner.query('SELECT s::text AS row FROM account.sessions s');
     expect(JSON.stringify(rows)).not.toContain(session.cookie);
   });
 
-  it('knows a name in any letter case, and a password however its letters are composed', async () => {
-    await world.owner.query('UPDATE account.accounts SET password = $2 WHERE id = $1', [
+  it('ignores the letter case of names and the Unicode form of passwords', async () => {
+    await fixture.owner.query('UPDATE account.accounts SET password = $2 WHERE id = $1', [
       accountId,
-      await world.app.get(Passwords).hash('Äußerst ungewöhnlich'.normalize('NFD'), 'known'),
+      await fixture.app
+        .get(Passwords)
+        .hash('Äußerst ungewöhnlich'.normalize('NFD'), 'trustedDevice'),
     ]);
     const as = { name: name.toUpperCase(), password: 'Äußerst ungewöhnlich'.normalize('NFC') };
     expect((await signedIn(browser, as)).session.accountId).toBe(accountId);
   });
 
-  it('refuses unknown, wrong, disabled and those without a password in the same way', async () => {
+  it('refuses unknown names, wrong passwords and disabled accounts in the same way', async () => {
     const disabled = await accounts.create({ name: `d-${randomUUID()}`, password: await hashed() });
     await accounts.disable(disabled.id);
     const none = await accounts.create({ name: `n-${randomUUID()}` });
@@ -91,7 +93,7 @@ describe('sign-in', () => {
     expect(refusals).toEqual(tries.map(() => 'credentials'));
   });
 
-  it('rotates the cookie: the one from before is of no use, and the session goes on', async () => {
+  it('rotates the cookie: the old one is invalid, and the session continues', async () => {
     const first = await signedIn();
     const second = await signedIn({ ...browser, session: first.session.cookie });
     expect(second.session.id).toBe(first.session.id);
@@ -106,25 +108,25 @@ describe('sign-in', () => {
     const second = await signedIn({ ...browser, session: first.session.cookie }, as);
     expect(await sessions.find(first.session.cookie)).toBeUndefined();
     expect(await sessions.find(second.session.cookie)).toMatchObject({ accountId: other.id });
-    expect(await world.revoked()).toContain(`session:${first.session.id}`);
+    expect(await fixture.revoked()).toContain(`session:${first.session.id}`);
   });
 
-  const hashed = () => world.app.get(Passwords).hash(password, 'known');
+  const hashed = () => fixture.app.get(Passwords).hash(password, 'trustedDevice');
 });
 
 describe('a second factor', () => {
   let secret: string;
   beforeEach(async () => {
-    const begun = await world.app.get(Totp).begin(accountId);
-    ({ secret } = begun);
-    await world.app.get(Totp).confirm(accountId, codeAt(0));
+    const started = await fixture.app.get(Totp).createSecret(accountId);
+    ({ secret } = started);
+    await fixture.app.get(Totp).confirm(accountId, codeAt(0));
   });
   const codeAt = (step: number) =>
     new TOTP({ secret }).generate({ timestamp: Date.now() + step * 30_000 });
   const ticket = async () =>
     ((await signIn.signIn({ name, password }, browser)) as NeedsCode).ticket;
 
-  it('is asked for after the password, and lets nobody in before', async () => {
+  it('is required after the password, and no access precedes it', async () => {
     expect(await signIn.signIn({ name, password }, browser)).toEqual({
       needs: 'totp',
       ticket: expect.any(String),
@@ -133,10 +135,10 @@ describe('a second factor', () => {
     expect(session.accountId).toBe(accountId);
   });
 
-  it('counts a code once, however many come with it at the same time', async () => {
+  it('accepts a code once, also under concurrency', async () => {
     const tickets = await Promise.all(Array.from({ length: 8 }, () => ticket()));
     const code = codeAt(1);
-    const known = await world.app.get(SignIn).forAccount(accountId, browser);
+    const known = await fixture.app.get(SignIn).forAccount(accountId, browser);
     const from = { ...browser, device: known.device };
     const outcomes = await Promise.all(
       tickets.map((one) => outcomeOf(signIn.withCode(one, code, from))),
@@ -144,13 +146,13 @@ describe('a second factor', () => {
     expect(outcomes.sort()).toEqual([...Array.from({ length: 7 }, () => 'code'), 'none']);
   });
 
-  it('counts no code that is older than one that counted', async () => {
+  it('accepts no code older than an accepted one', async () => {
     await signIn.withCode(await ticket(), codeAt(1), browser);
     expect(await outcomeOf(signIn.withCode(await ticket(), codeAt(0), browser))).toBe('code');
   });
 
-  it('is kept sealed', async () => {
-    const { rows } = await world.owner.query(
+  it('is stored sealed', async () => {
+    const { rows } = await fixture.owner.query(
       'SELECT totp_secret FROM account.accounts WHERE id = $1',
       [accountId],
     );
@@ -158,7 +160,7 @@ describe('a second factor', () => {
     expect(kept.toString('latin1')).not.toContain(secret);
   });
 
-  it('is counted: ten wrong codes of an account, and none is looked at for a while', async () => {
+  it('is limited: after ten wrong codes of an account, none is checked for a while', async () => {
     for (let count = 0; count < 10; count += 1)
       expect(await outcomeOf(signIn.withCode(await ticket(), '000000', newBrowser()))).toBe('code');
     expect(await outcomeOf(signIn.withCode(await ticket(), codeAt(0), newBrowser()))).toBe(
@@ -166,9 +168,9 @@ describe('a second factor', () => {
     );
   });
 
-  it('can be replaced by a recovery code, once, which ends all other sessions', async () => {
+  it('accepts a recovery code instead, once, which ends all other sessions', async () => {
     const before = await signIn.forAccount(accountId, browser);
-    const [code = ''] = await world.app.get(RecoveryCodes).make(accountId);
+    const [code = ''] = await fixture.app.get(RecoveryCodes).create(accountId);
     const [one, two] = [await ticket(), await ticket()];
     const { session } = await signIn.withRecoveryCode(
       one,
@@ -178,17 +180,17 @@ describe('a second factor', () => {
     expect(await sessions.find(session.cookie)).toBeDefined();
     expect(await sessions.find(before.session.cookie)).toBeUndefined();
     expect(await outcomeOf(signIn.withRecoveryCode(two, code, browser))).toBe('code');
-    expect(await world.revoked()).toContain(`user:${accountId}`);
+    expect(await fixture.revoked()).toContain(`user:${accountId}`);
   });
 
   describe('is switched off', () => {
     const off = (kind: 'code' | 'recovery', code: string, session: string = randomUUID()) =>
-      world.app
+      fixture.app
         .get(SecondFactor)
         .switchOff({ id: accountId, name, session }, { kind, code }, browser);
     const isOn = async () => (await accounts.find(accountId))?.hasTotp;
 
-    it('by a code that was not used before', async () => {
+    it('by an unused code', async () => {
       expect(await outcomeOf(off('code', '000000'))).toBe('code');
       // This code switched it on.
       expect(await outcomeOf(off('code', codeAt(0)))).toBe('code');
@@ -203,7 +205,7 @@ describe('a second factor', () => {
         await signIn.forAccount(accountId, browser),
         await signIn.forAccount(accountId, newBrowser()),
       ];
-      const [code = ''] = await world.app.get(RecoveryCodes).make(accountId);
+      const [code = ''] = await fixture.app.get(RecoveryCodes).create(accountId);
       expect(await outcomeOf(off('recovery', '0000-0000-0000-0000'))).toBe('code');
       await off('recovery', code, mine.session.id);
       expect(await isOn()).toBe(false);
@@ -211,7 +213,7 @@ describe('a second factor', () => {
       expect(await sessions.find(other.session.cookie)).toBeUndefined();
     });
 
-    it('after ten wrong codes by none for a while', async () => {
+    it('by no code for a while after ten wrong ones', async () => {
       for (let count = 0; count < 10; count += 1)
         expect(await outcomeOf(off('code', '000000'))).toBe('code');
       expect(await outcomeOf(off('code', codeAt(1)))).toBe('limited');
@@ -219,10 +221,10 @@ describe('a second factor', () => {
     });
   });
 
-  it('takes no ticket that was not given, is for another purpose, or of a password that was changed since', async () => {
+  it('refuses tickets that are forged, misused or older than a password change', async () => {
     const mine = await ticket();
     const { device } = await signIn.forAccount(accountId, browser);
-    await world.owner.query(`UPDATE account.accounts SET password = 'another' WHERE id = $1`, [
+    await fixture.owner.query(`UPDATE account.accounts SET password = 'another' WHERE id = $1`, [
       accountId,
     ]);
     const refusals = await Promise.all(
@@ -233,7 +235,7 @@ describe('a second factor', () => {
 });
 
 describe('the limits of sign-in', () => {
-  it('refuse the eleventh wrong password in a row, and also the right one then', async () => {
+  it('refuse the eleventh attempt, even with the right password', async () => {
     for (let count = 0; count < 10; count += 1) expect(await wrong(browser)).toBe('credentials');
     expect(await wrong(browser)).toBe('limited');
     expect(await outcomeOf(signIn.signIn({ name, password }, browser))).toBe('limited');
@@ -241,26 +243,26 @@ describe('the limits of sign-in', () => {
 
   it('still accept a recovery code after too many wrong passwords', async () => {
     const { id } = (await accounts.findByName(name)) as { id: string };
-    const [code = ''] = await world.app.get(RecoveryCodes).make(id);
+    const [code = ''] = await fixture.app.get(RecoveryCodes).create(id);
     for (let count = 0; count < 11; count += 1) await wrong(browser);
     expect(await wrong(browser)).toBe('limited');
-    const reset = world.app.get(PasswordReset);
-    await reset.byRecoveryCode({ name, code, password: `${password}, a new one` }, browser);
+    const reset = fixture.app.get(PasswordReset);
+    await reset.resetByRecoveryCode({ name, code, password: `${password}, a new one` }, browser);
   });
 
-  it('count those that come at the same time, too', async () => {
+  it('count concurrent attempts', async () => {
     const outcomes = await Promise.all(Array.from({ length: 30 }, () => wrong(browser)));
     expect(outcomes.filter((outcome) => outcome !== 'limited').length).toBeLessThanOrEqual(10);
   });
 
-  it('begin anew after a success', async () => {
+  it('restart after a success', async () => {
     for (let round = 0; round < 3; round += 1) {
       for (let count = 0; count < 9; count += 1) await wrong(browser);
       await signedIn();
     }
   });
 
-  it("let strangers do what they will: the person signs in from elsewhere, and from the strangers' network with a browser that is known", async () => {
+  it('do not let attackers lock a user out, or a trusted device in their network', async () => {
     const known = await signedIn(browser);
     const strangers = newBrowser();
     for (let count = 0; count < 15; count += 1) await wrong(strangers);
@@ -274,7 +276,7 @@ describe('the limits of sign-in', () => {
     ).toBe('none');
   });
 
-  it('do not take a known browser of one person for that of another', async () => {
+  it('do not accept the trusted device of another user', async () => {
     const other = await signIn.forAccount(
       (await accounts.create({ name: `o-${randomUUID()}` })).id,
       newBrowser(),
@@ -284,17 +286,17 @@ describe('the limits of sign-in', () => {
     expect(await wrong(browser)).toBe('limited');
   });
 
-  it('count a network of IPv6 as one', async () => {
+  it('count an IPv6 network as one', async () => {
     for (let count = 0; count < 10; count += 1)
       await wrong({ ...browser, address: `2001:db8:1:2::${count}` });
     expect(await wrong({ ...browser, address: '2001:db8:1:2:ffff::1' })).toBe('limited');
   });
 
-  it('hold in the process while Redis is away, and sign-in works', async () => {
+  it('apply per process while Redis is unavailable', async () => {
     const alone = await openPeople();
     try {
       await alone.redis.stop();
-      const made = await alone.app.get(Passwords).hash(password, 'known');
+      const made = await alone.app.get(Passwords).hash(password, 'trustedDevice');
       await alone.app.get(Accounts).create({ name, password: made });
       const service = alone.app.get(SignIn);
       expect(await service.signIn({ name, password }, browser)).toHaveProperty('session');

@@ -4,7 +4,7 @@ import pg from 'pg';
 import { eventually } from '#testing';
 import { countBlockedBy } from '../../testing/blocked.statements.js';
 import { outcomeOf } from '../../testing/outcome.js';
-import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
+import { openPeople, type PeopleFixture } from '../../testing/people.fixture.js';
 import { Accounts } from './accounts.js';
 import { Passwords } from './passwords.js';
 import { Sessions } from './sessions.js';
@@ -13,19 +13,19 @@ import { SignIn } from './sign-in.js';
 const password = 'an unusual sentence';
 const browser = { address: '192.0.2.1', userAgent: 'Firefox' };
 
-let world: PeopleWorld;
+let fixture: PeopleFixture;
 let signIn: SignIn;
 let name: string;
 let id: string;
 beforeAll(async () => {
-  world = await openPeople();
-  signIn = world.app.get(SignIn);
+  fixture = await openPeople();
+  signIn = fixture.app.get(SignIn);
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 beforeEach(async () => {
   name = `ann-${randomUUID().slice(0, 8)}`;
-  const made = await world.app.get(Passwords).hash(password, 'known');
-  ({ id } = await world.app.get(Accounts).create({ name, password: made }));
+  const made = await fixture.app.get(Passwords).hash(password, 'trustedDevice');
+  ({ id } = await fixture.app.get(Accounts).create({ name, password: made }));
 });
 
 const withPassword = (session?: string) =>
@@ -33,7 +33,7 @@ const withPassword = (session?: string) =>
 
 /** Changes the account in a transaction that commits while `run` waits for its lock. */
 async function during(change: string, run: () => Promise<unknown>): Promise<string> {
-  const other = new pg.Client({ connectionString: world.url });
+  const other = new pg.Client({ connectionString: fixture.databaseUrl });
   await other.connect();
   try {
     await other.query('BEGIN');
@@ -42,7 +42,7 @@ async function during(change: string, run: () => Promise<unknown>): Promise<stri
     await other.query('DELETE FROM account.sessions WHERE account_id = $1', [id]);
     const outcome = outcomeOf(run());
     await eventually(async () =>
-      expect(await countBlockedBy(world.owner, rows[0]?.pid ?? 0)).toBe(1),
+      expect(await countBlockedBy(fixture.owner, rows[0]?.pid ?? 0)).toBe(1),
     );
     await other.query('COMMIT');
     return await outcome;
@@ -55,19 +55,19 @@ it.each([
   ['with a password that is changed', `password = 'another'`, withPassword],
   ['with a password, of an account that is disabled', 'disabled_at = now()', withPassword],
   [
-    'by other means, of an account that is disabled',
+    'without a password, of an account that is disabled',
     'disabled_at = now()',
     () => signIn.forAccount(id, browser),
   ],
 ])('a sign-in %s meanwhile begins no session', async (_, change, run) => {
   expect(await during(change, run)).toBe('credentials');
-  expect(await world.app.get(Sessions).list(id)).toEqual([]);
+  expect(await fixture.app.get(Sessions).list(id)).toEqual([]);
 });
 
-it('a session that goes on does not outlive a change of the password meanwhile', async () => {
+it('a renewed session does not outlive a concurrent password change', async () => {
   const { session } = await signIn.forAccount(id, browser);
   expect(await during(`password = 'another'`, () => withPassword(session.cookie))).toBe(
     'credentials',
   );
-  expect(await world.app.get(Sessions).list(id)).toEqual([]);
+  expect(await fixture.app.get(Sessions).list(id)).toEqual([]);
 });

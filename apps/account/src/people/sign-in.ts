@@ -6,15 +6,8 @@ import { byName } from './accounts.js';
 import { Passwords } from './passwords.js';
 import { Refusal } from './refusal.js';
 import { SecondFactor } from './second-factor.js';
-import { type NewSession, Sessions, type Visitor } from './sessions.js';
+import { type Browser, type NewSession, Sessions } from './sessions.js';
 import { SignInGuard } from './sign-in.guard.js';
-
-/** Client of a sign-in: address, user agent and cookies. */
-export interface Browser extends Visitor {
-  readonly session?: string | undefined;
-  /** Device cookie of a browser that signed in before. */
-  readonly device?: string | undefined;
-}
 
 /** Result of a sign-in; the caller sets both cookies. */
 export interface SignedIn {
@@ -23,9 +16,10 @@ export interface SignedIn {
   readonly device: string;
 }
 
-/** Result of a correct password that needs a code. The ticket is valid for 10 minutes. */
+/** Result of a correct password that needs a code in addition. */
 export interface NeedsCode {
   readonly needs: 'totp';
+  /** Proof of the password for the second step; valid for 10 minutes. */
   readonly ticket: string;
 }
 
@@ -36,9 +30,9 @@ export type SignInOutcome = 'signed_in' | 'needs_code' | 'refused' | 'limited' |
  * Signs people in. Invariants:
  * - An unknown name, a wrong password, a disabled account and an account without a password get the
  *   same refusal after the same work.
- * - Limits are counted before hashing. Other clients cannot use up the limit of a known browser.
- * - Each sign-in sets a new session cookie (session fixation). A concurrent disabling or password
- *   change prevents or ends the session.
+ * - Limits are counted before hashing. Other clients cannot use up the limit of a trusted device.
+ * - Each sign-in sets a new session cookie, which prevents session fixation. A concurrent disabling
+ *   or password change prevents or ends the session.
  */
 @Injectable()
 export class SignIn {
@@ -59,7 +53,7 @@ export class SignIn {
   ) {}
 
   /**
-   * Signs in with name and password. Approvals use it to ask for the password again.
+   * Signs in with name and password, also to confirm an approval.
    *
    * @throws Refusal `credentials`, `limited`, `busy`.
    */
@@ -67,16 +61,20 @@ export class SignIn {
     { name, password }: { name: string; password: string },
     browser: Browser,
   ): Promise<SignedIn | NeedsCode> {
-    return this.counted(async () => {
-      const { standing, device } = this.guard.of(name, browser);
-      const succeeded = await this.guard.limits.begin({ name, address: browser.address, device });
+    return this.countOutcome(async () => {
+      const { trust, device } = this.guard.assess(name, browser);
+      const succeeded = await this.guard.limits.countSignIn({
+        name,
+        address: browser.address,
+        device,
+      });
       const account = await this.accounts.findOneBy(byName(name));
-      const isRight = await this.passwords.verify(account?.password, password, standing);
+      const isRight = await this.passwords.verify(account?.password, password, trust);
       if (!account || !isRight || account.disabledAt) throw new Refusal('credentials');
       await succeeded();
       if (account.totpConfirmedAt)
-        return { needs: 'totp', ticket: this.secondFactor.ticketFor(account) };
-      return this.begin(account, browser, account.password);
+        return { needs: 'totp', ticket: this.secondFactor.createTicket(account) };
+      return this.startSession(account, browser, account.password);
     });
   }
 
@@ -86,7 +84,7 @@ export class SignIn {
    * @throws Refusal `code`, `ticket`, `limited`; `credentials` after a concurrent password change.
    */
   withCode(ticket: string, code: string, browser: Browser): Promise<SignedIn> {
-    return this.second('code', ticket, browser, (account) =>
+    return this.completeSecondStep('code', ticket, browser, (account) =>
       this.secondFactor.totp.check(account.id, code),
     );
   }
@@ -97,13 +95,13 @@ export class SignIn {
    * @throws Refusal as {@link withCode}.
    */
   withRecoveryCode(ticket: string, code: string, browser: Browser): Promise<SignedIn> {
-    return this.second('recovery', ticket, browser, (account) =>
-      this.secondFactor.recover(account.id, code),
+    return this.completeSecondStep('recovery', ticket, browser, (account) =>
+      this.secondFactor.acceptRecoveryCode(account.id, code),
     );
   }
 
   /**
-   * Signs in a person verified otherwise: by another provider or by creating the account.
+   * Signs in a person without a password: after a provider's sign-in or the account's creation.
    *
    * @param isNew true for an account that this browser has just created: it gets no notice.
    * @throws Refusal `credentials` if the account is disabled.
@@ -111,40 +109,40 @@ export class SignIn {
   async forAccount(accountId: string, browser: Browser, isNew = false): Promise<SignedIn> {
     const account = await this.accounts.findOneBy({ id: accountId, disabledAt: IsNull() });
     if (!account) throw new Refusal('credentials');
-    return this.begin(account, browser, undefined, isNew);
+    return this.startSession(account, browser, undefined, isNew);
   }
 
-  private async second(
+  private async completeSecondStep(
     policy: 'code' | 'recovery',
     ticket: string,
     browser: Browser,
     check: (account: AccountEntity) => Promise<void>,
   ) {
-    return this.counted(async () => {
-      const account = await this.secondFactor.accountOf(ticket);
-      const { device } = this.guard.of(account.name ?? '', browser);
-      const succeeded = await this.guard.limits.beginCode(policy, account.id, device);
+    return this.countOutcome(async () => {
+      const account = await this.secondFactor.readTicket(ticket);
+      const { device } = this.guard.assess(account.name ?? '', browser);
+      const succeeded = await this.guard.limits.countCode(policy, account.id, device);
       await check(account);
       await succeeded();
-      return this.begin(account, browser, account.password);
+      return this.startSession(account, browser, account.password);
     });
   }
 
   /** @param password PHC string that was verified, for sign-ins with a password. */
-  private async begin(
+  private async startSession(
     { id, name }: AccountEntity,
     browser: Browser,
     password?: string | null,
     isNew = false,
   ): Promise<SignedIn> {
-    const session = await this.sessions.begin(id, browser, browser.session, password);
-    const isRecognized = this.guard.browsers.deviceOf(name ?? '', browser.device) !== undefined;
+    const session = await this.sessions.start(id, browser, browser.session, password);
+    const isRecognized = this.guard.clients.deviceOf(name ?? '', browser.device) !== undefined;
     if (!isRecognized && !isNew) await this.guard.notices.add(id, 'sign_in', browser);
-    this.guard.browsers.remember(browser.address);
-    return { session, device: this.guard.browsers.cookieFor(name ?? '', browser.device) };
+    this.guard.clients.trustNetwork(browser.address);
+    return { session, device: this.guard.clients.cookieFor(name ?? '', browser.device) };
   }
 
-  private async counted<Result extends SignedIn | NeedsCode>(
+  private async countOutcome<Result extends SignedIn | NeedsCode>(
     run: () => Promise<Result>,
   ): Promise<Result> {
     try {

@@ -4,10 +4,10 @@ import { eventually } from '#testing';
 import { appPasswordHash } from '#identity';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { outcomeOf } from '../../testing/outcome.js';
-import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
+import { openPeople, type PeopleFixture } from '../../testing/people.fixture.js';
 import { AppPasswords } from '../credentials/app-passwords.js';
 import { LoginFlows } from '../credentials/login-flows.js';
-import { GpodderSessions } from '../gpodder/sessions.js';
+import { GpodderSessions } from '../gpodder/gpodder-sessions.js';
 import { Accounts } from './accounts.js';
 import { Emails } from './emails.js';
 import { Links, type NewLink } from './links.js';
@@ -16,31 +16,34 @@ import { Passwords } from './passwords.js';
 import { RecoveryCodes } from './recovery-codes.js';
 import { SecondFactor } from './second-factor.js';
 import { Sessions } from './sessions.js';
-import { accessByTable } from './sign-out.js';
+import { accessByTable, SignOut } from './sign-out.js';
 import { SignIn } from './sign-in.js';
 import { Totp } from './totp.js';
 
 const password = 'an unusual sentence';
 const browser = { address: '192.0.2.1', userAgent: 'Firefox' };
 
-let world: PeopleWorld;
+let fixture: PeopleFixture;
 let id: string;
 let name: string;
-beforeAll(async () => void (world = await openPeople()));
-afterAll(() => world.close());
+beforeAll(async () => void (fixture = await openPeople()));
+afterAll(() => fixture.close());
 beforeEach(async () => {
   name = `ann-${randomUUID()}`;
-  const made = await world.app.get(Passwords).hash(password, 'known');
-  ({ id } = await world.app.get(Accounts).create({ name, password: made }));
+  const made = await fixture.app.get(Passwords).hash(password, 'trustedDevice');
+  ({ id } = await fixture.app.get(Accounts).create({ name, password: made }));
 });
 
 /** Session that does not exist. */
 const noSession = { ...browser, id: randomUUID() };
 const secretOf = ({ url }: NewLink) => url.slice(url.lastIndexOf('/') + 1);
-const resetLink = async () => secretOf(await world.app.get(Links).make('reset', { accountId: id }));
+const resetLink = async () =>
+  secretOf(await fixture.app.get(Links).create('reset', { accountId: id }));
 let network = 0;
 const reset = async (secret: string) =>
-  world.app.get(PasswordReset).byLink(secret, 'another sentence', `10.9.${(network += 1)}.1`);
+  fixture.app
+    .get(PasswordReset)
+    .resetByLink(secret, 'another sentence', { ...browser, address: `10.9.${(network += 1)}.1` });
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('base64url');
 const token = () => randomBytes(48).toString('base64url');
@@ -49,13 +52,16 @@ async function flow() {
   const [poll, login] = [token(), token()];
   const address = `10.8.${(network += 1)}.1`;
   const request = { pollHash: sha256(poll), loginHash: sha256(login), userAgent: 'App', address };
-  await world.app.get(LoginFlows).begin({ ...request, server: 'https://sync.example' });
+  await fixture.app.get(LoginFlows).start({ ...request, server: 'https://sync.example' });
   return { poll, login };
 }
 
 async function appPassword(label = 'An app') {
-  const service = world.app.get(AppPasswords);
-  const { secret, credential } = await service.make(id, { label, scopes: ['read:subscriptions'] });
+  const service = fixture.app.get(AppPasswords);
+  const { secret, credential } = await service.create(id, {
+    label,
+    scopes: ['read:subscriptions'],
+  });
   const check = () => service.check(appPasswordHash(secret) as string);
   return { id: credential.id, works: async () => (await check()) !== null };
 }
@@ -63,7 +69,7 @@ async function appPassword(label = 'An app') {
 async function gpodderSession(credentialId: string) {
   const session = randomUUID();
   const works = async () =>
-    (await world.app.get(GpodderSessions).check(session, credentialId)) !== null;
+    (await fixture.app.get(GpodderSessions).check(session, credentialId)) !== null;
   expect(await works()).toBe(true);
   return { id: session, works };
 }
@@ -71,41 +77,41 @@ async function gpodderSession(credentialId: string) {
 /** Makes one access of each kind. Each function returns true while it works. */
 const accesses: Record<string, () => Promise<() => Promise<boolean>>> = {
   accounts: async () => {
-    const totp = world.app.get(Totp);
-    await totp.begin(id);
-    return async () => (await totp.pending(id)) !== undefined;
+    const totp = fixture.app.get(Totp);
+    await totp.createSecret(id);
+    return async () => (await totp.readPending(id)) !== undefined;
   },
   logins: async () => {
     const { poll, login } = await flow();
-    await world.app.get(LoginFlows).allow(login, id);
+    await fixture.app.get(LoginFlows).allow(login, id);
     const open = 'SELECT FROM account.logins WHERE poll_hash = $1';
     const hash = createHash('sha256').update(poll).digest();
-    return async () => (await world.owner.query(open, [hash])).rowCount === 1;
+    return async () => (await fixture.owner.query(open, [hash])).rowCount === 1;
   },
   links: async () => {
     const secret = await resetLink();
-    return async () => (await world.app.get(Links).look(secret)) !== undefined;
+    return async () => (await fixture.app.get(Links).read(secret)) !== undefined;
   },
   sessions: async () => {
-    const { session } = await world.app.get(SignIn).forAccount(id, browser);
-    return async () => (await world.app.get(Sessions).find(session.cookie)) !== undefined;
+    const { session } = await fixture.app.get(SignIn).forAccount(id, browser);
+    return async () => (await fixture.app.get(Sessions).find(session.cookie)) !== undefined;
   },
   oidc: async () => {
-    await world.owner.query(
+    await fixture.owner.query(
       `INSERT INTO account.oidc (model, id, grant_id, account_id, payload)
        VALUES ('Grant', sha256($1::text::bytea), $1::text, $1::uuid, '{}')`,
       [id],
     );
     const grants = `SELECT FROM account.oidc WHERE model = 'Grant' AND account_id = $1`;
-    return async () => (await world.owner.query(grants, [id])).rowCount === 1;
+    return async () => (await fixture.owner.query(grants, [id])).rowCount === 1;
   },
   credentials: async () => (await appPassword()).works,
   gpodder_sessions: async () => (await gpodderSession((await appPassword()).id)).works,
 };
 
 describe('each table with rows of an account', () => {
-  it('is declared to grant no access, or with what ends it', async () => {
-    const { rows } = await world.owner.query<{ table: string }>(
+  it('is declared with the access that it grants and what ends it', async () => {
+    const { rows } = await fixture.owner.query<{ table: string }>(
       `SELECT DISTINCT table_name AS table FROM information_schema.columns
        WHERE table_schema = 'account' AND (column_name = 'account_id' OR table_name = 'accounts')`,
     );
@@ -119,16 +125,16 @@ describe('each table with rows of an account', () => {
     [
       'a reset by a recovery code',
       async () => {
-        const [code = ''] = await world.app.get(RecoveryCodes).make(id);
+        const [code = ''] = await fixture.app.get(RecoveryCodes).create(id);
         const entered = { name, code, password: 'another sentence' };
-        await world.app.get(PasswordReset).byRecoveryCode(entered, browser);
+        await fixture.app.get(PasswordReset).resetByRecoveryCode(entered, browser);
       },
     ],
     [
-      'a recovery code in place of the second factor',
+      'a recovery code instead of the second factor',
       async () => {
-        const [code = ''] = await world.app.get(RecoveryCodes).make(id);
-        await world.app.get(SecondFactor).recover(id, code);
+        const [code = ''] = await fixture.app.get(RecoveryCodes).create(id);
+        await fixture.app.get(SecondFactor).acceptRecoveryCode(id, code);
       },
     ],
   ];
@@ -146,12 +152,12 @@ describe('each table with rows of an account', () => {
 });
 
 describe('app passwords after a reset', () => {
-  it('work again if their owner keeps them, without gpodder sessions; others go', async () => {
+  it('work again, without gpodder sessions, if kept; others are deleted', async () => {
     const [kept, other] = [await appPassword('kept'), await appPassword('other')];
     const before = await gpodderSession(kept.id);
     await reset(await resetLink());
-    const { session } = await world.app.get(SignIn).forAccount(id, browser);
-    const service = world.app.get(AppPasswords);
+    const { session } = await fixture.app.get(SignIn).forAccount(id, browser);
+    const service = fixture.app.get(AppPasswords);
     expect((await service.list(id)).map(({ suspendedAt }) => suspendedAt)).toEqual([
       expect.any(Date),
       expect.any(Date),
@@ -170,22 +176,22 @@ describe('app passwords after a reset', () => {
     expect(await before.works()).toBe(false);
   });
 
-  it('are not those of another account', async () => {
+  it('of another account stay unchanged', async () => {
     const mine = await appPassword();
     await reset(await resetLink());
-    const other = await world.app.get(Accounts).create({ name: `o-${randomUUID()}` });
-    const { session } = await world.app.get(SignIn).forAccount(other.id, browser);
-    await world.app.get(AppPasswords).keep(other.id, [mine.id], session.id);
+    const other = await fixture.app.get(Accounts).create({ name: `o-${randomUUID()}` });
+    const { session } = await fixture.app.get(SignIn).forAccount(other.id, browser);
+    await fixture.app.get(AppPasswords).keep(other.id, [mine.id], session.id);
     expect(await mine.works()).toBe(false);
-    expect(await world.app.get(AppPasswords).list(id)).toHaveLength(1);
+    expect(await fixture.app.get(AppPasswords).list(id)).toHaveLength(1);
   });
 
-  it('stay valid after a change of the password and after the account was disabled', async () => {
+  it('stay valid after a password change and after the account was disabled', async () => {
     const { works } = await appPassword();
-    await world.app.get(Accounts).changePassword(id, password, 'another sentence', noSession);
-    await world.app.get(Accounts).disable(id);
+    await fixture.app.get(Accounts).changePassword(id, password, 'another sentence', noSession);
+    await fixture.app.get(Accounts).disable(id);
     expect(await works()).toBe(false);
-    await world.app.get(Accounts).enable(id);
+    await fixture.app.get(Accounts).enable(id);
     expect(await works()).toBe(true);
   });
 });
@@ -199,7 +205,7 @@ async function meet(
   value: unknown,
   calls: readonly (() => Promise<unknown>)[],
 ): Promise<unknown[]> {
-  const holder = new pg.Client({ connectionString: world.url });
+  const holder = new pg.Client({ connectionString: fixture.databaseUrl });
   await holder.connect();
   try {
     await holder.query('BEGIN');
@@ -213,7 +219,7 @@ async function meet(
         ),
       );
       await eventually(async () => {
-        const { rows } = await world.owner.query(
+        const { rows } = await fixture.owner.query(
           `SELECT pid FROM pg_stat_activity
            WHERE datname = current_database() AND pg_blocking_pids(pid) <> '{}'`,
         );
@@ -227,91 +233,115 @@ async function meet(
   }
 }
 
-describe('a reset that meets', () => {
+describe('a sign-out concurrent with an erasure', () => {
+  const locks: [string, string][] = [
+    ['a grant', `SELECT FROM account.oidc WHERE model = 'Grant' AND account_id = $1`],
+    ['an app password', 'SELECT FROM account.credentials WHERE account_id = $1'],
+  ];
+  it.each(locks)('does not deadlock if both wait for %s', async (_, lock) => {
+    const worker = new pg.Client({ connectionString: fixture.ownerUrl });
+    await worker.connect();
+    const erase = async () => {
+      const { rows } = await worker.query('SELECT account.erase_user($1, 1000) AS rows', [id]);
+      return (rows[0] as { rows: number }).rows;
+    };
+    try {
+      await accesses['oidc']?.();
+      await appPassword();
+      const signOut = () => fixture.app.get(SignOut).everywhere(id);
+      expect(await meet(lock, id, [erase, signOut])).toEqual([expect.any(Number), undefined]);
+      expect(await fixture.app.get(Accounts).find(id)).toBeUndefined();
+    } finally {
+      await worker.end();
+    }
+  });
+});
+
+describe('a reset concurrent with', () => {
   const grant = `SELECT FROM account.oidc WHERE model = 'Grant' AND account_id = $1`;
 
-  it('a poll of an approved login flow that came first ends its app password', async () => {
+  it('an earlier poll of an approved login flow ends its app password', async () => {
     const { poll, login } = await flow();
-    await world.app.get(LoginFlows).allow(login, id);
+    await fixture.app.get(LoginFlows).allow(login, id);
     const secret = await resetLink();
-    const flows = world.app.get(LoginFlows);
+    const flows = fixture.app.get(LoginFlows);
     const [answer] = await meet('SELECT FROM account.accounts WHERE id = $1', id, [
       () => flows.poll(poll),
       () => reset(secret),
     ]);
     const hash = appPasswordHash((answer as { appPassword: string }).appPassword) as string;
-    expect(await world.app.get(AppPasswords).check(hash)).toBeNull();
+    expect(await fixture.app.get(AppPasswords).check(hash)).toBeNull();
     expect(await flows.poll(poll)).toBeUndefined();
   });
 
-  it('a poll that came second gives it no app password', async () => {
+  it('a later poll of a login flow creates no app password', async () => {
     const { poll, login } = await flow();
-    await world.app.get(LoginFlows).allow(login, id);
+    await fixture.app.get(LoginFlows).allow(login, id);
     await accesses['oidc']?.();
     const secret = await resetLink();
     const [, answer] = await meet(grant, id, [
       () => reset(secret),
-      () => world.app.get(LoginFlows).poll(poll),
+      () => fixture.app.get(LoginFlows).poll(poll),
     ]);
     expect(answer).toBeUndefined();
-    expect(await world.app.get(AppPasswords).list(id)).toEqual([]);
+    expect(await fixture.app.get(AppPasswords).list(id)).toEqual([]);
   });
 
-  it('requests of a session that it ends refuses what they would grant', async () => {
-    const { session } = await world.app.get(SignIn).forAccount(id, browser);
+  it('requests of an ended session refuses what they would grant', async () => {
+    const { session } = await fixture.app.get(SignIn).forAccount(id, browser);
     await accesses['oidc']?.();
     const [secret, { login }] = [await resetLink(), await flow()];
-    const { app } = world;
+    const { app } = fixture;
     const by = { ...browser, id: session.id };
     const wanted = { label: 'late', scopes: ['read:subscriptions'] };
     const verify = { accountId: id, email: 'a@b.example', session: session.id };
     const [, ...outcomes] = await meet(grant, id, [
       () => reset(secret),
-      () => app.get(AppPasswords).make(id, wanted, by),
+      () => app.get(AppPasswords).create(id, wanted, by),
       () => app.get(AppPasswords).keep(id, [], session.id),
       () => app.get(LoginFlows).allow(login, id, session.id),
-      () => app.get(RecoveryCodes).make(id, by),
-      () => app.get(Totp).begin(id, session.id),
-      () => app.get(Links).make('verify', verify),
+      () => app.get(RecoveryCodes).create(id, by),
+      () => app.get(Totp).createSecret(id, session.id),
+      () => app.get(Links).create('verify', verify),
     ]);
     expect(outcomes).toEqual(Array.from({ length: 6 }, () => 'credentials'));
     expect(await app.get(AppPasswords).list(id)).toEqual([]);
-    expect(await app.get(RecoveryCodes).left(id)).toBe(0);
-    expect(await app.get(Totp).pending(id)).toBeUndefined();
+    expect(await app.get(RecoveryCodes).countUnused(id)).toBe(0);
+    expect(await app.get(Totp).readPending(id)).toBeUndefined();
   });
 
-  it('another link of the account leaves it without effect', async () => {
+  it('another link of the account invalidates it', async () => {
     await accesses['oidc']?.();
     const [secret, other] = [await resetLink(), await resetLink()];
     const of = { accountId: id, email: 'a@b.example' };
-    const verify = secretOf(await world.app.get(Links).make('verify', of));
+    const verify = secretOf(await fixture.app.get(Links).create('verify', of));
     const [, ...outcomes] = await meet(grant, id, [
       () => reset(secret),
       () => reset(other),
-      () => world.app.get(Emails).verify(verify),
+      () => fixture.app.get(Emails).verify(verify),
     ]);
     expect(outcomes).toEqual(['link', 'link']);
-    expect(await world.app.get(Accounts).find(id)).toMatchObject({ email: null });
+    expect(await fixture.app.get(Accounts).find(id)).toMatchObject({ email: null });
   });
 
-  it('a new gpodder session begins none', async () => {
+  it('a new gpodder session starts none', async () => {
     const { id: credentialId } = await appPassword();
     const stored = await gpodderSession(credentialId);
     const secret = await resetLink();
     const held = 'SELECT FROM account.gpodder_sessions WHERE id = $1';
     const [, credential] = await meet(held, stored.id, [
       () => reset(secret),
-      () => world.app.get(GpodderSessions).check(randomUUID(), credentialId),
+      () => fixture.app.get(GpodderSessions).check(randomUUID(), credentialId),
     ]);
     expect(credential).toBeNull();
   });
 
-  it('new recovery codes waits for them, in the same order of locks', async () => {
-    const [code = ''] = await world.app.get(RecoveryCodes).make(id);
+  it('new recovery codes waits for them', async () => {
+    const [code = ''] = await fixture.app.get(RecoveryCodes).create(id);
     const entered = { name, code, password: 'another sentence' };
     const outcomes = await meet('SELECT FROM account.accounts WHERE id = $1', id, [
-      () => world.app.get(RecoveryCodes).make(id),
-      () => world.app.get(PasswordReset).byRecoveryCode(entered, browser),
+      () => fixture.app.get(RecoveryCodes).create(id),
+      () => fixture.app.get(PasswordReset).resetByRecoveryCode(entered, browser),
     ]);
     expect(outcomes).toEqual([expect.any(Array), 'credentials']);
   });

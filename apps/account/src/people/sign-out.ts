@@ -2,32 +2,33 @@ import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { RevocationWriter } from '#identity';
 import { DataSource, type EntityManager } from 'typeorm';
-import { rowsOf } from './statement.rows.js';
+import { queryRows } from './query-rows.js';
 
-/** Ended sessions and grants, for the revocations after the commit. */
-export interface Ended {
+/** Ids of ended sessions and grants, for the notification after the commit. */
+export interface EndedAccess {
   readonly accountId: string;
   readonly sessions: readonly string[];
   readonly grants: readonly string[];
 }
 
-/** Access that a sign-out leaves. */
-export interface Kept {
+/** Access that a sign-out keeps. */
+export interface KeptAccess {
   /** Id of the session that requested the sign-out. */
   readonly session?: string;
-  /** True to leave app passwords and the gpodder sessions that belong to them. */
+  /** True to keep app passwords and their gpodder sessions. */
   readonly appPasswords?: boolean;
 }
 
 /**
- * Statements that end access to the account `$1`, by table. {@link SignOut.within} runs them in
+ * Statements that end access to the account `$1`, by table. {@link SignOut.endAccess} runs them in
  * this order:
- * - The account comes first. Its lock waits for sign-ins, links and approvals in progress.
- * - Login flows precede app passwords: a poll in progress has created its app password by then.
- * - App passwords precede their sessions, which lock them.
+ * - First the account. Its lock waits for sign-ins, links and approvals in progress.
+ *   `account.erase_user` locks it first too, so that they do not deadlock.
+ * - Login flows before app passwords: a poll in progress has created its app password by then.
+ * - App passwords before gpodder sessions, which lock their app password.
  */
 const endings = {
-  /** An unconfirmed TOTP secret, which an ended session has seen. */
+  /** Deletes an unconfirmed TOTP secret, since an ended session has seen it. */
   accounts: `UPDATE account.accounts SET
       totp_secret = CASE WHEN totp_confirmed_at IS NOT NULL THEN totp_secret END,
       totp_step = CASE WHEN totp_confirmed_at IS NOT NULL THEN totp_step END
@@ -37,8 +38,8 @@ const endings = {
   sessions: `DELETE FROM account.sessions WHERE account_id = $1 AND id IS DISTINCT FROM $2::uuid
     RETURNING id`,
   /**
-   * Grants. Codes and tokens are useless without their grant and are swept later (`sweep.ts`). The
-   * fixed order prevents deadlocks.
+   * Deletes grants, in a fixed order against deadlocks. `sweep.ts` later deletes their codes and
+   * tokens, which are invalid without the grant.
    */
   oidc: `DELETE FROM account.oidc WHERE model = 'Grant' AND id = ANY (ARRAY(
       SELECT id FROM account.oidc WHERE account_id = $1 AND model = 'Grant' ORDER BY id FOR UPDATE))
@@ -49,19 +50,18 @@ const endings = {
     WHERE account_id = $1 AND ended_at IS NULL`,
 } as const;
 
-/** All tables with rows of an account: whether they grant access, and what ends it. */
+/** All tables with rows of an account, by the access that they grant and what ends it. */
 export const accessByTable = {
   endedBySignOut: Object.keys(endings),
-  /** They let in an owner without a phone after a reset. `RecoveryCodes.make` ends them. */
+  /** After a reset, an owner without a phone still needs them. `RecoveryCodes.create` ends them. */
   endedByNewCodes: ['recovery_codes'],
   grantingNothing: ['devices', 'notices', 'settings'],
 } as const;
 
 /**
  * Ends everything that grants access to an account. Invariants:
- * - Whatever a session or link grants at the same moment is ended too, or refused: each addition
- *   locks the account, its session (`holdSession`), its login flow or its grant
- *   (issuer/oidc.adapter.ts).
+ * - Access that a session or link adds concurrently is ended too, or refused: each addition locks
+ *   the account, its session (`lockSession`), its login flow or its grant (issuer/oidc.adapter.ts).
  * - Suspended app passwords are invalid. Their owner chooses those to keep (`AppPasswords.keep`).
  */
 @Injectable()
@@ -71,20 +71,24 @@ export class SignOut {
     private readonly revocations: RevocationWriter,
   ) {}
 
-  /** Ends all access. */
+  /** Ends all access to an account. */
   async everywhere(accountId: string): Promise<void> {
-    await this.announce(
-      await this.source.transaction((manager) => this.within(manager, accountId)),
+    await this.notify(
+      await this.source.transaction((manager) => this.endAccess(manager, accountId)),
     );
   }
 
   /**
-   * Ends all access except `kept` within a transaction. Call {@link announce} after the commit;
-   * otherwise issued tokens stay valid for up to 10 minutes.
+   * Ends all access except `kept` within a transaction. Call {@link notify} after the commit;
+   * without it, issued tokens stay valid for up to 10 minutes.
    */
-  async within(manager: EntityManager, accountId: string, kept: Kept = {}): Promise<Ended> {
+  async endAccess(
+    manager: EntityManager,
+    accountId: string,
+    kept: KeptAccess = {},
+  ): Promise<EndedAccess> {
     const end = (table: keyof typeof endings, ...more: unknown[]) =>
-      rowsOf<{ id: string }>(manager, endings[table], [accountId, ...more]);
+      queryRows<{ id: string }>(manager, endings[table], [accountId, ...more]);
     await end('accounts');
     await end('logins');
     await end('links');
@@ -101,8 +105,8 @@ export class SignOut {
     };
   }
 
-  /** Makes gateways refuse what was ended. App passwords are looked up again. */
-  async announce({ accountId, sessions, grants }: Ended): Promise<void> {
+  /** Notifies gateways, which then refuse the tokens and look app passwords up again. */
+  async notify({ accountId, sessions, grants }: EndedAccess): Promise<void> {
     await this.revocations.revoke([
       { kind: 'user', id: accountId },
       ...grants.map((id) => ({ kind: 'grant' as const, id })),

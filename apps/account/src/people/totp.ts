@@ -6,8 +6,8 @@ import { IsNull, Not, type Repository } from 'typeorm';
 import { PEOPLE, type PeopleConfig } from './people.config.js';
 import { Refusal } from './refusal.js';
 import { Seal } from './seal.js';
-import { holdSession } from './sessions.js';
-import { rowsOf } from './statement.rows.js';
+import { lockSession } from './sessions.js';
+import { queryRows } from './query-rows.js';
 
 /** Secret for an authenticator app: in base32, and as an `otpauth://` URI for a QR code. */
 export interface NewTotp {
@@ -20,7 +20,7 @@ const purpose = 'totp';
 const periodSeconds = 30;
 
 /**
- * Second factor by TOTP (RFC 6238): six digits, tolerance of one step on both sides. Invariants:
+ * Second factor by TOTP (RFC 6238): six digits, tolerance of one time step. Invariants:
  * - Each code is accepted once. Codes older than an accepted one are rejected.
  * - The secret is stored sealed and shown only before its confirmation.
  */
@@ -38,7 +38,7 @@ export class Totp {
    * @param session id of the browser's session.
    * @throws Refusal `totp_on` if a confirmed one exists, `credentials` if the session has ended.
    */
-  async begin(accountId: string, session?: string): Promise<NewTotp> {
+  async createSecret(accountId: string, session?: string): Promise<NewTotp> {
     const secret = new Secret({ size: 20 });
     const sealed = this.sealing.seal(purpose, secret.base32, accountId);
     await this.accounts.manager.transaction(async (manager) => {
@@ -48,23 +48,23 @@ export class Totp {
         { totpSecret: sealed, totpStep: null },
       );
       if (!affected) throw new Refusal('totp_on');
-      await holdSession(manager, session);
+      await lockSession(manager, session);
     });
-    return this.shownTo(accountId, secret);
+    return this.describe(accountId, secret);
   }
 
   /** Returns the unconfirmed secret, or `undefined` if there is none. */
-  async pending(accountId: string): Promise<NewTotp | undefined> {
+  async readPending(accountId: string): Promise<NewTotp | undefined> {
     const account = await this.accounts.findOneBy({
       id: accountId,
       totpConfirmedAt: IsNull(),
       totpSecret: Not(IsNull()),
     });
-    const secret = account ? this.open(account) : undefined;
-    return secret && this.shownTo(accountId, secret);
+    const secret = account ? this.unseal(account) : undefined;
+    return secret && this.describe(accountId, secret);
   }
 
-  /** Turns TOTP on with a first code. @throws Refusal `code`. */
+  /** Switches TOTP on by a first code. @throws Refusal `code`. */
   async confirm(accountId: string, code: string): Promise<void> {
     await this.accept(accountId, code, 'totp_confirmed_at = now()', 'totp_confirmed_at IS NULL');
   }
@@ -96,7 +96,7 @@ export class Totp {
     condition: string,
   ): Promise<void> {
     const account = await this.accounts.findOneBy({ id: accountId });
-    const secret = account && this.open(account);
+    const secret = account && this.unseal(account);
     const digits = code.replaceAll(' ', '').slice(0, 7);
     if (!secret || !/^\d{6}$/.test(digits)) throw new Refusal('code');
     const now = Date.now();
@@ -107,21 +107,22 @@ export class Totp {
     });
     if (delta === null) throw new Refusal('code');
     const step = Math.floor(now / 1_000 / periodSeconds) + delta;
-    const counted = await rowsOf(
+    const counted = await queryRows(
       this.accounts.manager,
       `UPDATE account.accounts SET totp_step = $2, ${change}
-       WHERE id = $1 AND totp_secret = $3 AND ${condition} AND coalesce(totp_step, 0) < $2 RETURNING id`,
+       WHERE id = $1 AND totp_secret = $3 AND ${condition} AND coalesce(totp_step, 0) < $2
+       RETURNING id`,
       [accountId, step, account.totpSecret],
     );
     if (counted.length === 0) throw new Refusal('code');
   }
 
-  private open({ id, totpSecret }: AccountEntity): Secret | undefined {
+  private unseal({ id, totpSecret }: AccountEntity): Secret | undefined {
     const base32 = totpSecret ? this.sealing.open(purpose, totpSecret, id) : undefined;
     return base32 === undefined ? undefined : Secret.fromBase32(base32);
   }
 
-  private async shownTo(accountId: string, secret: Secret): Promise<NewTotp> {
+  private async describe(accountId: string, secret: Secret): Promise<NewTotp> {
     const { name } = await this.accounts.findOneByOrFail({ id: accountId });
     const { host } = new URL(this.config.PUBLIC_URL);
     const label = name ?? accountId;

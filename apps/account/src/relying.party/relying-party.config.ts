@@ -1,22 +1,23 @@
 import { identityConfig } from '#identity';
 import { z } from 'zod';
 
-/** Configuration of sign-in by the operator's provider, which replaces passwords of this app. */
+/** Configuration of sign-in by the operator's provider. */
 export const relyingPartyConfig = z.object({
   SIGN_IN_ISSUER: z
     .url({ protocol: /^https?$/ })
     .optional()
     .describe(
-      'An OpenID Connect provider by which people sign in; passwords and registration are off then. Its redirect URI is `PUBLIC_URL` and `/sign-in/provider/callback`.',
+      'OpenID Connect provider for sign-in, which replaces passwords and registration. ' +
+        'Its redirect URI is `PUBLIC_URL` followed by `/sign-in/provider/callback`.',
     ),
   SIGN_IN_CLIENT_ID: z
     .string()
     .default('podcast-sync')
-    .describe('The client that this app is there.'),
+    .describe('Client id of this app at the provider.'),
   SIGN_IN_CLIENT_SECRET: z
     .string()
     .min(1)
     .optional()
-    .describe('Its secret. Not set: a public client.'),
+    .describe('Client secret of this app at the provider. Not set: a public client.'),
   ...identityConfig.shape,
 });

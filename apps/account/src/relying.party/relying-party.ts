@@ -8,15 +8,15 @@ import { type Account, Accounts } from '../people/accounts.js';
 import { Refusal } from '../people/refusal.js';
 import { Seal } from '../people/seal.js';
 
-/** Maximum duration of a visit to the provider, in seconds. */
-export const visitSeconds = 900;
-/** Maximum age of a provider sign-in in seconds, as later approvals need a recent one. */
-const recentSeconds = 240;
+/** Maximum duration of a login at the provider, in seconds. */
+export const maxLoginSeconds = 900;
+/** Maximum age of the provider's sign-in in seconds, as approvals require a recent one. */
+const maxAgeSeconds = 240;
 /** Timeout of requests to the provider, in seconds. */
-const answerSeconds = 10;
+const timeoutSeconds = 10;
 const purpose = 'sign-in by a provider';
 
-const visit = z.object({
+const ticketSchema = z.object({
   state: z.string(),
   nonce: z.string(),
   verifier: z.string(),
@@ -24,24 +24,24 @@ const visit = z.object({
   until: z.number(),
 });
 
-/** Authorization request of a browser. */
-export interface Departure {
+/** Authorization request, to which a browser is redirected. */
+export interface AuthorizationRequest {
   readonly url: URL;
-  /** Value of a cookie for the browser until its return. */
+  /** Cookie value that binds the request to the browser. */
   readonly ticket: string;
 }
 
 /** Result of a sign-in at the provider. */
-export interface Arrival {
+export interface ProviderSignIn {
   readonly account: Account;
-  /** Path that the person requested. */
+  /** Path that the person requested before the sign-in. */
   readonly next: string | undefined;
 }
 
 /**
- * Sign-in by the operator's provider (OpenID Connect Core, 3.1): code flow with PKCE, state and
- * nonce, which a sealed cookie binds to the browser. User ids are those that the gateway derives
- * from the provider's tokens.
+ * Signs people in by the operator's provider (OpenID Connect Core, 3.1): code flow with PKCE, state
+ * and nonce, which a sealed cookie binds to the browser. User ids are equal to those that the
+ * gateway derives from the provider's tokens.
  */
 @Injectable()
 export class RelyingParty {
@@ -61,14 +61,14 @@ export class RelyingParty {
   }
 
   /** Starts a sign-in. @throws Refusal `unavailable` if the provider does not respond. */
-  async depart(next: string | undefined): Promise<Departure> {
+  async startLogin(next: string | undefined): Promise<AuthorizationRequest> {
     const provider = await this.provider();
     const [state, nonce, verifier] = [
       client.randomState(),
       client.randomNonce(),
       client.randomPKCECodeVerifier(),
     ];
-    const until = Date.now() + visitSeconds * 1_000;
+    const until = Date.now() + maxLoginSeconds * 1_000;
     const ticket = this.sealing.seal(
       purpose,
       JSON.stringify({ state, nonce, verifier, next, until }),
@@ -78,7 +78,7 @@ export class RelyingParty {
       scope: 'openid',
       state,
       nonce,
-      max_age: String(recentSeconds),
+      max_age: String(maxAgeSeconds),
       code_challenge: await client.calculatePKCECodeChallenge(verifier),
       code_challenge_method: 'S256',
     });
@@ -91,8 +91,8 @@ export class RelyingParty {
    * @throws Refusal `credentials` if the response is invalid or for another browser, or the account
    *   is disabled; `unavailable` if the provider does not respond.
    */
-  async arrive(query: string, ticket: string | undefined): Promise<Arrival> {
-    const { state, nonce, verifier, next, until } = this.opened(ticket);
+  async finishLogin(query: string, ticket: string | undefined): Promise<ProviderSignIn> {
+    const { state, nonce, verifier, next, until } = this.unsealTicket(ticket);
     if (until < Date.now()) throw new Refusal('credentials');
     const provider = await this.provider();
     const url = new URL(`${this.callback}?${query}`);
@@ -100,20 +100,20 @@ export class RelyingParty {
       expectedState: state,
       expectedNonce: nonce,
       pkceCodeVerifier: verifier,
-      maxAge: recentSeconds,
+      maxAge: maxAgeSeconds,
     };
     const tokens = await client
       .authorizationCodeGrant(provider, url, { ...checks, idTokenExpected: true })
       .catch((error: unknown) => {
         this.log.info(
           { reason: (error as { code?: string }).code },
-          'a sign-in by the provider failed',
+          'sign-in by the provider failed',
         );
         throw new Refusal('credentials');
       });
     const { iss, sub } = tokens.claims() as client.IDToken;
     const issuer = issuerAliases(this.config.AUTH_ISSUER_ALIASES).get(iss) ?? iss;
-    const account = await this.accounts.ofProvider(
+    const account = await this.accounts.findOrCreateByProvider(
       issuer,
       sub,
       userId(issuer, sub, this.config.AUTH_OWN_ISSUER),
@@ -126,21 +126,21 @@ export class RelyingParty {
     return `${this.config.PUBLIC_URL}/sign-in/provider/callback`;
   }
 
-  private opened(ticket = ''): z.output<typeof visit> {
+  private unsealTicket(ticket = ''): z.output<typeof ticketSchema> {
     const text = /^[\w-]{1,4000}$/.test(ticket)
       ? this.sealing.open(purpose, Buffer.from(ticket, 'base64url'))
       : undefined;
     if (text === undefined) throw new Refusal('credentials');
-    return visit.parse(JSON.parse(text));
+    return ticketSchema.parse(JSON.parse(text));
   }
 
-  /** Returns the provider's metadata. Cached after the first success. */
+  /** Returns the provider's metadata, cached after the first success. */
   private async provider(): Promise<client.Configuration> {
     const { SIGN_IN_ISSUER = '', SIGN_IN_CLIENT_ID, SIGN_IN_CLIENT_SECRET } = this.config;
     const issuer = new URL(SIGN_IN_ISSUER);
     const proof = SIGN_IN_CLIENT_SECRET === undefined ? client.None() : undefined;
     const execute = issuer.protocol === 'http:' ? [client.allowInsecureRequests] : [];
-    const options = { execute, timeout: answerSeconds };
+    const options = { execute, timeout: timeoutSeconds };
     this.discovered ??= client.discovery(
       issuer,
       SIGN_IN_CLIENT_ID,
@@ -152,7 +152,7 @@ export class RelyingParty {
       return await this.discovered;
     } catch (error) {
       this.discovered = undefined;
-      this.log.warn({ err: error }, 'the provider by which people sign in does not answer');
+      this.log.warn({ err: error }, 'sign-in provider unavailable');
       throw new Refusal('unavailable');
     }
   }

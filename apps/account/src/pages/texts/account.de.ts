@@ -3,25 +3,27 @@ import type { accountTexts as english } from './account.en.js';
 
 const { plural } = numbersOf('de');
 
-/** The German texts of pages for signed-in people. */
+/** German texts of pages for signed-in users. */
 export const accountTexts: typeof english = {
   home: {
     hello: (name) => `Hallo, ${name}`,
-    lead: 'Was Zugang zu deinen Podcasts hat, und wie dein Konto geschützt ist.',
+    lead: 'Sieh, was Zugang zu deinen Podcasts hat und wie dein Konto geschützt ist.',
     done: 'Gespeichert.',
     apps: 'Apps',
     appsLead: 'Apps mit Zugang zu deinem Konto. Eine entfernte App ist sofort abgemeldet.',
     noApps:
-      'Noch keine App. Gib in deiner Podcast-App die Adresse dieses Servers ein, um sie zu verbinden.',
+      'Noch keine App. Gib in deiner Podcast-App die Adresse dieses Servers ein, ' +
+      'um sie zu verbinden.',
     since: 'Verbunden',
     lastUsed: 'Zuletzt benutzt',
     never: 'nie',
     remove: 'Entfernen',
     removeNamed: (name) => `${name} entfernen`,
-    connectDevice: 'Fernseher, Auto oder Terminal mit Code verbinden',
+    connectDevice: 'Fernseher, Auto oder Terminal mit einem Code verbinden',
     appPasswords: 'App-Passwörter',
     appPasswordsLead:
-      'Für Apps und Skripte, die keine Anmeldeseite öffnen können. Jedes lässt sich einzeln widerrufen.',
+      'Für Apps und Skripte, die keine Anmeldeseite öffnen können. ' +
+      'Du kannst jedes einzeln widerrufen.',
     noAppPasswords: 'Noch kein App-Passwort.',
     newAppPassword: 'Neues App-Passwort',
     revoke: 'Widerrufen',
@@ -30,16 +32,18 @@ export const accountTexts: typeof english = {
     expires: 'Läuft ab',
     neverExpires: 'läuft nicht ab',
     expired: 'abgelaufen',
-    suspended: 'angehalten',
+    suspended: 'gesperrt',
     suspendedText:
-      'Dein Passwort wurde zurückgesetzt oder ein Wiederherstellungscode benutzt. App-Passwörter gelten deshalb nicht mehr.',
+      'Dein Passwort wurde zurückgesetzt oder ein Wiederherstellungscode benutzt. ' +
+      'Deshalb sind App-Passwörter gesperrt.',
     suspendedLink: 'Wähle, welche du behältst',
     mayRead: 'kann lesen',
     mayWrite: 'kann lesen und ändern',
     mayOnlyWrite: 'kann nur ändern',
     devices: 'Geräte',
     devicesLead:
-      'Benannt von Apps mit App-Passwort. Ein vergessenes Gerät steht nach seinem nächsten Abgleich wieder hier.',
+      'Geräte von Apps mit App-Passwort. Ein vergessenes Gerät erscheint wieder, ' +
+      'sobald es sich erneut abgleicht.',
     forget: 'Vergessen',
     forgetNamed: (name) => `${name} vergessen`,
     sessions: 'Angemeldete Browser',
@@ -53,23 +57,24 @@ export const accountTexts: typeof english = {
     unknownBrowser: 'Unbekannter Browser',
     browserOn: (browser, system) => `${browser} auf ${system}`,
     notices: 'Letzte Änderungen',
-    noticesLead: 'War eine nicht von dir, beende, was du nicht kennst, und ändere dein Passwort.',
+    noticesLead:
+      'Erkennst du eine Änderung nicht, beende unbekannte Anmeldungen, ' +
+      'entferne unbekannte Apps und ändere dein Passwort.',
     security: 'Anmeldung und Sicherheit',
     password: 'Passwort',
     passwordText: 'Ändere es, wenn jemand anderes es kennen könnte.',
     changePassword: 'Passwort ändern',
     totp: 'Zweiter Schritt',
-    totpOn: 'An: Beim Anmelden wird ein Code aus deiner Authenticator-App verlangt.',
-    totpOff: 'Aus. Mit ihm nützt ein gestohlenes Passwort allein nichts.',
+    totpOn: 'An. Beim Anmelden wird ein Code aus deiner Authenticator-App verlangt.',
+    totpOff: 'Aus. Mit ihm genügt ein gestohlenes Passwort allein nicht.',
     totpSetUp: 'Einrichten',
     totpRemove: 'Ausschalten',
     recovery: 'Wiederherstellungscodes',
-    recoveryNone:
-      'Keine. Mit ihnen meldest du dich an, wenn Passwort oder Authenticator verloren sind.',
+    recoveryNone: 'Keine. Mit ihnen kannst du dich ohne Passwort oder Authenticator-App anmelden.',
     recoveryLeft: (count) => `Noch ${plural(count, 'Code', 'Codes')}.`,
-    recoveryMake: 'Neue Codes',
+    recoveryMake: 'Neue Codes erstellen',
     email: 'E-Mail',
-    emailNone: 'Keine. Mit einer kannst du selbst ein neues Passwort setzen.',
+    emailNone: 'Keine. Mit einer kannst du ein verlorenes Passwort selbst zurücksetzen.',
     emailChange: 'E-Mail ändern',
     data: 'Deine Daten',
     export: 'Export',
@@ -83,14 +88,18 @@ export const accountTexts: typeof english = {
   },
   changePassword: {
     title: 'Passwort ändern',
-    lead: 'Alle anderen Browser und die Apps, denen du Zugang erlaubt hast, werden abgemeldet. App-Passwörter gelten weiter: Widerrufe die, die du nicht kennst.',
+    lead:
+      'Alle anderen Browser und die Apps, denen du Zugang erlaubt hast, werden abgemeldet. ' +
+      'App-Passwörter gelten weiter: Widerrufe die, die du nicht kennst.',
     current: 'Jetziges Passwort',
     submit: 'Passwort ändern',
   },
   changeEmail: {
     title: 'E-Mail ändern',
-    lead: 'Die neue Adresse bekommt einen Link. Sie gilt, sobald du ihn geöffnet hast.',
-    hint: 'Sie dient dazu, ein verlorenes Passwort zu ersetzen und dir Änderungen an deinem Konto zu melden.',
+    lead: 'Wir senden einen Link an die neue Adresse. Öffne ihn, um sie zu bestätigen.',
+    hint:
+      'Sie dient dazu, ein verlorenes Passwort zurückzusetzen und dir Änderungen an deinem Konto ' +
+      'zu melden.',
     invalid: 'Das ist keine E-Mail-Adresse.',
     remove: 'Adresse entfernen',
     submit: 'Link senden',
@@ -99,8 +108,10 @@ export const accountTexts: typeof english = {
   },
   totp: {
     title: 'Zweiten Schritt einrichten',
-    lead: 'Beim Anmelden wird dann ein Code aus einer Authenticator-App auf deinem Telefon verlangt.',
-    scan: 'Scanne das mit deiner Authenticator-App.',
+    lead:
+      'Beim Anmelden wird dann ein Code aus einer Authenticator-App auf deinem Telefon ' +
+      'verlangt.',
+    scan: 'Scanne diesen Code mit deiner Authenticator-App.',
     qr: 'QR-Code mit dem Schlüssel für deine Authenticator-App',
     key: 'Oder gib diesen Schlüssel von Hand ein:',
     enter: 'Gib dann die sechs Ziffern ein, die die App jetzt zeigt.',
@@ -112,16 +123,18 @@ export const accountTexts: typeof english = {
   },
   recovery: {
     title: 'Wiederherstellungscodes',
-    lead: 'Jeder Code ersetzt einmal Passwort oder Authenticator-App. Neue Codes ersetzen die bisherigen.',
-    submit: 'Neue Codes',
+    lead:
+      'Jeder Code ersetzt einmal Passwort oder Authenticator-App. ' +
+      'Neue Codes ersetzen die bisherigen.',
+    submit: 'Neue Codes erstellen',
     shownTitle: 'Deine Wiederherstellungscodes',
-    shownLead: 'Druck sie aus oder bewahre sie sicher auf. Sie werden nur jetzt gezeigt.',
+    shownLead: 'Druck sie aus oder bewahre sie sicher auf. Sie werden nicht noch einmal gezeigt.',
     list: 'Zehn Wiederherstellungscodes',
     kept: 'Ich habe sie aufbewahrt',
   },
   appPassword: {
     title: 'Neues App-Passwort',
-    lead: 'Benutze für jede App ein eigenes. Dann lässt es sich einzeln widerrufen.',
+    lead: 'Benutze für jede App ein eigenes. Dann kannst du jedes einzeln widerrufen.',
     label: 'Wofür ist es?',
     labelHint: 'Ein Name, an dem du es erkennst, etwa „AntennaPod auf meinem Telefon“.',
     labelInvalid:
@@ -132,7 +145,7 @@ export const accountTexts: typeof english = {
     expiry: { never: 'nie', month: 'nach 30 Tagen', year: 'nach einem Jahr' },
     submit: 'App-Passwort anlegen',
     shownTitle: 'Dein neues App-Passwort',
-    shownLead: (label) => `Für „${label}“. Kopier es jetzt: Es wird nur dieses eine Mal gezeigt.`,
+    shownLead: (label) => `Für „${label}“. Kopier es jetzt: Es wird nicht noch einmal gezeigt.`,
     server: 'Server',
     name: 'Name',
     secret: 'App-Passwort',
@@ -142,19 +155,22 @@ export const accountTexts: typeof english = {
   },
   keepAppPasswords: {
     title: 'App-Passwörter behalten?',
-    lead: 'Wenn du dein Passwort zurücksetzt oder einen Wiederherstellungscode benutzt, gelten App-Passwörter nicht mehr. Kreuze die an, die zu deinen eigenen Apps gehören. Die anderen werden gelöscht.',
+    lead:
+      'Wenn du dein Passwort zurücksetzt oder einen Wiederherstellungscode benutzt, werden ' +
+      'App-Passwörter gesperrt. Kreuze die deiner eigenen Apps an. Die anderen werden gelöscht.',
     legend: 'Diese behalten',
   },
   erase: {
     title: 'Konto löschen',
-    lead: 'Das löscht dein Konto, Abos, Hörstände, Apps und App-Passwörter endgültig. Niemand kann sie wiederherstellen.',
+    lead:
+      'Das löscht dein Konto, Abos, Hörstände, Apps und App-Passwörter endgültig. ' +
+      'Niemand kann sie wiederherstellen.',
     exportFirst: 'Vielleicht möchtest du deine Daten vorher exportieren.',
     confirm: (name) => `Gib deinen Namen (${name}) ein, um fortzufahren`,
     wrongName: 'Das ist nicht dein Name.',
     submit: 'Alles löschen',
     keep: 'Konto behalten',
     doneTitle: 'Dein Konto wird gelöscht',
-    doneText:
-      'Du bist überall abgemeldet. Bis alles Gespeicherte gelöscht ist, dauert es ein paar Minuten.',
+    doneText: 'Du bist überall abgemeldet. Das Löschen deiner Daten dauert ein paar Minuten.',
   },
 };

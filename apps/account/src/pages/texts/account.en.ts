@@ -2,11 +2,11 @@ import { numbersOf } from '#ui';
 
 const { plural } = numbersOf('en');
 
-/** The English texts of pages for signed-in people. */
+/** English texts of pages for signed-in users. */
 export const accountTexts = {
   home: {
     hello: (name: string) => `Hello, ${name}`,
-    lead: 'What has access to your podcasts, and how your account is protected.',
+    lead: 'See what can access your podcasts and how your account is protected.',
     done: 'Saved.',
     apps: 'Apps',
     appsLead: 'Apps with access to your account. Removing one signs it out immediately.',
@@ -28,16 +28,16 @@ export const accountTexts = {
     expires: 'Expires',
     neverExpires: 'does not expire',
     expired: 'expired',
-    suspended: 'stopped',
+    suspended: 'suspended',
     suspendedText:
-      'Your password was reset or a recovery code was used, so app passwords have stopped working.',
-    suspendedLink: 'Choose those to keep',
+      'Your password was reset or a recovery code was used, so app passwords are suspended.',
+    suspendedLink: 'Choose which to keep',
     mayRead: 'can read',
     mayWrite: 'can read and change',
     mayOnlyWrite: 'can only change',
     devices: 'Devices',
     devicesLead:
-      'Named by apps that use an app password. A forgotten device returns when it next syncs.',
+      'Devices of apps that use an app password. A forgotten device returns when it syncs again.',
     forget: 'Forget',
     forgetNamed: (name: string) => `Forget ${name}`,
     sessions: 'Signed-in browsers',
@@ -51,20 +51,22 @@ export const accountTexts = {
     unknownBrowser: 'Unknown browser',
     browserOn: (browser: string, system: string) => `${browser} on ${system}`,
     notices: 'Recent changes',
-    noticesLead: 'If one was not yours, end what you do not recognize and change your password.',
+    noticesLead:
+      'If you do not recognize a change, end unknown sessions, remove unknown apps and ' +
+      'change your password.',
     security: 'Sign-in and security',
     password: 'Password',
-    passwordText: 'Change it if somebody else may know it.',
+    passwordText: 'Change it if somebody else could know it.',
     changePassword: 'Change password',
     totp: 'Second step',
-    totpOn: 'On: signing in asks for a code from your authenticator app.',
+    totpOn: 'On. Signing in asks for a code from your authenticator app.',
     totpOff: 'Off. With it, a stolen password alone gives no access.',
     totpSetUp: 'Set up',
     totpRemove: 'Switch off',
     recovery: 'Recovery codes',
     recoveryNone: 'None. With them, you can sign in without your password or authenticator.',
     recoveryLeft: (count: number) => `${plural(count, 'code is', 'codes are')} left.`,
-    recoveryMake: 'Make new codes',
+    recoveryMake: 'Create new codes',
     email: 'E-mail',
     emailNone: 'None. With one, you can reset a lost password yourself.',
     emailChange: 'Change e-mail',
@@ -80,14 +82,16 @@ export const accountTexts = {
   },
   changePassword: {
     title: 'Change password',
-    lead: 'All other browsers and the apps that you allowed are signed out. App passwords stay valid: revoke those that you do not recognize.',
+    lead:
+      'All other browsers and the apps that you allowed will be signed out. ' +
+      'App passwords stay valid: revoke those that you do not recognize.',
     current: 'Current password',
     submit: 'Change password',
   },
   changeEmail: {
     title: 'Change e-mail',
-    lead: 'The new address receives a link. It becomes valid once you have opened the link.',
-    hint: 'Used to reset a lost password and to tell you about changes of your account.',
+    lead: 'We send a link to the new address. Open it to confirm the address.',
+    hint: 'Used to reset a lost password and to notify you of changes to your account.',
     invalid: 'This is not an e-mail address.',
     remove: 'Remove the address',
     submit: 'Send the link',
@@ -97,9 +101,9 @@ export const accountTexts = {
   totp: {
     title: 'Set up the second step',
     lead: 'Signing in will ask for a code from an authenticator app on your phone.',
-    scan: 'Scan this with your authenticator app.',
+    scan: 'Scan this code with your authenticator app.',
     qr: 'QR code with the key for your authenticator app',
-    key: 'Or enter this key by hand:',
+    key: 'Or enter this key manually:',
     enter: 'Then enter the six digits that the app shows now.',
     submit: 'Switch on',
     refused: 'This code is wrong. Enter the one that the app shows now.',
@@ -109,16 +113,18 @@ export const accountTexts = {
   },
   recovery: {
     title: 'Recovery codes',
-    lead: 'Each code works once in place of your password or authenticator app. New codes replace the current ones.',
-    submit: 'Make new codes',
+    lead:
+      'Each code works once instead of your password or authenticator app. ' +
+      'New codes replace the current ones.',
+    submit: 'Create new codes',
     shownTitle: 'Your recovery codes',
-    shownLead: 'Print them or store them safely. They are shown only now.',
+    shownLead: 'Print them or store them safely. They are not shown again.',
     list: 'Ten recovery codes',
     kept: 'I have stored them',
   },
   appPassword: {
     title: 'New app password',
-    lead: 'Use a separate one for each app, so that you can revoke it alone.',
+    lead: 'Use a separate one for each app, so that you can revoke each one separately.',
     label: 'What is it for?',
     labelHint: 'A name that you will recognize, such as “AntennaPod on my phone”.',
     labelInvalid: 'Enter a name of 1 to 64 characters with a letter or digit.',
@@ -126,9 +132,9 @@ export const accountTexts = {
     rightsOf: { all: 'read and change', read: 'only read' },
     expires: 'It expires',
     expiry: { never: 'never', month: 'after 30 days', year: 'after a year' },
-    submit: 'Make app password',
+    submit: 'Create app password',
     shownTitle: 'Your new app password',
-    shownLead: (label: string) => `For “${label}”. Copy it now: it is shown only this once.`,
+    shownLead: (label: string) => `For “${label}”. Copy it now: it is not shown again.`,
     server: 'Server',
     name: 'Name',
     secret: 'App password',
@@ -138,18 +144,22 @@ export const accountTexts = {
   },
   keepAppPasswords: {
     title: 'Keep app passwords?',
-    lead: 'When you reset your password or use a recovery code, app passwords stop working. Tick those of your own apps. The others are deleted.',
+    lead:
+      'When you reset your password or use a recovery code, app passwords are suspended. ' +
+      'Tick those of your own apps. The others are deleted.',
     legend: 'Keep these',
   },
   erase: {
     title: 'Erase your account',
-    lead: 'This permanently deletes your account, subscriptions, listening states, apps and app passwords. Nobody can restore them.',
+    lead:
+      'This permanently deletes your account, subscriptions, listening states, apps and ' +
+      'app passwords. Nobody can restore them.',
     exportFirst: 'You may want to export your data first.',
     confirm: (name: string) => `Enter your name (${name}) to continue`,
     wrongName: 'This is not your name.',
     submit: 'Erase everything',
     keep: 'Keep my account',
     doneTitle: 'Your account is being erased',
-    doneText: 'You are signed out everywhere. Erasing your data takes up to a few minutes.',
+    doneText: 'You are signed out everywhere. Erasing your data takes a few minutes.',
   },
 };

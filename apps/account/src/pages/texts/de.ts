@@ -5,7 +5,7 @@ import type { Texts } from './en.js';
 
 const { plural } = numbersOf('de');
 
-/** The German texts of the pages. */
+/** German texts of the pages. */
 export const de: Texts = {
   ...frameTexts.de,
   ...accountTexts,
@@ -22,35 +22,39 @@ export const de: Texts = {
   password: 'Passwort',
   newPassword: 'Neues Passwort',
   passwordHint:
-    'Mindestens 12 Zeichen. Ein paar Wörter hintereinander sind leicht zu merken und schwer zu erraten.',
+    'Mindestens 12 Zeichen. ' +
+    'Ein paar Wörter hintereinander sind leicht zu merken und schwer zu erraten.',
   emailAddress: 'E-Mail',
   code: 'Code',
 
   signIn: {
     title: 'Anmelden',
     again:
-      'Zu deiner Sicherheit: Melde dich noch einmal an. Deine Anmeldung ist einige Minuten her.',
+      'Melde dich zu deiner Sicherheit noch einmal an: ' +
+      'Deine letzte Anmeldung ist einige Minuten her.',
     submit: 'Anmelden',
     forgot: 'Passwort vergessen?',
     register: 'Konto anlegen',
     signedOut: 'Du bist abgemeldet.',
     tooLate: 'Das hat zu lange gedauert. Melde dich bitte noch einmal an.',
-    newPassword: 'Du hast ein neues Passwort. Melde dich damit an.',
-    refused: 'Name oder Passwort ist falsch.',
+    newPassword: 'Dein Passwort wurde geändert. Melde dich mit dem neuen an.',
+    refused: 'Der Name oder das Passwort ist falsch.',
     provider: (host) => `Weiter mit ${host}`,
     providerText: (host) =>
-      `Die Konten dieses Servers sind die von ${host}. Du meldest dich dort an und kommst zurück.`,
+      `Dieser Server nutzt die Konten von ${host}. Du meldest dich dort an und kommst dann zurück.`,
     chooseName: 'Namen wählen',
     chooseNameText:
-      'Apps, die nach Name und Passwort fragen, kennen dich unter ihm. Er bleibt, wie er ist.',
+      'Apps, die nach Name und Passwort fragen, benutzen ihn. Er lässt sich später nicht ändern.',
   },
   secondStep: {
     title: 'Code eingeben',
-    lead: 'Dein Konto verlangt einen zweiten Schritt. Öffne deine Authenticator-App und gib die sechs Ziffern ein, die sie zeigt.',
-    codeHint: 'Sechs Ziffern; alle 30 Sekunden kommt ein neuer Code.',
+    lead:
+      'Dein Konto verlangt einen zweiten Schritt. ' +
+      'Öffne deine Authenticator-App und gib die sechs Ziffern ein, die sie zeigt.',
+    codeHint: 'Sechs Ziffern; der Code wechselt alle 30 Sekunden.',
     refused:
-      'Dieser Code ist falsch oder wurde schon benutzt. Gib den ein, der jetzt angezeigt wird.',
-    lost: 'Die App ist weg? Wiederherstellungscode benutzen',
+      'Dieser Code ist falsch oder wurde schon benutzt. Gib den ein, den die App jetzt zeigt.',
+    lost: 'Kein Zugriff auf die App? Wiederherstellungscode benutzen',
     recoveryTitle: 'Wiederherstellungscode benutzen',
     recoveryLead: 'Er gilt einmal. Alle anderen Browser und alle Apps werden abgemeldet.',
     recoveryCode: 'Wiederherstellungscode',
@@ -61,9 +65,10 @@ export const de: Texts = {
     firstLead: 'Dieser Server ist neu. Leg sein erstes Konto an.',
     inviteTitle: 'Du bist eingeladen',
     inviteLead:
-      'Leg dein Konto auf diesem Server an. Deine Abos und Hörpositionen sind dann auf jedem Gerät gleich.',
+      'Leg dein Konto auf diesem Server an. ' +
+      'Deine Abos und Hörpositionen sind dann auf jedem Gerät gleich.',
     openTitle: 'Konto anlegen',
-    openLead: 'Deine Abos und Hörpositionen sind auf jedem Gerät gleich.',
+    openLead: 'Deine Abos und Hörpositionen sind dann auf jedem Gerät gleich.',
     submit: 'Konto anlegen',
     haveOne: 'Ich habe schon ein Konto',
     nameTaken: 'Dieser Name ist vergeben. Wähl einen anderen.',
@@ -76,24 +81,28 @@ export const de: Texts = {
     long: 'Dieses Passwort ist zu lang: höchstens 1.000 Byte.',
     common: 'Dieses Passwort ist leicht zu erraten. Wähl ein anderes.',
     wrong: 'Das ist nicht dein Passwort.',
-    name: 'Dieses Passwort ist dein Name. Wähl ein anderes.',
   },
   forgot: {
     title: 'Neues Passwort setzen',
-    lead: 'Gib deinen Namen ein. Hat das Konto eine bestätigte E-Mail-Adresse, kommt dorthin ein Link, der eine Stunde gilt.',
+    lead:
+      'Gib deinen Namen ein. Hat das Konto eine bestätigte E-Mail-Adresse, senden wir dorthin ' +
+      'einen Link, der eine Stunde gilt.',
     submit: 'Link senden',
     sentTitle: 'Prüfe dein Postfach',
     sentText:
-      'Gibt es ein Konto mit diesem Namen und einer bestätigten E-Mail-Adresse, ist ein Link unterwegs. Er gilt eine Stunde.',
+      'Gibt es ein Konto mit diesem Namen und einer bestätigten E-Mail-Adresse, ist ein Link ' +
+      'unterwegs. Er gilt eine Stunde.',
     withoutMail:
-      'Dieser Server verschickt keine Mails. Benutze einen Wiederherstellungscode oder bitte seine Administration um einen Link.',
+      'Dieser Server verschickt keine Mails. ' +
+      'Benutze einen Wiederherstellungscode oder bitte seine Administration um einen Link.',
     recovery: 'Wiederherstellungscode benutzen',
     recoveryLead:
-      'Ein Wiederherstellungscode ersetzt das Passwort einmal. Alle Browser und Apps werden abgemeldet.',
+      'Ein Wiederherstellungscode ersetzt das Passwort einmal. ' +
+      'Alle Browser und Apps werden abgemeldet.',
     resetLead: (name) =>
       `Wähl ein neues Passwort für ${name}. Alle Browser und Apps werden abgemeldet.`,
     resetSubmit: 'Passwort setzen',
-    refused: 'Name oder Wiederherstellungscode ist falsch.',
+    refused: 'Der Name oder der Wiederherstellungscode ist falsch.',
   },
   verify: {
     title: 'E-Mail bestätigen',
@@ -107,8 +116,8 @@ export const de: Texts = {
     goneText: 'Er wurde schon benutzt, ist abgelaufen oder unvollständig. Fordere einen neuen an.',
   },
   approve: {
-    title: 'Eine App hereinlassen?',
-    lead: 'Eine App bittet um Zugang zu deinem Konto. Sie nennt sich:',
+    title: 'Zugang erlauben?',
+    lead: 'Eine App möchte Zugang zu deinem Konto. Sie nennt sich:',
     wants: 'Sie kann dann',
     scopes: {
       'read:subscriptions': 'sehen, was du abonniert und gehört hast',
@@ -125,26 +134,26 @@ export const de: Texts = {
     from: 'Anfrage von',
     fromHere: (address) => `${address} (deine jetzige Adresse)`,
     asked: 'Angefragt',
-    onlyIf: 'Erlaube das nur, wenn du es selbst gerade begonnen hast.',
+    onlyIf: 'Erlaube das nur, wenn du es gerade selbst gestartet hast.',
     deny: 'Ablehnen',
     allow: 'Erlauben',
     allowedTitle: 'Fertig',
-    allowedText: 'Die App ist verbunden. Geh dorthin zurück; diese Seite kannst du schließen.',
+    allowedText: 'Die App ist verbunden. Geh zu ihr zurück; diese Seite kannst du schließen.',
     deniedTitle: 'Abgelehnt',
-    deniedText: 'Die App hat keinen Zugang bekommen. Du kannst diese Seite schließen.',
+    deniedText: 'Die App hat keinen Zugang. Du kannst diese Seite schließen.',
   },
   device: {
     title: 'Gerät verbinden',
     lead: 'Gib den Code ein, den das Gerät zeigt.',
-    code: 'Code des Geräts',
+    code: 'Gerätecode',
     compare: 'Dein Gerät muss diesen Code zeigen',
     missing: 'Gib den Code ein, den das Gerät zeigt.',
     unknown: 'Dieser Code ist unbekannt oder abgelaufen. Prüfe den Code auf dem Gerät.',
   },
   forward: {
     title: 'Einen Moment …',
-    text: (where) => `Es geht weiter zu ${where}.`,
-    link: 'Hier weiter, wenn nichts passiert',
+    text: (where) => `Du wirst zu ${where} weitergeleitet.`,
+    link: 'Weiter',
     app: 'der App',
   },
   failure: {
@@ -154,29 +163,32 @@ export const de: Texts = {
     ],
     crossSite: [
       'Das hat nicht geklappt',
-      'Das Formular kam von einer anderen Seite. Öffne diese Seite direkt und versuch es noch einmal.',
+      'Das Formular kam von einer anderen Website. ' +
+        'Öffne diese Seite direkt und versuch es noch einmal.',
     ],
     forbidden: [
       'Kein Zugriff',
-      'Du darfst das nicht. Melde dich neu an und versuch es noch einmal.',
+      'Das ist dir nicht erlaubt. Melde dich neu an und versuch es noch einmal.',
     ],
     notFound: ['Seite nicht gefunden', 'Diese Seite gibt es auf diesem Server nicht.'],
     methodNotAllowed: [
       'Das hat nicht geklappt',
       'Diese Seite nimmt eine solche Anfrage nicht an. Geh zurück und versuch es noch einmal.',
     ],
-    tooLarge: ['Anfrage zu groß', 'Die Anfrage ist größer, als diese Seite annimmt.'],
+    tooLarge: ['Anfrage zu groß', 'Die Anfrage ist größer, als der Server annimmt.'],
     tooMany: ['Bitte warte', 'Das waren zu viele Versuche.'],
     busy: ['Server ausgelastet', 'Der Server hat zu viele Anfragen.'],
     unavailable: [
       'Vorübergehend nicht erreichbar',
-      'Ein Teil dieses Servers ist nicht erreichbar. Es geht nichts verloren. Versuch es bald noch einmal.',
+      'Ein Teil dieses Servers ist nicht erreichbar. Es geht nichts verloren. ' +
+        'Versuch es bald noch einmal.',
     ],
     internal: [
       'Etwas ist schiefgegangen',
-      'Der Server hat einen internen Fehler. Versuch es noch einmal. Bleibt er, wende dich an die Administration.',
+      'Der Server hat einen internen Fehler. Versuch es noch einmal. ' +
+        'Tritt er wieder auf, wende dich an die Administration.',
     ],
-    app: (host) => `App, von der die Anfrage kam: ${host}`,
+    app: (host) => `App, die die Anfrage gesendet hat: ${host}`,
     part: (name) => `Nicht erreichbar: ${name}.`,
     database: 'die Datenbank',
     retry: (seconds) =>

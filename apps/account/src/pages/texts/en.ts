@@ -4,10 +4,10 @@ import { connectTexts } from './connect.en.js';
 
 const { plural } = numbersOf('en');
 
-/** A failure: what is wrong and what to do. */
+/** Returns title and text of a failure: what is wrong, and what to do. */
 const failure = (title: string, text: string) => [title, text] as const;
 
-/** The English texts of the pages. */
+/** English texts of the pages. */
 export const en = {
   ...frameTexts.en,
   ...accountTexts,
@@ -24,43 +24,46 @@ export const en = {
   password: 'Password',
   newPassword: 'New password',
   passwordHint:
-    'At least 12 characters. A few words in a row are easy to remember and hard to guess.',
+    'At least 12 characters. A few words in a row are easy to memorize and hard to guess.',
   emailAddress: 'E-mail',
   code: 'Code',
 
   signIn: {
     title: 'Sign in',
-    again: 'For your safety, sign in again: your last sign-in is some minutes old.',
+    again: 'For your security, sign in again: your last sign-in was some minutes ago.',
     submit: 'Sign in',
     forgot: 'Forgot your password?',
     register: 'Create an account',
     signedOut: 'You are signed out.',
     tooLate: 'That took too long. Please sign in again.',
-    newPassword: 'You have a new password. Sign in with it.',
-    refused: 'Name or password is wrong.',
+    newPassword: 'Your password was changed. Sign in with the new one.',
+    refused: 'The name or the password is wrong.',
     provider: (host: string) => `Continue with ${host}`,
     providerText: (host: string) =>
-      `Accounts of this server are those of ${host}. You sign in there and come back.`,
+      `This server uses the accounts of ${host}. You sign in there and then return.`,
     chooseName: 'Choose a name',
-    chooseNameText: 'Apps that ask for a name and a password know you by it. It stays as it is.',
+    chooseNameText: 'Apps that ask for a name and a password use it. It cannot be changed later.',
   },
   secondStep: {
     title: 'Enter your code',
-    lead: 'Your account asks for a second step. Open your authenticator app and enter the six digits it shows.',
-    codeHint: 'Six digits; a new code comes every 30 seconds.',
-    refused: 'This code is wrong or was used before. Enter the one that is shown now.',
+    lead:
+      'Your account needs a second step. Open your authenticator app and enter the six digits ' +
+      'that it shows.',
+    codeHint: 'Six digits; the code changes every 30 seconds.',
+    refused: 'This code is wrong or was already used. Enter the one that the app shows now.',
     lost: 'No access to the app? Use a recovery code',
     recoveryTitle: 'Use a recovery code',
-    recoveryLead: 'It works once. All other browsers and all apps are signed out.',
+    recoveryLead: 'It works once. All other browsers and all apps will be signed out.',
     recoveryCode: 'Recovery code',
-    recoveryRefused: 'This recovery code is wrong or was used before.',
+    recoveryRefused: 'This recovery code is wrong or was already used.',
   },
   register: {
     firstTitle: 'Welcome',
     firstLead: 'This server is new. Create its first account.',
     inviteTitle: 'You are invited',
     inviteLead:
-      'Create your account on this server. Your subscriptions and positions will be the same on every device.',
+      'Create your account on this server. ' +
+      'Your subscriptions and positions will be the same on every device.',
     openTitle: 'Create an account',
     openLead: 'Your subscriptions and positions will be the same on every device.',
     submit: 'Create account',
@@ -75,24 +78,26 @@ export const en = {
     long: 'This password is too long: at most 1,000 bytes.',
     common: 'This password is easy to guess. Choose another one.',
     wrong: 'This is not your password.',
-    name: 'This password is your name. Choose another one.',
   },
   forgot: {
     title: 'Set a new password',
-    lead: 'Enter your name. If the account has a confirmed e-mail address, it receives a link that works for one hour.',
+    lead:
+      'Enter your name. If the account has a confirmed e-mail address, we send a link to it, ' +
+      'which works for one hour.',
     submit: 'Send the link',
     sentTitle: 'Check your inbox',
     sentText:
-      'If an account with this name has a confirmed e-mail address, a link is on its way. It works for one hour.',
+      'If an account with this name has a confirmed e-mail address, a link is on its way. ' +
+      'It works for one hour.',
     withoutMail:
       'This server sends no mail. Use a recovery code, or ask its administrator for a link.',
     recovery: 'Use a recovery code',
     recoveryLead:
-      'A recovery code replaces the password once. All browsers and apps are signed out.',
+      'A recovery code replaces the password once. All browsers and apps will be signed out.',
     resetLead: (name: string) =>
-      `Choose a new password for ${name}. All browsers and apps are signed out.`,
+      `Choose a new password for ${name}. All browsers and apps will be signed out.`,
     resetSubmit: 'Set the password',
-    refused: 'Name or recovery code is wrong.',
+    refused: 'The name or the recovery code is wrong.',
   },
   verify: {
     title: 'Confirm your e-mail',
@@ -103,11 +108,11 @@ export const en = {
   },
   link: {
     goneTitle: 'This link no longer works',
-    goneText: 'It was used, has expired or is incomplete. Ask for a new one.',
+    goneText: 'It was used, has expired or is incomplete. Request a new one.',
   },
   approve: {
-    title: 'Let an app in?',
-    lead: 'An app asks for access to your account. It calls itself:',
+    title: 'Allow access?',
+    lead: 'An app requests access to your account. It calls itself:',
     wants: 'It will be able to',
     scopes: {
       'read:subscriptions': 'see your subscriptions and what you have listened to',
@@ -124,26 +129,26 @@ export const en = {
     from: 'Requested from',
     fromHere: (address: string) => `${address} (your current address)`,
     asked: 'Requested',
-    onlyIf: 'Allow this only if you started it yourself, just now.',
+    onlyIf: 'Only allow this if you have just started it yourself.',
     deny: 'Deny',
     allow: 'Allow',
     allowedTitle: 'Done',
     allowedText: 'The app is connected. Go back to it; you can close this page.',
     deniedTitle: 'Denied',
-    deniedText: 'The app got no access. You can close this page.',
+    deniedText: 'The app has no access. You can close this page.',
   },
   device: {
     title: 'Connect a device',
     lead: 'Enter the code that the device shows.',
-    code: 'Code of the device',
+    code: 'Device code',
     compare: 'Your device must show this code',
     missing: 'Enter the code that the device shows.',
     unknown: 'This code is unknown or has expired. Check the code on the device.',
   },
   forward: {
     title: 'One moment …',
-    text: (where: string) => `You are taken to ${where}.`,
-    link: 'Continue here if nothing happens',
+    text: (where: string) => `You are being redirected to ${where}.`,
+    link: 'Continue',
     app: 'the app',
   },
   failure: {
@@ -161,7 +166,7 @@ export const en = {
       'This did not work',
       'This page does not accept such a request. Go back and try again.',
     ),
-    tooLarge: failure('Request too large', 'The request is larger than this page accepts.'),
+    tooLarge: failure('Request too large', 'The request is larger than the server accepts.'),
     tooMany: failure('Please wait', 'There were too many attempts.'),
     busy: failure('Server busy', 'The server has too many requests.'),
     unavailable: failure(
@@ -170,7 +175,8 @@ export const en = {
     ),
     internal: failure(
       'Something went wrong',
-      'The server has an internal error. Try again. If it happens again, contact the administrator.',
+      'The server has an internal error. Try again. ' +
+        'If it happens again, contact the administrator.',
     ),
     app: (host: string) => `App that sent the request: ${host}`,
     part: (name: string) => `Unavailable: ${name}.`,
@@ -184,5 +190,5 @@ export const en = {
   },
 };
 
-/** The texts that each language has: a missing one does not compile. */
+/** Texts that each language must have. */
 export type Texts = typeof en;

@@ -5,7 +5,7 @@ import { en, type Texts } from './en.js';
 
 export type { Language, Texts };
 
-/** The texts of the pages in each language. */
+/** Texts of the pages by language. */
 export const textsOf: Readonly<Record<Language, Texts>> = { en, de };
 
 const maxLength = 1_000;

@@ -1,17 +1,17 @@
 import { Card, Row } from '#ui';
 import type { ComponentChildren } from 'preact';
-import { labelOf } from '../../people/label.rule.js';
+import { cleanLabel } from '../../people/label.rules.js';
 import type { Notice } from '../../people/notices.js';
 import type { Page, Visit } from '../document.js';
 import { SuspendedNotice } from './app-passwords.view.js';
 import { appName } from './approval.view.js';
-import { browserName } from './browser.js';
+import { browserName } from './browser-name.js';
 import { Notices } from './notices.view.js';
-import { day, when } from './parts.js';
+import { day, when } from './components.js';
 
-/** Everything that the account page shows. */
+/** Data of the account page. */
 export interface AccountOverview {
-  /** Null for users of a provider who have not chosen one. */
+  /** Null until a user of a provider chooses a name. */
   name: string | null;
   done?: boolean;
   apps: readonly {
@@ -31,7 +31,7 @@ export interface AccountOverview {
     expiresAt: Date | null;
     suspendedAt: Date | null;
   }[];
-  /** Devices by the names that apps with app passwords give them. */
+  /** Devices of the gpodder API. */
   devices: readonly { id: string; caption: string; lastUsedAt: string }[];
   sessions: readonly {
     id: string;
@@ -91,7 +91,7 @@ function rightsOf({ home }: Visit['texts'], scopes: readonly string[]): string |
   return reads ? home.mayRead : undefined;
 }
 
-const joined = (...parts: ComponentChildren[]) =>
+const joinParts = (...parts: ComponentChildren[]) =>
   parts.filter(Boolean).map((part, at) => (
     <>
       {at > 0 && ' · '}
@@ -103,7 +103,7 @@ function Apps({ visit, of }: SectionProps) {
   const { home, connect } = visit.texts;
   const rows = of.apps.map(({ id, scopes, since, lastUsedAt, ...app }) => {
     const name = appName(app.name);
-    const line = joined(
+    const line = joinParts(
       rightsOf(visit.texts, scopes),
       [home.since, ' ', when(visit, since)],
       [home.lastUsed, ' ', when(visit, lastUsedAt)],
@@ -138,8 +138,8 @@ function AppPasswords({ visit, of }: SectionProps) {
     const life =
       expiresAt === null ? home.neverExpires : [home.expires, ' ', when(visit, expiresAt)];
     const lines = [
-      joined(rightsOf(visit.texts, scopes), !isExpired && life),
-      joined(
+      joinParts(rightsOf(visit.texts, scopes), !isExpired && life),
+      joinParts(
         [home.created, ' ', when(visit, createdAt)],
         [home.lastUsed, ': ', lastUsedOn === null ? home.never : day(visit, lastUsedOn)],
       ),
@@ -172,8 +172,12 @@ function Devices({ visit, of }: SectionProps) {
   const { home } = visit.texts;
   if (of.devices.length === 0) return null;
   const rows = of.devices.map(({ id, caption, lastUsedAt }) => {
-    const name = labelOf(caption) || id;
-    const line = joined(name !== id && id, [home.lastUsed, ' ', when(visit, new Date(lastUsedAt))]);
+    const name = cleanLabel(caption) || id;
+    const line = joinParts(name !== id && id, [
+      home.lastUsed,
+      ' ',
+      when(visit, new Date(lastUsedAt)),
+    ]);
     return (
       <Row name={name} lines={[line]}>
         <EndButton
@@ -196,7 +200,7 @@ function Sessions({ visit, of }: SectionProps) {
   const { home } = visit.texts;
   const rows = of.sessions.map(({ id, current, createdAt, lastUsedAt, address, userAgent }) => {
     const name = browserName(visit, userAgent);
-    const line = joined(
+    const line = joinParts(
       address,
       [home.signedIn, ' ', when(visit, createdAt)],
       [home.lastUsed, ' ', when(visit, lastUsedAt)],
@@ -221,7 +225,7 @@ function Sessions({ visit, of }: SectionProps) {
   );
 }
 
-function setting(name: string, line: string, href: string, text: string, look = 'plain') {
+function settingRow(name: string, line: string, href: string, text: string, look = 'plain') {
   return (
     <Row name={name} lines={[line]}>
       <a class={`button slight ${look}`} href={href}>
@@ -238,12 +242,12 @@ function Security({ visit, of }: SectionProps) {
   const { totp, recoveryCodes, email, mail } = of.password;
   const recovery = recoveryCodes === 0 ? home.recoveryNone : home.recoveryLeft(recoveryCodes);
   const rows = [
-    setting(home.password, home.passwordText, '/password', home.changePassword),
+    settingRow(home.password, home.passwordText, '/password', home.changePassword),
     totp
-      ? setting(home.totp, home.totpOn, '/totp/off', home.totpRemove)
-      : setting(home.totp, home.totpOff, '/totp', home.totpSetUp),
-    setting(home.recovery, recovery, '/recovery-codes', home.recoveryMake),
-    ...(mail ? [setting(home.email, email ?? home.emailNone, '/email', home.emailChange)] : []),
+      ? settingRow(home.totp, home.totpOn, '/totp/off', home.totpRemove)
+      : settingRow(home.totp, home.totpOff, '/totp', home.totpSetUp),
+    settingRow(home.recovery, recovery, '/recovery-codes', home.recoveryMake),
+    ...(mail ? [settingRow(home.email, email ?? home.emailNone, '/email', home.emailChange)] : []),
   ];
   return (
     <Card title={home.security}>
@@ -259,7 +263,7 @@ function Data({ home }: Visit['texts']) {
         <button class="plain slight">{home.exportSubmit}</button>
       </form>
     </Row>,
-    setting(home.erase, home.eraseText, '/erase', home.eraseLink, 'danger'),
+    settingRow(home.erase, home.eraseText, '/erase', home.eraseLink, 'danger'),
   ];
   return (
     <Card title={home.data}>
@@ -268,7 +272,7 @@ function Data({ home }: Visit['texts']) {
   );
 }
 
-/** Returns the account page: everything with access, and the protection of the account. */
+/** Returns the account page: all access to the account, and its security. */
 export function accountPage(visit: Visit, of: AccountOverview): Page {
   const { home, account } = visit.texts;
   const body = (

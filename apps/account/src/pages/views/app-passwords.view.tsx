@@ -1,9 +1,9 @@
 import type { AppPassword } from '../../credentials/app-passwords.js';
 import type { Page, Visit } from '../document.js';
 import type { Texts } from '../texts/texts.js';
-import { Actions, day, Hidden, when } from './parts.js';
+import { Actions, day, Hidden, when } from './components.js';
 
-/** Renders the notice that some app passwords are suspended; nothing without any. */
+/** Renders a notice if some app passwords are suspended. */
 export function SuspendedNotice({
   texts: { home },
   of,
@@ -19,7 +19,7 @@ export function SuspendedNotice({
   );
 }
 
-/** Returns the page on which a person ticks the suspended app passwords to keep. */
+/** Returns the page that asks which suspended app passwords to keep. */
 export function keepAppPasswordsPage(
   visit: Visit,
   of: { appPasswords: readonly AppPassword[]; next: string | undefined },

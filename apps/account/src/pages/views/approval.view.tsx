@@ -1,12 +1,12 @@
 import { Field } from '#ui';
-import { labelOf } from '../../people/label.rule.js';
+import { cleanLabel } from '../../people/label.rules.js';
 import type { Page, Visit } from '../document.js';
-import { Facts, Hidden, when } from './parts.js';
+import { Facts, Hidden, when } from './components.js';
 
-/** Returns the name that an app claims, as pages show it. */
-export const appName = (claimed: string | undefined) => labelOf(claimed ?? '') || '?';
+/** Returns the name that an app claims, in a form that is safe to show. */
+export const appName = (claimed: string | undefined) => cleanLabel(claimed ?? '') || '?';
 
-/** A request of an app for access. */
+/** Content of the page that asks to allow an app. */
 export interface Approval {
   action: string;
   app: string;
@@ -15,13 +15,13 @@ export interface Approval {
   startedAt: Date;
   address: string;
   ownAddress: string;
-  /** The redirect target; absent if the app waits on another device. */
+  /** Redirect target; absent if the app is on another device. */
   goesTo?: { host: string } | 'device' | undefined;
-  /** The user compares it with the device, which an attacker's link can't show (RFC 8628, 5.4). */
+  /** Code that the user compares with the device, against links of attackers (RFC 8628, 5.4). */
   userCode?: string | undefined;
 }
 
-/** Returns the page that asks to allow an app. Deny comes first. */
+/** Returns the page that asks to allow an app. The first button denies. */
 export function approvalPage(visit: Visit, of: Approval): Page {
   const { approve, device } = visit.texts;
   const body = (
@@ -78,7 +78,7 @@ export function approvalPage(visit: Visit, of: Approval): Page {
   return { title: approve.title, lead: approve.lead, body };
 }
 
-/** Returns the page that takes the code of a device (RFC 8628, 3.3). */
+/** Returns the page that asks for the code of a device (RFC 8628, 3.3). */
 export function deviceCodePage(
   { texts }: Visit,
   of: { code?: string | undefined; problem?: 'missing' | 'unknown' },

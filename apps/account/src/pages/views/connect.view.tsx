@@ -4,7 +4,7 @@ import { type AppKey, connectableApps } from '../connect.apps.js';
 import { isLocal } from '../connect.address.js';
 import type { Page, Visit } from '../document.js';
 import type { Texts } from '../texts/texts.js';
-import { LinkButton } from './parts.js';
+import { LinkButton } from './components.js';
 
 const keys = Object.keys(connectableApps) as AppKey[];
 

@@ -1,8 +1,8 @@
 import type { Page, Visit } from '../document.js';
-import { LinkButton } from './parts.js';
+import { LinkButton } from './components.js';
 
-/** Kinds of failures with their HTTP status. */
-export const failures = {
+/** HTTP statuses by kind of failure. */
+export const failureStatus = {
   badRequest: 400,
   crossSite: 403,
   forbidden: 403,
@@ -15,21 +15,21 @@ export const failures = {
   unavailable: 503,
 } as const;
 
-/** A kind of failure that a page explains. */
-export type FailureKind = keyof typeof failures;
+/** Kind of failure that a page explains. */
+export type FailureKind = keyof typeof failureStatus;
 
 /** Optional details of a failure page. */
 export interface FailureDetails {
   unavailable?: 'database' | undefined;
   retryAfterSeconds?: number | undefined;
   requestId?: string | undefined;
-  /** The host, or the private scheme, of the app that sent the request. */
+  /** Host or private scheme of the app that sent the request. */
   app?: string | undefined;
-  /** The error text of the protocol, for developers of apps. */
+  /** Error text of the protocol, for developers of apps. */
   detail?: string | undefined;
 }
 
-/** Returns the page that states a problem and the next step. */
+/** Returns the page that explains a failure and what to do. */
 export function failurePage(
   { texts: { failure } }: Visit,
   kind: FailureKind,
@@ -63,12 +63,12 @@ export function failurePage(
       )}
     </>
   );
-  return { title, lead, status: failures[kind], body };
+  return { title, lead, status: failureStatus[kind], body };
 }
 
 /**
- * Returns a page that forwards to another site or an app. Browsers apply `form-action` to redirects
- * after a form and block other origins (CSP 3, 6.4.1).
+ * Returns the page that redirects to another site or an app. After a form, browsers block redirects
+ * to other origins (`form-action`; CSP 3, 6.4.1).
  */
 export function forwardPage({ texts: { forward } }: Visit, to: string, where = forward.app): Page {
   const body = <LinkButton href={to}>{forward.link}</LinkButton>;

@@ -1,12 +1,12 @@
 import type { Page, Visit } from '../document.js';
 import { messagePage } from './registration.view.js';
 
-/** What a form has done, for the page that says so. */
+/** Result of a form. */
 export type Message =
   | { readonly message: 'allowed' | 'denied' | 'erased' | 'forgotSent' | 'verified' }
   | { readonly message: 'emailSent'; readonly email: string };
 
-/** Returns the page that says what a form has done. */
+/** Returns the page that shows the result of a form. */
 export function donePage({ texts }: Visit, done: Message): Page {
   const { approve, erase, forgot, verify, changeEmail } = texts;
   const home = { href: '/', text: texts.account };
@@ -17,7 +17,7 @@ export function donePage({ texts }: Visit, done: Message): Page {
       return messagePage(approve.deniedTitle, approve.deniedText);
     case 'erased':
       return messagePage(erase.doneTitle, erase.doneText);
-    // It does not reveal if the account exists.
+    // The text does not reveal if the account exists.
     case 'forgotSent':
       return messagePage(forgot.sentTitle, forgot.sentText);
     case 'verified':

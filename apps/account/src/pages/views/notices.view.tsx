@@ -2,10 +2,10 @@ import { Card, Row } from '#ui';
 import { noticeTexts } from '../../people/notice.texts.js';
 import type { Notice } from '../../people/notices.js';
 import type { Visit } from '../document.js';
-import { browserName } from './browser.js';
-import { when } from './parts.js';
+import { browserName } from './browser-name.js';
+import { when } from './components.js';
 
-/** Renders the changes of an account that its owner should notice; nothing without any. */
+/** Renders the recent changes of an account, if there are any. */
 export function Notices({ visit, of }: { visit: Visit; of: readonly Notice[] }) {
   const { home } = visit.texts;
   if (of.length === 0) return null;

@@ -8,16 +8,16 @@ import {
   NewPasswordField,
   RecoveryCodeField,
   Refusal,
-} from './parts.js';
+} from './components.js';
 
-/** The content of a registration page. */
+/** Content of a registration page. */
 export interface Registration extends RefusedForm {
   readonly action: string;
   readonly kind: 'first' | 'invite' | 'open';
   readonly next?: string | undefined;
 }
 
-/** Returns the page for a new account: the first one, by an invitation, or by open registration. */
+/** Returns the registration page: of the first account, by invitation, or open. */
 export function registerPage({ texts }: Visit, of: Registration): Page {
   const { register } = texts;
   const { name, password } = of.problems ?? {};
@@ -78,12 +78,12 @@ export function registrationClosedPage({ texts: { register, signIn } }: Visit): 
   );
 }
 
-/** Returns the page for a link that was used, expired or never existed. */
+/** Returns the page for a used, expired or unknown link. */
 export function linkGonePage({ texts: { link, signIn } }: Visit): Page {
   return messagePage(link.goneTitle, link.goneText, { href: '/sign-in', text: signIn.title }, 410);
 }
 
-/** Returns the page for a forgotten password: by mail, or by a recovery code without mail. */
+/** Returns the page for a forgotten password: a link by mail, or a recovery code. */
 export function forgotPage({ texts }: Visit, of: { mail: boolean } & RefusedForm): Page {
   const { forgot } = texts;
   const body = (
@@ -105,7 +105,7 @@ export function forgotPage({ texts }: Visit, of: { mail: boolean } & RefusedForm
   return { title: forgot.title, lead, isRefused: of.problems !== undefined, body };
 }
 
-/** Returns the page that takes a recovery code and a new password. */
+/** Returns the page that asks for a recovery code and a new password. */
 export function recoverPage({ texts }: Visit, { entered, problems }: RefusedForm): Page {
   const { forgot, secondStep } = texts;
   const password = problems?.password;
@@ -124,7 +124,7 @@ export function recoverPage({ texts }: Visit, { entered, problems }: RefusedForm
   return { title, lead, isRefused: problems !== undefined, body };
 }
 
-/** Returns the page that sets a new password by a link. */
+/** Returns the page of a link that sets a new password. */
 export function resetPage(
   { texts }: Visit,
   { action, name, problems }: { action: string; name: string } & RefusedForm,
@@ -144,7 +144,7 @@ export function resetPage(
   return { title, lead: forgot.resetLead(name), isRefused: problems !== undefined, body };
 }
 
-/** Returns the page whose button confirms an address, since mail programs open links. */
+/** Returns the page that confirms an address by a button, since mail programs open links too. */
 export function verifyPage(
   { texts: { verify } }: Visit,
   of: { action: string; email: string },

@@ -13,7 +13,7 @@ import {
   Refusal,
   type RefusedSecondStep,
   SecondStepForms,
-} from './parts.js';
+} from './components.js';
 
 /** Returns the page that changes a password. */
 export function changePasswordPage(
@@ -80,11 +80,11 @@ export function changeEmailPage(
   return { title, lead, isRefused: of.problems !== undefined, body };
 }
 
-/** The key of a new second step. */
+/** Key of a new second step. */
 export interface TotpKey {
   /** An `otpauth://totp/…` URI. */
   uri: string;
-  /** Base32. */
+  /** The key in base32. */
   secret: string;
 }
 
@@ -116,7 +116,7 @@ export function totpPage({ texts }: Visit, of: { key: TotpKey; isRefused: boolea
   return { title: totp.title, lead: totp.lead, isRefused: of.isRefused, body };
 }
 
-/** Returns the page that switches off the second step by a code of it, or by a recovery code. */
+/** Returns the page that switches off the second step by its code or a recovery code. */
 export function totpOffPage({ texts }: Visit, refused?: RefusedSecondStep): Page {
   const { totp, cancel } = texts;
   const body = (
@@ -145,7 +145,7 @@ export function recoveryCodesPage({ texts: { recovery, cancel } }: Visit): Page 
   return { title: recovery.title, lead: recovery.lead, body };
 }
 
-/** Returns the page with new recovery codes, which no later response shows. */
+/** Returns the page with new recovery codes, which are not shown again. */
 export function shownRecoveryCodesPage(
   { texts: { recovery } }: Visit,
   codes: readonly string[],
@@ -217,7 +217,7 @@ export function appPasswordPage({ texts }: Visit, { entered, problems }: Refused
   };
 }
 
-/** A new app password with the data that an app needs in addition. */
+/** New app password with other data that an app needs. */
 export interface NewAppPassword {
   readonly label: string;
   readonly name: string | null;
@@ -225,7 +225,7 @@ export interface NewAppPassword {
   readonly server?: string | undefined;
 }
 
-/** Returns the page with a new app password, which no later response shows. */
+/** Returns the page with a new app password, which is not shown again. */
 export function shownAppPasswordPage({ texts: { appPassword } }: Visit, of: NewAppPassword): Page {
   const body = (
     <>
@@ -246,7 +246,7 @@ export function shownAppPasswordPage({ texts: { appPassword } }: Visit, of: NewA
   return { title: appPassword.shownTitle, lead: appPassword.shownLead(of.label), body };
 }
 
-/** Returns the page that erases an account after its name is typed. */
+/** Returns the page that erases an account after the entry of its name. */
 export function erasePage(
   { texts: { erase } }: Visit,
   of: { name: string; problem?: string | undefined },

@@ -1,5 +1,5 @@
 import type { Page, Visit } from '../document.js';
-import { withNext } from '../next-path.rule.js';
+import { withNext } from '../next-path.rules.js';
 import type { RefusedForm } from '../refusal.texts.js';
 import {
   Hidden,
@@ -8,28 +8,28 @@ import {
   Refusal,
   type RefusedSecondStep,
   SecondStepForms,
-} from './parts.js';
+} from './components.js';
 
-/** The event before a sign-in that its page mentions. */
+/** Event before a sign-in, which the page mentions. */
 export type SignInNotice = 'signedOut' | 'tooLate' | 'newPassword';
 
-/** The content of a sign-in page. */
+/** Content of a sign-in page. */
 export interface SignIn {
-  /** The path of this site that opens after the sign-in. */
+  /** Path that opens after the sign-in. */
   next?: string | undefined;
-  /** The entered name, or the account that signs in again. */
+  /** Entered name, or that of the account that signs in again. */
   name?: string | undefined;
-  /** A signed-in user has to authenticate again. */
+  /** True if a signed-in user has to authenticate again. */
   again?: boolean;
-  /** The reason why the server rejected the form. */
+  /** Reason why the form was rejected. */
   problem?: string | undefined;
   notice?: SignInNotice | undefined;
   canRegister?: boolean;
-  /** The host of the OpenID Connect provider. */
+  /** Host of the OpenID Connect provider. */
   provider?: string | undefined;
 }
 
-/** Returns the sign-in page: name and password, or a button that leads to the provider. */
+/** Returns the sign-in page: name and password, or a button for the provider. */
 export function signInPage({ texts }: Visit, of: SignIn): Page {
   const { signIn } = texts;
   const { title } = signIn;
@@ -71,9 +71,9 @@ export function signInPage({ texts }: Visit, of: SignIn): Page {
   return { title, lead: again, isRefused: of.problem !== undefined, body };
 }
 
-/** The content of the page of the second step. */
+/** Content of the page of the second step. */
 export interface SecondStep {
-  /** Proves that name and password were correct. */
+  /** Sealed proof that name and password were correct. */
   ticket: string;
   next?: string | undefined;
   refused?: RefusedSecondStep | undefined;
@@ -96,7 +96,7 @@ export function codePage({ texts }: Visit, of: SecondStep): Page {
   return { title, lead, isRefused: of.refused !== undefined, body };
 }
 
-/** Returns the page on which users from a provider choose a name, which some apps need. */
+/** Returns the page that asks users of a provider for a name, which some apps need. */
 export function chooseNamePage(
   { texts }: Visit,
   of: { next?: string | undefined } & RefusedForm,

@@ -1,17 +1,22 @@
 import { type changeSettings, Failure, type ReplyOf, settingLimits } from '#contracts';
 
 /** Settings of one scope: arbitrary JSON by key. */
-export type Values = ReplyOf<typeof changeSettings>['settings'];
+export type SettingValues = ReplyOf<typeof changeSettings>['settings'];
 
-/** Bytes that each scope adds to its JSON in the user's limit, so many small scopes count too. */
+/** Bytes that each scope counts in addition to its JSON, so that many small scopes are limited. */
 const scopeCost = 128;
 
-/** Returns the settings after a change, which sets before it removes. @throws Failure `invalid`. */
-export function changed(
-  current: Values,
-  set: Values,
+/**
+ * Returns the settings after a change, their JSON, and the bytes that count in the user's limit.
+ * The change sets before it removes.
+ *
+ * @throws Failure `invalid` above a limit of one scope.
+ */
+export function applyChange(
+  current: SettingValues,
+  set: SettingValues,
   remove: readonly string[],
-): { settings: Values; text: string; bytes: number } {
+): { settings: SettingValues; text: string; bytes: number } {
   if (Object.keys(set).some((key) => [...key].length > settingLimits.key))
     throw new Failure('invalid');
   const removed = new Set(remove);

@@ -1,23 +1,23 @@
 import { Failure, settingLimits } from '#contracts';
 import { describe, expect, it } from 'vitest';
-import { changed, type Values } from './settings.rule.js';
+import { applyChange, type SettingValues } from './settings.rules.js';
 
-const outcome = (current: Values, set: Values, remove: string[] = []): unknown => {
+const outcome = (current: SettingValues, set: SettingValues, remove: string[] = []): unknown => {
   try {
-    return changed(current, set, remove).settings;
+    return applyChange(current, set, remove).settings;
   } catch (error) {
     return error instanceof Failure ? error.code : error;
   }
 };
-const many = (count: number): Values =>
+const many = (count: number): SettingValues =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 0]));
 
 describe('a change of settings', () => {
-  it('sets, then removes; what it does not name stays', () => {
+  it('sets before it removes and keeps other keys', () => {
     expect(outcome({ a: 1, b: 2 }, { b: [null], c: '' }, ['a', 'c', 'z'])).toEqual({ b: [null] });
   });
 
-  it('takes names of an object’s own members for keys like others', () => {
+  it('accepts names of object members as keys', () => {
     expect(outcome({}, { constructor: 1, toString: null }, [])).toEqual({
       constructor: 1,
       toString: null,
@@ -27,7 +27,7 @@ describe('a change of settings', () => {
   const text = (length: number) => 'x'.repeat(length);
   const scope = settingLimits.scopeBytes - '{"a":""}'.length;
 
-  it.each<[string, Values, Values, string[], boolean]>([
+  it.each<[string, SettingValues, SettingValues, string[], boolean]>([
     ['a key of 255 characters', {}, { ['😀'.repeat(255)]: 1 }, [], true],
     ['a key of 256 characters', {}, { ['😀'.repeat(256)]: 1 }, [], false],
     ['a key that is too long, and removed again', {}, { [text(256)]: 1 }, [text(256)], false],
@@ -41,8 +41,8 @@ describe('a change of settings', () => {
     expect(outcome(current, set, remove) === 'invalid').toBe(!isTaken);
   });
 
-  it('counts each scope that has settings, however small they are, and none that has not', () => {
-    const [one, none] = [changed({}, { a: 1 }, []), changed({ a: 1 }, {}, ['a'])];
+  it('counts each scope with settings, however small, and no empty one', () => {
+    const [one, none] = [applyChange({}, { a: 1 }, []), applyChange({ a: 1 }, {}, ['a'])];
     expect([one.text, one.bytes, none.bytes]).toEqual(['{"a":1}', 7 + 128, 0]);
   });
 });

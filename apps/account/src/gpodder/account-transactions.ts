@@ -3,46 +3,50 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import { defaultDeadlineMs, Failure } from '#contracts';
 import { countdown, UserQueue } from '#database';
 import { DataSource, type EntityManager } from 'typeorm';
-import { rowsOf } from '../people/statement.rows.js';
+import { queryRows } from '../people/query-rows.js';
 
 /**
- * Runs transactions that lock an account or app password. Each process queues those of the same
- * one, so that waiting for the lock occupies no connections.
+ * Runs transactions that lock an account or an app password. Each process queues those with the
+ * same lock, so that waiting for it occupies no connection.
  */
 @Injectable()
-export class Writes {
+export class AccountTransactions {
   private readonly queue = new UserQueue();
 
   constructor(@InjectDataSource() private readonly source: DataSource) {}
 
   /**
-   * Queues a transaction by the account or app password `of`.
+   * Runs a transaction after earlier ones with the same lock.
+   *
+   * @param lockId id of the account or app password.
    *
    * @throws Failure `unavailable` if it is queued for too long.
    */
   async run<Result>(
-    of: string,
+    lockId: string,
     write: (manager: EntityManager) => Promise<Result>,
   ): Promise<Result> {
-    return this.queue.run(of, countdown(defaultDeadlineMs), () => this.source.transaction(write));
+    return this.queue.run(lockId, countdown(defaultDeadlineMs), () =>
+      this.source.transaction(write),
+    );
   }
 
   /**
-   * Queues a transaction that first locks the account.
+   * Runs a transaction that first locks the account.
    *
    * @throws Failure `unauthorized` if the account is disabled or erased.
    */
-  async ofAccount<Result>(
+  async runLocked<Result>(
     accountId: string,
     write: (manager: EntityManager) => Promise<Result>,
   ): Promise<Result> {
     return this.run(accountId, async (manager) => {
-      const held = await rowsOf(
+      const locked = await queryRows(
         manager,
         'SELECT 1 FROM account.accounts WHERE id = $1 AND disabled_at IS NULL FOR NO KEY UPDATE',
         [accountId],
       );
-      if (held.length === 0) throw new Failure('unauthorized');
+      if (locked.length === 0) throw new Failure('unauthorized');
       return write(manager);
     });
   }

@@ -1,17 +1,17 @@
 import { z } from 'zod';
 import { deviceGrant } from './clients.js';
-import { labelOf } from '../people/label.rule.js';
+import { cleanLabel } from '../people/label.rules.js';
 
-const mostRedirects = 5;
-const longestUri = 2_000;
+const maxRedirects = 5;
+const maxUriLength = 2_000;
 
-/** Hosts for which `http` is allowed: the app's own machine with any port (RFC 8252, 7.3). */
+/** Hosts for which `http` is allowed: the machine of the app, with any port (RFC 8252, 7.3). */
 const loopbacks: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-/** A redirect URI. A private scheme contains a dot, as a domain of the app (RFC 8252, 7.1). */
+/** Redirect URI. A private scheme contains a dot, as a domain of the app does (RFC 8252, 7.1). */
 const redirectUri = z
   .string()
-  .max(longestUri)
+  .max(maxUriLength)
   .refine((uri) => {
     if (!URL.canParse(uri)) return false;
     const url = new URL(uri);
@@ -19,23 +19,23 @@ const redirectUri = z
       return false;
     if (url.protocol === 'https:') return !loopbacks.has(url.hostname);
     return url.protocol === 'http:' ? loopbacks.has(url.hostname) : url.protocol.includes('.');
-  }, 'redirect_uris have to be https, http on the loopback interface, or of a private scheme with a dot');
+  }, 'must be https, http on the loopback interface, or a private scheme with a dot');
 
 const grants = ['authorization_code', 'refresh_token', deviceGrant] as const;
 
-/** The accepted metadata of a client. Other members are ignored, as RFC 7591 (2) allows. */
+/** Accepted metadata of a client. Other members are ignored, as RFC 7591 (2) allows. */
 const metadata = z.object({
-  client_name: z.string().max(1_000).default('').transform(labelOf),
-  redirect_uris: z.array(redirectUri).max(mostRedirects).default([]),
+  client_name: z.string().max(1_000).default('').transform(cleanLabel),
+  redirect_uris: z.array(redirectUri).max(maxRedirects).default([]),
   grant_types: z
     .array(z.enum(grants))
     .max(grants.length)
     .default(['authorization_code', 'refresh_token']),
   token_endpoint_auth_method: z.literal('none').default('none'),
-  scope: z.string().max(longestUri).optional(),
+  scope: z.string().max(maxUriLength).optional(),
 });
 
-/** The stored metadata of a client. */
+/** Stored metadata of a client. */
 export interface Registration {
   client_name: string;
   redirect_uris: string[];
@@ -46,37 +46,37 @@ export interface Registration {
   response_modes: string[];
 }
 
-/** The error response of a registration (RFC 7591, 3.2.2). */
+/** Error response of a registration (RFC 7591, 3.2.2). */
 export interface RegistrationError {
   error: 'invalid_redirect_uri' | 'invalid_client_metadata';
   error_description: string;
 }
 
-/** Validates a registration. A logo or home page could deceive users, so they are dropped. */
-export function registrationOf(body: unknown): Registration | RegistrationError {
+/** Returns the metadata to store, or an error. It drops logo and home page, which could deceive. */
+export function validateRegistration(body: unknown): Registration | RegistrationError {
   const { success, data, error } = metadata.safeParse(body);
   if (!success) {
     const [issue] = error.issues;
     const about = String(issue?.path[0] ?? 'the request');
     const code = about === 'redirect_uris' ? 'invalid_redirect_uri' : 'invalid_client_metadata';
-    return { error: code, error_description: `${about}: ${issue?.message ?? 'is not valid'}` };
+    return { error: code, error_description: `${about}: ${issue?.message ?? 'invalid'}` };
   }
   const { client_name, redirect_uris } = data;
   const hasCodes = data.grant_types.includes('authorization_code');
   if (hasCodes && redirect_uris.length === 0)
     return {
       error: 'invalid_redirect_uri',
-      error_description: 'redirect_uris: at least one is needed',
+      error_description: 'redirect_uris: at least one is required',
     };
   const isWeb = redirect_uris.length > 0 && redirect_uris.every((uri) => uri.startsWith('https:'));
   return {
-    client_name: client_name || 'an app without a name',
+    client_name: client_name || 'Unnamed app',
     redirect_uris: hasCodes ? redirect_uris : [],
     grant_types: [...new Set([...data.grant_types, 'refresh_token'])],
     response_types: hasCodes ? ['code'] : [],
     application_type: isWeb ? 'web' : 'native',
     token_endpoint_auth_method: 'none',
-    // Other modes send a form or a script to the app, and the pages' policy forbids both.
+    // Other modes need a form or a script on a page, which the content security policy forbids.
     response_modes: ['query', 'fragment'],
   };
 }

@@ -1,6 +1,6 @@
 import type { Visit } from '../document.js';
 
-/** In the order of lookup: user agents of later ones also contain names of earlier ones. */
+/** Browsers in the order of lookup, since a user agent can also contain names of later ones. */
 const browsers = [
   ['Edge', /\bEdgA?\//],
   ['Opera', /\bOPR\//],

@@ -108,7 +108,7 @@ export function RecoveryCodeField({ texts, ...field }: FieldOf) {
   );
 }
 
-/** Renders the reason why the server rejected a form as a whole, if any. */
+/** Renders the reason why a form was rejected, if there is one. */
 export function Refusal({ children }: { children: string | undefined }) {
   if (children === undefined) return null;
   return (
@@ -118,16 +118,16 @@ export function Refusal({ children }: { children: string | undefined }) {
   );
 }
 
-/** The refused form of {@link SecondStepForms}. */
+/** Refused form of {@link SecondStepForms}. */
 export interface RefusedSecondStep {
   readonly form: 'code' | 'recovery';
-  /** The text about it, unless its field says why. */
+  /** Reason, unless the code is wrong. */
   readonly problem?: string | undefined;
 }
 
 interface SecondStepFormsProps {
   readonly texts: Texts;
-  /** Paths that take the fields `code` and `recovery`. */
+  /** Form targets for the fields `code` and `recovery`. */
   readonly actions: { readonly code: string; readonly recovery: string };
   /** Hidden fields of both forms. */
   readonly values?: Readonly<Record<string, string | undefined>>;
@@ -136,7 +136,7 @@ interface SecondStepFormsProps {
   readonly children: ComponentChildren;
 }
 
-/** Renders two forms: for a code of the authenticator app, and for a recovery code in its place. */
+/** Renders two forms: for a code of the authenticator app, and for a recovery code. */
 export function SecondStepForms({
   texts,
   actions,
@@ -147,7 +147,7 @@ export function SecondStepForms({
   const { secondStep } = texts;
   const isWrong = (form: 'code' | 'recovery') =>
     refused?.form === form && refused.problem === undefined;
-  // A person without codes left to try has a recovery code.
+  // After too many wrong codes, only a recovery code helps.
   const isRecovery = refused?.form === 'recovery' || refused?.problem !== undefined;
   return (
     <>
@@ -179,7 +179,7 @@ export function SecondStepForms({
   );
 }
 
-/** Renders the account name for password managers, in a form that only asks for a password. */
+/** Renders a hidden account name for password managers, in a form that only asks for a password. */
 export function HiddenName({ name }: { name: string }) {
   const attributes = {
     name: 'username',
@@ -190,14 +190,14 @@ export function HiddenName({ name }: { name: string }) {
   return <input class="hidden" type="text" aria-hidden="true" readonly {...attributes} />;
 }
 
-/** Renders the hidden fields of a form. Absent values are left out. */
+/** Renders hidden fields of a form. Absent values are skipped. */
 export function Hidden({ values }: { values: Readonly<Record<string, string | undefined>> }) {
   return Object.entries(values).map(
     ([name, value]) => value !== undefined && <input type="hidden" name={name} value={value} />,
   );
 }
 
-/** Renders the buttons of a form with a link that leaves it for the account page. */
+/** Renders the buttons of a form and a link that leaves it for the account page. */
 export function Actions({ leave, children }: { leave: string; children: ComponentChildren }) {
   return (
     <div class="actions">
@@ -209,7 +209,7 @@ export function Actions({ leave, children }: { leave: string; children: Componen
   );
 }
 
-/** Renders the only link that leads on from a page. */
+/** Renders a link as a button. */
 export function LinkButton({ href, children }: { href: string; children: string }) {
   return (
     <p>
@@ -229,7 +229,7 @@ const units = [
   ['second', 1],
 ] as const;
 
-/** Renders a time relative to now: the server does not know the reader's time zone. */
+/** Renders a time relative to now, since the server does not know the user's time zone. */
 export function when(visit: Visit, time: Date) {
   const seconds = Math.round((time.getTime() - visit.now.getTime()) / 1_000);
   const [unit, length] = units.find(([, of]) => Math.abs(seconds) >= of) ?? ['second', 1];
@@ -245,7 +245,7 @@ export function day(visit: Visit, date: string) {
   return <time dateTime={date}>{format.format(new Date(`${date}T00:00:00Z`))}</time>;
 }
 
-/** Renders terms with their values. Absent facts are left out. */
+/** Renders terms with their values. Absent facts are skipped. */
 export function Facts({ of }: { of: readonly (readonly [string, ComponentChildren] | false)[] }) {
   return (
     <dl class="facts">

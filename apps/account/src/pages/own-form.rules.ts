@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http';
  * Returns true if a page of this site sent the form, or a client without a browser's headers.
  * Browsers send `Sec-Fetch-Site`; without TLS they omit it, and `Origin` must match.
  *
- * @param origin the public origin. The request's own host also matches: no site can choose it.
+ * @param origin public origin. The host of the request also matches, as other sites cannot set it.
  */
 export function isOwnForm(headers: IncomingHttpHeaders, origin: string): boolean {
   const site = headers['sec-fetch-site'];

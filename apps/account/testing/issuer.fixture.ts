@@ -14,33 +14,33 @@ import {
 } from '#testing';
 import pg from 'pg';
 import { accountConfig } from '../src/account.config.js';
-import { Devices } from '../src/issuer/devices.js';
+import { DeviceAuthorizations } from '../src/issuer/device-authorizations.js';
 import { Interactions } from '../src/issuer/interactions.js';
 import { Issuer } from '../src/issuer/issuer.js';
 import { IssuerModule } from '../src/issuer/issuer.module.js';
 import { Sessions } from '../src/people/sessions.js';
-import { type AccountParts, revokedIn, startParts } from './account.parts.js';
-import { BrowserVisit } from './browser.visit.js';
+import { type AccountModules, readRevocations, startModules } from './account.modules.js';
+import { HttpBrowser } from './http.browser.js';
 
-/** The resource that tokens are for. */
+/** Resource of issued tokens. */
 export const apiUrl = 'https://api.example';
 
-/** Where {@link IssuerWorld} says who it is that allows something: in the place of a page and a session. */
-const asAccount = 'x-account';
-/** The address that a request is to come from, if not this machine. */
-export const fromAddress = 'x-address';
+/** Header with the id of the account that decides, instead of a page and a session. */
+const accountHeader = 'x-account';
+/** Header with the client address of a request; default: this machine. */
+export const addressHeader = 'x-address';
 
 /**
- * Replicas of the issuer on a database and a Redis of their own, behind one origin that gives each request to the next
- * one. What pages do is done by a header that names the account. Only in the `int` tier.
+ * Replicas of the issuer with their own database and Redis. One origin passes each request to the
+ * next replica. A header with the account replaces the pages. Only for the `int` tier.
  */
-export class IssuerWorld {
-  readonly replicas: AccountParts[] = [];
-  private turn = 0;
+export class IssuerFixture {
+  readonly replicas: AccountModules[] = [];
+  private requests = 0;
 
   private constructor(
     readonly url: string,
-    /** May look at and prepare everything. */
+    /** Connection with all rights. */
     readonly owner: pg.Client,
     readonly keys: string,
     readonly postgres: TcpProxy,
@@ -53,7 +53,7 @@ export class IssuerWorld {
   static async open(
     settings: Partial<Record<string, string>> = {},
     replicas = 2,
-  ): Promise<IssuerWorld> {
+  ): Promise<IssuerFixture> {
     const [database, redis] = await Promise.all([createDatabase(), startRedisServer()]);
     const owner = new pg.Client({ connectionString: database.ownerUrl });
     await owner.connect();
@@ -63,10 +63,19 @@ export class IssuerWorld {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const postgres = await TcpProxy.to(database.urls.account);
-    const world = new IssuerWorld(url, owner, keys, postgres, database, redis, server, settings);
-    for (let count = 0; count < replicas; count++) await world.startReplica();
-    server.on('request', (request, response) => world.answer(request, response));
-    return world;
+    const fixture = new IssuerFixture(
+      url,
+      owner,
+      keys,
+      postgres,
+      database,
+      redis,
+      server,
+      settings,
+    );
+    for (let count = 0; count < replicas; count++) await fixture.startReplica();
+    server.on('request', (request, response) => fixture.answer(request, response));
+    return fixture;
   }
 
   private async startReplica(): Promise<void> {
@@ -82,21 +91,21 @@ export class IssuerWorld {
       MAX_REGISTRATIONS: '100000',
       ...this.settings,
     });
-    // Longer than usual: limits are to be counted there, however busy the machine is.
+    // A long timeout, so that Redis counts the limits even on a busy machine.
     const servers = {
       databaseUrl: config.DATABASE_URL,
       redisUrl: this.redis.url,
       commandTimeout: 10_000,
     };
-    this.replicas.push(await startParts(config, servers, [IssuerModule]));
+    this.replicas.push(await startModules(config, servers, [IssuerModule]));
   }
 
-  /** A part of the first replica. */
+  /** Returns a provider of the first replica. */
   get<Part>(type: abstract new (...parts: never[]) => Part): Part {
-    return (this.replicas[0] as AccountParts).app.get(type as new () => Part);
+    return (this.replicas[0] as AccountModules).app.get(type as new () => Part);
   }
 
-  /** A person who may sign in. */
+  /** Creates an account. @returns its id. */
   async account(): Promise<string> {
     const id = randomUUID();
     await this.owner.query('INSERT INTO account.accounts (id, name) VALUES ($1, $2)', [
@@ -106,14 +115,14 @@ export class IssuerWorld {
     return id;
   }
 
-  /** A browser in which this person is signed in, or none. */
-  browser(accountId?: string): BrowserVisit {
-    return new BrowserVisit(accountId === undefined ? {} : { [asAccount]: accountId });
+  /** Returns a browser that is signed in to an account, or to none. */
+  browser(accountId?: string): HttpBrowser {
+    return new HttpBrowser(accountId === undefined ? {} : { [accountHeader]: accountId });
   }
 
-  /** What was revoked so far, as `kind:id`. */
+  /** Returns all revocations as `kind:id`. */
   async revoked(): Promise<string[]> {
-    return revokedIn((this.replicas[0] as AccountParts).redis);
+    return readRevocations((this.replicas[0] as AccountModules).redis);
   }
 
   async close(): Promise<void> {
@@ -127,12 +136,12 @@ export class IssuerWorld {
   }
 
   private answer(request: IncomingMessage, response: ServerResponse): void {
-    const replica = this.replicas[this.turn++ % this.replicas.length] as AccountParts;
+    const replica = this.replicas[this.requests++ % this.replicas.length] as AccountModules;
     const { url = '/', method = 'GET' } = request;
     const call = {
       url,
       method,
-      ip: String(request.headers[fromAddress] ?? '127.0.0.1'),
+      ip: String(request.headers[addressHeader] ?? '127.0.0.1'),
       id: randomUUID(),
     };
     const handedOver = replica.app.get(Issuer).listener(call);
@@ -141,9 +150,9 @@ export class IssuerWorld {
   }
 }
 
-/** What a page does: shows what waits, allows it or not. */
+/** Replaces the pages: returns a pending request, or allows or denies it. */
 async function decide(
-  replica: AccountParts,
+  replica: AccountModules,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -151,24 +160,26 @@ async function decide(
   const send = (body: unknown) =>
     response.writeHead(body ? 200 : 404).end(JSON.stringify(body ?? null));
   const approver = async () => {
-    const accountId = String(request.headers[asAccount]);
+    const accountId = String(request.headers[accountHeader]);
     const visitor = { address: '', userAgent: '' };
     const session =
-      request.headers[asAccount] && (await replica.app.get(Sessions).begin(accountId, visitor));
+      request.headers[accountHeader] && (await replica.app.get(Sessions).start(accountId, visitor));
     return { accountId, sessionId: session ? session.id : '', authenticatedAt: new Date() };
   };
-  const isNo = searchParams.has('deny');
+  const isDenied = searchParams.has('deny');
   if (pathname.startsWith('/interaction/')) {
     const interactions = replica.app.get(Interactions);
     if (request.method === 'GET') return void send(await interactions.find(request, response));
-    if (isNo) return void send(await interactions.deny(request, response));
+    if (isDenied) return void send(await interactions.deny(request, response));
     return void send(await interactions.allow(request, response, await approver()));
   }
   if (pathname === '/device') {
-    const devices = replica.app.get(Devices);
+    const devices = replica.app.get(DeviceAuthorizations);
     const code = searchParams.get('user_code') ?? '';
     if (request.method === 'GET') return void send(await devices.find(code, '127.0.0.1'));
-    return void send(isNo ? await devices.deny(code) : await devices.allow(code, await approver()));
+    return void send(
+      isDenied ? await devices.deny(code) : await devices.allow(code, await approver()),
+    );
   }
   send(undefined);
 }

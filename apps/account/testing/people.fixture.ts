@@ -6,19 +6,21 @@ import { CredentialsModule } from '../src/credentials/credentials.module.js';
 import { GpodderModule } from '../src/gpodder/gpodder.module.js';
 import type { PeopleConfig } from '../src/people/people.config.js';
 import { PeopleModule } from '../src/people/people.module.js';
-import { revokedIn, startParts } from './account.parts.js';
+import { readRevocations, startModules } from './account.modules.js';
 
-/** People and their credentials on a database and a Redis of their own, as a replica has them. */
-export interface PeopleWorld {
+/** Modules of people, credentials and gpodder data with their own database and Redis. */
+export interface PeopleFixture {
   readonly app: INestApplicationContext;
-  /** May look at and prepare everything. */
+  /** Connection with all rights. */
   readonly owner: pg.Client;
   readonly redis: TestServer;
-  /** As the account app connects. */
-  readonly url: string;
-  /** Runs statements in a transaction, as the account app. */
+  /** Database URL of the owner, with all rights. */
+  readonly ownerUrl: string;
+  /** Database URL of the account app. */
+  readonly databaseUrl: string;
+  /** Runs statements in a transaction with the rights of the account app. */
   transaction<Result>(run: (manager: EntityManager) => Promise<Result>): Promise<Result>;
-  /** What was revoked so far, as `kind:id`. */
+  /** Returns all revocations as `kind:id`. */
   revoked(): Promise<string[]>;
   close(): Promise<void>;
 }
@@ -31,21 +33,26 @@ const defaults: PeopleConfig = {
   MAIL_FROM: undefined,
 };
 
-/** To be called in `beforeAll`; only in the `int` tier. */
-export async function openPeople(settings: Partial<PeopleConfig> = {}): Promise<PeopleWorld> {
+/** Starts the modules. Only for the `int` tier, in `beforeAll`. */
+export async function openPeople(settings: Partial<PeopleConfig> = {}): Promise<PeopleFixture> {
   const [database, server] = await Promise.all([createDatabase(), startRedisServer()]);
   const owner = new pg.Client({ connectionString: database.ownerUrl });
   await owner.connect();
   const config = { ...defaults, ...settings };
   const servers = { databaseUrl: database.urls.account, redisUrl: server.url, commandTimeout: 250 };
-  const parts = await startParts(config, servers, [PeopleModule, CredentialsModule, GpodderModule]);
+  const parts = await startModules(config, servers, [
+    PeopleModule,
+    CredentialsModule,
+    GpodderModule,
+  ]);
   return {
     app: parts.app,
     owner,
+    ownerUrl: database.ownerUrl,
     redis: server,
-    url: database.urls.account,
+    databaseUrl: database.urls.account,
     transaction: (run) => parts.dataSource.transaction(run),
-    revoked: () => revokedIn(parts.redis),
+    revoked: () => readRevocations(parts.redis),
     close: async () => {
       await parts.close();
       await owner.end();

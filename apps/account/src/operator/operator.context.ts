@@ -21,11 +21,11 @@ import { Links } from '../people/links.js';
 import { Mail } from '../people/mail.js';
 import { Notices } from '../people/notices.js';
 import { Passwords } from '../people/passwords.js';
-import { Registration, RegistrationGate } from '../people/registration.js';
+import { Registration } from '../people/registration.js';
 import { SignOut } from '../people/sign-out.js';
-import { explained } from './operator.errors.js';
+import { toOperatorError } from './operator.errors.js';
 
-/** Configuration of the operator's programs, a part of that of the account app. */
+/** Configuration of the operator's commands, a part of that of the account app. */
 const operatorConfig = z.object({
   ...databaseConfig.pick({ DATABASE_URL: true, DATABASE_DISTRIBUTION: true }).shape,
   ...redisConfig.shape,
@@ -35,11 +35,11 @@ const operatorConfig = z.object({
     .transform((url) => new URL(url).origin),
 });
 
-/** Maximum wait for Redis at the start in milliseconds; most commands do not need it. */
+/** Maximum wait for Redis in milliseconds; most commands do not need Redis. */
 const connectMs = 2_000;
 
-/** Services of the operator's programs. */
-export interface Surroundings {
+/** Services that the operator's commands use. */
+export interface OperatorContext {
   readonly accounts: Accounts;
   readonly links: Links;
   readonly registration: Registration;
@@ -48,12 +48,12 @@ export interface Surroundings {
 }
 
 /**
- * Runs an operator's task in its own process, on the Postgres and Redis of the account app.
+ * Runs a task of an operator's command, connected to the Postgres and Redis of the account app.
  *
  * @throws CommandFailed, ConfigurationError.
  */
-export async function withSurroundings<Result>(
-  task: (surroundings: Surroundings) => Promise<Result>,
+export async function withOperatorContext<Result>(
+  task: (context: OperatorContext) => Promise<Result>,
   environment: NodeJS.ProcessEnv,
 ): Promise<Result> {
   const config = loadConfig(operatorConfig, environment);
@@ -69,7 +69,7 @@ export async function withSurroundings<Result>(
   });
   try {
     await source.initialize();
-    // RevocationWriter drops revocations while Redis is unavailable, so wait for Redis.
+    // RevocationWriter drops revocations without Redis, so wait for the connection.
     const connected = Promise.all([
       client.connect(),
       redis.status === 'ready' || once(redis, 'ready'),
@@ -79,22 +79,23 @@ export async function withSurroundings<Result>(
     const signOut = new SignOut(source, revocations);
     const passwords = new Passwords();
     const limits = new Limits(redis);
-    // Mails are of the account app, which has the settings. The account page shows the notices.
+    // Only the account app has the settings for mails. The account page shows the notices.
     const mail = new Mail({ ...config, SMTP_URL: undefined, MAIL_FROM: undefined }, log);
     const notices = new Notices(source.getRepository(NoticeEntity), limits, mail, config, log);
     const people = source.getRepository(AccountEntity);
     const accounts = new Accounts(people, passwords, signOut, limits, notices);
     const links = new Links(source.getRepository(LinkEntity), config);
-    const gate = new RegistrationGate(limits, { REGISTRATION: 'invite' });
     return await task({
       accounts,
       links,
-      registration: new Registration(source, accounts, links, passwords, gate),
+      registration: new Registration(source, accounts, links, passwords, limits, {
+        REGISTRATION: 'invite',
+      }),
       appPasswords: new AppPasswords(source.getRepository(CredentialEntity), revocations, notices),
       erasure: new Erasure(client, signOut),
     });
   } catch (error) {
-    throw explained(error);
+    throw toOperatorError(error);
   } finally {
     await client.close();
     redis.disconnect();

@@ -1,8 +1,8 @@
 const maxLength = 2_000;
 
 /**
- * Returns the path of this site that follows a sign-in, from a link or form. It is undefined for
- * any value that a browser could interpret as another site.
+ * Returns the path of this site that opens after a sign-in, from a link or form. Undefined for any
+ * value that a browser could interpret as another site.
  */
 export function nextPath(claimed: string | undefined): string | undefined {
   if (
@@ -18,7 +18,7 @@ export function nextPath(claimed: string | undefined): string | undefined {
   return url.pathname + url.search;
 }
 
-/** Returns a path with `next` in its query, if there is one. */
+/** Returns a path with `next` in its query, if it is defined. */
 export function withNext(path: string, next: string | undefined): string {
   return next === undefined ? path : `${path}?${new URLSearchParams({ next }).toString()}`;
 }

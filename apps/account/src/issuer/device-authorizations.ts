@@ -2,13 +2,14 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { OidcEntity } from '#database';
 import { MoreThan, Repository } from 'typeorm';
-import { rowsOf } from '../people/statement.rows.js';
+import { queryRows } from '../people/query-rows.js';
 import { Approvals, type Approver, type RequestParams } from './approvals.js';
 import { Grants } from './grants.js';
 import type { AppRequest } from './interactions.js';
 import { IssuerLimits } from './issuer.limits.js';
-import { hashOf } from '../people/secret.hash.js';
+import { hashSecret } from '../people/secret.hash.js';
 
+/** Decision about a request, as oidc-provider stores it. */
 interface Decision {
   readonly accountId?: string;
   readonly authTime?: number;
@@ -18,11 +19,11 @@ interface Decision {
 }
 
 /**
- * Authorization requests of devices, at `/device`. The user types the code that the device shows
+ * Authorization requests of devices, at `/device`. The user enters the code that the device shows
  * (RFC 8628, 3.3), or opens a link that contains it. The first decision about a code is final.
  */
 @Injectable()
-export class Devices {
+export class DeviceAuthorizations {
   constructor(
     private readonly approvals: Approvals,
     private readonly grants: Grants,
@@ -33,19 +34,19 @@ export class Devices {
   /**
    * Returns the pending request of a user code. A limit per address prevents guessing.
    *
-   * @param userCode as typed.
+   * @param userCode as entered.
    * @throws RateLimited if the address tried too many codes.
    */
   async find(userCode: string, address: string): Promise<AppRequest | undefined> {
     await this.limits.consume('user-code', address);
-    const waiting = await this.waiting(userCode);
-    if (!waiting) return undefined;
-    const { params, row } = waiting;
-    const shown = await this.approvals.describe(params);
+    const pending = await this.findPending(userCode);
+    if (!pending) return undefined;
+    const { params, row } = pending;
+    const details = await this.approvals.describe(params);
     return (
-      shown && {
-        ...shown,
-        id: plain(userCode),
+      details && {
+        ...details,
+        id: normalizeCode(userCode),
         startedAt: row.createdAt,
         address: row.address ?? '',
       }
@@ -54,8 +55,8 @@ export class Devices {
 
   /** Allows the request of a code. @returns false if no request is pending. */
   async allow(userCode: string, by: Approver): Promise<boolean> {
-    const waiting = await this.waiting(userCode);
-    const granted = waiting && (await this.approvals.grant(waiting.params, by));
+    const pending = await this.findPending(userCode);
+    const granted = pending && (await this.approvals.grant(pending.params, by));
     if (!granted) return false;
     const { accountId, authenticatedAt } = by;
     const authTime = Math.floor(authenticatedAt.getTime() / 1_000);
@@ -68,16 +69,16 @@ export class Devices {
   deny(userCode: string): Promise<boolean> {
     return this.decide(userCode, {
       error: 'access_denied',
-      errorDescription: 'the person said no',
+      errorDescription: 'the user denied the request',
     });
   }
 
-  private async waiting(
+  private async findPending(
     userCode: string,
   ): Promise<{ row: OidcEntity; params: RequestParams } | undefined> {
     const row = await this.rows.findOneBy({
       model: 'DeviceCode',
-      userCode: hashOf(plain(userCode)),
+      userCode: hashSecret(normalizeCode(userCode)),
       expiresAt: MoreThan(new Date()),
     });
     if (!row || row.accountId !== null || 'error' in row.payload) return undefined;
@@ -85,14 +86,15 @@ export class Devices {
   }
 
   private async decide(userCode: string, result: Decision): Promise<boolean> {
-    const decided = await rowsOf(
+    const decided = await queryRows(
       this.rows.manager,
-      `UPDATE account.oidc SET payload = payload || $2::jsonb, account_id = $3, grant_id = $4, network = NULL
+      `UPDATE account.oidc
+       SET payload = payload || $2::jsonb, account_id = $3, grant_id = $4, network = NULL
        WHERE model = 'DeviceCode' AND user_code = $1 AND expires_at > now()
          AND account_id IS NULL AND NOT payload ? 'error'
        RETURNING id`,
       [
-        hashOf(plain(userCode)),
+        hashSecret(normalizeCode(userCode)),
         JSON.stringify(result),
         result.accountId ?? null,
         result.grantId ?? null,
@@ -102,8 +104,8 @@ export class Devices {
   }
 }
 
-/** Returns the letters of a code in upper case, without separators. */
-function plain(userCode: string): string {
+/** Returns the letters of an entered code in upper case, without separators. */
+function normalizeCode(userCode: string): string {
   return userCode
     .slice(0, 64)
     .toUpperCase()

@@ -5,8 +5,8 @@ import { Fixture, SharedStack } from '#testing';
 import { StreamClient } from '#transport';
 import pg from 'pg';
 
-/** Opens what sends messages to the account app that the run shares. @returns its parts, until the fixture is closed. */
-export async function openMessages(fixture: Fixture) {
+/** Connects to the shared stack. @returns a client of its account app, until the fixture closes. */
+export async function openServiceClient(fixture: Fixture) {
   const stack = await SharedStack.open();
   const owner = new pg.Client({ connectionString: stack.postgres.url });
   await owner.connect();

@@ -1,38 +1,38 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { patiently } from '../../testing/patience.js';
-import { openPeople, type PeopleWorld } from '../../testing/people.world.js';
+import { retryUnavailable } from '../../testing/retry.js';
+import { openPeople, type PeopleFixture } from '../../testing/people.fixture.js';
 import { AppPasswords } from '../credentials/app-passwords.js';
 import { Accounts } from '../people/accounts.js';
-import { GpodderSessions } from './sessions.js';
+import { GpodderSessions } from './gpodder-sessions.js';
 
-let world: PeopleWorld;
+let fixture: PeopleFixture;
 let sessions: GpodderSessions;
 let accountId: string;
 let name: string;
 let credentialId: string;
 
 beforeAll(async () => {
-  world = await openPeople();
-  sessions = world.app.get(GpodderSessions);
+  fixture = await openPeople();
+  sessions = fixture.app.get(GpodderSessions);
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 beforeEach(async () => {
   name = `ann-${randomUUID()}`;
-  accountId = (await world.app.get(Accounts).create({ name })).id;
+  accountId = (await fixture.app.get(Accounts).create({ name })).id;
   credentialId = await appPassword();
 });
 
 const scopes = ['read:subscriptions', 'write:subscriptions'];
 async function appPassword(): Promise<string> {
-  const { credential } = await world.app
+  const { credential } = await fixture.app
     .get(AppPasswords)
-    .make(accountId, { label: 'AntennaPod', scopes });
+    .create(accountId, { label: 'AntennaPod', scopes });
   return credential.id;
 }
 const check = (id: string, credential = credentialId) => sessions.check(id, credential);
 const count = async () => {
-  const { rows } = await world.owner.query<{ open: number; all: number }>(
+  const { rows } = await fixture.owner.query<{ open: number; all: number }>(
     `SELECT count(*) FILTER (WHERE ended_at IS NULL)::int AS open, count(*)::int AS all
      FROM account.gpodder_sessions WHERE credential_id = $1`,
     [credentialId],
@@ -40,13 +40,15 @@ const count = async () => {
   return rows[0];
 };
 const age = (id: string, by: string) =>
-  world.owner.query(
-    'UPDATE account.gpodder_sessions SET last_used_at = last_used_at - $2::interval, ended_at = ended_at - $2::interval WHERE id = $1',
+  fixture.owner.query(
+    `UPDATE account.gpodder_sessions
+     SET last_used_at = last_used_at - $2::interval, ended_at = ended_at - $2::interval
+     WHERE id = $1`,
     [id, by],
   );
 /** Stores sessions last used 1, 2, 3 … minutes ago. */
 const store = (number: number, isEnded: boolean) =>
-  world.owner.query(
+  fixture.owner.query(
     `INSERT INTO account.gpodder_sessions (credential_id, id, account_id, last_used_at, ended_at)
      SELECT $1, gen_random_uuid(), $2, at, CASE WHEN $4 THEN at END
      FROM (SELECT now() - n * interval '1 minute' AS at FROM generate_series(1, $3::int) n) times`,
@@ -54,7 +56,7 @@ const store = (number: number, isEnded: boolean) =>
   );
 
 describe('a session of the gpodder API', () => {
-  it('is whose its app password is, from the first time that it is asked for', async () => {
+  it('belongs to the user of its app password and is stored with its first check', async () => {
     const id = randomUUID();
     const credential = { credentialId, userId: accountId, name, scopes };
     expect([await check(id), await check(id)]).toEqual([credential, credential]);
@@ -63,16 +65,16 @@ describe('a session of the gpodder API', () => {
 
   it('counts as a use of its app password', async () => {
     await check(randomUUID());
-    expect(await world.app.get(AppPasswords).list(accountId)).toMatchObject([
+    expect(await fixture.app.get(AppPasswords).list(accountId)).toMatchObject([
       { lastUsedOn: expect.any(String) },
     ]);
   });
 
-  it('writes its last use down once a day', async () => {
+  it('records its last use once a day', async () => {
     const id = randomUUID();
     await check(id);
     const version = async () => {
-      const { rows } = await world.owner.query(
+      const { rows } = await fixture.owner.query(
         'SELECT xmin::text FROM account.gpodder_sessions WHERE id = $1',
         [id],
       );
@@ -84,14 +86,15 @@ describe('a session of the gpodder API', () => {
     expect(await version()).toEqual(before);
     await age(id, '2 hours');
     await Promise.all(Array.from({ length: 5 }, () => check(id)));
-    const { rows } = await world.owner.query(
-      `SELECT last_used_at > now() - interval '1 hour' AS recent FROM account.gpodder_sessions WHERE id = $1`,
+    const { rows } = await fixture.owner.query(
+      `SELECT last_used_at > now() - interval '1 hour' AS recent
+       FROM account.gpodder_sessions WHERE id = $1`,
       [id],
     );
     expect(rows).toEqual([{ recent: true }]);
   });
 
-  it('is over after 365 days without use, and stays so', async () => {
+  it('expires permanently after 365 days without use', async () => {
     const [unused, used] = [randomUUID(), randomUUID()];
     await Promise.all([check(unused), check(used)]);
     await Promise.all([age(unused, '366 days'), age(used, '364 days')]);
@@ -102,59 +105,59 @@ describe('a session of the gpodder API', () => {
     ]);
   });
 
-  it('ends for good, also where its cookie never came back before; whoever remembers it hears of it', async () => {
+  it('ends permanently, even before its first use, and gateways are notified', async () => {
     const [used, fresh] = [randomUUID(), randomUUID()];
     await check(used);
     for (const id of [used, fresh, used]) await sessions.end(id, credentialId);
     expect([await check(used), await check(fresh)]).toEqual([null, null]);
-    expect(await world.revoked()).toEqual(
+    expect(await fixture.revoked()).toEqual(
       expect.arrayContaining([`gpodder_session:${used}`, `gpodder_session:${fresh}`]),
     );
   });
 
-  it('ended while it is asked for is over afterwards', async () => {
+  it('that ends during a check is invalid afterwards', async () => {
     const ids = Array.from({ length: 10 }, () => randomUUID());
     await Promise.all(ids.flatMap((id) => [check(id), sessions.end(id, credentialId), check(id)]));
     expect(await Promise.all(ids.map((id) => check(id)))).toEqual(ids.map(() => null));
   });
 
-  it('ends with its app password, and with the account while that is disabled', async () => {
+  it('ends with its app password, and is invalid while its account is disabled', async () => {
     const [id, other] = [randomUUID(), await appPassword()];
     await Promise.all([check(id), check(id, other)]);
-    await world.app.get(AppPasswords).revoke(accountId, credentialId);
+    await fixture.app.get(AppPasswords).revoke(accountId, credentialId);
     expect([await check(id), (await check(id, other))?.credentialId]).toEqual([null, other]);
     expect(await count()).toEqual({ open: 0, all: 0 });
-    await world.app.get(Accounts).disable(accountId);
+    await fixture.app.get(Accounts).disable(accountId);
     expect(await check(id, other)).toBeNull();
-    await world.app.get(Accounts).enable(accountId);
+    await fixture.app.get(Accounts).enable(accountId);
     expect(await check(id, other)).not.toBeNull();
   });
 
-  it('begun while its app password is revoked leaves nothing behind', async () => {
-    const begun = Array.from({ length: 20 }, () => check(randomUUID()));
-    await Promise.all([...begun, world.app.get(AppPasswords).revoke(accountId, credentialId)]);
+  it('that starts while its app password is revoked is not stored', async () => {
+    const started = Array.from({ length: 20 }, () => check(randomUUID()));
+    await Promise.all([...started, fixture.app.get(AppPasswords).revoke(accountId, credentialId)]);
     expect(await count()).toEqual({ open: 0, all: 0 });
   });
 
-  it('is nobody’s without an app password, and ending it changes nothing', async () => {
+  it('is invalid without an app password, and its end changes nothing', async () => {
     const nobody = randomUUID();
     expect(await check(randomUUID(), nobody)).toBeNull();
     await expect(sessions.end(randomUUID(), nobody)).resolves.toBeUndefined();
   });
 
-  it('is one of 50 of its app password, however many begin at the same time', async () => {
+  it('is limited to 50 per app password, also under concurrency', async () => {
     const ids = Array.from({ length: 100 }, () => randomUUID());
-    const found = await Promise.all(ids.map((id) => patiently(() => check(id))));
+    const found = await Promise.all(ids.map((id) => retryUnavailable(() => check(id))));
     expect(found.map((credential) => credential?.userId)).toEqual(ids.map(() => accountId));
     expect(await count()).toEqual({ open: 50, all: 50 });
   });
 
-  it('takes the place of the longest unused of 50, and of no other app password’s', async () => {
+  it('replaces the least recently used one of 50 of its app password', async () => {
     const [old, id, other] = [randomUUID(), randomUUID(), await appPassword()];
     await Promise.all([check(old), check(old, other)]);
     await Promise.all([age(old, '1 day'), store(49, false)]);
     await check(id);
-    const { rows } = await world.owner.query<{ id: string; of: string }>(
+    const { rows } = await fixture.owner.query<{ id: string; of: string }>(
       'SELECT id, credential_id AS of FROM account.gpodder_sessions WHERE id = ANY ($1)',
       [[old, id]],
     );
@@ -163,7 +166,7 @@ describe('a session of the gpodder API', () => {
     );
   });
 
-  it('takes no place when it has ended; of ended ones 200 are known as such', async () => {
+  it('does not count after its end, and 200 ended ones are kept', async () => {
     const [open, ended] = [randomUUID(), randomUUID()];
     await check(open);
     await Promise.all([store(300, true), age(open, '12 hours')]);

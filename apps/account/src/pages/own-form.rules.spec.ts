@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isOwnForm } from './own-form.rule.js';
+import { isOwnForm } from './own-form.rules.js';
 
 const host = '192.168.1.5:3002';
 const origin = 'https://accounts.example';

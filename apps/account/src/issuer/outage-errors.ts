@@ -1,14 +1,18 @@
 import { type Availability, faultKind } from '#database';
 import { errors } from 'oidc-provider';
 
-/** Creates the OAuth error `temporarily_unavailable` with status 503. */
-function unavailable(description: string): Error {
+/** Returns the OAuth error `temporarily_unavailable` with status 503. */
+function createOutageError(description: string): Error {
   const error = new errors.TemporarilyUnavailable(description);
   return Object.assign(error, { status: 503, statusCode: 503 });
 }
 
-/** Runs statements. @throws {@link unavailable} if Postgres is unavailable or overloaded. */
-export async function whileAvailable<Result>(
+/**
+ * Runs SQL statements of the issuer.
+ *
+ * @throws TemporarilyUnavailable if Postgres is unavailable or overloaded.
+ */
+export async function withOutageErrors<Result>(
   availability: Availability,
   run: () => Promise<Result>,
 ): Promise<Result> {
@@ -18,6 +22,6 @@ export async function whileAvailable<Result>(
     const kind = faultKind(error);
     if (kind === 'permanent') throw error;
     if (kind === 'unavailable') availability.suspect();
-    throw Object.assign(unavailable('the database is away'), { cause: error });
+    throw Object.assign(createOutageError('the database is unavailable'), { cause: error });
   }
 }

@@ -1,18 +1,19 @@
-/** A cookie as a browser keeps it. */
+/** Stored cookie. */
 interface Cookie {
   readonly name: string;
   readonly value: string;
   readonly path: string;
 }
 
-/** A browser of a test: keeps cookies, and goes where it is sent, one step at a time. */
-export class BrowserVisit {
+/** HTTP client with cookies, which follows redirects step by step. */
+export class HttpBrowser {
   cookies: Cookie[] = [];
 
-  /** @param headers with every request. */
+  /** @param headers of each request. */
   constructor(readonly headers: Readonly<Record<string, string>> = {}) {}
 
-  async go(url: string | URL, init: RequestInit = {}): Promise<Response> {
+  /** Sends a request with the cookies and stores those of the response. */
+  async fetch(url: string | URL, init: RequestInit = {}): Promise<Response> {
     const { pathname } = new URL(url);
     const sent = this.cookies.filter(
       ({ path }) => pathname === path || pathname.startsWith(`${path.replace(/\/$/, '')}/`),
@@ -29,29 +30,29 @@ export class BrowserVisit {
     return response;
   }
 
-  /** Where an answer sends it. */
+  /** Returns the target of a redirect. @throws Error for any other response. */
   static target(response: Response, base: string | URL): URL {
     const location = response.headers.get('location');
     if (location === null) throw new Error(`no redirect, but ${response.status}`);
     return new URL(location, base);
   }
 
-  /** Opens an authorization URL, and gives the page of consent's URL. */
+  /** Opens an authorization URL. @returns the URL of the consent page. */
   async ask(authorizationUrl: URL): Promise<URL> {
-    return BrowserVisit.target(await this.go(authorizationUrl), authorizationUrl);
+    return HttpBrowser.target(await this.fetch(authorizationUrl), authorizationUrl);
   }
 
-  /** Allows or denies at the page of consent. @returns where the app gets its answer. */
+  /** Allows or denies on the consent page. @returns the redirect URL of the app. */
   async decide(page: URL, decision: 'allow' | 'deny' = 'allow'): Promise<URL> {
-    const answer = await this.go(`${page.href}${decision === 'deny' ? '?deny' : ''}`, {
+    const answer = await this.fetch(`${page.href}${decision === 'deny' ? '?deny' : ''}`, {
       method: 'POST',
     });
-    if (!answer.ok) throw new Error(`the decision was answered with ${answer.status}`);
+    if (!answer.ok) throw new Error(`status of the decision: ${answer.status}`);
     const forward = (await answer.json()) as string;
-    return BrowserVisit.target(await this.go(forward), forward);
+    return HttpBrowser.target(await this.fetch(forward), forward);
   }
 
-  /** The whole way of a person who allows what an app asks for. */
+  /** Opens an authorization URL and allows it. @returns the redirect URL of the app. */
   async allow(authorizationUrl: URL): Promise<URL> {
     return this.decide(await this.ask(authorizationUrl));
   }

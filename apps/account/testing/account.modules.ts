@@ -13,8 +13,8 @@ import { CONFIG, LOG, REDIS } from '../src/account.config.js';
 import { ERROR_PAGE } from '../src/issuer/issuer.configuration.js';
 import { issuerErrorPage } from '../src/pages/failure.filter.js';
 
-/** Modules of the account app, as one process runs them. */
-export interface AccountParts {
+/** Running modules of the account app with their connections. */
+export interface AccountModules {
   readonly app: INestApplicationContext;
   readonly dataSource: DataSource;
   readonly redis: Redis | Cluster;
@@ -22,15 +22,15 @@ export interface AccountParts {
 }
 
 /**
- * Starts modules of the account app with connections of their own.
+ * Starts modules of the account app with new connections.
  *
- * @param servers where Postgres and Redis are, and how long a command of Redis may take, in milliseconds.
+ * @param servers URLs, and the timeout of a Redis command in milliseconds.
  */
-export async function startParts(
+export async function startModules(
   config: object,
   servers: { databaseUrl: string; redisUrl: string; commandTimeout: number },
   modules: Type[],
-): Promise<AccountParts> {
+): Promise<AccountModules> {
   const log = createLog('account', 'silent');
   const database = new Database(await createDataSource({ url: servers.databaseUrl }).initialize());
   await database.availability.check();
@@ -57,7 +57,7 @@ export async function startParts(
     ...modules,
   ];
   const app = await NestFactory.createApplicationContext(
-    { module: Parts, imports },
+    { module: TestModule, imports },
     { logger: false, abortOnError: false },
   );
   return {
@@ -73,8 +73,8 @@ export async function startParts(
   };
 }
 
-/** What was revoked so far, as `kind:id`. */
-export async function revokedIn(redis: Redis | Cluster): Promise<string[]> {
+/** Returns all revocations as `kind:id`. */
+export async function readRevocations(redis: Redis | Cluster): Promise<string[]> {
   const streams = Object.values(revocationStreams).map((stream) => redis.xrange(stream, '-', '+'));
   return (await Promise.all(streams)).flat().map(([, fields]) => `${fields[1]}:${fields[3]}`);
 }
@@ -84,4 +84,4 @@ export async function revokedIn(redis: Redis | Cluster): Promise<string[]> {
 class Foundation {}
 
 @Module({})
-class Parts {}
+class TestModule {}

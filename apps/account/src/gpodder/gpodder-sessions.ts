@@ -1,0 +1,115 @@
+import { RevocationWriter } from '#identity';
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
+import {
+  type ValidAppPassword,
+  validAppPasswords,
+  type Credential,
+  recordUse,
+} from '../credentials/app-passwords.js';
+import { queryRows } from '../people/query-rows.js';
+import { AccountTransactions } from './account-transactions.js';
+
+/** Maximum number of sessions per app password: usable ones and ended or expired ones. */
+const maxSessions = { usable: 50, over: 200 } as const;
+
+/** SQL condition for an ended or expired session `s`. */
+const isOver = "(s.ended_at IS NOT NULL OR s.last_used_at < now() - interval '365 days')";
+
+/**
+ * Sessions of the gpodder API. The gpodder app signs their cookies; a session is stored when its
+ * cookie arrives for the first time. Invariants:
+ * - A session never outlives its app password, and ends when it is suspended.
+ * - Up to 200 ended and expired (unused for a year) sessions are kept, so that their cookies cannot
+ *   start them again. The oldest are deleted.
+ * - Each app password has at most 50 usable sessions. The least recently used one is deleted, and
+ *   its cookie can start it again.
+ */
+@Injectable()
+export class GpodderSessions {
+  constructor(
+    @InjectDataSource() private readonly source: DataSource,
+    private readonly transactions: AccountTransactions,
+    private readonly revocations: RevocationWriter,
+  ) {}
+
+  /**
+   * Returns the credential of a session, or `null`. The first call stores the session. The use is
+   * recorded once a day.
+   */
+  async check(id: string, credentialId: string): Promise<Credential | null> {
+    const [row] = await queryRows<ValidAppPassword & { isOver: boolean | null; isStale: boolean }>(
+      this.source.manager,
+      `SELECT ${validAppPasswords.columns},
+         CASE WHEN s.id IS NOT NULL THEN ${isOver} END AS "isOver",
+         s.last_used_at < now() - interval '1 day' AS "isStale"
+       FROM ${validAppPasswords.tables}
+       LEFT JOIN account.gpodder_sessions s ON s.credential_id = c.id AND s.id = $2
+       WHERE c.id = $1 AND ${validAppPasswords.condition}`,
+      [credentialId, id],
+    );
+    if (!row || row.isOver) return null;
+    if (row.isOver === null && !(await this.store(id, row))) return null;
+    if (row.isStale) await this.touch(id, credentialId);
+    return recordUse(this.source.manager, row);
+  }
+
+  /** Ends a session permanently, even if it is not stored yet. */
+  async end(id: string, credentialId: string): Promise<void> {
+    await this.transactions.run(credentialId, async (manager) => {
+      const ended = await queryRows(
+        manager,
+        `INSERT INTO account.gpodder_sessions AS s (credential_id, id, account_id, ended_at)
+         SELECT c.id, $2, c.account_id, now() FROM account.credentials c
+         WHERE c.id = $1 FOR NO KEY UPDATE
+         ON CONFLICT (credential_id, id)
+           DO UPDATE SET ended_at = coalesce(s.ended_at, excluded.ended_at) RETURNING 1`,
+        [credentialId, id],
+      );
+      if (ended.length > 0) await deleteExcess(manager, credentialId);
+    });
+    // Repeated calls notify again, since a process can stop between commit and notification.
+    await this.revocations.revoke([{ kind: 'gpodder_session', id }]);
+  }
+
+  /** Stores a new session. @returns false if a concurrent request ended it. */
+  private store(id: string, { credentialId }: ValidAppPassword): Promise<boolean> {
+    return this.transactions.run(credentialId, async (manager) => {
+      // The row lock enforces the maximum. No row: the app password was revoked or suspended.
+      const [stored] = await queryRows<{ isOpen: boolean }>(
+        manager,
+        `INSERT INTO account.gpodder_sessions AS s (credential_id, id, account_id, last_used_at)
+         SELECT c.id, $2, c.account_id, clock_timestamp() FROM account.credentials c
+         WHERE c.id = $1 AND c.suspended_at IS NULL FOR NO KEY UPDATE
+         ON CONFLICT (credential_id, id) DO UPDATE SET last_used_at = s.last_used_at
+         RETURNING s.ended_at IS NULL AS "isOpen"`,
+        [credentialId, id],
+      );
+      if (stored) await deleteExcess(manager, credentialId);
+      return stored?.isOpen ?? false;
+    });
+  }
+
+  private async touch(id: string, credentialId: string): Promise<void> {
+    await this.source.query(
+      `UPDATE account.gpodder_sessions s SET last_used_at = now()
+       WHERE s.credential_id = $1 AND s.id = $2 AND s.last_used_at < now() - interval '1 day'
+         AND NOT ${isOver}`,
+      [credentialId, id],
+    );
+  }
+}
+
+/** Deletes excess sessions of an app password. Requires a lock on its row. */
+async function deleteExcess(manager: EntityManager, credentialId: string): Promise<void> {
+  await manager.query(
+    `DELETE FROM account.gpodder_sessions WHERE credential_id = $1 AND id IN (
+       SELECT id FROM (
+         SELECT s.id, ${isOver} AS over, row_number() OVER (
+           PARTITION BY ${isOver} ORDER BY coalesce(s.ended_at, s.last_used_at) DESC, s.id) AS place
+         FROM account.gpodder_sessions s WHERE s.credential_id = $1) kept
+       WHERE place > CASE WHEN over THEN $3::integer ELSE $2::integer END)`,
+    [credentialId, maxSessions.usable, maxSessions.over],
+  );
+}

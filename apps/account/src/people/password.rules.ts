@@ -1,0 +1,50 @@
+import { commonPasswords } from './common.passwords.js';
+import { Refusal, type RefusalCode } from './refusal.js';
+
+/** Minimum number of characters. There are no composition rules (NIST SP 800-63B). */
+const minPasswordLength = 12;
+/** Maximum length of accepted passwords in bytes. */
+export const maxPasswordBytes = 1_000;
+
+/** Returns the normalized text to hash, equal on all keyboards (NIST SP 800-63B, 3.1.1.2: NFKC). */
+export function passwordText(password: string): string {
+  return password.normalize('NFKC');
+}
+
+/** Checks a new password. @throws Refusal `password_…`. */
+export function checkPassword(password: string, name = ''): void {
+  const problem = passwordProblem(password, name);
+  if (problem) throw new Refusal(problem);
+}
+
+function passwordProblem(password: string, name: string): RefusalCode | undefined {
+  if (Buffer.byteLength(password) > maxPasswordBytes) return 'password_long';
+  const text = passwordText(password);
+  if ([...text].length < minPasswordLength) return 'password_short';
+  const lower = text.toLowerCase();
+  const isName = name !== '' && repeats(lower, name.toLowerCase());
+  return isName || commonPasswords.has(lower) || isPattern(lower) ? 'password_common' : undefined;
+}
+
+/** Returns true if the text consists of repetitions of a part; the last one can be incomplete. */
+function repeats(text: string, part: string): boolean {
+  return part.repeat(Math.ceil(text.length / part.length)).startsWith(text);
+}
+
+/** Alphabet, digits and keyboard rows. */
+const sequences = [
+  'abcdefghijklmnopqrstuvwxyz',
+  '01234567890',
+  '1234567890',
+  'qwertyuiopasdfghjklzxcvbnm',
+  'qwertzuiopasdfghjklyxcvbnm',
+];
+
+/** Returns true for repetitions of 1 to 4 characters and for alphabet or keyboard sequences. */
+function isPattern(text: string): boolean {
+  for (let length = 1; length <= 4; length += 1)
+    if (repeats(text, text.slice(0, length))) return true;
+  return sequences.some((row) =>
+    [row, [...row].reverse().join('')].some((walk) => repeats(text, walk)),
+  );
+}
