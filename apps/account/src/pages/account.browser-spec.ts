@@ -60,7 +60,7 @@ it('asks for a sign-in before it creates an app password long after the last one
   const { page, id } = await fixture.person();
   await fixture.age(id);
   await page.getByRole('link', { name: 'New app password' }).click();
-  await page.getByText('For your safety').waitFor();
+  await page.getByText('For your security').waitFor();
 });
 
 it('erases an account after the entry of its name, and signs out', async () => {

@@ -127,7 +127,7 @@ describe('a device', () => {
     await fixture.age(id);
     await page.goto((await fixture.device()).verification_uri_complete);
     await page.getByRole('button', { name: 'Continue' }).click();
-    await page.getByText('For your safety').waitFor();
+    await page.getByText('For your security').waitFor();
     await page.getByLabel('Password').fill(password);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('button', { name: 'Continue' }).click();

@@ -71,7 +71,7 @@ it('asks for the second step after its setup, or once for a recovery code', asyn
   await page.getByRole('button', { name: 'Create new codes' }).click();
   const code = (await page.getByRole('listitem').first().textContent()) ?? '';
   await page.goto('/');
-  await page.getByText('On: signing in asks for a code').waitFor();
+  await page.getByText('On. Signing in asks for a code').waitFor();
 
   await page.getByRole('button', { name: 'Sign out' }).click();
   await signIn(page, name);
