@@ -16,7 +16,7 @@ const headers = {
   'referrer-policy': 'same-origin',
 };
 
-/** Allows the own script on the pages that connect an app: it copies values and waits for the app. */
+/** Allows the own script of the pages that connect an app. */
 const connectPolicy = headers['content-security-policy'].replace(
   "default-src 'none';",
   "default-src 'none'; script-src 'self'; connect-src 'self';",

@@ -23,7 +23,8 @@ export const connectTexts: typeof en = {
   phoneQr: 'QR-Code mit der Adresse dieser Seite',
   localTitle: 'Nur dieser Computer erreicht diese Adresse',
   localText:
-    'Für ein Telefon: Starte den Server mit „npm start -- --host 0.0.0.0“ und öffne die Adresse, die er dann ausgibt.',
+    'Für ein Telefon: Starte den Server mit „npm start -- --host 0.0.0.0“ und öffne dort ' +
+    'die Adresse, die er dann ausgibt.',
   address: 'Serveradresse',
   name: 'Name',
   secret: 'App-Passwort',
@@ -57,7 +58,8 @@ export const connectTexts: typeof en = {
     'music-assistant': [
       'Öffne Settings › Providers und füge gPodder hinzu.',
       'Wähle gpodder / opodsync server als Verbindung.',
-      'Gib die Serveradresse als gPodder Service URL ein, dazu Namen, App-Passwort und eine beliebige Device ID.',
+      'Gib die Serveradresse als gPodder Service URL ein.',
+      'Gib den Namen, das App-Passwort und eine beliebige Device ID ein.',
     ],
     cardo: [
       'Wähle in den Einstellungen die Synchronisation mit Nextcloud.',
@@ -69,8 +71,9 @@ export const connectTexts: typeof en = {
       'Wähle die Anmeldung im Browser. Melde dich an und erlaube den Zugriff.',
     ],
     other: [
-      'Suche in den Einstellungen nach Synchronisation mit gPodder, Nextcloud oder der Open Podcast API.',
-      'Gib die Serveradresse ein. Bei Nextcloud öffnet sich ein Browser: Melde dich an und erlaube den Zugriff.',
+      'Suche in den Einstellungen nach gPodder, Nextcloud oder der Open Podcast API.',
+      'Gib die Serveradresse ein.',
+      'Bei Nextcloud öffnet sich ein Browser: Melde dich an und erlaube den Zugriff.',
       'Fragt die App nach Name und Passwort, gib den Namen und ein App-Passwort ein.',
     ],
     script: [

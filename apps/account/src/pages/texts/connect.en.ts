@@ -21,7 +21,8 @@ export const connectTexts = {
   phoneQr: 'QR code with the address of this page',
   localTitle: 'Only this computer reaches this address',
   localText:
-    'For a phone, start the server with “npm start -- --host 0.0.0.0”, and open the address that it then prints.',
+    'For a phone, start the server with “npm start -- --host 0.0.0.0”, and open the address ' +
+    'that it then prints.',
   address: 'Server address',
   name: 'Name',
   secret: 'App password',
@@ -54,7 +55,8 @@ export const connectTexts = {
     'music-assistant': [
       'Open Settings › Providers, and add gPodder.',
       'Choose gpodder / opodsync server as the connection method.',
-      'Type the server address as gPodder Service URL, the name, the app password and any Device ID.',
+      'Type the server address as gPodder Service URL.',
+      'Type the name, the app password and any Device ID.',
     ],
     cardo: [
       'In the settings, choose to sync with Nextcloud.',
@@ -66,8 +68,9 @@ export const connectTexts = {
       'Choose the login with the browser. Sign in and allow the app.',
     ],
     other: [
-      'Look in its settings for synchronization with gPodder, Nextcloud or the Open Podcast API.',
-      'Type the server address. For Nextcloud, a browser opens: sign in and allow the app.',
+      'Look in its settings for gPodder, Nextcloud or the Open Podcast API.',
+      'Type the server address.',
+      'For Nextcloud, a browser opens: sign in and allow the app.',
       'If the app asks for a name and a password, type the name and an app password.',
     ],
     script: [
