@@ -1,7 +1,6 @@
 import { httpConfig, rateLimit } from '#http';
 import { redisConfig } from '#redis';
 import {
-  commaList,
   commonConfig,
   ConfigurationError,
   loadConfig,
@@ -13,8 +12,6 @@ import { z } from 'zod';
 import { accountConfig, type AccountConfig } from '../../account/src/account.config.js';
 import { type GatewayConfig, gatewayConfig } from '../../gateway/src/gateway.config.js';
 import { type GpodderConfig, gpodderConfig } from '../../gpodder/src/gpodder.config.js';
-
-const names = ['gateway', 'gpodder', 'account'] as const;
 
 /** Variables of the edge. Each app also reads its own. */
 export const edgeConfig = z.object({
@@ -37,38 +34,33 @@ export const edgeConfig = z.object({
     .max(100_000)
     .default(1_000)
     .describe('Maximum concurrent calls to one service.'),
-  EDGE_APPS: commaList
-    .pipe(z.array(z.enum(names)).min(1))
-    .default([...names])
-    .describe('The apps to serve: `gateway`, `gpodder`, `account`.'),
 });
 export type EdgeConfig = z.output<typeof edgeConfig>;
 
+/** The configuration of each app. */
 export interface AppConfigs {
-  readonly gateway?: GatewayConfig;
-  readonly gpodder?: GpodderConfig;
-  readonly account?: AccountConfig;
+  readonly gateway: GatewayConfig;
+  readonly gpodder: GpodderConfig;
+  readonly account: AccountConfig;
 }
 
 /**
- * Reads the configuration of each served app. If the account app is served, the gateway accepts its
- * tokens and app passwords by default.
+ * Reads the configuration of each app. By default the gateway accepts the tokens and app passwords
+ * of the account app.
  *
  * @throws ConfigurationError with the problems of all apps.
  */
 export function appConfigs(
-  { EDGE_APPS, PUBLIC_URL, HOST, PORT, HOST_NAMES }: EdgeConfig,
+  { PUBLIC_URL, HOST, PORT, HOST_NAMES }: EdgeConfig,
   environment = process.env,
 ): AppConfigs {
   const origin = PUBLIC_URL ?? reachableUrl(HOST, PORT);
   const hostNames = { HOST_NAMES: [new URL(origin).hostname, ...(HOST_NAMES ?? [])].join() };
   const problems: string[] = [];
   const read = <Schema extends z.ZodObject>(
-    app: (typeof names)[number],
     schema: Schema,
     defaults: Readonly<Record<string, string>> = {},
   ) => {
-    if (!EDGE_APPS.includes(app)) return undefined;
     try {
       const unset = Object.entries(defaults).filter(
         ([name]) => !environment[name] && !environment[`${name}_FILE`],
@@ -80,7 +72,7 @@ export function appConfigs(
       return undefined;
     }
   };
-  const account = read('account', accountConfig, { PUBLIC_URL: origin });
+  const account = read(accountConfig, { PUBLIC_URL: origin });
   const ours = account && {
     AUTH_ISSUER: origin,
     AUTH_OWN_ISSUER: origin,
@@ -89,8 +81,8 @@ export function appConfigs(
     AUTH_SERVERS: origin,
     AUTH_APP_PASSWORDS: 'on',
   };
-  const gateway = read('gateway', gatewayConfig, ours);
-  const gpodder = read('gpodder', gpodderConfig);
-  if (problems.length > 0) throw new ConfigurationError([...new Set(problems)]);
-  return { ...(gateway && { gateway }), ...(gpodder && { gpodder }), ...(account && { account }) };
+  const gateway = read(gatewayConfig, ours);
+  const gpodder = read(gpodderConfig);
+  if (!account || !gateway || !gpodder) throw new ConfigurationError([...new Set(problems)]);
+  return { gateway, gpodder, account };
 }

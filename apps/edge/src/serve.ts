@@ -9,8 +9,8 @@ import { appConfigs, type EdgeConfig } from './edge.config.js';
 
 /**
  * Serves the gateway, the gpodder API and the account app on one port, as separate Nest
- * applications. Requests are routed by path, after only the head is read. For paths of no served
- * app, the account app answers browsers with a page, and the gateway answers all other clients.
+ * applications. Requests are routed by path, after only the head is read. For other paths, the
+ * account app answers browsers with a page, and the gateway answers all other clients.
  *
  * @throws ConfigurationError with the problems of all apps.
  */
@@ -21,25 +21,15 @@ export async function serve(
   environment: NodeJS.ProcessEnv = process.env,
 ): Promise<RunningProcess> {
   const configs = appConfigs(config, environment);
-  const optional = configs.gateway ? feedService(configs.gateway) : [];
-  const connections = openConnections(config, log, [...services, ...optional]);
-  const apps = new Map<AppName, HttpApp>();
-  if (configs.account)
-    apps.set('account', await composeAccount(configs.account, log, connections, waitFor));
-  if (configs.gateway) apps.set('gateway', await composeGateway(configs.gateway, log, connections));
-  if (configs.gpodder) apps.set('gpodder', await composeGpodder(configs.gpodder, log, connections));
-  const [first] = [...apps.values()] as [HttpApp];
-  const refusing = ({ headers }: IncomingMessage) =>
-    (/\btext\/html\b/.test(headers.accept ?? '') ? apps.get('account') : apps.get('gateway')) ??
-    first;
-  const appOf = (path: string, request: IncomingMessage) => {
-    const app = appOfPath(path);
-    return (app && apps.get(app)) ?? refusing(request);
+  const called = [...services, ...feedService(configs.gateway)];
+  const connections = openConnections(config, log, called);
+  const apps: Record<AppName, HttpApp> = {
+    account: await composeAccount(configs.account, log, connections, waitFor),
+    gateway: await composeGateway(configs.gateway, log, connections),
+    gpodder: await composeGpodder(configs.gpodder, log, connections),
   };
-  return serveApps([...apps.values()], appOf, {
-    config,
-    log,
-    connections,
-    maxStreams: configs.gateway?.MAX_STREAMS ?? 0,
-  });
+  const appOf = (path: string, { headers }: IncomingMessage) =>
+    apps[appOfPath(path) ?? (/\btext\/html\b/.test(headers.accept ?? '') ? 'account' : 'gateway')];
+  const maxStreams = configs.gateway.MAX_STREAMS;
+  return serveApps(Object.values(apps), appOf, { config, log, connections, maxStreams });
 }

@@ -50,47 +50,39 @@ export function countBy(
   );
 }
 
-/** Functions that read a metric with several sources in a process, by name. */
-const readers = new Map<string, (() => number | undefined)[]>();
-
 /** Registers a gauge; `read` provides its value at collection. Several sources are summed. */
-export function gauge(name: string, help: string, read: () => number | undefined): void {
-  const sum = sumOf(name, read);
-  if (!sum) return;
-  register.registerMetric(
-    new Gauge({
-      registers: [],
-      name,
-      help,
-      collect() {
-        this.set(sum());
-      },
-    }),
-  );
+export function gauge(name: string, help: string, read: Source): void {
+  registerSum(Gauge, name, help, read);
 }
 
 /** Registers a counter; `read` provides its value at collection. Several sources are summed. */
-export function counter(name: string, help: string, read: () => number | undefined): void {
-  const sum = sumOf(name, read);
-  if (!sum) return;
-  register.registerMetric(
-    new Counter({
-      registers: [],
-      name,
-      help,
-      collect() {
-        this.reset();
-        this.inc(sum());
-      },
-    }),
-  );
+export function counter(name: string, help: string, read: Source): void {
+  registerSum(Counter, name, help, read);
 }
 
-/** Adds a source of a metric. @returns a function for the sum of all, for the first one only. */
-function sumOf(name: string, read: () => number | undefined): (() => number) | undefined {
-  const others = register.getSingleMetric(name) && readers.get(name);
+type Source = () => number | undefined;
+
+/** Sources of the metrics of this process, by name. */
+const sources = new Map<string, Source[]>();
+
+function registerSum(
+  Metric: typeof Gauge | typeof Counter,
+  name: string,
+  help: string,
+  read: Source,
+): void {
+  const others = register.getSingleMetric(name) && sources.get(name);
   if (others) return void others.push(read);
   const all = [read];
-  readers.set(name, all);
-  return () => all.reduce((sum, each) => sum + (each() ?? 0), 0);
+  sources.set(name, all);
+  const metric = new Metric({
+    registers: [],
+    name,
+    help,
+    collect() {
+      metric.reset();
+      metric.inc(all.reduce((sum, each) => sum + (each() ?? 0), 0));
+    },
+  });
+  register.registerMetric(metric);
 }
