@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '#contracts';
 import type { StreamClient } from '../src/index.js';
@@ -27,7 +28,9 @@ export async function ask(
   { budgetMs, ...request }: { takesMs?: number; budgetMs?: number; outcome?: 'die' | 'hang' } = {},
 ): Promise<CallResult> {
   const started = performance.now();
-  const end = await client.call(probe, { text, ...request }, { requestId: text, budgetMs }).then(
+  // Not the text: dead letters contain the id of a request, but nothing of its body.
+  const options = { requestId: randomUUID(), budgetMs };
+  const end = await client.call(probe, { text, ...request }, options).then(
     (reply) => (reply.text === text ? ('answered' as const) : ('wrong reply' as const)),
     (error: unknown) => {
       if (error instanceof Failure) return error.code;
