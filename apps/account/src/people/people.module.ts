@@ -44,7 +44,6 @@ const people = [
   Passwords,
   RecoveryCodes,
   Registration,
-  RevocationWriter,
   SecondFactor,
   Sessions,
   SignIn,
