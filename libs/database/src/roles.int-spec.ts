@@ -90,7 +90,7 @@ const rights: Record<string, Record<string, string>> = {
     'subscription.totals': 'SELECT UPDATE DELETE',
     'subscription.subscriptions':
       'SELECT DELETE UPDATE(is_subscribed, subscription_changed, is_subscribed_at, flipped, ' +
-      'deletion_id, deleted, changed)',
+      'deletion_id, deleted, changed, title, title_at)',
     'subscription.guids': 'SELECT DELETE',
     'subscription.former_guids': 'SELECT DELETE',
     'subscription.feed_urls': 'SELECT DELETE',

@@ -127,8 +127,8 @@ const claim = statement(
 );
 
 /**
- * Deletes the episodes of a subscription and makes it a tombstone, under one stamp. $1 user, $2
- * subscription, $3 and $4 kinds of events with and without episodes.
+ * Deletes the episodes of a subscription and makes it a tombstone without a title, under one stamp.
+ * $1 user, $2 subscription, $3 and $4 kinds of events with and without episodes.
  */
 export const cascade = statement(
   'deletion.cascade',
@@ -165,7 +165,8 @@ export const cascade = statement(
    )
    UPDATE subscription.subscriptions s
    SET is_subscribed = false, flipped = CASE WHEN s.is_subscribed THEN c.stamp ELSE s.flipped END,
-     subscription_changed = c.stamp, deleted = c.stamp, changed = c.stamp
+     subscription_changed = c.stamp, deleted = c.stamp, changed = c.stamp, title = NULL,
+     title_at = NULL
    FROM clock c WHERE s.user_id = $1 AND s.id = $2
    RETURNING c.stamp AS moved`,
 );
