@@ -29,14 +29,15 @@ export class UpdatesController {
     if (!query.has('since')) throw new Failure('invalid');
     const since = sinceOf(query);
     // Called first, so that its timestamp is the lower of both.
-    const { add, remove, timestamp } = await this.feeds.peekSince(request, since);
+    const { delta, added } = await this.feeds.peekSince(request, since);
+    const { remove, timestamp } = delta;
     const [episodes] = await Promise.all([
       this.changed(request, since),
       this.devices.use(request, [id]),
     ]);
     const withActions = query.get('include_actions')?.toLowerCase() === 'true';
     return {
-      add: add.map(podcastObject),
+      add: added.map(podcastObject),
       // gpodder.net's code and its documentation use different names.
       rem: remove,
       remove,

@@ -1,6 +1,7 @@
 import {
   chunkLimits,
   findAccount,
+  keptTitle,
   mostActions,
   type ReplyOf,
   type RequestOf,
@@ -23,7 +24,7 @@ import type { SkippedEntries } from './skipped.entries.js';
 /** Older than all changes here, so that it never wins over them. */
 const longAgo = '1970-01-01T00:00:00Z';
 
-const feedSchema = z.object({ url: z.string() });
+const feedSchema = z.object({ url: z.string(), title: z.string().catch('').default('') });
 const favoriteSchema = z.object({ url: z.string(), podcast_url: z.string() });
 
 /** Numbers of written records. */
@@ -58,10 +59,19 @@ export class AccountWriter {
 
   /** Subscribes to feeds, except those that were ever unsubscribed or deleted here. */
   async feeds(sent: readonly unknown[]): Promise<void> {
-    const feeds = [...new Set(sent.flatMap((feed) => this.feedUrlOf(feed) ?? []))];
+    const titles = new Map<string, string>();
+    for (const feed of sent) {
+      const { feedUrl, title } = this.feedOf(feed) ?? {};
+      if (feedUrl !== undefined) titles.set(feedUrl, titles.get(feedUrl) || title || '');
+    }
+    const feeds = [...titles];
     for (let from = 0; from < feeds.length; from += chunkLimits.entries) {
       const part = feeds.slice(from, from + chunkLimits.entries);
-      const subscriptions = part.map((feed_url) => ({ feed_url, timestamp: longAgo }));
+      const subscriptions = part.map(([feed_url, title]) => ({
+        feed_url,
+        title: keptTitle(title),
+        timestamp: longAgo,
+      }));
       const { failure } = (
         await this.call(subscribe, { userId: this.userId, body: { subscriptions } })
       ).parse();
@@ -100,11 +110,15 @@ export class AccountWriter {
     for (const [reason, entries] of writer.skipped) this.skipped.addMany('action', entries, reason);
   }
 
-  private feedUrlOf(feed: unknown): string | undefined {
-    const url = typeof feed === 'string' ? feed : feedSchema.safeParse(feed).data?.url;
-    const feedUrl = url === undefined ? undefined : repairFeedUrl(url);
-    if (feedUrl === undefined) this.skipped.add('feed', feed, 'it has no usable address');
-    return feedUrl;
+  /** Returns the URL and the title, which some servers replace by the URL as they know it. */
+  private feedOf(sent: unknown): { feedUrl: string; title: string } | undefined {
+    const feed =
+      typeof sent === 'string' ? { url: sent, title: '' } : feedSchema.safeParse(sent).data;
+    const feedUrl = feed && repairFeedUrl(feed.url);
+    if (feed && feedUrl !== undefined)
+      return { feedUrl, title: feed.title === feed.url ? '' : feed.title };
+    this.skipped.add('feed', sent, 'it has no usable address');
+    return undefined;
   }
 
   private actionOf(text: string): UsableAction | undefined {

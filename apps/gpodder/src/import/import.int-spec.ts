@@ -80,6 +80,8 @@ describe('an account of another server of the gpodder API', () => {
     await there.ask('/api/2/subscriptions/{u}/phone.json', {
       body: { add: [feed(0), feed(1)], remove: [] },
     });
+    const whole = [{ url: feed(0), title: 'Zero' }, feed(1)];
+    await there.ask('/subscriptions/{u}/phone.json', { method: 'PUT', body: whole });
     await there.ask(episodes, {
       body: Array.from({ length: 600 }, (_, number) => play(number, { device: 'phone' })),
     });
@@ -93,6 +95,10 @@ describe('an account of another server of the gpodder API', () => {
       expect.stringContaining('2 subscriptions, 600 actions, 1 favourites'),
     ]);
     expect(await subscribed(ann)).toEqual([feed(0), feed(1)]);
+    expect((await ann.ask('/subscriptions/{u}.json')).json()).toMatchObject([
+      { url: feed(0), title: 'Zero' },
+      { url: feed(1), title: feed(1) },
+    ]);
     const names = ({ actions }: Listed) =>
       actions.map((action) => JSON.stringify(action)).toSorted();
     const after = await listed(ann);

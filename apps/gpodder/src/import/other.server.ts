@@ -25,6 +25,7 @@ const listSchema = z
   .transform((list) => list ?? []);
 const feedsSchema = z.object({ add: listSchema });
 const deviceSchema = z.object({ id: z.string() });
+const titledSchema = z.object({ url: z.string() });
 
 /** Generates the JSON texts of actions. Returns the next request's timestamp, or 0. */
 export type Actions = AsyncGenerator<string, number>;
@@ -88,11 +89,16 @@ function gpodder(
   return {
     protocol: 'the gpodder API',
     feeds: async () => {
-      if (devices.length === 0)
-        return (await http.found(`subscriptions/${user}.json`, listSchema)) ?? [];
+      const titled = (await http.found(`subscriptions/${user}.json`, listSchema)) ?? [];
+      if (devices.length === 0) return titled;
       const feeds: unknown[] = [];
       for (const device of devices) feeds.push(...(await feedsOf(device)));
-      return feeds;
+      // The lists of devices have only URLs, the other one also titles.
+      const urls = new Set(feeds);
+      return [
+        ...feeds,
+        ...titled.filter((feed) => urls.has(titledSchema.safeParse(feed).data?.url)),
+      ];
     },
     actions: (since) => http.actions(`api/2/episodes/${user}.json?since=${since}`),
     favorites: async () => (await http.found(`api/2/favorites/${user}.json`, listSchema)) ?? [],

@@ -82,6 +82,19 @@ describe('the changes of an upload', () => {
     expect((await readWhole([], 10)).add.size).toBe(0);
     expect((await readWhole(['nothing', 'https://a.example/x'], 10)).add.size).toBe(1);
   });
+
+  it('of a whole list can have titles, except the URL itself', async () => {
+    const [x, y, z] = ['x', 'y', 'z'].map((name) => `https://a.example/${name}`);
+    const entries = [
+      { url: ` ${x}`, title: 'X' },
+      { url: y, title: y },
+      { url: z, title: 5 },
+    ];
+    expect(partsOf(await readWhole(entries, 10))).toEqual([
+      { add: [x, y, z], titles: ['X', null, null], remove: [] },
+    ]);
+    expect(partsOf(await readWhole(entries.slice(1), 10))).toEqual([{ add: [y, z], remove: [] }]);
+  });
 });
 
 describe('update_urls', () => {

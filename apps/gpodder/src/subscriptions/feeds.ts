@@ -7,6 +7,7 @@ import type { FastifyRequest } from 'fastify';
 import { callerOf, readerOf } from '../auth/request.caller.js';
 import { LOG } from '../gpodder.config.js';
 import { type FeedChanges, partsOf, updatesOf } from './changes.rule.js';
+import type { ListedFeed } from './formats.js';
 
 type Question = RequestOf<typeof listFeeds>;
 
@@ -28,17 +29,20 @@ export class Feeds {
 
   /** Returns the changes since a timestamp in seconds, from an earlier answer. */
   async changedSince(request: FastifyRequest, since: number): Promise<FeedDelta> {
-    return this.all(request, readerOf(callerOf(request), since));
+    return (await this.all(request, readerOf(callerOf(request), since))).delta;
   }
 
-  /** Like {@link changedSince}, without an update of the client's sync state. */
-  async peekSince(request: FastifyRequest, since: number): Promise<FeedDelta> {
+  /** Like {@link changedSince}, with titles, and without an update of the client's sync state. */
+  async peekSince(
+    request: FastifyRequest,
+    since: number,
+  ): Promise<{ delta: FeedDelta; added: ListedFeed[] }> {
     return this.all(request, readerOf(callerOf(request), since), true);
   }
 
-  /** Returns the URLs of all subscribed feeds. */
-  async subscribed(request: FastifyRequest): Promise<string[]> {
-    return (await this.all(request)).add;
+  /** Returns all subscribed feeds. */
+  async subscribed(request: FastifyRequest): Promise<ListedFeed[]> {
+    return (await this.all(request)).added;
   }
 
   /**
@@ -74,18 +78,26 @@ export class Feeds {
     request: FastifyRequest,
     reader?: Question['reader'],
     readOnly = false,
-  ): Promise<FeedDelta> {
+  ): Promise<{ delta: FeedDelta; added: ListedFeed[] }> {
     const { userId } = callerOf(request);
     const question: Question = { userId, reader, readOnly };
     const first = await this.services.call(listFeeds, request, question);
     const delta = { add: [...first.add], remove: [...first.remove], timestamp: first.timestamp };
+    const added = titled(first);
     for (let { next } = first; next;) {
       const page = await this.services.call(listFeeds, request, { ...question, further: next });
-      request.hold?.(page.add.concat(page.remove).reduce((sum, url) => sum + url.length, 0));
+      const texts = [...page.add, ...(page.titles ?? []), ...page.remove];
+      request.hold?.(texts.reduce((sum, text) => sum + (text?.length ?? 0), 0));
       delta.add.push(...page.add);
       delta.remove.push(...page.remove);
+      added.push(...titled(page));
       next = page.next;
     }
-    return delta;
+    return { delta, added };
   }
+}
+
+/** Returns the feeds of a page with their titles. */
+function titled({ add, titles = [] }: ReplyOf<typeof listFeeds>): ListedFeed[] {
+  return add.map((url, index) => ({ url, title: titles[index] ?? undefined }));
 }

@@ -34,15 +34,19 @@ describe('a list of feeds as OPML', () => {
   });
 
   it('is read as it was shown', async () => {
-    const urls = ['https://a.example/?a=1&b=<"\'>', 'https://b.example/é'];
-    expect(await readOpml(showFeeds('opml', urls, [], null).body)).toEqual(urls);
+    const [a, b] = ['https://a.example/?a=1&b=<"\'>', 'https://b.example/é'];
+    const { body } = showFeeds('opml', [{ url: a, title: 'A & <A>' }, { url: b }], [], null);
+    expect(await readOpml(body)).toEqual([
+      { url: a, title: 'A & <A>' },
+      { url: b, title: b },
+    ]);
   });
 });
 
 describe('a list of feeds as XML', () => {
   it('has every field of a podcast, escaped', () => {
-    const { body } = showFeeds('xml', ['https://a.example/?a=1&b=<"\'>'], [], null);
-    for (const key of Object.keys(podcastObject(''))) expect(body).toContain(`<${key}>`);
+    const { body } = showFeeds('xml', [{ url: 'https://a.example/?a=1&b=<"\'>' }], [], null);
+    for (const key of Object.keys(podcastObject({ url: '' }))) expect(body).toContain(`<${key}>`);
     expect(body).toContain('<url>https://a.example/?a=1&#38;b=&#60;&#34;&#39;&#62;</url>');
   });
 });

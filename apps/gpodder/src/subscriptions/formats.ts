@@ -12,6 +12,12 @@ const types = {
 } as const;
 export type Format = keyof typeof types;
 
+/** A subscribed feed, with the listener's title if there is one. */
+export interface ListedFeed {
+  readonly url: string;
+  readonly title?: string | undefined;
+}
+
 /** A body and its content type. */
 export interface Shown {
   readonly type: string;
@@ -25,10 +31,10 @@ export function formatOf(name: string, others: readonly Format[] = []): Format {
 }
 
 /** Returns a podcast in the format of gpodder.net's directory. Clients require all fields. */
-export function podcastObject(url: string) {
+export function podcastObject({ url, title = url }: ListedFeed) {
   return {
     url,
-    title: url,
+    title,
     author: '',
     description: '',
     website: '',
@@ -49,16 +55,16 @@ export function podcastObject(url: string) {
  */
 export function showFeeds(
   format: Format,
-  urls: readonly string[],
+  feeds: readonly ListedFeed[],
   items: readonly unknown[],
   callback: string | null,
 ) {
-  return { type: types[format], body: bodyOf(format, urls, items, callback) } satisfies Shown;
+  return { type: types[format], body: bodyOf(format, feeds, items, callback) } satisfies Shown;
 }
 
 function bodyOf(
   format: Format,
-  urls: readonly string[],
+  feeds: readonly ListedFeed[],
   items: readonly unknown[],
   callback: string | null,
 ): string {
@@ -69,16 +75,19 @@ function bodyOf(
       if (callback === null || !/^\w{1,255}$/.test(callback)) throw new Failure('invalid');
       return `${callback}(${JSON.stringify(items)})`;
     case 'txt':
-      return urls.map((url) => `${url}\n`).join('');
+      return feeds.map(({ url }) => `${url}\n`).join('');
     case 'opml':
-      return writeOpml(urls);
+      return writeOpml(
+        feeds.map(({ url }) => url),
+        feeds.map(({ title }) => title),
+      );
     case 'xml':
-      return `${xmlDeclaration}<podcasts>${urls.map((url) => podcastElement(url)).join('')}</podcasts>\n`;
+      return `${xmlDeclaration}<podcasts>${feeds.map(podcastElement).join('')}</podcasts>\n`;
   }
 }
 
-function podcastElement(url: string): string {
-  const fields = Object.entries(podcastObject(url)).map(
+function podcastElement(feed: ListedFeed): string {
+  const fields = Object.entries(podcastObject(feed)).map(
     ([key, value]) => `<${key}>${escaped(String(value))}</${key}>`,
   );
   return `<podcast>${fields.join('')}</podcast>`;
@@ -89,7 +98,7 @@ const [maxFeeds, maxLines] = [5_000, 30_000];
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * Parses a whole list. The result includes unusable entries. An empty body is invalid, because only
+ * Parses a whole list of URLs, or objects with `url` and `title`, not validated. An empty body is invalid, because only
  * an empty list may remove all feeds.
  *
  * @throws Failure `invalid` for a missing or invalid body; TooLarge.
@@ -100,19 +109,19 @@ export async function readFeeds(
   json: (body: Buffer) => unknown,
 ): Promise<unknown[]> {
   if (body === undefined || body.length === 0) throw new Failure('invalid');
-  if (format === 'opml') return feedUrlsOf(body);
+  if (format === 'opml') return outlinesOf(body);
   await waitToParse(body);
   if (format === 'json') return entriesOf(json(body));
   if (format === 'txt') return linesOf(textOf(body));
   throw new Failure('invalid');
 }
 
-/** Returns the feed URLs of OPML. Outlines without any URL are an error, no empty list. */
-async function feedUrlsOf(body: Buffer): Promise<string[]> {
+/** Returns the feeds of OPML. Outlines without any URL are an error, no empty list. */
+async function outlinesOf(body: Buffer): Promise<object[]> {
   try {
     const { feeds, skipped } = await readOpml(body, parsingSlot, { maxFeeds });
     if (feeds.length === 0 && skipped > 0) throw new OpmlError('no outline has a feed URL');
-    return feeds.map(({ feedUrl }) => feedUrl);
+    return feeds.map(({ feedUrl, title }) => ({ url: feedUrl, title }));
   } catch (cause) {
     if (cause instanceof OpmlLimitError) throw new TooLarge(cause.message);
     throw cause instanceof OpmlError ? new Failure('invalid', { cause }) : cause;
@@ -138,10 +147,7 @@ function textOf(body: Buffer): string {
   }
 }
 
-/** Returns the URLs of entries: strings, or objects with a `url`. Others stay as they are. */
 function entriesOf(list: unknown): unknown[] {
   if (!Array.isArray(list)) throw new Failure('invalid');
-  return list.map((entry: unknown) =>
-    typeof entry === 'object' && entry !== null && 'url' in entry ? entry.url : entry,
-  );
+  return list;
 }

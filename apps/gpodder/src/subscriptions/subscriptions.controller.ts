@@ -30,7 +30,7 @@ export class SubscriptionsController {
     const since = sinceOf(queryOf(request));
     // HEAD sends no list, so it must not update the client's sync state.
     return request.method === 'HEAD'
-      ? this.feeds.peekSince(request, since)
+      ? (await this.feeds.peekSince(request, since)).delta
       : this.feeds.changedSince(request, since);
   }
 
