@@ -91,10 +91,15 @@ export class Pull {
     row: Subscription,
     writes: Map<string, Value | undefined>,
   ): Promise<void> {
-    const { guid: former, new_guid: guid = former, feed_url, is_subscribed, deleted } = row;
+    const { guid: former, new_guid: guid = former, feed_url, is_subscribed, title, deleted } = row;
     if (guid !== former) await this.rename(former, guid, writes);
     writes.set(keys.alias(guid), undefined);
-    const known: KnownSubscription = { guid, feed_url, is_subscribed };
+    const known: KnownSubscription = {
+      guid,
+      feed_url,
+      is_subscribed,
+      ...(title !== undefined && { title }),
+    };
     writes.set(keys.subscription(guid), deleted === undefined ? known : undefined);
     if (deleted === undefined) return;
     for (const [key] of await this.store.list(keys.episodesOf(guid))) writes.set(key, undefined);

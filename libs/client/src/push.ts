@@ -30,13 +30,19 @@ export interface SyncFailure {
 }
 
 /** Most entries per request (docs/reference/interface.md). */
-const mostEntries = { subscribed: 1_000, unsubscribed: 1, episodes: 250, deleted: 1 } as const;
+const mostEntries = {
+  subscribed: 1_000,
+  titled: 1,
+  unsubscribed: 1,
+  episodes: 250,
+  deleted: 1,
+} as const;
 
 /**
- * The order in which changes are sent. States and unsubscriptions need the subscription, and states
- * are sent before the deletion of their subscription.
+ * The order in which changes are sent. All other changes need the subscription, and states are sent
+ * before the deletion of their subscription.
  */
-const kinds = ['subscribed', 'unsubscribed', 'episodes', 'deleted'] as const;
+const kinds = ['subscribed', 'titled', 'unsubscribed', 'episodes', 'deleted'] as const;
 
 /** Approximate limit of a body in bytes; half of the server's limit. */
 const mostBytes = 1_000_000;
@@ -82,7 +88,7 @@ export class Push {
       const isRefused = error.code === 'invalid' || error.code === 'too_large';
       // The subscription no longer exists, so there is nothing left to do.
       const isMoot =
-        error.code === 'not_found' && (batch.kind === 'unsubscribed' || batch.kind === 'deleted');
+        error.code === 'not_found' && batch.kind !== 'subscribed' && batch.kind !== 'episodes';
       if (error.status === 500) await this.store.alone('state', () => this.countFault(batch));
       if (!isRefused && !isMoot) throw error;
       if (!isMoot && batch.changes.length > 1)
@@ -145,9 +151,10 @@ export class Push {
       return [verdicts.filter((verdict) => verdict !== undefined), []];
     }
     const [[, { guid }]] = changes as [[string, SubscriptionChange]];
-    const sent = JSON.parse(body) as { timestamp: string };
+    const sent = JSON.parse(body) as { timestamp: string; title?: string };
+    const change = { ...(kind === 'unsubscribed' && { is_subscribed: false }), ...sent };
     if (kind === 'deleted') await this.api.deleteSubscription(guid, sent, options);
-    else await this.api.updateSubscription(guid, { is_subscribed: false, ...sent }, options);
+    else await this.api.updateSubscription(guid, change, options);
     return [[], []];
   }
 
@@ -175,9 +182,7 @@ export class Push {
       bytes += 3 * JSON.stringify(entry).length;
     }
     if (changes.length === 0) return undefined;
-    const body = JSON.stringify(
-      kind === 'unsubscribed' || kind === 'deleted' ? entries[0] : entries,
-    );
+    const body = JSON.stringify(mostEntries[kind] === 1 ? entries[0] : entries);
     const batch: Batch = { key: newKey(), kind, changes, body, faults: 0 };
     await this.store.write(writes.set(keys.batch, batch));
     return batch;
@@ -281,9 +286,13 @@ function entryOf(
   const timestamp = (moment: Moment) => new Date(time(moment)).toISOString();
   if ('acts' in change) {
     const [act] = change.acts as [SubscriptionChange['acts'][number]];
-    const { kind, feed_url, declared } = act;
+    const { kind, feed_url, declared, title } = act;
     const feed = { feed_url, ...(declared && { guid: change.guid }) };
-    return { timestamp: timestamp(act), ...(kind === 'subscribed' && feed) };
+    return {
+      timestamp: timestamp(act),
+      ...(kind === 'subscribed' && feed),
+      ...(title !== undefined && { title }),
+    };
   }
   const states: Partial<Record<StatusName, { value: number | boolean; timestamp: string }>> = {};
   for (const [name, state] of Object.entries(change.states)) {

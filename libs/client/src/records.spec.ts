@@ -70,6 +70,7 @@ describe('what has to be sent of the acts of a listener', () => {
     act('unsubscribed'),
     act('deleted'),
   ];
+  const titled = (at: number, title: string) => ({ ...act('titled')(at), title });
 
   it.each<[string, Act[], Act[]]>([
     [
@@ -84,6 +85,17 @@ describe('what has to be sent of the acts of a listener', () => {
       [deleted(2)],
     ],
     ['a deletion in place of unsubscribing', [unsubscribed(1), deleted(2)], [deleted(2)]],
+    [
+      'the last title, after the subscription',
+      [titled(1, 'A'), titled(2, 'B'), subscribed(3), unsubscribed(4)],
+      [subscribed(3), titled(2, 'B'), unsubscribed(4)],
+    ],
+    [
+      'the title of an earlier subscription',
+      [{ ...subscribed(1), title: 'A' }, subscribed(2)],
+      [subscribed(2), titled(1, 'A')],
+    ],
+    ['no title of a deleted one', [titled(1, 'A'), deleted(2), titled(3, 'B')], [deleted(2)]],
     [
       'all by its time and not by its place',
       [unsubscribed(2), subscribed(1)],

@@ -30,6 +30,8 @@ export interface KnownSubscription {
   guid: string;
   feed_url: string;
   is_subscribed: boolean;
+  /** The listener's own title, if there is one. */
+  title?: string;
 }
 
 /** Time of a change by the listener. */
@@ -44,11 +46,13 @@ export interface Moment {
 
 /** One change of a subscription by the listener. */
 export interface Act extends Moment {
-  kind: 'subscribed' | 'unsubscribed' | 'deleted';
+  kind: 'subscribed' | 'titled' | 'unsubscribed' | 'deleted';
   /** Empty if the guid is sufficient. */
   feed_url: string;
   /** True if the feed declares the guid. */
   declared: boolean;
+  /** The listener's title of `titled`, or of a new subscription; empty to remove it. */
+  title?: string;
 }
 
 /** Pending changes of a subscription that have to be sent; see {@link neededActs}. */
@@ -114,18 +118,26 @@ export function timeOf(moment: Moment, now: number, offset: number): number {
 }
 
 /**
- * Returns the acts to send, in order: the last subscription, so that later acts find it, and the
- * last act after it. A deleted subscription stays deleted until the listener subscribes again.
+ * Returns the acts to send, in order: the last subscription, so that later acts find it, the last
+ * title, and the last other act after the subscription. A deleted subscription stays deleted until
+ * the listener subscribes again, and needs no title.
  */
 export function neededActs(acts: readonly Act[]): Act[] {
   const sorted = [...acts].sort((one, other) => one.at - other.at);
-  const place = sorted.map(({ kind }) => kind).lastIndexOf('subscribed');
-  const ends = sorted.slice(place + 1);
+  const states = sorted.filter(({ kind }) => kind !== 'titled');
+  const place = states.map(({ kind }) => kind).lastIndexOf('subscribed');
+  const subscribed = states.slice(place, place + 1);
+  const ends = states.slice(place + 1);
   const last = ends.pop();
-  const isDeleted = ends.some(({ kind }) => kind === 'deleted');
+  const isDeleted = [last, ...ends].some((act) => act?.kind === 'deleted');
+  if (last && isDeleted) return [...subscribed, { ...last, kind: 'deleted' }];
+  // A subscription without a title must not discard the title of an earlier one.
+  const title = sorted.filter((act) => act.title !== undefined).pop();
+  const isSent = title === undefined || title === subscribed[0];
   return [
-    ...sorted.slice(place, place + 1),
-    ...(last ? [isDeleted ? { ...last, kind: 'deleted' as const } : last] : []),
+    ...subscribed,
+    ...(isSent ? [] : [{ ...title, kind: 'titled' as const }]),
+    ...(last ? [last] : []),
   ];
 }
 

@@ -74,14 +74,17 @@ export class SyncClient {
       const known = row as KnownSubscription;
       shown.set(known.guid, { ...known, pending: false });
     }
-    for (const [guid, { kind, feed_url }] of await this.acts()) {
+    for (const [guid, { kind, feed_url, title }] of await this.acts()) {
       const known = shown.get(guid);
-      const is_subscribed = kind === 'subscribed';
+      const is_subscribed =
+        kind === 'titled' ? (known?.is_subscribed ?? false) : kind === 'subscribed';
       if (kind === 'deleted') shown.delete(guid);
-      else if (known || is_subscribed)
-        shown.set(guid, { feed_url, ...known, guid, is_subscribed, pending: true });
+      else if (known || kind === 'subscribed') {
+        const titled = title === undefined ? {} : { title };
+        shown.set(guid, { feed_url, ...known, ...titled, guid, is_subscribed, pending: true });
+      }
     }
-    return [...shown.values()];
+    return [...shown.values()].map(({ title, ...row }) => (title ? { ...row, title } : row));
   }
 
   /** Returns all episodes with a state, of one podcast or of all, with pending changes applied. */
@@ -117,7 +120,9 @@ export class SyncClient {
       shown.set(key, { ...local, podcast_guid, sync_id, pending: true });
     }
     const ends = new Map(
-      (await this.acts()).map(([podcast_guid, { kind }]) => [podcast_guid, kind]),
+      (await this.acts())
+        .filter(([, { kind }]) => kind !== 'titled')
+        .map(([podcast_guid, { kind }]) => [podcast_guid, kind]),
     );
     return [...shown.values()].filter(({ podcast_guid }) => ends.get(podcast_guid) !== 'deleted');
   }
@@ -128,16 +133,32 @@ export class SyncClient {
    * @param feedUrl {@link faultInHttpUrl} reports faults immediately; the server rejects it with
    * `invalid_url`.
    * @param feed.guid the guid that the feed declares (`podcast:guid`), if any.
+   * @param feed.title the listener's own title, if any. See {@link setTitle}.
    * @returns the podcast's guid. If the server has another one, both find the podcast.
    */
-  async subscribe(feedUrl: string, feed: { guid?: string } = {}): Promise<string> {
+  async subscribe(feedUrl: string, feed: { guid?: string; title?: string } = {}): Promise<string> {
     const feed_url = feedUrl.trim();
     return this.change(async () => {
       const guid = feed.guid?.toLowerCase() ?? (await guidOf(this.store, feed_url));
-      const act = { kind: 'subscribed', feed_url, declared: feed.guid !== undefined } as const;
+      const { title } = feed;
+      const act = {
+        kind: 'subscribed',
+        feed_url,
+        declared: feed.guid !== undefined,
+        ...(title && { title }),
+      } as const;
       await changeSubscription(this.store, guid, act, this.now());
       return guid;
     });
+  }
+
+  /**
+   * Sets the listener's own title of a podcast.
+   *
+   * @param title at most 2,048 bytes; empty to remove it.
+   */
+  setTitle(podcast: string, title: string): Promise<void> {
+    return this.changeSubscription(podcast, 'titled', { title });
   }
 
   /** Unsubscribes and keeps the episodes' states. */
@@ -235,11 +256,15 @@ export class SyncClient {
     return this.live.onError(listener);
   }
 
-  private changeSubscription(podcast: string, kind: Act['kind']): Promise<void> {
+  private changeSubscription(
+    podcast: string,
+    kind: Act['kind'],
+    more: Pick<Act, 'title'> = {},
+  ): Promise<void> {
     return this.change(async () => {
       const guid = await currentGuid(this.store, podcast);
       const row = (await this.store.get(keys.subscription(guid))) as KnownSubscription | undefined;
-      const act = { kind, feed_url: row?.feed_url ?? '', declared: false };
+      const act = { kind, feed_url: row?.feed_url ?? '', declared: false, ...more };
       await changeSubscription(this.store, guid, act, this.now());
     });
   }
