@@ -21,6 +21,8 @@ export interface Import {
 }
 
 const batch = 250;
+/** Maximum characters of a sent title, as the server cuts longer ones and limits the request. */
+const mostTitle = 2_048;
 
 /** The current import. */
 export const present = signal<Import | undefined>();
@@ -67,7 +69,10 @@ async function send(
   part: readonly OpmlFeed[],
   stopped: AbortSignal,
 ): Promise<Verdict[] | undefined> {
-  const entries = part.map(({ feedUrl }) => ({ feed_url: feedUrl }));
+  const entries = part.map(({ feedUrl, title }) => ({
+    feed_url: feedUrl,
+    title: title.slice(0, mostTitle),
+  }));
   const idempotencyKey = newKey();
   try {
     const { failure } = await untilAnswered(

@@ -9,11 +9,13 @@ export interface Row {
   readonly guid: string;
   readonly feedUrl: string;
   readonly isSubscribed: boolean;
+  /** The listener's own title; empty without one. */
+  readonly title: string;
 }
 
 /** A change that waits for its response. */
 export interface Pending {
-  readonly kind: 'add' | 'subscribe' | 'unsubscribe' | 'move' | 'delete';
+  readonly kind: 'add' | 'subscribe' | 'unsubscribe' | 'rename' | 'move' | 'delete';
   /** Absent for a new subscription. */
   readonly guid?: string;
   readonly feedUrl: string;
@@ -44,10 +46,10 @@ export const isComplete = signal(false);
 /** Pending changes, the newest first. */
 export const pending = signal<readonly Pending[]>([]);
 
-/** Returns the feed URL of a subscription by its current guid. */
-export function feedOf(guid: string): string | undefined {
+/** Returns a subscription by its current guid. */
+export function rowOf(guid: string): Row | undefined {
   void version.value;
-  return (fresh.get(guid) ?? listed.get(guid))?.feedUrl;
+  return fresh.get(guid) ?? listed.get(guid);
 }
 
 /** Loads all subscriptions page by page, then the changes. */
@@ -83,12 +85,13 @@ function apply(subscriptions: readonly Subscription[], into: Map<string, Row>): 
     new_guid,
     feed_url: feedUrl,
     is_subscribed: isSubscribed,
+    title = '',
     deleted,
   } of subscriptions) {
     const key = new_guid ?? guid;
     if (key !== guid) drop(guid);
     if (deleted) drop(key);
-    else put({ guid: key, feedUrl, isSubscribed }, into);
+    else put({ guid: key, feedUrl, isSubscribed, title }, into);
   }
   version.value++;
 }
@@ -106,30 +109,47 @@ function drop(guid: string): void {
 /** Subscribes to a feed. @param feedUrl as typed. */
 export function add(feedUrl: string): Promise<Outcome> {
   return during({ kind: 'add', feedUrl }, async (api, timestamp) =>
-    subscribed(api, feedUrl, undefined, timestamp),
+    subscribed(api, feedUrl, {}, timestamp),
   );
 }
 
 /** Subscribes again, or unsubscribes. */
-export function setSubscribed({ guid, feedUrl }: Row, isSubscribed: boolean): Promise<Outcome> {
+export function setSubscribed(
+  { guid, feedUrl, title }: Row,
+  isSubscribed: boolean,
+): Promise<Outcome> {
   const kind = isSubscribed ? 'subscribe' : 'unsubscribe';
   return during({ kind, guid, feedUrl }, async (api, timestamp) => {
-    if (isSubscribed) return subscribed(api, feedUrl, guid, timestamp);
+    if (isSubscribed) return subscribed(api, feedUrl, { guid, title }, timestamp);
     const { is_subscribed = false } = await api.updateSubscription(guid, {
       is_subscribed: false,
       ...timestamp,
     });
     // A later change of another client wins, and the response contains the resulting state.
-    apply([{ guid, feed_url: feedUrl, is_subscribed }], fresh);
+    apply([{ guid, feed_url: feedUrl, is_subscribed, title }], fresh);
     return is_subscribed ? 'superseded' : 'done';
   });
 }
 
+/** Sets the listener's title. @param newTitle empty to remove it. */
+export function rename({ guid, feedUrl }: Row, newTitle: string): Promise<Outcome> {
+  return during({ kind: 'rename', guid, feedUrl }, async (api, timestamp) => {
+    const { title = newTitle } = await api.updateSubscription(guid, {
+      title: newTitle,
+      ...timestamp,
+    });
+    const row = rowOf(guid);
+    if (row) put({ ...row, title }, fresh);
+    version.value++;
+    return 'done';
+  });
+}
+
 /** Changes the URL of a feed. */
-export function move({ guid, isSubscribed }: Row, newUrl: string): Promise<Outcome> {
+export function move({ guid, isSubscribed, title }: Row, newUrl: string): Promise<Outcome> {
   return during({ kind: 'move', guid, feedUrl: newUrl }, async (api) => {
     await api.updateSubscription(guid, { new_feed_url: newUrl });
-    apply([{ guid, feed_url: newUrl, is_subscribed: isSubscribed }], fresh);
+    apply([{ guid, feed_url: newUrl, is_subscribed: isSubscribed, title }], fresh);
     return 'done';
   });
 }
@@ -153,13 +173,17 @@ export function remove({ guid, feedUrl }: Row): Promise<Outcome> {
 async function subscribed(
   api: Api,
   feedUrl: string,
-  guid: string | undefined,
+  { guid, title }: Partial<Row>,
   timestamp: object,
 ): Promise<Outcome> {
   const entry = { feed_url: feedUrl, ...(guid !== undefined && { guid }), ...timestamp };
   const { success, failure } = await api.addSubscriptions([entry]);
   if (failure[0]) return failure[0].code;
-  apply(success, fresh);
+  // The response has no title.
+  apply(
+    success.map((row) => ({ ...row, title: title ?? rowOf(row.guid)?.title ?? '' })),
+    fresh,
+  );
   return 'done';
 }
 

@@ -9,9 +9,9 @@ import {
   loadOlder,
   total,
 } from '../data/episodes.js';
-import { feedOf, subscriptionPulls } from '../data/subscriptions.js';
+import { rowOf, subscriptionPulls } from '../data/subscriptions.js';
 import { locale, texts } from '../texts/texts.js';
-import { feedHost } from '../ui/feed.js';
+import { podcastName } from '../ui/feed.js';
 import { Failure, Page } from '../ui/page.js';
 import { WindowedList } from '../ui/window.js';
 
@@ -74,11 +74,11 @@ function EpisodeRow({ episode }: { episode: Episode }) {
   } = episode;
   const position = playback_position?.value ?? 0;
   const isPlayed = played_status?.value === true;
-  const feed = feedOf(podcast_guid);
+  const podcast = rowOf(podcast_guid);
   const when = latestOf(episode);
   const line = (
     <>
-      {feed === undefined ? t.unknownFeed : feedHost(feed)}
+      {podcast === undefined ? t.unknownFeed : <bdi>{podcastName(podcast)}</bdi>}
       {when !== undefined && (
         <>
           {' · '}

@@ -6,11 +6,12 @@ import {
   type Outcome,
   pending,
   remove,
+  rename,
   type Row,
   setSubscribed,
 } from '../data/subscriptions.js';
 import { texts } from '../texts/texts.js';
-import { feedHost, feedName, feedUrlOf } from '../ui/feed.js';
+import { feedName, feedUrlOf, podcastName } from '../ui/feed.js';
 import { say } from '../ui/notice.js';
 
 const { subscriptions: t } = texts;
@@ -40,24 +41,14 @@ export function ManageDialog({
         : say(`${texts.outcomes[outcome]} (${name.slice(0, 300)})`, true),
     );
   };
-  const name = feedName(row.feedUrl);
+  const name = row.title || feedName(row.feedUrl);
   return (
     <dialog
       ref={dialog}
       aria-labelledby="manage-title"
       onClose={() => !dialog.current?.open && onClose()}
     >
-      <div class="dialog-head">
-        <h2 id="manage-title">
-          <bdi>{feedHost(row.feedUrl)}</bdi>
-        </h2>
-        <button class="bare" onClick={() => dialog.current?.close()}>
-          {texts.close}
-        </button>
-      </div>
-      <p class="address">
-        <bdi>{row.feedUrl}</bdi>
-      </p>
+      <DialogHead row={row} onClose={() => dialog.current?.close()} />
       <button
         class="plain"
         disabled={isBusy}
@@ -71,9 +62,64 @@ export function ManageDialog({
       >
         {row.isSubscribed ? t.unsubscribe : t.subscribe}
       </button>
+      <RenameForm
+        title={row.title}
+        isBusy={isBusy}
+        onRename={(title) => does('rename', title || feedName(row.feedUrl), rename(row, title))}
+      />
       <MoveForm isBusy={isBusy} onMove={(url) => does('move', feedName(url), move(row, url))} />
       <RemoveButtons isBusy={isBusy} onRemove={() => does('delete', name, remove(row))} />
     </dialog>
+  );
+}
+
+function DialogHead({ row, onClose }: { row: Row; onClose: () => void }) {
+  return (
+    <>
+      <div class="dialog-head">
+        <h2 id="manage-title">
+          <bdi>{podcastName(row)}</bdi>
+        </h2>
+        <button class="bare" onClick={onClose}>
+          {texts.close}
+        </button>
+      </div>
+      <p class="address">
+        <bdi>{row.feedUrl}</bdi>
+      </p>
+    </>
+  );
+}
+
+function RenameForm({
+  title,
+  isBusy,
+  onRename,
+}: {
+  title: string;
+  isBusy: boolean;
+  onRename: (title: string) => void;
+}) {
+  const typed = useSignal(title);
+  const submit = (event: Event) => {
+    event.preventDefault();
+    onRename(typed.value.trim());
+  };
+  return (
+    <form onSubmit={submit}>
+      <Field
+        id="new-title"
+        label={t.rename}
+        hint={t.renameHint}
+        autocomplete="off"
+        maxLength={2048}
+        value={typed.value}
+        onInput={({ currentTarget }) => (typed.value = currentTarget.value)}
+      />
+      <button class="plain" disabled={isBusy}>
+        {t.renameSubmit}
+      </button>
+    </form>
   );
 }
 

@@ -11,8 +11,8 @@ import {
   subscriptionPulls,
   total,
 } from '../data/subscriptions.js';
-import { texts } from '../texts/texts.js';
-import { feedHost, feedName, feedUrlOf } from '../ui/feed.js';
+import { locale, texts } from '../texts/texts.js';
+import { feedName, feedUrlOf, podcastName, searchForm } from '../ui/feed.js';
 import { Failure, Page } from '../ui/page.js';
 import { say } from '../ui/notice.js';
 import { WindowedList } from '../ui/window.js';
@@ -22,21 +22,17 @@ const { subscriptions: t } = texts;
 
 /** Typed texts, which survive a change of the page. */
 const typed = { feedUrl: '', search: '' };
+const order = new Intl.Collator(locale, { sensitivity: 'base', numeric: true });
 
 /** Renders the subscriptions, with search and the form that adds one. */
 export function Subscriptions() {
   const search = useSignal(typed.search);
   const isOn = useSignal(true);
+  const isByTitle = useSignal(false);
   // Each opening sets a new object, also for the same subscription.
   const managed = useSignal<{ guid: string } | undefined>(undefined);
   const failed = useSignal(false);
-  const shown = useComputed(() => {
-    const sought = search.value.trim().toLowerCase();
-    return rows.value.filter(
-      ({ isSubscribed, feedUrl }) =>
-        isSubscribed === isOn.value && (sought === '' || feedUrl.toLowerCase().includes(sought)),
-    );
-  });
+  const shown = useComputed(() => foundRows(search.value, isOn.value, isByTitle.value));
   const begin = useCallback(() => {
     failed.value = false;
     subscriptionPulls.begin().catch(() => (failed.value = true));
@@ -50,7 +46,7 @@ export function Subscriptions() {
     <Page title={t.title} lead={t.lead}>
       <AddForm />
       <section class="card list">
-        <Tools search={search} isOn={isOn} />
+        <Tools search={search} isOn={isOn} isByTitle={isByTitle} />
         <p class="quiet small count" role="status">
           {!failed.value && countOf(shown.value.length)}
         </p>
@@ -87,6 +83,18 @@ export function Subscriptions() {
   );
 }
 
+/** Returns the subscriptions that match the search, in the chosen order. */
+function foundRows(search: string, isOn: boolean, isByTitle: boolean): readonly Row[] {
+  const sought = searchForm(search.trim());
+  const found = rows.value.filter(
+    ({ isSubscribed, title, feedUrl }) =>
+      isSubscribed === isOn &&
+      (sought === '' || searchForm(`${title}\n${feedUrl}`).includes(sought)),
+  );
+  if (!isByTitle) return found;
+  return found.toSorted((one, other) => order.compare(podcastName(one), podcastName(other)));
+}
+
 function NoRows({ isWhole, isSearch }: { isWhole: boolean; isSearch: boolean }) {
   return (
     <p class="empty">
@@ -101,7 +109,15 @@ function countOf(shown: number): string {
   return total.value === undefined ? texts.loading : t.soFar(rows.value.length, total.value);
 }
 
-function Tools({ search, isOn }: { search: Signal<string>; isOn: Signal<boolean> }) {
+function Tools({
+  search,
+  isOn,
+  isByTitle,
+}: {
+  search: Signal<string>;
+  isOn: Signal<boolean>;
+  isByTitle: Signal<boolean>;
+}) {
   return (
     <div class="tools" role="search">
       <Field
@@ -112,27 +128,63 @@ function Tools({ search, isOn }: { search: Signal<string>; isOn: Signal<boolean>
         value={search.value}
         onInput={({ currentTarget }) => (search.value = typed.search = currentTarget.value)}
       />
-      <div class="field">
-        <label for="show">{t.show}</label>
-        <select
-          id="show"
-          value={isOn.value ? 'on' : 'off'}
-          onChange={({ currentTarget }) => (isOn.value = currentTarget.value === 'on')}
-        >
-          <option value="on">{t.on}</option>
-          <option value="off">{t.off}</option>
-        </select>
-      </div>
+      <Choice
+        id="show"
+        label={t.show}
+        no={t.on}
+        yes={t.off}
+        isYes={!isOn.value}
+        onChoice={(isOff) => (isOn.value = !isOff)}
+      />
+      <Choice
+        id="sort"
+        label={t.sort}
+        no={t.byTime}
+        yes={t.byTitle}
+        isYes={isByTitle.value}
+        onChoice={(isYes) => (isByTitle.value = isYes)}
+      />
+    </div>
+  );
+}
+
+/** Renders a choice between two values. */
+function Choice({
+  id,
+  label,
+  no,
+  yes,
+  isYes,
+  onChoice,
+}: {
+  id: string;
+  label: string;
+  no: string;
+  yes: string;
+  isYes: boolean;
+  onChoice: (isYes: boolean) => void;
+}) {
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <select
+        id={id}
+        value={isYes ? 'yes' : 'no'}
+        onChange={({ currentTarget }) => onChoice(currentTarget.value === 'yes')}
+      >
+        <option value="no">{no}</option>
+        <option value="yes">{yes}</option>
+      </select>
     </div>
   );
 }
 
 function SubscriptionRow({ row, onManage }: { row: Row; onManage: () => void }) {
   const now = pending.value.find(({ guid }) => guid === row.guid);
-  const name = feedName(row.feedUrl);
+  const name = row.title || feedName(row.feedUrl);
   return (
     <ListRow
-      name={feedHost(row.feedUrl)}
+      name={podcastName(row)}
       tag={now && <span class="tag">{stateOf(now.kind)}</span>}
       lines={[row.feedUrl]}
     >

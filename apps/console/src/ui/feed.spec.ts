@@ -1,6 +1,23 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { feedHost, feedName, feedUrlOf } from './feed.js';
+import { feedHost, feedName, feedUrlOf, podcastName, searchForm } from './feed.js';
+
+describe('the name of a podcast', () => {
+  it("is the listener's title, else the host", () => {
+    const feedUrl = 'https://podnews.net/rss';
+    expect(podcastName({ title: 'Podnews', feedUrl })).toBe('Podnews');
+    expect(podcastName({ title: '', feedUrl })).toBe('podnews.net');
+  });
+
+  it.each([
+    ['CAFÉ', 'cafe'],
+    ['Über', 'uber'],
+    ['ﬁn', 'fin'],
+    ['Я', 'я'],
+  ])('is found without case and accents: %s as %s', (name, sought) =>
+    expect(searchForm(name)).toBe(searchForm(sought)),
+  );
+});
 
 describe('the name of a feed', () => {
   it.each([
