@@ -77,11 +77,17 @@ const value: fc.Arbitrary<unknown> = fc.oneof(
 /** A plausible value, none, or anything else. */
 const field = (right: unknown) => fc.oneof(fc.constant(right), fc.constant(undefined), value);
 
-const subscribeEntry = fc.record({ feed_url: field(feed(1)), guid: field(newGuid()), x: field(1) });
+const subscribeEntry = fc.record({
+  feed_url: field(feed(1)),
+  guid: field(newGuid()),
+  title: field('t'),
+  x: field(1),
+});
 const patch = fc.record({
   new_feed_url: field(feed(2)),
   new_guid: field(newGuid()),
   is_subscribed: field(true),
+  title: field('t'),
   ['__proto__x']: field(1),
 });
 const anyStatus = fc.oneof(

@@ -180,10 +180,11 @@ describe('real answers match the OpenAPI document and contain no null:', () => {
     expectDescribed('get', one, await ann.get(`/subscriptions/${deleted}`));
     expectDescribed('get', one, await ann.get(`/subscriptions/${newGuid()}`));
     expectDescribed('get', one, await ann.get('/subscriptions/x'));
-    const subscriptions = [{ feed_url: feed(1) }, { feed_url: 'x' }];
+    const subscriptions = [{ feed_url: feed(1), title: 'One' }, { feed_url: 'x' }];
     expectDescribed('post', '/subscriptions', await ann.post('/subscriptions', { subscriptions }));
     expectDescribed('post', '/subscriptions', await ann.post('/subscriptions', {}));
-    const patch = { new_feed_url: feed(9), new_guid: newGuid(), is_subscribed: false };
+    const title = 'Nine';
+    const patch = { new_feed_url: feed(9), new_guid: newGuid(), is_subscribed: false, title };
     expectDescribed('patch', one, await ann.patch(`/subscriptions/${guid}`, patch));
     expectDescribed('patch', one, await ann.patch(`/subscriptions/${guid}`, {}));
     expectDescribed('patch', one, await ann.patch(`/subscriptions/${newGuid()}`, patch));
@@ -239,12 +240,17 @@ describe('real requests match the OpenAPI document:', () => {
     [
       '/subscriptions',
       'post',
-      { subscriptions: [{ feed_url: feed(1), guid: newGuid() }, { feed_url: feed(2) }] },
+      {
+        subscriptions: [
+          { feed_url: feed(1), guid: newGuid() },
+          { feed_url: feed(2), title: 'B' },
+        ],
+      },
     ],
     [
       '/subscriptions/{guid}',
       'patch',
-      { new_feed_url: feed(1), new_guid: newGuid(), is_subscribed: true },
+      { new_feed_url: feed(1), new_guid: newGuid(), is_subscribed: true, title: 'A' },
     ],
     [
       '/episodes',

@@ -25,6 +25,14 @@ describe('POST /subscriptions', () => {
     expect(await ann.subscription(guid)).toEqual(success[0]);
   });
 
+  test('keeps a title, which lists and GET by guid show', async () => {
+    const ann = await User.fresh();
+    await post(ann, { feed_url: urlA, title: ' Mind & Matter ' }, { feed_url: urlB, title: 7 });
+    const { subscriptions } = await ann.subscriptions();
+    expect(subscriptions.map(({ title }) => title)).toEqual(['Mind & Matter', undefined]);
+    expect(await ann.subscription(subscriptions[0]?.guid ?? '')).toEqual(subscriptions[0]);
+  });
+
   test('judges each entry separately and keeps the order of the request', async () => {
     const ann = await User.fresh();
     const wrong = ' Nonsense\u0000 ☂';

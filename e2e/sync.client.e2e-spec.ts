@@ -272,6 +272,35 @@ test('rejected changes leave the queue and are reported with their code', async 
   expect(await phone.client.episodes()).toEqual([]);
 });
 
+test('the latest title wins on all devices, whatever the order of their syncs', async () => {
+  const open = await person();
+  let late = 0;
+  const [phone, tablet] = [open({ clock: () => Date.now() - late }), open()];
+  const titles = async ({ client }: Device) =>
+    (await client.subscriptions()).map(({ title }) => title);
+  const podcast = await phone.client.subscribe(feed, { title: 'First' });
+  expect(await titles(phone)).toEqual(['First']);
+  await phone.client.sync();
+  await tablet.client.sync();
+  expect(await titles(tablet)).toEqual(['First']);
+  late = 60_000;
+  await phone.client.setTitle(podcast, 'Earlier');
+  late = 0;
+  await tablet.client.setTitle(podcast, 'Later');
+  await tablet.client.unsubscribe(podcast);
+  expect(await titles(tablet)).toEqual(['Later']);
+  for (const { client } of [tablet, phone, tablet]) await client.sync();
+  for (const device of [phone, tablet]) {
+    expect(await titles(device)).toEqual(['Later']);
+    expect(await device.client.subscriptions()).toMatchObject([{ is_subscribed: false }]);
+  }
+  await phone.client.setTitle(podcast, '');
+  expect(await titles(phone)).toEqual([undefined]);
+  await phone.client.sync();
+  expect(await titles(phone)).toEqual([undefined]);
+  expect(await phone.api.getSubscription(podcast)).not.toHaveProperty('title');
+});
+
 test('an added feed has the guid of the server, and identifiers are trimmed', async () => {
   const phone = (await person())();
   const podcast = await phone.client.subscribe(`\n  ${feed}/ \u00a0`);

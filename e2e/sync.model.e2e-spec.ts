@@ -135,6 +135,7 @@ class Device {
 type Identifiers = 'guid' | 'file' | 'both';
 type Act =
   | { kind: 'subscribe' | 'unsubscribe' | 'delete' | 'declare' | 'move'; feed: number }
+  | { kind: 'title'; feed: number; title: string }
   | { kind: 'play'; feed: number; episode: number; seconds: number; by: Identifiers }
   | { kind: 'favourite'; feed: number; episode: number; favourite: boolean }
   | { kind: 'sync' };
@@ -159,6 +160,14 @@ const episode = fc.nat(2);
 const act: fc.Arbitrary<Act> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('subscribe', 'unsubscribe'), feed }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom('delete', 'declare', 'move'), feed }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('title'),
+      feed,
+      title: fc.constantFrom('A', 'B', ''),
+    }),
+  },
   {
     weight: 6,
     arbitrary: fc.record({
@@ -212,6 +221,7 @@ async function perform(client: SyncClient, what: Act): Promise<void> {
   const guid = await guidOf(client, what.feed);
   if (what.kind === 'unsubscribe') return client.unsubscribe(guid);
   if (what.kind === 'delete') return client.delete(guid);
+  if (what.kind === 'title') return client.setTitle(guid, what.title);
   if (what.kind === 'play')
     return void (await client.setPosition(
       guid,
@@ -293,6 +303,7 @@ test('the latest acknowledged change of each field is the current value', async 
       for (const device of devices) await device.client.sync();
       // An act during a crash takes effect or not.
       const wanted = new Map<string, unknown[]>();
+      const titles = new Map<number, string[]>();
       for (const { device: n, act: what, crash, offline, faulty } of steps) {
         const device = devices[n] as Device;
         if ('feed' in what && what.feed === 0) continue;
@@ -302,12 +313,21 @@ test('the latest acknowledged change of each field is the current value', async 
         else if (faulty) await device.faulty((client) => perform(client, what));
         else if (offline) await device.offline((client) => perform(client, what));
         else await perform(device.client, what);
+        if (what.kind === 'title') {
+          const earlier = done ? [] : (titles.get(what.feed) ?? ['']);
+          titles.set(what.feed, [...earlier, what.title]);
+        }
         if (what.kind !== 'play' && what.kind !== 'favourite') continue;
         const name = `${what.kind} ${what.feed}/${what.episode}`;
         const value = what.kind === 'play' ? what.seconds : what.favourite;
         wanted.set(name, done ? [value] : [...(wanted.get(name) ?? [undefined]), value]);
       }
       await comeBack(credential, devices);
+      const subscriptions = await first.client.subscriptions();
+      for (const [feedNumber, values] of titles) {
+        const row = subscriptions.find(({ feed_url }) => feed_url === feeds[feedNumber]);
+        expect(values).toContain(row?.title ?? '');
+      }
       const episodes = await first.client.episodes();
       for (const [name, values] of wanted) {
         const [, kind, feedNumber, n] = /^(\w+) (\d)\/(\d)$/.exec(name) ?? [];

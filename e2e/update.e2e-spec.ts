@@ -32,7 +32,8 @@ describe('PATCH', () => {
       new_guid,
       guid_changed: stamp,
     });
-    const sent = { new_feed_url: urlA, new_guid: newGuid(), is_subscribed: true };
+    const title = 'Mind & Matter';
+    const sent = { new_feed_url: urlA, new_guid: newGuid(), is_subscribed: true, title };
     const all = await ann.update(guid, sent);
     expect(all).toEqual({
       ...sent,
@@ -45,6 +46,7 @@ describe('PATCH', () => {
       feed_url: urlA,
       is_subscribed: true,
       subscription_changed,
+      title,
     };
     expect(await ann.subscription(sent.new_guid)).toEqual(shown);
   });

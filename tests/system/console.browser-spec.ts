@@ -55,6 +55,38 @@ describe('the podcasts page', () => {
     expect(await page.getByRole('button', { name: 'Manage old.example' }).count()).toBe(0);
   });
 
+  it('searches, sorts and changes titles', async () => {
+    const visit = await fixture.visit();
+    const { page } = visit;
+    await visit.request('POST', '/subscriptions', {
+      subscriptions: [
+        { feed_url: feed('third'), title: 'Über Café 10' },
+        { feed_url: feed('first'), title: 'über café 9' },
+        { feed_url: feed('second') },
+      ],
+    });
+    const names = async () =>
+      page.getByRole('listitem').locator('bdi:first-child').allTextContents();
+    await page.getByLabel('Sort by').selectOption('Title');
+    await page.getByText('3 podcasts', { exact: true }).waitFor();
+    const sorted = ['second.example', 'über café 9', 'Über Café 10'];
+    await eventually(async () =>
+      expect((await names()).filter((name) => sorted.includes(name))).toEqual(sorted),
+    );
+    await page.getByLabel('Search').fill('UBER CAFE 1');
+    await page.getByText('1 podcast', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Manage Über Café 10' }).click();
+    await page.getByLabel('Title', { exact: true }).fill('Ubér');
+    await page.getByRole('button', { name: 'Change title' }).click();
+    await page.getByText('Renamed to Ubér').waitFor();
+    await page.getByLabel('Search').fill('uber');
+    await page.getByText('2 podcasts', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Manage Ubér' }).click();
+    await page.getByLabel('Title', { exact: true }).fill('');
+    await page.getByRole('button', { name: 'Change title' }).click();
+    await page.getByText('Renamed to third.example').waitFor();
+  });
+
   it('deletes after a confirmation and shows the progress', async () => {
     const visit = await fixture.visit();
     const { page } = visit;

@@ -24,6 +24,12 @@ const names = [
   'small-places',
 ];
 const feeds = names.map((name) => `https://${name}.example/feed.xml`);
+const titles = names.map((name) =>
+  name.replace(
+    /(^|-)(.)/g,
+    (_, dash: string, first: string) => (dash && ' ') + first.toUpperCase(),
+  ),
+);
 const episodes = [
   ['How tides made us', 0.72, 'playing'],
   ['Bread, slowly', 1, 'played'],
@@ -45,7 +51,8 @@ afterAll(() => fixture?.close());
 /** Returns the console page of a user with podcasts and episodes. */
 async function pageWithData(): Promise<Page> {
   const visit = await fixture.visit({ viewport: { width: 820, height: 640 } }, '/');
-  await visit.subscribe(...feeds);
+  const subscriptions = feeds.map((feed_url, at) => ({ feed_url, title: titles[at] }));
+  await visit.request('POST', '/subscriptions', { subscriptions });
   for (const [at, [title, part, state]] of [...episodes.entries()].reverse()) {
     const stamp = daysAgo(at);
     await visit.upload(feeds[at % feeds.length] ?? '', [
@@ -79,7 +86,7 @@ describe('the pictures of the README', () => {
     await page.emulateMedia({ colorScheme: 'dark' });
     await page.goto('/console/history');
     await page.getByText('How tides made us').waitFor();
-    await page.getByText('science-daily.example').first().waitFor();
+    await page.getByText('Science Daily').first().waitFor();
     expect(await takePicture(page, 'history')).toBeLessThan(maxBytes);
 
     await page.emulateMedia({ colorScheme: 'light' });

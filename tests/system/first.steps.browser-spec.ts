@@ -131,7 +131,7 @@ describe('the first steps of a new user', () => {
     await visitor.getByRole('link', { name: 'Podcasts', exact: true }).click();
     await visitor.getByText('501 podcasts', { exact: true }).waitFor();
     await visitor.getByLabel('Search').fill('podcast-499.');
-    await visitor.getByRole('button', { name: 'Manage podcast-499.example' }).waitFor();
+    await visitor.getByRole('button', { name: 'Manage Podcast 499' }).waitFor();
     await context.close();
   });
 });

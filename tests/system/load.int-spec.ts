@@ -114,8 +114,8 @@ describe('a load', () => {
       ...partOf(
         user,
         [
-          feed(1),
-          feed(2, { is_subscribed: false }),
+          feed(1, { title: 'One' }),
+          feed(2, { is_subscribed: false, title: 'Two' }),
           feed(3, { timestamp: undefined }),
           feed(4, { timestamp: undefined, is_subscribed: false }),
           { feed_url: 'https://feeds.example/5', is_subscribed: false },
@@ -127,6 +127,7 @@ describe('a load', () => {
     const of = await device(user);
     const [first, since] = [await lists(of), await clock(of)];
     expect(first[0]?.map((row) => row['is_subscribed'])).toEqual([true, false, true, false, false]);
+    expect(first[0]?.slice(0, 3).map((row) => row['title'])).toEqual(['One', 'Two', undefined]);
     expect(await loader.load(file)).toMatchObject({ code: 0, refused: [] });
     expect(await lists(of)).toEqual(first);
     expect(await items(of, 'episodes', `&since=${since}`)).toEqual([]);
@@ -182,7 +183,8 @@ describe('a load', () => {
   it('takes a dump: another user has the same lists then, and the same dump', async () => {
     const [from, to] = [freshUser(), freshUser()];
     const of = await device(from);
-    const feeds = [feed(1), { feed_url: 'https://feeds.example/2' }, feed(3), feed(4)];
+    const titled = { feed_url: 'https://feeds.example/2', title: 'Two' };
+    const feeds = [feed(1), titled, feed(3), feed(4)];
     await of.send('POST', '/subscriptions', { body: { subscriptions: feeds } });
     await of.send('PATCH', `/subscriptions/${podcast(3)}`, {
       body: { is_subscribed: false, timestamp: at(50) },

@@ -19,6 +19,7 @@ const ofAllUsers = {
   'deletion.take_again': 'names the user of each record together with its id',
   'deletion.take_erasures': 'a relay takes what is due, whoever it is of',
   'deletion.take_erasures_again': 'names the user of each record',
+  'deletion.read_pending_erasures': 'reads the accounts that wait for their erasure',
   'deletion.pending': 'counts what waits, for metrics',
   'deletion.list_pending': 'shows an operator what waits',
   'deletion.list_failed': 'shows an operator what failed',

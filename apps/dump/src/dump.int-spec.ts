@@ -114,10 +114,11 @@ describe('a dump', () => {
       feed_url: `${feed_url}/2`,
       guid: randomUUID(),
       is_subscribed_at: 'epoch',
+      title: 'Two',
     });
     expect((await dumped(user)).subscriptions).toEqual([
       { feed_url, guid: a, is_subscribed: false, timestamp: '2025-02-03T04:05:06.000007+00:00' },
-      { feed_url: `${feed_url}/2`, guid: expect.any(String), is_subscribed: true },
+      { feed_url: `${feed_url}/2`, guid: expect.any(String), is_subscribed: true, title: 'Two' },
     ]);
   });
 

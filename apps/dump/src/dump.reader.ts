@@ -85,12 +85,14 @@ function subscriptionLine({
   guid,
   is_subscribed,
   timestamp,
+  title,
 }: store.DumpedSubscription): string {
   const subscription: DataSubscription = {
     feed_url,
     guid,
     is_subscribed,
     ...(timestamp !== null && { timestamp }),
+    ...(title !== null && { title }),
   };
   return `${JSON.stringify({ subscription })}\n`;
 }

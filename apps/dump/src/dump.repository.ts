@@ -43,6 +43,7 @@ export interface DumpedSubscription {
   readonly guid: string;
   readonly is_subscribed: boolean;
   readonly timestamp: string | null;
+  readonly title: string | null;
   readonly pending: boolean;
 }
 
@@ -50,7 +51,8 @@ export interface DumpedSubscription {
 export const subscriptions = statement(
   'dump.subscriptions',
   `SELECT s.id, s.feed_url, s.guid, s.is_subscribed,
-     to_json(nullif(s.is_subscribed_at, 'epoch')) AS timestamp, s.deletion_id IS NOT NULL AS pending
+     to_json(nullif(s.is_subscribed_at, 'epoch')) AS timestamp, s.title,
+     s.deletion_id IS NOT NULL AS pending
    FROM subscription.subscriptions s
    WHERE s.user_id = $1 AND s.id > $2 AND s.deleted IS NULL AND s.merged_into IS NULL
    ORDER BY s.id LIMIT $3`,

@@ -13,6 +13,8 @@ export interface Followed {
   readonly id: number;
   readonly guid: string;
   readonly feedUrl: string;
+  /** The listener's own title. */
+  readonly title: string | null;
   /** True if the subscription changed in the last seconds. */
   readonly isNew: boolean;
 }
@@ -95,7 +97,7 @@ export interface Content {
 /** $1 user, $2 last row of the previous page, $3 maximum number of rows. */
 const followed = statement(
   'feed.followed',
-  `SELECT c.refused, f.subscription_id AS id, f.guid, f.feed_url AS "feedUrl",
+  `SELECT c.refused, f.subscription_id AS id, f.guid, f.feed_url AS "feedUrl", f.title,
      f.changed > now() - interval '${hiddenSeconds} s' AS "isNew"
    FROM ${clockOfUser} c LEFT JOIN LATERAL (
      SELECT * FROM subscription.followed_feeds v WHERE v.user_id = $1 AND v.subscription_id > $2
@@ -106,7 +108,7 @@ const followed = statement(
 /** $1 user, $2 guids, current or former ones. */
 const followedByGuid = statement(
   'feed.followed_by_guid',
-  `SELECT c.refused, f.subscription_id AS id, f.guid, f.feed_url AS "feedUrl",
+  `SELECT c.refused, f.subscription_id AS id, f.guid, f.feed_url AS "feedUrl", f.title,
      f.changed > now() - interval '${hiddenSeconds} s' AS "isNew"
    FROM ${clockOfUser} c LEFT JOIN (
      SELECT v.* FROM subscription.named_subscriptions n

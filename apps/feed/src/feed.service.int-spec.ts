@@ -93,11 +93,32 @@ describe('reading', () => {
     expect(await episodesOf(userId, guid)).toEqual([]);
   });
 
+  it("returns the listener's own title instead of the publisher's", async () => {
+    const url = serve('/renamed', rss('Theirs'));
+    const { userId } = await fetched(context, url);
+    const rename = (title: string | null) =>
+      context.owner.query('UPDATE subscription.subscriptions SET title = $2 WHERE user_id = $1', [
+        userId,
+        title,
+      ]);
+    const title = async () => (await context.podcasts(userId))[0]?.title;
+    expect(await title()).toBe('Theirs');
+    await rename('Mine');
+    expect(await title()).toBe('Mine');
+    await rename(null);
+    expect(await title()).toBe('Theirs');
+  });
+
   it('stores nothing of a private feed', async () => {
     const url = 'https://example.org/feed?token=0123456789abcdef';
     const userId = freshUser();
     const guid = await context.follow(userId, url);
     expect(await context.podcasts(userId)).toEqual([{ guid, feed_url: url, status: 'private' }]);
+    await context.owner.query(
+      `UPDATE subscription.subscriptions SET title = 'Mine' WHERE user_id = $1`,
+      [userId],
+    );
+    expect(await context.podcasts(userId)).toMatchObject([{ title: 'Mine', status: 'private' }]);
     expect(await episodesOf(userId, guid)).toEqual([]);
     expect(await urls()).toEqual([]);
   });

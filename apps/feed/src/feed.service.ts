@@ -89,17 +89,21 @@ function present<Row extends { id: number | null; refused: number | null }>(
 }
 
 /**
- * Returns a podcast of an answer. A feed is pending for some seconds after its subscription
- * changed: else the answer would tell whether other users of the server follow it.
+ * Returns a podcast of an answer, with the listener's own title if there is one. A feed is pending
+ * for some seconds after its subscription changed: else the answer would tell whether other users
+ * of the server follow it.
  */
-function toPodcast({ guid, feedUrl, isNew }: Followed, feed: StoredFeed | undefined): Podcast {
-  const named = { guid, feed_url: feedUrl };
+function toPodcast(
+  { guid, feedUrl, isNew, title }: Followed,
+  feed: StoredFeed | undefined,
+): Podcast {
+  const named = { guid, feed_url: feedUrl, title: title ?? undefined };
   if (isPrivate(feedUrl)) return { ...named, status: 'private' };
   if (!feed || isNew) return { ...named, status: 'pending' };
   return {
     ...named,
     status: feed.status,
-    title: feed.title ?? undefined,
+    title: title ?? feed.title ?? undefined,
     author: feed.author ?? undefined,
     description: feed.description ?? undefined,
     link: feed.link ?? undefined,

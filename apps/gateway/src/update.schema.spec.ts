@@ -24,6 +24,8 @@ describe('the body of PATCH /subscriptions/{guid}', () => {
     { is_subscribed: null, new_feed_url: feedUrl, new_guid: null },
     { new_guid: guid, feed_url: 'x' },
     { is_subscribed: true, timestamp: '2026-01-15T12:11:00+02:00' },
+    { title: 'A' },
+    { title: '', new_guid: null },
   ])('accepts null for absent fields, and unknown fields: %j', (sent) =>
     expect(updateSchema.safeParse(sent).success).toBe(true),
   );
@@ -35,7 +37,7 @@ describe('the body of PATCH /subscriptions/{guid}', () => {
     null,
     { feed_url: feedUrl, guid },
     { timestamp: '2026-01-15T10:00:00Z' },
-    { is_subscribed: null, new_feed_url: null, new_guid: null },
+    { is_subscribed: null, new_feed_url: null, new_guid: null, title: null },
   ])('needs a known field: %j', (sent) => expect(updateSchema.safeParse(sent).success).toBe(false));
 
   it.each([
@@ -51,6 +53,7 @@ describe('the body of PATCH /subscriptions/{guid}', () => {
     { new_feed_url: 'https://a.example/\ud800' },
     { new_guid: 'x' },
     { new_guid: 7 },
+    { title: 7 },
     ...['', 'yesterday', '2026-01-15', '2026-01-15T10:00', 5, [], true].map((timestamp) => ({
       timestamp,
     })),

@@ -72,7 +72,8 @@ export const subscriptionEntrySchema = z.object({
   timestamp: z.iso
     .datetime({ offset: true })
     .optional()
-    .meta({ description: `${timeOfChange} subscribed.` }),
+    .meta({ description: `${timeOfChange} subscribed, and chose the title.` }),
+  title: z.string().optional().describe('The own title of the listener for the podcast.'),
 });
 
 export const subscribeSchema = z
@@ -85,11 +86,12 @@ export const updateSchema = z
     new_feed_url: httpUrl.nullish(),
     new_guid: guidSchema.nullish(),
     is_subscribed: z.boolean().nullish(),
-    timestamp: sentTime.nullish().describe(`${timeOfChange} subscribed or unsubscribed.`),
+    timestamp: sentTime.nullish().describe(`${timeOfChange} made the change.`),
+    title: z.string().nullish().describe('The own title of the listener; empty to remove it.'),
   })
   .refine(
     (patch) =>
-      [patch.new_feed_url, patch.new_guid, patch.is_subscribed].some(
+      [patch.new_feed_url, patch.new_guid, patch.is_subscribed, patch.title].some(
         (value) => (value ?? undefined) !== undefined,
       ),
     'needs another known field than timestamp',

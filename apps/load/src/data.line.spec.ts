@@ -23,7 +23,7 @@ describe('a line', () => {
   });
 
   it('of a subscription becomes an entry; it is subscribed by default, without null', () => {
-    const subscription = { feed_url: ' https://a.example/f ', guid: null, other: 1 };
+    const subscription = { feed_url: ' https://a.example/f ', guid: null, title: 'A', other: 1 };
     expect(of({ subscription })).toEqual({
       kind: 'subscription',
       entry: {
@@ -31,6 +31,7 @@ describe('a line', () => {
         guid: undefined,
         isSubscribed: true,
         timestamp: undefined,
+        title: 'A',
       },
     });
   });

@@ -15,6 +15,7 @@ export interface LoadedSubscription {
   readonly feed_url: string;
   readonly guid?: string | undefined;
   readonly timestamp?: string | undefined;
+  readonly title?: string | undefined;
   readonly isSubscribed: boolean;
 }
 
@@ -89,11 +90,11 @@ function subscription(sent: Record<string, unknown>): ParsedLine {
     const { path, message } = error.issues[0] as (typeof error.issues)[number];
     return unusable(`${path.join('.')}: ${message}`);
   }
-  const { feed_url, guid, is_subscribed = true, timestamp } = data;
+  const { feed_url, guid, is_subscribed = true, timestamp, title } = data;
   if (timestamp !== undefined && !parseTime(timestamp))
     return unusable('timestamp: not a date and time (RFC 3339)');
   return {
     kind: 'subscription',
-    entry: { feed_url: feed_url.trim(), guid, isSubscribed: is_subscribed, timestamp },
+    entry: { feed_url: feed_url.trim(), guid, isSubscribed: is_subscribed, timestamp, title },
   };
 }

@@ -12,7 +12,8 @@ export const pageUrls = 500;
  * by their lookup keys. A subscription without a URL yields a row without one.
  */
 const withUrls = `
-   SELECT c.refused, p.id, p.is_subscribed AS "isSubscribed", u.url, encode(u.key, 'hex') AS key
+   SELECT c.refused, p.id, p.is_subscribed AS "isSubscribed", p.title, u.url,
+     encode(u.key, 'hex') AS key
    FROM ${clockOfUser} c LEFT JOIN p ON true LEFT JOIN LATERAL (
      SELECT p.feed_url AS url, ''::bytea AS key WHERE p.id > $2 AND NOT p.has_lost_url
      UNION ALL
@@ -31,7 +32,7 @@ export const flipped = statement(
   'subscription.flipped_feeds',
   // A flip is always a change, too. Only ids are sorted among all matches.
   `WITH p AS MATERIALIZED (
-     SELECT s.id, s.is_subscribed, s.feed_url, s.has_lost_url
+     SELECT s.id, s.is_subscribed, s.feed_url, s.has_lost_url, s.title
      FROM subscription.subscriptions s
      WHERE s.user_id = $1 AND s.changed > $4 AND s.flipped > $4
        AND s.id >= $2 AND (s.id > $2 OR NOT s.is_subscribed) AND s.merged_into IS NULL
@@ -43,7 +44,7 @@ export const flipped = statement(
 export const subscribed = statement(
   'subscription.subscribed_feeds',
   `WITH p AS MATERIALIZED (
-     SELECT s.id, s.is_subscribed, s.feed_url, s.has_lost_url
+     SELECT s.id, s.is_subscribed, s.feed_url, s.has_lost_url, s.title
      FROM subscription.subscriptions s
      WHERE s.user_id = $1 AND s.id >= $2
        AND (s.id > $2 OR NOT s.is_subscribed) AND s.merged_into IS NULL AND (

@@ -2,9 +2,9 @@ import type { Feed } from '#contracts';
 import type { KnownSubscriptions } from './known-subscriptions.js';
 import { MergeBudget } from './merge.budget.js';
 import { applyEntry, type JudgedEntry, matchEntry, type UsableEntry } from './subscribe.rules.js';
-import { isLive, type SubscriptionRow } from './subscription.row.js';
+import { isLive, never, type SubscriptionRow } from './subscription.row.js';
 
-/** Entries of a request of the gpodder API, with only feed URLs. */
+/** Entries of a request of the gpodder API: feed URLs, and titles of added ones. */
 export interface JudgedFeeds {
   add: readonly JudgedEntry[];
   remove: readonly JudgedEntry[];
@@ -18,7 +18,7 @@ export type MatchedFeeds = Record<'add' | 'remove', (SubscriptionRow | undefined
  * send full lists repeatedly. A subscription with a PENDING deletion still counts as subscribed.
  */
 export function applyFeeds(known: KnownSubscriptions, { add, remove }: JudgedFeeds): MatchedFeeds {
-  const added = add.map((entry) => (entry.fault ? undefined : subscribe(known, entry)));
+  const added = add.map((entry) => (entry.fault ? undefined : subscribeWithTitle(known, entry)));
   // A subscription in both lists, by different URLs, stays subscribed.
   const kept = new Set(added.flatMap((row) => (row ? [row.id] : [])));
   const removed = remove.map((entry) =>
@@ -35,6 +35,16 @@ export function findFeed(
   entry: JudgedEntry,
 ): SubscriptionRow | undefined {
   return entry.fault ? undefined : live(matchEntry(known, entry).row);
+}
+
+function subscribeWithTitle(
+  known: KnownSubscriptions,
+  { title, ...entry }: UsableEntry,
+): SubscriptionRow | undefined {
+  const row = subscribe(known, entry);
+  // Clients send full lists with publishers' titles repeatedly, so these never replace a title.
+  if (row?.titleAt === null && title !== undefined) known.setTitle(row, title, never);
+  return row;
 }
 
 function subscribe(known: KnownSubscriptions, entry: UsableEntry): SubscriptionRow | undefined {

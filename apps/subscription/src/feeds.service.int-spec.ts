@@ -35,7 +35,10 @@ class Client {
     return context.feeds.list({ userId, reader }, call());
   }
 
-  change(change: { add?: string[]; remove?: string[]; whole?: boolean }, as = call()) {
+  change(
+    change: { add?: string[]; titles?: string[]; remove?: string[]; whole?: boolean },
+    as = call(),
+  ) {
     const { credentialId, sessionId } = this;
     const request = {
       userId,
@@ -116,6 +119,27 @@ describe('the list of feeds', () => {
     await post({ feedUrl: c });
     expect(await client.list(timestamp)).toMatchObject({ add: [], remove: [] });
     expect(await client.list(0)).toMatchObject({ add: [feed('moved'), b, c] });
+  });
+
+  it('returns the titles of feeds, if there are some', async () => {
+    await post({ feedUrl: a }, { feedUrl: b, title: 'B' });
+    expect(await client.list(0)).toMatchObject({ add: [a, b], titles: [null, 'B'] });
+    await patch(podcastGuid(b), { title: '' });
+    expect(await client.list(0)).not.toHaveProperty('titles');
+  });
+
+  it('keeps titles of uploads, but replaces none and restores no removed one', async () => {
+    const titles = async () => (await client.list(0)).titles;
+    await client.change({ add: [a, b], titles: ['A', ''] });
+    expect(await titles()).toEqual(['A', null]);
+    await client.change({ add: [a, b], titles: ['Other', 'B'] });
+    expect(await titles()).toEqual(['A', 'B']);
+    const before = await clock();
+    await client.change({ add: [a, b], titles: ['Other', 'Other'] });
+    expect(await clock()).toEqual(before);
+    await patch(podcastGuid(a), { title: '' });
+    await client.change({ add: [a, b], titles: ['A', 'B'], whole: true });
+    expect(await titles()).toEqual([null, 'B']);
   });
 
   it('omits feeds that nobody subscribed to', async () => {

@@ -60,8 +60,11 @@ export class FeedUrlService {
     request: RequestOf<typeof changeFeeds>,
     context: CallContext,
   ): Promise<ReplyOf<typeof changeFeeds>> {
-    const { userId, sessionId, add, remove, whole } = request;
-    const asked = { add: add.map(toEntry), remove: remove.map(toEntry) };
+    const { userId, sessionId, add, titles = [], remove, whole } = request;
+    const asked = {
+      add: add.map((feedUrl, index) => judgeEntry({ feedUrl, title: titles[index] })),
+      remove: remove.map(toEntry),
+    };
     const { requestId, fingerprint } = context;
     const write = {
       userId,
@@ -190,6 +193,7 @@ export class FeedUrlService {
       refused: number | null;
       id: number | null;
       isSubscribed: boolean;
+      title: string | null;
       url: string | null;
       key: string | null;
     };
@@ -206,14 +210,16 @@ export class FeedUrlService {
     unlessRefused(rows[0]);
     const shown = rows.slice(0, store.pageUrls);
     const last = rows.length > shown.length ? shown.at(-1) : undefined;
-    const urlsOf = (isSubscribed: boolean) =>
-      shown.flatMap((row) =>
-        row.url !== null && row.isSubscribed === isSubscribed ? [row.url] : [],
+    const listed = (isSubscribed: boolean) =>
+      shown.flatMap(({ url, title, ...row }) =>
+        url !== null && row.isSubscribed === isSubscribed ? [{ url, title }] : [],
       );
+    const add = listed(true);
     // Some clients normalize the URLs that they receive, and know a feed by that form alone.
-    const remove = urlsOf(false).flatMap((url) => [url, normalizedUrl(url)]);
+    const remove = listed(false).flatMap(({ url }) => [url, normalizedUrl(url)]);
     return {
-      add: urlsOf(true),
+      add: add.map(({ url }) => url),
+      ...(add.some(({ title }) => title !== null) && { titles: add.map(({ title }) => title) }),
       remove: [...new Set(remove)],
       ...(last?.id != null && {
         next: { after: last.id, since, first, ...(last.key && { key: last.key }) },

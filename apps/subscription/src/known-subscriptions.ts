@@ -115,6 +115,21 @@ export class KnownSubscriptions {
     this.stampSubscription(row);
   }
 
+  /**
+   * Sets the listener's title, or removes it if empty, unless the current one is newer. An equal
+   * title is no change, and only its time is stored.
+   */
+  setTitle(row: SubscriptionRow, title: string, timestamp?: string): void {
+    const at =
+      timestamp === undefined ? this.snapshot.now : countedTime(timestamp, this.arrivedMs).at;
+    if (row.titleAt !== null && at < row.titleAt) return;
+    if ((row.title ?? '') !== title) this.stampSubscription(row);
+    else if (at === row.titleAt) return;
+    row.title = title || null;
+    row.titleAt = at;
+    this.changedRows.add(row.id);
+  }
+
   stampSubscription(row: SubscriptionRow): void {
     row.subscriptionChanged = this.stamp;
     this.changedRows.add(row.id);
@@ -166,9 +181,15 @@ export class KnownSubscriptions {
     this.nameDerived(row, podcastGuid(feedUrl), former);
   }
 
-  /** Merges a row into another, which gets its names and the later time. Cancels both deletions. */
+  /**
+   * Merges a row into another, which gets its names, the later time and the title that was changed
+   * last. Cancels both deletions.
+   */
   merge(from: SubscriptionRow, into: SubscriptionRow): void {
     if (from.subscribedAt > into.subscribedAt) into.subscribedAt = from.subscribedAt;
+    if ((from.titleAt ?? '') > (into.titleAt ?? ''))
+      [into.title, into.titleAt] = [from.title, from.titleAt];
+    [from.title, from.titleAt] = [null, null];
     from.deletionId = null;
     into.deletionId = null;
     this.absorb(from, into);

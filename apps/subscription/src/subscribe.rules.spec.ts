@@ -41,7 +41,7 @@ const plain = (url: string) => url.replace('https', 'http');
 
 function post(
   known: KnownSubscriptions,
-  ...entries: { feedUrl: string; guid?: string; timestamp?: string }[]
+  ...entries: { feedUrl: string; guid?: string; timestamp?: string; title?: string }[]
 ) {
   return applyBatch(known, entries.map(judgeEntry), new MergeBudget());
 }
@@ -88,6 +88,19 @@ describe('judgeEntry', () => {
   ])('keeps the URL as it was sent, except for surrounding white space: %s', (feedUrl) =>
     expect(judgeEntry({ feedUrl: ` \t${feedUrl}\n` })).toMatchObject({ feedUrl }),
   );
+
+  it.each([
+    [' A\tB ', 'A B'],
+    ['ä'.repeat(2_000), 'ä'.repeat(1_024)],
+    ['', undefined],
+    [' \n', undefined],
+    [` ${u} `, undefined],
+    [5, undefined],
+    [null, undefined],
+    [{}, undefined],
+  ])('keeps a title, and ignores others and the URL itself: %j', (title, kept) => {
+    expect(judgeEntry({ feedUrl: u, title })).toMatchObject({ feedUrl: u, title: kept });
+  });
 
   it('returns an invalid URL exactly as it was sent', () => {
     expect(judgeEntry({ feedUrl: ' Nonsense\0 ☂ ' })).toMatchObject({ feedUrl: ' Nonsense\0 ☂ ' });
@@ -895,6 +908,68 @@ it('keeps every name at exactly one subscription for any batches', () => {
       expect(known.changes().merges.every(({ from }) => !survivors.has(from))).toBe(true);
     }),
   );
+});
+
+describe('a title', () => {
+  const at = (day: number) => `2026-01-0${day}T00:00:00.000000Z`;
+  const row = { id: 1, urls: [u], guids: [A], subscribedAt: at(5) } satisfies Described;
+  const titled = { ...row, title: 'Old', titleAt: at(5) };
+
+  it('belongs to a new subscription', () => {
+    const known = knownSubscriptions();
+    post(known, { feedUrl: u, title: 'New', timestamp: at(3) });
+    expect(known.changes().rows).toMatchObject([{ title: 'New', titleAt: at(3), changed: now }]);
+  });
+
+  it.each([
+    ['replaces an older one', titled, at(6), 'New'],
+    ['replaces one of the same time', titled, at(5), 'New'],
+    ['replaces an older removal', { ...titled, title: null }, at(6), 'New'],
+    ['is added, whatever the time of the subscription', row, at(1), 'New'],
+    ['is added to an unsubscribed one', { ...row, isSubscribed: false }, at(1), 'New'],
+  ])('%s, which is a change', (_, stored, timestamp, title) => {
+    const known = knownSubscriptions(stored);
+    post(known, { feedUrl: u, title: 'New', timestamp });
+    expect(changedRow(known, 1)).toMatchObject({
+      title,
+      titleAt: timestamp,
+      subscriptionChanged: now,
+      changed: now,
+      flipped: earlier,
+    });
+  });
+
+  it.each([
+    ['older', titled, { title: 'New', timestamp: at(4) }],
+    ['older than a removal', { ...titled, title: null }, { title: 'New', timestamp: at(4) }],
+    ['equal', titled, { title: 'Old', timestamp: at(5) }],
+    ['not sent', titled, { timestamp: at(5) }],
+    ['of a deleted subscription', { ...row, deleted: earlier }, { title: 'A', timestamp: at(4) }],
+  ])('that is %s changes nothing', (_, stored, entry) => {
+    const known = knownSubscriptions(stored);
+    post(known, { feedUrl: u, ...entry });
+    expect(known.changes()).toEqual(nothing);
+  });
+
+  it('that is equal but later stores its time without a stamp', () => {
+    const known = knownSubscriptions({ ...titled, subscribedAt: at(9) });
+    post(known, { feedUrl: u, title: 'Old', timestamp: at(7) });
+    expect(changedRow(known, 1)).toMatchObject({ titleAt: at(7), changed: earlier });
+  });
+
+  it.each([
+    ['the later one', 'Old', at(6), at(5), 'Old'],
+    ['the only one', 'Old', at(4), null, 'Old'],
+    ['none if it was removed later', 'Old', at(4), at(5), null],
+  ])('survives a merge: %s', (_, title, titleAt, removedAt, kept) => {
+    const known = knownSubscriptions(
+      { id: 1, urls: [u], guids: [A], declared: [], title, titleAt },
+      { id: 2, urls: [v], guids: [B], titleAt: removedAt },
+    );
+    post(known, { feedUrl: u, guid: B });
+    expect(changedRow(known, 1)).toMatchObject({ mergedInto: 2, title: null, titleAt: null });
+    expect(changedRow(known, 2)).toMatchObject({ title: kept });
+  });
 });
 
 describe('equal URLs', () => {

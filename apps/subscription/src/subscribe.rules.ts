@@ -2,6 +2,7 @@ import {
   type EntryFailureCode,
   faultInHttpUrl,
   guidSchema,
+  keptTitle,
   parseTime,
   type Subscribed,
   podcastGuid,
@@ -19,6 +20,8 @@ export interface UsableEntry {
   derivedGuid: string;
   /** Time at which the listener subscribed, by the client's clock; UTC with microseconds. */
   timestamp?: string;
+  /** The listener's title, never empty. */
+  title?: string;
   fault?: undefined;
 }
 
@@ -58,13 +61,14 @@ export interface SentEntry {
   feedUrl: string;
   guid?: unknown;
   timestamp?: unknown;
+  title?: unknown;
 }
 
 /** A constant, as building a schema costs more than a use of it. */
 const sentGuid = guidSchema.nullish();
 
 /** Validates one entry (docs/reference/interface.md, "Subscriptions"). */
-export function judgeEntry({ feedUrl: sent, guid, timestamp }: SentEntry): JudgedEntry {
+export function judgeEntry({ feedUrl: sent, guid, timestamp, title }: SentEntry): JudgedEntry {
   const feedUrl = sent.trim();
   const fault = faultInHttpUrl(feedUrl);
   if (fault !== undefined) return { feedUrl: sent, fault: { code: 'invalid_url', message: fault } };
@@ -82,7 +86,14 @@ export function judgeEntry({ feedUrl: sent, guid, timestamp }: SentEntry): Judge
     guid: parsed.data ?? undefined,
     derivedGuid: podcastGuid(feedUrl),
     timestamp: time?.instant,
+    title: titleOf(title, feedUrl),
   };
+}
+
+/** Returns a title as stored. Other types, an empty title and the URL itself count as not sent. */
+function titleOf(sent: unknown, feedUrl: string): string | undefined {
+  if (typeof sent !== 'string' || sent.trim() === feedUrl) return undefined;
+  return keptTitle(sent) || undefined;
 }
 
 /** Applies a batch in order. Items in `success` show their subscription after the full batch. */
@@ -142,7 +153,10 @@ export function applyEntry(
   });
   if (!isAllowed) return limitReached;
   if (same && row && !budget.take(same, row)) return mergeTooLarge;
-  if (!row) return known.create(feedUrl, guid ?? derivedGuid, guid !== undefined, timestamp);
+  if (!row) {
+    const made = known.create(feedUrl, guid ?? derivedGuid, guid !== undefined, timestamp);
+    return withTitle(known, entry, made);
+  }
   if (same) known.merge(same, row);
   if (guid !== undefined && names.guid === 'current') known.changeGuid(row, guid);
   else if (guid !== undefined) known.nameGuid(row, guid, true);
@@ -150,10 +164,20 @@ export function applyEntry(
   if (names.url === 'current' || row.hasLostUrl) known.moveTo(row, feedUrl);
   else if (names.url === 'alias') known.nameUrl(row, feedUrl);
   if (same || !known.isSettled(row, timestamp)) known.add(row, timestamp);
+  return withTitle(known, entry, row);
+}
+
+/** Applies the title of an entry, which has the entry's time. Returns the row. */
+function withTitle(
+  known: KnownSubscriptions,
+  { title, timestamp }: UsableEntry,
+  row: SubscriptionRow,
+): SubscriptionRow {
+  if (title !== undefined) known.setTitle(row, title, timestamp);
   return row;
 }
 
-/** Ignores the state of an outdated entry, but still adds its names to a live subscription. */
+/** Ignores the state of an outdated entry, but adds its names and title to a live subscription. */
 function applySuperseded(
   known: KnownSubscriptions,
   entry: UsableEntry,
@@ -161,6 +185,7 @@ function applySuperseded(
 ): SubscriptionRow | EntryFailure {
   if (!isLive(row)) return superseded;
   addFreeNames(known, entry, row);
+  withTitle(known, entry, row);
   return isStillSubscribed(row) ? row : superseded;
 }
 

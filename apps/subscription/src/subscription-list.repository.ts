@@ -33,6 +33,7 @@ export const list = listing('subscription.list', {
     coalesce(s.feed_url, r.feed_url) AS "feedUrl",
     coalesce(s.is_subscribed, r.is_subscribed) AS "isSubscribed",
     coalesce(s.subscription_changed, r.subscription_changed) AS "subscriptionChanged",
+    coalesce(s.title, r.title) AS title,
     CASE WHEN s.id IS NULL THEN r.deleted ELSE s.deleted END AS deleted`,
   matching: shownRows,
   where: `(s.id IS NULL OR (seen.guid <> s.guid AND NOT ${isAnothers('seen.guid')}))`,
@@ -45,6 +46,7 @@ interface ListRow {
   feedUrl: string;
   isSubscribed: boolean;
   subscriptionChanged: string;
+  title: string | null;
   deleted: string | null;
 }
 
@@ -62,6 +64,7 @@ export function listChanged(
       new_guid: row.newGuid,
       ...(row.guidChanged && { guid_changed: row.guidChanged }),
     }),
+    ...(row.title !== null && { title: row.title }),
     ...(row.deleted && { deleted: row.deleted }),
   }));
 }

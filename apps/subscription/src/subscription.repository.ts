@@ -19,7 +19,8 @@ const columns = `
   ${instant('s.is_subscribed_at')} AS "subscribedAt",
   s.subscription_changed AS "subscriptionChanged", s.flipped, s.guid_changed AS "guidChanged",
   s.declared_guids AS "declaredGuids", s.deletion_id AS "deletionId", s.deleted,
-  s.merged_into AS "mergedInto", s.merged_at AS "mergedAt", s.has_lost_url AS "hasLostUrl"`;
+  s.merged_into AS "mergedInto", s.merged_at AS "mergedAt", s.has_lost_url AS "hasLostUrl",
+  s.title, ${instant('s.title_at')} AS "titleAt"`;
 
 const left = (limit: string, total: string) => `${limit}::bigint - coalesce(max(t.${total}), 0)`;
 
@@ -93,16 +94,17 @@ const savedRows = `
      INSERT INTO subscription.subscriptions AS s (
        user_id, id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, flipped,
        guid_changed, declared_guids, deletion_id, deleted, merged_into, merged_at, changed,
-       has_lost_url
+       has_lost_url, title, title_at
      )
      SELECT $1, r.id, r."feedUrl", r.guid, r."isSubscribed", r."subscribedAt",
        r."subscriptionChanged", r.flipped, r."guidChanged", r."declaredGuids", r."deletionId",
-       r.deleted, r."mergedInto", r."mergedAt", r.changed, r."hasLostUrl"
+       r.deleted, r."mergedInto", r."mergedAt", r.changed, r."hasLostUrl", r.title, r."titleAt"
      FROM json_to_recordset($2) AS r (
        id bigint, "feedUrl" text, guid uuid, "isSubscribed" boolean, "subscribedAt" timestamptz,
        "subscriptionChanged" timestamptz, flipped timestamptz, "guidChanged" timestamptz,
        "declaredGuids" integer, "deletionId" bigint, deleted timestamptz, "mergedInto" bigint,
-       "mergedAt" timestamptz, changed timestamptz, "hasLostUrl" boolean
+       "mergedAt" timestamptz, changed timestamptz, "hasLostUrl" boolean, title text,
+       "titleAt" timestamptz
      )
      -- A deletion that ends in FAILURE clears deletion_id at the same time: a write only clears it.
      ON CONFLICT (user_id, id) DO UPDATE SET
@@ -113,7 +115,8 @@ const savedRows = `
        deletion_id = CASE WHEN excluded.deletion_id IS NOT NULL THEN s.deletion_id END,
        deleted = excluded.deleted, merged_into = excluded.merged_into,
        merged_at = excluded.merged_at,
-       changed = excluded.changed, has_lost_url = excluded.has_lost_url`;
+       changed = excluded.changed, has_lost_url = excluded.has_lost_url,
+       title = excluded.title, title_at = excluded.title_at`;
 
 /** $1 user, $2 rows. Suffices for most writes to an existing subscription. */
 const saveRows = statement('subscription.save_rows', savedRows);

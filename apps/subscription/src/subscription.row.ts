@@ -19,6 +19,10 @@ export interface SubscriptionRow {
   deleted: string | null;
   mergedInto: number | null;
   mergedAt: string | null;
+  /** The listener's own title. */
+  title: string | null;
+  /** Time of the last change of `title` (UTC with microseconds); null: never. */
+  titleAt: string | null;
   /** True for a tombstone whose feedUrl a live subscription took. */
   hasLostUrl: boolean;
 }
@@ -47,6 +51,8 @@ export function blankRow(
     deleted: null,
     mergedInto: null,
     mergedAt: null,
+    title: null,
+    titleAt: null,
     hasLostUrl: false,
   };
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { subscribedSchema, subscriptionSchema, updatedSchema } from '#contracts';
+import { podcastGuid, subscribedSchema, subscriptionSchema, updatedSchema } from '#contracts';
 import { contentOf, freshUser } from '#testing';
 import { decodedUrls, equalUrls } from '../../../libs/contracts/testing/url.vectors.js';
 import { call } from '../../../libs/transport/testing/handler.call.js';
@@ -117,6 +117,45 @@ describe('POST', () => {
     expect(one).toBeLessThanOrEqual(8);
     expect(await count('subscription.subscriptions')).toBe(1_001);
     expect(await count('subscription.former_guids')).toBe(1_000);
+  });
+});
+
+describe('a title', () => {
+  it('is stored, read, merged and deleted with its subscription', async () => {
+    const [a, b] = [randomUUID(), randomUUID()];
+    await subscribe({ feedUrl: feed(1), guid: a, title: 'One' }, { feedUrl: feed(2), guid: b });
+    const { subscription_changed: stamp } = await get(a);
+    expect(await get(a)).toMatchObject({ title: 'One' });
+    expect(await get(b)).not.toHaveProperty('title');
+    expect(await update(a, { title: 'One' })).toMatchObject({ subscription_changed: stamp });
+    expect(await update(a, { title: 'Two' })).toMatchObject({ title: 'Two' });
+    await update(b, { newGuid: a });
+    expect(await get(b)).toMatchObject({ title: 'Two' });
+    await context.deleteSubscription(userId, a);
+    await subscribe({ feedUrl: feed(2) });
+    expect(await get(a)).not.toHaveProperty('title');
+  });
+
+  it('can be a change on its own, and an equal one with its time is none', async () => {
+    const timestamp = '2026-01-01T00:00:00Z';
+    await subscribe({ feedUrl: feed(1), timestamp, title: 'One' });
+    const read = () => get(podcastGuid(feed(1)));
+    const first = await read();
+    await subscribe({ feedUrl: feed(1), timestamp, title: 'One' });
+    expect(await read()).toEqual(first);
+    await subscribe({ feedUrl: feed(1), timestamp, title: 'Two' });
+    const second = await read();
+    expect(second).toMatchObject({ title: 'Two' });
+    expect(String(second.subscription_changed) > String(first.subscription_changed)).toBe(true);
+  });
+
+  it('of the latest time wins for simultaneous changes', async () => {
+    const guid = await add(1);
+    const days = Array.from({ length: 20 }, (_, n) => String(n + 1).padStart(2, '0'));
+    await Promise.all(
+      days.map((day) => update(guid, { title: day, timestamp: `2026-01-${day}T00:00:00Z` })),
+    );
+    expect(await get(guid)).toMatchObject({ title: '20' });
   });
 });
 

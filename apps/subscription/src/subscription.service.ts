@@ -93,11 +93,11 @@ export class SubscriptionService {
     context: CallContext,
   ): Promise<JsonText<Updated>> {
     const { userId, guid, ...patch } = request;
-    const { newFeedUrl, newGuid, isSubscribed } = patch;
+    const { newFeedUrl, newGuid, isSubscribed, title } = patch;
     const timestamp =
       patch.timestamp === undefined ? undefined : parseTime(patch.timestamp)?.instant;
     if (timestamp === undefined && patch.timestamp !== undefined) throw new Failure('invalid');
-    if ([newFeedUrl, newGuid, isSubscribed].every((value) => value === undefined))
+    if ([newFeedUrl, newGuid, isSubscribed, title].every((value) => value === undefined))
       throw new Failure('invalid');
     if (newFeedUrl !== undefined && faultInHttpUrl(newFeedUrl) !== undefined)
       throw new Failure('invalid');
@@ -130,7 +130,7 @@ export class SubscriptionService {
     const row = await findByGuid(this.database, request.userId, request.guid);
     if (!row) throw new Failure('not_found');
     if (row.deleted !== null) throw new Failure('gone');
-    const { feedUrl, isSubscribed, subscriptionChanged, guidChanged, attached } = row;
+    const { feedUrl, isSubscribed, subscriptionChanged, guidChanged, attached, title } = row;
     const renamed = guidChanged !== null && guidChanged > attached ? guidChanged : attached;
     return JsonText.of({
       feed_url: feedUrl,
@@ -138,6 +138,7 @@ export class SubscriptionService {
       is_subscribed: isSubscribed,
       subscription_changed: subscriptionChanged,
       ...(row.guid !== request.guid && { new_guid: row.guid, guid_changed: renamed }),
+      ...(title !== null && { title }),
     });
   }
 

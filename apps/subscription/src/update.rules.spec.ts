@@ -28,7 +28,13 @@ const X: Described = { id: 1, urls: [u], guids: [A] };
 const Y: Described = { id: 2, urls: [v, w], guids: [B, C] };
 
 function patch(
-  fields: { newFeedUrl?: string; newGuid?: string; isSubscribed?: boolean; timestamp?: string },
+  fields: {
+    newFeedUrl?: string;
+    newGuid?: string;
+    isSubscribed?: boolean;
+    timestamp?: string;
+    title?: string;
+  },
   ...described: Described[]
 ) {
   const known = knownSubscriptions(...described);
@@ -45,6 +51,30 @@ describe('PATCH', () => {
       subscriptionChanged: now,
       guidChanged: null,
       changed: now,
+    });
+  });
+
+  it('sets a title as the interface keeps it, and stamps the change', () => {
+    const { answer, row } = patch({ title: ' A\nB ' }, X);
+    expect(answer).toEqual({ title: 'A B', subscription_changed: now });
+    expect(row).toMatchObject({ title: 'A B', changed: now, flipped: earlier });
+  });
+
+  it('removes a title by an empty one', () => {
+    const { answer, row } = patch({ title: '' }, { ...X, title: 'A' });
+    expect(answer).toEqual({ title: '', subscription_changed: now });
+    expect(row).toMatchObject({ title: null, titleAt: expect.any(String), changed: now });
+  });
+
+  it('does not stamp an equal title, and ignores an older one', () => {
+    const titled = { ...X, title: 'A', titleAt: '2026-01-05T00:00:00.000000Z' };
+    expect(patch({ title: 'A' }, titled)).toMatchObject({
+      answer: { title: 'A', subscription_changed: earlier },
+      row: { changed: earlier },
+    });
+    expect(patch({ title: 'B', timestamp: '2026-01-04T00:00:00.000000Z' }, titled)).toMatchObject({
+      answer: { title: 'A', subscription_changed: earlier },
+      row: undefined,
     });
   });
 

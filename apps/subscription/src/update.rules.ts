@@ -1,4 +1,4 @@
-import type { RequestOf, Updated, updateSubscription } from '#contracts';
+import { keptTitle, type RequestOf, type Updated, type updateSubscription } from '#contracts';
 import type { KnownSubscriptions } from './known-subscriptions.js';
 import type { SubscriptionRow } from './subscription.row.js';
 
@@ -7,11 +7,11 @@ type Patch = Omit<RequestOf<typeof updateSubscription>, 'userId' | 'guid'>;
 /**
  * Applies a PATCH to a live subscription (docs/reference/interface.md, "PATCH" and "Merging"). It
  * first merges another subscription that has the guid, or has the URL as its current one. Sent
- * fields are stamped, even with an equal value. For an outdated `isSubscribed` it answers with the
- * current value.
+ * fields are stamped, even with an equal value, except the title. For an outdated `isSubscribed` or
+ * title it answers with the current value.
  */
 export function applyPatch(known: KnownSubscriptions, row: SubscriptionRow, patch: Patch): Updated {
-  const { newFeedUrl, newGuid, isSubscribed, timestamp } = patch;
+  const { newFeedUrl, newGuid, isSubscribed, timestamp, title } = patch;
   const wasSubscribed = row.isSubscribed;
   if (newGuid !== undefined) absorb(known, row, known.byGuid(newGuid));
   if (newFeedUrl !== undefined) {
@@ -24,14 +24,15 @@ export function applyPatch(known: KnownSubscriptions, row: SubscriptionRow, patc
   if (isSubscribed !== undefined && !known.isSuperseded(row, isSubscribed, timestamp))
     known.setSubscribed(row, isSubscribed, timestamp);
   else if (isMerged) known.stampSubscription(row);
+  if (title !== undefined) known.setTitle(row, keptTitle(title), timestamp);
   const { subscriptionChanged, guidChanged } = row;
+  const isStamped = [newFeedUrl, isSubscribed, title].some((value) => value !== undefined);
   return {
     ...(newFeedUrl !== undefined && { new_feed_url: newFeedUrl }),
     ...(isSubscribed !== undefined && { is_subscribed: row.isSubscribed }),
-    ...((newFeedUrl !== undefined || isSubscribed !== undefined) && {
-      subscription_changed: subscriptionChanged,
-    }),
+    ...(isStamped && { subscription_changed: subscriptionChanged }),
     ...(newGuid !== undefined && { new_guid: newGuid, guid_changed: guidChanged as string }),
+    ...(title !== undefined && { title: row.title ?? '' }),
   };
 }
 

@@ -56,6 +56,8 @@ export function knownWithin(
     deleted: null,
     mergedInto: null,
     mergedAt: null,
+    title: null,
+    titleAt: null,
     hasLostUrl: false,
     ...row,
   }));

@@ -2,6 +2,8 @@
 export interface Entry {
   feedUrl: string;
   guid?: string | undefined;
+  timestamp?: string;
+  title?: string;
 }
 
 /** Returns the body of a POST of these entries. */

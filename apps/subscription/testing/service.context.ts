@@ -21,7 +21,8 @@ const insertTombstone = `
   WITH clock AS (SELECT sync.advance_clock($1) AS stamp)
   UPDATE subscription.subscriptions s
   SET is_subscribed = false, deleted = c.stamp, subscription_changed = c.stamp, changed = c.stamp,
-    flipped = CASE WHEN s.is_subscribed THEN c.stamp ELSE s.flipped END
+    flipped = CASE WHEN s.is_subscribed THEN c.stamp ELSE s.flipped END, title = NULL,
+    title_at = NULL
   FROM clock c WHERE user_id = $1 AND merged_into IS NULL AND $2 IN (guid::text, feed_url)`;
 
 /** Builds the real module of the app. */

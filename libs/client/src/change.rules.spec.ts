@@ -71,6 +71,7 @@ describe('compactActions', () => {
     action('unsubscribe'),
     action('delete'),
   ];
+  const setTitle = (at: number, title: string) => ({ ...action('setTitle')(at), title });
 
   it.each<[string, SubscriptionAction[], SubscriptionAction[]]>([
     [
@@ -85,6 +86,21 @@ describe('compactActions', () => {
     ],
     ['keeps a deletion before an unsubscription', [remove(1), unsubscribe(2)], [remove(2)]],
     ['keeps a deletion after an unsubscription', [unsubscribe(1), remove(2)], [remove(2)]],
+    [
+      'keeps the last title, after the subscription',
+      [setTitle(1, 'A'), setTitle(2, 'B'), subscribe(3), unsubscribe(4)],
+      [subscribe(3), setTitle(2, 'B'), unsubscribe(4)],
+    ],
+    [
+      'keeps the title of an earlier subscription',
+      [{ ...subscribe(1), title: 'A' }, subscribe(2)],
+      [subscribe(2), setTitle(1, 'A')],
+    ],
+    [
+      'drops titles of a deleted subscription',
+      [setTitle(1, 'A'), remove(2), setTitle(3, 'B')],
+      [remove(2)],
+    ],
     ['sorts actions by time', [unsubscribe(2), subscribe(1)], [subscribe(1), unsubscribe(2)]],
   ])('%s', (_name, actions, expected) => expect(compactActions(actions)).toEqual(expected));
 });

@@ -24,19 +24,26 @@ export function serverTimeOf(change: ChangeTime, now: number, offset: number): n
 }
 
 /**
- * Returns the actions to send, in order: the last subscription, so that later actions find it, and
- * the last action after it. A deleted subscription stays deleted until the listener subscribes
- * again.
+ * Returns the actions to send, in order: the last subscription, so that later actions find it, the
+ * last title, and the last other action after the subscription. A deleted subscription stays
+ * deleted until the listener subscribes again, and needs no title.
  */
 export function compactActions(actions: readonly SubscriptionAction[]): SubscriptionAction[] {
   const sorted = [...actions].sort((one, other) => one.at - other.at);
-  const start = sorted.map(({ kind }) => kind).lastIndexOf('subscribe');
-  const following = sorted.slice(start + 1);
-  const last = following.pop();
+  const others = sorted.filter(({ kind }) => kind !== 'setTitle');
+  const start = others.map(({ kind }) => kind).lastIndexOf('subscribe');
+  const subscribe = others.slice(start, start + 1);
+  const following = others.slice(start + 1);
+  const last = following.at(-1);
   const isDeleted = following.some(({ kind }) => kind === 'delete');
+  if (last && isDeleted) return [...subscribe, { ...last, kind: 'delete' }];
+  // A subscription without a title must not discard the title of an earlier one.
+  const title = sorted.filter((action) => action.title !== undefined).pop();
+  const isSent = title === undefined || title === subscribe[0];
   return [
-    ...sorted.slice(start, start + 1),
-    ...(last ? [isDeleted ? { ...last, kind: 'delete' as const } : last] : []),
+    ...subscribe,
+    ...(isSent ? [] : [{ ...title, kind: 'setTitle' as const }]),
+    ...(last ? [last] : []),
   ];
 }
 

@@ -85,10 +85,15 @@ export class Pull {
   }
 
   private async applySubscription(row: Subscription, writes: PendingWrites): Promise<void> {
-    const { guid: former, new_guid: guid = former, feed_url, is_subscribed, deleted } = row;
+    const { guid: former, new_guid: guid = former, feed_url, is_subscribed, title, deleted } = row;
     if (guid !== former) await this.moveRecords(former, guid, writes);
     writes.set(keys.alias(guid), undefined);
-    const stored: StoredSubscription = { guid, feed_url, is_subscribed };
+    const stored: StoredSubscription = {
+      guid,
+      feed_url,
+      is_subscribed,
+      ...(title !== undefined && { title }),
+    };
     writes.set(keys.subscription(guid), deleted === undefined ? stored : undefined);
     if (deleted === undefined) return;
     for (const [key] of await this.store.list(keys.episode(guid, ''))) writes.set(key, undefined);

@@ -35,13 +35,19 @@ export interface SyncFailure {
 }
 
 /** Maximum number of entries per request (docs/reference/interface.md). */
-const maxEntries = { subscribe: 1_000, unsubscribe: 1, episodes: 250, delete: 1 } as const;
+const maxEntries = {
+  subscribe: 1_000,
+  setTitle: 1,
+  unsubscribe: 1,
+  episodes: 250,
+  delete: 1,
+} as const;
 
 /**
- * The order in which changes are sent. States and unsubscriptions need the subscription, and states
- * are sent before the deletion of their subscription.
+ * The order in which changes are sent. All other changes need the subscription, and states are sent
+ * before the deletion of their subscription.
  */
-const sendingOrder = ['subscribe', 'unsubscribe', 'episodes', 'delete'] as const;
+const sendingOrder = ['subscribe', 'setTitle', 'unsubscribe', 'episodes', 'delete'] as const;
 
 /** Approximate limit of a body in bytes; half of the server's limit. */
 const maxBytes = 1_000_000;
@@ -85,7 +91,7 @@ export class Push {
       const isRejected = error.code === 'invalid' || error.code === 'too_large';
       // The subscription no longer exists, so there is nothing left to do.
       const isDone =
-        error.code === 'not_found' && (batch.kind === 'unsubscribe' || batch.kind === 'delete');
+        error.code === 'not_found' && batch.kind !== 'subscribe' && batch.kind !== 'episodes';
       if (error.status === 500) await this.countServerFault(batch);
       if (!isRejected && !isDone) throw error;
       if (isRejected && batch.changes.length > 1)
@@ -148,9 +154,10 @@ export class Push {
       return [failures.filter((rejected) => rejected !== undefined), []];
     }
     const [[, { guid }]] = changes as [[string, SubscriptionChange]];
-    const sent = JSON.parse(body) as { timestamp: string };
+    const sent = JSON.parse(body) as { timestamp: string; title?: string };
+    const patch = { ...(kind === 'unsubscribe' && { is_subscribed: false }), ...sent };
     if (kind === 'delete') await this.api.deleteSubscription(guid, sent, options);
-    else await this.api.updateSubscription(guid, { is_subscribed: false, ...sent }, options);
+    else await this.api.updateSubscription(guid, patch, options);
     return [[], []];
   }
 
@@ -176,8 +183,7 @@ export class Push {
         bytes += 3 * JSON.stringify(entry).length;
       }
       if (changes.length === 0) return undefined;
-      const isList = kind === 'subscribe' || kind === 'episodes';
-      const body = JSON.stringify(isList ? entries : entries[0]);
+      const body = JSON.stringify(maxEntries[kind] === 1 ? entries[0] : entries);
       const batch: Batch = { key: randomUuid(), kind, changes, body, serverFaults: 0 };
       writes.set(keys.batch, batch);
       return batch;
@@ -291,9 +297,13 @@ function entryOf(
   const timestamp = (time: ChangeTime) => new Date(toServerTime(time)).toISOString();
   if ('actions' in change) {
     const [action] = change.actions as [SubscriptionAction];
-    const { kind, feed_url, isDeclared } = action;
+    const { kind, feed_url, isDeclared, title } = action;
     const feed = { feed_url, ...(isDeclared && { guid: change.guid }) };
-    return { timestamp: timestamp(action), ...(kind === 'subscribe' && feed) };
+    return {
+      timestamp: timestamp(action),
+      ...(kind === 'subscribe' && feed),
+      ...(title !== undefined && { title }),
+    };
   }
   const states: Partial<Record<StatusName, { value: number | boolean; timestamp: string }>> = {};
   for (const [name, state] of Object.entries(change.states)) {

@@ -30,6 +30,8 @@ export interface StoredSubscription {
   guid: string;
   feed_url: string;
   is_subscribed: boolean;
+  /** The listener's own title, if there is one. */
+  title?: string;
 }
 
 /** Time of a change by the listener. */
@@ -44,11 +46,13 @@ export interface ChangeTime {
 
 /** One change of a subscription by the listener. */
 export interface SubscriptionAction extends ChangeTime {
-  kind: 'subscribe' | 'unsubscribe' | 'delete';
+  kind: 'subscribe' | 'setTitle' | 'unsubscribe' | 'delete';
   /** Empty if the guid is sufficient. */
   feed_url: string;
   /** True if the feed declares the guid. */
   isDeclared: boolean;
+  /** The listener's title of `setTitle`, or of a new subscription; empty to remove it. */
+  title?: string;
 }
 
 interface Retried {

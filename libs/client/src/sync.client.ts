@@ -78,14 +78,17 @@ export class SyncClient {
       const stored = row as StoredSubscription;
       local.set(stored.guid, { ...stored, pending: false });
     }
-    for (const [guid, { kind, feed_url }] of await this.unconfirmedActions()) {
+    for (const [guid, { kind, feed_url, title }] of await this.unconfirmedActions()) {
       const row = local.get(guid);
-      const is_subscribed = kind === 'subscribe';
+      const is_subscribed =
+        kind === 'setTitle' ? (row?.is_subscribed ?? false) : kind === 'subscribe';
       if (kind === 'delete') local.delete(guid);
-      else if (row || is_subscribed)
-        local.set(guid, { feed_url, ...row, guid, is_subscribed, pending: true });
+      else if (row || kind === 'subscribe') {
+        const newTitle = title === undefined ? {} : { title };
+        local.set(guid, { feed_url, ...row, ...newTitle, guid, is_subscribed, pending: true });
+      }
     }
-    return [...local.values()];
+    return [...local.values()].map(({ title, ...row }) => (title ? { ...row, title } : row));
   }
 
   /** Returns all episodes with a state, of one podcast or of all, with pending changes applied. */
@@ -125,7 +128,9 @@ export class SyncClient {
       });
     }
     const lastActions = new Map(
-      (await this.unconfirmedActions()).map(([podcast_guid, { kind }]) => [podcast_guid, kind]),
+      (await this.unconfirmedActions())
+        .filter(([, { kind }]) => kind !== 'setTitle')
+        .map(([podcast_guid, { kind }]) => [podcast_guid, kind]),
     );
     return [...local.values()].filter(
       ({ podcast_guid }) => lastActions.get(podcast_guid) !== 'delete',
@@ -137,16 +142,31 @@ export class SyncClient {
    *
    * @param feedUrl check it with {@link faultInHttpUrl}: the server rejects an invalid one later.
    * @param feed.guid the guid that the feed declares (`podcast:guid`), if any.
+   * @param feed.title the listener's own title, if any. See {@link setTitle}.
    * @returns the podcast's guid. If the server has another one, both find the podcast.
    */
-  async subscribe(feedUrl: string, feed: { guid?: string } = {}): Promise<string> {
+  async subscribe(feedUrl: string, feed: { guid?: string; title?: string } = {}): Promise<string> {
     const feed_url = feedUrl.trim();
     return this.change(async (writes) => {
       const guid = feed.guid?.toLowerCase() ?? (await guidOfFeed(this.store, feed_url));
-      const action = { kind: 'subscribe', feed_url, isDeclared: feed.guid !== undefined } as const;
+      const action = {
+        kind: 'subscribe',
+        feed_url,
+        isDeclared: feed.guid !== undefined,
+        ...(feed.title && { title: feed.title }),
+      } as const;
       await addSubscriptionAction(this.store, writes, guid, action, this.now());
       return guid;
     });
+  }
+
+  /**
+   * Sets the listener's own title of a podcast.
+   *
+   * @param title at most 2,048 bytes; empty to remove it.
+   */
+  setTitle(podcast: string, title: string): Promise<void> {
+    return this.changeSubscription(podcast, 'setTitle', { title });
   }
 
   /** Unsubscribes and keeps the episodes' states. */
@@ -254,11 +274,15 @@ export class SyncClient {
     return this.live.onError(listener);
   }
 
-  private changeSubscription(podcast: string, kind: SubscriptionAction['kind']): Promise<void> {
+  private changeSubscription(
+    podcast: string,
+    kind: SubscriptionAction['kind'],
+    more: Pick<SubscriptionAction, 'title'> = {},
+  ): Promise<void> {
     return this.change(async (writes) => {
       const guid = await resolveGuid(this.store, podcast);
       const row = (await this.store.get(keys.subscription(guid))) as StoredSubscription | undefined;
-      const action = { kind, feed_url: row?.feed_url ?? '', isDeclared: false };
+      const action = { kind, feed_url: row?.feed_url ?? '', isDeclared: false, ...more };
       await addSubscriptionAction(this.store, writes, guid, action, this.now());
     });
   }

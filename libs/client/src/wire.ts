@@ -18,6 +18,8 @@ export interface Subscription {
   /** The current guid, if it differs from `guid`. */
   new_guid?: string;
   guid_changed?: string;
+  /** The listener's own title, if there is one. */
+  title?: string;
   /** Time of the deletion. Only deleted subscriptions have it. */
   deleted?: string;
 }
@@ -30,6 +32,8 @@ export interface SubscriptionEntry {
   guid?: string;
   /** Time of the subscription by the listener (RFC 3339). Default: now. */
   timestamp?: string;
+  /** The listener's own title. The latest one wins. Default: unchanged. */
+  title?: string;
 }
 
 /** Reasons for rejecting an entry of a batch. */
@@ -63,13 +67,15 @@ export interface ImportAnswer extends SubscribeAnswer {
   skipped: number;
 }
 
-/** A patch of a subscription. At least one of the first three fields is required. */
+/** A patch of a subscription. At least one field other than `timestamp` is required. */
 export interface SubscriptionPatch {
   new_feed_url?: string;
   new_guid?: string;
   is_subscribed?: boolean;
   /** Time of the change by the listener (RFC 3339). */
   timestamp?: string;
+  /** The listener's own title; empty to remove it. */
+  title?: string;
 }
 
 /** The applied fields of a patch, with their stamps. */
@@ -79,6 +85,8 @@ export interface UpdateAnswer {
   subscription_changed?: string;
   new_guid?: string;
   guid_changed?: string;
+  /** Empty if there is none. */
+  title?: string;
 }
 
 /** A state of an episode, with the time of the listener's change. */

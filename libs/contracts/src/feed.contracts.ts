@@ -19,7 +19,7 @@ export const podcastSchema = z
     guid: z.guid().describe("The subscription's current guid."),
     feed_url: z.string(),
     status: z.enum(shownFeedStatuses),
-    title: z.string().optional(),
+    title: z.string().optional().describe("The listener's own, else the publisher's."),
     author: z.string().optional(),
     description: z.string().optional().describe('Plain text.'),
     link: z.string().optional(),

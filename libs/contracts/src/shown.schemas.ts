@@ -19,6 +19,7 @@ export const subscriptionSchema = z
       .optional()
       .describe('Replacement identifier, present when the guid was changed.'),
     guid_changed: stamp.optional(),
+    title: z.string().optional().describe("The listener's own title, if there is one."),
     deleted: stamp.optional().describe('Present when the subscription has been deleted.'),
   })
   .meta({ id: 'Subscription' });
@@ -83,6 +84,7 @@ export const updatedSchema = z
     subscription_changed: stamp.optional(),
     new_guid: guid.optional(),
     guid_changed: stamp.optional(),
+    title: z.string().optional().describe('Empty if there is none.'),
   })
   .meta({ id: 'UpdateAnswer' });
 export type Updated = z.output<typeof updatedSchema>;

@@ -18,6 +18,7 @@ export const subscribe = rpc({
           feed_url: z.string(),
           guid: z.unknown().optional(),
           timestamp: z.unknown().optional(),
+          title: z.unknown().optional(),
         }),
       ),
     }),
@@ -38,6 +39,8 @@ export const updateSubscription = rpc({
     newGuid: z.guid().optional(),
     isSubscribed: z.boolean().optional(),
     timestamp: z.string().optional(),
+    /** Empty to remove the title. */
+    title: z.string().optional(),
   }),
   reply: jsonOf(updatedSchema),
 });
@@ -109,6 +112,8 @@ export const listFeeds = rpc({
     /** Whole seconds: `since` of the client's next read. The first page's value counts. */
     timestamp: z.int().min(1),
     add: z.array(z.string()),
+    /** The listener's titles in the order of `add`; absent if there are none. */
+    titles: z.array(z.string().nullable()).optional(),
     remove: z.array(z.string()),
     next: furtherFeedsSchema.optional(),
   }),
@@ -141,6 +146,8 @@ export const changeFeeds = rpc({
     sessionId: z.guid().optional(),
     credentialId: z.guid(),
     add: feeds,
+    /** Titles in the order of `add`, for subscriptions that never had one. */
+    titles: z.array(z.string().nullable()).max(mostFeeds).optional(),
     remove: feeds,
     /** True to unsubscribe from all other feeds than `add`. */
     whole: z.boolean(),

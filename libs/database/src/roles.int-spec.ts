@@ -95,7 +95,7 @@ const rights: Record<string, Record<string, string>> = {
     'subscription.totals': 'SELECT UPDATE DELETE',
     'subscription.subscriptions':
       'SELECT DELETE UPDATE(is_subscribed, subscription_changed, is_subscribed_at, flipped, ' +
-      'deletion_id, deleted, changed)',
+      'deletion_id, deleted, changed, title, title_at)',
     'subscription.guids': 'SELECT DELETE',
     'subscription.former_guids': 'SELECT DELETE',
     'subscription.feed_urls': 'SELECT DELETE',
@@ -138,7 +138,7 @@ const rights: Record<string, Record<string, string>> = {
     'subscription.named_subscriptions': 'SELECT',
     'subscription.subscriptions':
       'SELECT(user_id, id, feed_url, guid, is_subscribed, is_subscribed_at, deletion_id, ' +
-      'deleted, merged_into, changed)',
+      'deleted, merged_into, changed, title)',
     'subscription.guids': 'SELECT(user_id, guid, subscription_id)',
     'sync.migrations': 'SELECT',
     'sync.user_clock': 'SELECT',

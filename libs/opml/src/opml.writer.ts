@@ -9,17 +9,21 @@ export const opmlStart = `${xmlDeclaration}<opml version="2.0">
 export const opmlEnd = '</body>\n</opml>\n';
 
 /**
- * Returns the outline of a feed. Its name is its URL, as no name is stored; the format requires
- * `text`, and apps show `title`.
+ * Returns the outline of a feed, named by its title, else its URL. The format requires `text`, and
+ * apps show `title`.
  */
-export function opmlOutline(url: string): string {
-  const text = escaped(url);
-  return `<outline type="rss" text="${text}" title="${text}" xmlUrl="${text}"/>\n`;
+export function opmlOutline(url: string, title?: string | null): string {
+  const [text, xmlUrl] = [escaped(title ?? url), escaped(url)];
+  return `<outline type="rss" text="${text}" title="${text}" xmlUrl="${xmlUrl}"/>\n`;
 }
 
-/** Returns a whole document with the given feeds. */
-export function writeOpml(urls: readonly string[]): string {
-  return `${opmlStart}${urls.map((url) => opmlOutline(url)).join('')}${opmlEnd}`;
+/** Returns a whole document with the given feeds. @param titles in the order of the URLs. */
+export function writeOpml(
+  urls: readonly string[],
+  titles: readonly (string | null | undefined)[] = [],
+): string {
+  const outlines = urls.map((url, index) => opmlOutline(url, titles[index]));
+  return `${opmlStart}${outlines.join('')}${opmlEnd}`;
 }
 
 /** Characters that XML 1.0 forbids, even as character references (2.2). */

@@ -20,6 +20,8 @@ export interface Import {
 }
 
 const batchSize = 250;
+/** Maximum length of a sent title in characters. The server cuts longer ones. */
+const maxTitleLength = 2_048;
 
 /** The current import. */
 export const currentImport = signal<Import | undefined>();
@@ -63,7 +65,10 @@ async function sendBatch(
   part: readonly OpmlFeed[],
   abortSignal: AbortSignal,
 ): Promise<ImportResult[] | undefined> {
-  const entries = part.map(({ feedUrl }) => ({ feed_url: feedUrl }));
+  const entries = part.map(({ feedUrl, title }) => ({
+    feed_url: feedUrl,
+    title: title.slice(0, maxTitleLength),
+  }));
   const idempotencyKey = randomUuid();
   try {
     const { failure } = await retryUntilAnswered(

@@ -9,11 +9,13 @@ export interface ListedSubscription {
   readonly guid: string;
   readonly feedUrl: string;
   readonly isSubscribed: boolean;
+  /** The listener's own title; empty without one. */
+  readonly title: string;
 }
 
 /** A change that waits for its response. */
 export interface PendingChange {
-  readonly kind: 'add' | 'subscribe' | 'unsubscribe' | 'move' | 'delete';
+  readonly kind: 'add' | 'subscribe' | 'unsubscribe' | 'rename' | 'move' | 'delete';
   /** Absent for a new subscription. */
   readonly guid?: string;
   readonly feedUrl: string;
@@ -46,10 +48,10 @@ export const isComplete = signal(false);
 /** Changes that wait for their responses, the newest first. */
 export const pending = signal<readonly PendingChange[]>([]);
 
-/** Returns the feed URL of a subscription by its current guid. */
-export function feedUrlByGuid(guid: string): string | undefined {
+/** Returns a subscription by its current guid. */
+export function subscriptionByGuid(guid: string): ListedSubscription | undefined {
   void version.value;
-  return (added.get(guid) ?? loaded.get(guid))?.feedUrl;
+  return added.get(guid) ?? loaded.get(guid);
 }
 
 /** Loads all subscriptions page by page, then the changes. */
@@ -80,11 +82,18 @@ export const subscriptionLoader = new ChangeLoader(async (since) => {
 
 /** Applies rows of the API, in any order, since each contains the current state. */
 function applyRows(rows: readonly Subscription[], into: Map<string, ListedSubscription>): void {
-  for (const { guid, new_guid, feed_url: feedUrl, is_subscribed: isSubscribed, deleted } of rows) {
+  for (const {
+    guid,
+    new_guid,
+    feed_url: feedUrl,
+    is_subscribed: isSubscribed,
+    title = '',
+    deleted,
+  } of rows) {
     const key = new_guid ?? guid;
     if (key !== guid) removeRow(guid);
     if (deleted) removeRow(key);
-    else putRow({ guid: key, feedUrl, isSubscribed }, into);
+    else putRow({ guid: key, feedUrl, isSubscribed, title }, into);
   }
   version.value++;
 }
@@ -102,36 +111,53 @@ function removeRow(guid: string): void {
 /** Subscribes to a feed. @param feedUrl as the user typed it. */
 export function addSubscription(feedUrl: string): Promise<Outcome> {
   return trackChange({ kind: 'add', feedUrl }, async (api, timestamp) =>
-    subscribe(api, feedUrl, undefined, timestamp),
+    subscribe(api, feedUrl, {}, timestamp),
   );
 }
 
 /** Subscribes again, or unsubscribes. */
 export function setSubscribed(
-  { guid, feedUrl }: ListedSubscription,
+  { guid, feedUrl, title }: ListedSubscription,
   isSubscribed: boolean,
 ): Promise<Outcome> {
   const kind = isSubscribed ? 'subscribe' : 'unsubscribe';
   return trackChange({ kind, guid, feedUrl }, async (api, timestamp) => {
-    if (isSubscribed) return subscribe(api, feedUrl, guid, timestamp);
+    if (isSubscribed) return subscribe(api, feedUrl, { guid, title }, timestamp);
     const { is_subscribed = false } = await api.updateSubscription(guid, {
       is_subscribed: false,
       ...timestamp,
     });
     // A later change of another client wins, and the response contains the resulting state.
-    applyRows([{ guid, feed_url: feedUrl, is_subscribed }], added);
+    applyRows([{ guid, feed_url: feedUrl, is_subscribed, title }], added);
     return is_subscribed ? 'superseded' : 'done';
+  });
+}
+
+/** Sets the listener's title. @param newTitle empty to remove it. */
+export function changeTitle(
+  { guid, feedUrl }: ListedSubscription,
+  newTitle: string,
+): Promise<Outcome> {
+  return trackChange({ kind: 'rename', guid, feedUrl }, async (api, timestamp) => {
+    const { title = newTitle } = await api.updateSubscription(guid, {
+      title: newTitle,
+      ...timestamp,
+    });
+    const row = subscriptionByGuid(guid);
+    if (row) putRow({ ...row, title }, added);
+    version.value++;
+    return 'done';
   });
 }
 
 /** Changes the URL of a feed. */
 export function changeFeedUrl(
-  { guid, isSubscribed }: ListedSubscription,
+  { guid, isSubscribed, title }: ListedSubscription,
   newUrl: string,
 ): Promise<Outcome> {
   return trackChange({ kind: 'move', guid, feedUrl: newUrl }, async (api) => {
     await api.updateSubscription(guid, { new_feed_url: newUrl });
-    applyRows([{ guid, feed_url: newUrl, is_subscribed: isSubscribed }], added);
+    applyRows([{ guid, feed_url: newUrl, is_subscribed: isSubscribed, title }], added);
     return 'done';
   });
 }
@@ -155,13 +181,17 @@ export function deleteSubscription({ guid, feedUrl }: ListedSubscription): Promi
 async function subscribe(
   api: Api,
   feedUrl: string,
-  guid: string | undefined,
+  { guid, title }: Partial<ListedSubscription>,
   timestamp: object,
 ): Promise<Outcome> {
   const entry = { feed_url: feedUrl, ...(guid !== undefined && { guid }), ...timestamp };
   const { success, failure } = await api.addSubscriptions([entry]);
   if (failure[0]) return failure[0].code;
-  applyRows(success, added);
+  // The response has no title.
+  applyRows(
+    success.map((row) => ({ ...row, title: title ?? subscriptionByGuid(row.guid)?.title ?? '' })),
+    added,
+  );
   return 'done';
 }
 

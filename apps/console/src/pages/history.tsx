@@ -9,9 +9,9 @@ import {
   loadOlderEpisodes,
   total,
 } from '../data/episodes.js';
-import { feedUrlByGuid, subscriptionLoader } from '../data/subscriptions.js';
+import { subscriptionByGuid, subscriptionLoader } from '../data/subscriptions.js';
 import { locale, texts } from '../texts/texts.js';
-import { feedHost } from '../ui/feed.name.js';
+import { podcastName } from '../ui/feed.name.js';
 import { Failure, Page } from '../ui/page.js';
 import { WindowedList } from '../ui/windowed-list.js';
 
@@ -74,11 +74,11 @@ function EpisodeRow({ episode }: { episode: Episode }) {
   } = episode;
   const position = playback_position?.value ?? 0;
   const isPlayed = played_status?.value === true;
-  const feedUrl = feedUrlByGuid(podcast_guid);
+  const podcast = subscriptionByGuid(podcast_guid);
   const changedAt = latestChangeOf(episode);
   const line = (
     <>
-      {feedUrl === undefined ? t.unknownFeed : feedHost(feedUrl)}
+      {podcast === undefined ? t.unknownFeed : <bdi>{podcastName(podcast)}</bdi>}
       {changedAt !== undefined && (
         <>
           {' · '}

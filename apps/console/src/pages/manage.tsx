@@ -3,6 +3,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks';
 import { Field } from '#ui';
 import {
   changeFeedUrl,
+  changeTitle,
   deleteSubscription,
   type ListedSubscription,
   type Outcome,
@@ -10,7 +11,7 @@ import {
   setSubscribed,
 } from '../data/subscriptions.js';
 import { texts } from '../texts/texts.js';
-import { feedHost, feedName, feedUrlOf } from '../ui/feed.name.js';
+import { feedName, feedUrlOf, podcastName } from '../ui/feed.name.js';
 import { showNotice } from '../ui/notice.js';
 
 const { subscriptions: t } = texts;
@@ -39,25 +40,15 @@ export function ManageDialog({ subscription, opening, onClose }: ManageDialogPro
         : showNotice(`${texts.outcomes[outcome]} (${name.slice(0, 300)})`, true),
     );
   };
-  const { feedUrl, isSubscribed } = subscription;
-  const name = feedName(feedUrl);
+  const { feedUrl, isSubscribed, title } = subscription;
+  const name = title || feedName(feedUrl);
   return (
     <dialog
       ref={dialog}
       aria-labelledby="manage-title"
       onClose={() => !dialog.current?.open && onClose()}
     >
-      <div class="dialog-head">
-        <h2 id="manage-title">
-          <bdi>{feedHost(feedUrl)}</bdi>
-        </h2>
-        <button class="bare" onClick={() => dialog.current?.close()}>
-          {texts.close}
-        </button>
-      </div>
-      <p class="address">
-        <bdi>{feedUrl}</bdi>
-      </p>
+      <DialogHead subscription={subscription} onClose={() => dialog.current?.close()} />
       <button
         class="plain"
         disabled={isBusy}
@@ -71,6 +62,17 @@ export function ManageDialog({ subscription, opening, onClose }: ManageDialogPro
       >
         {isSubscribed ? t.unsubscribe : t.subscribe}
       </button>
+      <TitleForm
+        title={title}
+        isBusy={isBusy}
+        onChange={(newTitle) =>
+          closeAndReport(
+            'rename',
+            newTitle || feedName(feedUrl),
+            changeTitle(subscription, newTitle),
+          )
+        }
+      />
       <MoveForm
         isBusy={isBusy}
         onMove={(url) => closeAndReport('move', feedName(url), changeFeedUrl(subscription, url))}
@@ -80,6 +82,59 @@ export function ManageDialog({ subscription, opening, onClose }: ManageDialogPro
         onDelete={() => closeAndReport('delete', name, deleteSubscription(subscription))}
       />
     </dialog>
+  );
+}
+
+interface DialogHeadProps {
+  readonly subscription: ListedSubscription;
+  onClose(): void;
+}
+
+function DialogHead({ subscription, onClose }: DialogHeadProps) {
+  return (
+    <>
+      <div class="dialog-head">
+        <h2 id="manage-title">
+          <bdi>{podcastName(subscription)}</bdi>
+        </h2>
+        <button class="bare" onClick={onClose}>
+          {texts.close}
+        </button>
+      </div>
+      <p class="address">
+        <bdi>{subscription.feedUrl}</bdi>
+      </p>
+    </>
+  );
+}
+
+interface TitleFormProps {
+  readonly title: string;
+  readonly isBusy: boolean;
+  onChange(newTitle: string): void;
+}
+
+function TitleForm({ title, isBusy, onChange }: TitleFormProps) {
+  const newTitle = useSignal(title);
+  const submit = (event: Event) => {
+    event.preventDefault();
+    onChange(newTitle.value.trim());
+  };
+  return (
+    <form onSubmit={submit}>
+      <Field
+        id="new-title"
+        label={t.rename}
+        hint={t.renameHint}
+        autocomplete="off"
+        maxLength={2048}
+        value={newTitle.value}
+        onInput={({ currentTarget }) => (newTitle.value = currentTarget.value)}
+      />
+      <button class="plain" disabled={isBusy}>
+        {t.renameSubmit}
+      </button>
+    </form>
   );
 }
 

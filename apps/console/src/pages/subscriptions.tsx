@@ -11,8 +11,8 @@ import {
   subscriptions,
   total,
 } from '../data/subscriptions.js';
-import { texts } from '../texts/texts.js';
-import { feedHost, feedName, feedUrlOf } from '../ui/feed.name.js';
+import { locale, texts } from '../texts/texts.js';
+import { feedName, feedUrlOf, podcastName, searchKey } from '../ui/feed.name.js';
 import { Failure, Page } from '../ui/page.js';
 import { showNotice } from '../ui/notice.js';
 import { WindowedList } from '../ui/windowed-list.js';
@@ -24,20 +24,18 @@ const { subscriptions: t } = texts;
 const feedUrlInput = signal('');
 const search = signal('');
 
+const collator = new Intl.Collator(locale, { sensitivity: 'base', numeric: true });
+
 /** Renders the subscriptions, with search and the form that adds one. */
 export function Subscriptions() {
   const showsSubscribed = useSignal(true);
+  const sortsByTitle = useSignal(false);
   // Each opening sets a new object, also for the same subscription.
   const managed = useSignal<{ guid: string } | undefined>(undefined);
   const hasFailed = useSignal(false);
-  const shown = useComputed(() => {
-    const query = search.value.trim().toLowerCase();
-    return subscriptions.value.filter(
-      ({ isSubscribed, feedUrl }) =>
-        isSubscribed === showsSubscribed.value &&
-        (query === '' || feedUrl.toLowerCase().includes(query)),
-    );
-  });
+  const shown = useComputed(() =>
+    matchingSubscriptions(search.value, showsSubscribed.value, sortsByTitle.value),
+  );
   const load = useCallback(() => {
     hasFailed.value = false;
     subscriptionLoader.load().catch(() => (hasFailed.value = true));
@@ -51,7 +49,7 @@ export function Subscriptions() {
     <Page title={t.title} lead={t.lead}>
       <AddForm />
       <section class="card list">
-        <Tools showsSubscribed={showsSubscribed} />
+        <Tools showsSubscribed={showsSubscribed} sortsByTitle={sortsByTitle} />
         <p class="quiet small count" role="status">
           {!hasFailed.value && countText(shown.value.length)}
         </p>
@@ -88,6 +86,22 @@ export function Subscriptions() {
   );
 }
 
+/** Returns the subscriptions that match the search, in the chosen order. */
+function matchingSubscriptions(
+  text: string,
+  isSubscribed: boolean,
+  sortsByTitle: boolean,
+): readonly ListedSubscription[] {
+  const query = searchKey(text.trim());
+  const matching = subscriptions.value.filter(
+    (subscription) =>
+      subscription.isSubscribed === isSubscribed &&
+      (query === '' || searchKey(`${subscription.title}\n${subscription.feedUrl}`).includes(query)),
+  );
+  if (!sortsByTitle) return matching;
+  return matching.toSorted((one, other) => collator.compare(podcastName(one), podcastName(other)));
+}
+
 function NoRows({ isWholeList, isSearch }: { isWholeList: boolean; isSearch: boolean }) {
   return (
     <p class="empty">
@@ -104,7 +118,12 @@ function countText(shown: number): string {
     : t.progress(subscriptions.value.length, total.value);
 }
 
-function Tools({ showsSubscribed }: { showsSubscribed: Signal<boolean> }) {
+interface ToolsProps {
+  readonly showsSubscribed: Signal<boolean>;
+  readonly sortsByTitle: Signal<boolean>;
+}
+
+function Tools({ showsSubscribed, sortsByTitle }: ToolsProps) {
   return (
     <div class="tools" role="search">
       <Field
@@ -115,35 +134,61 @@ function Tools({ showsSubscribed }: { showsSubscribed: Signal<boolean> }) {
         value={search.value}
         onInput={({ currentTarget }) => (search.value = currentTarget.value)}
       />
-      <div class="field">
-        <label for="show">{t.show}</label>
-        <select
-          id="show"
-          value={showsSubscribed.value ? 'subscribed' : 'unsubscribed'}
-          onChange={({ currentTarget }) =>
-            (showsSubscribed.value = currentTarget.value === 'subscribed')
-          }
-        >
-          <option value="subscribed">{t.subscribed}</option>
-          <option value="unsubscribed">{t.unsubscribed}</option>
-        </select>
-      </div>
+      <Choice
+        id="show"
+        label={t.show}
+        options={{ subscribed: t.subscribed, unsubscribed: t.unsubscribed }}
+        value={showsSubscribed.value ? 'subscribed' : 'unsubscribed'}
+        onChoice={(value) => (showsSubscribed.value = value === 'subscribed')}
+      />
+      <Choice
+        id="sort"
+        label={t.sort}
+        options={{ time: t.byTime, title: t.byTitle }}
+        value={sortsByTitle.value ? 'title' : 'time'}
+        onChoice={(value) => (sortsByTitle.value = value === 'title')}
+      />
+    </div>
+  );
+}
+
+interface ChoiceProps {
+  readonly id: string;
+  readonly label: string;
+  /** Texts of the values. */
+  readonly options: Readonly<Record<string, string>>;
+  readonly value: string;
+  onChoice(value: string): void;
+}
+
+function Choice({ id, label, options, value, onChoice }: ChoiceProps) {
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <select id={id} value={value} onChange={({ currentTarget }) => onChoice(currentTarget.value)}>
+        {Object.entries(options).map(([key, text]) => (
+          <option key={key} value={key}>
+            {text}
+          </option>
+        ))}
+      </select>
     </div>
   );
 }
 
 function SubscriptionRow({
-  subscription: { guid, feedUrl },
+  subscription,
   onManage,
 }: {
   subscription: ListedSubscription;
   onManage: () => void;
 }) {
+  const { guid, feedUrl, title } = subscription;
   const change = pending.value.find((other) => other.guid === guid);
-  const name = feedName(feedUrl);
+  const name = title || feedName(feedUrl);
   return (
     <Row
-      name={feedHost(feedUrl)}
+      name={podcastName(subscription)}
       tag={change && <span class="tag">{progressOf(change.kind)}</span>}
       lines={[feedUrl]}
     >

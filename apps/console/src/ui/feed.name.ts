@@ -3,7 +3,20 @@ import { faultInHttpUrl } from '#client';
 /** Matches a feed URL: its host without `www.` and credentials, and the rest. */
 const hostAndPath = /^https?:\/\/(?:[^/@?#]*@)?(?:www\.)?([^/?#]+)([^]*)$/i;
 
-/** Returns the display name of a feed: host and path of its URL. The server stores no titles. */
+/** Returns the name of a podcast in lists: the listener's title, else the host of the feed. */
+export function podcastName({ title, feedUrl }: { title: string; feedUrl: string }): string {
+  return title || feedHost(feedUrl);
+}
+
+/** Returns a text for comparisons in a search: without case, accents and compatibility forms. */
+export function searchKey(text: string): string {
+  return text
+    .normalize('NFKD')
+    .replace(/\p{Mark}/gu, '')
+    .toLowerCase();
+}
+
+/** Returns the name of a feed without a title: host and path of its URL. */
 export function feedName(feedUrl: string): string {
   const [, host = feedUrl, path = ''] = hostAndPath.exec(feedUrl) ?? [];
   return path.length > 1 ? `${host}${path.replace(/\/$/, '')}` : host;

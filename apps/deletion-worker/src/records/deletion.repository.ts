@@ -134,9 +134,10 @@ const claim = statement(
 );
 
 /**
- * Deletes the episodes of a subscription and makes it a tombstone. $1 user, $2 subscription, $3 the
- * stamp, to which the clock has advanced. It calls no function that reads tables and has no INSERT:
- * a cluster would run each of its CTEs alone and send the rows to all nodes.
+ * Deletes the episodes of a subscription and makes it a tombstone without a title. $1 user, $2
+ * subscription, $3 the stamp, to which the clock has advanced. It calls no function that reads
+ * tables and has no INSERT: a cluster would run each of its CTEs alone and send the rows to all
+ * nodes.
  */
 export const cascade = statement(
   'deletion.cascade',
@@ -165,7 +166,8 @@ export const cascade = statement(
    UPDATE subscription.subscriptions s
    SET is_subscribed = false,
      flipped = CASE WHEN s.is_subscribed THEN $3::timestamptz ELSE s.flipped END,
-     subscription_changed = $3::timestamptz, deleted = $3::timestamptz, changed = $3::timestamptz
+     subscription_changed = $3::timestamptz, deleted = $3::timestamptz, changed = $3::timestamptz,
+     title = NULL, title_at = NULL
    WHERE s.user_id = $1 AND s.id = $2`,
 );
 

@@ -165,7 +165,11 @@ describe('DELETE with a timestamp', () => {
 });
 
 describe('the cascade', () => {
-  it('ends in SUCCESS with a tombstone, under one stamp', async () => {
+  it('ends in SUCCESS with a tombstone without a title, under one stamp', async () => {
+    await context.owner.query(
+      `UPDATE subscription.subscriptions SET title = 'Mine', title_at = now() WHERE user_id = $1`,
+      [user.id],
+    );
     const deletionId = await request();
     const before = (await user.everything()).clock;
     await run(deletionId);
@@ -178,6 +182,8 @@ describe('the cascade', () => {
       is_subscribed: false,
       feed_url: 'https://podcast.example/feed',
       guid,
+      title: null,
+      title_at: null,
     });
     // `flipped` is what removes the feed from the lists of gpodder clients.
     const stamps = ['deleted', 'subscription_changed', 'flipped', 'changed'].map(

@@ -14,6 +14,7 @@ const additions = [
   'opml',
   'polling',
   'timestamps',
+  'titles',
   'uploads',
 ] as const;
 

@@ -9,8 +9,8 @@ import { userIdOf } from '../auth/request.user.js';
 /** Minimum characters of a written chunk. */
 const pieceLength = 16_384;
 
-/** Maximum bytes of one page of the service: 500 URLs. */
-const pageBytes = 500 * textLimits.url;
+/** Maximum bytes of one page of the service: 500 URLs with titles. */
+const pageBytes = 500 * (textLimits.url + textLimits.title);
 
 /**
  * Answers with all subscribed feeds of a user as OPML. Short documents are ordinary answers. Longer
@@ -50,10 +50,11 @@ export class OpmlExport {
         { ...question, further },
         { answerBytes: pageBytes },
       );
-      const held = page.add.reduce((sum, url) => sum + 2 * url.length, 0);
+      const { add, titles = [] } = page;
+      const held = [...add, ...titles].reduce((sum, text) => sum + 2 * (text?.length ?? 0), 0);
       request.hold?.(held);
-      for (const url of page.add) {
-        piece += opmlOutline(url);
+      for (const [index, url] of add.entries()) {
+        piece += opmlOutline(url, titles[index]);
         if (piece.length < pieceLength) continue;
         yield piece;
         piece = '';

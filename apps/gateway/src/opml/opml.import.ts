@@ -16,9 +16,9 @@ const imports = { calls: 1, bytes: Infinity };
 type SubscribeReply = ReplyOf<typeof subscribe>;
 
 /**
- * Subscribes to all feeds of an OPML document, as POST /subscriptions does for entries with only a
- * `feed_url`. Uses several writes, in the order of the document. One import per user runs at a
- * time.
+ * Subscribes to all feeds of an OPML document, as POST /subscriptions does for entries with a
+ * `feed_url` and a `title`. Uses several writes, in the order of the document. One import per user
+ * runs at a time.
  */
 @Injectable()
 export class OpmlImport {
@@ -44,15 +44,17 @@ export class OpmlImport {
     const { end = new RequestEnd() } = request;
     const until = performance.now() + budgetMs;
     const { feeds, skipped } = await opmlOf(document);
-    const urls = feeds.map(({ feedUrl }) => feedUrl);
-    if (answerBytes(urls) > this.config.MAX_ANSWER_BYTES) throw new TooLarge('the answer would be');
+    if (answerBytes(feeds) > this.config.MAX_ANSWER_BYTES)
+      throw new TooLarge('the answer would be');
     const userId = userIdOf(request);
     const size = Math.min(this.config.MAX_SUBSCRIPTION_ENTRIES, mostEntries);
     const answers: SubscribeReply[] = [];
     // An empty list is also written, to store the idempotency key.
-    for (let first = 0; first === 0 || first < urls.length; first += size) {
+    for (let first = 0; first === 0 || first < feeds.length; first += size) {
       if (end.reached) throw unavailable('the caller went away');
-      const entries = urls.slice(first, first + size).map((feedUrl) => ({ feed_url: feedUrl }));
+      const entries = feeds
+        .slice(first, first + size)
+        .map(({ feedUrl, title }) => ({ feed_url: feedUrl, title }));
       // The name includes the size, because a gateway with another batch size makes other writes.
       const part = first === 0 ? undefined : `${first}+${entries.length}`;
       const options = { part, budgetMs: until - performance.now() };
@@ -85,10 +87,10 @@ async function opmlOf(document: Buffer): Promise<Opml> {
 /** Maximum entries of one write. A thousand would block the service for too long. */
 const mostEntries = 250;
 
-/** Returns the approximate maximum size of the answer for these URLs, in bytes. */
-function answerBytes(urls: readonly string[]): number {
-  return urls.reduce(
-    (sum, url) => sum + Buffer.byteLength(JSON.stringify(url)) + subscribedBytes,
+/** Returns the approximate maximum size of the answer for these feeds, in bytes. */
+function answerBytes(feeds: Opml['feeds']): number {
+  return feeds.reduce(
+    (sum, { feedUrl }) => sum + Buffer.byteLength(JSON.stringify(feedUrl)) + subscribedBytes,
     0,
   );
 }

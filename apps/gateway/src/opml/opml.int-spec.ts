@@ -45,6 +45,17 @@ describe('an import', () => {
     expect(await exported(device)).toEqual([`${feed(1)}?é`]);
   });
 
+  it('has titles, which the export contains', async () => {
+    const device = await stack.device(gateway);
+    const titles = ['Mind & <Matter>', undefined, ''];
+    await send(device, writeOpml(feeds(3), titles));
+    const { text } = await ask(device, 'GET', '/subscriptions.opml');
+    expect(text).toContain(
+      'text="Mind &#38; &#60;Matter&#62;" title="Mind &#38; &#60;Matter&#62;"',
+    );
+    expect(text).toBe(writeOpml(feeds(3), [titles[0]]));
+  });
+
   it('can be empty, like the export of a user without subscriptions', async () => {
     const device = await stack.device(gateway);
     const { text } = await ask(device, 'GET', '/subscriptions.opml');

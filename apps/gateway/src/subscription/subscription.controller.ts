@@ -102,6 +102,7 @@ export class SubscriptionController {
       newGuid: body.new_guid ?? undefined,
       isSubscribed: body.is_subscribed ?? undefined,
       timestamp: body.timestamp ?? undefined,
+      title: body.title ?? undefined,
     };
     return this.services.call(updateSubscription, request, patch);
   }

@@ -30,14 +30,15 @@ export class UpdatesController {
     if (!query.has('since')) throw new Failure('invalid');
     const since = readSince(query);
     // Called first, so that its timestamp is the lower one of both lists.
-    const { add, remove, timestamp } = await this.feeds.peekSince(request, since);
+    const { delta, added } = await this.feeds.peekSince(request, since);
+    const { remove, timestamp } = delta;
     const [episodes] = await Promise.all([
       this.changedEpisodes(request, since),
       this.devices.register(request, [id]),
     ]);
     const withActions = query.get('include_actions')?.toLowerCase() === 'true';
     return {
-      add: add.map(podcastObject),
+      add: added.map(podcastObject),
       // gpodder.net's code and its documentation use different names.
       rem: remove,
       remove,

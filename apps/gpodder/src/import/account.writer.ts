@@ -1,6 +1,7 @@
 import {
   chunkLimits,
   findAccount,
+  keptTitle,
   mostActions,
   type ReplyOf,
   type RequestOf,
@@ -21,7 +22,7 @@ import { oldestTime } from '../actions/action.values.js';
 import { repairEnclosureUrl, repairFeedUrl } from '../actions/url.repair.js';
 import type { SkippedEntries } from './skipped.entries.js';
 
-const feedSchema = z.object({ url: z.string() });
+const feedSchema = z.object({ url: z.string(), title: z.string().catch('').default('') });
 const favoriteSchema = z.object({ url: z.string(), podcast_url: z.string() });
 
 /** Numbers of written entries. */
@@ -59,10 +60,19 @@ export class AccountWriter {
 
   /** Subscribes to feeds, except those that were ever unsubscribed or deleted here. */
   async writeFeeds(sent: readonly unknown[]): Promise<void> {
-    const feeds = [...new Set(sent.flatMap((feed) => this.readFeedUrl(feed) ?? []))];
+    const titles = new Map<string, string>();
+    for (const entry of sent) {
+      const { feedUrl, title } = this.parseFeed(entry) ?? {};
+      if (feedUrl !== undefined) titles.set(feedUrl, titles.get(feedUrl) || title || '');
+    }
+    const feeds = [...titles];
     for (let from = 0; from < feeds.length; from += chunkLimits.entries) {
       const part = feeds.slice(from, from + chunkLimits.entries);
-      const subscriptions = part.map((feed_url) => ({ feed_url, timestamp: oldestTime }));
+      const subscriptions = part.map(([feed_url, title]) => ({
+        feed_url,
+        title: keptTitle(title),
+        timestamp: oldestTime,
+      }));
       const { failure } = (
         await this.call(subscribe, { userId: this.userId, body: { subscriptions } })
       ).parse();
@@ -96,11 +106,15 @@ export class AccountWriter {
     for (const [reason, entries] of writer.skipped) this.skipped.addMany('action', entries, reason);
   }
 
-  private readFeedUrl(feed: unknown): string | undefined {
-    const url = typeof feed === 'string' ? feed : feedSchema.safeParse(feed).data?.url;
-    const feedUrl = url === undefined ? undefined : repairFeedUrl(url);
-    if (feedUrl === undefined) this.skipped.add('feed', feed, 'no valid URL');
-    return feedUrl;
+  /** Returns the URL and the title. Some servers send the URL as the title of an untitled feed. */
+  private parseFeed(sent: unknown): { feedUrl: string; title: string } | undefined {
+    const feed =
+      typeof sent === 'string' ? { url: sent, title: '' } : feedSchema.safeParse(sent).data;
+    const feedUrl = feed && repairFeedUrl(feed.url);
+    if (feed && feedUrl !== undefined)
+      return { feedUrl, title: feed.title === feed.url ? '' : feed.title };
+    this.skipped.add('feed', sent, 'no valid URL');
+    return undefined;
   }
 
   private parseAction(text: string): UsableAction | undefined {

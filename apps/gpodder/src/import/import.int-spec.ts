@@ -82,6 +82,10 @@ describe('an import from a server of the gpodder API', () => {
     await other.request('/api/2/subscriptions/{u}/phone.json', {
       body: { add: [feed(0), feed(1)], remove: [] },
     });
+    await other.request('/subscriptions/{u}/phone.json', {
+      method: 'PUT',
+      body: [{ url: feed(0), title: 'Zero' }, feed(1)],
+    });
     await other.request(episodes, {
       body: Array.from({ length: 600 }, (_, number) => play(number, { device: 'phone' })),
     });
@@ -98,6 +102,10 @@ describe('an import from a server of the gpodder API', () => {
       expect.stringContaining('2 subscriptions, 600 actions, 1 favourites'),
     ]);
     expect(await subscribed(ann)).toEqual([feed(0), feed(1)]);
+    expect((await ann.request('/subscriptions/{u}.json')).json()).toMatchObject([
+      { url: feed(0), title: 'Zero' },
+      { url: feed(1), title: feed(1) },
+    ]);
     const textsOf = ({ actions }: Download) =>
       actions.map((action) => JSON.stringify(action)).toSorted();
     const after = await download(ann);

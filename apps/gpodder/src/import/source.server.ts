@@ -25,6 +25,7 @@ const listSchema = z
   .transform((list) => list ?? []);
 const feedsSchema = z.object({ add: listSchema });
 const deviceSchema = z.object({ id: z.string() });
+const titledFeedSchema = z.object({ url: z.string() });
 
 /** Generates the JSON texts of actions. Returns the next request's `since`, or 0. */
 type Actions = AsyncGenerator<string, number>;
@@ -85,11 +86,16 @@ function gpodderServer(
   return {
     protocol: 'the gpodder API',
     readFeeds: async () => {
-      if (devices.length === 0)
-        return (await http.getOptional(`subscriptions/${user}.json`, listSchema)) ?? [];
+      const titled = (await http.getOptional(`subscriptions/${user}.json`, listSchema)) ?? [];
+      if (devices.length === 0) return titled;
       const feeds: unknown[] = [];
       for (const device of devices) feeds.push(...(await readFeedsOf(device)));
-      return feeds;
+      // The lists of devices contain only URLs, the list of the user also titles.
+      const urls = new Set(feeds);
+      return [
+        ...feeds,
+        ...titled.filter((feed) => urls.has(titledFeedSchema.safeParse(feed).data?.url)),
+      ];
     },
     readActions: (since) => http.readActions(`api/2/episodes/${user}.json?since=${since}`),
     readFavorites: async () =>

@@ -82,6 +82,21 @@ describe('the changes of an upload', () => {
     expect((await readWholeList([], 10)).add.size).toBe(0);
     expect((await readWholeList(['nothing', 'https://a.example/x'], 10)).add.size).toBe(1);
   });
+
+  it('of a whole list can have titles, except the URL itself', async () => {
+    const [x, y, z] = ['x', 'y', 'z'].map((name) => `https://a.example/${name}`);
+    const entries = [
+      { url: ` ${x}`, title: 'X' },
+      { url: y, title: y },
+      { url: z, title: 5 },
+    ];
+    expect(messagesOf(await readWholeList(entries, 10))).toEqual([
+      { add: [x, y, z], titles: ['X', null, null], remove: [] },
+    ]);
+    expect(messagesOf(await readWholeList(entries.slice(1), 10))).toEqual([
+      { add: [y, z], remove: [] },
+    ]);
+  });
 });
 
 describe('update_urls', () => {

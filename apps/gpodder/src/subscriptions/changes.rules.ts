@@ -1,5 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { Failure, type Feed, mostFeeds } from '#contracts';
+import { type changeFeeds, Failure, type Feed, mostFeeds, type RequestOf } from '#contracts';
 import { repairFeedUrl, UrlUpdates } from '../actions/url.repair.js';
 import { checkEntryCount } from '../http/input.js';
 
@@ -12,12 +12,16 @@ const maxChanged = 10_000;
 /** Maximum feeds that one message adds, and that it removes. Longer writes would delay others. */
 const perMessage = 250;
 
+type Message = Pick<RequestOf<typeof changeFeeds>, 'add' | 'titles' | 'remove'>;
+
 /** Repaired URLs, each with its sent URLs. */
 type SentFeeds = ReadonlyMap<string, readonly string[]>;
 
 /** The changes of an upload. */
 export interface FeedChanges {
   readonly add: SentFeeds;
+  /** Titles of added feeds by repaired URL. */
+  readonly titles: ReadonlyMap<string, string>;
   readonly remove: SentFeeds;
   /** The sent URLs that cannot be repaired. */
   readonly unusable: readonly string[];
@@ -41,7 +45,8 @@ export async function readChanges(
   const remove = await feedsOf(removed, maxChanged);
   // A feed in both lists under different sent URLs is added.
   for (const url of add.feeds.keys()) remove.feeds.delete(url);
-  return { add: add.feeds, remove: remove.feeds, unusable: [...add.unusable, ...remove.unusable] };
+  const unusable = [...add.unusable, ...remove.unusable];
+  return { add: add.feeds, titles: new Map(), remove: remove.feeds, unusable };
 }
 
 /**
@@ -54,22 +59,51 @@ export async function readWholeList(
   maxEntries: number,
 ): Promise<FeedChanges> {
   checkEntryCount(entries.length, maxEntries);
-  const { feeds, unusable } = await feedsOf(stringsOf(entries), mostFeeds);
+  const sent = entries.map((entry) => (hasUrl(entry) ? entry : { url: entry }));
+  const { feeds, unusable } = await feedsOf(stringsOf(sent.map(({ url }) => url)), mostFeeds);
   if (feeds.size === 0 && entries.length > 0) throw new Failure('invalid');
-  return { add: feeds, remove: new Map(), unusable };
+  return { add: feeds, titles: titlesOf(sent, feeds), remove: new Map(), unusable };
+}
+
+/** An entry of a whole list, which can also be a URL alone. */
+interface SentFeed {
+  readonly url: unknown;
+  readonly title?: unknown;
+}
+
+function hasUrl(entry: unknown): entry is SentFeed {
+  return typeof entry === 'object' && entry !== null && 'url' in entry;
+}
+
+/** Returns the titles of feeds. A title equal to its sent URL is ignored. */
+function titlesOf(entries: readonly SentFeed[], feeds: SentFeeds): Map<string, string> {
+  const sent = new Map<unknown, string>();
+  for (const { url, title } of entries)
+    if (typeof title === 'string' && title !== '' && title !== url) sent.set(url, title);
+  const titles = new Map<string, string>();
+  if (sent.size === 0) return titles;
+  for (const [used, urls] of feeds) {
+    const title = urls.map((url) => sent.get(url)).find((found) => found !== undefined);
+    if (title !== undefined) titles.set(used, title);
+  }
+  return titles;
 }
 
 /**
  * Returns the messages of an upload in order: one if it fits. Otherwise removals come first. A feed
  * in both lists under different URLs is therefore subscribed at the end.
  */
-export function messagesOf({ add, remove }: FeedChanges): { add: string[]; remove: string[] }[] {
+export function messagesOf({ add, titles, remove }: FeedChanges): Message[] {
   const [added, removed] = [[...add.keys()], [...remove.keys()]];
+  const adding = (part: string[]) => ({
+    add: part,
+    ...(titles.size > 0 && { titles: part.map((url) => titles.get(url) ?? null) }),
+  });
   if (Math.max(added.length, removed.length) <= perMessage)
-    return [{ add: added, remove: removed }];
+    return [{ ...adding(added), remove: removed }];
   return [
     ...split(removed).map((part) => ({ add: [], remove: part })),
-    ...split(added).map((part) => ({ add: part, remove: [] })),
+    ...split(added).map((part) => ({ ...adding(part), remove: [] })),
   ];
 }
 

@@ -34,15 +34,19 @@ describe('readFeeds of OPML', () => {
   });
 
   it('returns the feeds of a written list', async () => {
-    const urls = ['https://a.example/?a=1&b=<"\'>', 'https://b.example/é'];
-    expect(await readOpml(writeFeeds('opml', urls, [], null).body)).toEqual(urls);
+    const [a, b] = ['https://a.example/?a=1&b=<"\'>', 'https://b.example/é'];
+    const { body } = writeFeeds('opml', [{ url: a, title: 'A & <A>' }, { url: b }], [], null);
+    expect(await readOpml(body)).toEqual([
+      { url: a, title: 'A & <A>' },
+      { url: b, title: b },
+    ]);
   });
 });
 
 describe('writeFeeds of XML', () => {
   it('has all fields of a podcast, escaped', () => {
-    const { body } = writeFeeds('xml', ['https://a.example/?a=1&b=<"\'>'], [], null);
-    for (const key of Object.keys(podcastObject(''))) expect(body).toContain(`<${key}>`);
+    const { body } = writeFeeds('xml', [{ url: 'https://a.example/?a=1&b=<"\'>' }], [], null);
+    for (const key of Object.keys(podcastObject({ url: '' }))) expect(body).toContain(`<${key}>`);
     expect(body).toContain('<url>https://a.example/?a=1&#38;b=&#60;&#34;&#39;&#62;</url>');
   });
 });

@@ -14,6 +14,12 @@ const types = {
 /** Format of a list of feeds in the simple API. */
 export type Format = keyof typeof types;
 
+/** A subscribed feed, with the listener's title if there is one. */
+export interface ListedFeed {
+  readonly url: string;
+  readonly title?: string | undefined;
+}
+
 /** Returns the format with a name. @throws Failure `invalid` for an unsupported one. */
 export function formatOf(name: string, unsupported: readonly Format[] = []): Format {
   if (!Object.hasOwn(types, name) || unsupported.includes(name as Format))
@@ -22,10 +28,10 @@ export function formatOf(name: string, unsupported: readonly Format[] = []): For
 }
 
 /** Returns a podcast in the format of gpodder.net's directory. Clients require all fields. */
-export function podcastObject(url: string) {
+export function podcastObject({ url, title = url }: ListedFeed) {
   return {
     url,
-    title: url,
+    title,
     author: '',
     description: '',
     website: '',
@@ -46,16 +52,16 @@ export function podcastObject(url: string) {
  */
 export function writeFeeds(
   format: Format,
-  urls: readonly string[],
+  feeds: readonly ListedFeed[],
   items: readonly unknown[],
   callback: string | null,
 ): { type: string; body: string } {
-  return { type: types[format], body: bodyOf(format, urls, items, callback) };
+  return { type: types[format], body: bodyOf(format, feeds, items, callback) };
 }
 
 function bodyOf(
   format: Format,
-  urls: readonly string[],
+  feeds: readonly ListedFeed[],
   items: readonly unknown[],
   callback: string | null,
 ): string {
@@ -66,16 +72,19 @@ function bodyOf(
       if (callback === null || !/^\w{1,255}$/.test(callback)) throw new Failure('invalid');
       return `${callback}(${JSON.stringify(items)})`;
     case 'txt':
-      return urls.map((url) => `${url}\n`).join('');
+      return feeds.map(({ url }) => `${url}\n`).join('');
     case 'opml':
-      return writeOpml(urls);
+      return writeOpml(
+        feeds.map(({ url }) => url),
+        feeds.map(({ title }) => title),
+      );
     case 'xml':
-      return `${xmlDeclaration}<podcasts>${urls.map(podcastElement).join('')}</podcasts>\n`;
+      return `${xmlDeclaration}<podcasts>${feeds.map(podcastElement).join('')}</podcasts>\n`;
   }
 }
 
-function podcastElement(url: string): string {
-  const fields = Object.entries(podcastObject(url)).map(
+function podcastElement(feed: ListedFeed): string {
+  const fields = Object.entries(podcastObject(feed)).map(
     ([key, value]) => `<${key}>${escaped(String(value))}</${key}>`,
   );
   return `<podcast>${fields.join('')}</podcast>`;
@@ -86,8 +95,8 @@ const [maxFeeds, maxLines] = [5_000, 30_000];
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * Parses a whole list. The result includes unusable entries. An empty body is invalid, because only
- * an explicit empty list can remove all feeds.
+ * Parses a whole list: URLs, or objects with `url` and `title`, not validated. An empty body is
+ * invalid, because only an explicit empty list can remove all feeds.
  *
  * @param maxEntries maximum entries of a JSON list.
  * @throws Failure `invalid` for a missing or invalid body; TooLarge.
@@ -98,19 +107,19 @@ export async function readFeeds(
   maxEntries: number,
 ): Promise<unknown[]> {
   if (body === undefined || body.length === 0) throw new Failure('invalid');
-  if (format === 'opml') return feedUrlsOf(body);
+  if (format === 'opml') return outlinesOf(body);
   if (format === 'json') return entriesOf(await readJsonBody(body, maxEntries));
   if (format !== 'txt') throw new Failure('invalid');
   await waitToParse(body);
   return linesOf(textOf(body));
 }
 
-/** Returns the feed URLs of OPML. @throws Failure `invalid` for outlines without any URL. */
-async function feedUrlsOf(body: Buffer): Promise<string[]> {
+/** Returns the feeds of OPML. @throws Failure `invalid` for outlines without any URL. */
+async function outlinesOf(body: Buffer): Promise<object[]> {
   try {
     const { feeds, skipped } = await readOpml(body, parsingSlot, { maxFeeds });
     if (feeds.length === 0 && skipped > 0) throw new OpmlError('no outline has a feed URL');
-    return feeds.map(({ feedUrl }) => feedUrl);
+    return feeds.map(({ feedUrl, title }) => ({ url: feedUrl, title }));
   } catch (cause) {
     if (cause instanceof OpmlLimitError) throw new TooLarge(cause.message);
     throw cause instanceof OpmlError ? new Failure('invalid', { cause }) : cause;
@@ -136,10 +145,7 @@ function textOf(body: Buffer): string {
   }
 }
 
-/** Returns entries, with the `url` instead of an object. Other entries stay unchanged. */
 function entriesOf(list: unknown): unknown[] {
   if (!Array.isArray(list)) throw new Failure('invalid');
-  return list.map((entry: unknown) =>
-    typeof entry === 'object' && entry !== null && 'url' in entry ? entry.url : entry,
-  );
+  return list;
 }

@@ -41,11 +41,11 @@ export class ListsController {
     @Res() reply: FastifyReply,
     @Param('format') format: Format,
   ) {
-    const urls = await this.feeds.subscribed(request);
+    const feeds = await this.feeds.subscribed(request);
     const { type, body } = writeFeeds(
       format,
-      urls,
-      urls.map(podcastObject),
+      feeds,
+      feeds.map(podcastObject),
       queryOf(request).get('jsonp'),
     );
     await reply.type(type).send(body);
@@ -62,8 +62,9 @@ export class ListsController {
     const supported = formatOf(format, ['xml']);
     const { devices } = await this.services.call(listDevices, request, { userId });
     if (!devices.some((one) => one.id === id)) throw new Failure('not_found');
-    const urls = await this.feeds.subscribed(request);
-    const { type, body } = writeFeeds(supported, urls, urls, queryOf(request).get('jsonp'));
+    const feeds = await this.feeds.subscribed(request);
+    const urls = feeds.map(({ url }) => url);
+    const { type, body } = writeFeeds(supported, feeds, urls, queryOf(request).get('jsonp'));
     await reply.type(type).send(body);
   }
 

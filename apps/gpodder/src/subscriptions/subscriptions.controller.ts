@@ -30,7 +30,7 @@ export class SubscriptionsController {
     const since = readSince(queryOf(request));
     // A HEAD returns no list, so it must not update the client's sync state.
     return request.method === 'HEAD'
-      ? this.feeds.peekSince(request, since)
+      ? (await this.feeds.peekSince(request, since)).delta
       : this.feeds.changedSince(request, since);
   }
 

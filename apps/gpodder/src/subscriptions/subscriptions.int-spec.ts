@@ -199,6 +199,21 @@ describe('a list of the simple API', () => {
     expect((await read('{u}.txt')).text).toBe(`${three}\n`);
   });
 
+  it('has the titles that an uploaded list had', async () => {
+    const body = [
+      { url: three, title: 'Three' },
+      { url: two, title: two },
+    ];
+    await ann.request('/subscriptions/{u}/phone.json', { method: 'PUT', body });
+    const titles = { [three]: 'Three', [two]: two };
+    const podcasts = (await read('{u}.json')).json<{ url: string; title: string }[]>();
+    expect(Object.fromEntries(podcasts.map(({ url, title }) => [url, title]))).toEqual(titles);
+    expect((await read('{u}.opml')).text).toContain('text="Three" title="Three"');
+    expect((await read('{u}.xml')).text).toContain('<title>Three</title>');
+    const updates = await ann.request('/api/2/updates/{u}/phone.json?since=0');
+    expect(updates.json<{ add: object[] }>().add).toEqual(podcasts);
+  });
+
   it.each([
     '{u}/phone.xml',
     '{u}/phone.csv',

@@ -7,6 +7,7 @@ import { callerOf, readerOf } from '../auth/request.caller.js';
 import { LOG } from '../gpodder.config.js';
 import { skippedEntryMetrics } from '../gpodder.metrics.js';
 import { type FeedChanges, messagesOf, updatesOf } from './changes.rules.js';
+import type { ListedFeed } from './formats.js';
 
 type PageRequest = RequestOf<typeof listFeeds>;
 
@@ -29,17 +30,20 @@ export class SubscriptionsService {
 
   /** Returns the changes since a timestamp in seconds, from an earlier answer. */
   async changedSince(request: FastifyRequest, since: number): Promise<FeedDelta> {
-    return this.readAll(request, readerOf(callerOf(request), since));
+    return (await this.readAll(request, readerOf(callerOf(request), since))).delta;
   }
 
-  /** Like {@link changedSince}, without an update of the client's sync state. */
-  async peekSince(request: FastifyRequest, since: number): Promise<FeedDelta> {
+  /** Like {@link changedSince}, with titles, and without an update of the client's sync state. */
+  async peekSince(
+    request: FastifyRequest,
+    since: number,
+  ): Promise<{ delta: FeedDelta; added: ListedFeed[] }> {
     return this.readAll(request, readerOf(callerOf(request), since), true);
   }
 
-  /** Returns the URLs of all subscribed feeds. */
-  async subscribed(request: FastifyRequest): Promise<string[]> {
-    return (await this.readAll(request)).add;
+  /** Returns all subscribed feeds. */
+  async subscribed(request: FastifyRequest): Promise<ListedFeed[]> {
+    return (await this.readAll(request)).added;
   }
 
   /**
@@ -76,18 +80,26 @@ export class SubscriptionsService {
     request: FastifyRequest,
     reader?: PageRequest['reader'],
     readOnly = false,
-  ): Promise<FeedDelta> {
+  ): Promise<{ delta: FeedDelta; added: ListedFeed[] }> {
     const { userId } = callerOf(request);
     const pageRequest: PageRequest = { userId, reader, readOnly };
     const first = await this.services.call(listFeeds, request, pageRequest);
     const delta = { add: [...first.add], remove: [...first.remove], timestamp: first.timestamp };
+    const added = listedFeedsOf(first);
     for (let { next } = first; next;) {
       const page = await this.services.call(listFeeds, request, { ...pageRequest, further: next });
-      request.hold?.(page.add.concat(page.remove).reduce((sum, url) => sum + url.length, 0));
+      const texts = [...page.add, ...(page.titles ?? []), ...page.remove];
+      request.hold?.(texts.reduce((sum, text) => sum + (text?.length ?? 0), 0));
       delta.add.push(...page.add);
       delta.remove.push(...page.remove);
+      added.push(...listedFeedsOf(page));
       next = page.next;
     }
-    return delta;
+    return { delta, added };
   }
+}
+
+/** Returns the feeds of a page with their titles. */
+function listedFeedsOf({ add, titles = [] }: ReplyOf<typeof listFeeds>): ListedFeed[] {
+  return add.map((url, index) => ({ url, title: titles[index] ?? undefined }));
 }

@@ -69,6 +69,14 @@ export class SubscriptionEntity {
   @Column({ type: 'timestamp with time zone', precision: 3 })
   changed!: Date;
 
+  /** The listener's own title; null without one, and in tombstones and pointers. */
+  @Column({ type: 'text', nullable: true })
+  title!: string | null;
+
+  /** Time of the last change of `title` by the client's clock; null if it never changed. */
+  @Column({ name: 'title_at', type: 'timestamp with time zone', nullable: true })
+  titleAt!: Date | null;
+
   /** True for a tombstone whose `feedUrl` belongs to another subscription. */
   @Column({ name: 'has_lost_url', type: 'boolean', default: false })
   hasLostUrl!: boolean;

@@ -12,6 +12,7 @@ import { RandomDeletionIds1763715648000 } from './1763715648000-random-deletion-
 import { CompareUrls1764086400000 } from './1764086400000-compare-urls.js';
 import { CreateFeed1764100000000 } from './1764100000000-create-feed.js';
 import { PrepareDistribution1764100001000 } from './1764100001000-prepare-distribution.js';
+import { AddSubscriptionTitle1764101000000 } from './1764101000000-add-subscription-title.js';
 import { OrderErasureLocks1764103000000 } from './1764103000000-order-erasure-locks.js';
 
 /** All migrations in order. A released migration is never edited. */
@@ -30,5 +31,6 @@ export const migrations = [
   CompareUrls1764086400000,
   CreateFeed1764100000000,
   PrepareDistribution1764100001000,
+  AddSubscriptionTitle1764101000000,
   OrderErasureLocks1764103000000,
 ];
