@@ -13,6 +13,8 @@ export class FeedModule {
   static forRoot(config: FeedConfig, log: Log): DynamicModule {
     const { FEEDS_ALLOW: guard = new AddressGuard(), PUBLIC_URL: url } = config;
     const userAgent = url === undefined ? 'PodcastSync' : `PodcastSync (+${url})`;
+    const isOn = config.FEEDS !== 'off';
+    const isFetching = config.FEEDS === 'fetched' && config.FEEDS_ROLE !== 'answers';
     const repository = {
       provide: FeedRepository,
       inject: [Database],
@@ -31,8 +33,8 @@ export class FeedModule {
     };
     return {
       module: FeedModule,
-      controllers: [FeedService],
-      providers: [repository, ...(config.FEEDS_ROLE === 'all' ? [loop] : [])],
+      controllers: isOn && config.FEEDS_ROLE !== 'fetches' ? [FeedService] : [],
+      providers: [repository, ...(isFetching ? [loop] : [])],
     };
   }
 }

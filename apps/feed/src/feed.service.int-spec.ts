@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { freshUser } from '#testing';
 import { type FeedContext, fetched, openFeeds } from '../testing/feed.context.js';
 import { feedKey } from './feed.address.js';
+import { FetchLoop } from './schedule/fetch.loop.js';
 import { resultOf } from './schedule/result.rules.js';
 
 let context: FeedContext;
@@ -316,6 +317,29 @@ describe('refreshing', () => {
     await context.service.refresh({ userId: freshUser(), guids: [guid] });
     await context.fetchDue();
     expect(context.server.requests).toHaveLength(2);
+  });
+});
+
+describe('a process that must not connect to publishers', () => {
+  it.each<Record<string, string>>([
+    { FEEDS: 'off' },
+    { FEEDS: 'pushed' },
+    { FEEDS: 'pushed', FEEDS_ROLE: 'fetches' },
+    { FEEDS: 'fetched', FEEDS_ROLE: 'answers' },
+  ])('opens no connection: %j', async (variables) => {
+    const { connections } = context.server;
+    const userId = freshUser();
+    await context.follow(userId, serve('/unwanted', rss('Unwanted')));
+    await context.podcasts(userId);
+    const process = await context.startWith(variables);
+    expect(() => process.get(FetchLoop)).toThrow('could not find');
+    // A loop would have claimed the feed before this answer.
+    expect(await context.podcasts(userId)).toMatchObject([{ status: 'pending' }]);
+    expect(context.server.connections).toBe(connections);
+    const { rows } = await context.owner.query(
+      `SELECT FROM feed.lanes WHERE busy_until > '-infinity'`,
+    );
+    expect(rows).toEqual([]);
   });
 });
 

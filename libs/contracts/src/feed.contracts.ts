@@ -3,6 +3,13 @@ import { jsonOf } from './json.text.js';
 import { rpc } from './rpc.js';
 import { stampSchema } from './list.schemas.js';
 
+/**
+ * The source of titles and episodes: none, the catalogue of a platform (POST /feeds), or the feeds
+ * at their publishers.
+ */
+export const feedsMode = z.enum(['off', 'pushed', 'fetched']);
+export type FeedsMode = z.output<typeof feedsMode>;
+
 /** The state of a feed for its followers (docs/reference/interface-feeds.md, "Status"). */
 export const shownFeedStatuses = [
   'pending',

@@ -25,7 +25,7 @@ const [podcastBytes, episodeBytes] = [16_384, 16_384];
 /** Maximum number of episodes of a podcast. */
 const mostEpisodes = 100;
 
-/** /feeds (docs/reference/interface-feeds.md). It exists only with FEEDS=on. */
+/** /feeds (docs/reference/interface-feeds.md). They do not exist with FEEDS=off. */
 @ApiTags('Feeds')
 @Controller('feeds')
 export class FeedController {
