@@ -1,10 +1,17 @@
 import { clockOfUser, type Database, statement } from '#database';
+import { seenNow } from './schedule/result.rules.js';
 import type { FeedStatus } from './schedule/schedule.rules.js';
 
 /** Days after which a feed that no follower reads is not fetched any more, and removed. */
 const keptDays = 14;
 /** Seconds of a lease: a fetch takes 45 at most, and its row is written within 10. */
 const leaseSeconds = 90;
+/** Days for which a pushed feed is kept, and not fetched. */
+const pushedDays = 30;
+/** Seconds that `since` overlaps: more than a statement takes from its start to its commit. */
+const overlapSeconds = 10;
+/** Maximum bytes of the episodes of several feeds in one answer. */
+const mostEpisodeBytes = 2 * 1_024 * 1_024;
 /** Seconds after a change of a subscription during which its feed is shown as pending. */
 const hiddenSeconds = 8;
 
@@ -15,6 +22,14 @@ export interface Followed {
   readonly feedUrl: string;
   /** True if the subscription changed in the last seconds. */
   readonly isNew: boolean;
+  /** True if the subscription changed after `since`. */
+  readonly isChanged: boolean | null;
+}
+
+/** The facts of a user's rows. */
+interface Reading {
+  readonly refused: number | null;
+  readonly syncTimestamp: string;
 }
 
 /** The stored content of a feed. */
@@ -28,6 +43,7 @@ export interface StoredFeed {
   readonly language: string | null;
   readonly imageUrl: string | null;
   readonly latestPublishDate: string | null;
+  readonly changed: string;
 }
 
 /** A leased lane with its next feed, or without one. */
@@ -92,11 +108,13 @@ export interface Content {
   readonly episodes: string;
 }
 
-/** $1 user, $2 last row of the previous page, $3 maximum number of rows. */
+/** $1 user, $2 last row of the previous page, $3 maximum number of rows, $4 since. */
 const followed = statement(
   'feed.followed',
   `SELECT c.refused, f.subscription_id AS id, f.guid, f.feed_url AS "feedUrl",
-     f.changed > now() - interval '${hiddenSeconds} s' AS "isNew"
+     f.changed > now() - interval '${hiddenSeconds} s' AS "isNew",
+     f.changed > $4::timestamptz AS "isChanged",
+     (now() - interval '${overlapSeconds} s')::timestamptz(3) AS "syncTimestamp"
    FROM ${clockOfUser} c LEFT JOIN LATERAL (
      SELECT * FROM subscription.followed_feeds v WHERE v.user_id = $1 AND v.subscription_id > $2
      ORDER BY v.subscription_id LIMIT $3
@@ -146,7 +164,7 @@ const want = statement(
      ON CONFLICT (lane) DO UPDATE SET next_at = least(l.next_at, excluded.next_at)
    )
    SELECT f.url_sha256 AS key, f.status, f.title, f.author, f.description, f.link, f.language,
-     f.image_url AS "imageUrl", f.latest_publish_date AS "latestPublishDate"
+     f.image_url AS "imageUrl", f.latest_publish_date AS "latestPublishDate", f.changed
    FROM feed.feeds f WHERE f.url_sha256 = ANY ($1)`,
 );
 
@@ -156,12 +174,59 @@ const episodes = statement(
   'SELECT f.episodes FROM feed.feeds f WHERE f.url_sha256 = $1',
 );
 
+/** $1 keys, in order. Reads the episodes of the first feeds, within a limit of bytes. */
+const episodesOfAll = statement(
+  'feed.episodes_of_all',
+  `SELECT r.key, r.episodes FROM (
+     SELECT s.n, s.key, f.episodes, sum(octet_length(f.episodes)) OVER (ORDER BY s.n) AS bytes
+     FROM unnest($1::bytea[]) WITH ORDINALITY s (key, n) JOIN feed.feeds f ON f.url_sha256 = s.key
+   ) r WHERE r.bytes <= ${mostEpisodeBytes} OR r.n = 1 ORDER BY r.n`,
+);
+
+/**
+ * SQL of episodes as JSON in which the time of the statement replaces {@link seenNow}. A text within
+ * JSON cannot contain this: its quotation marks are escaped.
+ */
+const dated = (episodes: string) => `replace(${episodes}, '"seen":"${seenNow}"',
+       '"seen":"' || to_char(
+         now()::timestamptz(3) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'
+       ) || '"')`;
+
+/**
+ * $1 pushed feeds as JSON. Stores their content, which no fetch replaces for some days. Locks as
+ * `save`, and in the order of keys.
+ */
+const push = statement(
+  'feed.push',
+  `WITH sent AS MATERIALIZED (
+     SELECT decode(s.key, 'hex') AS url_sha256, s.* FROM jsonb_to_recordset($1::jsonb) s (
+       key text, title text, author text, description text, link text, language text,
+       image_url text, declared_guid uuid, latest_publish_date timestamptz, episodes text
+     )
+   ), locked AS MATERIALIZED (
+     SELECT t.url_sha256 FROM feed.fetches t WHERE t.url_sha256 IN (SELECT s.url_sha256 FROM sent s)
+     ORDER BY t.url_sha256 FOR NO KEY UPDATE
+   ), postponed AS (
+     UPDATE feed.fetches t SET pushed_until = u.time, next_at = u.time, etag = NULL,
+       last_modified = NULL, content_sha256 = NULL, failures = 0, gones = 0, failing_since = NULL,
+       fault = NULL
+     FROM locked l, (SELECT now() + interval '${pushedDays} days' AS time) u
+     WHERE t.url_sha256 = l.url_sha256 RETURNING t.url_sha256
+   )
+   UPDATE feed.feeds f SET status = 'ok', title = s.title, author = s.author,
+     description = s.description, link = s.link, language = s.language, image_url = s.image_url,
+     declared_guid = s.declared_guid, latest_publish_date = s.latest_publish_date,
+     episodes = ${dated('s.episodes')}, changed = now(),
+     wanted = greatest(f.wanted, now() + interval '${pushedDays - keptDays} days')
+   FROM sent s JOIN postponed p ON p.url_sha256 = s.url_sha256 WHERE f.url_sha256 = s.url_sha256`,
+);
+
 /** $1 keys. Makes feeds due that were not fetched for 15 minutes. Locks lanes first, as `save`. */
 const refresh = statement(
   'feed.refresh',
   `WITH old AS (
      SELECT f.url_sha256, f.lane FROM feed.fetches f
-     WHERE f.url_sha256 = ANY ($1) AND f.next_at > now()
+     WHERE f.url_sha256 = ANY ($1) AND f.next_at > now() AND f.pushed_until < now()
        AND f.fetched_at < now() - interval '15 min'
    ), due AS (
      INSERT INTO feed.lanes AS l (lane, next_at)
@@ -223,7 +288,7 @@ const nextOf = (condition: string) => `(
 const release = statement('feed.release', endLease(nextOf('true')));
 
 /**
- * Stores a result and ends the lease, or does nothing if the lease is lost. $5 key in hex, $6 the
+ * Stores a result and ends the lease. It keeps the content of a feed that was pushed meanwhile. Or does nothing if the lease is lost. $5 key in hex, $6 the
  * result as JSON, $7 the content as JSON or null.
  */
 const save = statement(
@@ -241,23 +306,25 @@ const save = statement(
      )`)}
      RETURNING l.lane
    ), fetched AS (
-     UPDATE feed.fetches t SET next_at = r.next_at, fetched_at = now(), etag = r.etag,
+     UPDATE feed.fetches t SET next_at = greatest(r.next_at, t.pushed_until), fetched_at = now(), etag = r.etag,
        last_modified = r."lastModified", content_sha256 = decode(r."contentSha256", 'hex'),
        gap_seconds = r."gapSeconds", is_complete = r."isComplete", failures = r.failures,
        gones = r.gones, failing_since = to_timestamp(r."failingSince" / 1000), fault = r.fault
      FROM result r, lane WHERE t.url_sha256 = decode($5, 'hex')
+     RETURNING t.pushed_until < now() AS is_owned
    ), stated AS (
-     UPDATE feed.feeds f SET status = r.status FROM result r, lane
-     WHERE f.url_sha256 = decode($5, 'hex') AND f.status <> r.status AND $7::jsonb IS NULL
+     UPDATE feed.feeds f SET status = r.status, changed = now()
+     FROM result r, fetched t WHERE t.is_owned
+       AND f.url_sha256 = decode($5, 'hex') AND f.status <> r.status AND $7::jsonb IS NULL
    ), stored AS (
      UPDATE feed.feeds f SET status = r.status, title = c.title, author = c.author,
        description = c.description, link = c.link, language = c.language, image_url = c.image_url,
        declared_guid = c.declared_guid, latest_publish_date = c.latest_publish_date,
-       episodes = c.episodes
-     FROM result r, lane, jsonb_to_record($7::jsonb) c (
+       episodes = ${dated('c.episodes')}, changed = now()
+     FROM result r, fetched t, jsonb_to_record($7::jsonb) c (
        title text, author text, description text, link text, language text, image_url text,
        declared_guid uuid, latest_publish_date timestamptz, episodes text
-     ) WHERE f.url_sha256 = decode($5, 'hex') AND $7::jsonb IS NOT NULL
+     ) WHERE t.is_owned AND f.url_sha256 = decode($5, 'hex') AND $7::jsonb IS NOT NULL
    )
    SELECT count(*)::integer AS saved FROM lane`,
 );
@@ -281,12 +348,8 @@ export class FeedRepository {
   constructor(private readonly database: Database) {}
 
   /** Returns rows with `refused`, and with a null id if there is none. */
-  followed(userId: string, after: number, limit: number) {
-    return this.database.read<Followed & { refused: number | null }>(followed, [
-      userId,
-      after,
-      limit,
-    ]);
+  followed(userId: string, after: number, limit: number, since?: string) {
+    return this.database.read<Followed & Reading>(followed, [userId, after, limit, since ?? null]);
   }
 
   /** Returns rows as {@link followed}. */
@@ -306,6 +369,17 @@ export class FeedRepository {
   async episodes(key: Buffer): Promise<string> {
     const [row] = await this.database.read<{ episodes: string }>(episodes, [key]);
     return row?.episodes ?? '[]';
+  }
+
+  /** Returns the episodes of the first feeds as JSON, in the order of the keys. */
+  episodesOfAll(keys: readonly Buffer[]) {
+    return this.database.read<{ key: Buffer; episodes: string }>(episodesOfAll, [keys]);
+  }
+
+  /** Stores the content of feeds that {@link want} returned or inserted. */
+  async push(feeds: readonly { readonly key: string; readonly content: Content }[]): Promise<void> {
+    const rows = feeds.map(({ key, content }) => ({ key, ...content }));
+    await this.database.change(push, [JSON.stringify(rows)]);
   }
 
   async refresh(keys: readonly Buffer[]): Promise<void> {

@@ -8,7 +8,9 @@ import type {
   DeletionAccepted,
   Episode,
   EpisodeEntry,
+  FeedEpisode,
   ImportAnswer,
+  Podcast,
   SubscribeAnswer,
   Subscription,
   SubscriptionEntry,
@@ -62,6 +64,11 @@ export interface Page {
 
 export type SubscriptionPage = Page & { subscriptions: Subscription[] };
 export type EpisodePage = Page & { episodes: Episode[] };
+
+/** A page of podcasts; see {@link Page}. */
+export type PodcastPage = Omit<Page, 'total' | 'page' | 'previous'> & { feeds: Podcast[] };
+/** A page of new episodes. */
+export type FeedEpisodePage = Omit<PodcastPage, 'perPage' | 'feeds'> & { episodes: FeedEpisode[] };
 
 /** Result of a list read with `ifNoneMatch` if nothing has changed. */
 export interface NotModified {
@@ -123,6 +130,20 @@ export interface Api {
   exportOpml(options?: CallOptions): Promise<string>;
   /** `POST /subscriptions/opml`: imports at most 2 MiB and 5,000 feeds. */
   importOpml(opml: string, options?: WriteOptions): Promise<ImportAnswer>;
+  /** `GET /feeds`: yields all pages of the subscribed podcasts with their titles and pictures. */
+  feeds(
+    query?: Pick<ListQuery, 'since' | 'perPage'>,
+    options?: CallOptions,
+  ): AsyncIterable<PodcastPage>;
+  /** `GET /feeds/episodes?guid=`: returns the newest episodes of a podcast. */
+  feedEpisodes(guid: string, options?: CallOptions): Promise<{ episodes: FeedEpisode[] }>;
+  /**
+   * `GET /feeds/episodes?since=`: yields pages of episodes that became known later.
+   * @param since a `syncTimestamp` of a page of {@link feeds} or of this method.
+   */
+  newEpisodes(since: string, options?: CallOptions): AsyncIterable<FeedEpisodePage>;
+  /** `POST /feeds/refresh`: asks for at most 250 feeds to be fetched soon. */
+  refreshFeeds(guids: readonly string[], options?: CallOptions): Promise<{ guids: string[] }>;
   /** `GET /changes`: yields the user's clock now and after each change; see {@link changes}. */
   changes(options?: CallOptions): AsyncIterable<string>;
   /** `GET /capabilities`: an app can hide what the server does not name. */
@@ -258,6 +279,11 @@ export function createApi(options: ApiOptions): Api {
       ),
     importOpml: (opml, call = {}) =>
       sendText('POST', '/subscriptions/opml', opml, 'text/x-opml', call),
+    feeds: (query, call) => walk<{ feeds: Podcast[] }>('/feeds', query, call),
+    feedEpisodes: (guid, call) => read(`/feeds/episodes?guid=${encodeURIComponent(guid)}`, call),
+    newEpisodes: (since, call) =>
+      walk<{ episodes: FeedEpisode[] }>('/feeds/episodes', { since }, call),
+    refreshFeeds: (guids, call) => write('POST', '/feeds/refresh', { guids }, call),
     changes: ({ signal } = {}) => changes(sending, signal),
     capabilities: (call) => read('/capabilities', call),
     get clockOffset() {

@@ -35,7 +35,7 @@ export type FailureReason =
   | 'revoked';
 
 /** Permissions of a credential. */
-export type Scope = 'read:subscriptions' | 'write:subscriptions';
+export type Scope = 'read:subscriptions' | 'write:subscriptions' | 'write:feeds';
 
 /** The authenticated user of a request. */
 export interface Caller {

@@ -56,7 +56,11 @@ export class FeedEntity {
   })
   latestPublishDate!: Date | null;
 
-  /** A JSON array in the form of an answer. */
+  /** When the status or the content last changed. */
+  @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'now()' })
+  changed!: Date;
+
+  /** A JSON array in the form of an answer, with the time at which each episode was first seen. */
   @Column({ type: 'text', default: '[]' })
   episodes!: string;
 }
@@ -105,6 +109,10 @@ export class FetchEntity {
 
   @Column({ type: 'text', nullable: true })
   fault!: string | null;
+
+  /** Until when a pushed feed is not fetched. */
+  @Column({ name: 'pushed_until', type: 'timestamp with time zone', default: '-infinity' })
+  pushedUntil!: Date;
 
   @OneToOne(() => FeedEntity, { onDelete: 'CASCADE' })
   @JoinColumn({ name: 'url_sha256', foreignKeyConstraintName: 'fetches_feed_fkey' })

@@ -12,6 +12,7 @@ import { RandomDeletionIds1763715648000 } from './1763715648000-random-deletion-
 import { CompareUrls1764086400000 } from './1764086400000-compare-urls.js';
 import { MergeEqualUrls1764086401000 } from './1764086401000-merge-equal-urls.js';
 import { CreateFeed1764100000000 } from './1764100000000-create-feed.js';
+import { PushFeeds1764102000000 } from './1764102000000-push-feeds.js';
 
 /** All migrations in order. A released migration is never edited. */
 export const migrations = [
@@ -29,4 +30,5 @@ export const migrations = [
   CompareUrls1764086400000,
   MergeEqualUrls1764086401000,
   CreateFeed1764100000000,
+  PushFeeds1764102000000,
 ];
