@@ -14,7 +14,9 @@ beforeAll(async () => {
 });
 afterAll(() => context.close());
 beforeEach(async () => {
-  await context.owner.query('TRUNCATE feed.feeds, feed.fetches, feed.lanes');
+  await context.owner.query(
+    'TRUNCATE feed.feeds, feed.fetches, feed.lanes, feed.tasks, feed.touched',
+  );
   context.server.requests.length = 0;
 });
 

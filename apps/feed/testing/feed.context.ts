@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { inject } from 'vitest';
 import type { TestingModule } from '@nestjs/testing';
 import { DatabaseModule } from '#database';
 import { Fetcher, AddressGuard } from '#fetch';
@@ -46,7 +47,11 @@ export async function openFeeds(): Promise<FeedContext> {
   const server = await FeedServer.open();
   fixture.onClose(() => server.close());
   const log = createLog('feed', 'silent');
-  const config = feedConfig.parse({ DATABASE_URL: base.urls.feed, FEEDS_ROLE: 'answers' });
+  const config = feedConfig.parse({
+    DATABASE_URL: base.urls.feed,
+    REDIS_URL: inject('servers').redisUrl,
+    FEEDS_ROLE: 'answers',
+  });
   const moduleOf = (of: FeedConfig) =>
     fixture.module([DatabaseModule.forRoot(base.database), FeedModule.forRoot(of, log)]);
   const module = await moduleOf(config);
@@ -66,6 +71,7 @@ export async function openFeeds(): Promise<FeedContext> {
       moduleOf(
         feedConfig.parse({
           DATABASE_URL: base.urls.feed,
+          REDIS_URL: inject('servers').redisUrl,
           FEEDS_ALLOW: `127.0.0.1:${server.port}`,
           ...variables,
         }),

@@ -53,6 +53,7 @@ gpodder:
     PORT: '3001'
     DRAIN_SECONDS: '5'
     PUBLIC_URL: {{ $url | quote }}
+    FEEDS: {{ .Values.feeds.mode | quote }}
   secretKeys: [SESSION_KEY]
 {{- end }}
 subscription:
@@ -65,6 +66,7 @@ episode:
   preStop: 2
   env:
     EVENTS: {{ $events | quote }}
+    FEEDS: {{ .Values.feeds.mode | quote }}
 # It also answers requests, so it always has two replicas or more.
 deletion-worker:
   database: true

@@ -13,6 +13,7 @@ import { CompareUrls1764086400000 } from './1764086400000-compare-urls.js';
 import { MergeEqualUrls1764086401000 } from './1764086401000-merge-equal-urls.js';
 import { CreateFeed1764100000000 } from './1764100000000-create-feed.js';
 import { PushFeeds1764102000000 } from './1764102000000-push-feeds.js';
+import { DescribeEpisodes1764102001000 } from './1764102001000-describe-episodes.js';
 
 /** All migrations in order. A released migration is never edited. */
 export const migrations = [
@@ -31,4 +32,5 @@ export const migrations = [
   MergeEqualUrls1764086401000,
   CreateFeed1764100000000,
   PushFeeds1764102000000,
+  DescribeEpisodes1764102001000,
 ];

@@ -1,0 +1,135 @@
+import { type Database, statement } from '#database';
+
+/** Seconds between the upload of an episode without a title and the visit of its feed's followers. */
+const touchedSeconds = 8;
+/** Minutes after a fetch for which its content counts as current. */
+const currentMinutes = 15;
+/** Hours after which a task does not wait for a fetch any more. */
+const waitHours = 24;
+/** Seconds of a lease, renewed by each page. */
+const leaseSeconds = 60;
+
+/** A leased task. */
+export interface Task {
+  readonly id: number;
+  /** Names the lease: without it the task is not changed. */
+  readonly lease: string;
+  readonly url: string;
+  /** The last visited user. */
+  readonly cursor: string;
+}
+
+/** A follower of a feed. */
+export interface Follower {
+  readonly userId: string;
+  /** True if an episode of the user has no title. */
+  readonly isUntitled: boolean;
+}
+
+/** $1 maximum number of rows. */
+const readTouched = statement(
+  'feed.read_touched',
+  `SELECT DISTINCT r.url, (SELECT now())::text AS until FROM (
+     SELECT t.url FROM feed.touched t
+     WHERE t.created_at < now() - interval '${touchedSeconds} s' LIMIT $1
+   ) r`,
+);
+
+/**
+ * $1 URLs, $2 their keys. Creates the tasks of touched feeds, or restarts them, makes old feeds due,
+ * and removes what it has done from the outbox. Feeds without a row have no task.
+ */
+const settleTouched = statement(
+  'feed.settle_touched',
+  `WITH sent AS MATERIALIZED (
+     SELECT s.url, s.key FROM unnest($1::text[], $2::bytea[]) s (url, key)
+   ), made AS (
+     INSERT INTO feed.tasks AS t (url_sha256, kind)
+     SELECT s.key, 'describe' FROM sent s JOIN feed.feeds f ON f.url_sha256 = s.key ORDER BY s.key
+     ON CONFLICT (url_sha256, kind) DO UPDATE SET cursor = DEFAULT, created_at = now()
+   )
+   DELETE FROM feed.touched t
+   WHERE t.url = ANY ($1) AND t.created_at < now() - interval '${touchedSeconds} s'`,
+);
+
+/** Leases a task whose feed was fetched or pushed. */
+const claim = statement(
+  'feed.claim_task',
+  `WITH due AS (
+     SELECT k.id FROM feed.tasks k JOIN feed.fetches t ON t.url_sha256 = k.url_sha256
+     WHERE k.busy_until < now() AND (
+       t.fetched_at > k.created_at - interval '${currentMinutes} min' OR t.pushed_until > now()
+       OR k.created_at < now() - interval '${waitHours} hours'
+     ) ORDER BY k.id LIMIT 1 FOR NO KEY UPDATE OF k SKIP LOCKED
+   )
+   UPDATE feed.tasks k SET busy_until = now() + interval '${leaseSeconds} s'
+   FROM due d JOIN feed.tasks o ON o.id = d.id JOIN feed.feeds f ON f.url_sha256 = o.url_sha256
+   WHERE k.id = d.id RETURNING k.id, k.busy_until::text AS lease, f.url, k.cursor`,
+);
+
+/** $1 lookup key of the URL, $2 URL, $3 last user, $4 maximum number of rows. */
+const followers = statement(
+  'feed.followers',
+  `SELECT v.user_id AS "userId", EXISTS (
+     SELECT FROM episode.untitled u
+     WHERE u.user_id = v.user_id AND u.subscription_id = v.subscription_id
+   ) AS "isUntitled"
+   FROM subscription.followers v
+   WHERE v.url_sha256 = $1 AND v.user_id > $3 AND v.feed_url = $2 ORDER BY v.user_id LIMIT $4`,
+);
+
+/** $1 id, $2 lease, $3 previous cursor, $4 next cursor. A restarted task begins again. */
+const advance = statement(
+  'feed.advance_task',
+  `UPDATE feed.tasks k SET busy_until = now() + interval '${leaseSeconds} s',
+     cursor = CASE WHEN k.cursor = $3 THEN $4 ELSE k.cursor END
+   WHERE k.id = $1 AND k.busy_until = $2::timestamptz
+   RETURNING k.busy_until::text AS lease, k.cursor`,
+);
+
+/** $1 id, $2 lease, $3 cursor. Removes a task, or ends the lease of a restarted one. */
+const finish = statement(
+  'feed.finish_task',
+  `WITH done AS (
+     DELETE FROM feed.tasks k WHERE k.id = $1 AND k.busy_until = $2::timestamptz AND k.cursor = $3
+     RETURNING k.id
+   )
+   UPDATE feed.tasks k SET busy_until = '-infinity'
+   WHERE k.id = $1 AND k.busy_until = $2::timestamptz AND NOT EXISTS (SELECT FROM done)`,
+);
+
+/** The SQL of touched feeds, and of tasks that visit the followers of a feed. */
+export class TaskRepository {
+  constructor(private readonly database: Database) {}
+
+  /** Returns URLs of feeds that uploads of episodes without a title noted. */
+  async touched(limit: number): Promise<string[]> {
+    const rows = await this.database.read<{ url: string }>(readTouched, [limit]);
+    return rows.map(({ url }) => url);
+  }
+
+  async settleTouched(urls: readonly string[], keys: readonly Buffer[]): Promise<void> {
+    await this.database.change(settleTouched, [urls, keys]);
+  }
+
+  async claim(): Promise<Task | undefined> {
+    return (await this.database.change<Task>(claim, []))[0];
+  }
+
+  /** Returns the next followers of a feed by user id. @param key lookup key of the URL, in hex. */
+  followers(task: Task, key: string, limit: number): Promise<Follower[]> {
+    const values = [Buffer.from(key, 'hex'), task.url, task.cursor, limit];
+    return this.database.read<Follower>(followers, values);
+  }
+
+  /** Stores the progress. Returns the task, or `undefined` if the lease is lost. */
+  async advance(task: Task, cursor: string): Promise<Task | undefined> {
+    const values = [task.id, task.lease, task.cursor, cursor];
+    const [row] = await this.database.change<Pick<Task, 'lease' | 'cursor'>>(advance, values);
+    return row && { ...task, ...row };
+  }
+
+  async finish({ id, lease, cursor }: Task): Promise<void> {
+    await this.database.change(finish, [id, lease, cursor]);
+  }
+}
