@@ -1,3 +1,4 @@
+import { feedsMode } from '#contracts';
 import { httpConfig, rateLimit } from '#http';
 import { redisConfig } from '#redis';
 import { commonConfig, opsConfig, tracingConfig } from '#runtime';
@@ -33,6 +34,9 @@ export const gpodderConfig = z.object({
     .describe(
       'Actions in one request body; of feeds it adds at most 10,000 and removes as many, or lists 5,000.',
     ),
+  FEEDS: feedsMode
+    .default('off')
+    .describe('Unless `off`, lists have the titles and pictures of podcasts.'),
   MAX_CALLS: integer(1, 100_000)
     .default(1_000)
     .describe('Calls that wait for one service at the same time.'),

@@ -18,6 +18,7 @@ import { NextcloudController } from './nextcloud/nextcloud.controller.js';
 import { SettingsController } from './settings/settings.controller.js';
 import { Settings } from './settings/settings.js';
 import { Feeds } from './subscriptions/feeds.js';
+import { Podcasts } from './subscriptions/podcasts.js';
 import { ListsController } from './subscriptions/lists.controller.js';
 import { SubscriptionsController } from './subscriptions/subscriptions.controller.js';
 
@@ -55,6 +56,7 @@ export class GpodderModule {
         { provide: APP_FILTER, useValue: new FailureFilter(errorFormat, log) },
         KnownDevices,
         Feeds,
+        Podcasts,
         Settings,
         Uploads,
         Downloads,

@@ -23,7 +23,8 @@ import { serverOptions } from './http/server.options.js';
  * better.
  */
 export async function serve(config: GpodderConfig, log: Log): Promise<Running> {
-  const called = allServices.filter((service) => service !== 'deletion');
+  const optional = config.FEEDS === 'off' ? [] : (['feed'] as const);
+  const called = [...allServices.filter((service) => service !== 'deletion'), ...optional];
   const connections = openConnections(config, log, called);
   return serveHttp(await compose(config, log, connections), { config, log, connections });
 }

@@ -5,15 +5,19 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
 import { queryOf } from '../http/input.js';
 import { Open } from '../http/routes.js';
-import { formatOf, showFeeds } from '../subscriptions/formats.js';
+import { formatOf, podcastObject, showFeeds } from '../subscriptions/formats.js';
+import { Podcasts } from '../subscriptions/podcasts.js';
 
 /**
- * The directory paths of gpodder.net. Nothing is fetched or ranked, because a ranking on a small
- * server would reveal the podcasts of its users. So lists are empty and lookups fail.
+ * The directory paths of gpodder.net. Nothing is ranked, because a ranking on a small server would
+ * reveal the podcasts of its users. So lists are empty, and only podcasts of the caller are found.
  */
 @Controller()
 export class DirectoryController {
-  constructor(@Inject(CONFIG) private readonly config: GpodderConfig) {}
+  constructor(
+    private readonly podcasts: Podcasts,
+    @Inject(CONFIG) private readonly config: GpodderConfig,
+  ) {}
 
   @Get('clientconfig.json')
   @Open()
@@ -59,7 +63,16 @@ export class DirectoryController {
     return [];
   }
 
-  @Get(['api/2/data/podcast.json', 'api/2/data/episode.json'])
+  /** Returns a subscribed podcast. Other lookups would tell what somebody on the server follows. */
+  @Get('api/2/data/podcast.json')
+  async podcast(@Req() request: FastifyRequest) {
+    const url = queryOf(request).get('url') ?? '';
+    const described = await this.podcasts.described(request);
+    if (!described.has(url)) throw new Failure('not_found');
+    return podcastObject(url, described);
+  }
+
+  @Get('api/2/data/episode.json')
   @Open()
   data(): never {
     throw new Failure('not_found');

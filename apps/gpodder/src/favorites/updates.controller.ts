@@ -8,7 +8,8 @@ import { deviceIdOf } from '../devices/device.rule.js';
 import { KnownDevices } from '../devices/known.devices.js';
 import { queryOf, sinceOf } from '../http/input.js';
 import { Feeds } from '../subscriptions/feeds.js';
-import { podcastObject } from '../subscriptions/formats.js';
+import { type Described, podcastObject } from '../subscriptions/formats.js';
+import { Podcasts } from '../subscriptions/podcasts.js';
 import { episodeObject } from './episode.object.js';
 
 const perPage = 1_000;
@@ -19,6 +20,7 @@ export class UpdatesController {
   constructor(
     private readonly services: Services,
     private readonly feeds: Feeds,
+    private readonly podcasts: Podcasts,
     private readonly devices: KnownDevices,
   ) {}
 
@@ -30,17 +32,18 @@ export class UpdatesController {
     const since = sinceOf(query);
     // Called first, so that its timestamp is the lower of both.
     const { add, remove, timestamp } = await this.feeds.peekSince(request, since);
-    const [episodes] = await Promise.all([
+    const [episodes, described] = await Promise.all([
       this.changed(request, since),
+      this.podcasts.described(request),
       this.devices.use(request, [id]),
     ]);
     const withActions = query.get('include_actions')?.toLowerCase() === 'true';
     return {
-      add: add.map(podcastObject),
+      add: add.map((url) => podcastObject(url, described)),
       // gpodder.net's code and its documentation use different names.
       rem: remove,
       remove,
-      updates: episodes.map((episode) => updateOf(episode, withActions)),
+      updates: episodes.map((episode) => updateOf(episode, withActions, described)),
       timestamp,
     };
   }
@@ -64,10 +67,10 @@ export class UpdatesController {
 }
 
 /** Returns an episode with its relevant action, which is also its status (default `new`). */
-function updateOf(episode: ActedEpisode, withAction: boolean): object {
+function updateOf(episode: ActedEpisode, withAction: boolean, described: Described): object {
   const [action] = actionsOf(episode, 'aggregated');
   return {
-    ...episodeObject(episode),
+    ...episodeObject(episode, described),
     status: action?.action ?? 'new',
     ...(withAction && action && { action }),
   };

@@ -1,4 +1,4 @@
-import { Failure } from '#contracts';
+import { Failure, type Podcast } from '#contracts';
 import { parsingSlot, TooLarge, waitToParse } from '#http';
 import { escaped, OpmlError, OpmlLimitError, readOpml, writeOpml, xmlDeclaration } from '#opml';
 
@@ -24,16 +24,20 @@ export function formatOf(name: string, others: readonly Format[] = []): Format {
   return name as Format;
 }
 
+/** Descriptions of podcasts by feed URL. */
+export type Described = ReadonlyMap<string, Podcast>;
+
 /** Returns a podcast in the format of gpodder.net's directory. Clients require all fields. */
-export function podcastObject(url: string) {
+export function podcastObject(url: string, described: Described) {
+  const { title, author, description, link, image_url: image } = described.get(url) ?? {};
   return {
     url,
-    title: url,
-    author: '',
-    description: '',
-    website: '',
-    logo_url: '',
-    scaled_logo_url: '',
+    title: title ?? url,
+    author: author ?? '',
+    description: description ?? '',
+    website: link ?? '',
+    logo_url: image ?? '',
+    scaled_logo_url: image ?? '',
     mygpo_link: '',
     subscribers: 0,
     subscribers_last_week: 0,
@@ -44,6 +48,7 @@ export function podcastObject(url: string) {
  * Returns a list of feeds in a format.
  *
  * @param items of JSON, one for each feed.
+ * @param described titles and more for OPML and XML.
  * @param callback the `jsonp` of the query.
  * @throws Failure `invalid` for `jsonp` without a valid callback.
  */
@@ -52,8 +57,10 @@ export function showFeeds(
   urls: readonly string[],
   items: readonly unknown[],
   callback: string | null,
+  described: Described = new Map(),
 ) {
-  return { type: types[format], body: bodyOf(format, urls, items, callback) } satisfies Shown;
+  const body = bodyOf(format, urls, items, callback, described);
+  return { type: types[format], body } satisfies Shown;
 }
 
 function bodyOf(
@@ -61,6 +68,7 @@ function bodyOf(
   urls: readonly string[],
   items: readonly unknown[],
   callback: string | null,
+  described: Described,
 ): string {
   switch (format) {
     case 'json':
@@ -71,14 +79,16 @@ function bodyOf(
     case 'txt':
       return urls.map((url) => `${url}\n`).join('');
     case 'opml':
-      return writeOpml(urls);
-    case 'xml':
-      return `${xmlDeclaration}<podcasts>${urls.map((url) => podcastElement(url)).join('')}</podcasts>\n`;
+      return writeOpml(urls, (url) => described.get(url)?.title);
+    case 'xml': {
+      const elements = urls.map((url) => podcastElement(url, described));
+      return `${xmlDeclaration}<podcasts>${elements.join('')}</podcasts>\n`;
+    }
   }
 }
 
-function podcastElement(url: string): string {
-  const fields = Object.entries(podcastObject(url)).map(
+function podcastElement(url: string, described: Described): string {
+  const fields = Object.entries(podcastObject(url, described)).map(
     ([key, value]) => `<${key}>${escaped(String(value))}</${key}>`,
   );
   return `<podcast>${fields.join('')}</podcast>`;
