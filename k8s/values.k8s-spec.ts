@@ -242,7 +242,7 @@ describe('a value', () => {
     });
   });
 
-  it('feeds.mode deploys the feed service, and lets only the fetchers connect to publishers', () => {
+  it('feeds.mode deploys the feed service, and only its fetchers can connect outwards', () => {
     const rendered = (mode: string) =>
       renderChart('smallest', {
         set: [

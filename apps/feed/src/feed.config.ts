@@ -23,6 +23,12 @@ export const feedConfig = z.object({
     .enum(['all', 'answers', 'fetches'])
     .default('all')
     .describe('`answers`: the replica needs no way out. `fetches`: it answers no requests.'),
+  FEEDS_APPLY: z
+    .enum(['all', 'moves', 'none'])
+    .default('all')
+    .describe(
+      'Changes of feeds that reach subscriptions: new URLs and declared guids, or `moves` only.',
+    ),
   FEEDS_CONCURRENCY: z.coerce
     .number()
     .int()

@@ -32,6 +32,10 @@ export class FeedModule {
           repository: feeds,
           fetcher: new Fetcher({ userAgent, guard }),
           log,
+          apply: {
+            moves: config.FEEDS_APPLY !== 'none',
+            guids: config.FEEDS_APPLY === 'all',
+          },
           concurrency: config.FEEDS_CONCURRENCY,
         }),
     };

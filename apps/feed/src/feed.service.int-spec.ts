@@ -146,6 +146,24 @@ describe('fetching', () => {
     }
   });
 
+  it('finds validators that never change, by fetches without them', async () => {
+    let title = 'Old';
+    const url = answer('/lying', (request, response) => {
+      if (request.headers['if-none-match']) response.writeHead(304).end();
+      else response.setHeader('etag', '"1"').end(rss(title));
+    });
+    const { userId } = await fetched(context, url);
+    title = 'New';
+    await context.makeDue();
+    await context.fetchDue();
+    expect(await context.podcasts(userId)).toMatchObject([{ title: 'Old' }]);
+    await context.makeDue();
+    const loop = context.openLoop(() => 0);
+    await loop.startDue();
+    await loop.settle();
+    expect(await context.podcasts(userId)).toMatchObject([{ title: 'New' }]);
+  });
+
   it('keeps the episodes that a broken document lacks, and stores no validator', async () => {
     const document = rss('Show', item('2') + item('1'));
     let body = document;

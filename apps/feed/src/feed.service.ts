@@ -17,7 +17,7 @@ import { unlessRefused } from '#database';
 import { Handle } from '#transport';
 import { feedKey, isPrivate, laneOf } from './feed.address.js';
 import { type Content, FeedRepository, type Followed, type StoredFeed } from './feed.repository.js';
-import { judgePush } from './push/push.rules.js';
+import { judgePush, type PushedFeed } from './push/push.rules.js';
 import { contentOf, type Episode, withoutSeen } from './schedule/result.rules.js';
 import { rhythmOf } from './schedule/schedule.rules.js';
 
@@ -86,27 +86,37 @@ export class FeedService {
     const judged = body.feeds.map(judgePush);
     // Of equal URLs the last one counts.
     const valid = new Map(judged.flatMap((feed) => ('url' in feed ? [[feed.url, feed]] : [])));
-    const urls = [...valid.keys()];
-    if (urls.length > 0) {
-      await this.want(urls);
-      const keys = urls.map((url) => feedKey(url));
+    if (valid.size > 0) await this.want([...valid.keys()]);
+    for (let rest = [...valid.values()]; rest.length > 0;) {
+      // As many feeds as their stored episodes fit into memory.
+      const keys = rest.map(({ url }) => feedKey(url));
       const stored = await this.repository.episodesOfAll(keys);
-      const byKey = new Map(stored.map(({ key, episodes }) => [key.toString('hex'), episodes]));
-      const now = Date.now();
-      const feeds = [...valid.values()].map(async ({ url, document }) => {
-        const key = feedKey(url).toString('hex');
-        const dates = document.items.flatMap(({ publishDate }) => publishDate?.getTime() ?? []);
-        const { content } = await contentOf(document, rhythmOf(dates, now), {
-          stored: async () => byKey.get(key) ?? '[]',
-        });
-        return { key, content: content as Content };
-      });
-      await this.repository.push(await Promise.all(feeds));
+      const part = rest.splice(0, stored.length || rest.length);
+      await this.store(part, stored);
     }
     return JsonText.of<Pushed>({
       success: judged.flatMap((feed) => ('url' in feed ? { feed_url: feed.url } : [])),
       failure: judged.flatMap((feed) => ('url' in feed ? [] : feed)),
     });
+  }
+
+  private async store(
+    feeds: readonly PushedFeed[],
+    stored: readonly { readonly key: Buffer; readonly episodes: string }[],
+  ): Promise<void> {
+    const byKey = new Map(stored.map(({ key, episodes }) => [key.toString('hex'), episodes]));
+    const now = Date.now();
+    const rows = feeds.map(async ({ url, document }) => {
+      const key = feedKey(url).toString('hex');
+      const dates = document.items.flatMap(({ publishDate }) => publishDate?.getTime() ?? []);
+      const { content } = await contentOf(document, rhythmOf(dates, now), {
+        stored: async () => byKey.get(key) ?? '[]',
+      });
+      return { key, content: content as Content, newFeedUrl: document.newFeedUrl };
+    });
+    await this.repository.push(await Promise.all(rows));
+    const keys = feeds.map(({ url }) => feedKey(url));
+    await this.repository.startVisits(keys, { moves: true, guids: true });
   }
 
   /** Returns the episodes of a podcast. @throws Failure `not_found` if the user follows none. */

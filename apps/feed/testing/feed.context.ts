@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { inject } from 'vitest';
 import type { TestingModule } from '@nestjs/testing';
 import { DatabaseModule } from '#database';
 import { Fetcher, AddressGuard } from '#fetch';
@@ -17,6 +16,8 @@ const subscribe = `
   INSERT INTO subscription.subscriptions
     (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, changed)
   VALUES ($1, $2, $3, true, $4, $4, $4) RETURNING id`;
+/** Tasks start only with Redis. So they stay, and tests read them. */
+const unreachableRedis = 'redis://127.0.0.1:1';
 const nameGuid = `
   INSERT INTO subscription.guids (user_id, guid, subscription_id, attached)
   VALUES ($1, $2, $3, 'epoch')`;
@@ -27,7 +28,7 @@ export interface FeedContext extends FixtureDatabase {
   readonly service: FeedService;
   readonly repository: FeedRepository;
   /** Returns a loop that a test runs step by step, as of another replica. */
-  openLoop(): FetchLoop;
+  openLoop(random?: () => number): FetchLoop;
   /** Starts the service as a process with these variables does. */
   startWith(variables: Readonly<Record<string, string>>): Promise<TestingModule>;
   /** Subscribes a user. Returns the guid. @param changed the time of the change. */
@@ -49,7 +50,7 @@ export async function openFeeds(): Promise<FeedContext> {
   const log = createLog('feed', 'silent');
   const config = feedConfig.parse({
     DATABASE_URL: base.urls.feed,
-    REDIS_URL: inject('servers').redisUrl,
+    REDIS_URL: unreachableRedis,
     FEEDS_ROLE: 'answers',
   });
   const moduleOf = (of: FeedConfig) =>
@@ -58,8 +59,15 @@ export async function openFeeds(): Promise<FeedContext> {
   const [service, repository] = [module.get(FeedService), module.get(FeedRepository)];
   const guard = new AddressGuard([`127.0.0.1:${server.port}`, `localhost:${server.port}`]);
   const fetcher = new Fetcher({ userAgent: 'Test', guard });
-  const openLoop = () =>
-    new FetchLoop({ repository, fetcher, log, concurrency: 8, random: () => 0.5 });
+  const openLoop = (random = () => 0.5) =>
+    new FetchLoop({
+      repository,
+      fetcher,
+      log,
+      apply: { moves: true, guids: true },
+      concurrency: 8,
+      random,
+    });
   const { owner } = base;
   return {
     ...base,
@@ -71,7 +79,7 @@ export async function openFeeds(): Promise<FeedContext> {
       moduleOf(
         feedConfig.parse({
           DATABASE_URL: base.urls.feed,
-          REDIS_URL: inject('servers').redisUrl,
+          REDIS_URL: unreachableRedis,
           FEEDS_ALLOW: `127.0.0.1:${server.port}`,
           ...variables,
         }),

@@ -125,7 +125,7 @@ export interface Podcast {
   /** The current guid of its subscription. */
   guid: string;
   feed_url: string;
-  /** `private`: the server does not fetch it. `refused`: the server does not contact its address. */
+  /** `private`: not fetched by the server. `refused`: at an address that it does not contact. */
   status: 'pending' | 'ok' | 'failing' | 'gone' | 'refused' | 'private';
   title?: string;
   author?: string;

@@ -53,6 +53,8 @@ describe('an entry of POST /feeds', () => {
     [{}, 'invalid_url', 'No protocol present'],
     [{ feed_url: 'ftp://a.example' }, 'invalid_url', 'neither http nor https'],
     [{ feed_url: 'https://ann:secret@a.example/' }, 'invalid_url', 'one listener'],
+    [{ feed_url, new_feed_url: 'https://192.0.2.1/' }, 'invalid_url', 'new_feed_url'],
+    [{ feed_url, new_feed_url: 1 }, 'invalid_url', 'new_feed_url'],
     [{ feed_url, guid: 'x' }, 'invalid_guid', 'not a valid UUID'],
     [{ feed_url, episodes: {} }, 'invalid_value', 'not an array'],
     [{ feed_url, episodes: ['x'] }, 'invalid_value', 'episodes[0]: is not an object'],

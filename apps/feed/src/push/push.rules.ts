@@ -11,6 +11,7 @@ import { feedLanguage, uniqueItems } from '../document/feed.reader.js';
 import type { FeedDocument, FeedItem } from '../document/feed.document.js';
 import { descriptionOf, lineOf } from '../document/feed.values.js';
 import { isPrivate } from '../feed.address.js';
+import { canMove } from '../schedule/move.rules.js';
 import { keptEpisodes } from '../schedule/result.rules.js';
 
 /** A valid entry of POST /feeds, in the form of a fetched document. */
@@ -45,7 +46,10 @@ export function judgePush(sent: unknown): PushedFeed | Refusal {
     if ('message' in item) return refuse(item.code, `episodes[${index}]: ${item.message}`);
     items.push(item);
   }
-  return { url, document: toDocument(sent, guid.data, items) };
+  const newFeedUrl = sent.new_feed_url ?? undefined;
+  if (newFeedUrl !== undefined && !canMove(url, newFeedUrl))
+    return refuse('invalid_url', 'new_feed_url is not a URL that a feed can move to');
+  return { url, document: { ...toDocument(sent, guid.data, items), newFeedUrl } };
 }
 
 function refusal(feedUrl: string, code: EntryFailureCode, message: string): Refusal {

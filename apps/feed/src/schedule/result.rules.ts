@@ -143,13 +143,15 @@ export const seenNow = 'now';
 
 /** A stored episode: the form of an answer, without the podcast's guid. */
 export interface Episode extends Omit<FeedEpisode, 'podcast_guid'> {
-  /** When the server first saw it; absent for those of earlier releases. */
-  readonly seen?: string | undefined;
+  /** Time at which the server first saw it; absent for those of earlier releases. */
+  seen?: string | undefined;
 }
 
 /** Returns an episode in the form of an answer, without the podcast's guid. */
-export function withoutSeen({ seen: _, ...episode }: Episode): Omit<Episode, 'seen'> {
-  return episode;
+export function withoutSeen(episode: Episode): Omit<Episode, 'seen'> {
+  const shown = { ...episode };
+  delete shown.seen;
+  return shown;
 }
 
 const nameOf = ({ episode_guid, enclosure_url }: Episode) =>

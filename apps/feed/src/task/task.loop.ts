@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
-import { describeEpisodes, Failure, urlKey } from '#contracts';
-import { Condition, type Log } from '#runtime';
+import { applyFeed, describeEpisodes, Failure, urlKey } from '#contracts';
+import { Condition, type Log, oneCounter } from '#runtime';
 import type { StreamClient } from '#transport';
 import { feedKey, isPrivate, laneOf } from '../feed.address.js';
 import type { FeedRepository } from '../feed.repository.js';
@@ -11,7 +11,13 @@ import type { Task, TaskRepository } from './task.repository.js';
 /** Pauses in milliseconds: without a task, after a fault, and between two users. */
 const [idleMs, faultMs, userMs] = [1_000, 5_000, 50];
 const touchedRows = 500;
-const pageUsers = 200;
+const pageUsers = 50;
+
+const visits = oneCounter(
+  'podcast_sync_feed_visits_total',
+  'Moves and declared guids of feeds at subscriptions, by outcome.',
+  ['outcome'],
+);
 
 /** Options of a {@link TaskLoop}. */
 export interface TaskLoopOptions {
@@ -22,11 +28,12 @@ export interface TaskLoopOptions {
 }
 
 /**
- * Visits the followers of feeds, so that their episodes get titles. Invariants:
- * - A task is leased, and its progress is stored after each page of users. A process can die at any
+ * Visits the followers of feeds: their episodes get titles, and their subscriptions follow moves
+ * and declared guids. Invariants:
+ * - A task is leased for a page of users, and then its progress is stored. A process can die at any
  *   point: another one repeats at most a page. Repeated calls have no effect.
- * - Users are visited one after another with pauses, so that a feed with many followers delays
- *   nobody.
+ * - Users are visited one after another with pauses, and tasks in turns, so that a feed with many
+ *   followers delays nobody.
  * - A feed that is noted again during a task starts it again, because earlier users can need it.
  */
 export class TaskLoop implements OnModuleInit, OnApplicationShutdown {
@@ -82,30 +89,32 @@ export class TaskLoop implements OnModuleInit, OnApplicationShutdown {
     return true;
   }
 
-  /** Runs a task. Returns false if none is due. */
+  /** Visits a page of followers for the task that waits longest. Returns false without a task. */
   private async runNext(): Promise<boolean> {
-    let task = await this.options.tasks.claim();
+    const { tasks } = this.options;
+    const task = await tasks.claim();
     if (!task) return false;
-    while (!this.stopped.signal.aborted) {
-      const page = await this.options.tasks.followers(task, urlKey(task.url), pageUsers);
-      for (const { userId, isUntitled } of page) if (isUntitled) await this.visit(task, userId);
-      const last = page.at(-1);
-      if (!last) {
-        await this.options.tasks.finish(task);
-        return true;
-      }
-      const next: Task | undefined = await this.options.tasks.advance(task, last.userId);
-      if (!next) return true;
-      task = next;
-    }
+    const page = await tasks.followers(task, urlKey(task.url), pageUsers);
+    for (const { userId, isConcerned } of page) if (isConcerned) await this.visit(task, userId);
+    const last = page.at(-1);
+    if (last) await tasks.advance(task, last.userId);
+    else await tasks.finish(task);
     return true;
   }
 
   private async visit(task: Task, userId: string): Promise<void> {
     this.stopped.signal.throwIfAborted();
+    const { client } = this.options;
+    const options = { requestId: randomUUID() };
+    const { url, kind, toUrl, guid } = task;
     try {
-      const request = { userId, feedUrl: task.url };
-      await this.options.client.call(describeEpisodes, request, { requestId: randomUUID() });
+      if (kind === 'describe')
+        await client.call(describeEpisodes, { userId, feedUrl: url }, options);
+      else {
+        const change = { toUrl: toUrl ?? undefined, guid: guid ?? undefined };
+        const call = client.call(applyFeed, { userId, fromUrl: url, ...change }, options);
+        visits.inc({ outcome: (await call).outcome });
+      }
     } catch (error) {
       // A disabled or erased user.
       if (!(error instanceof Failure) || error.code !== 'unauthorized') throw error;

@@ -49,8 +49,9 @@ const mostEpisodes = 100;
 /** Permission to write the content of feeds for all users. */
 const pushScope = 'write:feeds';
 
-/** The query of a request, and the scope of its cursors. */
+/** The query of a request, the name of the array of its answer, and the scope of its cursors. */
 interface Read {
+  readonly array: 'feeds' | 'episodes';
   readonly url: URL;
   readonly sent: QueryString;
   readonly query: ListQuery;
@@ -84,11 +85,12 @@ export class FeedController {
     @Inject(CONFIG) private readonly config: GatewayConfig,
   ) {}
 
-  private read(request: FastifyRequest, userId: string, list: 'feeds' | 'episodes'): Read {
+  private read(request: FastifyRequest, userId: string, array: Read['array']): Read {
+    const list = `feeds ${array}`;
     const url = new URL(`${linkBase(request, this.config)}${request.url}`);
     const sent = new QueryString(url.search, listParameters);
     const query = readListQuery(sent, { userId, list, maxPerPage: mostPodcasts });
-    return { url, sent, query, scope: { userId, list, since: query.since } };
+    return { array, url, sent, query, scope: { userId, list, since: query.since } };
   }
 
   @Get()
@@ -192,7 +194,7 @@ export class FeedController {
 
 /** Returns a page with its link, `Sync-Timestamp` and a weak `ETag` of its text. */
 function answerPage(
-  { url, sent, query, scope }: Read,
+  { array, url, sent, query, scope }: Read,
   envelope: Readonly<Record<string, number>>,
   rows: JsonText,
   { next, syncTimestamp }: { next?: number | undefined; syncTimestamp: string },
@@ -205,7 +207,7 @@ function answerPage(
   const print = JSON.stringify([url.href, next]);
   const link = cursor && `${url.origin}${url.pathname}${sent.with({ cursor })}`;
   const start = JSON.stringify({ ...envelope, next: link }).slice(0, -1);
-  const page = JsonText.concat(`${start}${start === '{' ? '' : ','}"${scope.list}":`, rows, '}');
+  const page = JsonText.concat(`${start}${start === '{' ? '' : ','}"${array}":`, rows, '}');
   const etag = `W/"${hash('sha256', print + rows.text, 'base64url').slice(0, 22)}"`;
   void reply.headers({
     etag,

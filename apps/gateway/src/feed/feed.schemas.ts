@@ -18,12 +18,13 @@ export const feedEpisodesSchema = z
   .meta({ id: 'FeedEpisodes' });
 
 /** A valid entry for the API description. The service validates each entry separately. */
-export const pushEntrySchema = podcastSchema
+const pushEntrySchema = podcastSchema
   .pick({ title: true, author: true, description: true, link: true, language: true })
   .extend({
     feed_url: z.string().describe('Absolute http or https URL.'),
     image_url: z.string().optional(),
     guid: z.guid().optional().describe('The guid that the feed declares.'),
+    new_feed_url: z.string().optional().describe('The URL that the feed has moved to.'),
     episodes: z
       .array(feedEpisodeSchema.omit({ podcast_guid: true }))
       .max(100)

@@ -14,6 +14,7 @@ import { MergeEqualUrls1764086401000 } from './1764086401000-merge-equal-urls.js
 import { CreateFeed1764100000000 } from './1764100000000-create-feed.js';
 import { PushFeeds1764102000000 } from './1764102000000-push-feeds.js';
 import { DescribeEpisodes1764102001000 } from './1764102001000-describe-episodes.js';
+import { MoveFeeds1764102002000 } from './1764102002000-move-feeds.js';
 
 /** All migrations in order. A released migration is never edited. */
 export const migrations = [
@@ -33,4 +34,5 @@ export const migrations = [
   CreateFeed1764100000000,
   PushFeeds1764102000000,
   DescribeEpisodes1764102001000,
+  MoveFeeds1764102002000,
 ];
