@@ -21,7 +21,8 @@ export async function serve(
   environment: NodeJS.ProcessEnv = process.env,
 ): Promise<RunningProcess> {
   const configs = appConfigs(config, environment);
-  const optional = configs.gateway ? feedService(configs.gateway) : [];
+  const feeds = configs.gateway ?? configs.gpodder;
+  const optional = feeds ? feedService(feeds) : [];
   const connections = openConnections(config, log, [...services, ...optional]);
   const apps = new Map<AppName, HttpApp>();
   if (configs.account)

@@ -9,17 +9,21 @@ export const opmlStart = `${xmlDeclaration}<opml version="2.0">
 export const opmlEnd = '</body>\n</opml>\n';
 
 /**
- * Returns the outline of a feed. Its name is its URL, as no name is stored; the format requires
- * `text`, and apps show `title`.
+ * Returns the outline of a feed. The format requires `text`, and apps show `title`.
+ *
+ * @param title default: the URL.
  */
-export function opmlOutline(url: string): string {
-  const text = escaped(url);
-  return `<outline type="rss" text="${text}" title="${text}" xmlUrl="${text}"/>\n`;
+export function opmlOutline(url: string, title = url): string {
+  const [text, xmlUrl] = [escaped(title), escaped(url)];
+  return `<outline type="rss" text="${text}" title="${text}" xmlUrl="${xmlUrl}"/>\n`;
 }
 
 /** Returns a whole document with the given feeds. */
-export function writeOpml(urls: readonly string[]): string {
-  return `${opmlStart}${urls.map((url) => opmlOutline(url)).join('')}${opmlEnd}`;
+export function writeOpml(
+  urls: readonly string[],
+  titleOf: (url: string) => string | undefined = () => undefined,
+): string {
+  return `${opmlStart}${urls.map((url) => opmlOutline(url, titleOf(url))).join('')}${opmlEnd}`;
 }
 
 /** Characters that XML 1.0 forbids, even as character references (2.2). */

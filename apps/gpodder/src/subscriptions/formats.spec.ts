@@ -42,7 +42,7 @@ describe('readFeeds of OPML', () => {
 describe('writeFeeds of XML', () => {
   it('has all fields of a podcast, escaped', () => {
     const { body } = writeFeeds('xml', ['https://a.example/?a=1&b=<"\'>'], [], null);
-    for (const key of Object.keys(podcastObject(''))) expect(body).toContain(`<${key}>`);
+    for (const key of Object.keys(podcastObject('', new Map()))) expect(body).toContain(`<${key}>`);
     expect(body).toContain('<url>https://a.example/?a=1&#38;b=&#60;&#34;&#39;&#62;</url>');
   });
 });

@@ -1,4 +1,4 @@
-import { Failure } from '#contracts';
+import { Failure, type Podcast } from '#contracts';
 import { parsingSlot, TooLarge, waitToParse } from '#http';
 import { escaped, OpmlError, OpmlLimitError, readOpml, writeOpml, xmlDeclaration } from '#opml';
 import { readJsonBody } from '../http/input.js';
@@ -21,16 +21,20 @@ export function formatOf(name: string, unsupported: readonly Format[] = []): For
   return name as Format;
 }
 
+/** Descriptions of podcasts by feed URL. */
+export type Described = ReadonlyMap<string, Podcast>;
+
 /** Returns a podcast in the format of gpodder.net's directory. Clients require all fields. */
-export function podcastObject(url: string) {
+export function podcastObject(url: string, described: Described) {
+  const { title, author, description, link, image_url: image } = described.get(url) ?? {};
   return {
     url,
-    title: url,
-    author: '',
-    description: '',
-    website: '',
-    logo_url: '',
-    scaled_logo_url: '',
+    title: title ?? url,
+    author: author ?? '',
+    description: description ?? '',
+    website: link ?? '',
+    logo_url: image ?? '',
+    scaled_logo_url: image ?? '',
     mygpo_link: '',
     subscribers: 0,
     subscribers_last_week: 0,
@@ -41,6 +45,7 @@ export function podcastObject(url: string) {
  * Returns the body of a list of feeds and its content type.
  *
  * @param items JSON values, one for each feed, for the formats of JSON.
+ * @param described titles and more for OPML and XML.
  * @param callback the `jsonp` of the query.
  * @throws Failure `invalid` for `jsonp` without a valid callback.
  */
@@ -49,8 +54,9 @@ export function writeFeeds(
   urls: readonly string[],
   items: readonly unknown[],
   callback: string | null,
+  described: Described = new Map(),
 ): { type: string; body: string } {
-  return { type: types[format], body: bodyOf(format, urls, items, callback) };
+  return { type: types[format], body: bodyOf(format, urls, items, callback, described) };
 }
 
 function bodyOf(
@@ -58,6 +64,7 @@ function bodyOf(
   urls: readonly string[],
   items: readonly unknown[],
   callback: string | null,
+  described: Described,
 ): string {
   switch (format) {
     case 'json':
@@ -68,14 +75,16 @@ function bodyOf(
     case 'txt':
       return urls.map((url) => `${url}\n`).join('');
     case 'opml':
-      return writeOpml(urls);
-    case 'xml':
-      return `${xmlDeclaration}<podcasts>${urls.map(podcastElement).join('')}</podcasts>\n`;
+      return writeOpml(urls, (url) => described.get(url)?.title);
+    case 'xml': {
+      const elements = urls.map((url) => podcastElement(url, described));
+      return `${xmlDeclaration}<podcasts>${elements.join('')}</podcasts>\n`;
+    }
   }
 }
 
-function podcastElement(url: string): string {
-  const fields = Object.entries(podcastObject(url)).map(
+function podcastElement(url: string, described: Described): string {
+  const fields = Object.entries(podcastObject(url, described)).map(
     ([key, value]) => `<${key}>${escaped(String(value))}</${key}>`,
   );
   return `<podcast>${fields.join('')}</podcast>`;

@@ -12,6 +12,9 @@ import { RandomDeletionIds1763715648000 } from './1763715648000-random-deletion-
 import { CompareUrls1764086400000 } from './1764086400000-compare-urls.js';
 import { CreateFeed1764100000000 } from './1764100000000-create-feed.js';
 import { PrepareDistribution1764100001000 } from './1764100001000-prepare-distribution.js';
+import { PushFeeds1764102000000 } from './1764102000000-push-feeds.js';
+import { DescribeEpisodes1764102001000 } from './1764102001000-describe-episodes.js';
+import { MoveFeeds1764102002000 } from './1764102002000-move-feeds.js';
 import { OrderErasureLocks1764103000000 } from './1764103000000-order-erasure-locks.js';
 
 /** All migrations in order. A released migration is never edited. */
@@ -30,5 +33,8 @@ export const migrations = [
   CompareUrls1764086400000,
   CreateFeed1764100000000,
   PrepareDistribution1764100001000,
+  PushFeeds1764102000000,
+  DescribeEpisodes1764102001000,
+  MoveFeeds1764102002000,
   OrderErasureLocks1764103000000,
 ];
