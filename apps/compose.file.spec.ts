@@ -28,7 +28,16 @@ const text = readFileSync('docker-compose.yml', 'utf8').replace(/\$\{\w+:-([^}]*
 const { services, networks } = parse(text, { merge: true }) as ComposeFile;
 const all = Object.entries(services);
 const byDefault = all.filter(([, { profiles }]) => !profiles);
-const apps = ['migrate', 'edge', 'subscription', 'episode', 'deletion-worker', 'load', 'dump'];
+const apps = [
+  'migrate',
+  'edge',
+  'subscription',
+  'episode',
+  'deletion-worker',
+  'feed',
+  'load',
+  'dump',
+];
 const edgeApps = ['gateway', 'gpodder', 'account'];
 
 describe('docker-compose.yml', () => {
@@ -55,12 +64,13 @@ describe('docker-compose.yml', () => {
     expect(secretsOf).toEqual(own);
   });
 
-  it('publishes one port, and connects only the edge to other networks', () => {
+  it('publishes one port, and connects only edge and feed to other networks', () => {
     expect(byDefault.flatMap(([name, { ports = [] }]) => ports.map(() => name))).toEqual(['edge']);
     const open = byDefault.filter(([, service]) =>
       service.networks?.some((name) => !networks[name]?.internal),
     );
-    expect(open.map(([name]) => name)).toEqual(['edge']);
+    expect(open.map(([name]) => name)).toEqual(['edge', 'feed']);
+    expect(services.feed?.networks).not.toContain('edge');
   });
 
   it('publishes ports on this machine only, by default', () => {

@@ -8,7 +8,7 @@ import { cascadeLimitMs } from './deletion-worker/src/records/deletion.service.j
 import { gatewayConfig } from './gateway/src/gateway.config.js';
 import { stopLimitMs as supervisorLimitMs } from './standalone/src/app.process.js';
 
-const servers = ['edge', 'subscription', 'episode', 'deletion-worker'];
+const servers = ['edge', 'subscription', 'episode', 'deletion-worker', 'feed'];
 
 it('an app stops waiting only after its longest operation', () => {
   const { drainGraceMs, drainMs } = defaultTimings;

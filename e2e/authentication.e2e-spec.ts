@@ -15,6 +15,10 @@ const operations = [
   ['GET', '/deletions/1'],
   ['GET', '/episodes'],
   ['POST', '/episodes'],
+  ['GET', '/feeds'],
+  ['GET', `/feeds/episodes?guid=${guid}`],
+  ['POST', '/feeds'],
+  ['POST', '/feeds/refresh'],
 ] as const;
 const inOneHour = Math.floor(Date.now() / 1_000) + 3_600;
 

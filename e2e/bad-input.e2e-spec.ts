@@ -110,6 +110,21 @@ const uploadEntry = fc
   })
   .map((entry) => ({ ...entry, podcast_guid: podcast }));
 
+const pushEntry = fc.record({
+  feed_url: field(feed('pushed')),
+  guid: field(newGuid()),
+  new_feed_url: field(feed('moved')),
+  title: field('t'),
+  language: field('en'),
+  image_url: field(feed('i')),
+  episodes: fc.oneof(
+    value,
+    fc.array(fc.record({ episode_guid: field('e'), publish_date: field('2023-02-23T14:00:00Z') }), {
+      maxLength: 3,
+    }),
+  ),
+});
+
 async function holds<Input>(
   arbitrary: fc.Arbitrary<Input>,
   ask: (input: Input) => Promise<Answer>,
@@ -128,6 +143,7 @@ describe(
       const routes = fc.constantFrom(
         ['POST', '/subscriptions'] as const,
         ['POST', '/episodes'] as const,
+        ['POST', '/feeds/refresh'] as const,
         ['PATCH', '/subscriptions/'] as const,
       );
       await holds(fc.tuple(routes, value), ([[method, path], body]) =>
@@ -153,6 +169,13 @@ describe(
       );
     });
 
+    test('entries of POST /feeds', async () => {
+      const platform = await User.fresh({ scope: 'write:feeds' });
+      await holds(fc.array(fc.oneof(pushEntry, value), { maxLength: 5 }), (feeds) =>
+        platform.post('/feeds', { feeds }),
+      );
+    });
+
     test('fields of PATCH', async () => {
       await holds(patch, (body) => ann.patch(`/subscriptions/${podcast}`, body));
     });
@@ -163,6 +186,7 @@ describe(
           'subscriptions',
           'episodes',
           'deletions',
+          'feeds',
           'v1',
           '',
           '%zz',
@@ -203,7 +227,7 @@ describe(
         .map((pairs) => new URLSearchParams(pairs).toString());
       await fc.assert(
         fc.asyncProperty(
-          fc.constantFrom('/subscriptions', '/episodes'),
+          fc.constantFrom('/subscriptions', '/episodes', '/feeds'),
           query,
           async (list, search) => {
             expect((await ann.get(`${list}?${search}`)).status).toBe(200);

@@ -85,6 +85,22 @@ const walk: Record<string, (user: User) => Promise<void>> = {
   },
   'GET /deletions/{id}': async (user) =>
     expectError(await user.get(`/deletions/${loot.deletion}`), 404),
+  'GET /feeds': async (user) => {
+    const { feeds } = (await user.get<{ feeds: { guid: string }[] }>('/feeds')).body;
+    expect(feeds.map(({ guid }) => guid)).toEqual([bobs]);
+  },
+  'GET /feeds/episodes': async (user) => {
+    for (const guid of [loot.guid, loot.former])
+      expectError(await user.get(`/feeds/episodes?guid=${guid}`), 404);
+    const path = `/feeds/episodes?since=2020-01-01T00:00:00Z&cursor=${loot.cursors.episodes}`;
+    expect((await user.get(path)).body).toEqual({ episodes: [] });
+  },
+  'POST /feeds/refresh': async (user) => {
+    const sent = { guids: [loot.guid] };
+    expect((await user.post('/feeds/refresh', sent)).body).toEqual(sent);
+  },
+  'POST /feeds': async (user) =>
+    expectError(await user.post('/feeds', { feeds: [{ feed_url: feed(1), title: 'x' }] }), 401),
   'GET /changes': async (user) => {
     const follower = await Follower.of(user, `/changes?since=${loot.cursors.episodes}`);
     expect(follower.stamps).toEqual([(await user.subscriptions()).sync]);

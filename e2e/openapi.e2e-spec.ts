@@ -80,6 +80,9 @@ describe('the OpenAPI document', () => {
       '/subscriptions/{guid}': ['delete', 'get', 'patch'],
       '/deletions/{id}': ['get'],
       '/episodes': ['get', 'post'],
+      '/feeds': ['get', 'post'],
+      '/feeds/episodes': ['get'],
+      '/feeds/refresh': ['post'],
       '/changes': ['get'],
       '/capabilities': ['get'],
     });
@@ -97,6 +100,10 @@ describe('the OpenAPI document', () => {
       ['/deletions/{id}', 'get', ['401', '404', '405']],
       ['/episodes', 'get', ['304', '401']],
       ['/episodes', 'post', ['401', '405']],
+      ['/feeds', 'get', ['304', '401']],
+      ['/feeds', 'post', ['401', '405']],
+      ['/feeds/episodes', 'get', ['304', '401', '404', '405']],
+      ['/feeds/refresh', 'post', ['401', '405']],
       ['/changes', 'get', ['401', '503']],
     ];
     for (const [path, method, statuses] of errors) {

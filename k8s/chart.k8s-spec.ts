@@ -27,7 +27,7 @@ import { schemaProblems } from './testing/schema.js';
  * All have the same text as value.
  */
 const keysOfOperator = [
-  ...['gateway', 'gpodder', 'subscription', 'episode', 'deletion-worker', 'account'].map(
+  ...['gateway', 'gpodder', 'subscription', 'episode', 'deletion-worker', 'account', 'feed'].map(
     (app) => `${app}/REDIS_TLS_CA`,
   ),
   ...['PASSWORD', 'SENTINEL_PASSWORD', 'TLS_CA'].map((key) => `deletion-worker/QUEUE_REDIS_${key}`),

@@ -8,7 +8,7 @@ const managed = new RegExp(
     'NODE_ENV|HOST|OPS_HOST|OPS_PORT|VERSION',
     'PORT|DRAIN_SECONDS|LOG_LEVEL|DATABASE_URL|DATABASE_POOL_SIZE|OTEL_.*|(SUBSCRIPTION|EPISODE|DELETION|DUMP|ACCOUNT|FEED)_DATABASE_URL',
     '(QUEUE_|EVENTS_)?REDIS_.*|EVENTS',
-    'SECRETS_KEY|SESSION_KEY|KEYS_DIRECTORY',
+    'SECRETS_KEY|SESSION_KEY|KEYS_DIRECTORY|FEEDS|FEEDS_ROLE',
   ].join('|')})$`,
 );
 const secret = /(PASSWORD|SECRET|TOKEN|SMTP_URL)$/;
@@ -27,6 +27,7 @@ export async function variablesOf() {
     episode: (await import(program('episode/src/episode.config.js'))).episodeConfig,
     'deletion-worker': (await import(program('deletion-worker/src/deletion-worker.config.js')))
       .deletionWorkerConfig,
+    feed: (await import(program('feed/src/feed.config.js'))).feedConfig,
     account: (await import(program('account/src/account.config.js'))).accountConfig,
     migrate: (await import(program('migrate/src/migrate.config.js'))).migrateConfig,
   };

@@ -91,6 +91,7 @@ const wrongValues: WrongValue[] = [
     'apps.gpodder.env.SESSION_KEY="x"',
     /\/apps\/gpodder\/env': additional properties 'SESSION_KEY' not allowed/,
   ],
+  ['feeds.mode="on"', /\/feeds\/mode': value must be one of/],
   ['ingress.enabled="yes"', /\/ingress\/enabled': got string, want boolean/],
   ['ingress.enabled=true', /ingress.host: is required/],
   ['monitoring.labels={"release":1}', /\/monitoring\/labels\/release': got number, want string/],
@@ -239,6 +240,36 @@ describe('a value', () => {
       AUTH_OWN_ISSUER: 'https://account.example.org',
       AUTH_APP_PASSWORDS: 'on',
     });
+  });
+
+  it('feeds.mode deploys the feed service, and only its fetchers can connect outwards', () => {
+    const rendered = (mode: string) =>
+      renderChart('smallest', {
+        set: [
+          `feeds.mode="${mode}"`,
+          'networkPolicies.enabled=true',
+          'postgres.maxConnections=400',
+        ],
+      });
+    const feedApps = (manifests: Manifest[]) =>
+      ofKind(manifests, 'Deployment')
+        .map(({ metadata }) => metadata.name)
+        .filter((name) => name.startsWith('feed'));
+    expect(['off', 'pushed', 'fetched'].map((mode) => feedApps(rendered(mode)))).toEqual([
+      [],
+      ['feed'],
+      ['feed', 'feed-fetcher'],
+    ]);
+    const manifests = rendered('fetched');
+    const variables = ['gateway', 'feed', 'feed-fetcher'].map((app) => environment(manifests, app));
+    expect(variables).toMatchObject([
+      { FEEDS: 'fetched' },
+      { FEEDS: 'fetched', FEEDS_ROLE: 'answers' },
+      { FEEDS: 'fetched', FEEDS_ROLE: 'fetches' },
+    ]);
+    const policies = ofKind<{ egress?: { to?: object[] }[] }>(manifests, 'NetworkPolicy');
+    const outward = policies.filter(({ spec }) => JSON.stringify(spec).includes('0.0.0.0/0'));
+    expect(outward.map(({ metadata }) => metadata.name)).toEqual(['podcast-sync-feed-fetcher']);
   });
 
   it('gpodder.enabled deploys it with its URL and session key', () => {

@@ -7,8 +7,9 @@ export const ceilings = {
   subscription: 80,
   episode: 80,
   'deletion-worker': 90,
+  feed: 80,
   edge: 130,
 };
 
 /** Memory limit of all processes together, in MB. */
-export const mostOfAll = 360;
+export const mostOfAll = 440;

@@ -6,6 +6,7 @@ import { deletionWorkerConfig } from '../../apps/deletion-worker/src/deletion-wo
 import { dumpConfig } from '../../apps/dump/src/dump.config.js';
 import { appConfigs, edgeConfig } from '../../apps/edge/src/edge.config.js';
 import { episodeConfig } from '../../apps/episode/src/episode.config.js';
+import { feedConfig } from '../../apps/feed/src/feed.config.js';
 import { gatewayConfig } from '../../apps/gateway/src/gateway.config.js';
 import { gpodderConfig } from '../../apps/gpodder/src/gpodder.config.js';
 import { loadProgramConfig } from '../../apps/load/src/load.config.js';
@@ -26,6 +27,7 @@ const configs: Record<string, z.ZodObject> = {
   episode: episodeConfig,
   'deletion-worker': deletionWorkerConfig,
   account: accountConfig,
+  feed: feedConfig,
   load: loadProgramConfig,
   migrate: migrateConfig,
   dump: dumpConfig,

@@ -29,6 +29,7 @@ describe('parses a command line:', () => {
     ['start', started],
     ['start --replicas 2 --port=0', { ...started, replicas: 2, port: 0 }],
     ['start --public-url https://p.example/', { ...started, publicUrl: 'https://p.example' }],
+    ['start --feeds off', { ...started, feeds: 'off' }],
     ['token ann --expires 12h --scope s', { user: 'ann', expires: '12h', scope: 's' }],
     ['accounts list', { verb: 'list' }],
     ['accounts list --json', { verb: 'list', json: true }],

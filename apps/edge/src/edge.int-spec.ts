@@ -16,7 +16,7 @@ beforeAll(async () => {
     ...stack.variables('gpodder'),
     ...stack.variables('gateway'),
     ...stack.variables('account'),
-    FEEDS: 'on',
+    FEEDS: 'pushed',
   };
   edge = await serve(
     loadConfig(edgeConfig, variables),

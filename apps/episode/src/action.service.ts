@@ -16,9 +16,10 @@ import { type CallContext, Handle } from '#transport';
 import { readActions } from './action.repository.js';
 import { type ActedResult, ensureFeeds, selectActed } from './action.sql.js';
 import { applyActions, judgeAction, movedFeeds } from './action.rules.js';
+import { describeNew } from './describe.repository.js';
 import { type EpisodeQuotas, QUOTAS } from './episode.config.js';
 import { saveChanges, toCandidates } from './episode.repository.js';
-import { KnownEpisodes } from './known-episodes.js';
+import { type EpisodeChanges, KnownEpisodes } from './known-episodes.js';
 import {
   type AppliedEntry,
   applyUpload,
@@ -40,10 +41,14 @@ type ActionResult = AppliedEntry | FailedEntry;
  */
 @Controller()
 export class ActionService {
+  private readonly hasFeeds: boolean;
+
   constructor(
     private readonly database: Database,
     @Inject(QUOTAS) private readonly quotas: EpisodeQuotas,
-  ) {}
+  ) {
+    this.hasFeeds = (quotas.FEEDS ?? 'off') !== 'off';
+  }
 
   /** Uploads episode actions (gpodder API, POST episodes). */
   @Handle(uploadActions)
@@ -92,7 +97,7 @@ export class ActionService {
       const changes = known.changes();
       const isMissing = 'code' in outcome || (!ensure && changes.inserted.size > 0);
       if (isMissing || changes.rows.length === 0) transaction.discard();
-      else await saveChanges(transaction, userId, changes);
+      else await this.save(transaction, userId, changes);
       if (isMissing) return { episode: null };
       const { syncId, statuses: current } = known.byId(outcome.id);
       return {
@@ -121,7 +126,7 @@ export class ActionService {
       const outcomes = await applyActions(known, actions);
       const changes = known.changes();
       if (changes.rows.length === 0) transaction.discard();
-      else await saveChanges(transaction, userId, changes);
+      else await this.save(transaction, userId, changes);
       return { outcomes, moved };
     });
     const failed = [...applied.outcomes.entries()].filter(
@@ -137,6 +142,15 @@ export class ActionService {
         applied.outcomes[place] = outcomes[index] as ActionResult;
     }
     return applied;
+  }
+
+  private async save(
+    transaction: Transaction,
+    userId: string,
+    changes: EpisodeChanges,
+  ): Promise<void> {
+    if (this.hasFeeds) await describeNew(transaction, userId, changes);
+    await saveChanges(transaction, userId, changes);
   }
 
   private writeOf(

@@ -1,3 +1,4 @@
+import { feedsMode } from '#contracts';
 import { databaseNodes, quota, subscriptionQuotas, syncIdQuota } from '#database';
 import { serviceConfig } from '#transport/service';
 import { z } from 'zod';
@@ -7,18 +8,22 @@ export const episodeConfig = z.object({
   DATABASE_URL: databaseNodes,
   ...syncIdQuota.shape,
   ...subscriptionQuotas.shape,
+  FEEDS: feedsMode
+    .default('off')
+    .describe('Unless `off`, episodes without a title get that of their feed.'),
   QUOTA_EPISODE_STATES: quota(1_000_000, 'Maximum number of episode states per user.'),
 });
 export type EpisodeConfig = z.output<typeof episodeConfig>;
 
-/** The quotas of one user. */
-export type EpisodeQuotas = Pick<
-  EpisodeConfig,
-  | 'QUOTA_EPISODE_STATES'
-  | 'QUOTA_LIVE_SUBSCRIPTIONS'
-  | 'QUOTA_SUBSCRIPTION_NAMES'
-  | 'QUOTA_SYNC_ID_ALIASES'
->;
+/** The quotas of one user, and the source of feeds, by default none. */
+export type EpisodeQuotas = Partial<Pick<EpisodeConfig, 'FEEDS'>> &
+  Pick<
+    EpisodeConfig,
+    | 'QUOTA_EPISODE_STATES'
+    | 'QUOTA_LIVE_SUBSCRIPTIONS'
+    | 'QUOTA_SUBSCRIPTION_NAMES'
+    | 'QUOTA_SYNC_ID_ALIASES'
+  >;
 
 /** The quotas, as a token for injection. */
 export const QUOTAS = Symbol('quotas');

@@ -1,5 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { ActionService } from './action.service.js';
+import { DescribeService } from './describe.service.js';
 import { type EpisodeQuotas, QUOTAS } from './episode.config.js';
 import { EpisodeService } from './episode.service.js';
 
@@ -9,7 +10,7 @@ export class EpisodeModule {
   static forRoot(quotas: EpisodeQuotas): DynamicModule {
     return {
       module: EpisodeModule,
-      controllers: [EpisodeService, ActionService],
+      controllers: [EpisodeService, ActionService, DescribeService],
       providers: [{ provide: QUOTAS, useValue: quotas }],
     };
   }

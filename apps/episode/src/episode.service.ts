@@ -11,6 +11,7 @@ import {
 import { Database } from '#database';
 import { type CallContext, Handle } from '#transport';
 import { AnswerBudget } from './answer.budget.js';
+import { describeNew } from './describe.repository.js';
 import { type EpisodeQuotas, QUOTAS } from './episode.config.js';
 import {
   listChanged,
@@ -32,10 +33,14 @@ import { applyUploads, validateEntry } from './upload.rules.js';
  */
 @Controller()
 export class EpisodeService {
+  private readonly hasFeeds: boolean;
+
   constructor(
     private readonly database: Database,
     @Inject(QUOTAS) private readonly quotas: EpisodeQuotas,
-  ) {}
+  ) {
+    this.hasFeeds = (quotas.FEEDS ?? 'off') !== 'off';
+  }
 
   /** Uploads episode states (POST /episodes). */
   @Handle(uploadEpisodes)
@@ -67,7 +72,10 @@ export class EpisodeService {
         known = toKnown(await transaction.query(all, values));
         verdicts = (await apply(known)) as JsonText<Uploaded>;
       }
-      await saveChanges(transaction, userId, known.changes());
+      const changes = known.changes();
+      // The answer has been made with the rows as they are.
+      if (this.hasFeeds) await describeNew(transaction, userId, changes, false);
+      await saveChanges(transaction, userId, changes);
       return verdicts;
     });
   }

@@ -1,3 +1,4 @@
+import { feedsMode } from '#contracts';
 import { AddressGuard } from '#fetch';
 import { commaList } from '#runtime';
 import { serviceConfig } from '#transport/service';
@@ -15,11 +16,18 @@ const allowed = commaList.transform((entries, context) => {
 /** The configuration of the feed service. */
 export const feedConfig = z.object({
   ...serviceConfig.shape,
+  FEEDS: feedsMode
+    .default('fetched')
+    .describe('`pushed`: a platform sends the content of feeds, and no request leaves.'),
   FEEDS_ROLE: z
-    .enum(['all', 'answers'])
+    .enum(['all', 'answers', 'fetches'])
+    .default('all')
+    .describe('`answers`: the replica needs no way out. `fetches`: it answers no requests.'),
+  FEEDS_APPLY: z
+    .enum(['all', 'moves', 'none'])
     .default('all')
     .describe(
-      '`answers`: the replica only answers requests, and fetches no feeds. It needs no way out.',
+      'Changes of feeds that reach subscriptions: new URLs and declared guids, or `moves` only.',
     ),
   FEEDS_CONCURRENCY: z.coerce
     .number()

@@ -1,10 +1,14 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { Database } from '#database';
 import { AddressGuard, Fetcher } from '#fetch';
+import { connectRedis } from '#redis';
 import type { Log } from '#runtime';
+import { StreamClient } from '#transport';
 import type { FeedConfig } from './feed.config.js';
 import { FeedService } from './feed.service.js';
 import { FeedRepository } from './feed.repository.js';
+import { TaskLoop } from './task/task.loop.js';
+import { TaskRepository } from './task/task.repository.js';
 import { FetchLoop } from './schedule/fetch.loop.js';
 
 /** The module of the feeds that users follow. */
@@ -13,6 +17,8 @@ export class FeedModule {
   static forRoot(config: FeedConfig, log: Log): DynamicModule {
     const { FEEDS_ALLOW: guard = new AddressGuard(), PUBLIC_URL: url } = config;
     const userAgent = url === undefined ? 'PodcastSync' : `PodcastSync (+${url})`;
+    const isAnswering = config.FEEDS !== 'off' && config.FEEDS_ROLE !== 'fetches';
+    const isFetching = config.FEEDS === 'fetched' && config.FEEDS_ROLE !== 'answers';
     const repository = {
       provide: FeedRepository,
       inject: [Database],
@@ -26,13 +32,32 @@ export class FeedModule {
           repository: feeds,
           fetcher: new Fetcher({ userAgent, guard }),
           log,
+          apply: {
+            moves: config.FEEDS_APPLY !== 'none',
+            guids: config.FEEDS_APPLY === 'all',
+          },
           concurrency: config.FEEDS_CONCURRENCY,
+        }),
+    };
+    const tasks = {
+      provide: TaskLoop,
+      inject: [FeedRepository, Database],
+      useFactory: (feeds: FeedRepository, database: Database) =>
+        new TaskLoop({
+          feeds,
+          tasks: new TaskRepository(database),
+          client: new StreamClient({
+            services: ['episode', 'subscription'],
+            connect: () => connectRedis(config),
+            log,
+          }),
+          log,
         }),
     };
     return {
       module: FeedModule,
-      controllers: [FeedService],
-      providers: [repository, ...(config.FEEDS_ROLE === 'all' ? [loop] : [])],
+      controllers: isAnswering ? [FeedService] : [],
+      providers: [repository, ...(isFetching ? [loop] : []), ...(isAnswering ? [tasks] : [])],
     };
   }
 }

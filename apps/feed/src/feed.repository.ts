@@ -1,12 +1,7 @@
-import { clockOfUser, type Database, statement } from '#database';
+import type { Database } from '#database';
+import * as sql from './feed.sql.js';
+import type { Compared, Move } from './schedule/move.rules.js';
 import type { FeedStatus } from './schedule/schedule.rules.js';
-
-/** Days after which a feed that no follower reads is not fetched any more, and removed. */
-const keptDays = 14;
-/** Seconds of a lease: a fetch takes 45 at most, and its row is written within 10. */
-const leaseSeconds = 90;
-/** Seconds after a change of a subscription during which its feed is shown as pending. */
-const hiddenSeconds = 8;
 
 /** A row of {@link FeedRepository.followed}. */
 export interface Followed {
@@ -17,6 +12,14 @@ export interface Followed {
   readonly title: string | null;
   /** True if the subscription changed in the last seconds. */
   readonly isNew: boolean;
+  /** True if the subscription changed after `since`. */
+  readonly isChanged: boolean | null;
+}
+
+/** The facts of a user's rows. */
+interface Reading {
+  readonly refused: number | null;
+  readonly syncTimestamp: string;
 }
 
 /** The stored content of a feed. */
@@ -30,6 +33,7 @@ export interface StoredFeed {
   readonly language: string | null;
   readonly imageUrl: string | null;
   readonly latestPublishDate: string | null;
+  readonly changed: string;
 }
 
 /** A leased lane with its next feed, or without one. */
@@ -57,6 +61,10 @@ export interface ClaimedFeed {
   readonly failures: number;
   readonly gones: number;
   readonly failingSince: number | null;
+  readonly declaredGuid: string | null;
+  readonly move: Move | null;
+  /** True if its followers were not visited for a day. */
+  readonly isVisitDue: boolean;
 }
 
 /** The result of a fetch. Times are milliseconds since 1970. */
@@ -73,6 +81,7 @@ export interface Result {
   readonly failingSince: number | null;
   readonly fault: string | null;
   readonly status: FeedStatus;
+  readonly move?: Move | null;
   /** Milliseconds until the next request of the lane. */
   readonly laneBusyMs: number;
   readonly laneBlocks: number;
@@ -94,207 +103,23 @@ export interface Content {
   readonly episodes: string;
 }
 
-/** $1 user, $2 last row of the previous page, $3 maximum number of rows. */
-const followed = statement(
-  'feed.followed',
-  `SELECT c.refused, f.subscription_id AS id, f.guid, f.feed_url AS "feedUrl", f.title,
-     f.changed > now() - interval '${hiddenSeconds} s' AS "isNew"
-   FROM ${clockOfUser} c LEFT JOIN LATERAL (
-     SELECT * FROM subscription.followed_feeds v WHERE v.user_id = $1 AND v.subscription_id > $2
-     ORDER BY v.subscription_id LIMIT $3
-   ) f ON true ORDER BY f.subscription_id`,
-);
-
-/** $1 user, $2 guids, current or former ones. */
-const followedByGuid = statement(
-  'feed.followed_by_guid',
-  `SELECT c.refused, f.subscription_id AS id, f.guid, f.feed_url AS "feedUrl", f.title,
-     f.changed > now() - interval '${hiddenSeconds} s' AS "isNew"
-   FROM ${clockOfUser} c LEFT JOIN (
-     SELECT v.* FROM subscription.named_subscriptions n
-     JOIN subscription.followed_feeds v
-       ON v.user_id = $1 AND v.subscription_id = n.subscription_id
-     WHERE n.user_id = $1 AND n.guid = ANY ($2::uuid[])
-   ) f ON true`,
-);
-
-/**
- * $1 keys, $2 URLs, $3 lanes. Reads feeds, inserts the missing ones, and notes once a day that they
- * are wanted. New feeds are due before all others of their lane. Locks are taken in the order of
- * keys and lanes, or not waited for.
- */
-const want = statement(
-  'feed.want',
-  `WITH sent AS (
-     SELECT DISTINCT * FROM unnest($1::bytea[], $2::text[], $3::text[]) s (key, url, lane)
-   ), noted AS (
-     UPDATE feed.feeds f SET wanted = now() WHERE f.url_sha256 IN (
-       SELECT o.url_sha256 FROM feed.feeds o
-       WHERE o.url_sha256 = ANY ($1) AND o.wanted < now() - interval '1 day'
-       FOR NO KEY UPDATE SKIP LOCKED
-     ) RETURNING f.url_sha256
-   ), made AS (
-     INSERT INTO feed.feeds (url_sha256, url, wanted)
-     SELECT s.key, s.url, now() FROM sent s
-     WHERE NOT EXISTS (SELECT FROM feed.feeds f WHERE f.url_sha256 = s.key)
-     ORDER BY s.key ON CONFLICT DO NOTHING RETURNING url_sha256
-   ), scheduled AS (
-     INSERT INTO feed.fetches (url_sha256, lane, next_at)
-     SELECT s.key, s.lane, 'epoch' FROM made m JOIN sent s ON s.key = m.url_sha256
-   ), due AS (
-     INSERT INTO feed.lanes AS l (lane, next_at)
-     SELECT DISTINCT s.lane, now() FROM sent s
-     WHERE s.key IN (SELECT m.url_sha256 FROM made m UNION ALL SELECT n.url_sha256 FROM noted n)
-     ORDER BY 1
-     ON CONFLICT (lane) DO UPDATE SET next_at = least(l.next_at, excluded.next_at)
-   )
-   SELECT f.url_sha256 AS key, f.status, f.title, f.author, f.description, f.link, f.language,
-     f.image_url AS "imageUrl", f.latest_publish_date AS "latestPublishDate"
-   FROM feed.feeds f WHERE f.url_sha256 = ANY ($1)`,
-);
-
-/** $1 key. */
-const episodes = statement(
-  'feed.episodes',
-  'SELECT f.episodes FROM feed.feeds f WHERE f.url_sha256 = $1',
-);
-
-/** $1 keys. Makes feeds due that were not fetched for 15 minutes. Locks lanes first, as `save`. */
-const refresh = statement(
-  'feed.refresh',
-  `WITH old AS (
-     SELECT f.url_sha256, f.lane FROM feed.fetches f
-     WHERE f.url_sha256 = ANY ($1) AND f.next_at > now()
-       AND f.fetched_at < now() - interval '15 min'
-   ), due AS (
-     INSERT INTO feed.lanes AS l (lane, next_at)
-     SELECT DISTINCT o.lane, now() FROM old o ORDER BY o.lane
-     ON CONFLICT (lane) DO UPDATE SET next_at = least(l.next_at, excluded.next_at)
-     RETURNING lane
-   )
-   UPDATE feed.fetches f SET next_at = now() FROM old o JOIN due d ON d.lane = o.lane
-   WHERE f.url_sha256 = o.url_sha256`,
-);
-
-/** SQL of a time as milliseconds since 1970. */
-const milliseconds = (time: string) => `(extract(epoch FROM ${time}) * 1000)::double precision`;
-
-/**
- * $1 maximum number of lanes. Leases lanes that are due. Until the lane is saved, its `next_at` is
- * the end of the lease, and an earlier one means that another feed became due.
- */
-const claim = statement(
-  'feed.claim',
-  `WITH due AS (
-     SELECT l.lane FROM feed.lanes l WHERE l.next_at <= now() AND l.busy_until <= now()
-     ORDER BY l.next_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED
-   ), leased AS (
-     UPDATE feed.lanes l SET busy_until = e.time, next_at = e.time
-     FROM due d, (SELECT now() + interval '${leaseSeconds} s' AS time) e WHERE l.lane = d.lane
-     RETURNING l.lane, l.busy_until::text AS lease, l.blocks
-   )
-   SELECT l.lane, l.lease, l.blocks, to_jsonb(n) AS feed
-   FROM leased l LEFT JOIN LATERAL (
-     SELECT encode(t.url_sha256, 'hex') AS key, f.url, f.status, t.etag,
-       t.last_modified AS "lastModified", encode(t.content_sha256, 'hex') AS "contentSha256",
-       ${milliseconds('f.latest_publish_date')} AS latest, t.gap_seconds AS "gapSeconds",
-       t.is_complete AS "isComplete", t.failures, t.gones,
-       ${milliseconds('t.failing_since')} AS "failingSince"
-     FROM feed.fetches t JOIN feed.feeds f ON f.url_sha256 = t.url_sha256
-     WHERE t.lane = l.lane AND t.next_at <= now() AND f.wanted > now() - interval '${keptDays} days'
-     ORDER BY t.next_at LIMIT 1
-   ) n ON true`,
-);
-
-/** SQL that ends a lease. $1 lane, $2 lease, $3 milliseconds until its next request, $4 blocks. */
-const endLease = (soonest: string) => `
-  UPDATE feed.lanes l SET
-    busy_until = now() + $3::double precision * interval '1 ms',
-    blocks = $4,
-    next_at = CASE WHEN l.next_at < l.busy_until THEN l.next_at
-      ELSE coalesce(${soonest}, 'infinity') END
-  WHERE l.lane = $1 AND l.busy_until = $2::timestamptz`;
-
-/** SQL of the time of the next feed of lane $1. It reads the first rows of an index. */
-const nextOf = (condition: string) => `(
-  SELECT t.next_at FROM feed.fetches t JOIN feed.feeds f ON f.url_sha256 = t.url_sha256
-  WHERE t.lane = $1 AND f.wanted > now() - interval '${keptDays} days' AND ${condition}
-  ORDER BY t.next_at LIMIT 1
-)`;
-
-/** Ends the lease of a lane without a due feed; see {@link endLease}. */
-const release = statement('feed.release', endLease(nextOf('true')));
-
-/**
- * Stores a result and ends the lease, or does nothing if the lease is lost. $5 key in hex, $6 the
- * result as JSON, $7 the content as JSON or null.
- */
-const save = statement(
-  'feed.save',
-  `WITH result AS (
-     SELECT to_timestamp(("nextAt") / 1000) AS next_at, r.*
-     FROM jsonb_to_record($6::jsonb) r (
-       "nextAt" double precision, etag text, "lastModified" text, "contentSha256" text,
-       "gapSeconds" integer, "isComplete" boolean, failures integer, gones integer,
-       "failingSince" double precision, fault text, status text
-     )
-   ), lane AS (
-     ${endLease(`least(
-       (SELECT r.next_at FROM result r), ${nextOf(`t.url_sha256 <> decode($5, 'hex')`)}
-     )`)}
-     RETURNING l.lane
-   ), fetched AS (
-     UPDATE feed.fetches t SET next_at = r.next_at, fetched_at = now(), etag = r.etag,
-       last_modified = r."lastModified", content_sha256 = decode(r."contentSha256", 'hex'),
-       gap_seconds = r."gapSeconds", is_complete = r."isComplete", failures = r.failures,
-       gones = r.gones, failing_since = to_timestamp(r."failingSince" / 1000), fault = r.fault
-     FROM result r, lane WHERE t.url_sha256 = decode($5, 'hex')
-   ), stated AS (
-     UPDATE feed.feeds f SET status = r.status FROM result r, lane
-     WHERE f.url_sha256 = decode($5, 'hex') AND f.status <> r.status AND $7::jsonb IS NULL
-   ), stored AS (
-     UPDATE feed.feeds f SET status = r.status, title = c.title, author = c.author,
-       description = c.description, link = c.link, language = c.language, image_url = c.image_url,
-       declared_guid = c.declared_guid, latest_publish_date = c.latest_publish_date,
-       episodes = c.episodes
-     FROM result r, lane, jsonb_to_record($7::jsonb) c (
-       title text, author text, description text, link text, language text, image_url text,
-       declared_guid uuid, latest_publish_date timestamptz, episodes text
-     ) WHERE f.url_sha256 = decode($5, 'hex') AND $7::jsonb IS NOT NULL
-   )
-   SELECT count(*)::integer AS saved FROM lane`,
-);
-
-/** $1 maximum number of rows. Removes feeds that nobody reads. */
-const sweep = statement(
-  'feed.sweep',
-  `WITH old AS (
-     DELETE FROM feed.feeds f WHERE f.url_sha256 IN (
-       SELECT o.url_sha256 FROM feed.feeds o WHERE o.wanted < now() - interval '${keptDays} days'
-       LIMIT $1 FOR UPDATE SKIP LOCKED
-     ) RETURNING 1
-   ), lanes AS (
-     DELETE FROM feed.lanes l WHERE l.next_at = 'infinity' AND l.busy_until < now()
-   )
-   SELECT count(*)::integer AS removed FROM old`,
-);
-
 /** The SQL of feeds and their schedule. */
 export class FeedRepository {
   constructor(private readonly database: Database) {}
 
   /** Returns rows with `refused`, and with a null id if there is none. */
-  followed(userId: string, after: number, limit: number) {
-    return this.database.read<Followed & { refused: number | null }>(followed, [
+  followed(userId: string, after: number, limit: number, since?: string) {
+    return this.database.read<Followed & Reading>(sql.followed, [
       userId,
       after,
       limit,
+      since ?? null,
     ]);
   }
 
   /** Returns rows as {@link followed}. */
   followedByGuid(userId: string, guids: readonly string[]) {
-    return this.database.read<Followed & { refused: number | null }>(followedByGuid, [
+    return this.database.read<Followed & { refused: number | null }>(sql.followedByGuid, [
       userId,
       guids,
     ]);
@@ -302,31 +127,69 @@ export class FeedRepository {
 
   /** Returns the stored feeds, without those that it inserts. */
   want(keys: readonly Buffer[], urls: readonly string[], lanes: readonly string[]) {
-    return this.database.change<StoredFeed>(want, [keys, urls, lanes]);
+    return this.database.change<StoredFeed>(sql.want, [keys, urls, lanes]);
   }
 
   /** Returns the episodes of a feed as JSON. */
   async episodes(key: Buffer): Promise<string> {
-    const [row] = await this.database.read<{ episodes: string }>(episodes, [key]);
+    const [row] = await this.database.read<{ episodes: string }>(sql.episodes, [key]);
     return row?.episodes ?? '[]';
   }
 
+  /** Returns the episodes of the first feeds as JSON, in the order of the keys. */
+  episodesOfAll(keys: readonly Buffer[]) {
+    return this.database.read<{ key: Buffer; episodes: string }>(sql.episodesOfAll, [keys]);
+  }
+
+  /** Returns the stored content of a feed, or `undefined` if it was never fetched. */
+  async compared(key: Buffer): Promise<Compared | undefined> {
+    const [row] = await this.database.read<{ episodes: string; declaredGuid: string | null }>(
+      sql.comparedContent,
+      [key],
+    );
+    if (!row) return undefined;
+    const items = JSON.parse(row.episodes) as { episode_guid?: string }[];
+    const guids = items.flatMap(({ episode_guid: guid }) => guid ?? []);
+    return { guids, declaredGuid: row.declaredGuid };
+  }
+
+  /** Starts visits to followers. Returns the URLs of feeds whose move is held back. */
+  async startVisits(
+    keys: readonly Buffer[],
+    { moves, guids }: { moves: boolean; guids: boolean },
+  ): Promise<string[]> {
+    const held = await this.database.change<{ url: string }>(sql.startVisits, [keys, moves, guids]);
+    return held.map(({ url }) => url);
+  }
+
+  /** Stores the content of feeds that {@link want} returned or inserted. */
+  async push(
+    feeds: readonly {
+      readonly key: string;
+      readonly content: Content;
+      readonly newFeedUrl: string | undefined;
+    }[],
+  ): Promise<void> {
+    const rows = feeds.map(({ content, ...feed }) => ({ ...feed, ...content }));
+    await this.database.change(sql.push, [JSON.stringify(rows)]);
+  }
+
   async refresh(keys: readonly Buffer[]): Promise<void> {
-    await this.database.change(refresh, [keys]);
+    await this.database.change(sql.refresh, [keys]);
   }
 
   claim(limit: number): Promise<Claim[]> {
-    return this.database.change<Claim>(claim, [limit]);
+    return this.database.change<Claim>(sql.claim, [limit]);
   }
 
   async release({ lane, lease, blocks }: Claim): Promise<void> {
-    await this.database.change(release, [lane, lease, 0, blocks]);
+    await this.database.change(sql.release, [lane, lease, 0, blocks]);
   }
 
   /** Returns false if the lease is lost: another replica fetches the feed. */
   async save({ lane, lease }: Claim, key: string, result: Result): Promise<boolean> {
     const { laneBusyMs, laneBlocks, content, ...rest } = result;
-    const [row] = await this.database.change<{ saved: number }>(save, [
+    const [row] = await this.database.change<{ saved: number }>(sql.save, [
       lane,
       lease,
       laneBusyMs,
@@ -340,7 +203,7 @@ export class FeedRepository {
 
   /** Removes feeds that nobody reads. Returns their number. */
   async sweep(limit: number): Promise<number> {
-    const [row] = await this.database.change<{ removed: number }>(sweep, [limit]);
+    const [row] = await this.database.change<{ removed: number }>(sql.sweep, [limit]);
     return row?.removed ?? 0;
   }
 }

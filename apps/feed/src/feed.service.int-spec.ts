@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { freshUser } from '#testing';
 import { type FeedContext, fetched, openFeeds } from '../testing/feed.context.js';
 import { feedKey } from './feed.address.js';
+import { FetchLoop } from './schedule/fetch.loop.js';
 import { resultOf } from './schedule/result.rules.js';
 
 let context: FeedContext;
@@ -13,7 +14,9 @@ beforeAll(async () => {
 });
 afterAll(() => context.close());
 beforeEach(async () => {
-  await context.owner.query('TRUNCATE feed.feeds, feed.fetches, feed.lanes');
+  await context.owner.query(
+    'TRUNCATE feed.feeds, feed.fetches, feed.lanes, feed.tasks, feed.touched',
+  );
   context.server.requests.length = 0;
 });
 
@@ -162,6 +165,24 @@ describe('fetching', () => {
       expect(requests).toBe(expected);
       expect(await rowOf(url)).toMatchObject({ version, status: 'ok', failures: 0 });
     }
+  });
+
+  it('finds validators that never change, by fetches without them', async () => {
+    let title = 'Old';
+    const url = answer('/lying', (request, response) => {
+      if (request.headers['if-none-match']) response.writeHead(304).end();
+      else response.setHeader('etag', '"1"').end(rss(title));
+    });
+    const { userId } = await fetched(context, url);
+    title = 'New';
+    await context.makeDue();
+    await context.fetchDue();
+    expect(await context.podcasts(userId)).toMatchObject([{ title: 'Old' }]);
+    await context.makeDue();
+    const loop = context.openLoop(() => 0);
+    await loop.startDue();
+    await loop.settle();
+    expect(await context.podcasts(userId)).toMatchObject([{ title: 'New' }]);
   });
 
   it('keeps the episodes that a broken document lacks, and stores no validator', async () => {
@@ -320,6 +341,189 @@ describe('lanes', () => {
   });
 });
 
+describe('since', () => {
+  const listed = async (userId: string, since: string) =>
+    (await context.service.listPodcasts({ userId, after: 0, perPage: 100, since })).feeds.parse();
+  const fresh = async (userId: string, since: string) =>
+    (await context.service.listNewEpisodes({ userId, after: 0, since })).episodes.parse();
+  const changeOf = async (url: string) => (await rowOf<{ changed: Date }>(url)).changed;
+
+  it('selects podcasts whose feed or subscription changed later', async () => {
+    const url = serve('/since', rss('Since'));
+    const { userId, guid } = await fetched(context, url);
+    const changed = await changeOf(url);
+    const before = new Date(changed.getTime() - 1).toISOString();
+    expect(await listed(userId, before)).toMatchObject([{ guid, title: 'Since' }]);
+    expect(await listed(userId, changed.toISOString())).toEqual([]);
+    serve('/since', rss('Renamed'));
+    await context.makeDue();
+    await context.fetchDue();
+    expect(await listed(userId, changed.toISOString())).toMatchObject([{ title: 'Renamed' }]);
+    const token = 'https://example.org/feed?token=0123456789abcdef';
+    await context.follow(userId, token, '2030-01-01T00:00:00Z');
+    expect(await listed(userId, '2029-12-31T00:00:00.000Z')).toMatchObject([{ feed_url: token }]);
+    expect(await listed(userId, '2030-01-01T00:00:00.000Z')).toEqual([]);
+  });
+
+  it('has a timestamp that includes statements that commit after the answer', async () => {
+    const userId = freshUser();
+    const { rows } = await context.owner.query<{ time: Date }>('SELECT now() AS time');
+    const { syncTimestamp } = await context.service.listPodcasts({ userId, after: 0, perPage: 1 });
+    const ahead = (rows[0] as { time: Date }).time.getTime() - Date.parse(syncTimestamp);
+    expect(ahead).toBeGreaterThan(5_000);
+    expect(ahead).toBeLessThan(11_000);
+  });
+
+  it('reads a limited number of subscriptions for a page, which can be empty', async () => {
+    const userId = freshUser();
+    await context.owner.query(
+      `INSERT INTO subscription.subscriptions
+         (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, changed)
+       SELECT $1, 'https://ann:secret@a.example/' || n, gen_random_uuid(), true, t, t, t
+       FROM generate_series(1, 251) n, (SELECT '2026-01-01'::timestamptz AS t) t`,
+      [userId],
+    );
+    const request = { userId, perPage: 50, since: '2026-01-02T00:00:00.000Z' };
+    const first = await context.service.listPodcasts({ ...request, after: 0 });
+    expect(first.feeds.parse()).toEqual([]);
+    const second = await context.service.listPodcasts({ ...request, after: first.next ?? 0 });
+    expect([second.feeds.parse(), second.next]).toEqual([[], undefined]);
+    expect(first.next).toBeGreaterThan(0);
+    const all = await context.service.listPodcasts({
+      ...request,
+      after: 0,
+      since: '2025-01-01T00:00:00.000Z',
+    });
+    expect(all.feeds.parse()).toHaveLength(50);
+    expect(all.next).toBeLessThan(first.next ?? 0);
+  });
+
+  it('selects episodes that became known later, also through a broken document', async () => {
+    const url = serve('/new', rss('New', item('1')));
+    const { userId, guid } = await fetched(context, url);
+    const start = await changeOf(url);
+    const guids = async (since: Date) =>
+      (await fresh(userId, since.toISOString())).map((one) => [one.podcast_guid, one.episode_guid]);
+    expect(await guids(new Date(start.getTime() - 1))).toEqual([[guid, '1']]);
+    expect(await guids(start)).toEqual([]);
+    serve('/new', rss('New', item('2') + item('1')).slice(0, -30));
+    await context.makeDue();
+    await context.fetchDue();
+    serve('/new', rss('Newer', item('3') + item('2') + item('1')));
+    const middle = await changeOf(url);
+    await context.makeDue();
+    await context.fetchDue();
+    expect(await guids(start)).toEqual([
+      [guid, '3'],
+      [guid, '2'],
+    ]);
+    expect(await guids(middle)).toEqual([[guid, '3']]);
+    expect(await fresh(freshUser(), start.toISOString())).toEqual([]);
+    expect((await episodesOf(userId, guid))[0]).not.toHaveProperty('seen');
+  });
+
+  it('returns pages of whole podcasts within a limit of bytes', async () => {
+    const userId = freshUser();
+    const long = 'x'.repeat(2_000);
+    const items = Array.from({ length: 100 }, (_, n) =>
+      item(`${n}`).replace('</item>', `<link>https://a.example/${long}?${long}</link></item>`),
+    ).join('');
+    const feeds = Array.from({ length: 8 }, (_, n) => serve(`/large/${n}`, rss(`${n}`, items)));
+    for (const url of feeds) await context.follow(userId, url);
+    await context.podcasts(userId);
+    for (const _ of feeds) {
+      await context.owner.query(`UPDATE feed.lanes SET busy_until = '-infinity'`);
+      await context.fetchDue();
+    }
+    const since = '2026-01-01T00:00:00.000Z';
+    const counts: number[] = [];
+    for (let after: number | undefined = 0; after !== undefined;) {
+      const page: Awaited<ReturnType<typeof context.service.listNewEpisodes>> =
+        await context.service.listNewEpisodes({ userId, after, since });
+      counts.push(page.episodes.parse().length);
+      after = page.next;
+    }
+    expect(counts).toEqual([400, 400]);
+  });
+});
+
+describe('pushing', () => {
+  const entry = (url: string, title: string) => ({
+    feed_url: url,
+    title,
+    episodes: [{ episode_guid: '1', title: 'One', publish_date: '2026-01-01T00:00:00Z' }],
+  });
+  const push = async (...feeds: unknown[]) =>
+    (await context.service.push({ body: { feeds } })).parse();
+
+  it('stores the content of feeds, with a verdict for each entry', async () => {
+    const url = 'https://a.example/pushed';
+    expect(await push(entry(url, 'Old'), { feed_url: 'x' }, entry(url, 'Pushed'))).toMatchObject({
+      success: [{ feed_url: url }, { feed_url: url }],
+      failure: [{ feed_url: 'x', code: 'invalid_url' }],
+    });
+    const userId = freshUser();
+    const guid = await context.follow(userId, url);
+    const latest_publish_date = '2026-01-01T00:00:00.000Z';
+    expect(await context.podcasts(userId)).toEqual([
+      { guid, feed_url: url, status: 'ok', title: 'Pushed', latest_publish_date },
+    ]);
+    expect(await episodesOf(userId, guid)).toMatchObject([{ episode_guid: '1', title: 'One' }]);
+    const since = '2026-01-01T00:00:00.000Z';
+    const { episodes } = await context.service.listNewEpisodes({ userId, after: 0, since });
+    expect(episodes.parse()).toHaveLength(1);
+  });
+
+  it('prevents fetches for 30 days, a refresh included', async () => {
+    const url = serve('/catalogue', rss('Fetched'));
+    const { userId, guid } = await fetched(context, url);
+    await push(entry(url, 'Pushed'));
+    await context.owner.query(`UPDATE feed.fetches SET fetched_at = now() - interval '16 min'`);
+    await context.service.refresh({ userId, guids: [guid] });
+    await context.owner.query(`UPDATE feed.lanes SET next_at = now(), busy_until = '-infinity'`);
+    await context.fetchDue();
+    expect(context.server.requests).toHaveLength(1);
+    expect(await context.podcasts(userId)).toMatchObject([{ title: 'Pushed' }]);
+    await context.owner.query(`UPDATE feed.fetches SET pushed_until = now(), next_at = now()`);
+    await context.owner.query(`UPDATE feed.lanes SET next_at = now(), busy_until = '-infinity'`);
+    await context.fetchDue();
+    expect(await context.podcasts(userId)).toMatchObject([{ title: 'Fetched' }]);
+  });
+
+  it('is not undone by a fetch that began before', async () => {
+    const url = serve('/race', rss('Fetched'));
+    const userId = freshUser();
+    await context.follow(userId, url);
+    await context.podcasts(userId);
+    const [claim] = await context.repository.claim(1);
+    await push(entry(url, 'Pushed'));
+    const timing = { now: Date.now(), durationMs: 0, random: () => 0.5 };
+    const failure = { kind: 'failed', fault: 'http_410' } as const;
+    const result = await resultOf(claim!, claim!.feed!, failure, timing, async () => '[]');
+    const key = feedKey(url).toString('hex');
+    expect(await context.repository.save(claim!, key, { ...result, status: 'gone' })).toBe(true);
+    expect(await context.podcasts(userId)).toMatchObject([{ title: 'Pushed', status: 'ok' }]);
+    const { rows } = await context.owner.query<{ days: number }>(
+      `SELECT extract(epoch FROM next_at - now())::float / 86400 AS days FROM feed.fetches`,
+    );
+    expect(rows[0]?.days).toBeGreaterThan(29);
+  });
+
+  it('works concurrently in any order, and keeps feeds that nobody follows', async () => {
+    const feeds = Array.from({ length: 40 }, (_, n) => `https://host${n % 3}.example/${n}`);
+    await Promise.all(
+      Array.from({ length: 8 }, (_, n) =>
+        push(...(n % 2 === 0 ? feeds : feeds.toReversed()).map((url) => entry(url, `${n}`))),
+      ),
+    );
+    expect(await urls()).toEqual(feeds.toSorted());
+    await context.owner.query(`UPDATE feed.feeds SET wanted = wanted - interval '29 days'`);
+    expect(await context.repository.sweep(100)).toBe(0);
+    await context.owner.query(`UPDATE feed.feeds SET wanted = wanted - interval '2 days'`);
+    expect(await context.repository.sweep(100)).toBe(40);
+  });
+});
+
 describe('refreshing', () => {
   it('fetches again after 15 minutes, for all users together', async () => {
     const url = serve('/refresh', rss('Refresh'));
@@ -337,6 +541,29 @@ describe('refreshing', () => {
     await context.service.refresh({ userId: freshUser(), guids: [guid] });
     await context.fetchDue();
     expect(context.server.requests).toHaveLength(2);
+  });
+});
+
+describe('a process that must not connect to publishers', () => {
+  it.each<Record<string, string>>([
+    { FEEDS: 'off' },
+    { FEEDS: 'pushed' },
+    { FEEDS: 'pushed', FEEDS_ROLE: 'fetches' },
+    { FEEDS: 'fetched', FEEDS_ROLE: 'answers' },
+  ])('opens no connection: %j', async (variables) => {
+    const { connections } = context.server;
+    const userId = freshUser();
+    await context.follow(userId, serve('/unwanted', rss('Unwanted')));
+    await context.podcasts(userId);
+    const process = await context.startWith(variables);
+    expect(() => process.get(FetchLoop)).toThrow('could not find');
+    // A loop would have claimed the feed before this answer.
+    expect(await context.podcasts(userId)).toMatchObject([{ status: 'pending' }]);
+    expect(context.server.connections).toBe(connections);
+    const { rows } = await context.owner.query(
+      `SELECT FROM feed.lanes WHERE busy_until > '-infinity'`,
+    );
+    expect(rows).toEqual([]);
   });
 });
 

@@ -4,8 +4,11 @@ import {
   type FeedEpisode,
   JsonText,
   listFeedEpisodes,
+  listNewEpisodes,
   listPodcasts,
   type Podcast,
+  type Pushed,
+  pushFeeds,
   refreshFeeds,
   type ReplyOf,
   type RequestOf,
@@ -13,7 +16,13 @@ import {
 import { unlessRefused } from '#database';
 import { Handle } from '#transport';
 import { feedKey, isPrivate, laneOf } from './feed.address.js';
-import { type Followed, FeedRepository, type StoredFeed } from './feed.repository.js';
+import { type Content, FeedRepository, type Followed, type StoredFeed } from './feed.repository.js';
+import { judgePush, type PushedFeed } from './push/push.rules.js';
+import { contentOf, type Episode, withoutSeen } from './schedule/result.rules.js';
+import { rhythmOf } from './schedule/schedule.rules.js';
+
+/** Number of subscriptions that a page with `since` is selected from. */
+const probedFeeds = 250;
 
 /** Controller of the feeds that a user follows. Reading a feed is what makes it wanted. */
 @Controller()
@@ -26,15 +35,88 @@ export class FeedService {
     userId,
     after,
     perPage,
+    since,
   }: RequestOf<typeof listPodcasts>): Promise<ReplyOf<typeof listPodcasts>> {
-    const rows = await this.repository.followed(userId, after, perPage + 1);
-    const followed = present(rows);
-    const page = followed.slice(0, perPage);
-    const urls = page.map(({ feedUrl }) => feedUrl).filter((url) => !isPrivate(url));
-    const stored = await this.want(urls);
-    const feeds = page.map((row) => toPodcast(row, stored.get(row.feedUrl)));
-    const next = followed.length > perPage ? page.at(-1)?.id : undefined;
-    return { feeds: JsonText.of<Podcast[]>(feeds), ...(next !== undefined && { next }) };
+    const limit = since === undefined ? perPage : probedFeeds;
+    const { page, stored, last, syncTimestamp } = await this.read(userId, after, limit, since);
+    const matching = page.filter(
+      (row) => since === undefined || row.isChanged || isChanged(stored.get(row.feedUrl), since),
+    );
+    const shown = matching.slice(0, perPage);
+    const feeds = shown.map((row) => toPodcast(row, stored.get(row.feedUrl)));
+    const next = shown.length < matching.length ? shown.at(-1)?.id : last;
+    return {
+      feeds: JsonText.of<Podcast[]>(feeds),
+      ...(next !== undefined && { next }),
+      syncTimestamp,
+    };
+  }
+
+  /** Returns a page of new episodes of all podcasts. @throws as {@link listPodcasts}. */
+  @Handle(listNewEpisodes)
+  async listNewEpisodes({
+    userId,
+    after,
+    since,
+  }: RequestOf<typeof listNewEpisodes>): Promise<ReplyOf<typeof listNewEpisodes>> {
+    const read = await this.read(userId, after, probedFeeds, since);
+    const matching = read.page.filter(
+      ({ isNew, feedUrl }) => !isNew && isChanged(read.stored.get(feedUrl), since),
+    );
+    const keys = matching.map(({ feedUrl }) => feedKey(feedUrl));
+    const found = keys.length === 0 ? [] : await this.repository.episodesOfAll(keys);
+    const episodes = found.flatMap(({ key, episodes: json }) => {
+      const row = matching[keys.findIndex((one) => one.equals(key))];
+      return shownEpisodes(row?.guid ?? '', json, since);
+    });
+    // A feed that was removed meanwhile has no episodes.
+    const isCut = found.length > 0 && !keys.at(-1)?.equals(found.at(-1)?.key as Buffer);
+    const end = isCut && keys.findIndex((one) => one.equals(found.at(-1)?.key as Buffer));
+    const next = end === false ? read.last : matching[end]?.id;
+    return {
+      episodes: JsonText.of<FeedEpisode[]>(episodes),
+      ...(next !== undefined && { next }),
+      syncTimestamp: read.syncTimestamp,
+    };
+  }
+
+  /** Stores the content of feeds that a platform sends. */
+  @Handle(pushFeeds)
+  async push({ body }: RequestOf<typeof pushFeeds>): Promise<ReplyOf<typeof pushFeeds>> {
+    const judged = body.feeds.map(judgePush);
+    // Of equal URLs the last one counts.
+    const valid = new Map(judged.flatMap((feed) => ('url' in feed ? [[feed.url, feed]] : [])));
+    if (valid.size > 0) await this.want([...valid.keys()]);
+    for (let rest = [...valid.values()]; rest.length > 0;) {
+      // As many feeds as their stored episodes fit into memory.
+      const keys = rest.map(({ url }) => feedKey(url));
+      const stored = await this.repository.episodesOfAll(keys);
+      const part = rest.splice(0, stored.length || rest.length);
+      await this.store(part, stored);
+    }
+    return JsonText.of<Pushed>({
+      success: judged.flatMap((feed) => ('url' in feed ? { feed_url: feed.url } : [])),
+      failure: judged.flatMap((feed) => ('url' in feed ? [] : feed)),
+    });
+  }
+
+  private async store(
+    feeds: readonly PushedFeed[],
+    stored: readonly { readonly key: Buffer; readonly episodes: string }[],
+  ): Promise<void> {
+    const byKey = new Map(stored.map(({ key, episodes }) => [key.toString('hex'), episodes]));
+    const now = Date.now();
+    const rows = feeds.map(async ({ url, document }) => {
+      const key = feedKey(url).toString('hex');
+      const dates = document.items.flatMap(({ publishDate }) => publishDate?.getTime() ?? []);
+      const { content } = await contentOf(document, rhythmOf(dates, now), {
+        stored: async () => byKey.get(key) ?? '[]',
+      });
+      return { key, content: content as Content, newFeedUrl: document.newFeedUrl };
+    });
+    await this.repository.push(await Promise.all(rows));
+    const keys = feeds.map(({ url }) => feedKey(url));
+    await this.repository.startVisits(keys, { moves: true, guids: true });
   }
 
   /** Returns the episodes of a podcast. @throws Failure `not_found` if the user follows none. */
@@ -47,11 +129,7 @@ export class FeedService {
     if (!row) throw new Failure('not_found');
     const isHidden = row.isNew || isPrivate(row.feedUrl);
     const json = isHidden ? '[]' : await this.repository.episodes(feedKey(row.feedUrl));
-    const episodes = (JSON.parse(json) as Omit<FeedEpisode, 'podcast_guid'>[]).map((episode) => ({
-      podcast_guid: row.guid,
-      ...episode,
-    }));
-    return { episodes: JsonText.of<FeedEpisode[]>(episodes) };
+    return { episodes: JsonText.of<FeedEpisode[]>(shownEpisodes(row.guid, json)) };
   }
 
   /** Makes feeds due, if their last fetch is long ago. */
@@ -63,6 +141,20 @@ export class FeedService {
     const rows = present(await this.repository.followedByGuid(userId, guids));
     if (rows.length > 0) await this.repository.refresh(rows.map(({ feedUrl }) => feedKey(feedUrl)));
     return {};
+  }
+
+  /** Reads subscriptions with their feeds. `last` is the last id of a page that others follow. */
+  private async read(userId: string, after: number, limit: number, since?: string) {
+    const rows = await this.repository.followed(userId, after, limit + 1, since);
+    const followed = present(rows);
+    const page = followed.slice(0, limit);
+    const urls = page.map(({ feedUrl }) => feedUrl).filter((url) => !isPrivate(url));
+    return {
+      page,
+      stored: await this.want(urls),
+      last: followed.length > limit ? page.at(-1)?.id : undefined,
+      syncTimestamp: rows[0]?.syncTimestamp as string,
+    };
   }
 
   /** Returns the stored feeds by URL. */
@@ -78,6 +170,18 @@ export class FeedService {
       }),
     );
   }
+}
+
+/** Returns whether status or content of a feed changed after a time. */
+function isChanged(feed: StoredFeed | undefined, since: string): boolean {
+  return feed !== undefined && feed.changed > since;
+}
+
+/** Returns stored episodes in the form of an answer. @param since only those first seen later. */
+function shownEpisodes(guid: string, json: string, since?: string): FeedEpisode[] {
+  return (JSON.parse(json) as Episode[])
+    .filter(({ seen }) => since === undefined || (seen !== undefined && seen > since))
+    .map((episode) => ({ podcast_guid: guid, ...withoutSeen(episode) }));
 }
 
 /** Returns the rows of a user, who can have none. @throws Failure for a refused user. */

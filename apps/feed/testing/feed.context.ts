@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import type { TestingModule } from '@nestjs/testing';
 import { DatabaseModule } from '#database';
 import { Fetcher, AddressGuard } from '#fetch';
 import { createLog } from '#runtime';
 import { Fixture, type FixtureDatabase, freshUser } from '#testing';
 import type { Podcast } from '#contracts';
 import { FeedServer } from '../../../libs/fetch/testing/feed.server.js';
-import { feedConfig } from '../src/feed.config.js';
+import { type FeedConfig, feedConfig } from '../src/feed.config.js';
 import { FeedModule } from '../src/feed.module.js';
 import { FeedService } from '../src/feed.service.js';
 import { FeedRepository } from '../src/feed.repository.js';
@@ -15,6 +16,8 @@ const subscribe = `
   INSERT INTO subscription.subscriptions
     (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, changed)
   VALUES ($1, $2, $3, true, $4, $4, $4) RETURNING id`;
+/** Tasks start only with Redis. So they stay, and tests read them. */
+const unreachableRedis = 'redis://127.0.0.1:1';
 const nameGuid = `
   INSERT INTO subscription.guids (user_id, guid, subscription_id, attached)
   VALUES ($1, $2, $3, 'epoch')`;
@@ -25,7 +28,9 @@ export interface FeedContext extends FixtureDatabase {
   readonly service: FeedService;
   readonly repository: FeedRepository;
   /** Returns a loop that a test runs step by step, as of another replica. */
-  openLoop(): FetchLoop;
+  openLoop(random?: () => number): FetchLoop;
+  /** Starts the service as a process with these variables does. */
+  startWith(variables: Readonly<Record<string, string>>): Promise<TestingModule>;
   /** Subscribes a user. Returns the guid. @param changed the time of the change. */
   follow(userId: string, url: string, changed?: string): Promise<string>;
   /** Reads the podcasts of a user. */
@@ -43,16 +48,26 @@ export async function openFeeds(): Promise<FeedContext> {
   const server = await FeedServer.open();
   fixture.onClose(() => server.close());
   const log = createLog('feed', 'silent');
-  const config = feedConfig.parse({ DATABASE_URL: base.urls.feed, FEEDS_ROLE: 'answers' });
-  const module = await fixture.module([
-    DatabaseModule.forRoot(base.database),
-    FeedModule.forRoot(config, log),
-  ]);
+  const config = feedConfig.parse({
+    DATABASE_URL: base.urls.feed,
+    REDIS_URL: unreachableRedis,
+    FEEDS_ROLE: 'answers',
+  });
+  const moduleOf = (of: FeedConfig) =>
+    fixture.module([DatabaseModule.forRoot(base.database), FeedModule.forRoot(of, log)]);
+  const module = await moduleOf(config);
   const [service, repository] = [module.get(FeedService), module.get(FeedRepository)];
   const guard = new AddressGuard([`127.0.0.1:${server.port}`, `localhost:${server.port}`]);
   const fetcher = new Fetcher({ userAgent: 'Test', guard });
-  const openLoop = () =>
-    new FetchLoop({ repository, fetcher, log, concurrency: 8, random: () => 0.5 });
+  const openLoop = (random = () => 0.5) =>
+    new FetchLoop({
+      repository,
+      fetcher,
+      log,
+      apply: { moves: true, guids: true },
+      concurrency: 8,
+      random,
+    });
   const { owner } = base;
   return {
     ...base,
@@ -60,6 +75,15 @@ export async function openFeeds(): Promise<FeedContext> {
     service,
     repository,
     openLoop,
+    startWith: (variables) =>
+      moduleOf(
+        feedConfig.parse({
+          DATABASE_URL: base.urls.feed,
+          REDIS_URL: unreachableRedis,
+          FEEDS_ALLOW: `127.0.0.1:${server.port}`,
+          ...variables,
+        }),
+      ),
     follow: async (userId, url, changed = '2026-01-01T00:00:00Z') => {
       const guid = randomUUID();
       const { rows } = await owner.query<{ id: number }>(subscribe, [userId, url, guid, changed]);

@@ -4,13 +4,16 @@ import type {
   documentedEntrySchema,
   EntryFailureCode,
   episodeSchema,
+  feedEpisodeSchema,
   importedSchema,
+  podcastSchema,
   subscribedSchema,
   subscriptionSchema,
   updatedSchema,
   uploadedSchema,
 } from '#contracts';
 import type { z } from 'zod';
+import type { feedEpisodesSchema, podcastPageSchema } from './feed/feed.schemas.js';
 import type {
   capabilitiesSchema,
   deletionAcceptedSchema,
@@ -45,6 +48,8 @@ test("the SDK reads exactly the types of the server's answers", () => {
   expectTypeOf<Plain<client.UploadAnswer>>().toEqualTypeOf<
     Plain<z.output<typeof uploadedSchema>>
   >();
+  expectTypeOf<client.Podcast>().toEqualTypeOf<z.output<typeof podcastSchema>>();
+  expectTypeOf<client.FeedEpisode>().toEqualTypeOf<z.output<typeof feedEpisodeSchema>>();
   expectTypeOf<client.EntryFailureCode>().toEqualTypeOf<EntryFailureCode>();
 });
 
@@ -65,5 +70,11 @@ test('pages have the fields of answers and headers', () => {
   >();
   expectTypeOf<Plain<client.EpisodePage>>().toEqualTypeOf<
     Body<z.output<typeof episodePageSchema>>
+  >();
+  expectTypeOf<Plain<client.PodcastPage>>().toEqualTypeOf<
+    Body<z.output<typeof podcastPageSchema>>
+  >();
+  expectTypeOf<Plain<client.FeedEpisodePage>>().toEqualTypeOf<
+    Plain<z.output<typeof feedEpisodesSchema> & Omit<Headers, 'perPage'>>
   >();
 });

@@ -1,4 +1,4 @@
-import { defaultAnswerBytes, textLimits } from '#contracts';
+import { defaultAnswerBytes, feedsMode, textLimits } from '#contracts';
 import { httpConfig, rateLimit } from '#http';
 import { identityConfig } from '#identity';
 import { redisConfig } from '#redis';
@@ -60,8 +60,7 @@ export const gatewayConfig = z
       .pipe(z.array(z.url({ protocol: /^https?$/ })))
       .optional()
       .describe('Allowed web origins: `https://app.example,…`. Not set: none.'),
-    FEEDS: z
-      .enum(['on', 'off'])
+    FEEDS: feedsMode
       .default('off')
       .describe('Whether `/feeds` exists, with titles and episodes. Needs the feed service.'),
     RATE_LIMIT_PER_USER: rateLimit.describe(

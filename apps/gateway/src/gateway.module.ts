@@ -37,7 +37,7 @@ export class GatewayModule {
         DeletionController,
         ChangesController,
         CapabilitiesController,
-        ...(config.FEEDS === 'on' ? [FeedController] : []),
+        ...(config.FEEDS === 'off' ? [] : [FeedController]),
       ],
       providers: [
         { provide: CONFIG, useValue: config },

@@ -88,7 +88,7 @@ export async function compose(
 
 /** Returns the optional service that the gateway calls. */
 export function feedService({ FEEDS }: Pick<GatewayConfig, 'FEEDS'>): Service[] {
-  return FEEDS === 'on' ? ['feed'] : [];
+  return FEEDS === 'off' ? [] : ['feed'];
 }
 
 function acceptsAppPasswords(config: GatewayConfig): boolean {

@@ -108,7 +108,7 @@ export const uploadSchema = z
   .meta({ id: 'UploadRequest' });
 
 /** Returns a schema that accepts anything, and appears as `schema` in the API description. */
-function documented(schema: object) {
+export function documented(schema: object) {
   return z.unknown().meta(schema as Record<string, unknown>);
 }
 

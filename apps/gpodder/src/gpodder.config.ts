@@ -1,3 +1,4 @@
+import { feedsMode } from '#contracts';
 import { httpConfig, rateLimit } from '#http';
 import { redisConfig } from '#redis';
 import { commonConfig, opsConfig, tracingConfig } from '#runtime';
@@ -35,6 +36,9 @@ export const gpodderConfig = z.object({
       'Actions or feeds in one request body. For feeds also: at most 10,000 to add, 10,000 to ' +
         'remove, or 5,000 in a whole list.',
     ),
+  FEEDS: feedsMode
+    .default('off')
+    .describe('Unless `off`, lists have the titles and pictures of podcasts.'),
   MAX_CALLS: integer(1, 100_000)
     .default(1_000)
     .describe('Calls that wait for one service at the same time.'),

@@ -18,6 +18,7 @@ import { NextcloudController } from './nextcloud/nextcloud.controller.js';
 import { SettingsController } from './settings/settings.controller.js';
 import { SettingsService } from './settings/settings.service.js';
 import { SubscriptionsService } from './subscriptions/subscriptions.service.js';
+import { PodcastsService } from './subscriptions/podcasts.service.js';
 import { ListsController } from './subscriptions/lists.controller.js';
 import { SubscriptionsController } from './subscriptions/subscriptions.controller.js';
 
@@ -55,6 +56,7 @@ export class GpodderModule {
         { provide: APP_FILTER, useValue: new FailureFilter(errorFormat, log) },
         DeviceRegistry,
         SubscriptionsService,
+        PodcastsService,
         SettingsService,
         UploadService,
         DownloadService,

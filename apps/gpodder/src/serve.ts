@@ -22,7 +22,8 @@ import { serverOptions } from './http/server.options.js';
  * replicas fail.
  */
 export async function serve(config: GpodderConfig, log: Log): Promise<RunningProcess> {
-  const called = allServices.filter((service) => service !== 'deletion');
+  const optional = config.FEEDS === 'off' ? [] : (['feed'] as const);
+  const called = [...allServices.filter((service) => service !== 'deletion'), ...optional];
   const connections = openConnections(config, log, called);
   return serveHttp(await compose(config, log, connections), { config, log, connections });
 }

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { FeedsMode } from '#contracts';
 import { secretFile, writePrivateFile } from '#embedded';
 import { AppLog } from './app.log.js';
 import type { AppProgram } from './app.process.js';
@@ -23,8 +24,8 @@ export interface ProgramOptions extends Backends {
   /** Set if clients use only this URL; otherwise links have the host of each request. */
   readonly publicUrl: string | undefined;
   readonly replicas: number;
-  /** True to run the feed service. The edge reads the same from FEEDS. */
-  readonly feeds: boolean;
+  /** Source of titles and episodes; with `off` no feed service runs. */
+  readonly feeds: FeedsMode;
   readonly logLevel: string;
   readonly say: (line: string) => void;
   readonly outages: Outages;
@@ -59,10 +60,10 @@ export function appPrograms(
     name,
     script: join(folder, `${app}.js`),
     ...(args && { args }),
-    environment: { LOG_LEVEL: options.logLevel, ...environment },
+    environment: { LOG_LEVEL: options.logLevel, FEEDS: options.feeds, ...environment },
     log: new AppLog(name, join(data, 'logs', `${name}.log`), options.say, options.outages),
   });
-  const services = allServices.filter(({ app }) => options.feeds || app !== 'feed');
+  const services = allServices.filter(({ app }) => options.feeds !== 'off' || app !== 'feed');
   const urls = services.map(({ role }) => roleUrl(options, role));
   const dumpUrl = roleUrl(options, 'dump');
   // Operators' commands find this run by these files (`--data`).

@@ -8,6 +8,7 @@ const logins = {
   subscription: { login: 'podcast_sync_subscription', variable: 'SUBSCRIPTION_DATABASE_URL' },
   episode: { login: 'podcast_sync_episode', variable: 'EPISODE_DATABASE_URL' },
   'deletion-worker': { login: 'podcast_sync_deletion', variable: 'DELETION_DATABASE_URL' },
+  feed: { login: 'podcast_sync_feed', variable: 'FEED_DATABASE_URL' },
   dump: { login: 'podcast_sync_dump', variable: 'DUMP_DATABASE_URL' },
   account: { login: 'podcast_sync_account', variable: 'ACCOUNT_DATABASE_URL' },
 } as const;
@@ -18,6 +19,7 @@ const onRedis = [
   'subscription',
   'episode',
   'deletion-worker',
+  'feed',
   'account',
   'load',
 ];

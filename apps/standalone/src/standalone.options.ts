@@ -1,3 +1,4 @@
+import { type FeedsMode, feedsMode } from '#contracts';
 import { commonConfig } from '#runtime';
 import { z } from 'zod';
 
@@ -12,10 +13,9 @@ export const standaloneConfig = z.object({
     .url({ protocol: /^rediss?$/ })
     .optional()
     .describe('A Redis to use; its own is not started then.'),
-  FEEDS: z
-    .enum(['on', 'off'])
+  FEEDS: feedsMode
     .optional()
-    .describe('Whether titles and episodes are fetched from the publishers. Not set: off.'),
+    .describe('As the option `--feeds`, which has priority. Not set: `fetched`.'),
 });
 
 /** Options of the command line. */
@@ -26,6 +26,8 @@ export interface StartOptions {
   readonly host: string;
   /** Public origin, if it differs from host and port. */
   readonly publicUrl?: string;
+  /** Source of titles and episodes. Default: the variable FEEDS, else `fetched`. */
+  readonly feeds?: FeedsMode;
   readonly data: string;
 }
 

@@ -123,13 +123,22 @@ describe('the feed service', () => {
   beforeEach(prepare);
   afterEach(remove);
 
-  it.each([undefined, 'off', 'on'] as const)('runs only if FEEDS is on: %s', async (FEEDS) => {
-    const running = stack({ FEEDS, publicUrl: 'https://sync.example' });
+  it.each([
+    [{}, 'fetched'],
+    [{ FEEDS: 'pushed' }, 'pushed'],
+    [{ FEEDS: 'off' }, 'off'],
+    [{ FEEDS: 'fetched', feeds: 'off' }, 'off'],
+  ] as const)('runs unless feeds are off: %j', async (options, FEEDS) => {
+    const running = stack({ ...options, publicUrl: 'https://sync.example' });
     await running.start();
     await running.stop();
-    const feeds = events().filter(({ app, what }) => app === 'feed' && what === 'start');
-    expect(feeds).toHaveLength(FEEDS === 'on' ? 1 : 0);
-    for (const { env } of feeds) expect(env).toMatchObject({ PUBLIC_URL: 'https://sync.example' });
+    const startOf = (name: string) =>
+      events().find(({ app, what }) => app === name && what === 'start')?.env;
+    expect(startOf('edge')).toMatchObject({ FEEDS });
+    const { FEEDS: given, PUBLIC_URL } = startOf('feed') ?? {};
+    expect([given, PUBLIC_URL]).toEqual(
+      FEEDS === 'off' ? [undefined, undefined] : [FEEDS, 'https://sync.example'],
+    );
   });
 });
 
@@ -141,11 +150,11 @@ describe('two runs on the same data', () => {
     prepare();
     vi.stubEnv('SESSION_KEY_FILE', '/nowhere');
     vi.stubEnv('NODE_OPTIONS', '--max-old-space-size=512');
-    const running = stack({ replicas: 2 });
+    const running = stack({ replicas: 2, feeds: 'off' });
     welcome = await running.start();
     await running.stop();
     first = events();
-    const again = stack();
+    const again = stack({ feeds: 'off' });
     await again.start();
     await again.stop();
     second = events().slice(first.length);

@@ -98,7 +98,14 @@ export class StandaloneStack {
   }
 
   private async startProgramsAt(fixed: Fixed, address: ServedAddress): Promise<Welcome> {
-    const { LOG_LEVEL: logLevel, FEEDS, host, publicUrl, replicas } = this.options;
+    const {
+      LOG_LEVEL: logLevel,
+      FEEDS = 'fetched',
+      feeds = FEEDS,
+      host,
+      publicUrl,
+      replicas,
+    } = this.options;
     const programs = appPrograms(
       {
         ...fixed,
@@ -106,7 +113,7 @@ export class StandaloneStack {
         host,
         publicUrl,
         replicas,
-        feeds: FEEDS === 'on',
+        feeds,
         logLevel,
         say: this.say,
         outages: this.outages,

@@ -1,5 +1,6 @@
 import { Controller, Inject } from '@nestjs/common';
 import {
+  applyFeed,
   Failure,
   faultInHttpUrl,
   getSubscription,
@@ -20,6 +21,7 @@ import {
 import { Database, type Transaction } from '#database';
 import { type CallContext, Handle } from '#transport';
 import { listFormer } from './former-names.repository.js';
+import { applyFeedChange } from './feed-change.rules.js';
 import { KnownSubscriptions } from './known-subscriptions.js';
 import { MergeBudget } from './merge.budget.js';
 import { QUOTAS, type SubscriptionQuotas } from './subscription.config.js';
@@ -117,6 +119,30 @@ export class SubscriptionService {
       if (known.quota.isExceeded) throw new Failure('invalid');
       await saveChanges(transaction, userId, known.changes(), this.quotas);
       return JsonText.of(answer);
+    });
+  }
+
+  /** Applies a new URL or a declared guid of a feed, or changes nothing. */
+  @Handle(applyFeed)
+  async applyFeed(
+    { userId, ...change }: RequestOf<typeof applyFeed>,
+    context: CallContext,
+  ): Promise<ReplyOf<typeof applyFeed>> {
+    const urls = [change.fromUrl, ...(change.toUrl === undefined ? [] : [change.toUrl])];
+    const guids = [...(change.guid === undefined ? [] : [change.guid]), ...urls.map(podcastGuid)];
+    const reads = selectNamed(userId, { guids, urls, newRows: 0, quotas: this.quotas });
+    const write = { userId, smallAnswer: true, changes, reads, ...budget(context) };
+    return this.database.write(write, async (transaction) => {
+      const { verdicts: outcome, known } = await withMerges(
+        transaction,
+        userId,
+        context,
+        (snapshot, merges) => applyFeedChange(snapshot, change, merges),
+      );
+      if (outcome === 'applied')
+        await saveChanges(transaction, userId, known.changes(), this.quotas);
+      else transaction.discard();
+      return { outcome };
     });
   }
 

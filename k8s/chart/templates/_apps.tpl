@@ -8,6 +8,8 @@ values.yaml and one in values.schema.json, whose variables `npm run docs` genera
   queue       true if it processes the queue of deletions, by which KEDA scales it
   egress      ports of other servers that it calls
   preStop     seconds that a pod sleeps before SIGTERM
+  image       name of its image and container, if another app runs the same program
+  fetches     true if it fetches feeds from any public address
   env         variables that derive from other values
   secretKeys  used keys of its Secret in addition to those of Postgres and the transport's Redis
 */}}
@@ -31,6 +33,7 @@ gateway:
     {{- if .Values.ingress.enabled }}
     PUBLIC_URL: https://{{ .Values.ingress.host }}
     {{- end }}
+    FEEDS: {{ .Values.feeds.mode | quote }}
     {{- if .Values.accounts.enabled }}
     AUTH_OWN_ISSUER: {{ .Values.accounts.url | quote }}
     AUTH_JWKS_URL: {{ printf "%s=http://account/jwks" .Values.accounts.url | quote }}
@@ -50,6 +53,7 @@ gpodder:
     PORT: '3001'
     DRAIN_SECONDS: '5'
     PUBLIC_URL: {{ $url | quote }}
+    FEEDS: {{ .Values.feeds.mode | quote }}
   secretKeys: [SESSION_KEY]
 {{- end }}
 subscription:
@@ -62,6 +66,7 @@ episode:
   preStop: 2
   env:
     EVENTS: {{ $events | quote }}
+    FEEDS: {{ .Values.feeds.mode | quote }}
 # It also answers requests, so it always has two replicas or more.
 deletion-worker:
   database: true
@@ -71,6 +76,28 @@ deletion-worker:
     EVENTS: {{ $events | quote }}
     {{- include "podcast-sync.otherRedisEnv" . | trim | nindent 4 }}
   secretKeys: {{ include "podcast-sync.otherRedisKeys" . }}
+{{- if ne .Values.feeds.mode "off" }}
+feed:
+  database: true
+  preStop: 2
+  env:
+    FEEDS: {{ .Values.feeds.mode | quote }}
+    FEEDS_ROLE: answers
+{{- end }}
+{{- if eq .Values.feeds.mode "fetched" }}
+# The only app that connects to the publishers of feeds.
+feed-fetcher:
+  image: feed
+  database: true
+  fetches: true
+  preStop: 2
+  env:
+    FEEDS: fetched
+    FEEDS_ROLE: fetches
+    {{- if .Values.ingress.enabled }}
+    PUBLIC_URL: https://{{ .Values.ingress.host }}
+    {{- end }}
+{{- end }}
 {{- if .Values.accounts.enabled }}
 account:
   http: 3002

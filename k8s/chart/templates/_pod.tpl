@@ -41,8 +41,9 @@ spec:
   {{- end }}
   {{- include "podcast-sync.podSecurity" (dict "user" 1000) | nindent 2 }}
   containers:
-    - name: {{ .name }}
-      image: {{ .root.Values.image.repository }}/{{ $server | ternary .name "podcast-sync" }}:{{ include "podcast-sync.tag" . }}
+    {{- $image := .app.image | default .name }}
+    - name: {{ $image }}
+      image: {{ .root.Values.image.repository }}/{{ $server | ternary $image "podcast-sync" }}:{{ include "podcast-sync.tag" . }}
       {{- with .command }}
       args: [{{ . }}]
       {{- end }}

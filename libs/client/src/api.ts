@@ -13,7 +13,9 @@ import type {
   DeletionAccepted,
   Episode,
   EpisodeEntry,
+  FeedEpisode,
   ImportAnswer,
+  Podcast,
   SubscribeAnswer,
   Subscription,
   SubscriptionEntry,
@@ -69,6 +71,11 @@ export interface Page {
 export type SubscriptionPage = Page & { subscriptions: Subscription[] };
 /** A page of episodes. */
 export type EpisodePage = Page & { episodes: Episode[] };
+
+/** A page of podcasts; see {@link Page}. */
+export type PodcastPage = Omit<Page, 'total' | 'page' | 'previous'> & { feeds: Podcast[] };
+/** A page of new episodes. */
+export type FeedEpisodePage = Omit<PodcastPage, 'perPage' | 'feeds'> & { episodes: FeedEpisode[] };
 
 /** Result of a list read with `ifNoneMatch` if nothing has changed. */
 export interface NotModified {
@@ -131,6 +138,20 @@ export interface Api {
   exportOpml(options?: CallOptions): Promise<string>;
   /** `POST /subscriptions/opml`: imports at most 2 MiB and 5,000 feeds. */
   importOpml(opml: string, options?: WriteOptions): Promise<ImportAnswer>;
+  /** `GET /feeds`: yields all pages of the subscribed podcasts with their titles and pictures. */
+  feeds(
+    query?: Pick<ListQuery, 'since' | 'perPage'>,
+    options?: CallOptions,
+  ): AsyncIterable<PodcastPage>;
+  /** `GET /feeds/episodes?guid=`: returns the newest episodes of a podcast. */
+  feedEpisodes(guid: string, options?: CallOptions): Promise<{ episodes: FeedEpisode[] }>;
+  /**
+   * `GET /feeds/episodes?since=`: yields pages of episodes that became known later.
+   * @param since a `syncTimestamp` of a page of {@link feeds} or of this method.
+   */
+  newEpisodes(since: string, options?: CallOptions): AsyncIterable<FeedEpisodePage>;
+  /** `POST /feeds/refresh`: asks for at most 250 feeds to be fetched soon. */
+  refreshFeeds(guids: readonly string[], options?: CallOptions): Promise<{ guids: string[] }>;
   /** `GET /changes`: yields the user's clock now and after each change, while the stream lasts. */
   changes(options?: CallOptions): AsyncIterable<string>;
   /** `GET /capabilities`: returns the parts of the API that the server supports. */
@@ -244,6 +265,11 @@ export function createApi(options: ApiOptions): Api {
         (response) => response.text(),
       ),
     importOpml: (opml, call) => writeText('POST', '/subscriptions/opml', opml, 'text/x-opml', call),
+    feeds: (query, call) => listAll<{ feeds: Podcast[] }>('/feeds', query, call),
+    feedEpisodes: (guid, call) => read(`/feeds/episodes?guid=${encodeURIComponent(guid)}`, call),
+    newEpisodes: (since, call) =>
+      listAll<{ episodes: FeedEpisode[] }>('/feeds/episodes', { since }, call),
+    refreshFeeds: (guids, call) => write('POST', '/feeds/refresh', { guids }, call),
     changes: ({ signal } = {}) => readChangeStream(sender, signal),
     capabilities: (call) => read('/capabilities', call),
     get clockOffset() {

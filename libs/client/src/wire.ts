@@ -128,6 +128,37 @@ export type EpisodeEntry = Partial<Omit<Episode, 'podcast_guid'>> & {
   temporary_id?: string | number;
 };
 
+/** A subscribed podcast as its publisher describes it. Texts are plain. */
+export interface Podcast {
+  /** The current guid of its subscription. */
+  guid: string;
+  feed_url: string;
+  /** `private`: not fetched by the server. `refused`: at an address that it does not contact. */
+  status: 'pending' | 'ok' | 'failing' | 'gone' | 'refused' | 'private';
+  title?: string;
+  author?: string;
+  description?: string;
+  link?: string;
+  language?: string;
+  /** At the publisher's server, which sees who loads it. */
+  image_url?: string;
+  latest_publish_date?: string;
+}
+
+/** An episode of a feed. With a status it is an {@link EpisodeEntry}. */
+export interface FeedEpisode {
+  podcast_guid: string;
+  episode_guid?: string;
+  title?: string;
+  publish_date?: string;
+  enclosure_url?: string;
+  episode_url?: string;
+  /** In seconds. */
+  duration?: number;
+  /** At the publisher's server. */
+  image_url?: string;
+}
+
 /** Results for the uploaded episodes, in their order. */
 export interface UploadAnswer {
   /** Whole episodes with their current values. */

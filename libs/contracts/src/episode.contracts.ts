@@ -78,6 +78,18 @@ export const uploadActions = rpc({
 });
 
 /**
+ * Gives a user's episodes of a feed the titles and other unknown metadata of its stored episodes.
+ * Idempotent: known values stay.
+ */
+export const describeEpisodes = rpc({
+  pattern: 'episode.describe',
+  write: true,
+  request: z.object({ userId: z.guid(), feedUrl: z.string() }),
+  /** The number of changed episodes. */
+  reply: z.object({ described: z.int().min(0) }),
+});
+
+/**
  * Returns the favourite status of an episode, and sets it if `favorite` is present. URLs name
  * podcast and episode. Fails with `invalid` for an episode beyond the quota.
  */

@@ -2,6 +2,14 @@ import { z } from 'zod';
 import { jsonOf } from './json.text.js';
 import { rpc } from './rpc.js';
 import { stampSchema } from './list.schemas.js';
+import { entryFailureCode } from './shown.schemas.js';
+
+/**
+ * The source of titles and episodes: none, the catalogue of a platform (POST /feeds), or the feeds
+ * at their publishers.
+ */
+export const feedsMode = z.enum(['off', 'pushed', 'fetched']);
+export type FeedsMode = z.output<typeof feedsMode>;
 
 /** The state of a feed for its followers (docs/reference/interface-feeds.md, "Status"). */
 export const shownFeedStatuses = [
@@ -57,8 +65,15 @@ export const listPodcasts = rpc({
     /** `next` of the previous page; 0 for the first one. */
     after: z.int().min(0),
     perPage: z.int().min(1).max(mostPodcasts),
+    /** Only podcasts whose feed or subscription changed later. */
+    since: stampSchema.optional(),
   }),
-  reply: z.object({ feeds: jsonOf(z.array(podcastSchema)), next: z.int().optional() }),
+  reply: z.object({
+    feeds: jsonOf(z.array(podcastSchema)),
+    next: z.int().optional(),
+    /** The `since` that misses no change after this answer. */
+    syncTimestamp: stampSchema,
+  }),
 });
 
 /** Reads the newest episodes of a subscribed podcast. Fails with `not_found` for another guid. */
@@ -67,6 +82,40 @@ export const listFeedEpisodes = rpc({
   write: false,
   request: z.object({ userId: z.guid(), guid: z.guid() }),
   reply: z.object({ episodes: jsonOf(z.array(feedEpisodeSchema)) }),
+});
+
+/** Reads a page of the episodes of all subscribed podcasts that the server first saw later. */
+export const listNewEpisodes = rpc({
+  pattern: 'feed.list_new_episodes',
+  write: false,
+  request: z.object({ userId: z.guid(), after: z.int().min(0), since: stampSchema }),
+  reply: z.object({
+    episodes: jsonOf(z.array(feedEpisodeSchema)),
+    next: z.int().optional(),
+    syncTimestamp: stampSchema,
+  }),
+});
+
+/** Maximum number of entries of one {@link pushFeeds}. */
+export const mostPushed = 500;
+
+/** The answer of POST /feeds: successes and failures per entry. */
+export const pushedSchema = z
+  .object({
+    success: z.array(z.object({ feed_url: z.string() })),
+    failure: z.array(
+      z.object({ feed_url: z.string(), code: entryFailureCode, message: z.string() }),
+    ),
+  })
+  .meta({ id: 'PushAnswer' });
+export type Pushed = z.output<typeof pushedSchema>;
+
+/** Stores the content of feeds, with one verdict per entry (POST /feeds). Idempotent. */
+export const pushFeeds = rpc({
+  pattern: 'feed.push',
+  write: false,
+  request: z.object({ body: z.object({ feeds: z.array(z.unknown()).max(mostPushed) }) }),
+  reply: jsonOf(pushedSchema),
 });
 
 /** Maximum number of guids of one {@link refreshFeeds}. */

@@ -45,6 +45,26 @@ export const updateSubscription = rpc({
   reply: jsonOf(updatedSchema),
 });
 
+/** `taken`: another subscription has the new URL. `limit`: a quota or a limit of merges. */
+export const appliedFeed = z.enum(['applied', 'unchanged', 'taken', 'limit']);
+export type AppliedFeed = z.output<typeof appliedFeed>;
+
+/** Applies a proven new URL or a declared guid of a feed to a user's subscription. Idempotent. */
+export const applyFeed = rpc({
+  pattern: 'subscription.apply_feed',
+  write: true,
+  // As an update.
+  deadlineMs: 20_000,
+  request: z.object({
+    userId: z.guid(),
+    /** The current URL, exactly. */
+    fromUrl: z.string(),
+    toUrl: z.string().optional(),
+    guid: z.guid().optional(),
+  }),
+  reply: z.object({ outcome: appliedFeed }),
+});
+
 /** Reads one subscription (GET /subscriptions/{guid}). Fails with `not_found` or `gone`. */
 export const getSubscription = rpc({
   pattern: 'subscription.get',

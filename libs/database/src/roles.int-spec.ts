@@ -81,9 +81,13 @@ const rights: Record<string, Record<string, string>> = {
     'subscription.current_guids': 'SELECT',
     // The columns that the views publish.
     'subscription.subscriptions':
-      'SELECT(user_id, id, feed_url, guid, is_subscribed, is_subscribed_at, deletion_id, deleted)',
+      'SELECT(user_id, id, feed_url, guid, is_subscribed, is_subscribed_at, deletion_id, ' +
+      'deleted, merged_into, changed)',
     'subscription.guids': 'SELECT(user_id, guid, subscription_id)',
     'subscription.feed_urls': 'SELECT(user_id, url_sha256, subscription_id)',
+    'subscription.followed_feeds': 'SELECT',
+    'feed.known_episodes': 'SELECT',
+    'feed.touched': 'INSERT',
   },
   deletion: {
     'deletion.deletions': 'SELECT DELETE',
@@ -134,11 +138,17 @@ const rights: Record<string, Record<string, string>> = {
     'feed.feeds': 'SELECT INSERT UPDATE DELETE',
     'feed.fetches': 'SELECT INSERT UPDATE DELETE',
     'feed.lanes': 'SELECT INSERT UPDATE DELETE',
+    'feed.tasks': 'SELECT INSERT UPDATE DELETE',
+    'feed.touched': 'SELECT DELETE',
+    'episode.untitled': 'SELECT',
+    'subscription.followers': 'SELECT',
     'subscription.followed_feeds': 'SELECT',
     'subscription.named_subscriptions': 'SELECT',
     'subscription.subscriptions':
-      'SELECT(user_id, id, feed_url, guid, is_subscribed, is_subscribed_at, deletion_id, ' +
-      'deleted, merged_into, changed, title)',
+      'SELECT(user_id, id, feed_url, guid, is_subscribed, is_subscribed_at, declared_guids, ' +
+      'deletion_id, deleted, merged_into, changed, title)',
+    'subscription.feed_urls': 'SELECT(user_id, url_sha256, subscription_id)',
+    'episode.episodes': 'SELECT(user_id, subscription_id, title)',
     'subscription.guids': 'SELECT(user_id, guid, subscription_id)',
     'sync.migrations': 'SELECT',
     'sync.user_clock': 'SELECT',

@@ -16,7 +16,7 @@ export interface SharedSystem {
   readonly facts: Readonly<Record<App, Readonly<Record<string, unknown>>>>;
 }
 
-const services = ['subscription', 'episode', 'deletion-worker', 'account'] as const;
+const services = ['subscription', 'episode', 'deletion-worker', 'account', 'feed'] as const;
 const edges = ['gateway', 'gpodder'] as const;
 
 /**
@@ -49,6 +49,7 @@ export async function startSharedSystem(options: {
       await AppProcess.start(app, {
         LOG_LEVEL: 'info',
         OPS_PORT: '0',
+        FEEDS: 'pushed',
         ...appEnvironment(app, servers),
       }),
     );

@@ -1,3 +1,4 @@
+import { Option } from 'commander';
 import type { CommandDefinition } from '../command.js';
 import { notEmpty, origin, whole } from '../operands.js';
 import type { StartOptions } from '../../../standalone/src/standalone.options.js';
@@ -26,7 +27,13 @@ export const start: CommandDefinition<Omit<StartOptions, 'data'>> = {
         notEmpty,
         '127.0.0.1',
       )
-      .option('--public-url <URL>', 'origin for clients, if a proxy is in front', origin),
+      .option('--public-url <URL>', 'origin for clients, if a proxy is in front', origin)
+      .addOption(
+        new Option(
+          '--feeds <MODE>',
+          'source of titles and episodes: fetched from the publishers (default), pushed, or off',
+        ).choices(['fetched', 'pushed', 'off']),
+      ),
   run: async (options, { io, data }) =>
     (await import('../../../standalone/src/start.js')).start({ ...options, data }, io.env),
 };

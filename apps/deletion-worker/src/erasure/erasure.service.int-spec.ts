@@ -32,6 +32,8 @@ const ofNobody = [
   'feed.feeds',
   'feed.fetches',
   'feed.lanes',
+  'feed.tasks',
+  'feed.touched',
   'sync.events',
   'sync.migrations',
 ];

@@ -126,22 +126,21 @@ function toDocument(texts: Texts, items: readonly Texts[], isWhole: boolean): Fe
     author: lineOf(text('author')),
     description: descriptionOf(text('description')),
     link: urlOf(text('link')),
-    language: languageOf(text('language')),
+    language: feedLanguage(text('language')),
     imageUrl: urlOf(text('image')),
     declaredGuid: guidSchema.safeParse(text('guid')).data,
     newFeedUrl: faultInHttpUrl(text('newFeedUrl')) === undefined ? text('newFeedUrl') : undefined,
     isBlocked: isYes('block'),
     isComplete: isYes('complete'),
     ttl: ttl > 0 && Number.isFinite(ttl) ? ttl : undefined,
-    items: uniqueItems(items),
+    items: uniqueItems(items.map(toItem)),
   };
 }
 
 /** Returns the items that have a guid or an enclosure. Of duplicates the first wins. */
-function uniqueItems(items: readonly Texts[]): FeedItem[] {
+export function uniqueItems(items: readonly FeedItem[]): FeedItem[] {
   const unique = new Map<string, FeedItem>();
-  for (const texts of items) {
-    const item = toItem(texts);
+  for (const item of items) {
     const key = item.guid === undefined ? ` ${item.enclosureUrl ?? ''}` : item.guid;
     if (key !== ' ' && !unique.has(key)) unique.set(key, item);
   }
@@ -169,7 +168,7 @@ function urlOf(text: string): string | undefined {
 }
 
 /** Returns a language tag (RFC 5646), such as `de` or `en-us`. */
-function languageOf(text: string): string | undefined {
+export function feedLanguage(text: string): string | undefined {
   return /^[a-z]{2,3}(?:[-_][a-z\d]{2,8}){0,3}$/i.test(text)
     ? text.replaceAll('_', '-')
     : undefined;

@@ -58,7 +58,11 @@ it('sends validators, and accepts a 304 only then', async () => {
   const url = server.on('/same', (_, response) => response.writeHead(304).end());
   const date = 'Thu, 01 Jan 2026 00:00:00 GMT';
   const conditional = { url, etag: '"1"', lastModified: date };
-  expect(await fetchFeed(fetcher, conditional)).toEqual({ kind: 'unchanged', freshFor: 0 });
+  expect(await fetchFeed(fetcher, conditional)).toEqual({
+    kind: 'unchanged',
+    redirects: [],
+    freshFor: 0,
+  });
   const headers = { 'if-none-match': '"1"', 'if-modified-since': date, 'user-agent': 'Test' };
   expect(server.requests.at(-1)?.headers).toMatchObject(headers);
   const first = await fetchFeed(fetcher, { url, etag: null, lastModified: null });

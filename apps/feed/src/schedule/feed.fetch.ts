@@ -1,4 +1,4 @@
-import { FetchError, type FetchedResponse, type Fetcher } from '#fetch';
+import { FetchError, type FetchedResponse, type Fetcher, type Redirect } from '#fetch';
 import type { FeedDocument } from '../document/feed.document.js';
 import { FeedReader } from '../document/feed.reader.js';
 
@@ -16,11 +16,16 @@ export type Outcome =
   | {
       readonly kind: 'document';
       readonly document: FeedDocument;
+      readonly redirects: readonly Redirect[];
       readonly etag: string | null;
       readonly lastModified: string | null;
       readonly freshFor: number;
     }
-  | { readonly kind: 'unchanged'; readonly freshFor: number }
+  | {
+      readonly kind: 'unchanged';
+      readonly redirects: readonly Redirect[];
+      readonly freshFor: number;
+    }
   | {
       readonly kind: 'failed';
       /** `http_404`, `not_a_feed`, or a fault of the fetch. For operators and metrics. */
@@ -58,9 +63,9 @@ export async function fetchFeed(
 }
 
 async function outcomeOf(response: FetchedResponse, isConditional: boolean): Promise<Outcome> {
-  const { status } = response;
+  const { status, redirects } = response;
   const freshFor = freshTime(response);
-  if (status === 304 && isConditional) return { kind: 'unchanged', freshFor };
+  if (status === 304 && isConditional) return { kind: 'unchanged', redirects, freshFor };
   if (status !== 200)
     return { kind: 'failed', fault: `http_${status}`, retryAfter: retryTime(response) };
   const document = await read(response);
@@ -71,6 +76,7 @@ async function outcomeOf(response: FetchedResponse, isConditional: boolean): Pro
   return {
     kind: 'document',
     document,
+    redirects,
     etag: isReliable ? validator(response, 'etag') : null,
     lastModified: isReliable ? validator(response, 'last-modified') : null,
     freshFor: Math.max(freshFor, Math.min((document.ttl ?? 0) * 60_000, day)),

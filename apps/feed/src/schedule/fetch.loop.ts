@@ -4,7 +4,9 @@ import { Failure } from '#contracts';
 import type { Fetcher } from '#fetch';
 import { Condition, type Log, oneCounter } from '#runtime';
 import type { Claim, ClaimedFeed, FeedRepository } from '../feed.repository.js';
+import { feedKey, laneOf } from '../feed.address.js';
 import { fetchFeed, type Outcome } from './feed.fetch.js';
+import { areSameFeeds, candidateOf, comparedOf, type Move, nextMove } from './move.rules.js';
 import { resultOf } from './result.rules.js';
 
 /** Pauses in milliseconds: without a due lane, after a fault of Postgres, and between sweeps. */
@@ -18,11 +20,19 @@ const fetches = oneCounter('podcast_sync_feed_fetches_total', 'Fetches of feeds,
   'outcome',
 ]);
 
+const moves = oneCounter(
+  'podcast_sync_feed_moves_total',
+  'Moves of feeds: `held` because many feeds of a host name the same URL.',
+  ['outcome'],
+);
+
 /** Options of a {@link FetchLoop}. */
 export interface FetchLoopOptions {
   readonly repository: FeedRepository;
   readonly fetcher: Fetcher;
   readonly log: Log;
+  /** Changes of feeds that are applied to their followers. */
+  readonly apply: { readonly moves: boolean; readonly guids: boolean };
   /** Maximum number of fetches at the same time. */
   readonly concurrency: number;
   readonly random?: () => number;
@@ -101,8 +111,13 @@ export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
     let outcome = await this.request(feed).catch((error: unknown) => this.toFailure(error, feed));
     const timing = { now: Date.now(), durationMs: performance.now() - start, random };
     const stored = () => repository.episodes(Buffer.from(feed.key, 'hex'));
-    const save = async () =>
-      repository.save(claim, feed.key, await resultOf(claim, feed, outcome, timing, stored));
+    const save = async () => {
+      const move = await this.moveOf(feed, outcome, timing.now);
+      const result = await resultOf(claim, feed, outcome, timing, stored);
+      const isSaved = await repository.save(claim, feed.key, { ...result, move });
+      if (isSaved) await this.startVisit(feed, outcome, move);
+      return isSaved;
+    };
     const isSaved = await save().catch((error: unknown) => {
       // Postgres is unavailable. The lease expires, and the feed is fetched again.
       if (error instanceof Failure) throw error;
@@ -111,6 +126,48 @@ export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
     });
     const label = outcome.kind === 'failed' ? outcome.fault : outcome.kind;
     fetches.inc({ outcome: isSaved ? label : 'lease_lost' });
+  }
+
+  /** Returns the sightings of a candidate for a new URL after a fetch. */
+  private async moveOf(feed: ClaimedFeed, outcome: Outcome, now: number): Promise<Move | null> {
+    const { repository } = this.options;
+    const { url, key, move } = feed;
+    if (outcome.kind === 'failed') return move;
+    const document = outcome.kind === 'document' ? outcome.document : undefined;
+    const to = candidateOf(url, outcome);
+    // An unchanged document still names the URL that it named.
+    if (to === undefined) return document ? null : move;
+    const isRedirected = outcome.redirects.some((redirect) => redirect.url === to);
+    const read = document && comparedOf(document);
+    // After the first sighting of a redirect, the stored content is that of the new URL.
+    const isComparable = !isRedirected || move?.to !== to;
+    const otherKey = isRedirected ? Buffer.from(key, 'hex') : feedKey(to);
+    const other = isComparable ? await repository.compared(otherKey) : undefined;
+    // A URL that a document names is a feed only if it was fetched as one.
+    if (!isRedirected && !other) await repository.want([feedKey(to)], [to], [laneOf(to)]);
+    const [from, target] = isRedirected ? [other, read] : [read, other];
+    return nextMove(move, to, {
+      now,
+      isWhole: isRedirected ? (document?.isWhole ?? true) : other !== undefined,
+      isSame: () =>
+        Boolean(from && target && areSameFeeds({ url, ...from }, { url: to, ...target })),
+    });
+  }
+
+  private async startVisit(feed: ClaimedFeed, outcome: Outcome, move: Move | null): Promise<void> {
+    const { repository, apply, log } = this.options;
+    const declares =
+      outcome.kind === 'document'
+        ? outcome.document.declaredGuid
+        : (feed.declaredGuid ?? undefined);
+    const isMoving = move?.isProven && apply.moves;
+    if (!feed.isVisitDue || !(isMoving || (declares !== undefined && apply.guids))) return;
+    if (isMoving) await repository.want([feedKey(move.to)], [move.to], [laneOf(move.to)]);
+    const held = await repository.startVisits([Buffer.from(feed.key, 'hex')], apply);
+    for (const url of held) {
+      moves.inc({ outcome: 'held' });
+      log.warn({ host: new URL(url).hostname }, 'feeds are not moved: many name the same URL');
+    }
   }
 
   private request(feed: ClaimedFeed): Promise<Outcome> {

@@ -20,11 +20,15 @@ const feed: ClaimedFeed = {
   failures: 0,
   gones: 0,
   failingSince: null,
+  declaredGuid: null,
+  move: null,
+  isVisitDue: false,
 };
 
 const document = (items: FeedItem[], more: Partial<FeedDocument> = {}): Outcome => ({
   kind: 'document',
   document: { isWhole: true, isBlocked: false, isComplete: false, title: 'T', items, ...more },
+  redirects: [],
   etag: '"new"',
   lastModified: null,
   freshFor: 0,
@@ -88,7 +92,8 @@ describe('a document', () => {
 });
 
 it('an unchanged document keeps validators and content', async () => {
-  const saved = await result({ kind: 'unchanged', freshFor: 2 * hour }, { failures: 2 });
+  const unchanged = { kind: 'unchanged', redirects: [], freshFor: 2 * hour } as const;
+  const saved = await result(unchanged, { failures: 2 });
   expect(saved).toMatchObject({ etag: '"old"', failures: 0, gapSeconds: 86_400 });
   expect(saved.nextAt).toBe(now + 2 * hour);
   expect(saved).not.toHaveProperty('content');

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { FeedEpisode } from '#contracts';
 import type { FeedDocument, FeedItem } from '../document/feed.document.js';
 import type { Claim, ClaimedFeed, Content, Result } from '../feed.repository.js';
 import type { Outcome } from './feed.fetch.js';
@@ -13,7 +14,7 @@ import {
 } from './schedule.rules.js';
 
 /** Number of the newest episodes that are kept. */
-const keptEpisodes = 100;
+export const keptEpisodes = 100;
 
 /** The time and duration of a fetch, in milliseconds. */
 interface Timing {
@@ -27,8 +28,7 @@ type Failure = Extract<Outcome, { kind: 'failed' }>;
 /**
  * Returns what is stored after a fetch.
  *
- * @param stored reads the stored episodes as JSON. A document that is not whole needs them, as the
- *   episodes that it lacks stay.
+ * @param stored reads the stored episodes as JSON.
  */
 export async function resultOf(
   { blocks }: Pick<Claim, 'blocks'>,
@@ -63,8 +63,7 @@ export async function resultOf(
   const { document } = outcome;
   const dates = document.items.flatMap(({ publishDate }) => publishDate?.getTime() ?? []);
   const rhythm = rhythmOf(dates, timing.now);
-  const content = contentOf(document, rhythm, document.isWhole ? '[]' : await stored());
-  const sha256 = createHash('sha256').update(JSON.stringify(content)).digest('hex');
+  const { content, sha256 } = await contentOf(document, rhythm, { stored, contentSha256 });
   return {
     ...base,
     nextAt: next(rhythm),
@@ -72,8 +71,7 @@ export async function resultOf(
     lastModified: outcome.lastModified,
     contentSha256: sha256,
     gapSeconds: rhythm.gap === undefined ? null : Math.round(rhythm.gap / 1_000),
-    // Hosts often change a document without its content, such as the time of its creation.
-    ...(sha256 !== contentSha256 && { content }),
+    ...(content && { content }),
   };
 }
 
@@ -106,9 +104,20 @@ function failed(blocks: number, feed: ClaimedFeed, outcome: Failure, timing: Tim
   };
 }
 
-/** Returns the content by column. @param before the stored episodes to keep, as JSON. */
-function contentOf(document: FeedDocument, { latest }: Rhythm, before: string): Content {
-  return {
+/**
+ * Returns the hash of the content of a document, and the content by column unless its hash is
+ * `contentSha256`: hosts often change a document without its content, such as the time of its
+ * creation. A document that is not whole keeps the stored episodes that it lacks.
+ */
+export async function contentOf(
+  document: FeedDocument,
+  { latest }: Rhythm,
+  { stored, contentSha256 }: { stored: () => Promise<string>; contentSha256?: string | null },
+): Promise<{ content?: Content; sha256: string }> {
+  const known = async () => JSON.parse(await stored()) as Episode[];
+  const before = document.isWhole ? undefined : await known();
+  const episodes = newest(document.items, before ?? []);
+  const fields = {
     title: document.title ?? null,
     author: document.author ?? null,
     description: document.description ?? null,
@@ -117,27 +126,40 @@ function contentOf(document: FeedDocument, { latest }: Rhythm, before: string): 
     image_url: document.imageUrl ?? null,
     declared_guid: document.declaredGuid ?? null,
     latest_publish_date: latest === undefined ? null : new Date(latest).toISOString(),
-    episodes: JSON.stringify(episodesOf(document.items, before)),
   };
+  const hashed = [fields, episodes.map(withoutSeen)];
+  const sha256 = createHash('sha256').update(JSON.stringify(hashed)).digest('hex');
+  if (sha256 === contentSha256) return { sha256 };
+  const seen = new Map((before ?? (await known())).map((episode) => [nameOf(episode), episode]));
+  const dated = episodes.map((episode) => {
+    const earlier = seen.get(nameOf(episode));
+    return { ...episode, seen: earlier ? earlier.seen : seenNow };
+  });
+  return { content: { ...fields, episodes: JSON.stringify(dated) }, sha256 };
 }
 
-/** An episode in the form of an answer, without the podcast's guid. */
-interface Episode {
-  readonly episode_guid?: string | undefined;
-  readonly title?: string | undefined;
-  readonly publish_date?: string | undefined;
-  readonly enclosure_url?: string | undefined;
-  readonly episode_url?: string | undefined;
-  readonly duration?: number | undefined;
-  readonly image_url?: string | undefined;
+/** The `seen` of new episodes: the statement that stores them replaces it by its time. */
+export const seenNow = 'now';
+
+/** A stored episode: the form of an answer, without the podcast's guid. */
+export interface Episode extends Omit<FeedEpisode, 'podcast_guid'> {
+  /** Time at which the server first saw it; absent for those of earlier releases. */
+  seen?: string | undefined;
+}
+
+/** Returns an episode in the form of an answer, without the podcast's guid. */
+export function withoutSeen(episode: Episode): Omit<Episode, 'seen'> {
+  const shown = { ...episode };
+  delete shown.seen;
+  return shown;
 }
 
 const nameOf = ({ episode_guid, enclosure_url }: Episode) =>
   episode_guid === undefined ? ` ${enclosure_url}` : episode_guid;
 
 /** Returns the newest episodes, newest first. Those without a date follow, in their order. */
-function episodesOf(items: readonly FeedItem[], before: string): Episode[] {
-  const current = items.map((item) => ({
+function newest(items: readonly FeedItem[], before: readonly Episode[]): Episode[] {
+  const current: Episode[] = items.map((item) => ({
     episode_guid: item.guid,
     title: item.title,
     publish_date: item.publishDate?.toISOString(),
@@ -147,8 +169,7 @@ function episodesOf(items: readonly FeedItem[], before: string): Episode[] {
     image_url: item.imageUrl,
   }));
   const names = new Set(current.map(nameOf));
-  const others = (JSON.parse(before) as Episode[]).filter((episode) => !names.has(nameOf(episode)));
-  return [...current, ...others]
+  return [...current, ...before.filter((episode) => !names.has(nameOf(episode)))]
     .sort((one, other) => compareDates(other.publish_date, one.publish_date))
     .slice(0, keptEpisodes);
 }

@@ -34,6 +34,9 @@ export type FailureReason =
   | 'app_password'
   | 'revoked';
 
+/** A scope that a route requires. Users cannot grant `write:feeds`: it is for a catalogue. */
+export type RequiredScope = Scope | 'write:feeds';
+
 /** The authenticated user of a request. */
 export interface Caller {
   userId: string;
@@ -116,7 +119,7 @@ export class Authenticator {
    */
   async authenticate(
     authorization: string | undefined,
-    scope: Scope,
+    scope: RequiredScope,
     address: string,
   ): Promise<Caller> {
     if (authorization === undefined) throw new AuthenticationFailure('missing');

@@ -31,7 +31,7 @@ export class CapabilitiesController {
     const root = new URL(`${linkBase(request, this.config)}/v1`).pathname;
     // The draft is version 0.1.0 in its schema.yml, and can still change.
     const versions = { '0.1.0': { status: 'UNSTABLE', root } } as const;
-    const names = this.config.FEEDS === 'on' ? [...additions, 'feeds'] : additions;
+    const names = this.config.FEEDS === 'off' ? additions : [...additions, 'feeds'];
     const urns = ['urn:opa:core', ...names.map((name) => `urn:podcast-sync:${name}`)];
     return Object.fromEntries(urns.map((urn) => [urn, versions]));
   }

@@ -1,5 +1,6 @@
 import { feedEpisodeSchema, guidSchema, mostRefreshed, podcastSchema } from '#contracts';
 import { z } from 'zod';
+import { documented } from '../wire.schemas.js';
 
 export const podcastPageSchema = z
   .object({
@@ -10,8 +11,30 @@ export const podcastPageSchema = z
   .meta({ id: 'PodcastPage' });
 
 export const feedEpisodesSchema = z
-  .object({ episodes: z.array(feedEpisodeSchema) })
+  .object({
+    next: z.string().meta({ format: 'uri' }).optional(),
+    episodes: z.array(feedEpisodeSchema),
+  })
   .meta({ id: 'FeedEpisodes' });
+
+/** A valid entry for the API description. The service validates each entry separately. */
+const pushEntrySchema = podcastSchema
+  .pick({ title: true, author: true, description: true, link: true, language: true })
+  .extend({
+    feed_url: z.string().describe('Absolute http or https URL.'),
+    image_url: z.string().optional(),
+    guid: z.guid().optional().describe('The guid that the feed declares.'),
+    new_feed_url: z.string().optional().describe('The URL that the feed has moved to.'),
+    episodes: z
+      .array(feedEpisodeSchema.omit({ podcast_guid: true }))
+      .max(100)
+      .optional(),
+  });
+
+export const pushSchema = z
+  .object({ feeds: z.array(documented(z.toJSONSchema(pushEntrySchema))) })
+  .meta({ id: 'PushRequest' });
+export type PushRequest = z.output<typeof pushSchema>;
 
 export const refreshSchema = z
   .object({ guids: z.array(guidSchema).max(mostRefreshed) })

@@ -12,7 +12,7 @@ let device: Device;
 beforeAll(async () => {
   server = await FeedServer.open();
   stack = await AppStack.open();
-  const environment = { FEEDS: 'on', FEEDS_ALLOW: `127.0.0.1:${server.port}` };
+  const environment = { FEEDS: 'fetched', FEEDS_ALLOW: `127.0.0.1:${server.port}` };
   [gateway] = (await stack.start(['gateway', 'subscription', 'feed'], environment)) as [AppProcess];
   device = await stack.device(gateway);
 });

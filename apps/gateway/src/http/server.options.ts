@@ -1,7 +1,7 @@
 import { type HttpOptions, type RateLimits, type UserLimiter } from '#http';
 import type { Log } from '#runtime';
 import type { FastifyRequest } from 'fastify';
-import type { Authenticator, Caller } from '../auth/authenticator.js';
+import type { Authenticator, Caller, RequiredScope } from '../auth/authenticator.js';
 import type { GatewayConfig } from '../gateway.config.js';
 import { errorFormat } from './errors.js';
 import { hashOfBody } from './write.identity.js';
@@ -62,11 +62,9 @@ export function serverOptions(
     errors: errorFormat(config),
     authenticate: async (request) => {
       if (isOpen(request.method, pathOf(request))) return undefined;
-      const reads = request.method === 'GET' || request.method === 'HEAD';
-      const scope = reads ? 'read:subscriptions' : 'write:subscriptions';
       request.caller = await authenticator.authenticate(
         request.headers.authorization,
-        scope,
+        scopeOf(request),
         request.ip,
       );
       return request.caller.userId;
@@ -80,6 +78,12 @@ export function serverOptions(
     onBody: (request, body) => (request.bodyHash = hashOfBody(request.headers, body)),
     cors: config.CORS_ORIGINS && { ...cors, origin: config.CORS_ORIGINS },
   };
+}
+
+/** Returns the scope that a request needs. */
+function scopeOf(request: FastifyRequest): RequiredScope {
+  if (request.method === 'GET' || request.method === 'HEAD') return 'read:subscriptions';
+  return /^\/(?:v1\/)?feeds$/.test(pathOf(request)) ? 'write:feeds' : 'write:subscriptions';
 }
 
 function pathOf({ url }: FastifyRequest): string {

@@ -5,15 +5,19 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
 import { queryOf } from '../http/input.js';
 import { Public } from '../http/routes.js';
-import { formatOf, writeFeeds } from '../subscriptions/formats.js';
+import { formatOf, podcastObject, writeFeeds } from '../subscriptions/formats.js';
+import { PodcastsService } from '../subscriptions/podcasts.service.js';
 
 /**
- * Answers the directory paths of gpodder.net with empty lists and 404. The server fetches no feeds,
- * and a ranking on a small server would reveal the podcasts of its users.
+ * Answers the directory paths of gpodder.net with empty lists, and finds only podcasts of the
+ * caller. A ranking on a small server would reveal the podcasts of its users.
  */
 @Controller()
 export class DirectoryController {
-  constructor(@Inject(CONFIG) private readonly config: GpodderConfig) {}
+  constructor(
+    private readonly podcasts: PodcastsService,
+    @Inject(CONFIG) private readonly config: GpodderConfig,
+  ) {}
 
   @Get('clientconfig.json')
   @Public()
@@ -59,7 +63,16 @@ export class DirectoryController {
     return [];
   }
 
-  @Get(['api/2/data/podcast.json', 'api/2/data/episode.json'])
+  /** Returns a subscribed podcast. Other lookups would tell what users of the server follow. */
+  @Get('api/2/data/podcast.json')
+  async podcast(@Req() request: FastifyRequest) {
+    const url = queryOf(request).get('url') ?? '';
+    const described = await this.podcasts.described(request);
+    if (!described.has(url)) throw new Failure('not_found');
+    return podcastObject({ url }, described);
+  }
+
+  @Get('api/2/data/episode.json')
   @Public()
   data(): never {
     throw new Failure('not_found');

@@ -34,7 +34,7 @@ describe('a path without a credential', () => {
   it.each([
     ['/search.json', 400],
     ['/toplist.csv', 400],
-    ['/api/2/data/podcast.json?url=https://a.example/x', 404],
+    ['/api/2/data/podcast.json?url=https://a.example/x', 401],
     ['/api/2/data/episode.json?podcast=x&url=y', 404],
     ['/api/2/podcasts/create', 404],
     ['/api/2/task/1234', 404],

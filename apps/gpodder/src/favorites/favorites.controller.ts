@@ -4,6 +4,7 @@ import { Services } from '#http';
 import type { FastifyRequest } from 'fastify';
 import type { Caller } from '../auth/authenticator.js';
 import { CurrentCaller } from '../auth/request.caller.js';
+import { PodcastsService } from '../subscriptions/podcasts.service.js';
 import { episodeObject } from './episode.object.js';
 
 /** Episodes in one reply of the episode service. */
@@ -12,14 +13,18 @@ const perPage = 1_000;
 /** Lists favourite episodes, which the setting `is_favorite` or clients of the main API mark. */
 @Controller()
 export class FavoritesController {
-  constructor(private readonly services: Services) {}
+  constructor(
+    private readonly services: Services,
+    private readonly podcasts: PodcastsService,
+  ) {}
 
   @Get('api/2/favorites/:user.json')
   async list(@Req() request: FastifyRequest, @CurrentCaller() { userId }: Caller) {
     const first = { userId, favorites: true, perPage };
+    const described = await this.podcasts.described(request);
     const favorites: object[] = [];
     for (let page = await this.services.call(listActions, request, first); ;) {
-      const episodes = page.episodes.map(episodeObject);
+      const episodes = page.episodes.map((episode) => episodeObject(episode, described));
       request.hold?.(JSON.stringify(episodes).length);
       favorites.push(...episodes);
       if (!page.next) return favorites;

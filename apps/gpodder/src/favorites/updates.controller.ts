@@ -8,7 +8,8 @@ import { readDeviceId } from '../devices/device.rules.js';
 import { DeviceRegistry } from '../devices/device.registry.js';
 import { queryOf, readSince } from '../http/input.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
-import { podcastObject } from '../subscriptions/formats.js';
+import { type Described, podcastObject } from '../subscriptions/formats.js';
+import { PodcastsService } from '../subscriptions/podcasts.service.js';
 import { episodeObject } from './episode.object.js';
 
 /** Episodes in one reply of the episode service. */
@@ -20,6 +21,7 @@ export class UpdatesController {
   constructor(
     private readonly services: Services,
     private readonly feeds: SubscriptionsService,
+    private readonly podcasts: PodcastsService,
     private readonly devices: DeviceRegistry,
   ) {}
 
@@ -32,17 +34,18 @@ export class UpdatesController {
     // Called first, so that its timestamp is the lower one of both lists.
     const { delta, added } = await this.feeds.peekSince(request, since);
     const { remove, timestamp } = delta;
-    const [episodes] = await Promise.all([
+    const [episodes, described] = await Promise.all([
       this.changedEpisodes(request, since),
+      this.podcasts.described(request),
       this.devices.register(request, [id]),
     ]);
     const withActions = query.get('include_actions')?.toLowerCase() === 'true';
     return {
-      add: added.map(podcastObject),
+      add: added.map((feed) => podcastObject(feed, described)),
       // gpodder.net's code and its documentation use different names.
       rem: remove,
       remove,
-      updates: episodes.map((episode) => updateOf(episode, withActions)),
+      updates: episodes.map((episode) => updateOf(episode, withActions, described)),
       timestamp,
     };
   }
@@ -66,10 +69,10 @@ export class UpdatesController {
 }
 
 /** Returns an episode with the name of its aggregated action as its status, by default `new`. */
-function updateOf(episode: ActedEpisode, withAction: boolean): object {
+function updateOf(episode: ActedEpisode, withAction: boolean, described: Described): object {
   const [action] = actionsOf(episode, 'aggregated');
   return {
-    ...episodeObject(episode),
+    ...episodeObject(episode, described),
     status: action?.action ?? 'new',
     ...(withAction && action && { action }),
   };

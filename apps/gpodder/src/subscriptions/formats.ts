@@ -1,4 +1,4 @@
-import { Failure } from '#contracts';
+import { Failure, type Podcast } from '#contracts';
 import { parsingSlot, TooLarge, waitToParse } from '#http';
 import { escaped, OpmlError, OpmlLimitError, readOpml, writeOpml, xmlDeclaration } from '#opml';
 import { readJsonBody } from '../http/input.js';
@@ -27,16 +27,21 @@ export function formatOf(name: string, unsupported: readonly Format[] = []): For
   return name as Format;
 }
 
+/** Descriptions of podcasts by feed URL. */
+export type Described = ReadonlyMap<string, Podcast>;
+
 /** Returns a podcast in the format of gpodder.net's directory. Clients require all fields. */
-export function podcastObject({ url, title = url }: ListedFeed) {
+export function podcastObject({ url, title }: ListedFeed, described: Described) {
+  const podcast = described.get(url);
+  const { author, description, link, image_url: image } = podcast ?? {};
   return {
     url,
-    title,
-    author: '',
-    description: '',
-    website: '',
-    logo_url: '',
-    scaled_logo_url: '',
+    title: title ?? podcast?.title ?? url,
+    author: author ?? '',
+    description: description ?? '',
+    website: link ?? '',
+    logo_url: image ?? '',
+    scaled_logo_url: image ?? '',
     mygpo_link: '',
     subscribers: 0,
     subscribers_last_week: 0,
@@ -47,6 +52,7 @@ export function podcastObject({ url, title = url }: ListedFeed) {
  * Returns the body of a list of feeds and its content type.
  *
  * @param items JSON values, one for each feed, for the formats of JSON.
+ * @param described titles and more for OPML and XML.
  * @param callback the `jsonp` of the query.
  * @throws Failure `invalid` for `jsonp` without a valid callback.
  */
@@ -55,8 +61,9 @@ export function writeFeeds(
   feeds: readonly ListedFeed[],
   items: readonly unknown[],
   callback: string | null,
+  described: Described = new Map(),
 ): { type: string; body: string } {
-  return { type: types[format], body: bodyOf(format, feeds, items, callback) };
+  return { type: types[format], body: bodyOf(format, feeds, items, callback, described) };
 }
 
 function bodyOf(
@@ -64,6 +71,7 @@ function bodyOf(
   feeds: readonly ListedFeed[],
   items: readonly unknown[],
   callback: string | null,
+  described: Described,
 ): string {
   switch (format) {
     case 'json':
@@ -76,15 +84,17 @@ function bodyOf(
     case 'opml':
       return writeOpml(
         feeds.map(({ url }) => url),
-        feeds.map(({ title }) => title),
+        feeds.map(({ url, title }) => title ?? described.get(url)?.title),
       );
-    case 'xml':
-      return `${xmlDeclaration}<podcasts>${feeds.map(podcastElement).join('')}</podcasts>\n`;
+    case 'xml': {
+      const elements = feeds.map((feed) => podcastElement(feed, described));
+      return `${xmlDeclaration}<podcasts>${elements.join('')}</podcasts>\n`;
+    }
   }
 }
 
-function podcastElement(feed: ListedFeed): string {
-  const fields = Object.entries(podcastObject(feed)).map(
+function podcastElement(feed: ListedFeed, described: Described): string {
+  const fields = Object.entries(podcastObject(feed, described)).map(
     ([key, value]) => `<${key}>${escaped(String(value))}</${key}>`,
   );
   return `<podcast>${fields.join('')}</podcast>`;

@@ -21,6 +21,7 @@ import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
 import { queryOf } from '../http/input.js';
 import { readWholeList } from './changes.rules.js';
 import { SubscriptionsService } from './subscriptions.service.js';
+import { PodcastsService } from './podcasts.service.js';
 import { type Format, formatOf, podcastObject, readFeeds, writeFeeds } from './formats.js';
 
 const ofDevice = 'subscriptions/:user/:device.:format([^.]*)';
@@ -30,6 +31,7 @@ const ofDevice = 'subscriptions/:user/:device.:format([^.]*)';
 export class ListsController {
   constructor(
     private readonly feeds: SubscriptionsService,
+    private readonly podcasts: PodcastsService,
     private readonly devices: DeviceRegistry,
     private readonly services: Services,
     @Inject(CONFIG) private readonly config: GpodderConfig,
@@ -42,12 +44,10 @@ export class ListsController {
     @Param('format') format: Format,
   ) {
     const feeds = await this.feeds.subscribed(request);
-    const { type, body } = writeFeeds(
-      format,
-      feeds,
-      feeds.map(podcastObject),
-      queryOf(request).get('jsonp'),
-    );
+    const described = await this.podcasts.described(request);
+    const items = feeds.map((feed) => podcastObject(feed, described));
+    const callback = queryOf(request).get('jsonp');
+    const { type, body } = writeFeeds(format, feeds, items, callback, described);
     await reply.type(type).send(body);
   }
 
@@ -64,7 +64,9 @@ export class ListsController {
     if (!devices.some((one) => one.id === id)) throw new Failure('not_found');
     const feeds = await this.feeds.subscribed(request);
     const urls = feeds.map(({ url }) => url);
-    const { type, body } = writeFeeds(supported, feeds, urls, queryOf(request).get('jsonp'));
+    const described = supported === 'opml' ? await this.podcasts.described(request) : undefined;
+    const callback = queryOf(request).get('jsonp');
+    const { type, body } = writeFeeds(supported, feeds, urls, callback, described);
     await reply.type(type).send(body);
   }
 

@@ -5,6 +5,7 @@ import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
  * the same id and sync_id. Missing values are those of `unknownMetadata` in the contracts.
  */
 @Entity({ schema: 'episode', name: 'episodes' })
+@Index('episodes_untitled', { synchronize: false })
 @Index('episodes_guid', { synchronize: false })
 @Index('episodes_enclosure', { synchronize: false })
 @Index('episodes_date_and_url', { synchronize: false })

@@ -5,6 +5,7 @@ import { SubscriptionEntity } from './subscription.entity.js';
 /** A current or former feed URL by its lookup key: an index entry can't hold a long URL. */
 @Entity({ schema: 'subscription', name: 'feed_urls' })
 @Index('feed_urls_subscription', ['subscriptionId', 'userId'])
+@Index('feed_urls_by_url', { synchronize: false })
 export class FeedUrlEntity {
   @PrimaryColumn({ name: 'user_id', type: 'uuid' })
   userId!: string;

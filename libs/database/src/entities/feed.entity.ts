@@ -12,6 +12,7 @@ import {
 /** A feed that a user follows. */
 @Entity({ schema: 'feed', name: 'feeds' })
 @Index('feeds_wanted', ['wanted'])
+@Index('feeds_declared_guid', ['declaredGuid'], { where: 'declared_guid IS NOT NULL' })
 @Check('feeds_status', `status IN ('pending', 'ok', 'failing', 'gone', 'refused')`)
 export class FeedEntity {
   @PrimaryColumn({ name: 'url_sha256', type: 'bytea' })
@@ -56,7 +57,11 @@ export class FeedEntity {
   })
   latestPublishDate!: Date | null;
 
-  /** A JSON array in the form of an answer. */
+  /** Time of the last change of status or content. */
+  @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'now()' })
+  changed!: Date;
+
+  /** A JSON array in the form of an answer, with the time at which each episode was first seen. */
   @Column({ type: 'text', default: '[]' })
   episodes!: string;
 }
@@ -105,6 +110,40 @@ export class FetchEntity {
 
   @Column({ type: 'text', nullable: true })
   fault!: string | null;
+
+  /** Until when a pushed feed is not fetched. */
+  @Column({ name: 'pushed_until', type: 'timestamp with time zone', default: '-infinity' })
+  pushedUntil!: Date;
+
+  /** The URL that the server of the feed names, and since when and how often it did. */
+  @Column({ name: 'move_to', type: 'text', nullable: true })
+  moveTo!: string | null;
+
+  @Column({ name: 'move_seen', type: 'integer', default: 0 })
+  moveSeen!: number;
+
+  @Column({ name: 'move_since', type: 'timestamp with time zone', nullable: true })
+  moveSince!: Date | null;
+
+  @Column({ name: 'move_proven', type: 'boolean', default: false })
+  moveProven!: boolean;
+
+  /** The new URL that was applied to the followers, and the time of the feed's last move. */
+  @Column({ name: 'moved_to', type: 'text', nullable: true })
+  movedTo!: string | null;
+
+  @Column({ name: 'moved_at', type: 'timestamp with time zone', nullable: true })
+  movedAt!: Date | null;
+
+  @Column({ name: 'named_guid', type: 'uuid', nullable: true })
+  namedGuid!: string | null;
+
+  @Column({ name: 'named_at', type: 'timestamp with time zone', nullable: true })
+  namedAt!: Date | null;
+
+  /** Time of the last visit to its followers. */
+  @Column({ name: 'visited_at', type: 'timestamp with time zone', default: '-infinity' })
+  visitedAt!: Date;
 
   @OneToOne(() => FeedEntity, { onDelete: 'CASCADE' })
   @JoinColumn({ name: 'url_sha256', foreignKeyConstraintName: 'fetches_feed_fkey' })

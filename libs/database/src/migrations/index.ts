@@ -13,6 +13,9 @@ import { CompareUrls1764086400000 } from './1764086400000-compare-urls.js';
 import { CreateFeed1764100000000 } from './1764100000000-create-feed.js';
 import { PrepareDistribution1764100001000 } from './1764100001000-prepare-distribution.js';
 import { AddSubscriptionTitle1764101000000 } from './1764101000000-add-subscription-title.js';
+import { PushFeeds1764102000000 } from './1764102000000-push-feeds.js';
+import { DescribeEpisodes1764102001000 } from './1764102001000-describe-episodes.js';
+import { MoveFeeds1764102002000 } from './1764102002000-move-feeds.js';
 import { OrderErasureLocks1764103000000 } from './1764103000000-order-erasure-locks.js';
 
 /** All migrations in order. A released migration is never edited. */
@@ -32,5 +35,8 @@ export const migrations = [
   CreateFeed1764100000000,
   PrepareDistribution1764100001000,
   AddSubscriptionTitle1764101000000,
+  PushFeeds1764102000000,
+  DescribeEpisodes1764102001000,
+  MoveFeeds1764102002000,
   OrderErasureLocks1764103000000,
 ];

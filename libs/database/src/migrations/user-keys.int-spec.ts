@@ -11,6 +11,7 @@ const tablesOfNobody = {
 /** Indexes for scans over all users. Each node scans its own part. */
 const indexesOfAll = {
   'sync.request_created_at': 'old markers of all users are removed by age',
+  'subscription.feed_urls_by_url': 'tasks of the feed service visit the followers of a feed',
   'deletion.deletions_due': 'the relays look for what is due of all users',
   'deletion.erasures_due': 'the relays look for what is due of all users',
 };

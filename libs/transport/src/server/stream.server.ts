@@ -111,7 +111,7 @@ export class StreamServer extends Server implements CustomTransportStrategy {
   }
 
   get isUp(): boolean {
-    return this.replica?.links.every((link) => link.isUp) ?? false;
+    return this.replica?.links.every((link) => link.isUp) ?? this.messageHandlers.size === 0;
   }
 
   /**
@@ -155,7 +155,9 @@ export class StreamServer extends Server implements CustomTransportStrategy {
     throw new Error('the connections are internal to the transport');
   }
 
+  /** Joins the replicas, unless the process answers nothing. */
   private async start(): Promise<void> {
+    if (this.messageHandlers.size === 0) return;
     const { maxInFlight = 64, timings } = this.options;
     const { maxReplyBytes } = this;
     this.replica = new Replica(

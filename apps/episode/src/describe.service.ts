@@ -1,0 +1,56 @@
+import { Controller } from '@nestjs/common';
+import { describeEpisodes, type ReplyOf, type RequestOf } from '#contracts';
+import { Database } from '#database';
+import { type CallContext, Handle } from '#transport';
+import { episodesOfFeed, selectUntitled } from './describe.repository.js';
+import { describeRows } from './describe.rules.js';
+import { saveChanges, toRow } from './episode.repository.js';
+
+/**
+ * Controller that gives stored episodes the titles of their feed. Invariants:
+ * - Only unknown values change, under the user's clock: each changed row is stamped and delivered.
+ * - Without a change nothing is written, and nobody is notified.
+ */
+@Controller()
+export class DescribeService {
+  constructor(private readonly database: Database) {}
+
+  /** Describes a user's episodes of one feed. */
+  @Handle(describeEpisodes)
+  async describe(
+    { userId, feedUrl }: RequestOf<typeof describeEpisodes>,
+    context: CallContext,
+  ): Promise<ReplyOf<typeof describeEpisodes>> {
+    const items = await episodesOfFeed(this.database, feedUrl);
+    if (items.length === 0) return { described: 0 };
+    const write = {
+      userId,
+      requestId: context.requestId,
+      smallAnswer: false,
+      advances: false,
+      changes: ['episodes'] as const,
+      reads: selectUntitled(userId, feedUrl),
+      remainingMs: () => context.remainingMs(),
+    };
+    return this.database.write(write, async (transaction) => {
+      const untitled = (transaction.found[0]?.episodes ?? []).map(toRow);
+      const described = describeRows(untitled, items);
+      if (described.length === 0 || transaction.repeated) return { described: 0 };
+      const changed = await transaction.advance();
+      const rows = described.map((row) => ({ ...row, changed }));
+      const ids = new Set(rows.map(({ id }) => id));
+      await saveChanges(transaction, userId, {
+        rows,
+        inserted: new Set(),
+        changedMetadata: ids,
+        changedStates: ids,
+        renamed: [],
+        aliases: [],
+        addedAliases: 0,
+        absorbed: [],
+        removed: 0,
+      });
+      return { described: rows.length };
+    });
+  }
+}

@@ -1,0 +1,335 @@
+import { clockOfUser, statement } from '#database';
+import { seenNow } from './schedule/result.rules.js';
+
+/** Days after which a feed that no follower reads is not fetched any more, and removed. */
+const keptDays = 14;
+/** Seconds of a lease: a fetch takes 45 at most, and its row is written within 10. */
+const leaseSeconds = 90;
+/** Days for which a pushed feed is kept, and not fetched. */
+const pushedDays = 30;
+/** Seconds that `since` overlaps: more than a statement takes from its start to its commit. */
+const overlapSeconds = 10;
+/** Maximum bytes of the episodes of several feeds in one answer. */
+const mostEpisodeBytes = 2 * 1_024 * 1_024;
+/** Seconds after a change of a subscription during which its feed is shown as pending. */
+const hiddenSeconds = 8;
+
+/** $1 user, $2 last row of the previous page, $3 maximum number of rows, $4 since. */
+export const followed = statement(
+  'feed.followed',
+  `SELECT c.refused, f.subscription_id AS id, f.guid, f.feed_url AS "feedUrl", f.title,
+     f.changed > now() - interval '${hiddenSeconds} s' AS "isNew",
+     f.changed > $4::timestamptz AS "isChanged",
+     (now() - interval '${overlapSeconds} s')::timestamptz(3) AS "syncTimestamp"
+   FROM ${clockOfUser} c LEFT JOIN LATERAL (
+     SELECT * FROM subscription.followed_feeds v WHERE v.user_id = $1 AND v.subscription_id > $2
+     ORDER BY v.subscription_id LIMIT $3
+   ) f ON true ORDER BY f.subscription_id`,
+);
+
+/** $1 user, $2 guids, current or former ones. */
+export const followedByGuid = statement(
+  'feed.followed_by_guid',
+  `SELECT c.refused, f.subscription_id AS id, f.guid, f.feed_url AS "feedUrl", f.title,
+     f.changed > now() - interval '${hiddenSeconds} s' AS "isNew"
+   FROM ${clockOfUser} c LEFT JOIN (
+     SELECT v.* FROM subscription.named_subscriptions n
+     JOIN subscription.followed_feeds v
+       ON v.user_id = $1 AND v.subscription_id = n.subscription_id
+     WHERE n.user_id = $1 AND n.guid = ANY ($2::uuid[])
+   ) f ON true`,
+);
+
+/**
+ * $1 keys, $2 URLs, $3 lanes. Reads feeds, inserts the missing ones, and notes once a day that they
+ * are wanted. New feeds are due before all others of their lane. Locks are taken in the order of
+ * keys and lanes, or not waited for.
+ */
+export const want = statement(
+  'feed.want',
+  `WITH sent AS (
+     SELECT DISTINCT * FROM unnest($1::bytea[], $2::text[], $3::text[]) s (key, url, lane)
+   ), noted AS (
+     UPDATE feed.feeds f SET wanted = now() WHERE f.url_sha256 IN (
+       SELECT o.url_sha256 FROM feed.feeds o
+       WHERE o.url_sha256 = ANY ($1) AND o.wanted < now() - interval '1 day'
+       FOR NO KEY UPDATE SKIP LOCKED
+     ) RETURNING f.url_sha256
+   ), made AS (
+     INSERT INTO feed.feeds (url_sha256, url, wanted)
+     SELECT s.key, s.url, now() FROM sent s
+     WHERE NOT EXISTS (SELECT FROM feed.feeds f WHERE f.url_sha256 = s.key)
+     ORDER BY s.key ON CONFLICT DO NOTHING RETURNING url_sha256
+   ), scheduled AS (
+     INSERT INTO feed.fetches (url_sha256, lane, next_at)
+     SELECT s.key, s.lane, 'epoch' FROM made m JOIN sent s ON s.key = m.url_sha256
+   ), due AS (
+     INSERT INTO feed.lanes AS l (lane, next_at)
+     SELECT DISTINCT s.lane, now() FROM sent s
+     WHERE s.key IN (SELECT m.url_sha256 FROM made m UNION ALL SELECT n.url_sha256 FROM noted n)
+     ORDER BY 1
+     ON CONFLICT (lane) DO UPDATE SET next_at = least(l.next_at, excluded.next_at)
+   )
+   SELECT f.url_sha256 AS key, f.status, f.title, f.author, f.description, f.link, f.language,
+     f.image_url AS "imageUrl", f.latest_publish_date AS "latestPublishDate", f.changed
+   FROM feed.feeds f WHERE f.url_sha256 = ANY ($1)`,
+);
+
+/** $1 key. */
+export const episodes = statement(
+  'feed.episodes',
+  'SELECT f.episodes FROM feed.feeds f WHERE f.url_sha256 = $1',
+);
+
+/** $1 key. */
+export const comparedContent = statement(
+  'feed.compared_content',
+  `SELECT f.episodes, f.declared_guid AS "declaredGuid" FROM feed.feeds f
+   WHERE f.url_sha256 = $1 AND f.status = 'ok'`,
+);
+
+/** $1 keys, in order. Reads the episodes of the first feeds, within a limit of bytes. */
+export const episodesOfAll = statement(
+  'feed.episodes_of_all',
+  `SELECT r.key, r.episodes FROM (
+     SELECT s.n, s.key, f.episodes, sum(octet_length(f.episodes)) OVER (ORDER BY s.n) AS bytes
+     FROM unnest($1::bytea[]) WITH ORDINALITY s (key, n) JOIN feed.feeds f ON f.url_sha256 = s.key
+   ) r WHERE r.bytes <= ${mostEpisodeBytes} OR r.n = 1 ORDER BY r.n`,
+);
+
+/**
+ * SQL of episodes as JSON in which the time of the statement replaces {@link seenNow}. A text
+ * within JSON cannot contain this: its quotation marks are escaped.
+ */
+const dated = (column: string) => `replace(${column}, '"seen":"${seenNow}"',
+       '"seen":"' || to_char(
+         now()::timestamptz(3) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'
+       ) || '"')`;
+
+/**
+ * $1 pushed feeds as JSON. Stores their content, which no fetch replaces for some days. Locks as
+ * `save`, and in the order of keys.
+ */
+export const push = statement(
+  'feed.push',
+  `WITH sent AS MATERIALIZED (
+     SELECT decode(s.key, 'hex') AS url_sha256, s.* FROM jsonb_to_recordset($1::jsonb) s (
+       key text, title text, author text, description text, link text, language text,
+       image_url text, declared_guid uuid, latest_publish_date timestamptz, episodes text,
+       "newFeedUrl" text
+     )
+   ), locked AS MATERIALIZED (
+     SELECT t.url_sha256, s."newFeedUrl"
+     FROM feed.fetches t JOIN sent s ON s.url_sha256 = t.url_sha256
+     ORDER BY t.url_sha256 FOR NO KEY UPDATE OF t
+   ), postponed AS (
+     UPDATE feed.fetches t SET pushed_until = u.time, next_at = u.time, etag = NULL,
+       last_modified = NULL, content_sha256 = NULL, failures = 0, gones = 0, failing_since = NULL,
+       fault = NULL, move_to = l."newFeedUrl", move_since = now(), move_seen = 0,
+       move_proven = l."newFeedUrl" IS NOT NULL
+     FROM locked l, (SELECT now() + interval '${pushedDays} days' AS time) u
+     WHERE t.url_sha256 = l.url_sha256 RETURNING t.url_sha256
+   )
+   UPDATE feed.feeds f SET status = 'ok', title = s.title, author = s.author,
+     description = s.description, link = s.link, language = s.language, image_url = s.image_url,
+     declared_guid = s.declared_guid, latest_publish_date = s.latest_publish_date,
+     episodes = ${dated('s.episodes')}, changed = now(),
+     wanted = greatest(f.wanted, now() + interval '${pushedDays - keptDays} days')
+   FROM sent s JOIN postponed p ON p.url_sha256 = s.url_sha256 WHERE f.url_sha256 = s.url_sha256`,
+);
+
+/** SQL of a URL without scheme and trailing slashes. */
+const nameOf = (url: string) => `regexp_replace(${url}, '^https?://|/+$', '', 'g')`;
+/** Feeds of one lane that name the same new URL: a parked or hijacked host, above both limits. */
+const [crowdedFeeds, crowdedShare] = [20, 0.05];
+
+/**
+ * $1 keys, $2 true to move, $3 true to name guids. Starts visits to the followers of feeds with a
+ * proven move or a declared guid: new ones, and all once a day for later followers. A feed moves at
+ * most once in seven days, as source or target, and changes its guid as rarely. Guids that other
+ * feeds declare too are not applied. Returns the feeds that are held back because many name one new
+ * URL.
+ */
+export const startVisits = statement(
+  'feed.start_visits',
+  `WITH feed AS MATERIALIZED (
+     SELECT t.*, f.url, f.declared_guid
+     FROM feed.fetches t JOIN feed.feeds f ON f.url_sha256 = t.url_sha256
+     WHERE t.url_sha256 = ANY ($1) AND (
+       t.visited_at < now() - interval '1 day'
+       OR (t.move_proven AND t.moved_to IS DISTINCT FROM t.move_to)
+       OR t.named_guid IS DISTINCT FROM f.declared_guid
+     ) ORDER BY t.url_sha256 FOR NO KEY UPDATE OF t
+   ), change AS MATERIALIZED (
+     SELECT v.url_sha256, v.url, v.moved_to, v.move_proven AND c.is_crowded AS is_held,
+       CASE WHEN $2 AND v.move_proven AND NOT c.is_crowded AND (
+         v.moved_to = v.move_to OR v.moved_at IS NULL OR v.moved_at < now() - interval '7 days'
+       ) AND NOT EXISTS (
+         SELECT FROM feed.fetches b
+         WHERE b.url_sha256 = sha256(convert_to(v.move_to, 'UTF8')) AND b.move_to = v.url
+       ) THEN v.move_to END AS to_url,
+       CASE WHEN $3 AND v.move_to IS NULL AND (
+         v.named_guid = v.declared_guid OR v.named_at IS NULL
+         OR v.named_at < now() - interval '7 days'
+       ) AND NOT EXISTS (
+         SELECT FROM feed.feeds o JOIN feed.fetches x ON x.url_sha256 = o.url_sha256
+         WHERE o.declared_guid = v.declared_guid AND o.url_sha256 <> v.url_sha256
+           AND x.move_to IS DISTINCT FROM v.url AND ${nameOf('o.url')} <> ${nameOf('v.url')}
+       ) THEN v.declared_guid END AS guid
+     FROM feed v CROSS JOIN LATERAL (
+       SELECT s.same >= ${crowdedFeeds} AND s.same > ${crowdedShare} * s.all_feeds AS is_crowded
+       FROM (
+         SELECT count(*) FILTER (WHERE x.move_to = v.move_to) AS same, count(*) AS all_feeds
+         FROM feed.fetches x WHERE x.lane = v.lane AND v.move_proven
+       ) s
+     ) c
+   ), visited AS (
+     UPDATE feed.fetches t SET visited_at = now(),
+       moved_to = coalesce(c.to_url, t.moved_to), named_guid = coalesce(c.guid, t.named_guid),
+       moved_at = CASE WHEN c.to_url <> coalesce(t.moved_to, '') THEN now() ELSE t.moved_at END,
+       named_at = CASE WHEN t.named_guid IS DISTINCT FROM coalesce(c.guid, t.named_guid)
+         THEN now() ELSE t.named_at END
+     FROM change c WHERE t.url_sha256 = c.url_sha256
+   ), reached AS (
+     UPDATE feed.fetches b SET moved_at = now() FROM change c
+     WHERE b.url_sha256 = sha256(convert_to(c.to_url, 'UTF8')) AND b.url_sha256 <> c.url_sha256
+       AND c.moved_to IS DISTINCT FROM c.to_url
+   ), started AS (
+     INSERT INTO feed.tasks AS k (url_sha256, kind, to_url, guid)
+     SELECT c.url_sha256, 'apply', c.to_url, c.guid FROM change c
+     WHERE c.to_url IS NOT NULL OR c.guid IS NOT NULL ORDER BY 1
+     ON CONFLICT (url_sha256, kind) DO UPDATE
+       SET to_url = excluded.to_url, guid = excluded.guid, cursor = DEFAULT, created_at = now()
+   )
+   SELECT c.url FROM change c WHERE c.is_held`,
+);
+
+/** $1 keys. Makes feeds due that were not fetched for 15 minutes. Locks lanes first, as `save`. */
+export const refresh = statement(
+  'feed.refresh',
+  `WITH old AS (
+     SELECT f.url_sha256, f.lane FROM feed.fetches f
+     WHERE f.url_sha256 = ANY ($1) AND f.next_at > now() AND f.pushed_until < now()
+       AND f.fetched_at < now() - interval '15 min'
+   ), due AS (
+     INSERT INTO feed.lanes AS l (lane, next_at)
+     SELECT DISTINCT o.lane, now() FROM old o ORDER BY o.lane
+     ON CONFLICT (lane) DO UPDATE SET next_at = least(l.next_at, excluded.next_at)
+     RETURNING lane
+   )
+   UPDATE feed.fetches f SET next_at = now() FROM old o JOIN due d ON d.lane = o.lane
+   WHERE f.url_sha256 = o.url_sha256`,
+);
+
+/** SQL of a time as milliseconds since 1970. */
+const milliseconds = (time: string) => `(extract(epoch FROM ${time}) * 1000)::double precision`;
+
+/**
+ * $1 maximum number of lanes. Leases lanes that are due. Until the lane is saved, its `next_at` is
+ * the end of the lease, and an earlier one means that another feed became due.
+ */
+export const claim = statement(
+  'feed.claim',
+  `WITH due AS (
+     SELECT l.lane FROM feed.lanes l WHERE l.next_at <= now() AND l.busy_until <= now()
+     ORDER BY l.next_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED
+   ), leased AS (
+     UPDATE feed.lanes l SET busy_until = e.time, next_at = e.time
+     FROM due d, (SELECT now() + interval '${leaseSeconds} s' AS time) e WHERE l.lane = d.lane
+     RETURNING l.lane, l.busy_until::text AS lease, l.blocks
+   )
+   SELECT l.lane, l.lease, l.blocks, to_jsonb(n) AS feed
+   FROM leased l LEFT JOIN LATERAL (
+     SELECT encode(t.url_sha256, 'hex') AS key, f.url, f.status, t.etag,
+       t.last_modified AS "lastModified", encode(t.content_sha256, 'hex') AS "contentSha256",
+       ${milliseconds('f.latest_publish_date')} AS latest, t.gap_seconds AS "gapSeconds",
+       t.is_complete AS "isComplete", t.failures, t.gones,
+       ${milliseconds('t.failing_since')} AS "failingSince", f.declared_guid AS "declaredGuid",
+       CASE WHEN t.move_to IS NOT NULL THEN jsonb_build_object('to', t.move_to, 'seen', t.move_seen,
+         'since', ${milliseconds('t.move_since')}, 'isProven', t.move_proven) END AS move,
+       t.visited_at < now() - interval '1 day' AS "isVisitDue"
+     FROM feed.fetches t JOIN feed.feeds f ON f.url_sha256 = t.url_sha256
+     WHERE t.lane = l.lane AND t.next_at <= now() AND f.wanted > now() - interval '${keptDays} days'
+     ORDER BY t.next_at LIMIT 1
+   ) n ON true`,
+);
+
+/** SQL that ends a lease. $1 lane, $2 lease, $3 milliseconds until its next request, $4 blocks. */
+const endLease = (soonest: string) => `
+  UPDATE feed.lanes l SET
+    busy_until = now() + $3::double precision * interval '1 ms',
+    blocks = $4,
+    next_at = CASE WHEN l.next_at < l.busy_until THEN l.next_at
+      ELSE coalesce(${soonest}, 'infinity') END
+  WHERE l.lane = $1 AND l.busy_until = $2::timestamptz`;
+
+/** SQL of the time of the next feed of lane $1. It reads the first rows of an index. */
+const nextOf = (condition: string) => `(
+  SELECT t.next_at FROM feed.fetches t JOIN feed.feeds f ON f.url_sha256 = t.url_sha256
+  WHERE t.lane = $1 AND f.wanted > now() - interval '${keptDays} days' AND ${condition}
+  ORDER BY t.next_at LIMIT 1
+)`;
+
+/** Ends the lease of a lane without a due feed; see {@link endLease}. */
+export const release = statement('feed.release', endLease(nextOf('true')));
+
+/**
+ * Stores a result and ends the lease, or does nothing if the lease is lost. It keeps the content of
+ * a feed that was pushed meanwhile. $5 key in hex, $6 the result as JSON, $7 the content as JSON or
+ * null.
+ */
+export const save = statement(
+  'feed.save',
+  `WITH result AS (
+     SELECT to_timestamp(("nextAt") / 1000) AS next_at, r.*
+     FROM jsonb_to_record($6::jsonb) r (
+       "nextAt" double precision, etag text, "lastModified" text, "contentSha256" text,
+       "gapSeconds" integer, "isComplete" boolean, failures integer, gones integer,
+       "failingSince" double precision, fault text, status text, move jsonb
+     )
+   ), lane AS (
+     ${endLease(`least(
+       (SELECT r.next_at FROM result r), ${nextOf(`t.url_sha256 <> decode($5, 'hex')`)}
+     )`)}
+     RETURNING l.lane
+   ), fetched AS (
+     UPDATE feed.fetches t SET next_at = greatest(r.next_at, t.pushed_until),
+       fetched_at = now(), etag = r.etag,
+       last_modified = r."lastModified", content_sha256 = decode(r."contentSha256", 'hex'),
+       gap_seconds = r."gapSeconds", is_complete = r."isComplete", failures = r.failures,
+       gones = r.gones, failing_since = to_timestamp(r."failingSince" / 1000), fault = r.fault,
+       move_to = r.move ->> 'to', move_seen = coalesce((r.move ->> 'seen')::integer, 0),
+       move_since = to_timestamp((r.move ->> 'since')::double precision / 1000),
+       move_proven = coalesce((r.move ->> 'isProven')::boolean, false)
+     FROM result r, lane WHERE t.url_sha256 = decode($5, 'hex')
+     RETURNING t.pushed_until < now() AS is_owned
+   ), stated AS (
+     UPDATE feed.feeds f SET status = r.status, changed = now()
+     FROM result r, fetched t WHERE t.is_owned
+       AND f.url_sha256 = decode($5, 'hex') AND f.status <> r.status AND $7::jsonb IS NULL
+   ), stored AS (
+     UPDATE feed.feeds f SET status = r.status, title = c.title, author = c.author,
+       description = c.description, link = c.link, language = c.language, image_url = c.image_url,
+       declared_guid = c.declared_guid, latest_publish_date = c.latest_publish_date,
+       episodes = ${dated('c.episodes')}, changed = now()
+     FROM result r, fetched t, jsonb_to_record($7::jsonb) c (
+       title text, author text, description text, link text, language text, image_url text,
+       declared_guid uuid, latest_publish_date timestamptz, episodes text
+     ) WHERE t.is_owned AND f.url_sha256 = decode($5, 'hex') AND $7::jsonb IS NOT NULL
+   )
+   SELECT count(*)::integer AS saved FROM lane`,
+);
+
+/** $1 maximum number of rows. Removes feeds that nobody reads. */
+export const sweep = statement(
+  'feed.sweep',
+  `WITH old AS (
+     DELETE FROM feed.feeds f WHERE f.url_sha256 IN (
+       SELECT o.url_sha256 FROM feed.feeds o WHERE o.wanted < now() - interval '${keptDays} days'
+       LIMIT $1 FOR UPDATE SKIP LOCKED
+     ) RETURNING 1
+   ), lanes AS (
+     DELETE FROM feed.lanes l WHERE l.next_at = 'infinity' AND l.busy_until < now()
+   )
+   SELECT count(*)::integer AS removed FROM old`,
+);

@@ -1,0 +1,102 @@
+import {
+  type EntryFailureCode,
+  faultInHttpUrl,
+  faultInSpacedUrl,
+  guidSchema,
+  isJsonObject,
+  type Pushed,
+  readEntry,
+} from '#contracts';
+import { feedLanguage, uniqueItems } from '../document/feed.reader.js';
+import type { FeedDocument, FeedItem } from '../document/feed.document.js';
+import { descriptionOf, lineOf } from '../document/feed.values.js';
+import { isPrivate } from '../feed.address.js';
+import { canMove } from '../schedule/move.rules.js';
+import { keptEpisodes } from '../schedule/result.rules.js';
+
+/** A valid entry of POST /feeds, in the form of a fetched document. */
+export interface PushedFeed {
+  readonly url: string;
+  readonly document: FeedDocument;
+}
+
+type Refusal = Pushed['failure'][number];
+
+/**
+ * Validates an entry of POST /feeds (docs/reference/interface-feeds.md, "Pushing"). Invalid texts
+ * and links count as absent, as in a fetched document.
+ */
+export function judgePush(sent: unknown): PushedFeed | Refusal {
+  if (!isJsonObject(sent)) return refusal('', 'invalid_value', 'An entry must be an object');
+  const url = typeof sent.feed_url === 'string' ? sent.feed_url : '';
+  const refuse = (code: EntryFailureCode, message: string) => refusal(url, code, message);
+  const fault = faultInHttpUrl(url);
+  if (fault !== undefined) return refuse('invalid_url', fault);
+  if (isPrivate(url)) return refuse('invalid_url', 'The URL is of a feed for one listener');
+  const guid = guidSchema.safeParse(sent.guid ?? undefined);
+  if (!guid.success && (sent.guid ?? undefined) !== undefined)
+    return refuse('invalid_guid', 'guid is not a valid UUID');
+  const episodes = sent.episodes ?? [];
+  if (!Array.isArray(episodes)) return refuse('invalid_value', 'episodes is not an array');
+  if (episodes.length > keptEpisodes)
+    return refuse('limit_reached', `More than ${keptEpisodes} episodes: send the newest ones`);
+  const items: FeedItem[] = [];
+  for (const [index, episode] of episodes.entries()) {
+    const item = toItem(episode);
+    if ('message' in item) return refuse(item.code, `episodes[${index}]: ${item.message}`);
+    items.push(item);
+  }
+  const newFeedUrl = sent.new_feed_url ?? undefined;
+  if (newFeedUrl !== undefined && !canMove(url, newFeedUrl))
+    return refuse('invalid_url', 'new_feed_url is not a URL that a feed can move to');
+  return { url, document: { ...toDocument(sent, guid.data, items), newFeedUrl } };
+}
+
+function refusal(feedUrl: string, code: EntryFailureCode, message: string): Refusal {
+  return { feed_url: feedUrl, code, message };
+}
+
+function toItem(sent: unknown): FeedItem | { code: EntryFailureCode; message: string } {
+  if (!isJsonObject(sent)) return { code: 'invalid_value', message: 'is not an object' };
+  const entry = readEntry(sent);
+  if ('code' in entry) return entry;
+  const { episodeGuid, enclosureUrl, publishDate, title, episodeUrl, duration } = entry.metadata;
+  if (episodeGuid === undefined && enclosureUrl === undefined)
+    return { code: 'missing_identifier', message: 'episode_guid or enclosure_url is missing' };
+  return {
+    guid: episodeGuid,
+    title,
+    publishDate: publishDate === undefined ? undefined : new Date(publishDate),
+    enclosureUrl,
+    episodeUrl,
+    duration,
+    imageUrl: urlOf(sent.image_url),
+  };
+}
+
+function toDocument(
+  sent: Readonly<Record<string, unknown>>,
+  declaredGuid: string | undefined,
+  items: readonly FeedItem[],
+): FeedDocument {
+  return {
+    isWhole: true,
+    title: lineOf(textOf(sent.title)),
+    author: lineOf(textOf(sent.author)),
+    description: descriptionOf(textOf(sent.description)),
+    link: urlOf(sent.link),
+    language: feedLanguage(textOf(sent.language)),
+    imageUrl: urlOf(sent.image_url),
+    declaredGuid,
+    isBlocked: false,
+    isComplete: false,
+    items: uniqueItems(items),
+  };
+}
+
+const textOf = (sent: unknown): string => (typeof sent === 'string' ? sent : '');
+
+function urlOf(sent: unknown): string | undefined {
+  const text = textOf(sent).trim();
+  return text !== '' && faultInSpacedUrl(text) === undefined ? text : undefined;
+}

@@ -1,0 +1,128 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
+import { applyFeed, describeEpisodes, Failure, urlKey } from '#contracts';
+import { Condition, type Log, oneCounter } from '#runtime';
+import type { StreamClient } from '#transport';
+import { feedKey, isPrivate, laneOf } from '../feed.address.js';
+import type { FeedRepository } from '../feed.repository.js';
+import type { Task, TaskRepository } from './task.repository.js';
+
+/** Pauses in milliseconds: without a task, after a fault, and between two users. */
+const [idleMs, faultMs, userMs] = [1_000, 5_000, 50];
+const touchedRows = 500;
+const pageUsers = 50;
+
+const visits = oneCounter(
+  'podcast_sync_feed_visits_total',
+  'Moves and declared guids of feeds at subscriptions, by outcome.',
+  ['outcome'],
+);
+
+/** Options of a {@link TaskLoop}. */
+export interface TaskLoopOptions {
+  readonly feeds: FeedRepository;
+  readonly tasks: TaskRepository;
+  readonly client: Pick<StreamClient, 'connect' | 'call' | 'close'>;
+  readonly log: Log;
+}
+
+/**
+ * Visits the followers of feeds: their episodes get titles, and their subscriptions follow moves
+ * and declared guids. Invariants:
+ * - A task is leased for a page of users, and then its progress is stored. A process can die at any
+ *   point: another one repeats at most a page. Repeated calls have no effect.
+ * - Users are visited one after another with pauses, and tasks in turns, so that a feed with many
+ *   followers delays nobody.
+ * - A feed that is noted again during a task starts it again, because earlier users can need it.
+ */
+export class TaskLoop implements OnModuleInit, OnApplicationShutdown {
+  private readonly stopped = new AbortController();
+  /** The reason of an outage of Postgres or a service, or empty. */
+  private readonly outage = new Condition<string>('');
+  private ended: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly options: TaskLoopOptions) {}
+
+  onModuleInit(): void {
+    this.ended = this.runAll();
+  }
+
+  /** Stops after the current user. The lease expires. */
+  async onApplicationShutdown(): Promise<void> {
+    this.stopped.abort();
+    await this.options.client.close();
+    await this.ended;
+  }
+
+  private async runAll(): Promise<void> {
+    const { signal } = this.stopped;
+    await Promise.race([
+      this.options.client.connect(),
+      new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true })),
+    ]);
+    while (!signal.aborted) {
+      try {
+        const isBusy = (await this.settleTouched()) || (await this.runNext());
+        if (this.outage.becomes('')) this.options.log.info('followers of feeds are visited again');
+        if (!isBusy) await this.pause(idleMs);
+      } catch (error) {
+        if (this.outage.becomes((error as Error).message) && !signal.aborted)
+          this.options.log.warn({ err: error }, 'followers of feeds are not visited, retrying');
+        await this.pause(faultMs);
+      }
+    }
+  }
+
+  /** Turns noted feeds into tasks. Returns true if there were some. */
+  private async settleTouched(): Promise<boolean> {
+    const { feeds, tasks } = this.options;
+    const urls = await tasks.touched(touchedRows);
+    if (urls.length === 0) return false;
+    const readable = urls.filter((url) => !isPrivate(url));
+    const keys = readable.map(feedKey);
+    if (readable.length > 0) {
+      await feeds.want(keys, readable, readable.map(laneOf));
+      await feeds.refresh(keys);
+    }
+    await tasks.settleTouched(urls, urls.map(feedKey));
+    return true;
+  }
+
+  /** Visits a page of followers for the task that waits longest. Returns false without a task. */
+  private async runNext(): Promise<boolean> {
+    const { tasks } = this.options;
+    const task = await tasks.claim();
+    if (!task) return false;
+    const page = await tasks.followers(task, urlKey(task.url), pageUsers);
+    for (const { userId, isConcerned } of page) if (isConcerned) await this.visit(task, userId);
+    const last = page.at(-1);
+    if (last) await tasks.advance(task, last.userId);
+    else await tasks.finish(task);
+    return true;
+  }
+
+  private async visit(task: Task, userId: string): Promise<void> {
+    this.stopped.signal.throwIfAborted();
+    const { client } = this.options;
+    const options = { requestId: randomUUID() };
+    const { url, kind, toUrl, guid } = task;
+    try {
+      if (kind === 'describe')
+        await client.call(describeEpisodes, { userId, feedUrl: url }, options);
+      else {
+        const change = { toUrl: toUrl ?? undefined, guid: guid ?? undefined };
+        const call = client.call(applyFeed, { userId, fromUrl: url, ...change }, options);
+        visits.inc({ outcome: (await call).outcome });
+      }
+    } catch (error) {
+      // A disabled or erased user.
+      if (!(error instanceof Failure) || error.code !== 'unauthorized') throw error;
+    }
+    await this.pause(userMs);
+  }
+
+  private async pause(ms: number): Promise<void> {
+    await delay(ms, undefined, { signal: this.stopped.signal }).catch(() => undefined);
+  }
+}

@@ -1,0 +1,139 @@
+import { type Database, statement } from '#database';
+
+/** Seconds between the upload of an episode without a title and the visits to followers. */
+const touchedSeconds = 8;
+/** Minutes after a fetch for which its content counts as current. */
+const currentMinutes = 15;
+/** Seconds of a lease for one page of followers. */
+const leaseSeconds = 60;
+
+/** A leased task. */
+export interface Task {
+  readonly id: number;
+  /** Names the lease: without it the task is not changed. */
+  readonly lease: string;
+  readonly url: string;
+  /** Describes episodes, or applies a new URL and a declared guid to subscriptions. */
+  readonly kind: 'describe' | 'apply';
+  readonly toUrl: string | null;
+  readonly guid: string | null;
+  /** The last visited user. */
+  readonly cursor: string;
+}
+
+/** A follower of a feed. */
+export interface Follower {
+  readonly userId: string;
+  /** True if the user has something to change. */
+  readonly isConcerned: boolean;
+}
+
+/** $1 maximum number of rows. */
+const readTouched = statement(
+  'feed.read_touched',
+  `SELECT DISTINCT r.url FROM (
+     SELECT t.url FROM feed.touched t
+     WHERE t.created_at < now() - interval '${touchedSeconds} s' LIMIT $1
+   ) r`,
+);
+
+/**
+ * $1 URLs, $2 their keys. Creates the tasks of touched feeds, or restarts them, and removes their
+ * rows from the outbox. Feeds without a row have no task.
+ */
+const settleTouched = statement(
+  'feed.settle_touched',
+  `WITH sent AS MATERIALIZED (
+     SELECT s.url, s.key FROM unnest($1::text[], $2::bytea[]) s (url, key)
+   ), made AS (
+     INSERT INTO feed.tasks AS t (url_sha256, kind)
+     SELECT s.key, 'describe' FROM sent s JOIN feed.feeds f ON f.url_sha256 = s.key ORDER BY s.key
+     ON CONFLICT (url_sha256, kind) DO UPDATE SET cursor = DEFAULT, created_at = now()
+   )
+   DELETE FROM feed.touched t
+   WHERE t.url = ANY ($1) AND t.created_at < now() - interval '${touchedSeconds} s'`,
+);
+
+/** Leases a task. One that describes episodes waits until its feed was fetched or pushed. */
+const claim = statement(
+  'feed.claim_task',
+  `WITH due AS (
+     SELECT k.id FROM feed.tasks k JOIN feed.fetches t ON t.url_sha256 = k.url_sha256
+     WHERE k.busy_until < now() AND (
+       k.kind = 'apply' OR t.pushed_until > now()
+       OR t.fetched_at > k.created_at - interval '${currentMinutes} min'
+     ) ORDER BY k.busy_until, k.id LIMIT 1 FOR NO KEY UPDATE OF k SKIP LOCKED
+   )
+   UPDATE feed.tasks k SET busy_until = now() + interval '${leaseSeconds} s'
+   FROM due d JOIN feed.tasks o ON o.id = d.id JOIN feed.feeds f ON f.url_sha256 = o.url_sha256
+   WHERE k.id = d.id RETURNING k.id, k.busy_until::text AS lease, f.url, k.cursor,
+     k.kind, k.to_url AS "toUrl", k.guid`,
+);
+
+/**
+ * $1 lookup key of the URL, $2 URL, $3 last user, $4 maximum number of rows, $5 kind of the task,
+ * $6 true to move, $7 guid.
+ */
+const followers = statement(
+  'feed.followers',
+  `SELECT v.user_id AS "userId", CASE WHEN $5 = 'describe' THEN EXISTS (
+     SELECT 1 FROM episode.untitled u
+     WHERE u.user_id = v.user_id AND u.subscription_id = v.subscription_id
+   ) ELSE $6 OR (v.declared_guids = 0 AND v.guid <> $7::uuid) END AS "isConcerned"
+   FROM subscription.followers v
+   WHERE v.url_sha256 = $1 AND v.user_id > $3 AND v.feed_url = $2 ORDER BY v.user_id LIMIT $4`,
+);
+
+/** $1 id, $2 lease, $3 previous cursor, $4 next cursor. Ends the lease. */
+const advance = statement(
+  'feed.advance_task',
+  `UPDATE feed.tasks k SET busy_until = now(),
+     cursor = CASE WHEN k.cursor = $3 THEN $4 ELSE k.cursor END
+   WHERE k.id = $1 AND k.busy_until = $2::timestamptz`,
+);
+
+/** $1 id, $2 lease, $3 cursor. Removes a task, or ends the lease of a restarted one. */
+const finish = statement(
+  'feed.finish_task',
+  `WITH done AS (
+     DELETE FROM feed.tasks k WHERE k.id = $1 AND k.busy_until = $2::timestamptz AND k.cursor = $3
+     RETURNING k.id
+   )
+   UPDATE feed.tasks k SET busy_until = '-infinity'
+   WHERE k.id = $1 AND k.busy_until = $2::timestamptz AND NOT EXISTS (SELECT FROM done)`,
+);
+
+/** The SQL of touched feeds, and of tasks that visit the followers of a feed. */
+export class TaskRepository {
+  constructor(private readonly database: Database) {}
+
+  /** Returns URLs of feeds that uploads of episodes without a title noted. */
+  async touched(limit: number): Promise<string[]> {
+    const rows = await this.database.read<{ url: string }>(readTouched, [limit]);
+    return rows.map(({ url }) => url);
+  }
+
+  async settleTouched(urls: readonly string[], keys: readonly Buffer[]): Promise<void> {
+    await this.database.change(settleTouched, [urls, keys]);
+  }
+
+  async claim(): Promise<Task | undefined> {
+    return (await this.database.change<Task>(claim, []))[0];
+  }
+
+  /** Returns the next followers of a feed by user id. @param key lookup key of the URL, in hex. */
+  followers(task: Task, key: string, limit: number): Promise<Follower[]> {
+    const { url, cursor, kind, toUrl, guid } = task;
+    const values = [Buffer.from(key, 'hex'), url, cursor, limit, kind, toUrl !== null, guid];
+    return this.database.read<Follower>(followers, values);
+  }
+
+  /** Stores the progress of a task, unless it was restarted, and ends its lease. */
+  async advance({ id, lease, cursor }: Task, next: string): Promise<void> {
+    await this.database.change(advance, [id, lease, cursor, next]);
+  }
+
+  async finish({ id, lease, cursor }: Task): Promise<void> {
+    await this.database.change(finish, [id, lease, cursor]);
+  }
+}

@@ -1,0 +1,40 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { Failure, listPodcasts, mostPodcasts, type Podcast, type ReplyOf } from '#contracts';
+import { Services } from '#http';
+import type { FastifyRequest } from 'fastify';
+import { callerOf } from '../auth/request.caller.js';
+import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
+
+/** The podcasts of the caller as their publishers describe them. */
+@Injectable()
+export class PodcastsService {
+  constructor(
+    private readonly services: Services,
+    @Inject(CONFIG) private readonly config: GpodderConfig,
+  ) {}
+
+  /**
+   * Returns the subscribed podcasts by feed URL. Titles are no reason to fail: without feeds, or
+   * without the feed service, the result is empty.
+   */
+  async described(request: FastifyRequest): Promise<ReadonlyMap<string, Podcast>> {
+    const described = new Map<string, Podcast>();
+    if (this.config.FEEDS === 'off') return described;
+    const { userId } = callerOf(request);
+    try {
+      for (let after: number | undefined = 0; after !== undefined;) {
+        const page: ReplyOf<typeof listPodcasts> = await this.services.call(listPodcasts, request, {
+          userId,
+          after,
+          perPage: mostPodcasts,
+        });
+        request.hold?.(page.feeds.text.length);
+        for (const podcast of page.feeds.parse()) described.set(podcast.feed_url, podcast);
+        after = page.next;
+      }
+    } catch (error) {
+      if (!(error instanceof Failure) || error.code !== 'unavailable') throw error;
+    }
+    return described;
+  }
+}
