@@ -82,7 +82,7 @@ const rights: Record<string, Record<string, string>> = {
     // The columns that the views publish.
     'subscription.subscriptions':
       'SELECT(user_id, id, feed_url, guid, is_subscribed, is_subscribed_at, deletion_id, ' +
-      'deleted, merged_into, changed)',
+      'deleted, merged_into, changed, title)',
     'subscription.guids': 'SELECT(user_id, guid, subscription_id)',
     'subscription.feed_urls': 'SELECT(user_id, url_sha256, subscription_id)',
     'subscription.followed_feeds': 'SELECT',

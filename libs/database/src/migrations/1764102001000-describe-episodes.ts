@@ -63,7 +63,7 @@ export class DescribeEpisodes1764102001000 implements MigrationInterface {
       GRANT SELECT ON subscription.followers, episode.untitled TO podcast_sync_feed_group;
 
       -- A cluster checks the rights of the reader of a view.
-      GRANT SELECT (changed, merged_into) ON subscription.subscriptions
+      GRANT SELECT (changed, merged_into, title) ON subscription.subscriptions
         TO podcast_sync_episode_group;
       GRANT SELECT (user_id, url_sha256, subscription_id) ON subscription.feed_urls
         TO podcast_sync_feed_group;
@@ -78,7 +78,7 @@ export class DescribeEpisodes1764102001000 implements MigrationInterface {
         FROM podcast_sync_feed_group;
       REVOKE SELECT (user_id, url_sha256, subscription_id) ON subscription.feed_urls
         FROM podcast_sync_feed_group;
-      REVOKE SELECT (changed, merged_into) ON subscription.subscriptions
+      REVOKE SELECT (changed, merged_into, title) ON subscription.subscriptions
         FROM podcast_sync_episode_group;
       REVOKE USAGE ON SCHEMA episode FROM podcast_sync_feed_group;
       DROP VIEW episode.untitled;
