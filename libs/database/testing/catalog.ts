@@ -17,7 +17,8 @@ const everything = `
   UNION ALL
   SELECT format('column %s.%s.%s %s %s %s %s', n.nspname, c.relname, a.attname,
     format_type(a.atttypid, a.atttypmod),
-    a.attnotnull, pg_get_expr(d.adbin, d.adrelid), ARRAY(SELECT g::text FROM unnest(a.attacl) g ORDER BY 1))
+    a.attnotnull, pg_get_expr(d.adbin, d.adrelid),
+    ARRAY(SELECT g::text FROM unnest(a.attacl) g ORDER BY 1))
   FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN ours n ON n.oid = c.relnamespace
   LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
   WHERE a.attnum > 0 AND NOT a.attisdropped
