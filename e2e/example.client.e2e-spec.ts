@@ -25,7 +25,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 /** Runs a command of the client in docs/, and returns the data of the device. */
 async function run(device: string, ...args: string[]): Promise<Device> {
   const file = join(folder, `${device}.json`);
-  const environment = { PATH: process.env['PATH'], BASE_URL: baseUrl, TOKEN: credential };
+  const environment = { PATH: process.env['PATH'], API: baseUrl, TOKEN: credential };
   await promisify(execFile)('node', ['docs/examples/example.client.mjs', file, ...args], {
     env: environment,
   });

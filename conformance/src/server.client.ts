@@ -36,7 +36,7 @@ interface Row {
   deleted?: string;
 }
 
-/** The server does not answer, or its answers have no end. */
+/** The server is unreachable, or its paging does not end. */
 export class ServerError extends Error {}
 
 const requestLimit = 15_000;

@@ -3,11 +3,11 @@
 //   node docs/examples/example.client.mjs phone.json subscribe https://podnews.net/rss
 //   … play GUID SYNC_ID SECONDS    stores the position of the listener
 //   … sync                         sends the pending changes, then asks for changes
-// The file contains the data of the device. BASE_URL is the address of the server.
+// The file contains the data of the device. API is the address of the server.
 import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 
-const { BASE_URL = 'http://127.0.0.1:3000', TOKEN } = process.env;
+const { API = 'http://127.0.0.1:3000', TOKEN } = process.env;
 const [file, command, ...args] = process.argv.slice(2);
 const device = existsSync(file)
   ? JSON.parse(readFileSync(file, 'utf8'))
@@ -15,12 +15,12 @@ const device = existsSync(file)
 const save = () => writeFileSync(file, JSON.stringify(device, undefined, 2));
 
 /** A pending change has its own key: sent twice, it takes effect once. */
-const wait = (path, body) => device.waiting.push({ path, body, key: randomUUID() });
+const enqueue = (path, body) => device.waiting.push({ path, body, key: randomUUID() });
 
 async function request(path, options = {}) {
   for (;;) {
     const headers = { authorization: `Bearer ${TOKEN}`, ...options.headers };
-    const answer = await fetch(new URL(path, BASE_URL), { ...options, headers });
+    const answer = await fetch(new URL(path, API), { ...options, headers });
     if (answer.ok)
       return { body: await answer.json(), stamp: answer.headers.get('sync-timestamp') };
     if (answer.status !== 503 && answer.status !== 429)
@@ -61,11 +61,11 @@ async function poll(list, apply) {
 }
 
 if (command === 'subscribe')
-  wait('/subscriptions', { subscriptions: args.map((url) => ({ feed_url: url })) });
+  enqueue('/subscriptions', { subscriptions: args.map((url) => ({ feed_url: url })) });
 if (command === 'play') {
   const [podcast_guid, sync_id, seconds] = args;
   const playback_position = { value: Number(seconds), timestamp: new Date().toISOString() };
-  wait('/episodes', { episodes: [{ podcast_guid, sync_id, playback_position }] });
+  enqueue('/episodes', { episodes: [{ podcast_guid, sync_id, playback_position }] });
 }
 if (command === 'sync') {
   await send();

@@ -16,8 +16,8 @@ import type { CandidatesResult } from './episode.repository.js';
 
 /**
  * Returns the SQL of the live subscription that a URL matches (docs/reference/interface.md,
- * "Names"). The owner of the URL, current or former, precedes the owner of the derived guid. $1 is
- * the user.
+ * "Identifiers"). The owner of the URL, current or former, precedes the owner of the derived guid.
+ * $1 is the user.
  *
  * @param key SQL of the URL's lookup key.
  */

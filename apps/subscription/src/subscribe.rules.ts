@@ -29,9 +29,9 @@ export interface UsableEntry {
 export type JudgedEntry = UsableEntry | { feedUrl: string; fault: EntryFailure };
 
 /**
- * The match of an entry (docs/reference/interface.md, "Names"): the matched subscription, if any,
- * and whether its URL or guid becomes the current one or an alias. `same` is another subscription
- * of the same podcast. `taken` has the URL and is another podcast.
+ * The match of an entry (docs/reference/interface.md, "Identifiers"): the matched subscription, if
+ * any, and whether its URL or guid becomes the current one or an alias. `same` is another
+ * subscription of the same podcast. `taken` has the URL and is another podcast.
  */
 export interface EntryMatch {
   row?: SubscriptionRow;

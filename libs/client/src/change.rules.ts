@@ -24,9 +24,9 @@ export function serverTimeOf(change: ChangeTime, now: number, offset: number): n
 }
 
 /**
- * Returns the actions to send, in order: the last subscription, so that later actions find it, the
- * last title, and the last other action after the subscription. A deleted subscription stays
- * deleted until the listener subscribes again, and needs no title.
+ * Reduces the actions to at most three, in order: the last `subscribe`, so that later actions find
+ * the subscription, the last title, and the last other action after that `subscribe`. A deleted
+ * subscription stays deleted until the listener subscribes again, and needs no title.
  */
 export function compactActions(actions: readonly SubscriptionAction[]): SubscriptionAction[] {
   const sorted = [...actions].sort((one, other) => one.at - other.at);

@@ -19,8 +19,11 @@ import {
 import type { Store } from './store.js';
 import type { Episode, Subscription } from './wire.js';
 
-/** Maximum number of counts per pull: a write during a count requires another one. */
-const maxCounts = 3;
+/**
+ * Maximum number of times that a pull repeats the comparison of the number of local episodes with
+ * the server's. A write during a comparison requires another one.
+ */
+const maxRepeatedCounts = 3;
 
 const perPage = 250;
 
@@ -40,7 +43,7 @@ export class Pull {
       await this.readSubscriptions();
       await this.readEpisodes();
       const { needsCount } = await readMeta(this.store);
-      if (!needsCount || (await this.compareCounts()) || count >= maxCounts) break;
+      if (!needsCount || (await this.compareCounts()) || count >= maxRepeatedCounts) break;
     }
     for (const [, { kind, changes }] of done)
       if (kind === 'subscribe')

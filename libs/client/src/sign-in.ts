@@ -239,8 +239,8 @@ export class SignIn {
   }
 
   /**
-   * Stores tokens. Call it before their first use: then the server treats the previous refresh
-   * token as stolen.
+   * Stores tokens. Call it before the new tokens are used. From their first use, the server treats
+   * the previous refresh token as stolen.
    */
   private storeTokens(response: TokenResponse, clientId: string): Promise<void> {
     const { access_token: access, refresh_token: refresh, expires_in: seconds = 600 } = response;

@@ -4,21 +4,21 @@ import {
   answerStateless,
   answerUpload,
   type Clock,
-  type Reader,
+  type LastRead,
   sealSecond,
   type SyncState,
   uploadTimestamp,
 } from './sync-state.rules.js';
 
 const clock = (stamp: number, answered = 0, now = stamp): Clock => ({ stamp, answered, now });
-const reader = (since: number, answered: number, safe: number): Reader => ({
+const reader = (since: number, answered: number, safe: number): LastRead => ({
   since,
   answered,
   safe,
   sentAt: 1,
 });
 const freshRead = (since: number) => ({ since, sentAt: 2, ageMs: 0 });
-const stateOf = (of: Clock, stored?: Reader): SyncState => ({ clock: of, reader: stored });
+const stateOf = (of: Clock, stored?: LastRead): SyncState => ({ clock: of, reader: stored });
 
 describe('sealSecond', () => {
   it.each([

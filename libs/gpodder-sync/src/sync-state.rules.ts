@@ -16,8 +16,8 @@ export interface Clock {
   readonly now: number;
 }
 
-/** K: the last read of a list with an app password. */
-export interface Reader {
+/** The last read of a list with one app password (K in README.md). */
+export interface LastRead {
   /** The `since` of that read. */
   readonly since: number;
   /** The latest timestamp in an answer to this `since`. */
@@ -32,7 +32,7 @@ export interface Reader {
 export interface SyncState {
   readonly clock: Clock;
   /** K of the app password of the message. */
-  readonly reader?: Reader | undefined;
+  readonly reader?: LastRead | undefined;
   /** M: the stamp up to which the session of the message has all rows. */
   readonly sessionStamp?: number | undefined;
 }
@@ -118,7 +118,7 @@ export function answerRead(state: SyncState, read: Read): { answer: ListAnswer; 
   if (reader && isLate(read, state.clock, reader))
     return { answer: answerOf(state.clock, reader, since), after: state };
   let clock = sealSecond(state.clock);
-  let next = readerAfter(reader, read, clock.answered);
+  let next = lastReadAfter(reader, read, clock.answered);
   // Without a new second, the client would repeat this `since` as if the answer was lost, and get
   // the same rows in each sync. A client that echoes the last timestamp does not.
   const continues =
@@ -126,7 +126,7 @@ export function answerRead(state: SyncState, read: Read): { answer: ListAnswer; 
   const isAhead = clock.stamp > clock.now + maxLeadMs;
   if (!continues && next.safe < next.answered && isEcho(since, next.answered) && !isAhead) {
     clock = sealAt(clock, since + 1);
-    next = readerAfter(reader, read, clock.answered);
+    next = lastReadAfter(reader, read, clock.answered);
   }
   return {
     answer: answerOf(clock, next, since),
@@ -143,12 +143,12 @@ export function answerRead(state: SyncState, read: Read): { answer: ListAnswer; 
  * before the last read that changed the state, or it is old and a write happened since. An answer
  * that the client already has does not include that write.
  */
-function isLate({ sentAt, ageMs }: Read, clock: Clock, reader: Reader): boolean {
+function isLate({ sentAt, ageMs }: Read, clock: Clock, reader: LastRead): boolean {
   if (sentAt <= reader.sentAt && reader.sentAt - sentAt < deliveryLimitMs) return true;
   return ageMs > redeliveryAgeMs && clock.stamp > clock.now - ageMs;
 }
 
-function answerOf(clock: Clock, { answered, safe }: Reader, since: number): ListAnswer {
+function answerOf(clock: Clock, { answered, safe }: LastRead, since: number): ListAnswer {
   const initial = since > 0 && safe === 0;
   // Bounds a `since` from the client's own clock or from another server.
   const from = Math.min(since, initial ? clock.answered : safe);
@@ -157,11 +157,11 @@ function answerOf(clock: Clock, { answered, safe }: Reader, since: number): List
 }
 
 /** Returns K after the answer to a read with a second. */
-function readerAfter(
-  reader: Reader | undefined,
+function lastReadAfter(
+  reader: LastRead | undefined,
   { since, sentAt }: Read,
   answered: number,
-): Reader {
+): LastRead {
   if (reader?.since !== since) return { since, answered, safe: reader?.answered ?? 0, sentAt };
   return reader.answered === answered ? reader : { ...reader, answered, sentAt };
 }

@@ -16,7 +16,7 @@ import { keepAppPasswordsPage } from './views/app-passwords.view.js';
 import type { RefusedSecondStep } from './views/components.js';
 import {
   appPasswordPage,
-  type NewAppPassword,
+  type CreatedAppPassword,
   recoveryCodesPage,
   shownAppPasswordPage,
   shownRecoveryCodesPage,
@@ -152,7 +152,7 @@ export class SecurityController {
         properties,
         session,
       );
-      const created: NewAppPassword = {
+      const created: CreatedAppPassword = {
         label: credential.label,
         name: account.name,
         secret,
@@ -173,7 +173,7 @@ export class SecurityController {
   @Get('app-passwords/shown')
   @ForPerson()
   shownAppPassword(@Res() reply: FastifyReply): void {
-    const created = this.pages.takeOutcome<NewAppPassword>(reply);
+    const created = this.pages.takeOutcome<CreatedAppPassword>(reply);
     if (!created) return this.pages.redirect(reply, '/');
     this.pages.show(reply, (visit) => shownAppPasswordPage(visit, created));
   }

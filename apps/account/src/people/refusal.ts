@@ -3,7 +3,9 @@
  * - `credentials`: wrong name or password, or a disabled account; the response does not say which.
  * - `code`: wrong or used code of the second factor; `ticket`: expired ticket of the second step.
  * - `limited`: too many attempts; `busy`: too many concurrent ones; `unavailable`: outage.
- * - `registration`: registration is closed; `link`: wrong, used or expired link.
+ * - `registration`: registration is closed.
+ * - `link`: the link, app request or login flow is unknown, used or expired, or its account is
+ *   disabled or missing.
  * - `name`, `name_taken`, `name_needed`, `email`, `password_…`: rejected input.
  * - `label`, `scopes`, `expiry`: rejected property of an app password; `too_many`: limit reached.
  * - `erased`: the user's data was erased, and the id cannot be used again.

@@ -21,7 +21,10 @@ addEventListener('online', () => {
   for (const endDelay of endDelays) endDelay();
 });
 
-/** Returns true if a request can be retried: no connection, or no valid response of the server. */
+/**
+ * Returns true for transient errors (no connection, timeout, 408, 429, 5xx) and for responses of
+ * proxies. A 501 is permanent: the server has no `API_URLS`.
+ */
 export function isRetryable(error: unknown): boolean {
   return (
     error instanceof ApiError &&

@@ -54,7 +54,7 @@ export function subscriptionByGuid(guid: string): ListedSubscription | undefined
   return added.get(guid) ?? loaded.get(guid);
 }
 
-/** Loads all subscriptions page by page, then the changes. */
+/** Loads all subscriptions in the first run, and only the changes after `since` in later runs. */
 export const subscriptionLoader = new ChangeLoader(async (since) => {
   const api = await connect();
   if (since !== undefined) {

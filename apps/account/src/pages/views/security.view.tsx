@@ -217,8 +217,8 @@ export function appPasswordPage({ texts }: Visit, { entered, problems }: Refused
   };
 }
 
-/** New app password with other data that an app needs. */
-export interface NewAppPassword {
+/** A created app password with its secret and other data that an app needs. */
+export interface CreatedAppPassword {
   readonly label: string;
   readonly name: string | null;
   readonly secret: string;
@@ -226,7 +226,10 @@ export interface NewAppPassword {
 }
 
 /** Returns the page with a new app password, which is not shown again. */
-export function shownAppPasswordPage({ texts: { appPassword } }: Visit, of: NewAppPassword): Page {
+export function shownAppPasswordPage(
+  { texts: { appPassword } }: Visit,
+  of: CreatedAppPassword,
+): Page {
   const body = (
     <>
       <div class="stack">
