@@ -15,7 +15,7 @@ import {
 import type { CandidatesResult } from './episode.repository.js';
 
 /**
- * Returns the SQL of the live subscription that a URL matches (docs/reference/interface.md,
+ * Returns the SQL of the live subscription that a URL matches (docs/reference/subscriptions.md,
  * "Identifiers"). The owner of the URL, current or former, precedes the owner of the derived guid.
  * $1 is the user.
  *

@@ -10,7 +10,7 @@ const envelopeBytes = envelope().length;
 const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
 
 /**
- * Budget of bytes for the JSON answer to an upload (docs/reference/interface.md, "Size").
+ * Budget of bytes for the JSON answer to an upload (docs/reference/episodes.md, "Size").
  * Invariants:
  * - Each remaining entry has a reservation for a failure with its temporary_id.
  * - An episode counts as often as the answer shows it, with its current size.

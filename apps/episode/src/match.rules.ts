@@ -25,7 +25,7 @@ const urlAndTitleFor = kindsFor('url and title');
 /**
  * Returns the keys that match an episode with the same one of its subscription: two episodes are
  * the same if they share a key. The match of the lowest rank counts, then of the lowest row id
- * (docs/reference/interface.md, "Matching episodes"). `episode.match_keys` is the same rule in SQL.
+ * (docs/reference/episodes.md, "Matching episodes"). `episode.match_keys` is the same rule in SQL.
  *
  * 1. The same episode_guid.
  * 2. The same enclosure_url, if either has no episode_guid.

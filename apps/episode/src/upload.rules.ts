@@ -23,7 +23,7 @@ export interface Upload extends Omit<EpisodeEntry, 'podcastGuid'> {
   sent: Readonly<Record<string, unknown>>;
 }
 
-/** Validates the form of one entry (docs/reference/interface.md, "Episodes" and "Texts"). */
+/** Validates the form of one entry (docs/reference/episodes.md, "Episodes" and "Texts"). */
 export function validateEntry(sent: unknown): Upload | FailedEntry {
   if (!isJsonObject(sent)) return { code: 'invalid_value', message: 'An entry must be an object' };
   const read = readEntry(sent);
@@ -105,7 +105,7 @@ export async function applyUploads(
 }
 
 /**
- * Applies one entry to the result of the earlier ones (docs/reference/interface.md, "Episodes"). A
+ * Applies one entry to the result of the earlier ones (docs/reference/episodes.md, "Episodes"). A
  * failed entry changes nothing.
  *
  * @param entry its index among the entries of the lookup.

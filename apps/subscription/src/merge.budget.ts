@@ -5,8 +5,8 @@ const mostPairs = 8;
 export const mostStates = 20_000;
 
 /**
- * Limits the merges of one POST (docs/reference/interface.md, "Identifiers"). The first run of the
- * rules has no counts of states: it allows all and collects the subscriptions to count in
+ * Limits the merges of one POST (docs/reference/subscriptions.md, "Identifiers"). The first run of
+ * the rules has no counts of states: it allows all and collects the subscriptions to count in
  * `uncounted`. A second run has the counts.
  */
 export class MergeBudget {

@@ -29,8 +29,8 @@ export interface UsableEntry {
 export type JudgedEntry = UsableEntry | { feedUrl: string; fault: EntryFailure };
 
 /**
- * The match of an entry (docs/reference/interface.md, "Identifiers"): the matched subscription, if
- * any, and whether its URL or guid becomes the current one or an alias. `same` is another
+ * The match of an entry (docs/reference/subscriptions.md, "Identifiers"): the matched subscription,
+ * if any, and whether its URL or guid becomes the current one or an alias. `same` is another
  * subscription of the same podcast. `taken` has the URL and is another podcast.
  */
 export interface EntryMatch {
@@ -67,7 +67,7 @@ export interface SentEntry {
 /** A constant, as building a schema costs more than a use of it. */
 const sentGuid = guidSchema.nullish();
 
-/** Validates one entry (docs/reference/interface.md, "Subscriptions"). */
+/** Validates one entry (docs/reference/subscriptions.md, "Subscriptions"). */
 export function judgeEntry({ feedUrl: sent, guid, timestamp, title }: SentEntry): JudgedEntry {
   const feedUrl = sent.trim();
   const fault = faultInHttpUrl(feedUrl);

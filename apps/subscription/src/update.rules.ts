@@ -5,8 +5,8 @@ import type { SubscriptionRow } from './subscription.row.js';
 type Patch = Omit<RequestOf<typeof updateSubscription>, 'userId' | 'guid'>;
 
 /**
- * Applies a PATCH to a live subscription (docs/reference/interface.md, "PATCH" and "Merging"). It
- * first merges another subscription that has the guid, or has the URL as its current one. Sent
+ * Applies a PATCH to a live subscription (docs/reference/subscriptions.md, "PATCH" and "Merging").
+ * It first merges another subscription that has the guid, or has the URL as its current one. Sent
  * fields are stamped, even with an equal value, except the title. For an outdated `isSubscribed` or
  * title it answers with the current value.
  */

@@ -4,7 +4,7 @@ import { textLimits } from './limits.js';
 import { type EntryFailureCode, entryFailureCode, shownGuid, shownStamp } from './shown.schemas.js';
 import { guidSchema, keptTitle, parseStatusTime, parseTime, toStamp } from './values.js';
 
-// The fields of an episode (docs/reference/interface.md, "Episodes"): validation of an entry of
+// The fields of an episode (docs/reference/episodes.md, "Episodes"): validation of an entry of
 // POST /episodes, error messages, and the form of answers. Messages, columns, JSON and OpenAPI
 // derive from them. CONTRIBUTING.md, "A new status of an episode", lists the other steps of a new
 // status.

@@ -1,6 +1,6 @@
 import { textLimits } from './limits.js';
 
-// The rules for feed URLs that the server and the SDK share (docs/reference/interface.md,
+// The rules for feed URLs that the server and the SDK share (docs/reference/subscriptions.md,
 // "Subscriptions", "Derived guids"). The SDK's package contains this file, so it imports nothing of
 // Node and no package.
 
@@ -49,8 +49,8 @@ function normalizedCode(code: string): string {
 
 /**
  * Returns the form by which URLs are compared: two URLs are equal if and only if their forms are
- * (docs/reference/interface.md, "Equal URLs"). It is the normalized URL without percent-encoding,
- * because some clients send URLs decoded. It is a key and not always a valid URL.
+ * (docs/reference/subscriptions.md, "Equal URLs"). It is the normalized URL without
+ * percent-encoding, because some clients send URLs decoded. It is a key and not always a valid URL.
  */
 export function comparableUrl(url: string): string {
   const normalized = normalizedUrl(url);
@@ -125,7 +125,7 @@ const scheme = /^[a-z][a-z\d+.-]*:(?!\d)/i;
 export const noProtocol = 'No protocol present';
 
 /**
- * Returns the error of a feed URL for clients (docs/reference/interface.md, "Subscriptions").
+ * Returns the error of a feed URL for clients (docs/reference/subscriptions.md, "Subscriptions").
  * Valid: an absolute http or https URL with a host and without white space.
  */
 export function faultInHttpUrl(url: string): string | undefined {

@@ -1,10 +1,10 @@
-/** Maximum bytes of UTF-8 by kind of text (docs/reference/interface.md, "Texts"). */
+/** Maximum bytes of UTF-8 by kind of text (docs/reference/episodes.md, "Texts"). */
 export const textLimits = { url: 4_096, episodeGuid: 2_048, title: 2_048 } as const;
 
 /** Limits of a request to load data (about 50 ms): entries, and bytes of more than one. */
 export const chunkLimits = { entries: 1_000, bytes: 1_024 * 1_024 } as const;
 
-/** Default maximum bytes of an answer (docs/reference/interface.md, "Size"). */
+/** Default maximum bytes of an answer (docs/reference/episodes.md, "Size"). */
 export const defaultAnswerBytes = 4 * 1_024 * 1_024;
 
 /** Limits of settings: characters of a key, keys and bytes of JSON per scope, bytes per user. */

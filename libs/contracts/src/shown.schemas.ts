@@ -8,7 +8,7 @@ const guid = z.guid().meta({ format: 'uuid' });
 const url = z.string().meta({ format: 'uri' });
 export { guid as shownGuid, stamp as shownStamp };
 
-/** A subscription (docs/reference/interface.md, "Subscriptions"). */
+/** A subscription (docs/reference/subscriptions.md, "Subscriptions"). */
 export const subscriptionSchema = z
   .object({
     feed_url: url.describe('Address of the feed, kept exactly as it was sent.'),
@@ -26,7 +26,7 @@ export const subscriptionSchema = z
 
 export type Subscription = z.output<typeof subscriptionSchema>;
 
-/** Reasons to reject an entry (docs/reference/interface.md, "Subscriptions" and "Episodes"). */
+/** Reasons to reject an entry (docs/reference/subscriptions.md, "Subscriptions" and "Episodes"). */
 export const entryFailureCodes = [
   'invalid_url',
   'invalid_guid',

@@ -5,7 +5,7 @@ import { textLimits } from './limits.js';
 export const guidSchema = z.guid().transform((guid) => guid.toLowerCase());
 
 /**
- * Returns a title as stored (docs/reference/interface.md, "Texts"): trimmed, with spaces for
+ * Returns a title as stored (docs/reference/episodes.md, "Texts"): trimmed, with spaces for
  * control characters and lone surrogates, and cut at a whole character within its limit.
  * Idempotent.
  */
@@ -86,7 +86,7 @@ export function countedTime(instant: string, arrivedMs: number): { at: string; c
 
 /**
  * Returns true if the current value is newer than a change of `is_subscribed`
- * (docs/reference/interface.md, "Subscription timestamps"). At equal times, subscribed wins. A
+ * (docs/reference/subscriptions.md, "Subscription timestamps"). At equal times, subscribed wins. A
  * change without a time wins always.
  *
  * @param current the current value, `false` for a tombstone, and its time.

@@ -17,7 +17,7 @@ const messages: Readonly<Record<DeletionStatus, string>> = {
 /** A positive decimal integer that a JavaScript number represents exactly. */
 const deletionId = z.string().regex(/^\d+$/).transform(Number).pipe(z.int().positive());
 
-/** /deletions (docs/reference/interface.md, "Deletion"). */
+/** /deletions (docs/reference/subscriptions.md, "Deletion"). */
 @ApiTags('Deletions')
 @Controller('deletions')
 export class DeletionController {

@@ -10,7 +10,7 @@ import { episodePageSchema, uploadSchema } from '../wire.schemas.js';
 import { ListResponder } from '../list/list.responder.js';
 import { ListParameters, Operation, Repeatable } from '../openapi.decorators.js';
 
-/** /episodes (docs/reference/interface.md, "Episodes"). */
+/** /episodes (docs/reference/episodes.md, "Episodes"). */
 @ApiTags('Episodes')
 @Controller('episodes')
 export class EpisodeController {

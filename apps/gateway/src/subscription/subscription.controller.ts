@@ -38,7 +38,7 @@ import {
 import { ListResponder } from '../list/list.responder.js';
 import { ListParameters, Operation, Repeatable } from '../openapi.decorators.js';
 
-/** /subscriptions (docs/reference/interface.md, "Subscriptions"). */
+/** /subscriptions (docs/reference/subscriptions.md, "Subscriptions"). */
 @ApiTags('Subscriptions')
 @Controller('subscriptions')
 export class SubscriptionController {
