@@ -89,6 +89,6 @@ it('an upload crosses exactly the files that docs/design/architecture.md lists',
     [...named].map((file) => (file.startsWith('libs/') ? file.split('/')[1] : file)),
   );
   expect(section).toContain(
-    `That makes ${named.size}, or ${withLibraries.size} with a library counted as one.`,
+    `code from ${named.size} files (${withLibraries.size} if each library counts as one).`,
   );
 });

@@ -8,7 +8,7 @@ import { type AccountConfig, CONFIG, LOG, REDIS } from './account.config.js';
 import { ConsoleModule } from './console/console.module.js';
 import { CredentialsModule } from './credentials/credentials.module.js';
 import { GpodderModule } from './gpodder/gpodder.module.js';
-import { ERROR_PAGE } from './issuer/issuer.configuration.js';
+import { ERROR_PAGE } from './issuer/provider.options.js';
 import { IssuerModule } from './issuer/issuer.module.js';
 import { ExportModule } from './export/export.module.js';
 import { issuerErrorPage } from './pages/failure.filter.js';

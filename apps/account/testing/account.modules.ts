@@ -10,7 +10,7 @@ import { StreamClient } from '#transport';
 import type { Cluster, Redis } from 'ioredis';
 import type { DataSource } from 'typeorm';
 import { CONFIG, LOG, REDIS } from '../src/account.config.js';
-import { ERROR_PAGE } from '../src/issuer/issuer.configuration.js';
+import { ERROR_PAGE } from '../src/issuer/provider.options.js';
 import { issuerErrorPage } from '../src/pages/failure.filter.js';
 
 /** Running modules of the account app with their connections. */

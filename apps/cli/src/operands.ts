@@ -1,11 +1,11 @@
 import { InvalidArgumentError } from 'commander';
 
-/** Returns a parser for whole numbers of a range. It throws InvalidArgumentError. */
-export function whole(least: number, most: number): (text: string) => number {
+/** Returns a parser for integers from `min` to `max`. It throws InvalidArgumentError. */
+export function integerBetween(min: number, max: number): (text: string) => number {
   return (text) => {
     const value = /^\d{1,16}$/.test(text) ? Number(text) : NaN;
-    if (value >= least && value <= most) return value;
-    throw new InvalidArgumentError(`Expected a whole number from ${least} to ${most}.`);
+    if (value >= min && value <= max) return value;
+    throw new InvalidArgumentError(`Expected a whole number from ${min} to ${max}.`);
   };
 }
 

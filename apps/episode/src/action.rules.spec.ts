@@ -43,7 +43,7 @@ describe('judgeAction', () => {
         playbackPosition: { value: 7.5, at: '2026-01-01T10:00:07.000000Z', minuteForm: false },
         newStatus: { value: false, at: '9999-12-31T23:59:59.000000Z', minuteForm: false },
       },
-      sent: {},
+      rawEntry: {},
     });
   });
 

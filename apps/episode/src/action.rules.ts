@@ -49,7 +49,7 @@ export function judgeAction({
   }
   const read = readEntry(sent);
   if ('code' in read) return failed(read.code);
-  return { podcast: feedUrl, metadata: read.metadata, statuses: read.statuses, sent: {} };
+  return { podcast: feedUrl, metadata: read.metadata, statuses: read.statuses, rawEntry: {} };
 }
 
 /** Applies a batch of actions in order, and returns the outcome of each. */
@@ -73,4 +73,4 @@ export function movedFeeds(
     .map(({ feedUrl, currentUrl }) => [feedUrl, currentUrl]);
 }
 
-const failed = (code: EntryFailureCode) => failedEntry({ sent: {} }, code, '');
+const failed = (code: EntryFailureCode) => failedEntry({ rawEntry: {} }, code, '');

@@ -62,13 +62,13 @@ export class ActionService {
       sessionTimestamp(this.database, userId, 'episodes', sessionId),
       this.apply(
         userId,
-        judged.filter((action) => 'sent' in action),
+        judged.filter((action) => 'rawEntry' in action),
         context,
       ),
     ]);
     const applied = outcomes.values();
     const verdicts = judged.map((action) => {
-      const outcome = 'sent' in action ? applied.next().value : action;
+      const outcome = 'rawEntry' in action ? applied.next().value : action;
       return outcome && 'code' in outcome ? outcome.code : null;
     });
     return { timestamp, verdicts, moved };

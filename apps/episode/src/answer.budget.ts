@@ -71,7 +71,7 @@ export class AnswerBudget {
 }
 
 function temporaryIdBytes(entry: Upload | FailedEntry): number {
-  const name = 'sent' in entry ? entry.temporaryId : entry.temporary_id;
+  const name = 'rawEntry' in entry ? entry.temporaryId : entry.temporary_id;
   return name === undefined ? 0 : bytesOf({ temporary_id: name });
 }
 

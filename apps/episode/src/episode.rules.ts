@@ -53,8 +53,9 @@ export type StatusChange = { status: Status; change: 'none' | 'time' | 'seen' };
  * Applies a sent status to the current one (docs/reference/episodes.md, "States"): a later or
  * equal one replaces it, an earlier one is ignored. If either time was given to the minute, both
  * are compared by the minute. A time more than 5 minutes ahead of the request's arrival counts as
- * that arrival. An equal value in the same minute is no change, but its later time is stored: the
- * order of arrival must not matter.
+ * that arrival. An equal value in the same minute is no change, but its later time is stored.
+ * Of two statuses, the later one wins in either order of arrival. Of two that are equally late and
+ * differ in value, the one that arrives last wins.
  */
 export function applyStatus(
   current: Status | undefined,

@@ -50,7 +50,7 @@ export class EpisodeService {
   ): Promise<JsonText<Uploaded>> {
     const { userId, body, maxBytes = defaultAnswerBytes } = request;
     const judged = body.episodes.map(validateEntry);
-    const uploads = judged.filter((entry) => 'sent' in entry);
+    const uploads = judged.filter((entry) => 'rawEntry' in entry);
     const apply = (known: KnownEpisodes) =>
       applyUploads(known, judged, new AnswerBudget(maxBytes, judged));
     const write = {

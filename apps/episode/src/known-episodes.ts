@@ -134,8 +134,8 @@ export class KnownEpisodes {
     const isNew = row.enclosureUrl === '' && enclosureUrl !== undefined;
     if (isNew && !this.hasAllCandidates) return this.unread();
     if (isNew && this.completeTo.has(`${entry} 2`)) return 'unread';
-    const bare = isNew ? this.index.bare(row.subscriptionId, enclosureUrl) : [];
-    const ids = named ? [named.id, ...bare] : bare;
+    const unnamed = isNew ? this.index.findWithoutGuid(row.subscriptionId, enclosureUrl) : [];
+    const ids = named ? [named.id, ...unnamed] : unnamed;
     return ids.filter((id) => id !== row.id).map((id) => this.byId(id));
   }
 
@@ -143,7 +143,9 @@ export class KnownEpisodes {
     return this.candidates.room.episodes > 0;
   }
 
-  /** Creates an episode; only {@link save} adds it. */
+  /**
+   * Returns a new row with the next reserved id. The upload contains it only after {@link save}.
+   */
   draft(subscriptionId: number, metadata: Metadata, syncId: string = randomUUID()): EpisodeRow {
     const id = this.candidates.newIds[this.usedIds];
     if (id === undefined) throw new Error('more episodes than entries');

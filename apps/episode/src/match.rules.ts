@@ -4,7 +4,9 @@ import type { Identity } from './episode.rules.js';
 /** Rank of a match of two episodes of one subscription: 1 is the most certain. */
 export type Rank = 1 | 2 | 3 | 4;
 
-/** A key that equal episodes share: a rank, and texts, whose kind separates them from others. */
+/**
+ * A lookup key: episodes with an equal key match. `kind` names the fields that `texts` come from.
+ */
 export interface MatchKey {
   rank: Rank;
   kind: string;
@@ -90,8 +92,8 @@ function lowest(bucket: Bucket | undefined): number | undefined {
   return bucket.lowest;
 }
 
-/** Above the number of texts in one upload, so that two numbers of texts combine into one. */
-const mostTexts = 2 ** 26;
+/** Upper bound of text numbers. A pair (a, b) is encoded as a × maxTexts + b. */
+const maxTexts = 2 ** 26;
 
 /** An index of episodes by {@link matchKeys} with constant lookups; keys hold numbers for texts. */
 export class MatchIndex {
@@ -116,8 +118,8 @@ export class MatchIndex {
   }
 
   /** Returns the row ids of episodes with an enclosure_url and no episode_guid, ascending. */
-  bare(subscriptionId: number, enclosureUrl: string): number[] {
-    // Among candidates, only these have the key for a searched episode with a guid.
+  findWithoutGuid(subscriptionId: number, enclosureUrl: string): number[] {
+    // Only candidates without a guid are indexed under this key.
     const texts = [comparableUrl(enclosureUrl), ''] as const;
     const key: MatchKey = { rank: 2, kind: enclosureFor[withGuid], texts };
     const bucket = this.buckets.get(subscriptionId)?.get(key.kind)?.get(this.numberOf(key));
@@ -160,7 +162,7 @@ export class MatchIndex {
   }
 
   private numberOf({ texts: [a, b] }: MatchKey): number {
-    return this.numberOfText(a) * mostTexts + this.numberOfText(b);
+    return this.numberOfText(a) * maxTexts + this.numberOfText(b);
   }
 
   private numberOfText(text: string): number {

@@ -16,35 +16,42 @@ import type { KnownEpisodes, NamedSubscription } from './known-episodes.js';
 /** An entry that cannot be applied: the reason, and the identifiers that it was sent with. */
 export type FailedEntry = Uploaded['failure'][number];
 
-/** A valid entry with its sent metadata. */
+/**
+ * A valid entry. `rawEntry` is its JSON as received, empty for an action of a gpodder client; a
+ * failure echoes the identifiers from it.
+ */
 export interface Upload extends Omit<EpisodeEntry, 'podcastGuid'> {
   /** The name of its subscription: a guid, or the URL of its feed for clients that send URLs. */
   podcast: string;
-  sent: Readonly<Record<string, unknown>>;
+  rawEntry: Readonly<Record<string, unknown>>;
 }
 
 /** Validates the form of one entry (docs/reference/episodes.md, "Episodes" and "Texts"). */
-export function validateEntry(sent: unknown): Upload | FailedEntry {
-  if (!isJsonObject(sent)) return { code: 'invalid_value', message: 'An entry must be an object' };
-  const read = readEntry(sent);
+export function validateEntry(rawEntry: unknown): Upload | FailedEntry {
+  if (!isJsonObject(rawEntry))
+    return { code: 'invalid_value', message: 'An entry must be an object' };
+  const read = readEntry(rawEntry);
   const isFault = 'code' in read;
   // A missing podcast_guid precedes all other faults except that of the temporary_id.
-  if ((sent.podcast_guid ?? undefined) === undefined && !(isFault && read.field === 'temporary_id'))
-    return failedEntry({ sent }, 'missing_identifier', 'podcast_guid is missing');
-  if (isFault) return failedEntry({ sent }, read.code, read.message);
+  if (
+    (rawEntry.podcast_guid ?? undefined) === undefined &&
+    !(isFault && read.field === 'temporary_id')
+  )
+    return failedEntry({ rawEntry }, 'missing_identifier', 'podcast_guid is missing');
+  if (isFault) return failedEntry({ rawEntry }, read.code, read.message);
   const { podcastGuid, syncId, temporaryId, metadata, statuses } = read;
-  return { podcast: podcastGuid as string, syncId, temporaryId, metadata, statuses, sent };
+  return { podcast: podcastGuid as string, syncId, temporaryId, metadata, statuses, rawEntry };
 }
 
-/** Returns the failure of an entry with its sent identifiers; it omits those above their limits. */
+/** Returns the failure of an entry with its identifiers, without those above their limits. */
 export function failedEntry(
-  { sent }: Pick<Upload, 'sent'>,
+  { rawEntry }: Pick<Upload, 'rawEntry'>,
   code: EntryFailureCode,
   message: string,
 ): FailedEntry {
   const failed: Record<string, unknown> = {};
   for (const [name, limit] of Object.entries(echoLimits)) {
-    const value = sent[name];
+    const value = rawEntry[name];
     const isName = typeof value === 'string' && Buffer.byteLength(value) <= limit;
     if (isName || (name === 'temporary_id' && Number.isFinite(value))) failed[name] = value;
   }
@@ -90,7 +97,7 @@ export async function applyUploads(
   let index = 0;
   const outcomes: (AppliedEntry | FailedEntry)[] = [];
   for (const entry of entries) {
-    const outcome = 'sent' in entry ? applyUpload(known, entry, index++, budget) : entry;
+    const outcome = 'rawEntry' in entry ? applyUpload(known, entry, index++, budget) : entry;
     if (known.isIncomplete) return undefined;
     if (
       outcomes.push('message' in outcome ? budget.fit(outcome) : outcome) % entriesPerIteration ===

@@ -82,7 +82,7 @@ export function upload(known: KnownEpisodes, ...entries: Entry[]): (number | str
   );
   const budget = new AnswerBudget(defaultAnswerBytes, judged);
   const outcomes = judged.map((entry, index) =>
-    'sent' in entry ? applyUpload(known, entry, index, budget) : entry,
+    'rawEntry' in entry ? applyUpload(known, entry, index, budget) : entry,
   );
   return outcomes.map((outcome) => ('message' in outcome ? outcome.message : idOf(known, outcome)));
 }

@@ -82,7 +82,10 @@ export const gatewayConfig = z
       .describe('Maximum concurrent calls to one service.'),
     MAX_WRITES_PER_USER: integer(1, 100_000)
       .default(4)
-      .describe('Maximum concurrent writes of one user.'),
+      .describe(
+        'Maximum concurrent writes of one user. Further writes wait, and get 503 if their ' +
+          'deadline would pass.',
+      ),
     MAX_READS_PER_USER: integer(1, 100_000)
       .default(8)
       .describe('Maximum concurrent reads of one user; fewer if their pages can be large.'),

@@ -44,7 +44,10 @@ export const gpodderConfig = z.object({
     .describe('Calls that wait for one service at the same time.'),
   MAX_WRITES_PER_USER: integer(1, 100_000)
     .default(4)
-    .describe('Uploads of one user that run at the same time.'),
+    .describe(
+      'Maximum concurrent writes of one user. Further writes wait, and get 503 if their ' +
+        'deadline would pass.',
+    ),
   MAX_READS_PER_USER: integer(1, 100_000)
     .default(8)
     .describe('Reads of one user that run at the same time.'),

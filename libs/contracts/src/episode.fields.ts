@@ -192,7 +192,7 @@ type EntryName = keyof typeof identifiers | MetadataName | StatusName | 'tempora
 export const metadataNames = Object.keys(metadata) as MetadataName[];
 export const statusNames = Object.keys(episodeStatuses) as StatusName[];
 const identifierNames = Object.keys(identifiers) as (keyof typeof identifiers)[];
-/** The metadata of an episode without any. These values match no others. */
+/** Default values of missing metadata. A default never matches another value. */
 export const unknownMetadata = pluck(metadata, 'unknown');
 export const entryNames: readonly EntryName[] = [
   ...identifierNames,

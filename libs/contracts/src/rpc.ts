@@ -25,7 +25,9 @@ export interface Rpc<Request extends z.ZodType = z.ZodType, Reply extends z.ZodT
   readonly secret: boolean;
 }
 
+/** The payload of a request, as the service receives it after validation. */
 export type RequestOf<C extends Rpc> = z.output<C['request']>;
+/** The payload of a reply, as the caller receives it after validation. */
 export type ReplyOf<C extends Rpc> = z.output<C['reply']>;
 
 /** A request of a caller: each field can be a {@link JsonText}, which is forwarded unchanged. */
@@ -37,6 +39,10 @@ type WithJsonTexts<Request> = {
 /** Default deadline in milliseconds: enough for another replica to claim and run a call. */
 export const defaultDeadlineMs = 5_000;
 
+/**
+ * Defines a contract (docs/design/teams.md, "A message changes"). Its service is the part of the
+ * pattern before the dot.
+ */
 export function rpc<Request extends z.ZodType, Reply extends z.ZodType>(contract: {
   pattern: `${Service}.${string}`;
   request: Request;

@@ -36,7 +36,13 @@ export const readClock = statement(
   `SELECT clock, refused FROM ${clockOfUser} c`,
 );
 
-/** Creates the statements of a list. Each reads clock, total and rows from one snapshot. */
+/**
+ * Creates the statements of a list (ADR 7, 8). Invariants:
+ * - Each statement reads clock, total and rows from one snapshot.
+ * - A client that follows the links misses no row that exists during the walk, while others write.
+ *   Pages are in the order of ids, which never change, and start at the boundary id of a row. A row
+ *   that changes during the walk keeps its place.
+ */
 export function listing(name: string, parts: ListParts): Listing {
   const { row, columns, matching, joined, where = 'true' } = parts;
   const matchBy = (changed: string) => `${row}.user_id = $1 AND ${changed} > $2 AND ${where}`;

@@ -11,15 +11,15 @@ const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
 const nat64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
 
 /** Names of local networks (RFC 6762, 6761, 8375), and of Kubernetes; and names without a dot. */
-const localName = /^[^.]+$|\.(?:local|localhost|internal|svc|arpa)$/;
+const nonPublicName = /^[^.]+$|\.(?:local|localhost|internal|svc|arpa)$/;
 
 const entryForm = /^(\[[^\]]{1,60}\]|[^:[\]]{1,253})(?::(\d{1,5}))?$/;
 const hostName = /^[a-z\d](?:[a-z\d_.-]{0,251}[a-z\d])?$/;
 
 /**
  * Decides which hosts, addresses and ports outgoing requests reach: public addresses on public
- * ports, and configured exceptions. It protects the server's network from URLs of unauthenticated
- * clients (SSRF).
+ * ports, and configured exceptions. It protects the server's network from URLs that users and
+ * publishers of feeds choose (SSRF). `fetcher.int-spec.ts` tests a list of refused addresses.
  */
 export class AddressGuard {
   private readonly exceptions: readonly Exception[];
@@ -60,7 +60,7 @@ export class AddressGuard {
   /** Returns whether a name may be resolved. Its addresses are checked later. */
   allowsName(name: string, port: number): boolean {
     // A trailing dot makes a name absolute and changes nothing else.
-    return !localName.test(name.replace(/\.$/, '')) || this.isException(name, port);
+    return !nonPublicName.test(name.replace(/\.$/, '')) || this.isException(name, port);
   }
 }
 

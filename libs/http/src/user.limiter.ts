@@ -64,8 +64,8 @@ interface LimitedUser {
  * and the services. The key is a user id, or a network for unauthenticated clients. Invariants:
  * - A user has at most `requests` requests. A further one fails before its body is read.
  * - Unauthenticated clients of a network have at most `requests` bodies that have not arrived. A
- *   further one replaces the one whose last byte is oldest, so that silent clients refuse nobody.
- *   Requests without a body wait for no client and are not counted.
+ *   further one replaces the one whose last byte is oldest, so stalled uploads never block other
+ *   clients. Requests without a body are not counted.
  * - Requests hold bodies, and answers that clients read slowly: together at most `bytes`. A user
  *   holds at most a quarter of that, and at most half of the free bytes, so that users who need
  *   little always find room. (Network switches with a shared buffer use this dynamic threshold.)

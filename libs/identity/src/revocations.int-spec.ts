@@ -121,7 +121,7 @@ describe('a revocation', () => {
       createLog('test', 'warn', { write: (line) => void (logged += line) }),
     );
     await warned.revoke([{ kind: 'grant', id: 'a' }]);
-    expect(logged).toContain('revocation not announced');
+    expect(logged).toContain('revocation not published to Redis');
     expect(warned.counts).toMatchObject({ unannounced: 1, grant: 0 });
   });
 });

@@ -92,8 +92,9 @@ export class RevocationWriter {
     } catch (error) {
       this.counts.unannounced += 1;
       this.log.warn(
-        { err: error },
-        'revocation not announced: access tokens stay valid for up to 10 minutes',
+        { err: error, kinds: [...new Set(revocations.map(({ kind }) => kind))] },
+        'revocation not published to Redis: access tokens stay valid for up to 10 minutes, ' +
+          'app passwords for 1 minute',
       );
     }
   }

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { scopes } from '#contracts';
 import { type AccountConfig, CONFIG } from '../account.config.js';
 import { consoleClientId } from '../issuer/clients.js';
-import { apiResource } from '../issuer/issuer.configuration.js';
+import { apiResource } from '../issuer/provider.options.js';
 import { Issuer } from '../issuer/issuer.js';
 import type { Session } from '../people/sessions.js';
 

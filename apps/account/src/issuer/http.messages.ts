@@ -51,18 +51,20 @@ export function parseJson(text: string | undefined): unknown {
 }
 
 /**
- * Returns true if all texts at any depth can be stored ({@link isPlainText}). RFC 6749 (appendix A)
- * forbids control characters as well.
+ * Returns true if no string or field name, at any depth, contains a control character or a lone
+ * surrogate ({@link isPlainText}). RFC 6749, appendix A, forbids control characters too.
  */
-export function isPlain(value: unknown): boolean {
+export function hasOnlyPlainText(value: unknown): boolean {
   if (typeof value === 'string') return isPlainText(value);
   if (typeof value !== 'object' || value === null) return true;
-  return Object.entries(value).every(([name, inner]) => isPlainText(name) && isPlain(inner));
+  return Object.entries(value).every(
+    ([name, inner]) => isPlainText(name) && hasOnlyPlainText(inner),
+  );
 }
 
 /** Returns true if all fields of a query or form can be stored. */
 export function isPlainForm(text: string): boolean {
-  return isPlain([...new URLSearchParams(text)]);
+  return hasOnlyPlainText([...new URLSearchParams(text)]);
 }
 
 /** Adds all scopes of the API to an authorization request without a scope (RFC 6749, 3.3). */

@@ -10,7 +10,7 @@ import { type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { type AccountConfig, CONFIG, LOG } from '../account.config.js';
 import {
   allowAnyOrigin,
-  isPlain,
+  hasOnlyPlainText,
   isPlainForm,
   parseJson,
   readText,
@@ -23,7 +23,7 @@ import {
   ERROR_PAGE,
   issuerConfiguration,
   type IssuerParts,
-} from './issuer.configuration.js';
+} from './provider.options.js';
 import { IssuerLimits, type IssuerRequest } from './issuer.limits.js';
 import { IssuerStore } from './issuer.store.js';
 import { validateRegistration } from './registration.rules.js';
@@ -168,7 +168,7 @@ export class Issuer implements OnApplicationShutdown {
     if (path === '/auth') addDefaultScope(raw);
     if (path === '/reg') {
       const sent = parseJson(await readText(raw, maxRegistrationBytes));
-      if (!isPlain(sent)) return this.sendRefusal(path, raw, response, malformed);
+      if (!hasOnlyPlainText(sent)) return this.sendRefusal(path, raw, response, malformed);
       const registration = validateRegistration(sent);
       if ('error' in registration) return sendJson(response, 400, registration);
       // oidc-provider uses this parsed body instead of the sent one.

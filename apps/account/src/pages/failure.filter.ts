@@ -7,7 +7,7 @@ import { RateLimited } from '#identity';
 import type { Log } from '#runtime';
 import type { FastifyReply } from 'fastify';
 import { redirectHostOf } from '../issuer/approvals.js';
-import type { PageError } from '../issuer/issuer.configuration.js';
+import type { PageError } from '../issuer/provider.options.js';
 import { Refusal } from '../people/refusal.js';
 import { documentOf, visitOf } from './document.js';
 import { withNext } from './next-path.rules.js';

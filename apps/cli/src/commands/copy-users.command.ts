@@ -16,9 +16,12 @@ export const copyUsers: CommandDefinition<CopyOptions> = {
   exitCodes: '0 all copied, 3 all except rejected users copied, 1 not done',
   declare: (command) =>
     void command
-      .option('--users <FILE>', 'users, a line {"issuer":"…","subject":"…"} or {"id":"…"} each')
+      .option(
+        '--users <FILE>',
+        'NDJSON file: one {"issuer":"…","subject":"…"} or {"id":"…"} per line',
+      )
       .option('--all', 'all users')
-      .option('--replace', 'replaces an earlier state of a user in the target', false),
+      .option('--replace', 'overwrite users that exist in the target with an earlier state', false),
   read: ({ users, all, replace }: { users?: string; all?: true; replace: boolean }) => {
     if ((users === undefined) === (all === undefined))
       throw new UsageError('name the users by either --users or --all');

@@ -1,6 +1,6 @@
 import { Option } from 'commander';
 import type { CommandDefinition, CommandGroup } from '../command.js';
-import { whole } from '../operands.js';
+import { integerBetween } from '../operands.js';
 import type { DeletionsCommand } from '../../../deletion-worker/src/operator/deletions.js';
 
 const shared = {
@@ -10,7 +10,7 @@ const shared = {
     (await import('../../../deletion-worker/src/operator/deletions.js')).runDeletions(command, io),
 } satisfies Partial<CommandDefinition<DeletionsCommand>>;
 
-const deletionId = whole(1, Number.MAX_SAFE_INTEGER);
+const deletionId = integerBetween(1, Number.MAX_SAFE_INTEGER);
 
 const list: CommandDefinition<DeletionsCommand> = {
   ...shared,
@@ -21,7 +21,7 @@ const list: CommandDefinition<DeletionsCommand> = {
     void command
       .option('--pending', 'pending deletions (default)')
       .addOption(new Option('--failed', 'failed deletions').conflicts('pending'))
-      .option('--limit <N>', 'maximum number', whole(1, 10_000), 50)
+      .option('--limit <N>', 'maximum number', integerBetween(1, 10_000), 50)
       .option('--json', 'as JSON'),
   read: ({ failed, limit, json = false }: { failed?: boolean; limit: number; json?: boolean }) => ({
     verb: 'list',

@@ -15,7 +15,7 @@ export const dump: CommandDefinition<DumpOptions> = {
     void command
       .option(
         '--users <FILE>',
-        'users, a line {"issuer":"…","subject":"…"} or {"id":"…"} each (default: all users)',
+        'NDJSON file: one {"issuer":"…","subject":"…"} or {"id":"…"} per line (default: all users)',
       )
       .addOption(
         new Option('--shard <I/N>', 'part I of N parts of all users, I from 1 to N')

@@ -23,7 +23,7 @@ export const erase: CommandDefinition<EraseCommand> = {
       .option('--user <ID>', 'the user with this id')
       .option(
         '--users <FILE>',
-        'users, a line {"issuer","subject"} or {"id"} each (docs/reference/data.md)',
+        'NDJSON file: one {"issuer","subject"} or {"id"} per line (docs/reference/data.md)',
       ),
   read: async ({ issuer, subject, user: id, users: file }: Typed) => {
     const ways = [

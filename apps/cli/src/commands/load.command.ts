@@ -1,5 +1,5 @@
 import { type CommandDefinition, UsageError } from '../command.js';
-import { whole } from '../operands.js';
+import { integerBetween } from '../operands.js';
 import type { LoadOptions } from '../../../load/src/load.options.js';
 
 /** Measured: more parallel users only wait for Postgres, and slow down other users. */
@@ -22,7 +22,7 @@ export const load: CommandDefinition<LoadOptions> = {
       .option(
         '--parallel <N>',
         'number of users that are sent concurrently',
-        whole(1, 32),
+        integerBetween(1, 32),
         defaultParallel,
       )
       .option(

@@ -1,9 +1,9 @@
 import { Option } from 'commander';
 import type { CommandDefinition } from '../command.js';
-import { notEmpty, origin, whole } from '../operands.js';
+import { notEmpty, origin, integerBetween } from '../operands.js';
 import type { StartOptions } from '../../../standalone/src/standalone.options.js';
 
-const port = whole(0, 65_535);
+const port = integerBetween(0, 65_535);
 
 /** `podcast-sync start` */
 export const start: CommandDefinition<Omit<StartOptions, 'data'>> = {
@@ -19,7 +19,7 @@ export const start: CommandDefinition<Omit<StartOptions, 'data'>> = {
   data: {},
   declare: (command) =>
     void command
-      .option('--replicas <N>', 'processes of each service', whole(1, 32), 1)
+      .option('--replicas <N>', 'processes of each service', integerBetween(1, 32), 1)
       .option('--port <P>', 'port to listen on (0: any free port)', port, 3000)
       .option(
         '--host <H>',

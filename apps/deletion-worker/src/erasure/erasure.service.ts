@@ -37,8 +37,8 @@ const rewrittenTtlMs = 30 * 60_000;
  *   starts again and finds only the remaining rows.
  * - SUCCESS commits with the last deleted rows, after the rewrite of Redis' append-only file, and
  *   refuses the user permanently. Transient faults are retried without limit.
- * - A rewrite counts for all users whose record was committed before it: they are refused, and
- *   their credentials were revoked. So a group of users needs one rewrite per worker.
+ * - One AOF rewrite covers all users whose record was committed before it started: they are
+ *   refused, and their credentials were revoked. So a group of users needs one rewrite per worker.
  */
 @Controller()
 export class ErasureService {

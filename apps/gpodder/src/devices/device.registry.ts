@@ -11,7 +11,7 @@ import { LOG } from '../gpodder.config.js';
 const maxSaved = 100;
 
 /**
- * Creates devices at their first use, because clients keep the ids that they described to another
+ * Creates devices at their first use. Clients keep device ids that they registered on another
  * server. Caches saved devices, so that a poll needs no further call.
  */
 @Injectable()

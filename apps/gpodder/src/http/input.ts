@@ -25,7 +25,8 @@ export function readSince(query: URLSearchParams): number {
 /**
  * Parses the JSON of a body of any content type.
  *
- * @param maxEntries maximum entries, which limits the values.
+ * @param maxEntries maximum number of entries; a body has at most `valuesPerEntry` JSON values for
+ *   each.
  * @throws Failure `invalid`; TooLarge for more values.
  */
 export async function readJsonBody(body: Buffer | undefined, maxEntries: number): Promise<unknown> {
