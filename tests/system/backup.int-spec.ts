@@ -67,7 +67,7 @@ describe('a backup of a running system', () => {
     const restored = await startProgram('podcast-sync', ['restore', file, ...of('second')], {});
     expect(restored).toMatchObject({
       code: 0,
-      stderr: expect.stringContaining('with the keys') as string,
+      stderr: expect.stringContaining('keys: restored') as string,
     });
     const second = await start('second');
     expect(await request(second, 'GET')).toEqual(before);

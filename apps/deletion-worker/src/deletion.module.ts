@@ -7,7 +7,7 @@ import type { Log } from '#runtime';
 import { Queue } from 'bullmq';
 import { QUOTAS, redisOf, type DeletionWorkerConfig } from './deletion-worker.config.js';
 import { ErasureService } from './erasure/erasure.service.js';
-import { RequestFiles } from './erasure/request.files.js';
+import { AofCleaner } from './erasure/aof.cleaner.js';
 import { EventGauge } from './events/event.metrics.js';
 import { EventPublisher } from './events/event.publisher.js';
 import { EventRelay } from './events/event.relay.js';
@@ -46,7 +46,7 @@ export class DeletionModule {
         DeletionService,
         ErasureService,
         { provide: RevocationWriter, useValue: new RevocationWriter(requests, log) },
-        { provide: RequestFiles, useValue: new RequestFiles(requests, log) },
+        { provide: AofCleaner, useValue: new AofCleaner(requests, log) },
         DeletionRelay,
         DeletionProcessor,
         PendingGauges,

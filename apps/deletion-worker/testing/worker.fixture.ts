@@ -8,7 +8,7 @@ import { Fixture, type FixtureDatabase } from '#testing';
 import { call } from '../../../libs/transport/testing/handler.call.js';
 import { type DeletionQuotas, deletionWorkerConfig } from '../src/deletion-worker.config.js';
 import { ErasureService } from '../src/erasure/erasure.service.js';
-import { RequestFiles } from '../src/erasure/request.files.js';
+import { AofCleaner } from '../src/erasure/aof.cleaner.js';
 import { DeletionProcessor } from '../src/queue/deletion.processor.js';
 import { DeletionRelay } from '../src/queue/deletion.relay.js';
 import { DeletionService } from '../src/records/deletion.service.js';
@@ -63,9 +63,14 @@ export async function openWorker(
   const relay = anotherRelay();
   const service = new DeletionService(database, relay, { ...defaults, ...quotas });
   const requests = connectRedis(redis);
-  const files = new RequestFiles(requests, log);
-  fixture.onClose(() => files.onApplicationShutdown());
-  const erasures = new ErasureService(database, relay, new RevocationWriter(requests, log), files);
+  const aofCleaner = new AofCleaner(requests, log);
+  fixture.onClose(() => aofCleaner.onApplicationShutdown());
+  const erasures = new ErasureService(
+    database,
+    relay,
+    new RevocationWriter(requests, log),
+    aofCleaner,
+  );
   return {
     ...base,
     queue,

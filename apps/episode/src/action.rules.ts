@@ -16,7 +16,7 @@ import {
   entriesPerIteration,
   failedEntry,
   type FailedEntry,
-  noAnswer,
+  unlimitedBudget,
   type Upload,
 } from './upload.rules.js';
 
@@ -59,7 +59,10 @@ export async function applyActions(
 ): Promise<(AppliedEntry | FailedEntry)[]> {
   const outcomes: (AppliedEntry | FailedEntry)[] = [];
   for (const [index, action] of actions.entries())
-    if (outcomes.push(applyUpload(known, action, index, noAnswer)) % entriesPerIteration === 0)
+    if (
+      outcomes.push(applyUpload(known, action, index, unlimitedBudget)) % entriesPerIteration ===
+      0
+    )
       await setImmediate();
   return outcomes;
 }

@@ -14,7 +14,7 @@ import { Database, readClock, type Transaction, unlessRefused, type Write } from
 import { answerList, sessionTimestamp } from '#gpodder-sync';
 import { type CallContext, Handle } from '#transport';
 import { readActions } from './action.repository.js';
-import { type ActedResult, ensureFeeds, selectActed } from './action.sql.js';
+import { type ActedResult, ensureSubscriptions, selectActed } from './action.sql.js';
 import { applyActions, judgeAction, movedFeeds } from './action.rules.js';
 import { describeNew } from './describe.repository.js';
 import { type EpisodeQuotas, QUOTAS } from './episode.config.js';
@@ -25,7 +25,7 @@ import {
   applyUpload,
   type FailedEntry,
   hasTooManyCandidates,
-  noAnswer,
+  unlimitedBudget,
   type Upload,
 } from './upload.rules.js';
 
@@ -91,7 +91,7 @@ export class ActionService {
     if ('code' in action) throw new Failure('invalid');
     return this.database.write(this.writeOf(userId, [action], context), async (transaction) => {
       const { known } = await this.read(transaction, userId, [action], context, ensure);
-      const outcome = applyUpload(known, action, 0, noAnswer);
+      const outcome = applyUpload(known, action, 0, unlimitedBudget);
       if ('code' in outcome && outcome.code !== 'unknown_subscription')
         throw new Failure('invalid');
       const changes = known.changes();
@@ -183,7 +183,7 @@ export class ActionService {
       (feed) => !subscriptions.has(feed),
     );
     if (ensure && unknown.length > 0) {
-      const [ensured] = await transaction.query<{ made: number }>(ensureFeeds, [
+      const [ensured] = await transaction.query<{ made: number }>(ensureSubscriptions, [
         userId,
         unknown,
         unknown.map(podcastGuid),

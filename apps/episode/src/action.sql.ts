@@ -90,7 +90,7 @@ export type ActedResult = CandidatesResult & {
  * $1 user, $2 URLs, $3 their derived guids, $4 their keys, $5 stamp, $6 quota of live ones,
  * $7 other quotas. Returns the number of new subscriptions.
  */
-export const ensureFeeds = statement(
+export const ensureSubscriptions = statement(
   'episode.ensure_feeds',
   `SELECT subscription.ensure_feeds($1, $2::text[], $3::uuid[], $4::bytea[], $5, $6, $7)
      AS made`,

@@ -149,8 +149,8 @@ export type CandidatesResult = {
   [Part in Exclude<keyof Candidates, 'episodes'>]: Candidates[Part] | null;
 } & { episodes: StateRow[] | null };
 
-/** Returns the statement for episodes that entries name; see {@link toCandidates}. */
-export function selectNamed(
+/** Returns the statement that reads the episodes that entries match; see {@link toCandidates}. */
+export function selectMatches(
   userId: string,
   uploads: readonly Upload[],
   quotas: EpisodeQuotas,

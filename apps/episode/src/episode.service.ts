@@ -17,7 +17,7 @@ import {
   listChanged,
   saveChanges,
   selectCandidates,
-  selectNamed,
+  selectMatches,
   toCandidates,
 } from './episode.repository.js';
 import { KnownEpisodes } from './known-episodes.js';
@@ -60,7 +60,7 @@ export class EpisodeService {
       requestId: context.requestId,
       fingerprint: context.fingerprint,
       remainingMs: () => context.remainingMs(),
-      reads: selectNamed(userId, uploads, this.quotas),
+      reads: selectMatches(userId, uploads, this.quotas),
     };
     return this.database.write(write, async (transaction) => {
       const toKnown = (found: typeof transaction.found) =>

@@ -85,8 +85,8 @@ const noIdentifier = 'A sync_id, an episode_guid or an enclosure_url is missing'
 /** Entries per event loop iteration: 250 with texts at their limits would block it for too long. */
 export const entriesPerIteration = 25;
 
-/** The budget of an answer that shows no episode. */
-export const noAnswer = { reserve: () => true };
+/** Accepts every reservation: the answer shows no episodes. */
+export const unlimitedBudget = { reserve: () => true };
 
 /** Applies a batch in order. @returns the answer; `undefined` if it needs unread episodes. */
 export async function applyUploads(

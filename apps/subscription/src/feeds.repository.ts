@@ -1,7 +1,7 @@
 import { type Bound, clockOfUser, statement, type Statement } from '#database';
 import type { JudgedEntry } from './subscribe.rules.js';
 import type { SubscriptionQuotas } from './subscription.config.js';
-import { selectNamed, type SnapshotRow } from './subscription.repository.js';
+import { selectMatches, type SnapshotRow } from './subscription.repository.js';
 import type { SubscriptionRow } from './subscription.row.js';
 
 /** Maximum number of URLs in one answer; each has at most 4,096 bytes. */
@@ -114,7 +114,7 @@ export const unsubscribeOthers = statement(
  * $1 user, $2 URLs, $3 their derived guids, $4 their keys, $5 stamp, $6 quota of live ones,
  * $7 other quotas. Returns the number of new subscriptions.
  */
-export const ensureFeeds = statement(
+export const ensureSubscriptions = statement(
   'subscription.ensure_feeds',
   'SELECT subscription.ensure_feeds($1, $2::text[], $3::uuid[], $4::bytea[], $5, $6, $7) AS made',
 );
@@ -133,7 +133,7 @@ export function namedByUrl(
   quotas: SubscriptionQuotas,
 ): Bound<SnapshotRow> {
   const usable = [...entries].filter((entry) => entry.fault === undefined);
-  return selectNamed(userId, {
+  return selectMatches(userId, {
     guids: usable.map((entry) => entry.derivedGuid),
     urls: usable.map((entry) => entry.feedUrl),
     newRows,

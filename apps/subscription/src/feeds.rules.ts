@@ -60,13 +60,18 @@ function subscribe(known: KnownSubscriptions, entry: UsableEntry): SubscriptionR
 
 const live = (row: SubscriptionRow | undefined) => (isLive(row) ? row : undefined);
 
-/** Returns the feed that clients store their data by. @param first the first guids, by row id. */
+/**
+ * Returns the URL, guid and first guid of a subscription. The gpodder app stores its data under the
+ * first guid, which never changes.
+ *
+ * @param firstGuids former first guids, by row id.
+ */
 export function toFeed(
   row: SubscriptionRow | undefined,
-  first: ReadonlyMap<number, string>,
+  firstGuids: ReadonlyMap<number, string>,
 ): Feed | null {
   if (!row) return null;
   const { id, feedUrl, guid } = row;
-  const firstGuid = first.get(id) ?? guid;
+  const firstGuid = firstGuids.get(id) ?? guid;
   return { feedUrl, guid, ...(firstGuid !== guid && { firstGuid }) };
 }

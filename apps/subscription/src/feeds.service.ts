@@ -153,7 +153,7 @@ export class FeedUrlService {
       remainingMs: () => context.remainingMs(),
     };
     await this.database.write(write, async (transaction) => {
-      const [made] = await transaction.query<{ made: number }>(store.ensureFeeds, [
+      const [made] = await transaction.query<{ made: number }>(store.ensureSubscriptions, [
         userId,
         [entry.feedUrl],
         [entry.derivedGuid],

@@ -197,8 +197,11 @@ interface Names {
   quotas: SubscriptionQuotas;
 }
 
-/** Returns the statement for everything that guids and URLs name; see {@link toSnapshot}. */
-export function selectNamed(userId: string, names: Names): Bound<SnapshotRow> {
+/**
+ * Returns the statement that reads the subscriptions that match guids or URLs. It also allocates
+ * ids and reads the remaining quotas. See {@link toSnapshot}.
+ */
+export function selectMatches(userId: string, names: Names): Bound<SnapshotRow> {
   const { guids, urls, newRows, quotas } = names;
   const keys = urls.map((url) => Buffer.from(urlKey(url), 'hex'));
   const limits = [quotas.QUOTA_LIVE_SUBSCRIPTIONS, quotas.QUOTA_SUBSCRIPTION_NAMES];

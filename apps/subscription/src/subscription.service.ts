@@ -31,7 +31,7 @@ import {
   type SnapshotRow,
   findByGuid,
   saveChanges,
-  selectNamed,
+  selectMatches,
   toSnapshot,
 } from './subscription.repository.js';
 import { listChanged } from './subscription-list.repository.js';
@@ -65,7 +65,7 @@ export class SubscriptionService {
       judgeEntry({ feedUrl, ...more }),
     );
     const accepted = entries.filter((entry) => entry.fault === undefined);
-    const reads = selectNamed(userId, {
+    const reads = selectMatches(userId, {
       guids: accepted.flatMap(({ guid, derivedGuid }) =>
         guid === undefined ? derivedGuid : [guid, derivedGuid],
       ),
@@ -105,7 +105,7 @@ export class SubscriptionService {
       throw new Failure('invalid');
     const urls = newFeedUrl === undefined ? [] : [newFeedUrl];
     const guids = [guid, ...(newGuid === undefined ? [] : [newGuid]), ...urls.map(podcastGuid)];
-    const reads = selectNamed(userId, { guids, urls, newRows: 0, quotas: this.quotas });
+    const reads = selectMatches(userId, { guids, urls, newRows: 0, quotas: this.quotas });
     const write = { userId, smallAnswer: false, changes, reads, ...budget(context) };
     return this.database.write(write, async (transaction) => {
       const known = new KnownSubscriptions(
@@ -130,7 +130,7 @@ export class SubscriptionService {
   ): Promise<ReplyOf<typeof applyFeed>> {
     const urls = [change.fromUrl, ...(change.toUrl === undefined ? [] : [change.toUrl])];
     const guids = [...(change.guid === undefined ? [] : [change.guid]), ...urls.map(podcastGuid)];
-    const reads = selectNamed(userId, { guids, urls, newRows: 0, quotas: this.quotas });
+    const reads = selectMatches(userId, { guids, urls, newRows: 0, quotas: this.quotas });
     const write = { userId, smallAnswer: true, changes, reads, ...budget(context) };
     return this.database.write(write, async (transaction) => {
       const { verdicts: outcome, known } = await withMerges(

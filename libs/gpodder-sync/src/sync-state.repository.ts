@@ -208,7 +208,7 @@ function toState(row: Row): SyncState {
     reader:
       since === null
         ? undefined
-        : { since, answered: row.reader_answered, safe, sentAt: row.sent_at },
+        : { since, answered: row.reader_answered, safe, receivedAt: row.sent_at },
     sessionStamp: session_stamp ?? undefined,
   };
 }
@@ -236,7 +236,7 @@ function decide(
   }
   const { answer, after } = answerRead(state, {
     since: reader.since,
-    sentAt: call.arrivedMs,
+    receivedAt: call.arrivedMs,
     ageMs: call.ageMs(),
   });
   return { answer, writes: writesOf(key, state, after, present.is_use_outdated) };
@@ -249,8 +249,8 @@ function writesOf(key: StateKey, before: SyncState, after: SyncState, touches = 
   const writes: Bound[] = [];
   if (clock !== before.clock) writes.push([saveClock, [userId, clock.answered]]);
   if (reader && (touches || reader !== before.reader)) {
-    const { since, answered, safe, sentAt } = reader;
-    writes.push([saveReader, [userId, list, credentialId, since, answered, safe, sentAt]]);
+    const { since, answered, safe, receivedAt } = reader;
+    writes.push([saveReader, [userId, list, credentialId, since, answered, safe, receivedAt]]);
     if (!before.reader) writes.push([evictReaders, [userId, maxRows]]);
   }
   const savesSession = touches || sessionStamp !== before.sessionStamp;

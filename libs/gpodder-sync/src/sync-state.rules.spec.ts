@@ -15,9 +15,9 @@ const reader = (since: number, answered: number, safe: number): LastRead => ({
   since,
   answered,
   safe,
-  sentAt: 1,
+  receivedAt: 1,
 });
-const freshRead = (since: number) => ({ since, sentAt: 2, ageMs: 0 });
+const freshRead = (since: number) => ({ since, receivedAt: 2, ageMs: 0 });
 const stateOf = (of: Clock, stored?: LastRead): SyncState => ({ clock: of, reader: stored });
 
 describe('sealSecond', () => {
@@ -84,8 +84,8 @@ describe('a download', () => {
   });
 
   it.each([
-    ['was sent before the last one', { since: 80, sentAt: 1, ageMs: 0 }],
-    ['is older than a write', { since: 80, sentAt: 2, ageMs: 3_000 }],
+    ['was received before the last one', { since: 80, receivedAt: 1, ageMs: 0 }],
+    ['is older than a write', { since: 80, receivedAt: 2, ageMs: 3_000 }],
   ])('that %s changes no state', (_name, read) => {
     const state = stateOf(clock(100_001), reader(80, 90, 70));
     const { answer, after } = answerRead(state, read);

@@ -24,8 +24,8 @@ export interface LastRead {
   readonly answered: number;
   /** The second up to which the client has all rows, because it then sent another `since`. */
   readonly safe: number;
-  /** Time at which the client sent the read, in milliseconds of the transport's clock. */
-  readonly sentAt: number;
+  /** Time at which the transport received the read: Redis' clock, in milliseconds. */
+  readonly receivedAt: number;
 }
 
 /** The stored state for a message of one client about one list. */
@@ -41,9 +41,9 @@ export interface SyncState {
 export interface Read {
   /** Whole seconds from the client; 0 if absent. */
   readonly since: number;
-  /** Time at which the client sent it; the same for each delivery. */
-  readonly sentAt: number;
-  /** Time since {@link sentAt} in milliseconds. */
+  /** Time at which the transport received it, in milliseconds; the same for each delivery. */
+  readonly receivedAt: number;
+  /** Time since {@link receivedAt} in milliseconds. */
   readonly ageMs: number;
 }
 
@@ -139,12 +139,13 @@ export function answerRead(state: SyncState, read: Read): { answer: ListAnswer; 
 }
 
 /**
- * Returns true if a read can be a redelivery, or its client can have stopped waiting: it was sent
- * before the last read that changed the state, or it is old and a write happened since. An answer
- * that the client already has does not include that write.
+ * Returns true if a read can be a redelivery, or its client can have stopped waiting: it was
+ * received before the last read that changed the state, or it is old and a write happened since. An
+ * answer that the client already has does not include that write.
  */
-function isLate({ sentAt, ageMs }: Read, clock: Clock, reader: LastRead): boolean {
-  if (sentAt <= reader.sentAt && reader.sentAt - sentAt < deliveryLimitMs) return true;
+function isLate({ receivedAt, ageMs }: Read, clock: Clock, reader: LastRead): boolean {
+  if (receivedAt <= reader.receivedAt && reader.receivedAt - receivedAt < deliveryLimitMs)
+    return true;
   return ageMs > redeliveryAgeMs && clock.stamp > clock.now - ageMs;
 }
 
@@ -159,11 +160,11 @@ function answerOf(clock: Clock, { answered, safe }: LastRead, since: number): Li
 /** Returns K after the answer to a read with a second. */
 function lastReadAfter(
   reader: LastRead | undefined,
-  { since, sentAt }: Read,
+  { since, receivedAt }: Read,
   answered: number,
 ): LastRead {
-  if (reader?.since !== since) return { since, answered, safe: reader?.answered ?? 0, sentAt };
-  return reader.answered === answered ? reader : { ...reader, answered, sentAt };
+  if (reader?.since !== since) return { since, answered, safe: reader?.answered ?? 0, receivedAt };
+  return reader.answered === answered ? reader : { ...reader, answered, receivedAt };
 }
 
 /**

@@ -173,7 +173,7 @@ const faults: Record<string, TestedRules> = {
     answerRead: (state, read) => {
       const { reader } = state;
       return answerRead(
-        { ...state, reader: reader && { ...reader, sentAt: 0 } },
+        { ...state, reader: reader && { ...reader, receivedAt: 0 } },
         { ...read, ageMs: 0 },
       );
     },

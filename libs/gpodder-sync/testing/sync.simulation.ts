@@ -93,9 +93,9 @@ export class Simulation {
   private backup: Stored | undefined;
   private changes = 0;
   private sessions = 0;
-  private lastSentAt = 0;
+  private lastReceivedAt = 0;
   /** Reads that the service receives late, or again. */
-  private readonly delayedReads: { sentAt: number; deliver: () => void }[] = [];
+  private readonly delayedReads: { receivedAt: number; deliver: () => void }[] = [];
   /** True to lose answers, end apps, and deliver messages late or twice. */
   hasFaults = true;
   isRestored = false;
@@ -175,7 +175,7 @@ export class Simulation {
   /** Delivers a delayed read, if its age is above the takeover time and below its deadline. */
   deliverDelayed(): void {
     const [read] = this.delayedReads.splice(this.random(this.delayedReads.length), 1);
-    const age = this.now - (read?.sentAt ?? 0);
+    const age = this.now - (read?.receivedAt ?? 0);
     if (age > 1_000 && age < 20_000) read?.deliver();
   }
 
@@ -242,18 +242,18 @@ export class Simulation {
     list: List,
     since: number,
   ): Generator<unknown, { timestamp: number; rows: number }> {
-    const sentAt = (this.lastSentAt = Math.max(this.lastSentAt + 1, this.now));
+    const receivedAt = (this.lastReceivedAt = Math.max(this.lastReceivedAt + 1, this.now));
     const deliver = () =>
-      this.answerRead(client, list, { since, sentAt, ageMs: this.now - sentAt });
+      this.answerRead(client, list, { since, receivedAt, ageMs: this.now - receivedAt });
     if (this.hasFaults && this.random(12) === 0) {
       // The service receives it after the app stopped waiting, or never.
-      if (this.random(2) === 0) this.delayedReads.push({ sentAt, deliver });
+      if (this.random(2) === 0) this.delayedReads.push({ receivedAt, deliver });
       this.end(client);
       yield;
     }
     yield;
     const answer = deliver();
-    if (this.hasFaults && this.random(12) === 0) this.delayedReads.push({ sentAt, deliver });
+    if (this.hasFaults && this.random(12) === 0) this.delayedReads.push({ receivedAt, deliver });
     yield;
     // The services read the rows after they determined the timestamp.
     const rows = answer.unchanged ? [] : this.rowsOf(list, answer, since);

@@ -106,7 +106,7 @@ const claimDue = statement(
   'deletion.take_erasures',
   `SELECT ${dueColumns} FROM deletion.take_erasures($1, $2)`,
 );
-const renumber = statement(
+const assignNextNumbers = statement(
   'deletion.take_erasures_again',
   `SELECT ${dueColumns} FROM deletion.take_erasures_again($1, $2)`,
 );
@@ -244,13 +244,16 @@ export function claimDueErasures(
   return database.change<DueRecord>(claimDue, [limit, resendAfterMs]);
 }
 
-/** Numbers new jobs for lost ones, as `renumberLostDeletions`. */
-export async function renumberLostErasures(
+/**
+ * Assigns the next job number to erasures whose job is missing from the queue. Skips erasures that
+ * are locked or no longer PENDING.
+ */
+export async function assignNextErasureJobNumbers(
   database: Database,
   lost: readonly DueRecord[],
 ): Promise<DueRecord[]> {
   if (lost.length === 0) return [];
-  return database.change<DueRecord>(renumber, [
+  return database.change<DueRecord>(assignNextNumbers, [
     lost.map((row) => row.userId),
     lost.map((row) => row.send),
   ]);

@@ -15,7 +15,7 @@ import {
   readPendingErasures,
   recordErasure,
 } from './erasure.repository.js';
-import { RequestFiles } from './request.files.js';
+import { AofCleaner } from './aof.cleaner.js';
 
 /** Maximum number of rows per step, which holds its locks for some ten milliseconds. */
 const rowsOfStep = 2_000;
@@ -53,7 +53,7 @@ export class ErasureService {
     private readonly database: Database,
     private readonly relay: DeletionRelay,
     private readonly revocations: RevocationWriter,
-    private readonly files: RequestFiles,
+    private readonly aofCleaner: AofCleaner,
   ) {}
 
   /** Records an erasure (`deletion.erase_user`). A repetition has no effect. */
@@ -123,7 +123,7 @@ export class ErasureService {
     const users = await readPendingErasures(this.database, usersOfRewrite - 1);
     if (!users.includes(userId)) users.push(userId);
     await this.revocations.revoke(users.map((id) => ({ kind: 'user', id })));
-    await this.files.clear(isStopping);
+    await this.aofCleaner.rewriteAppendOnlyFiles(isStopping);
     for (const user of users) this.rewritten.set(user, true);
   }
 

@@ -35,8 +35,11 @@ export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShut
   private readonly stopping = new AbortController();
   private readonly condition = new Condition<'working' | 'Redis' | 'Postgres'>('working');
   private running: Promise<void> | undefined;
-  /** Last number for which Redis rejected a batch. A restored backup can reset the sequence. */
-  private rejectedBy = 0;
+  /**
+   * Number of the last batch in Redis when it rejected ours; the next batch gets a higher one.
+   * Needed because a restored backup resets the sequence.
+   */
+  private lastStoredNumber = 0;
 
   constructor(
     private readonly database: Database,
@@ -89,9 +92,10 @@ export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShut
     const count = await this.database.inTransaction(
       countdown(batchLimitMs),
       async (transaction) => {
-        const batch = await takeBatch(transaction, this.batchSize, this.rejectedBy);
+        const batch = await takeBatch(transaction, this.batchSize, this.lastStoredNumber);
         if (!batch) return 0;
-        // Separate from errors of Postgres, which decide its availability.
+        // Rethrown outside the transaction: `Database` would otherwise report Postgres as
+        // unavailable.
         await this.send(batch).catch((error: unknown) => (fault = error));
         if (fault === undefined) await transaction.commit();
         return batch.events.length;
@@ -104,7 +108,7 @@ export class EventRelay implements OnApplicationBootstrap, BeforeApplicationShut
   private async send(batch: EventBatch): Promise<void> {
     const later = await this.publisher.publish(batch);
     if (later === undefined) return;
-    this.rejectedBy = later;
+    this.lastStoredNumber = later;
     throw new Error(`event batch ${batch.number} is older than batch ${later}`);
   }
 }

@@ -9,10 +9,10 @@ import { Database } from '#database';
 import { Condition, type Log, withTimeLimit } from '#runtime';
 import { context, ROOT_CONTEXT } from '@opentelemetry/api';
 import { Queue } from 'bullmq';
-import { claimDueErasures, renumberLostErasures } from '../erasure/erasure.repository.js';
+import { claimDueErasures, assignNextErasureJobNumbers } from '../erasure/erasure.repository.js';
 import {
   type DueRecord,
-  renumberLostDeletions,
+  assignNextJobNumbers,
   claimDueDeletions,
 } from '../records/deletion.repository.js';
 
@@ -118,11 +118,11 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
     const isErasure = (row: DueRecord) => row.deletionId === null;
     const due = [
       ...claimed.filter((row) => row.isNew),
-      ...(await renumberLostDeletions(
+      ...(await assignNextJobNumbers(
         this.database,
         lost.filter((row) => !isErasure(row)),
       )),
-      ...(await renumberLostErasures(this.database, lost.filter(isErasure))),
+      ...(await assignNextErasureJobNumbers(this.database, lost.filter(isErasure))),
     ];
     if (due.length > 0) await withRedisLimit(this.queue.addBulk(due.map(jobOf)));
   }

@@ -191,8 +191,8 @@ const dueColumns = 'user_id AS "userId", id AS "deletionId", send, fresh AS "isN
  */
 const claimDue = statement('deletion.take', `SELECT ${dueColumns} FROM deletion.take($1, $2)`);
 
-/** Numbers new jobs for lost ones. A locked record has a running job, so the function skips it. */
-const renumber = statement(
+/** A locked record has a running job, so the function skips it. */
+const assignNextNumbers = statement(
   'deletion.take_again',
   `SELECT ${dueColumns} FROM deletion.take_again($1, $2, $3)`,
 );
@@ -346,11 +346,12 @@ export function claimDueDeletions(
 }
 
 /**
- * Numbers new jobs for records whose last job is lost.
+ * Assigns the next job number to records whose job is missing from the queue. Skips records that
+ * are locked or no longer PENDING.
  *
- * @returns the records that are still PENDING.
+ * @returns the records with their new numbers.
  */
-export async function renumberLostDeletions(
+export async function assignNextJobNumbers(
   database: Database,
   lost: readonly DueRecord[],
 ): Promise<DueRecord[]> {
@@ -360,5 +361,5 @@ export async function renumberLostDeletions(
     lost.map((row) => row.deletionId),
     lost.map((row) => row.send),
   ];
-  return database.change<DueRecord>(renumber, columns);
+  return database.change<DueRecord>(assignNextNumbers, columns);
 }

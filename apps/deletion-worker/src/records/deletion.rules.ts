@@ -25,7 +25,8 @@ export const superseded: DeletionOutcome = {
 
 /**
  * Returns the step for a locked record. SUCCESS and FAILURE are final
- * (docs/reference/subscriptions.md, "Deletion"). Privileges, checks and functions of the table enforce the same.
+ * (docs/reference/subscriptions.md, "Deletion"). Privileges, checks and functions of the table
+ * enforce the same.
  *
  * @param isCurrent true if the row of the subscription still names the deletion: it is live, not
  *   merged and not added again since the request (deletion.repository.ts).

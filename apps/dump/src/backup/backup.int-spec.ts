@@ -60,7 +60,9 @@ describe('backup', () => {
     const { code, stderr } = await run(['restore', file], target);
     expect({ code, stderr }).toEqual({
       code: 0,
-      stderr: expect.stringMatching(/^Restored \d+ rows .*, without keys\.\n$/) as string,
+      stderr: expect.stringMatching(
+        /^Restored \d+ rows in .*; keys: not in the backup\.\n$/,
+      ) as string,
     });
     expect(await rowsOf(target)).toEqual(await rowsOf(source));
   });
@@ -99,6 +101,19 @@ describe('restore', () => {
     const next = async ({ owner }: FixtureDatabase) =>
       Number((await owner.query("SELECT nextval('episode.episode_id') AS id")).rows[0].id);
     expect((await next(target)) - (await next(source))).toBeGreaterThan(900_000);
+  });
+
+  it('rejects a truncated gzip file, and changes nothing', async () => {
+    const target = await fixture.database('dump');
+    const truncated = join(folder, 'truncated');
+    const whole = readFileSync(file);
+    writeFileSync(truncated, whole.subarray(0, whole.length - 100));
+    const { code, stderr } = await run(['restore', truncated], target);
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringContaining('is damaged or not a backup') as string,
+    });
+    expect((await target.owner.query('SELECT FROM sync.user_clock')).rowCount).toBe(0);
   });
 
   it.each([

@@ -21,6 +21,9 @@ export interface RestoreOptions {
 /** Sequences skip this many ids: clients can still have ids that are later than the backup. */
 const skippedIds = 1_000_000;
 
+/** Errors of gunzip for a file that is not gzip, damaged or truncated. */
+const gzipErrors: ReadonlySet<string> = new Set(['Z_DATA_ERROR', 'Z_BUF_ERROR']);
+
 /** Prevents concurrent creation of users and accounts. */
 const lockEmpty = `
   LOCK TABLE sync.user_clock, account.accounts IN ACCESS EXCLUSIVE MODE`;
@@ -56,13 +59,18 @@ export async function restore(options: RestoreOptions, io: ProgramIo): Promise<v
     await client.connect();
     const { head, keys } = await writer.run();
     if (options.keys) writeKeys(options.keys, keys);
-    const has = !options.keys ? 'without keys' : keys.size > 0 ? 'with the keys' : 'it has no keys';
+    const restored =
+      keys.size === 0
+        ? 'not in the backup'
+        : options.keys
+          ? 'restored'
+          : 'not restored (use --secrets DIR)';
     io.stderr.write(
-      `Restored ${count(writer.rows)} rows of ${head.created} ` +
-        `in ${duration(progress.seconds)}, ${has}.\n`,
+      `Restored ${count(writer.rows)} rows in ${duration(progress.seconds)} ` +
+        `from the backup of ${head.created}; keys: ${restored}.\n`,
     );
   } catch (error) {
-    throw (error as NodeJS.ErrnoException).code === 'Z_DATA_ERROR'
+    throw gzipErrors.has((error as NodeJS.ErrnoException).code ?? '')
       ? new Error('the file is damaged or not a backup of Podcast Sync', { cause: error })
       : error;
   } finally {

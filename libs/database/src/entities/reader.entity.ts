@@ -25,7 +25,7 @@ export class ReaderEntity {
   @Column({ type: 'bigint' })
   safe!: number;
 
-  /** Time at which that read was sent, in milliseconds. */
+  /** Time at which the transport received the last read: Redis' clock, in milliseconds. */
   @Column({ type: 'bigint' })
   arrived!: number;
 

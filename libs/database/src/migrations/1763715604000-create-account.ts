@@ -232,7 +232,7 @@ export class CreateAccount1763715604000 implements MigrationInterface {
           'settings', 'devices', 'gpodder_sessions', 'credentials', 'sessions', 'recovery_codes',
           'links', 'logins', 'oidc'
         ] LOOP
-          -- Deletes by place: the cost depends on the deleted rows, not on Postgres' estimates.
+          -- Deletes by ctid, so that the cost does not depend on planner estimates.
           EXECUTE format(
             'DELETE FROM account.%1$I WHERE ctid = ANY (ARRAY('
               || 'SELECT ctid FROM account.%1$I WHERE account_id = $1 LIMIT $2))',

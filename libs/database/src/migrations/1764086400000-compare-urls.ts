@@ -30,7 +30,7 @@ export class CompareUrls1764086400000 implements MigrationInterface {
     await runner.query(matchSubscriptions(comparable));
     await runner.query(mergeSubscriptions(statuses));
     await runner.query(dropFeedFunctions);
-    await runner.query(ensureFeeds);
+    await runner.query(ensureSubscriptionsSql);
   }
 
   async down(runner: QueryRunner): Promise<void> {
@@ -58,11 +58,11 @@ export const comparable = (episode: string) =>
   `coalesce(${episode}.comparable_enclosure_url, ${episode}.enclosure_url)`;
 
 /** SQL of the function that creates missing subscriptions. */
-export const ensureFeeds = `
-  -- Published to the episode service, which runs it in the transaction that writes episodes.
-  -- Creates an unsubscribed subscription with the derived guid for each URL that matches none,
-  -- while p_live and p_names have room. A URL matches by its lookup key or derived guid. Returns
-  -- the number of new subscriptions.
+export const ensureSubscriptionsSql = `
+  -- EXECUTE is granted to the episode service, which runs it in the transaction that writes
+  -- episodes. Creates an unsubscribed subscription with the derived guid for each URL that matches
+  -- none, while the quotas p_live and p_names are not reached. A URL matches by its lookup key or
+  -- derived guid. Returns the number of new subscriptions.
   CREATE OR REPLACE FUNCTION subscription.ensure_feeds(
     p_user uuid, p_urls text[], p_guids uuid[], p_keys bytea[], p_stamp timestamptz,
     p_live bigint, p_names bigint

@@ -2,7 +2,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { clockFunctions } from './1763715600000-create-sync.js';
 import { deletionFunctions } from './1763715603000-create-deletion.js';
 import { erasureFunctions } from './1763715605000-create-erasure.js';
-import { comparable, ensureFeeds } from './1764086400000-compare-urls.js';
+import { comparable, ensureSubscriptionsSql } from './1764086400000-compare-urls.js';
 import { countStates, matchSubscriptions } from './match.sql.js';
 import { routedRecords, routedRelays } from './routed.deletion.sql.js';
 import { routedClock, routedEvents } from './routed.sql.js';
@@ -60,7 +60,7 @@ export class PrepareDistribution1764100001000 implements MigrationInterface {
     await runner.query(routedRelays);
     // In databases that were created before these functions had this form.
     await runner.query('DROP FUNCTION IF EXISTS episode.match_keys(episode.episodes, boolean)');
-    for (const sql of [matchSubscriptions(comparable), countStates, ensureFeeds])
+    for (const sql of [matchSubscriptions(comparable), countStates, ensureSubscriptionsSql])
       await runner.query(sql);
   }
 

@@ -28,9 +28,9 @@ export const feedFunctions = `
     RETURN p_url;
   END $$;
 
-  -- Published to the episode service: for URLs without a subscription, a URL of the only
-  -- subscription whose URL is equal without percent-encoding, because clients return feed URLs
-  -- decoded. A live subscription precedes a tombstone. The function compares at most
+  -- EXECUTE is granted to the episode service. Returns, for URLs without a subscription, a URL of
+  -- the only subscription whose URL is equal without percent-encoding, because clients return
+  -- feed URLs decoded. A live subscription precedes a tombstone. The function compares at most
   -- ${mostEncoded} current and ${mostEncoded} other encoded URLs of the user.
   CREATE FUNCTION subscription.twins_of(p_user uuid, p_urls text[])
     RETURNS TABLE (url text, twin text, live boolean)
@@ -71,10 +71,10 @@ export const feedFunctions = `
     GROUP BY m.url, m.has_live HAVING count(DISTINCT m.id) = 1;
   END $$;
 
-  -- Published to the episode service, which runs it in the transaction that writes episodes.
-  -- Creates an unsubscribed subscription with the derived guid for each URL without one, within
-  -- p_live and p_names. Returns the URL of each live subscription, and whether it is new. A
-  -- tombstone is unchanged and omitted.
+  -- EXECUTE is granted to the episode service, which runs it in the transaction that writes
+  -- episodes. Creates an unsubscribed subscription with the derived guid for each URL without one,
+  -- while the quotas p_live and p_names are not reached. Returns the URL of each live subscription,
+  -- and whether it is new. A tombstone is unchanged and omitted.
   CREATE FUNCTION subscription.ensure_feeds(
     p_user uuid, p_urls text[], p_guids uuid[], p_stamp timestamptz, p_live bigint, p_names bigint
   ) RETURNS TABLE (url text, name text, made boolean)

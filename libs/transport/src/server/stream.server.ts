@@ -61,12 +61,12 @@ export class CallContext
     return this.entry.request.metadata;
   }
 
-  /** Redis' time in milliseconds at which the request was sent; the same in all its deliveries. */
+  /** Redis' time in milliseconds when it received the request; the same in all deliveries. */
   get arrivedMs(): number {
     return addedAt(this.entry.id);
   }
 
-  /** Returns the time since the request was sent, in milliseconds of Redis' clock. */
+  /** Returns the time since Redis received the request, in milliseconds of Redis' clock. */
   ageMs(): number {
     return this.args[1]() - this.arrivedMs;
   }

@@ -4,17 +4,17 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { connectRedis, redisConfig } from '#redis';
 import { createLog } from '#runtime';
 import { startRedisServer, type TestServer } from '#testing';
-import { RequestFiles } from './request.files.js';
+import { AofCleaner } from './aof.cleaner.js';
 
 const requests = '{rpc:episode}:requests';
 let server: TestServer;
 let redis: ReturnType<typeof connectRedis>;
 let logged: string[];
-let files: RequestFiles;
+let cleaner: AofCleaner;
 
 const connect = (url = server.url) => connectRedis(redisConfig.parse({ REDIS_URL: url }));
-const filesOf = (connection: typeof redis) =>
-  new RequestFiles(
+const cleanerOf = (connection: typeof redis) =>
+  new AofCleaner(
     connection,
     createLog('test', 'info', { write: (line) => void logged.push(line) }),
   );
@@ -31,7 +31,7 @@ afterAll(async () => {
 });
 beforeEach(() => {
   logged = [];
-  files = filesOf(redis);
+  cleaner = cleanerOf(redis);
 });
 
 /** Returns true if a file of Redis contains a text. */
@@ -48,20 +48,20 @@ async function isInFiles(text: string): Promise<boolean> {
 const request = async (text: string, id = '*') =>
   String(await redis.xadd(requests, id, 'data', text));
 
-describe('clearing the files of requests', () => {
+describe('rewriting the append-only files', () => {
   it('removes what was deleted from Redis, also when repeated', async () => {
     await redis.xdel(requests, await request('answered7f3a'));
     expect(await isInFiles('answered7f3a')).toBe(true);
-    await files.clear(running);
+    await cleaner.rewriteAppendOnlyFiles(running);
     expect(await isInFiles('answered7f3a')).toBe(false);
-    await files.clear(running);
+    await cleaner.rewriteAppendOnlyFiles(running);
   });
 
   it('waits until earlier requests are answered, and not for later ones', async () => {
     const id = await request('waiting7f3a');
     const later = await request('later7f3a', `${Date.now() + 600_000}-0`);
     let checks = 0;
-    await files.clear(() => {
+    await cleaner.rewriteAppendOnlyFiles(() => {
       checks += 1;
       if (checks === 1) void redis.xdel(requests, id);
       return false;
@@ -73,13 +73,15 @@ describe('clearing the files of requests', () => {
 
   it('runs for several users at the same time', async () => {
     await redis.xdel(requests, await request('several7f3a'));
-    await Promise.all(Array.from({ length: 5 }, () => files.clear(running)));
+    await Promise.all(Array.from({ length: 5 }, () => cleaner.rewriteAppendOnlyFiles(running)));
     expect(await isInFiles('several7f3a')).toBe(false);
   });
 
   it('leaves the rest to another worker when this one stops', async () => {
     const id = await request('stopping7f3a');
-    await expect(files.clear(() => true)).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(cleaner.rewriteAppendOnlyFiles(() => true)).rejects.toMatchObject({
+      code: 'unavailable',
+    });
     await redis.xdel(requests, id);
   });
 
@@ -88,9 +90,9 @@ describe('clearing the files of requests', () => {
     const url = Object.assign(new URL(server.url), { username: 'hosted', password: 'word' });
     const hosted = connect(url.href);
     await new Promise((resolve) => hosted.once('ready', resolve));
-    const limited = filesOf(hosted);
-    await limited.clear(running);
-    await limited.clear(running);
+    const limited = cleanerOf(hosted);
+    await limited.rewriteAppendOnlyFiles(running);
+    await limited.rewriteAppendOnlyFiles(running);
     hosted.disconnect();
     expect(logged.join('')).toContain('allow INFO and BGREWRITEAOF');
     expect(logged).toHaveLength(1);
@@ -98,13 +100,15 @@ describe('clearing the files of requests', () => {
 
   it('does nothing for a server without an append-only file', async () => {
     await redis.config('SET', 'appendonly', 'no');
-    await files.clear(running);
+    await cleaner.rewriteAppendOnlyFiles(running);
     await redis.config('SET', 'appendonly', 'yes');
   });
 
   it('is unavailable while Redis is', async () => {
     await server.kill();
-    await expect(files.clear(running)).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(cleaner.rewriteAppendOnlyFiles(running)).rejects.toMatchObject({
+      code: 'unavailable',
+    });
     await server.start();
   });
 });

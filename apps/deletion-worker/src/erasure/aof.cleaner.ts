@@ -21,7 +21,7 @@ const cannotRewrite = /unknown command|NOPERM/i;
  *   reject later ones of an erased user.
  * - A repetition after a crash rewrites again, which has the same result.
  */
-export class RequestFiles implements OnApplicationShutdown {
+export class AofCleaner implements OnApplicationShutdown {
   private warned = false;
 
   /** @param redis the Redis of requests; it closes with the app. */
@@ -45,7 +45,7 @@ export class RequestFiles implements OnApplicationShutdown {
    * @param isStopping returns true to leave the rest to another worker.
    * @throws Failure `unavailable` to try again later.
    */
-  async clear(isStopping: () => boolean): Promise<void> {
+  async rewriteAppendOnlyFiles(isStopping: () => boolean): Promise<void> {
     const until = performance.now() + limitMs;
     const pause = async (reason: string) => {
       if (isStopping()) throw unavailable('the worker stops');
