@@ -7,7 +7,8 @@ export type Remaining = Record<Bounded, number>;
 
 /**
  * Tracks the remaining quotas of a user during one write
- * (docs/reference/subscriptions.md, "Quotas"). A user above a quota keeps the existing entries, and gets no further ones.
+ * (docs/reference/subscriptions.md, "Quotas"). A user above a quota keeps the existing entries, and
+ * gets no further ones.
  */
 export class RemainingQuota {
   /** Entries added so far, by kind; a negative number are removed ones. */
