@@ -75,7 +75,8 @@ const filter = { provide: APP_FILTER, useValue: new FailureFilter(errors, log) }
 class PageModule {}
 
 const secret = 'zY3_secret-of-a-link-that-nobody-may-read01';
-const limiter = new UserLimiter({ requests: 100, bytes: 4_194_304 });
+// Enough bytes for 100 bodies of one network, which holds at most a quarter of them.
+const limiter = new UserLimiter({ requests: 100, bytes: 16_777_216 });
 let logged: Record<string, unknown>[] = [];
 let app: RunningProcess;
 let base: string;
