@@ -62,7 +62,7 @@ describe('the first steps of a new user', () => {
     await page.getByLabel('Name').fill('ann');
     await page.getByLabel('Password', { exact: true }).fill(password);
     await page.locator('main form button').click();
-    await page.waitForURL(`${system.baseUrl}/`);
+    await page.waitForURL(`${system.baseUrl}/connect`);
     await page.goto(link);
     expect(await page.locator('input[type=password]').count()).toBe(0);
   });
