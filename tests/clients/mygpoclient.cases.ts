@@ -137,11 +137,12 @@ export function mygpoclientCases(context: () => ClientsContext): void {
       expect(await client.call(name, ...args)).toEqual([]);
     });
 
-    it.each([
-      ['public.get_podcast_data', [feed]],
-      ['public.get_episode_data', [feed, episode]],
-    ])('%s: NotFound, because the server fetches no feeds', async (name, args) => {
-      expect(await client.raises(name, ...args)).toBe('NotFound');
+    it('public.get_podcast_data: Unauthorized, because it finds podcasts of the user', async () => {
+      expect(await client.raises('public.get_podcast_data', feed)).toBe('Unauthorized');
+    });
+
+    it('public.get_episode_data: NotFound', async () => {
+      expect(await client.raises('public.get_episode_data', feed, episode)).toBe('NotFound');
     });
 
     it('receives one authentication challenge', async () => {
