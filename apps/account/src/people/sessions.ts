@@ -197,7 +197,7 @@ async function lockAccount(
  * transaction adds, or this transaction sees that the session has ended. Lock order: the account
  * before its session.
  *
- * @param id undefined for the operator, who has no session.
+ * @param id the session; undefined for commands of the operator.
  * @throws Refusal `credentials` if the session has ended.
  */
 export async function lockSession(manager: EntityManager, id: string | undefined): Promise<void> {
