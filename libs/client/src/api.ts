@@ -96,6 +96,7 @@ export interface Api {
     query: ListQuery,
     options: ListOptions & { ifNoneMatch: string },
   ): Promise<SubscriptionPage | NotModified>;
+  /** `GET /subscriptions` without `ifNoneMatch`. */
   listSubscriptions(query?: ListQuery, options?: CallOptions): Promise<SubscriptionPage>;
   /** Yields all pages in order. */
   subscriptions(
@@ -127,6 +128,7 @@ export interface Api {
     query: ListQuery,
     options: ListOptions & { ifNoneMatch: string },
   ): Promise<EpisodePage | NotModified>;
+  /** `GET /episodes` without `ifNoneMatch`. */
   listEpisodes(query?: ListQuery, options?: CallOptions): Promise<EpisodePage>;
   /** Yields all pages in order. */
   episodes(

@@ -5,7 +5,7 @@ export { OAuthError } from './issuer.js';
 export type { EpisodeStates } from './outbox.js';
 export type { SyncFailure } from './push.js';
 export { randomUuid } from './random.uuid.js';
-export type { EpisodeMetadata } from './records.js';
+export type { EpisodeMetadata, StatusName } from './records.js';
 export type { ApiOptions, CallOptions } from './request.sender.js';
 export { type DeviceCode, SignIn, type SignInOptions } from './sign-in.js';
 export { memoryStore, processLocks, type Store, type Value, type Writes } from './store.js';

@@ -22,7 +22,12 @@ const table = 'records';
  *
  * @param name of the database; use one per user.
  */
-export async function indexedDbStore(name: string): Promise<Store & { close(): void }> {
+export async function indexedDbStore(name: string): Promise<
+  Store & {
+    /** Closes the database. The store is unusable then. */
+    close(): void;
+  }
+> {
   const db = await openDB(name, 1, { upgrade: (created) => void created.createObjectStore(table) });
   const { locks } = platform.navigator ?? {};
   const channel = platform.BroadcastChannel && new platform.BroadcastChannel(name);

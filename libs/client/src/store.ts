@@ -9,6 +9,7 @@ export type Writes = ReadonlyMap<string, Value | undefined>;
  * share a store: tabs of a browser, or processes on a machine.
  */
 export interface Store {
+  /** Returns the value of a key. */
   get(key: string): Promise<Value | undefined>;
   /** Returns all entries with the key prefix, sorted by key. */
   list(prefix: string): Promise<[key: string, value: Value][]>;
