@@ -118,7 +118,7 @@ const projects: TestProjectConfiguration[] = [
       ...onServers,
       name: 'clients',
       sequence: { groupOrder: 8 },
-      include: ['{tests,conformance}/**/*.clients-spec.ts'],
+      include: ['tests/**/*.clients-spec.ts'],
       // They run real programs: Debian podcast apps, and npm, which packs and installs the SDK.
       maxWorkers: 1,
     },

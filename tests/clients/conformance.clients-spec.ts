@@ -1,14 +1,16 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { DraftServer } from './testing/draft.server.js';
+import { removePostgres, removeRedis } from '#embedded';
+import { LaunchedSystem, repository, startProgram } from '#testing';
+import { DraftServer } from '../../conformance/testing/draft.server.js';
+import { profiles as all } from '../../conformance/src/vector.js';
 
 // The suite as others get it: packed, installed in an empty folder, and run from there.
 
-const repository = join(import.meta.dirname, '..');
 const run = promisify(execFile);
 const folder = mkdtempSync(join(tmpdir(), 'podcast-sync-conformance-'));
 const server = new DraftServer(['one', 'two']);
@@ -53,6 +55,34 @@ test('the packed suite runs from an empty folder and writes its reports', async 
   expect(readFileSync(join(folder, 'a.xml'), 'utf8')).toContain('<testsuite name="deletions"');
   expect(readFileSync(join(folder, 'a.html'), 'utf8')).toContain('<h1>Open Podcast API');
   expect(server.live()).toBe(0);
+});
+
+test('a system of npm start passes all profiles', async () => {
+  const data = join(folder, 'data');
+  // The user of Postgres must reach its data if root runs the tests.
+  chmodSync(folder, 0o711);
+  const system = await LaunchedSystem.start({ data });
+  try {
+    const tokens: string[] = [];
+    for (const user of ['ann', 'ben']) {
+      const { stdout } = await startProgram('podcast-sync', ['token', user, '--data', data], {});
+      tokens.push(stdout.trim());
+    }
+    const [one = '', two = ''] = tokens;
+    const target = ['--base', `${system.baseUrl}/v1`, '--token', one, '--token2', two];
+    const { code, out } = await suite(
+      ...target,
+      ...all.flatMap((name) => ['--profile', name]),
+    );
+    expect({ code, out }).toEqual({
+      code: 0,
+      out: expect.stringMatching(/^(PASS [a-z-]+ +\d+ passed, .*, 0 skipped\n){5}$/),
+    });
+  } finally {
+    await system.stop();
+    await removeRedis(join(data, 'redis'));
+    await removePostgres(join(data, 'postgres'));
+  }
 });
 
 test('a failure ends with 1 and its sentence', async () => {
