@@ -70,10 +70,7 @@ test('a system of npm start passes all profiles', async () => {
     }
     const [one = '', two = ''] = tokens;
     const target = ['--base', `${system.baseUrl}/v1`, '--token', one, '--token2', two];
-    const { code, out } = await suite(
-      ...target,
-      ...all.flatMap((name) => ['--profile', name]),
-    );
+    const { code, out } = await suite(...target, ...all.flatMap((name) => ['--profile', name]));
     expect({ code, out }).toEqual({
       code: 0,
       out: expect.stringMatching(/^(PASS [a-z-]+ +\d+ passed, .*, 0 skipped\n){5}$/),

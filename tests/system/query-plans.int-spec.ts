@@ -10,9 +10,11 @@ import * as deletions from '../../apps/deletion-worker/src/records/deletion.repo
 import * as deletionQuotas from '../../apps/deletion-worker/src/records/quota.repository.js';
 import * as actionList from '../../apps/episode/src/action.repository.js';
 import { readActed } from '../../apps/episode/src/action.sql.js';
+import { selectUntitled } from '../../apps/episode/src/describe.repository.js';
 import * as episodes from '../../apps/episode/src/episode.repository.js';
 import * as feeds from '../../apps/subscription/src/feeds.repository.js';
 import * as fetches from '../../apps/feed/src/feed.sql.js';
+import { followers } from '../../apps/feed/src/task/task.repository.js';
 import * as subscriptionList from '../../apps/subscription/src/subscription-list.repository.js';
 import * as subscriptions from '../../apps/subscription/src/subscription.repository.js';
 import { explain, inFunction, type Plan, planModes } from './testing/plan.js';
@@ -593,13 +595,13 @@ describe(`query plans for episodes with little metadata, ${size} states`, () => 
 });
 
 // For few rows, one index can replace two.
-describe('query plans of fetches with 20,000 feeds in 2,000 lanes', () => {
+describe('query plans of feeds with 20,000 feeds in 2,000 lanes', () => {
   const [lane, key] = ['host 7', createHash('sha256').update('7').digest()];
 
   beforeAll(() =>
     client.query(`
-      INSERT INTO feed.feeds (url_sha256, url, wanted)
-      SELECT sha256(n::text::bytea), 'https://feeds.example/' || n,
+      INSERT INTO feed.feeds (url_sha256, url, declared_guid, wanted)
+      SELECT sha256(n::text::bytea), 'https://feeds.example/' || n, md5((n / 2)::text)::uuid,
         now() - CASE WHEN n % 1000 = 0 THEN interval '20 days' ELSE interval '1 hour' END
       FROM generate_series(1, 20000) n;
       INSERT INTO feed.fetches (url_sha256, lane, next_at)
@@ -607,7 +609,9 @@ describe('query plans of fetches with 20,000 feeds in 2,000 lanes', () => {
       FROM generate_series(1, 20000) n;
       INSERT INTO feed.lanes (lane, next_at)
       SELECT t.lane, min(t.next_at) FROM feed.fetches t GROUP BY t.lane;
-      ANALYZE feed.feeds, feed.fetches, feed.lanes`),
+      UPDATE episode.episodes SET title = ''
+      WHERE user_id = '${ascending}' AND subscription_id = ${user.subscriptionId};
+      ANALYZE feed.feeds, feed.fetches, feed.lanes, episode.episodes, subscription.feed_urls`),
   );
 
   it('a claim reads the due lanes, and the first due feed of each', async () => {
@@ -623,6 +627,27 @@ describe('query plans of fetches with 20,000 feeds in 2,000 lanes', () => {
     });
   });
 
+  it('a visit reads the next followers of a feed, and finds those without titles', async () => {
+    const url = 'https://podcast.example/1';
+    const lookupKey = Buffer.from(urlKey(url), 'hex');
+    const nobody = '00000000-0000-0000-0000-000000000000';
+    // All users of the test follow the feed, so that Postgres can prefer to read all subscriptions.
+    const first = [lookupKey, url, nobody, 50, 'describe', false, null];
+    for (const { indexes } of await plans(followers, first))
+      expect([...indexes]).toEqual(
+        expect.arrayContaining(['feed_urls_by_url', 'episodes_untitled']),
+      );
+    const [untitled, values] = selectUntitled(ascending, url);
+    await expectPlans(untitled, values, { uses: ['episodes_untitled'], buffers: 1_000 * 40 });
+  });
+
+  it('the start of visits finds other feeds with a declared guid', async () => {
+    await expectPlans(fetches.startVisits, [[key], true, true], {
+      uses: ['feeds_declared_guid'],
+      buffers: 200,
+    });
+  });
+
   it('a sweep finds the feeds that nobody reads', async () => {
     await expectPlans(fetches.sweep, [10], { uses: ['feeds_wanted'], buffers: 10 * 40 });
   });
@@ -633,7 +658,8 @@ it.each(process.env.TEST_FULL ? ['these statements use'] : [])(
   async () => {
     const { rows } = await client.query<{ name: string }>(
       `SELECT s.indexrelname AS name FROM pg_stat_user_indexes s JOIN pg_index i USING (indexrelid)
-       WHERE NOT i.indisunique AND s.schemaname IN ('sync', 'subscription', 'episode', 'deletion', 'feed')`,
+       WHERE NOT i.indisunique
+         AND s.schemaname IN ('sync', 'subscription', 'episode', 'deletion', 'feed')`,
     );
     expect(rows.map(({ name }) => name).filter((name) => !used.has(name))).toEqual([]);
   },

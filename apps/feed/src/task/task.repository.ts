@@ -74,7 +74,7 @@ const claim = statement(
  * $1 lookup key of the URL, $2 URL, $3 last user, $4 maximum number of rows, $5 kind of the task,
  * $6 true to move, $7 guid.
  */
-const followers = statement(
+export const followers = statement(
   'feed.followers',
   `SELECT v.user_id AS "userId", CASE WHEN $5 = 'describe' THEN EXISTS (
      SELECT 1 FROM episode.untitled u
