@@ -1,4 +1,4 @@
-// A client of the interface: one device that works offline and equals the others after a sync.
+// A client of the interface: one device that works offline and is in step with others after a sync.
 //   export TOKEN=$(npm run -s token -- ann)
 //   node docs/examples/example.client.mjs phone.json subscribe https://podnews.net/rss
 //   … play GUID SYNC_ID SECONDS    stores the position of the listener
@@ -17,14 +17,17 @@ const save = () => writeFileSync(file, JSON.stringify(device, undefined, 2));
 /** A pending change has its own key: sent twice, it takes effect once. */
 const enqueue = (path, body) => device.waiting.push({ path, body, key: randomUUID() });
 
+/** True if the server rejects a request, however often it is sent. */
+const isPermanent = (status) => [404, 405, 410].includes(status);
+
 async function request(path, options = {}) {
   for (;;) {
     const headers = { authorization: `Bearer ${TOKEN}`, ...options.headers };
-    const answer = await fetch(new URL(path, API), { ...options, headers });
-    if (answer.ok)
-      return { body: await answer.json(), stamp: answer.headers.get('sync-timestamp') };
-    if (answer.status !== 503 && answer.status !== 429)
-      throw new Error(`${path}: ${await answer.text()}`);
+    const answer = await fetch(API + path, { ...options, headers });
+    const { status } = answer;
+    if (answer.ok || isPermanent(status))
+      return { status, body: await answer.json(), stamp: answer.headers.get('sync-timestamp') };
+    if (status !== 503 && status !== 429) throw new Error(`${path}: ${await answer.text()}`);
     await new Promise((resolve) =>
       setTimeout(resolve, 1_000 * Number(answer.headers.get('retry-after') ?? 1)),
     );
@@ -35,12 +38,14 @@ async function send() {
   while (device.waiting.length > 0) {
     const [{ path, body, key }] = device.waiting;
     const headers = { 'content-type': 'application/json', 'idempotency-key': key };
-    const { body: answer } = await request(path, {
+    const { status, body: answer } = await request(path, {
       method: 'POST',
       body: JSON.stringify(body),
       headers,
     });
-    for (const item of answer.failure ?? []) console.error('refused:', item);
+    // A rejected change is dropped, so that it does not block the next ones.
+    const rejected = isPermanent(status) ? [answer] : answer.failure;
+    for (const item of rejected) console.error('rejected:', item);
     device.waiting.shift();
     save();
   }
@@ -55,7 +60,8 @@ async function poll(list, apply) {
     const { body, stamp } = await request(path);
     first ??= stamp;
     for (const item of body[list]) apply(item);
-    path = body.next;
+    // The token is sent to API only, wherever the link points.
+    path = body.next && `/${list}${new URL(body.next).search}`;
   }
   device.since[list] = first;
 }
