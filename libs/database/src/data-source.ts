@@ -66,7 +66,7 @@ function stamp(text: string): string {
   return `${text.slice(0, 10)}T${text.slice(11, 19)}.${milliseconds}Z`;
 }
 
-/** Creates a data source with the entities (tables) and the migrations. */
+/** Creates a data source with the migrations, and the entities of repositories. */
 export function createDataSource(options: DatabaseOptions): DataSource {
   const { url, poolSize = 10, applicationName, pooled = false } = options;
   const { statementTimeoutMs = defaultStatementTimeoutMs, distribution = 'none' } = options;
