@@ -3,7 +3,7 @@ import { stopLimitMs } from '#runtime';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { defaultTimings } from '../libs/transport/testing/internals.js';
-import { redisCloseLimitMs } from './deletion-worker/src/queue/deletion.processor.js';
+import { redisCloseLimitMs } from './deletion-worker/src/deletion.processor.js';
 import { cascadeLimitMs } from './deletion-worker/src/records/deletion.service.js';
 import { gatewayConfig } from './gateway/src/gateway.config.js';
 import { stopLimitMs as supervisorLimitMs } from './standalone/src/app.process.js';

@@ -30,7 +30,7 @@ const { output } = await build({
     // Otherwise the icon is a data: URL in each document.
     assetsInlineLimit: 0,
     sourcemap: false,
-    // Account pages link its stylesheet and icon (apps/account/src/console/console.build.ts).
+    // Account pages link its stylesheet and icon (apps/account/src/pages/site.assets.ts).
     manifest: 'manifest.json',
   },
 });

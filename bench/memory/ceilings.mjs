@@ -1,15 +1,15 @@
 /** Memory limit of each idle process of `npm start`, in MB. */
 export const ceilings = {
   // The supervisor.
-  'podcast-sync': 60,
-  postgres: 110,
-  'redis-server': 20,
-  subscription: 80,
-  episode: 80,
-  'deletion-worker': 90,
-  feed: 80,
-  edge: 130,
+  'podcast-sync': 40,
+  postgres: 75,
+  'redis-server': 15,
+  subscription: 45,
+  episode: 45,
+  'deletion-worker': 60,
+  feed: 55,
+  edge: 110,
 };
 
 /** Memory limit of all processes together, in MB. */
-export const mostOfAll = 440;
+export const mostOfAll = 330;

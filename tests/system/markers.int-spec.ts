@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, assert, beforeAll, expect, it } from 'vitest';
 import { Failure, JsonText } from '#contracts';
-import { createDataSource, Database } from '#database';
+import { createPool, Database } from '#database';
 import { freshUser } from '#testing';
 import type { CallContext } from '#transport';
 import { deletionWorkerConfig } from '../../apps/deletion-worker/src/deletion-worker.config.js';
@@ -29,9 +29,8 @@ let everyRow: string;
 
 beforeAll(async () => {
   world = await openDatabase('deletion');
-  const open = async (url: string) =>
-    new Database(await createDataSource({ url, poolSize: 2 }).initialize());
-  databases = await Promise.all([world.urls.subscription, world.urls.episode].map(open));
+  const open = (url: string) => new Database(createPool({ url, poolSize: 2 }));
+  databases = [world.urls.subscription, world.urls.episode].map(open);
   subscriptions = new SubscriptionService(
     databases[0] as Database,
     subscriptionConfig.parse(settings),

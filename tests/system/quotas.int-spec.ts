@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { createDataSource, Database } from '#database';
+import { createPool, Database } from '#database';
 import { contentOf, freshUser } from '#testing';
 import { subscribedSchema, uploadedSchema } from '#contracts';
 import {
@@ -34,9 +34,8 @@ let userId: string;
 
 beforeAll(async () => {
   worker = await openWorker(undefined, quotas);
-  const open = async (url: string) =>
-    new Database(await createDataSource({ url, poolSize: 4 }).initialize());
-  databases = await Promise.all([worker.urls.subscription, worker.urls.episode].map(open));
+  const open = (url: string) => new Database(createPool({ url, poolSize: 4 }));
+  databases = [worker.urls.subscription, worker.urls.episode].map(open);
   subscriptions = new SubscriptionService(databases[0] as Database, quotas);
   episodes = new EpisodeService(databases[1] as Database, quotas);
 });

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createDataSource, Database } from '#database';
+import { createPool, Database } from '#database';
 import { connectRedis, redisConfig } from '#redis';
 import {
   AppStack,
@@ -102,17 +102,17 @@ beforeAll(async () => {
   const [first, ...services] = await stack.start(['gateway', ...apps]);
   gateway = first!;
   for (const [n, app] of apps.entries()) replicas.set(app, services[n]!);
-  const open = async (app: Service) => {
+  const open = (app: Service) => {
     const url = stack.postgres.urls[app];
-    databases.push(new Database(await createDataSource({ url, poolSize: 1 }).initialize()));
+    databases.push(new Database(createPool({ url, poolSize: 1 })));
     return databases.at(-1)!;
   };
   const DATABASE_URL = 'postgres://database';
   subscriptions = new SubscriptionService(
-    await open('subscription'),
+    open('subscription'),
     subscriptionConfig.parse({ DATABASE_URL }),
   );
-  episodes = new EpisodeService(await open('episode'), episodeConfig.parse({ DATABASE_URL }));
+  episodes = new EpisodeService(open('episode'), episodeConfig.parse({ DATABASE_URL }));
   database = new pg.Pool({ connectionString: stack.postgres.url });
   redis = connectRedis(redisConfig.parse({ REDIS_URL: stack.redis.url }), {
     enableOfflineQueue: true,

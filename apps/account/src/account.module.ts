@@ -1,6 +1,7 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { Database } from '#database';
+import { createDataSource } from '#database/typeorm';
 import type { Log } from '#runtime';
 import { StreamClient } from '#transport';
 import type { Cluster, Redis } from 'ioredis';
@@ -50,7 +51,7 @@ export class AccountModule {
         FoundationModule.of(foundation),
         TypeOrmModule.forRootAsync({
           useFactory: () => ({}),
-          dataSourceFactory: async () => foundation.database.dataSource,
+          dataSourceFactory: async () => createDataSource(foundation.database.pool),
         }),
         PeopleModule,
         ConsoleModule,

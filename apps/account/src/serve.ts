@@ -12,7 +12,7 @@ import { RevocationWriter, watchRevocations } from '#identity';
 import { connectRedis } from '#redis';
 import type { Log, RunningProcess, WaitFor } from '#runtime';
 import { handlerMetrics, StreamServer, traceHandlers, watchReplica } from '#transport';
-import { openDatabase, takeRequestsWhileAvailable } from '#transport/service';
+import { takeRequestsWhileAvailable, waitForDatabase } from '#transport/service';
 import { watchSignIns } from './account.metrics.js';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { AccountConfig } from './account.config.js';
@@ -48,7 +48,7 @@ export async function compose(
   { client, limits }: Connections,
   waitFor: WaitFor,
 ): Promise<HttpApp> {
-  const database = await openDatabase('account', config, log, waitFor);
+  const database = await waitForDatabase('account', config, log, waitFor);
   const connect = () => connectRedis(config);
   const redis = connectRedis(config, { commandTimeout: redisTimeoutMs });
   // Callers handle failures of their commands.

@@ -2,13 +2,14 @@ import { once } from 'node:events';
 import { Global, type INestApplicationContext, Module, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { createDataSource, Database } from '#database';
+import { createPool, Database } from '#database';
+import { createDataSource } from '#database/typeorm';
 import { revocationStreams } from '#identity';
 import { connectRedis, redisConfig } from '#redis';
 import { createLog } from '#runtime';
 import { StreamClient } from '#transport';
 import type { Cluster, Redis } from 'ioredis';
-import type { DataSource } from 'typeorm';
+import { DataSource } from 'typeorm';
 import { CONFIG, LOG, REDIS } from '../src/account.config.js';
 import { ERROR_PAGE } from '../src/issuer/provider.options.js';
 import { issuerErrorPage } from '../src/pages/failure.filter.js';
@@ -32,7 +33,7 @@ export async function startModules(
   modules: Type[],
 ): Promise<AccountModules> {
   const log = createLog('account', 'silent');
-  const database = new Database(await createDataSource({ url: servers.databaseUrl }).initialize());
+  const database = new Database(createPool({ url: servers.databaseUrl }));
   await database.availability.check();
   const connection = redisConfig.parse({ REDIS_URL: servers.redisUrl });
   const redis = connectRedis(connection, { commandTimeout: servers.commandTimeout });
@@ -52,7 +53,7 @@ export async function startModules(
     { module: Foundation, providers: foundation, exports: foundation },
     TypeOrmModule.forRootAsync({
       useFactory: () => ({}),
-      dataSourceFactory: async () => database.dataSource,
+      dataSourceFactory: async () => createDataSource(database.pool),
     }),
     ...modules,
   ];
@@ -62,7 +63,7 @@ export async function startModules(
   );
   return {
     app,
-    dataSource: database.dataSource,
+    dataSource: app.get(DataSource),
     redis,
     close: async () => {
       await app.close();

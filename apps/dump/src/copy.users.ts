@@ -1,5 +1,5 @@
 import { count, duration, loadConfig, type ProgramIo, ProgressLine } from '#runtime';
-import pg from 'pg';
+import { dumpClient } from './dump.client.js';
 import { copyConfig } from './dump.config.js';
 import type { CopyOptions } from './dump.options.js';
 import { type DumpedUsers, everyUser, namedUsers } from './dumped.users.js';
@@ -17,8 +17,8 @@ const batchSize = 100;
  */
 export async function copyUsers(options: CopyOptions, io: ProgramIo): Promise<number> {
   const config = loadConfig(copyConfig, io.env);
-  const source = clientOf(config.SOURCE_DATABASE_URL);
-  const target = clientOf(config.TARGET_DATABASE_URL);
+  const source = dumpClient(config.SOURCE_DATABASE_URL, 'copy-users');
+  const target = dumpClient(config.TARGET_DATABASE_URL, 'copy-users');
   try {
     await Promise.all([source.connect(), target.connect()]);
     const copier = new UserCopier(source, target, options.replace);
@@ -67,17 +67,4 @@ async function copyAll(
     `Copied ${copied()} in ${duration(progress.seconds)}; ${count(same)} users were already ` +
       `copied, ${count(unknown)} have no data in the source, ${count(refused)} were rejected.\n`,
   );
-}
-
-function clientOf(connectionString: string): pg.Client {
-  const options = '-c TimeZone=UTC -c DateStyle=ISO -c statement_timeout=0';
-  const client = new pg.Client({
-    connectionString,
-    application_name: 'copy-users',
-    options,
-    keepAlive: true,
-  });
-  // The running statement fails with the same error.
-  client.on('error', () => undefined);
-  return client;
 }

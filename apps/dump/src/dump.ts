@@ -5,7 +5,8 @@ import { constants, createGzip } from 'node:zlib';
 import { dataFormat } from '#contracts';
 import type { NamedUser } from '#identity';
 import { loadConfig, type ProgramIo, ProgressLine } from '#runtime';
-import pg from 'pg';
+import type pg from 'pg';
+import { dumpClient } from './dump.client.js';
 import { type DumpConfig, dumpConfig } from './dump.config.js';
 import type { DumpOptions } from './dump.options.js';
 import { describeProgress, describeResult } from './dump.progress.js';
@@ -21,16 +22,7 @@ import { everyUser, namedUsers } from './dumped.users.js';
  */
 export async function dump(options: DumpOptions, io: ProgramIo): Promise<void> {
   const config = loadConfig(dumpConfig, io.env);
-  const client = new pg.Client({
-    connectionString: config.DATABASE_URL,
-    application_name: 'dump',
-    // Counting all users can exceed the login's time limit.
-    options: '-c TimeZone=UTC -c statement_timeout=0',
-    pipeline: true,
-    keepAlive: true,
-  });
-  // The running statement fails with the same error.
-  client.on('error', () => undefined);
+  const client = dumpClient(config.DATABASE_URL, 'dump', { pipeline: true });
   try {
     await client.connect();
     io.stderr.write(`${await writeAll(client, options, config, io)}\n`);

@@ -1,12 +1,5 @@
-import {
-  applyMigrations,
-  createDataSource,
-  drift,
-  ensureGroups,
-  ensureLogin,
-  groups,
-  skipGroupRights,
-} from '#database';
+import { createPool, ensureGroups, ensureLogin, groups, skipGroupRights } from '#database';
+import { applyMigrations, createDataSource, drift } from '#database/typeorm';
 import type { Log } from '#runtime';
 import type { DataSource } from 'typeorm';
 import type { z } from 'zod';
@@ -23,12 +16,14 @@ const advisoryLock = 5_067_220_841;
  * @throws Error if the schema then differs from the entities, unless it is a later release's.
  */
 export async function migrate(config: z.output<typeof migrateConfig>, log: Log): Promise<void> {
-  const dataSource = createDataSource({
-    url: config.DATABASE_URL,
-    poolSize: 4,
-    applicationName: 'migrate',
-    statementTimeoutMs: 0,
-  });
+  const dataSource = createDataSource(
+    createPool({
+      url: config.DATABASE_URL,
+      poolSize: 4,
+      applicationName: 'migrate',
+      statementTimeoutMs: 0,
+    }),
+  );
   await dataSource.initialize();
   const lock = dataSource.createQueryRunner();
   try {
@@ -60,11 +55,13 @@ export async function migrate(config: z.output<typeof migrateConfig>, log: Log):
   }
 }
 
-/** Returns applied migrations that this release does not contain. */
+/** Returns applied migrations that are later than those of this release. */
 async function newerMigrations(dataSource: DataSource): Promise<string[]> {
+  // A name ends with the timestamp.
+  const times = dataSource.migrations.map(({ constructor: { name } }) => Number(name.slice(-13)));
   const applied = await dataSource.query<{ name: string }[]>(
-    'SELECT name FROM sync.migrations ORDER BY id',
+    'SELECT name FROM sync.migrations WHERE timestamp > $1 ORDER BY id',
+    [Math.max(...times)],
   );
-  const known = new Set(dataSource.migrations.map((migration) => migration.constructor.name));
-  return applied.map(({ name }) => name).filter((name) => !known.has(name));
+  return applied.map(({ name }) => name);
 }

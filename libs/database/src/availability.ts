@@ -49,14 +49,6 @@ export class Availability {
     return this.polling;
   }
 
-  /** Polls until Postgres is available. */
-  async whenAvailable(): Promise<void> {
-    const available = new Promise<void>((resolve) =>
-      this.onChange((isAvailable) => isAvailable && resolve()),
-    );
-    if ((await this.check()).length > 0) await available;
-  }
-
   close(): void {
     this.isClosed = true;
     clearTimeout(this.timer);

@@ -1,32 +1,34 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { DataSource } from 'typeorm';
+import type { Pool } from 'pg';
 import { freePort } from '#embedded';
 import { createDatabase, type TestDatabase } from '#testing';
 import { nodesOf } from './cluster.nodes.js';
-import { createDataSource } from './data-source.js';
+import { createPool } from './pool.js';
 
 let nodes: TestDatabase[];
-const sources: DataSource[] = [];
+const pools: Pool[] = [];
 beforeAll(async () => {
   nodes = await Promise.all([createDatabase(), createDatabase()]);
 });
 afterAll(async () => {
-  await Promise.all(sources.map((source) => source.destroy()));
+  await Promise.all(pools.map((pool) => pool.end()));
   await Promise.all(nodes.map((node) => node.drop()));
 });
 
+function openPool(urls: string[]): Pool {
+  const pool = createPool({ url: urls.join(','), poolSize: 6 });
+  pools.push(pool);
+  return pool;
+}
+
 /** Returns the databases of six concurrent connections. */
 async function namesOf(urls: string[]): Promise<string[]> {
-  const source = await createDataSource({ url: urls.join(','), poolSize: 6 }).initialize();
-  sources.push(source);
-  const runners = Array.from({ length: 6 }, () => source.createQueryRunner());
-  const rows = await Promise.allSettled(
-    runners.map((runner) => runner.query('SELECT current_database() AS name, pg_sleep(0.1)')),
+  const pool = openPool(urls);
+  const sleep = 'SELECT current_database() AS name, pg_sleep(0.1)';
+  const answers = await Promise.all(
+    Array.from({ length: 6 }, () => pool.query<{ name: string }>(sleep)),
   );
-  await Promise.all(runners.map((runner) => runner.release()));
-  return rows.map((row) =>
-    row.status === 'rejected' ? 'failed' : ((row.value as { name: string }[])[0]?.name ?? ''),
-  );
+  return answers.map(({ rows }) => rows[0]?.name ?? '');
 }
 
 it('a list of URLs is separated by commas, and a password can have one', () => {
@@ -47,13 +49,10 @@ it('after a refused connection, the other nodes get all', async () => {
     port: String(await freePort()),
   });
   const [, only] = nodes as [TestDatabase, TestDatabase];
-  const urls = [gone.href, only.urls.episode];
-  const source = createDataSource({ url: urls.join(','), poolSize: 6 });
-  await source.initialize().catch(() => source.initialize());
-  sources.push(source);
+  const pool = openPool([gone.href, only.urls.episode]);
   const name = async () => {
-    const rows = await source.query<{ name: string }[]>('SELECT current_database() AS name');
-    return rows[0]?.name;
+    const query = 'SELECT current_database() AS name';
+    return (await pool.query<{ name: string }>(query)).rows[0]?.name;
   };
   for (let n = 0; n < 3; n++) await Promise.allSettled([name(), name()]);
   expect(await Promise.all(Array.from({ length: 6 }, name))).toEqual(Array(6).fill(only.name));

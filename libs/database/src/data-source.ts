@@ -1,86 +1,21 @@
-import pg from 'pg';
+import type { Pool } from 'pg';
 import { DataSource } from 'typeorm';
-import { clientOfNodes, nodesOf } from './cluster.nodes.js';
-import type { Distribution } from './database.config.js';
 import { entities } from './entities/index.js';
 import { migrations } from './migrations/index.js';
 
-interface DatabaseOptions {
-  /** A URL, or those of several nodes ({@link nodesOf}). */
-  url: string;
-  /** Default 10. */
-  poolSize?: number;
-  /** Shown in `pg_stat_activity`. */
-  applicationName?: string;
-  /** Default {@link defaultStatementTimeoutMs}, 0 for none. Writes use their deadline. */
-  statementTimeoutMs?: number;
-  /** Default `none`. */
-  distribution?: Distribution | undefined;
-  /** True behind a pooler in transaction mode, which rejects settings of a connection. */
-  pooled?: boolean;
-}
-
-/** Default time limit of a statement outside a write, in milliseconds. */
-export const defaultStatementTimeoutMs = 10_000;
-
 /**
- * The `plan_cache_mode` by distribution. Postgres plans a prepared statement once, as planning took
- * longer than running. Citus routes by the values, so it plans for each of them.
+ * Creates a data source for repositories and migrations. It uses the connections of a pool, and
+ * closes the pool when it is destroyed.
  */
-export const planModes: Readonly<Record<Distribution, string>> = {
-  none: 'force_generic_plan',
-  citus: 'force_custom_plan',
-};
-
-const connectTimeoutMs = 5_000;
-
-/**
- * Time until an idle connection is closed, in milliseconds. A new one starts a process, which takes
- * up to 100 ms on a busy machine. The driver's default of 10 s caused this delay in each burst
- * after a short lull.
- */
-const idleMs = 30_000;
-
-/** Time after a statement's timeout until the connection counts as lost, in milliseconds. */
-const silenceMs = 5_000;
-
-const timestamptz = pg.types.builtins.TIMESTAMPTZ;
-const int8 = pg.types.builtins.INT8;
-
-/** Parses timestamps to ISO strings in milliseconds, `bigint` ids (below 2^53) to numbers. */
-const types = {
-  getTypeParser(oid: number, format?: 'text' | 'binary'): (value: never) => unknown {
-    if (oid === timestamptz) return stamp;
-    return oid === int8
-      ? Number
-      : (pg.types.getTypeParser(oid, format as 'text') as (value: never) => unknown);
-  },
-};
-
-const parseDate = pg.types.getTypeParser(timestamptz) as unknown as (text: string) => Date;
-
-function stamp(text: string): string {
-  // Fast path: a session in UTC and a year of four digits.
-  if (!text.endsWith('+00') || text.charAt(4) !== '-') return parseDate(text).toISOString();
-  const milliseconds = text.slice(20, -3).slice(0, 3).padEnd(3, '0');
-  return `${text.slice(0, 10)}T${text.slice(11, 19)}.${milliseconds}Z`;
-}
-
-/** Creates a data source with the entities (tables) and the migrations. */
-export function createDataSource(options: DatabaseOptions): DataSource {
-  const { url, poolSize = 10, applicationName, pooled = false } = options;
-  const { statementTimeoutMs = defaultStatementTimeoutMs, distribution = 'none' } = options;
-  const nodes = nodesOf(url);
-  // Postgres cancels slow statements itself. This limit is for a Postgres that no longer answers.
-  const queryTimeoutMs = statementTimeoutMs === 0 ? 0 : statementTimeoutMs + silenceMs;
+export function createDataSource(pool: Pool): DataSource {
   return new DataSource({
     type: 'postgres',
-    // Without it, TypeORM loads the package from disk, where a bundled program has none.
-    driver: pg,
-    url: nodes[0],
-    poolSize,
-    applicationName,
-    connectTimeoutMS: connectTimeoutMs,
+    driver: {
+      // TypeORM creates its pool with this constructor, whose result replaces the new object.
+      Pool: function () {
+        return pool;
+      },
+    },
     entities,
     migrations,
     schema: 'sync',
@@ -88,17 +23,5 @@ export function createDataSource(options: DatabaseOptions): DataSource {
     migrationsTransactionMode: 'each',
     logging: false,
     poolErrorHandler: () => undefined,
-    extra: {
-      types,
-      pipeline: true,
-      ...(nodes.length > 1 && { Client: clientOfNodes(nodes) }),
-      ...(!pooled && {
-        statement_timeout: statementTimeoutMs,
-        options: `-c plan_cache_mode=${planModes[distribution]}`,
-      }),
-      query_timeout: queryTimeoutMs,
-      idleTimeoutMillis: idleMs,
-      keepAlive: true,
-    },
   });
 }

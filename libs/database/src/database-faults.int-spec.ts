@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, freshUser, startPostgresServer, TcpProxy } from '#testing';
-import { createDataSource } from './data-source.js';
 import { Database, type Transaction } from './database.js';
 import type { PgTransaction } from './pg.transaction.js';
+import { createPool } from './pool.js';
 import { statement } from './statement.js';
 import { countdown } from './user.queue.js';
 
@@ -21,8 +21,7 @@ const stamp = (transaction: Transaction) => Promise.resolve(transaction.stamp);
 
 beforeAll(async () => {
   server = await startPostgresServer();
-  const dataSource = createDataSource({ url: server.urls.episode, poolSize: 4 });
-  database = new Database(await dataSource.initialize());
+  database = new Database(createPool({ url: server.urls.episode, poolSize: 4 }));
 });
 
 afterAll(async () => {
@@ -39,8 +38,7 @@ function write(userId = freshUser(), budget = budgetMs): Promise<string> {
 
 describe('a write', () => {
   it('is unavailable soon after its deadline on a silent connection', async () => {
-    const dataSource = createDataSource({ url: server.urls.episode, poolSize: 1 });
-    const silent = new Database(await dataSource.initialize());
+    const silent = new Database(createPool({ url: server.urls.episode, poolSize: 1 }));
     const attempt = () =>
       silent.write(
         {
@@ -91,8 +89,9 @@ describe('a write', () => {
     const owner = new pg.Client({ connectionString: server.url });
     await owner.connect();
     const proxy = await TcpProxy.to(server.urls.episode);
-    const dataSource = await createDataSource({ url: proxy.url, poolSize: 2 }).initialize();
-    const through = new Database(dataSource);
+    const through = new Database(createPool({ url: proxy.url, poolSize: 2 }));
+    // One of the transactions finds a connection, and the other one opens the second.
+    await through.read(one, []);
     // With this trigger, a login waits before its last answer.
     await owner.query(`
       CREATE FUNCTION public.gate() RETURNS event_trigger LANGUAGE plpgsql AS $$
@@ -174,7 +173,7 @@ describe('a write', () => {
 describe('availability', () => {
   it('follows Postgres without a statement, and recovers automatically', async () => {
     const { availability } = database;
-    await availability.whenAvailable();
+    await eventually(() => expect(availability.isAvailable).toBe(true));
     await write();
     const changes: boolean[] = [];
     availability.onChange((isAvailable) => changes.push(isAvailable));
@@ -182,7 +181,7 @@ describe('availability', () => {
     await eventually(() => expect(availability.isAvailable).toBe(false));
     expect(availability.missing).toEqual([expect.stringMatching(/^Postgres: /)]);
     await server.start();
-    await availability.whenAvailable();
+    await eventually(() => expect(availability.isAvailable).toBe(true));
     expect([changes, availability.missing]).toEqual([[false, true], []]);
     await eventually(() => write());
   });
@@ -230,12 +229,8 @@ describe('reads in one iteration of the event loop', () => {
   });
 
   it('are all unavailable if the first ends before it is prepared', async () => {
-    const dataSource = createDataSource({
-      url: server.urls.episode,
-      poolSize: 1,
-      statementTimeoutMs: 200,
-    });
-    const short = new Database(await dataSource.initialize());
+    const pool = createPool({ url: server.urls.episode, poolSize: 1, statementTimeoutMs: 200 });
+    const short = new Database(pool);
     const owner = new pg.Client({ connectionString: server.url });
     await owner.connect();
     await owner.query('BEGIN; LOCK TABLE sync.user_clock');

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Failure, JsonText } from '#contracts';
 import { eventually, Fixture, type FixtureDatabase, freshUser, TcpProxy } from '#testing';
-import { createDataSource } from './data-source.js';
 import { Database, type Transaction, type Write } from './database.js';
+import { createPool } from './pool.js';
 import { type Bound, statement } from './statement.js';
 
 const addEffect = statement(
@@ -23,8 +23,8 @@ let owner: FixtureDatabase['owner'];
 let database: Database;
 let userId: string;
 
-async function open(url: string, applicationName: string): Promise<Database> {
-  return new Database(await createDataSource({ url, poolSize: 1, applicationName }).initialize());
+function open(url: string, applicationName: string): Database {
+  return new Database(createPool({ url, poolSize: 1, applicationName }));
 }
 
 beforeAll(async () => {
@@ -32,7 +32,7 @@ beforeAll(async () => {
   await owner.query(
     'CREATE TABLE public.effects (user_id uuid, name text); GRANT ALL ON public.effects TO PUBLIC',
   );
-  database = await open(urls.episode, 'first');
+  database = open(urls.episode, 'first');
   fixture.onClose(() => database.close());
 });
 afterAll(() => fixture.close());
@@ -84,7 +84,7 @@ describe('the first read of a write', () => {
 
   it('is sent before the lock, runs under it, and sees earlier writes of the user', async () => {
     const proxy = await TcpProxy.to(urls.episode);
-    const second = await open(proxy.url, 'second');
+    const second = open(proxy.url, 'second');
     let commit: () => void = () => undefined;
     const earlier = database.write(a(), async (transaction) => {
       await new Promise<void>((resolve) => (commit = resolve));

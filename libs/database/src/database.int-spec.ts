@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Failure } from '#contracts';
 import { Fixture, type FixtureDatabase, freshUser } from '#testing';
-import { createDataSource } from './data-source.js';
 import { Database, type Transaction, type Write } from './database.js';
+import { createPool } from './pool.js';
 import { statement } from './statement.js';
 
 const full = Boolean(process.env.TEST_FULL);
@@ -300,9 +300,8 @@ it.each([
 ] as const)(
   'distributed with %s, reads and writes use the plan mode %s',
   async (distribution, mode) => {
-    const options = { url: urls.episode, poolSize: 1, distribution };
-    const dataSource = await createDataSource(options).initialize();
-    const distributed = new Database(dataSource, true, undefined, false, distribution);
+    const pool = createPool({ url: urls.episode, poolSize: 1, distribution });
+    const distributed = new Database(pool, true, undefined, false, distribution);
     const plans = statement('test.plans', "SELECT current_setting('plan_cache_mode') AS mode");
     expect(await distributed.read(plans, [])).toEqual([{ mode }]);
     const inWrite = await distributed.write(
@@ -321,8 +320,7 @@ it.each([
 );
 
 it('runs without named statements too, as behind a pooler', async () => {
-  const dataSource = await createDataSource({ url: urls.episode, poolSize: 1 }).initialize();
-  const unprepared = new Database(dataSource, false);
+  const unprepared = new Database(createPool({ url: urls.episode, poolSize: 1 }), false);
   const requestId = randomUUID();
   const once = () =>
     unprepared.write(

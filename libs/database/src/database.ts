@@ -1,14 +1,19 @@
 import type { Pool } from 'pg';
 import { bitsOf, type EventKind, Failure, type FailureCode, JsonText } from '#contracts';
-import type { DataSource } from 'typeorm';
 import { Availability } from './availability.js';
-import { planModes } from './data-source.js';
-import { defaultStoredAnswerBytes, type Distribution } from './database.config.js';
+import {
+  type databaseConfig,
+  defaultStoredAnswerBytes,
+  type Distribution,
+} from './database.config.js';
 import { faultKind, refusedUser } from './fault.rule.js';
+import { migrations } from './migrations/index.js';
 import { clockIn, type ClockCallback, PgTransaction } from './pg.transaction.js';
+import { createPool, planModes } from './pool.js';
 import { SharedReads } from './shared.reads.js';
 import { bind, type Bound, inStatementSpan, statement, type Statement } from './statement.js';
 import { UserQueue } from './user.queue.js';
+import type { z } from 'zod';
 
 /** A write on behalf of one user. */
 export interface Write<Found extends object = object> {
@@ -111,29 +116,27 @@ const poolIsBusy = /^timeout exceeded/;
 export class Database {
   /** The state of Postgres as of the last statement or check of this process. */
   readonly availability = new Availability(() => this.missing());
-  private readonly pool: Pool;
   private readonly reads: SharedReads;
   private readonly queue = new UserQueue();
   private readonly clocks = new Set<ClockCallback>();
 
   constructor(
-    readonly dataSource: DataSource,
+    readonly pool: Pool,
     private readonly prepared = true,
     /** Maximum bytes of the stored answers of one user. */
     private readonly answerBytes = defaultStoredAnswerBytes,
     private readonly events = false,
     readonly distribution: Distribution = 'none',
   ) {
-    this.pool = (dataSource.driver as unknown as { master: Pool }).master;
-    this.reads = new SharedReads(this.pool);
+    this.reads = new SharedReads(pool);
     // The pool does not handle errors of a client in use, and an unhandled one ends the process.
     // The handler is attached on 'acquire', as the connection can be lost before the caller's code
     // runs.
-    this.pool.on('acquire', (client) => {
+    pool.on('acquire', (client) => {
       if (!client.listeners('error').includes(lostConnection)) client.on('error', lostConnection);
     });
     // Errors of idle connections.
-    this.pool.on('error', () => this.availability.suspect());
+    pool.on('error', () => this.availability.suspect());
   }
 
   /**
@@ -317,7 +320,7 @@ export class Database {
 
   async close(): Promise<void> {
     this.availability.close();
-    await this.dataSource.destroy();
+    await this.pool.end();
   }
 
   /** Returns the migrations of this build that the database lacks. It can have newer ones. */
@@ -326,7 +329,7 @@ export class Database {
       bind(appliedMigrations, [], this.prepared),
     );
     const names = new Set(rows.map(({ name }) => name));
-    const expected = this.dataSource.migrations.map((migration) => migration.constructor.name);
+    const expected = migrations.map(({ name }) => name);
     return expected.filter((name) => !names.has(name)).map((name) => `a migration: ${name}`);
   }
 
@@ -340,6 +343,29 @@ export class Database {
       this.availability.suspect();
     return new Failure('unavailable', { cause: error });
   }
+}
+
+type DatabaseConfig = z.output<typeof databaseConfig>;
+
+/**
+ * Opens the database of an app. It connects with its first statement.
+ *
+ * @param applicationName shown in `pg_stat_activity`.
+ */
+export function openDatabase(
+  config: Omit<DatabaseConfig, 'EVENTS' | 'QUOTA_STORED_ANSWER_BYTES'> & Partial<DatabaseConfig>,
+  applicationName: string,
+  poolSize = config.DATABASE_POOL_SIZE,
+): Database {
+  const { DATABASE_URL: url, DATABASE_DISTRIBUTION: distribution } = config;
+  const prepared = config.DATABASE_PREPARED === 'on';
+  return new Database(
+    createPool({ url, poolSize, applicationName, pooled: !prepared, distribution }),
+    prepared,
+    config.QUOTA_STORED_ANSWER_BYTES,
+    config.EVENTS === 'on',
+    distribution,
+  );
 }
 
 /** Ignores the error: the running statement fails, and the pool discards the connection. */

@@ -1,16 +1,17 @@
 export { type Availability } from './availability.js';
-export { createDataSource } from './data-source.js';
 export {
   addEvent,
   advanceClock,
   beginWrite,
   Database,
   keepAnswer,
+  openDatabase,
   type Transaction,
   type Write,
 } from './database.js';
 export { delegatedFunctions } from './distribution.js';
 export { DatabaseModule } from './database.module.js';
+export { createPool } from './pool.js';
 export { watchPool } from './pool.metrics.js';
 export {
   databaseConfig,
@@ -20,17 +21,6 @@ export {
   subscriptionQuotas,
   syncIdQuota,
 } from './database.config.js';
-export {
-  AccountEntity,
-  ClientEntity,
-  CredentialEntity,
-  LinkEntity,
-  NoticeEntity,
-  LoginEntity,
-  OidcEntity,
-  RecoveryCodeEntity,
-  SessionEntity,
-} from './entities/index.js';
 export { type FaultKind, faultKind, refusedUser, rootCauseOf } from './fault.rule.js';
 export { clockOfUser, unlessRefused } from './refused.users.js';
 export { groups, ensureGroups, ensureLogin, skipGroupRights } from './roles.js';
@@ -39,4 +29,3 @@ export { countdown, UserQueue } from './user.queue.js';
 export { type Bound, instant, statement, statements, type Statement } from './statement.js';
 export { type Listing, listing, listPage, readClock } from './listing.js';
 export { RequestSweep, sweepRequests } from './request.sweep.js';
-export { applyMigrations, drift } from './schema.js';

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { fetchDebianProgram, freePort, type Program } from '#embedded';
 import { createDatabase, eventually, freshUser, type TestDatabase } from '#testing';
-import { createDataSource } from './data-source.js';
 import { Database } from './database.js';
+import { createPool } from './pool.js';
 import { statement } from './statement.js';
 
 let testDatabase: TestDatabase;
@@ -17,14 +17,9 @@ let pooled: Database;
 let direct: Database;
 
 async function open(url: string, behindPooler: boolean): Promise<Database> {
-  const dataSource = createDataSource({
-    url,
-    poolSize: 10,
-    pooled: behindPooler,
-    applicationName: 'pooler test',
-  });
-  await eventually(() => dataSource.initialize());
-  return new Database(dataSource, !behindPooler);
+  const pool = createPool({ url, pooled: behindPooler, applicationName: 'pooler test' });
+  await eventually(() => pool.query('SELECT 1'));
+  return new Database(pool, !behindPooler);
 }
 
 /** Returns PgBouncer from PATH, or downloads it as Redis is downloaded. */

@@ -84,8 +84,7 @@ describe('statements of a batch', () => {
         async () => 'done',
       );
     await write();
-    const { master } = database.dataSource.driver as unknown as { master: pg.Pool };
-    const connected = await master.connect();
+    const connected = await database.pool.connect();
     const syncs = countSyncs(connected);
     connected.release();
     await write();

@@ -103,7 +103,7 @@ describe('a refused user', () => {
 describe('the refusal of a user', () => {
   it('is written only by functions, and that of an erasure by no public one', async () => {
     await write();
-    const outright = world.database.dataSource.query(
+    const outright = world.database.pool.query(
       'UPDATE sync.user_clock SET refused = NULL WHERE user_id = $1',
       [userId],
     );

@@ -5,6 +5,7 @@ import { createDatabase, freshUser, type TestDatabase } from '#testing';
 import type { DataSource } from 'typeorm';
 import { allowedOn, relationsOf } from '../testing/rights.js';
 import { createDataSource } from './data-source.js';
+import { createPool } from './pool.js';
 import { ensureGroups, ensureLogin, groups } from './roles.js';
 
 let database: TestDatabase;
@@ -14,7 +15,7 @@ const userId = freshUser();
 
 beforeAll(async () => {
   database = await createDatabase();
-  owner = await createDataSource({ url: database.ownerUrl }).initialize();
+  owner = await createDataSource(createPool({ url: database.ownerUrl })).initialize();
   for (const [role, url] of Object.entries(database.urls)) {
     const client = new pg.Client({ connectionString: url });
     await client.connect();

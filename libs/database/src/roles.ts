@@ -1,5 +1,5 @@
 import type { QueryRunner } from 'typeorm';
-import { defaultStatementTimeoutMs } from './data-source.js';
+import { defaultStatementTimeoutMs } from './pool.js';
 
 /** The group of each app's login. Migrations grant rights to these groups only. */
 export const groups = {

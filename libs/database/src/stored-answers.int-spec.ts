@@ -26,7 +26,7 @@ beforeAll(async () => {
     `CREATE TABLE public.effects (user_id uuid, stamp timestamptz(3));
      GRANT ALL ON public.effects TO PUBLIC`,
   );
-  database = new Database(base.database.dataSource, true, limit);
+  database = new Database(base.database.pool, true, limit);
 });
 afterAll(() => fixture.close());
 
@@ -204,7 +204,7 @@ describe('the sweep', () => {
     async (distribution) => {
       for (const minutes of [0, 59, 61, 10_000]) await add(minutes);
       await add(120, 6_000);
-      await sweep(new Database(database.dataSource, true, limit, false, distribution));
+      await sweep(new Database(database.pool, true, limit, false, distribution));
       expect(await ages()).toEqual([
         { minutes: 0, answered: true },
         { minutes: 59, answered: true },

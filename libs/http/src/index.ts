@@ -35,4 +35,4 @@ export { linkBase } from './link.base.js';
 export { RateLimits } from './rate.limits.js';
 export { RequestEnd } from './request.end.js';
 export { type ServiceCallOptions, requestsPerUser, Services } from './services.js';
-export { type Hold, type Lane, UserLimiter } from './user.limiter.js';
+export { type Hold, type CallPool, UserLimiter } from './user.limiter.js';

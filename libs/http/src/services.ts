@@ -5,7 +5,7 @@ import type { StreamClient } from '#transport';
 import { SpanKind } from '@opentelemetry/api';
 import type { FastifyRequest } from 'fastify';
 import { RequestEnd } from './request.end.js';
-import type { Lane, UserLimiter } from './user.limiter.js';
+import type { CallPool, UserLimiter } from './user.limiter.js';
 
 /** Options of a call in addition to its contract. */
 export interface ServiceCallOptions {
@@ -21,8 +21,8 @@ export interface ServiceCallOptions {
 export interface ServicesOptions {
   readonly client: StreamClient;
   readonly limiter: UserLimiter;
-  readonly reads: Lane;
-  readonly writes: Lane;
+  readonly reads: CallPool;
+  readonly writes: CallPool;
   /** Returns the idempotency identity of a write. By default a new one for each call. */
   readonly writeIdentity?: (
     request: FastifyRequest,
@@ -80,14 +80,14 @@ export class Services {
     return reply;
   }
 
-  /** Runs a part of a request in a lane of its user; see {@link UserLimiter.run}. */
+  /** Runs a part of a request in a pool of its user; see {@link UserLimiter.run}. */
   run<Result>(
-    lane: Lane,
+    pool: CallPool,
     { limitKey: user, end = new RequestEnd() }: FastifyRequest,
     { bytes = 0, budgetMs }: { readonly bytes?: number; readonly budgetMs: number },
     run: (remainingMs: number) => Promise<Result>,
   ): Promise<Result> {
-    return this.options.limiter.run(lane, { user, bytes, budgetMs, end }, run);
+    return this.options.limiter.run(pool, { user, bytes, budgetMs, end }, run);
   }
 }
 

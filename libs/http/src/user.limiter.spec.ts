@@ -2,20 +2,20 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Failure } from '#contracts';
 import { RequestEnd } from './request.end.js';
-import { type Lane, UserLimiter } from './user.limiter.js';
+import { type CallPool, UserLimiter } from './user.limiter.js';
 
 /** A limiter whose calls end on demand. */
 class Scenario {
   readonly limiter = new UserLimiter({ requests: 10, bytes: 1_000 });
-  readonly lane: Lane;
+  readonly pool: CallPool;
   /** Names of the calls in their starting order. */
   readonly started: string[] = [];
   /** Remaining budget of each call at its start, in milliseconds. */
   readonly remaining: number[] = [];
   private readonly ends = new Map<string, () => void>();
 
-  constructor(lane: Partial<Lane> = {}) {
-    this.lane = { calls: 2, bytes: 100, ...lane };
+  constructor(pool: Partial<CallPool> = {}) {
+    this.pool = { calls: 2, bytes: 100, ...pool };
   }
 
   /** Makes a call. Returns `done`, or the code of its failure. */
@@ -30,7 +30,7 @@ class Scenario {
       return 'done';
     };
     const call = { user, bytes, budgetMs, end: caller };
-    return this.limiter.run(this.lane, call, run).catch((error: Failure) => error.code);
+    return this.limiter.run(this.pool, call, run).catch((error: Failure) => error.code);
   }
 
   async end(name: string): Promise<void> {
@@ -63,17 +63,17 @@ describe('calls of one user', () => {
   });
 
   it('leave room for another when they fail', async () => {
-    const { limiter, lane } = new Scenario({ calls: 1 });
+    const { limiter, pool } = new Scenario({ calls: 1 });
     const call = { user: 'ann', bytes: 1, budgetMs: 5_000, end: new RequestEnd() };
-    const failing = limiter.run(lane, call, () => Promise.reject(new Failure('not_found')));
-    const next = limiter.run(lane, call, () => Promise.resolve('done'));
+    const failing = limiter.run(pool, call, () => Promise.reject(new Failure('not_found')));
+    const next = limiter.run(pool, call, () => Promise.resolve('done'));
     await expect(failing).rejects.toMatchObject({ code: 'not_found' });
     expect(await next).toBe('done');
   });
 
-  it('in one lane leave the other lanes free', () => {
+  it('in one pool leave the other pools free', () => {
     const world = new Scenario({ calls: 1 });
-    const reads: Lane = { calls: 1, bytes: 100 };
+    const reads: CallPool = { calls: 1, bytes: 100 };
     void world.call('a');
     const read = vi.fn<() => Promise<void>>(() => Promise.resolve());
     void world.limiter.run(
@@ -143,16 +143,16 @@ describe('a call that has to wait', () => {
   });
 
   it('never starts after its time limit, even if the timer fires late', async () => {
-    const { limiter, lane } = new Scenario({ calls: 1 });
+    const { limiter, pool } = new Scenario({ calls: 1 });
     const request = new RequestEnd();
     let end = () => {};
     const first = limiter.run(
-      lane,
+      pool,
       { user: 'ann', bytes: 1, budgetMs: 5_000, end: request },
       () => new Promise<void>((done) => (end = done)),
     );
     const run = vi.fn<() => Promise<void>>();
-    const late = limiter.run(lane, { user: 'ann', bytes: 1, budgetMs: 1_000, end: request }, run);
+    const late = limiter.run(pool, { user: 'ann', bytes: 1, budgetMs: 1_000, end: request }, run);
     late.catch(() => {});
     vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 1_001);
     end();

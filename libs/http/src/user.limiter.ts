@@ -9,8 +9,8 @@ import type { RequestEnd } from './request.end.js';
  */
 export type Hold = (bytes: number, always?: boolean) => void;
 
-/** Concurrency limits of each user for one kind of calls. */
-export interface Lane {
+/** Concurrency limits of each user for one kind of calls, such as reads. */
+export interface CallPool {
   readonly calls: number;
   /** Maximum bytes of concurrent calls; a single call can have more. */
   readonly bytes: number;
@@ -34,8 +34,8 @@ interface QueuedCall {
   readonly start: () => void;
 }
 
-/** The running and queued calls of a user in one lane; the queue is in order of arrival. */
-interface LaneCalls {
+/** The running and queued calls of a user in one pool; the queue is in order of arrival. */
+interface PoolCalls {
   running: number;
   bytes: number;
   readonly waiting: Set<QueuedCall>;
@@ -56,7 +56,7 @@ interface LimitedUser {
   requests: number;
   bytes: number;
   readonly bodies: Set<PendingBody>;
-  readonly lanes: Map<Lane, LaneCalls>;
+  readonly pools: Map<CallPool, PoolCalls>;
 }
 
 /**
@@ -70,7 +70,7 @@ interface LimitedUser {
  *   holds at most a quarter of that, and at most half of the free bytes, so that users who need
  *   little always find room. (Network switches with a shared buffer use this dynamic threshold.)
  * - A request's bytes are released when it ends, in any way.
- * - In each lane, a user's calls run within the lane's limits. Others start in order of arrival.
+ * - In each pool, a user's calls run within the pool's limits. Others start in order of arrival.
  * - Waiting counts against a call's budget. No call starts after its budget ends.
  * - The end of a request removes its queued calls. Users without requests and calls are not stored.
  */
@@ -146,22 +146,22 @@ export class UserLimiter {
   }
 
   /**
-   * Runs a call as soon as the lane has room for it.
+   * Runs a call as soon as the pool has room for it.
    *
    * @param run gets the rest of the budget in milliseconds.
    * @throws Failure `unavailable` if the budget or the request ends first; errors of `run`.
    */
   async run<Result>(
-    lane: Lane,
+    pool: CallPool,
     call: LimitedCall,
     run: (remainingMs: number) => Promise<Result>,
   ): Promise<Result> {
     const until = performance.now() + call.budgetMs;
     const user = this.userOf(call.user);
-    const calls = user.lanes.get(lane) ?? { running: 0, bytes: 0, waiting: new Set() };
-    user.lanes.set(lane, calls);
-    if (calls.waiting.size === 0 && hasRoom(lane, calls, call.bytes)) begin(calls, call.bytes);
-    else await wait(lane, calls, call);
+    const calls = user.pools.get(pool) ?? { running: 0, bytes: 0, waiting: new Set() };
+    user.pools.set(pool, calls);
+    if (calls.waiting.size === 0 && hasRoom(pool, calls, call.bytes)) begin(calls, call.bytes);
+    else await wait(pool, calls, call);
     try {
       const remainingMs = until - performance.now();
       // After a long event loop iteration, a call can start before the timer that ends its wait.
@@ -170,8 +170,8 @@ export class UserLimiter {
     } finally {
       calls.running -= 1;
       calls.bytes -= call.bytes;
-      advance(lane, calls);
-      if (calls.running === 0) user.lanes.delete(lane);
+      advance(pool, calls);
+      if (calls.running === 0) user.pools.delete(pool);
       this.forget(call.user, user);
     }
   }
@@ -181,25 +181,25 @@ export class UserLimiter {
       requests: 0,
       bytes: 0,
       bodies: new Set(),
-      lanes: new Map(),
+      pools: new Map(),
     };
     this.users.set(key, user);
     return user;
   }
 
   private forget(key: string, user: LimitedUser): void {
-    if (user.requests === 0 && user.lanes.size === 0) this.users.delete(key);
+    if (user.requests === 0 && user.pools.size === 0) this.users.delete(key);
   }
 }
 
-function hasRoom(lane: Lane, calls: LaneCalls, bytes: number): boolean {
-  return calls.running === 0 || (calls.running < lane.calls && calls.bytes + bytes <= lane.bytes);
+function hasRoom(pool: CallPool, calls: PoolCalls, bytes: number): boolean {
+  return calls.running === 0 || (calls.running < pool.calls && calls.bytes + bytes <= pool.bytes);
 }
 
-/** Resolves when the lane has room for the call, which then counts as running. */
+/** Resolves when the pool has room for the call, which then counts as running. */
 async function wait(
-  lane: Lane,
-  calls: LaneCalls,
+  pool: CallPool,
+  calls: PoolCalls,
   { bytes, budgetMs, end }: LimitedCall,
 ): Promise<void> {
   if (end.reached) throw failures.callerLeft;
@@ -215,7 +215,7 @@ async function wait(
       leave(() => {
         reject(failure);
         // Smaller calls behind this one can have waited only because it was too large.
-        advance(lane, calls);
+        advance(pool, calls);
       });
     const entry = { bytes, start: () => leave(resolve) };
     const timer = setTimeout(() => giveUp(failures.tooLate), budgetMs);
@@ -224,15 +224,15 @@ async function wait(
   });
 }
 
-function advance(lane: Lane, calls: LaneCalls): void {
+function advance(pool: CallPool, calls: PoolCalls): void {
   for (const next of calls.waiting) {
-    if (!hasRoom(lane, calls, next.bytes)) return;
+    if (!hasRoom(pool, calls, next.bytes)) return;
     begin(calls, next.bytes);
     next.start();
   }
 }
 
-function begin(calls: LaneCalls, bytes: number): void {
+function begin(calls: PoolCalls, bytes: number): void {
   calls.running += 1;
   calls.bytes += bytes;
 }

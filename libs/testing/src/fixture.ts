@@ -4,7 +4,7 @@ import { Test, type TestingModule, type TestingModuleBuilder } from '@nestjs/tes
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import pg, { type Pool } from 'pg';
 import { register, Registry } from 'prom-client';
-import { createDataSource, Database } from '#database';
+import { createPool, Database } from '#database';
 import { type HttpApp, serveHttp, type ServeOptions } from '#http';
 import { eventually } from './eventually.js';
 import { createDatabase, type TestDatabase } from './test.database.js';
@@ -54,11 +54,10 @@ export class Fixture {
     const owner = new pg.Client({ connectionString: ownerUrl });
     await owner.connect();
     this.onClose(() => owner.end());
-    const dataSource = await createDataSource({ url: urls[role], poolSize: 10 }).initialize();
-    const database = new Database(dataSource, true, undefined, events);
+    const pool = createPool({ url: urls[role] });
+    const database = new Database(pool, true, undefined, events);
     this.onClose(() => database.close());
-    const { master } = dataSource.driver as unknown as { master: Pool };
-    return { name, ownerUrl, urls, database, owner, statements: countStatements(master) };
+    return { name, ownerUrl, urls, database, owner, statements: countStatements(pool) };
   }
 
   async redis(options?: Parameters<typeof startRedisServer>[0]): Promise<TestServer> {

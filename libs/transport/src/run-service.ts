@@ -4,10 +4,10 @@ import { NestFactory } from '@nestjs/core';
 import type { Service } from '#contracts';
 import {
   type Availability,
-  createDataSource,
-  Database,
+  type Database,
   databaseConfig,
   DatabaseModule,
+  openDatabase,
   watchPool,
 } from '#database';
 import { ClockNotifier, connectRedis, redisConfig, watchNotifications } from '#redis';
@@ -64,7 +64,7 @@ export function runService<Schema extends z.ZodObject>(
 ): Promise<void> {
   return runApp(app, schema, async (values, log, waitFor) => {
     const config = values as ServiceConfig;
-    const database = await openDatabase(app, config, log, waitFor);
+    const database = await waitForDatabase(app, config, log, waitFor);
     const connect = () => connectRedis(config);
     const notifier = new ClockNotifier(connect(), log);
     database.onClock((userId, stamp) => notifier.notify(userId, stamp));
@@ -123,57 +123,27 @@ const retryMs = 1_000;
 /** The server of log lines that start or end an outage. */
 const outage = 'Postgres';
 
-type DatabaseConfig = Pick<
-  ServiceConfig,
-  'DATABASE_URL' | 'DATABASE_DISTRIBUTION' | 'DATABASE_POOL_SIZE' | 'DATABASE_PREPARED'
-> &
-  Partial<Pick<ServiceConfig, 'QUOTA_STORED_ANSWER_BYTES' | 'EVENTS'>>;
-
-const connecting = 'connecting';
-
-/** Connects to Postgres and waits, without a time limit, until it has every migration. */
-export async function openDatabase(
+/** Opens the database and waits, without a time limit, until it has every migration. */
+export async function waitForDatabase(
   app: string,
-  config: DatabaseConfig,
+  config: Parameters<typeof openDatabase>[0],
   log: Log,
   waitFor: WaitFor,
 ): Promise<Database> {
-  const dataSource = createDataSource({
-    url: config.DATABASE_URL,
-    poolSize: config.DATABASE_POOL_SIZE,
-    applicationName: app,
-    pooled: config.DATABASE_PREPARED === 'off',
-    distribution: config.DATABASE_DISTRIBUTION,
-  });
-  const trouble = new Condition<string>(connecting);
-  waitFor(async () => [`Postgres: ${trouble.state}`]);
-  while (!dataSource.isInitialized) {
-    try {
-      await dataSource.initialize();
-    } catch (error) {
-      const { message, code = '' } = error as Error & { code?: string };
-      const reason = message || code;
-      const isFirst = trouble.state === connecting;
-      // Logs each reason once: the operator can correct them one after the other.
-      if (trouble.becomes(reason))
-        log.error({ ...(isFirst && { outage }), err: error }, 'Postgres unavailable, retrying');
-      await delay(retryMs);
-    }
-  }
-  if (trouble.state !== connecting) log.info({ outage }, 'Postgres connected');
-  const database = new Database(
-    dataSource,
-    config.DATABASE_PREPARED === 'on',
-    config.QUOTA_STORED_ANSWER_BYTES,
-    config.EVENTS === 'on',
-    config.DATABASE_DISTRIBUTION,
-  );
+  const database = openDatabase(config, app);
   const { availability } = database;
-  const missing = await availability.check();
-  if (missing.length > 0) log.warn({ outage, missing }, 'waiting for Postgres');
   waitFor(() => availability.check());
-  await availability.whenAvailable();
-  if (missing.length > 0) log.info({ outage }, 'Postgres available');
+  const trouble = new Condition<string>('');
+  for (;;) {
+    const missing = await availability.check();
+    if (missing.length === 0) break;
+    const isFirst = trouble.state === '';
+    // Logs each reason once: the operator can correct them one after the other.
+    if (trouble.becomes(missing.join('; ')))
+      log.warn({ ...(isFirst && { outage }), missing }, 'waiting for Postgres');
+    await delay(retryMs);
+  }
+  if (trouble.state !== '') log.info({ outage }, 'Postgres available');
   return database;
 }
 

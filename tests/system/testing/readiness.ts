@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { Redis } from 'ioredis';
 import { expect } from 'vitest';
-import { createDataSource } from '#database';
+import { createPool } from '#database';
+import { createDataSource } from '#database/typeorm';
 import { type AppProcess, type AppStack, eventually } from '#testing';
 import { serviceKeys } from '../../../libs/transport/testing/internals.js';
 import { probes } from './fault.stack.js';
@@ -54,7 +55,9 @@ export async function asOwner<Result>(
   stack: AppStack,
   run: (owner: ReturnType<typeof createDataSource>) => Promise<Result>,
 ): Promise<Result> {
-  const owner = await createDataSource({ url: stack.postgres.url, poolSize: 1 }).initialize();
+  const owner = await createDataSource(
+    createPool({ url: stack.postgres.url, poolSize: 1 }),
+  ).initialize();
   return run(owner).finally(() => owner.destroy());
 }
 

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { sendFailure } from '../pages/failure.filter.js';
-import { consoleFolder } from './console.build.js';
+import { consoleFolder } from '../pages/site.assets.js';
 
 const root = '/console/';
 

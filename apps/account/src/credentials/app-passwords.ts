@@ -9,7 +9,7 @@ import {
   type revokeCredential,
   scopes as knownScopes,
 } from '#contracts';
-import { CredentialEntity } from '#database';
+import { CredentialEntity } from '#database/typeorm';
 import { makeAppPassword, RevocationWriter } from '#identity';
 import type { EntityManager, Repository } from 'typeorm';
 import { cleanLabel } from '../people/label.rules.js';

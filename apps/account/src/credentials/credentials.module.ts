@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { CredentialEntity, LoginEntity } from '#database';
+import { CredentialEntity, LoginEntity } from '#database/typeorm';
 import { PeopleModule } from '../people/people.module.js';
 import { AccountController } from './account.controller.js';
 import { AppPasswords } from './app-passwords.js';

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type beginLogin, type ReplyOf, type RequestOf, scopes } from '#contracts';
-import { CredentialEntity, LoginEntity } from '#database';
+import { CredentialEntity, LoginEntity } from '#database/typeorm';
 import { networkOf, RevocationWriter } from '#identity';
 import type { EntityManager, Repository } from 'typeorm';
 import { Notices } from '../people/notices.js';

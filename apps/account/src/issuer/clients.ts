@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
-import { ClientEntity, Database } from '#database';
+import { Database } from '#database';
+import { ClientEntity } from '#database/typeorm';
 import type { Adapter, AdapterPayload, ClientMetadata } from 'oidc-provider';
 import { DataSource, Repository } from 'typeorm';
 import { requestNetwork } from './request.origin.js';

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { OidcEntity } from '#database';
+import { OidcEntity } from '#database/typeorm';
 import { MoreThan, Repository } from 'typeorm';
 import { queryRows } from '../people/query-rows.js';
 import { Approvals, type Approver, type RequestParams } from './approvals.js';

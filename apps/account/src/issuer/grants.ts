@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { OidcEntity } from '#database';
+import { OidcEntity } from '#database/typeorm';
 import { RevocationWriter } from '#identity';
 import { Repository } from 'typeorm';
 import { Clients } from './clients.js';

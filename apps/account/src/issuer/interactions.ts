@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { OidcEntity } from '#database';
+import { OidcEntity } from '#database/typeorm';
 import { errors } from 'oidc-provider';
 import { Repository } from 'typeorm';
 import { type Approver, Approvals } from './approvals.js';

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { AccountEntity, ClientEntity, OidcEntity } from '#database';
+import { AccountEntity, ClientEntity, OidcEntity } from '#database/typeorm';
 import { PeopleModule } from '../people/people.module.js';
 import { Approvals } from './approvals.js';
 import { Clients } from './clients.js';

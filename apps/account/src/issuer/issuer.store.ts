@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
-import { AccountEntity, Database } from '#database';
+import { Database } from '#database';
+import { AccountEntity } from '#database/typeorm';
 import type { Adapter } from 'oidc-provider';
 import { DataSource, IsNull, Repository } from 'typeorm';
 import { Clients } from './clients.js';

@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
+import { createPool, databaseConfig } from '#database';
 import {
   AccountEntity,
   createDataSource,
   CredentialEntity,
-  databaseConfig,
   LinkEntity,
   NoticeEntity,
-} from '#database';
+} from '#database/typeorm';
 import { RevocationWriter } from '#identity';
 import { connectRedis, redisConfig } from '#redis';
 import { createLog, loadConfig } from '#runtime';
@@ -61,12 +61,14 @@ export async function withOperatorContext<Result>(
   const redis = connectRedis(config, { commandTimeout: 2_000 });
   redis.on('error', () => {});
   const client = new StreamClient({ connect: () => connectRedis(config), log });
-  const source = createDataSource({
-    url: config.DATABASE_URL,
-    poolSize: 2,
-    applicationName: 'accounts',
-    distribution: config.DATABASE_DISTRIBUTION,
-  });
+  const source = createDataSource(
+    createPool({
+      url: config.DATABASE_URL,
+      poolSize: 2,
+      applicationName: 'accounts',
+      distribution: config.DATABASE_DISTRIBUTION,
+    }),
+  );
   try {
     await source.initialize();
     // RevocationWriter drops revocations without Redis, so wait for the connection.

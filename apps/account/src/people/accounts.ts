@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { AccountEntity } from '#database';
+import { AccountEntity } from '#database/typeorm';
 import {
   type DeepPartial,
   type EntityManager,
@@ -86,11 +86,11 @@ export class Accounts {
   }
 
   /** Returns a page of accounts in the order of their ids, for the operator. */
-  async list(after?: Account, limit = 1_000): Promise<Account[]> {
+  async list(after?: Account): Promise<Account[]> {
     const entities = await this.accounts.find({
       where: after ? { id: MoreThan(after.id) } : {},
       order: { id: 'ASC' },
-      take: limit,
+      take: 1_000,
     });
     return entities.map(toAccount);
   }

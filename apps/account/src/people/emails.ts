@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { AccountEntity } from '#database';
+import { AccountEntity } from '#database/typeorm';
 import { networkOf } from '#identity';
 import { IsNull, Not, type Repository } from 'typeorm';
 import { byName } from './accounts.js';

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { LinkEntity } from '#database';
+import { LinkEntity } from '#database/typeorm';
 import type { EntityManager, Repository } from 'typeorm';
 import { PEOPLE, type PeopleConfig } from './people.config.js';
 import { Refusal } from './refusal.js';

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { AccountEntity, NoticeEntity } from '#database';
+import { AccountEntity, NoticeEntity } from '#database/typeorm';
 import type { Log } from '#runtime';
 import type { Repository } from 'typeorm';
 import { LOG } from '../account.config.js';

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { AccountEntity } from '#database';
+import { AccountEntity } from '#database/typeorm';
 import { IsNull, type EntityManager, type Repository } from 'typeorm';
 import { byName } from './accounts.js';
 import { Links } from './links.js';

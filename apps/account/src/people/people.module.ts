@@ -6,7 +6,7 @@ import {
   NoticeEntity,
   RecoveryCodeEntity,
   SessionEntity,
-} from '#database';
+} from '#database/typeorm';
 import { RevocationWriter } from '#identity';
 import { type AccountConfig, CONFIG, LOG, REDIS } from '../account.config.js';
 import { Accounts } from './accounts.js';

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { RecoveryCodeEntity } from '#database';
+import { RecoveryCodeEntity } from '#database/typeorm';
 import { type EntityManager, IsNull, type Repository } from 'typeorm';
 import { hashSecret } from './secret.hash.js';
 import { Notices } from './notices.js';

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { AccountEntity } from '#database';
+import { AccountEntity } from '#database/typeorm';
 import { type EntityManager, IsNull, type Repository } from 'typeorm';
 import { z } from 'zod';
 import { RecoveryCodes } from './recovery-codes.js';

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { AccountEntity } from '#database';
+import { AccountEntity } from '#database/typeorm';
 import { Secret, TOTP } from 'otpauth';
 import { IsNull, Not, type Repository } from 'typeorm';
 import { PEOPLE, type PeopleConfig } from './people.config.js';

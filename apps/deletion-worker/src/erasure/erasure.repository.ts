@@ -1,6 +1,5 @@
 import type { DeletionStatus } from '#contracts';
 import { type Database, type PgTransaction, type Statement, statement } from '#database';
-import type { DueRecord } from '../records/deletion.repository.js';
 
 /**
  * The deletion of a user's rows in one table, in key order. A step starts where the last one ended.
@@ -99,16 +98,6 @@ const readPending = statement(
   'deletion.read_pending_erasures',
   `SELECT user_id AS "userId" FROM deletion.erasures e WHERE e.status = 'PENDING'
    ORDER BY coalesce(e.sent_at, '-infinity') LIMIT $1`,
-);
-
-const dueColumns = 'user_id AS "userId", NULL AS "deletionId", send, fresh AS "isNew", origin';
-const claimDue = statement(
-  'deletion.take_erasures',
-  `SELECT ${dueColumns} FROM deletion.take_erasures($1, $2)`,
-);
-const assignNextNumbers = statement(
-  'deletion.take_erasures_again',
-  `SELECT ${dueColumns} FROM deletion.take_erasures_again($1, $2)`,
 );
 
 /** Progress of an erasure. */
@@ -233,28 +222,4 @@ export async function failErasure(
 ): Promise<boolean> {
   const [ended] = await database.change<{ ended: boolean }>(end, [userId, 'FAILURE', cause, 0]);
   return ended?.ended ?? false;
-}
-
-/** Claims due records, as `claimDueDeletions`. */
-export function claimDueErasures(
-  database: Database,
-  limit: number,
-  resendAfterMs: number,
-): Promise<DueRecord[]> {
-  return database.change<DueRecord>(claimDue, [limit, resendAfterMs]);
-}
-
-/**
- * Assigns the next job number to erasures whose job is missing from the queue. Skips erasures that
- * are locked or no longer PENDING.
- */
-export async function assignNextErasureJobNumbers(
-  database: Database,
-  lost: readonly DueRecord[],
-): Promise<DueRecord[]> {
-  if (lost.length === 0) return [];
-  return database.change<DueRecord>(assignNextNumbers, [
-    lost.map((row) => row.userId),
-    lost.map((row) => row.send),
-  ]);
 }

@@ -191,7 +191,7 @@ async function pagesOfRow(subscriptions: number): Promise<number> {
     // Each of the ten connections reports its reads on request, or seconds later.
     const flush = 'SELECT pg_stat_force_next_flush()';
     await context.owner.query(flush);
-    const onEach = () => context.database.dataSource.query(`${flush}, pg_sleep(0.1)`);
+    const onEach = () => context.database.pool.query(`${flush}, pg_sleep(0.1)`);
     await Promise.all(Array.from({ length: 10 }, onEach));
     const { rows: read } = await context.owner.query<{ pages: number }>(
       `SELECT (blks_hit + blks_read)::int AS pages FROM pg_stat_database

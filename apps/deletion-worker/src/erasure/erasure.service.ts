@@ -6,7 +6,7 @@ import { traceHeaders } from '#runtime';
 import { type CallContext, Handle } from '#transport';
 import { LRUCache } from 'lru-cache';
 import { DeletionRelay } from '../queue/deletion.relay.js';
-import { countErasure } from '../queue/deletion.metrics.js';
+import { countErasure } from '../records/deletion.metrics.js';
 import {
   endErasure,
   eraseAccountStep,

@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os';
 import { Failure } from '#contracts';
-import { createDataSource, Database, databaseConfig } from '#database';
+import { type Database, databaseConfig, openDatabase } from '#database';
 import { CommandFailed, loadConfig, type ProgramIo } from '#runtime';
 import { endByOperator, findDeletion, listDeletions, makeDue } from './operator.repository.js';
 import { tableOf } from './operator.text.js';
@@ -19,26 +19,13 @@ export type DeletionsCommand =
 /** Lists deletions, retries one or ends it. @throws Error with a message for the operator. */
 export async function runDeletions(command: DeletionsCommand, io: ProgramIo): Promise<void> {
   const config = loadConfig(databaseConfig, io.env);
-  const dataSource = createDataSource({
-    url: config.DATABASE_URL,
-    poolSize: 1,
-    applicationName: 'deletions',
-    distribution: config.DATABASE_DISTRIBUTION,
-  });
+  const database = openDatabase(config, 'deletions', 1);
   try {
-    await dataSource.initialize();
-    const database = new Database(
-      dataSource,
-      config.DATABASE_PREPARED === 'on',
-      undefined,
-      config.EVENTS === 'on',
-      config.DATABASE_DISTRIBUTION,
-    );
     io.stdout.write(await run(database, command));
   } catch (error) {
     throw explained(error);
   } finally {
-    if (dataSource.isInitialized) await dataSource.destroy();
+    await database.close();
   }
 }
 

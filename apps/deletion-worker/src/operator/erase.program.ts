@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import type { DataUser } from '#contracts';
-import { countdown, createDataSource, Database, databaseConfig } from '#database';
+import { countdown, type Database, databaseConfig, openDatabase } from '#database';
 import { identityConfig, type NamedUser, namedUserId, UnknownUserLine, usersIn } from '#identity';
 import { loadConfig, type ProgramIo } from '#runtime';
 import { z } from 'zod';
@@ -26,21 +26,8 @@ export type EraseCommand = { readonly user: DataUser } | { readonly file: string
  */
 export async function runErase(command: EraseCommand, io: ProgramIo): Promise<number> {
   const loaded = loadConfig(config, io.env);
-  const dataSource = createDataSource({
-    url: loaded.DATABASE_URL,
-    poolSize: 1,
-    applicationName: 'erase',
-    distribution: loaded.DATABASE_DISTRIBUTION,
-  });
+  const database = openDatabase(loaded, 'erase', 1);
   try {
-    await dataSource.initialize();
-    const database = new Database(
-      dataSource,
-      loaded.DATABASE_PREPARED === 'on',
-      undefined,
-      false,
-      loaded.DATABASE_DISTRIBUTION,
-    );
     const recorded: NamedUser[] = [];
     // Refuses all users before it waits for the first erasure.
     for await (const user of usersOf(command, loaded)) {
@@ -54,7 +41,7 @@ export async function runErase(command: EraseCommand, io: ProgramIo): Promise<nu
   } catch (error) {
     throw new Error(explanationOf(error), { cause: error });
   } finally {
-    if (dataSource.isInitialized) await dataSource.destroy();
+    await database.close();
   }
 }
 

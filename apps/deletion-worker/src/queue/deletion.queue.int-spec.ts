@@ -5,7 +5,7 @@ import { connectRedis, redisConfig } from '#redis';
 import { eventually, startRedisServer, type TestServer } from '#testing';
 import { StoredUser } from '../../testing/stored.user.js';
 import { openWorker, type WorkerContext } from '../../testing/worker.fixture.js';
-import type { DeletionProcessor } from './deletion.processor.js';
+import type { DeletionProcessor } from '../deletion.processor.js';
 
 let redis: TestServer;
 let context: WorkerContext;

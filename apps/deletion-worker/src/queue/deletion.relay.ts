@@ -9,12 +9,7 @@ import { Database } from '#database';
 import { Condition, type Log, withTimeLimit } from '#runtime';
 import { context, ROOT_CONTEXT } from '@opentelemetry/api';
 import { Queue } from 'bullmq';
-import { claimDueErasures, assignNextErasureJobNumbers } from '../erasure/erasure.repository.js';
-import {
-  type DueRecord,
-  assignNextJobNumbers,
-  claimDueDeletions,
-} from '../records/deletion.repository.js';
+import { assignNextJobNumbers, claimDue, type DueRecord } from './due.repository.js';
 
 /** Interval of polls in milliseconds. */
 const pollMs = 2_000;
@@ -100,13 +95,10 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
   private async sendDue(): Promise<number> {
     // While Redis is unavailable the relay claims nothing, so all records stay due.
     await withRedisLimit(this.queue.getJobState('any'));
-    const records = [claimDueDeletions, claimDueErasures].map((claim) =>
-      claim(this.database, batchSize, resendAfterMs),
-    );
-    const [deletions, erasures] = (await Promise.all(records)) as [DueRecord[], DueRecord[]];
-    const claimed = [...deletions, ...erasures];
+    const records = await claimDue(this.database, batchSize, resendAfterMs);
+    const claimed = records.flat();
     if (claimed.length > 0) await this.send(claimed);
-    return Math.max(deletions.length, erasures.length);
+    return Math.max(...records.map(({ length }) => length));
   }
 
   private async send(claimed: readonly DueRecord[]): Promise<void> {
@@ -115,14 +107,9 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
       Promise.all(sent.map((row) => this.queue.getJobState(jobId(row)))),
     );
     const lost = sent.filter((_, index) => !openStates.has(states[index] ?? ''));
-    const isErasure = (row: DueRecord) => row.deletionId === null;
     const due = [
       ...claimed.filter((row) => row.isNew),
-      ...(await assignNextJobNumbers(
-        this.database,
-        lost.filter((row) => !isErasure(row)),
-      )),
-      ...(await assignNextErasureJobNumbers(this.database, lost.filter(isErasure))),
+      ...(await assignNextJobNumbers(this.database, lost)),
     ];
     if (due.length > 0) await withRedisLimit(this.queue.addBulk(due.map(jobOf)));
   }

@@ -39,19 +39,6 @@ interface ClaimedDeletion {
   age: number;
 }
 
-/** A record that a relay has claimed. No other relay claims it until it is due again. */
-export interface DueRecord {
-  userId: string;
-  /** Null for an erasure: a user has at most one. */
-  deletionId: number | null;
-  /** The number of its last job. */
-  send: number;
-  /** True for a new number: the relay then adds a job, regardless of earlier ones. */
-  isNew: boolean;
-  /** Trace headers and request id of the DELETE. */
-  origin: Record<string, string> | null;
-}
-
 /** $1 user, $2 guid: reads a {@link MatchedSubscription}. */
 export const find = statement(
   'deletion.find',
@@ -180,21 +167,6 @@ const findRequested = statement(
    JOIN deletion.deletions d ON d.user_id = $1 AND d.subscription_id = n.subscription_id
      AND d.requested <= $3
    WHERE n.user_id = $1 AND n.guid = $2`,
-);
-
-const dueColumns = 'user_id AS "userId", id AS "deletionId", send, fresh AS "isNew", origin';
-
-/**
- * Claims PENDING records that are due. $1 limit, $2 age of `sent_at` in milliseconds. A record
- * without `sent_at` is new, or an operator retries it: it gets the number of a new job. The
- * function skips rows that another relay locks.
- */
-const claimDue = statement('deletion.take', `SELECT ${dueColumns} FROM deletion.take($1, $2)`);
-
-/** A locked record has a running job, so the function skips it. */
-const assignNextNumbers = statement(
-  'deletion.take_again',
-  `SELECT ${dueColumns} FROM deletion.take_again($1, $2, $3)`,
 );
 
 /** Inserts a PENDING record. @returns its id. */
@@ -334,32 +306,4 @@ export async function claimDeletion(
     transaction.query<ClaimedDeletion>(claim, [userId, deletionId]),
   ]);
   return claimed;
-}
-
-/** Claims due records. It commits immediately, so requests and cascades never wait for a relay. */
-export function claimDueDeletions(
-  database: Database,
-  limit: number,
-  resendAfterMs: number,
-): Promise<DueRecord[]> {
-  return database.change<DueRecord>(claimDue, [limit, resendAfterMs]);
-}
-
-/**
- * Assigns the next job number to records whose job is missing from the queue. Skips records that
- * are locked or no longer PENDING.
- *
- * @returns the records with their new numbers.
- */
-export async function assignNextJobNumbers(
-  database: Database,
-  lost: readonly DueRecord[],
-): Promise<DueRecord[]> {
-  if (lost.length === 0) return [];
-  const columns = [
-    lost.map((row) => row.userId),
-    lost.map((row) => row.deletionId),
-    lost.map((row) => row.send),
-  ];
-  return database.change<DueRecord>(assignNextNumbers, columns);
 }

@@ -121,11 +121,11 @@ describe('DELETE with a timestamp', () => {
     await context.owner.query(text, values);
     const again = request();
     await eventually(async () => {
-      const waiting = await context.database.dataSource.query<unknown[]>(
+      const { rows } = await context.database.pool.query(
         `SELECT FROM pg_stat_activity
          WHERE datname = current_database() AND wait_event_type = 'Lock'`,
       );
-      expect(waiting).toHaveLength(1);
+      expect(rows).toHaveLength(1);
     });
     await context.owner.query('COMMIT');
     expect(await again).toBe(deletionId);

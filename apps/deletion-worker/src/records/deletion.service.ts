@@ -18,7 +18,7 @@ import { DeletionRelay } from '../queue/deletion.relay.js';
 import { type DeletionOutcome, overtaken, stepFor, superseded } from './deletion.rules.js';
 import { beyondQuotas } from './quota.repository.js';
 import { type DeletionQuotas, QUOTAS } from '../deletion-worker.config.js';
-import { countOutcome } from '../queue/deletion.metrics.js';
+import { countOutcome } from './deletion.metrics.js';
 import {
   startCascade,
   claimDeletion,

@@ -3,7 +3,7 @@ import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { constants, createGzip } from 'node:zlib';
 import { count, duration, loadConfig, type ProgramIo, ProgressLine } from '#runtime';
-import pg from 'pg';
+import type pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import {
   type BackupHead,
@@ -15,6 +15,7 @@ import {
   type Table,
   tables,
 } from './backup.format.js';
+import { dumpClient } from '../dump.client.js';
 import { backupConfig } from '../dump.config.js';
 import { type KeyDirectory, readKeys } from './key.files.js';
 
@@ -34,14 +35,7 @@ export interface BackupOptions {
 export async function backup(options: BackupOptions, io: ProgramIo): Promise<void> {
   const { DATABASE_URL } = loadConfig(backupConfig, io.env);
   const keys = options.keys ? readKeys(options.keys) : new Map<string, string>();
-  const client = new pg.Client({
-    connectionString: DATABASE_URL,
-    application_name: 'backup',
-    options: '-c TimeZone=UTC -c DateStyle=ISO -c statement_timeout=0',
-    keepAlive: true,
-  });
-  // The running statement fails with the same error.
-  client.on('error', () => undefined);
+  const client = dumpClient(DATABASE_URL, 'backup');
   const writer = new BackupWriter(client, keys);
   const isFile = options.file !== '-';
   const handle = isFile ? await open(options.file, 'wx', 0o600) : undefined;

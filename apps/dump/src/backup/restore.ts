@@ -3,10 +3,11 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { count, duration, loadConfig, type ProgramIo, ProgressLine } from '#runtime';
-import pg from 'pg';
+import type pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { type BackupHead, migrations, type Table, tables } from './backup.format.js';
 import { BackupReader } from './backup.reader.js';
+import { dumpClient } from '../dump.client.js';
 import { backupConfig } from '../dump.config.js';
 import { type KeyDirectory, writeKeys } from './key.files.js';
 
@@ -40,14 +41,7 @@ const hasData = `
  */
 export async function restore(options: RestoreOptions, io: ProgramIo): Promise<void> {
   const { DATABASE_URL } = loadConfig(backupConfig, io.env);
-  const client = new pg.Client({
-    connectionString: DATABASE_URL,
-    application_name: 'restore',
-    options: '-c TimeZone=UTC -c DateStyle=ISO -c statement_timeout=0',
-    keepAlive: true,
-  });
-  // The running statement fails with the same error.
-  client.on('error', () => undefined);
+  const client = dumpClient(DATABASE_URL, 'restore');
   const source = options.file === '-' ? io.stdin : createReadStream(options.file);
   const gunzip = createGunzip();
   const unpacked = pipeline(source, gunzip);

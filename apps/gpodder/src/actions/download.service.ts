@@ -3,7 +3,7 @@ import { createGzip } from 'node:zlib';
 import negotiate from '@fastify/accept-negotiator';
 import { Inject, Injectable } from '@nestjs/common';
 import { findFeeds, isDeviceId, listActions, type ReplyOf, type RequestOf } from '#contracts';
-import { type Lane, RequestEnd, Services } from '#http';
+import { type CallPool, RequestEnd, Services } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { callerOf, readerOf } from '../auth/request.caller.js';
 import { DeviceRegistry } from '../devices/device.registry.js';
@@ -32,7 +32,7 @@ type PageRequest = RequestOf<typeof listActions>;
 @Injectable()
 export class DownloadService {
   /** Limit of a user's answers that are being sent. */
-  private readonly streams: Lane;
+  private readonly streams: CallPool;
 
   constructor(
     private readonly services: Services,

@@ -1,6 +1,6 @@
 import { Controller, HttpCode, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { NeedsReadScope } from '../http/routes.js';
+import { NeedsReadScope } from './route.access.js';
 import type { Caller } from './authenticator.js';
 import { CurrentCaller } from './request.caller.js';
 import { expiredCookie } from './session.cookie.js';

@@ -4,7 +4,7 @@ import { linkBase } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
 import { queryOf } from '../http/input.js';
-import { Public } from '../http/routes.js';
+import { Public } from '../auth/route.access.js';
 import { formatOf, podcastObject, writeFeeds } from '../subscriptions/formats.js';
 import { PodcastsService } from '../subscriptions/podcasts.service.js';
 

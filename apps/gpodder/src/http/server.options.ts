@@ -6,7 +6,7 @@ import { makeSession, sessionCookie } from '../auth/session.cookie.js';
 import type { GpodderConfig } from '../gpodder.config.js';
 import { gpodderSessionMetrics } from '../gpodder.metrics.js';
 import { errorFormat, failureAnswers, forbidden, RefusalError } from './errors.js';
-import { accessOf } from './routes.js';
+import { accessOf } from '../auth/route.access.js';
 
 /** Headers of every answer: no scripts, frames or caching. Some clients have an HTTP cache. */
 const headers = {

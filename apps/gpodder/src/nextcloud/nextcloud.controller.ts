@@ -8,7 +8,7 @@ import { CurrentCaller } from '../auth/request.caller.js';
 import { expiredCookie } from '../auth/session.cookie.js';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
 import { forbidden, RefusalError } from '../http/errors.js';
-import { NeedsReadScope, Public } from '../http/routes.js';
+import { NeedsReadScope, Public } from '../auth/route.access.js';
 
 /** Success answer of Nextcloud's OCS API. */
 const ocsSuccess =

@@ -1,16 +1,35 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { refusedUser } from '../fault.rule.js';
+import { routedClock, routedEvents } from './routed.sql.js';
 
-/** Creates the schema of every writer: clocks of users, markers and answers of writes. */
+/** The groups of services that write markers and answers. */
+const writers =
+  'podcast_sync_subscription_group, podcast_sync_episode_group, podcast_sync_deletion_group';
+
+/**
+ * Creates the schema of every writer: clocks of users, markers and answers of writes, and the sync
+ * state of clients of the gpodder API.
+ */
 export class CreateSync1763715600000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
       CREATE SCHEMA IF NOT EXISTS sync;
-      GRANT USAGE ON SCHEMA sync TO podcast_sync_subscription_group, podcast_sync_episode_group,
-        podcast_sync_deletion_group, podcast_sync_dump_group;
+      GRANT USAGE ON SCHEMA sync TO ${writers}, podcast_sync_dump_group,
+        podcast_sync_account_group, podcast_sync_feed_group;
       -- An app is ready when all of its migrations are applied.
       GRANT SELECT ON sync.migrations
-        TO podcast_sync_subscription_group, podcast_sync_episode_group, podcast_sync_deletion_group;
+        TO ${writers}, podcast_sync_account_group, podcast_sync_feed_group;
+
+      -- Returns the number of the service of this login. The owner of the database can get any
+      -- number, because row-level security does not apply to it.
+      CREATE FUNCTION sync.writer() RETURNS smallint
+      LANGUAGE sql STABLE PARALLEL SAFE AS $$
+        SELECT CASE
+          WHEN pg_has_role(to_regrole('podcast_sync_subscription_group'), 'MEMBER') THEN 1
+          WHEN pg_has_role(to_regrole('podcast_sync_episode_group'), 'MEMBER') THEN 2
+          WHEN pg_has_role(to_regrole('podcast_sync_deletion_group'), 'MEMBER') THEN 3
+          ELSE 0
+        END::smallint
+      $$;
 
       -- Room on each page, so that advancing a clock stays a heap-only update.
       CREATE TABLE sync.user_clock (
@@ -27,13 +46,14 @@ export class CreateSync1763715600000 implements MigrationInterface {
         CONSTRAINT user_clock_told
           CHECK (told = 0 OR stamp >= to_timestamp((told + 1)::double precision))
       ) WITH (fillfactor = 70);
-      -- Only functions write the column refused.
-      GRANT SELECT, INSERT (user_id, stamp), UPDATE (stamp, answer_bytes) ON sync.user_clock
-        TO podcast_sync_subscription_group, podcast_sync_episode_group, podcast_sync_deletion_group;
+      -- Only functions write the column refused. An INSERT on a cluster names the columns with
+      -- defaults as well.
+      GRANT SELECT, INSERT (user_id, stamp, answer_bytes, told), UPDATE (stamp, answer_bytes)
+        ON sync.user_clock TO ${writers};
       GRANT UPDATE (told) ON sync.user_clock
         TO podcast_sync_subscription_group, podcast_sync_episode_group;
       -- The users and their clocks.
-      GRANT SELECT ON sync.user_clock TO podcast_sync_dump_group;
+      GRANT SELECT ON sync.user_clock TO podcast_sync_dump_group, podcast_sync_feed_group;
 
       -- The markers of requests. Each write adds one, so rows are small.
       CREATE TABLE sync.request (
@@ -42,12 +62,25 @@ export class CreateSync1763715600000 implements MigrationInterface {
         stamp timestamptz(3) NOT NULL,
         created_at timestamptz NOT NULL DEFAULT now(),
         fingerprint bytea,
+        writer smallint NOT NULL DEFAULT sync.writer(),
         CONSTRAINT request_pkey PRIMARY KEY (user_id, request_id)
       );
       -- The only index that does not start with the user: rows of all users are removed by age.
       CREATE INDEX request_created_at ON sync.request (created_at);
-      GRANT SELECT, INSERT, UPDATE, DELETE ON sync.request
-        TO podcast_sync_subscription_group, podcast_sync_episode_group, podcast_sync_deletion_group;
+      GRANT SELECT, INSERT, UPDATE, DELETE ON sync.request TO ${writers};
+      -- Markers and stored answers are rows of the service that wrote them (ADR 48). A marker has
+      -- no data of the user. All services read it, to reject a key that was used for a request to
+      -- another service.
+      ALTER TABLE sync.request ENABLE ROW LEVEL SECURITY;
+      CREATE POLICY all_read ON sync.request FOR SELECT USING (true);
+      CREATE POLICY own_added ON sync.request FOR INSERT WITH CHECK (writer = sync.writer());
+      CREATE POLICY own_deleted ON sync.request FOR DELETE USING (writer = sync.writer());
+      -- By the sweep, and by a write that reuses the id.
+      CREATE POLICY old_deleted ON sync.request FOR DELETE
+        USING (created_at < now() - interval '1 hour');
+      -- The sweep locks old rows first. No service changes one.
+      CREATE POLICY old_locked ON sync.request FOR UPDATE
+        USING (created_at < now() - interval '1 hour') WITH CHECK (false);
 
       -- The stored answers of requests. They have their own table, so that an eviction reads only
       -- requests with an answer.
@@ -57,27 +90,61 @@ export class CreateSync1763715600000 implements MigrationInterface {
         stamp timestamptz(3) NOT NULL,
         bytes integer NOT NULL,
         answer json NOT NULL,
-        CONSTRAINT answer_pkey PRIMARY KEY (user_id, request_id)
+        writer smallint NOT NULL DEFAULT sync.writer(),
+        CONSTRAINT answer_pkey PRIMARY KEY (user_id, request_id),
+        -- Whoever deletes a marker deletes its answer, also of another service.
+        CONSTRAINT answer_request_fkey
+          FOREIGN KEY (user_id, request_id) REFERENCES sync.request ON DELETE CASCADE
       );
-      GRANT SELECT, INSERT, UPDATE, DELETE ON sync.answer
-        TO podcast_sync_subscription_group, podcast_sync_episode_group, podcast_sync_deletion_group;
+      GRANT SELECT, INSERT, UPDATE, DELETE ON sync.answer TO ${writers};
+      ALTER TABLE sync.answer ENABLE ROW LEVEL SECURITY;
+      CREATE POLICY own ON sync.answer USING (writer = sync.writer());
 
       -- The outbox of events: users and the kinds of their unannounced changes (bits: 1
       -- subscriptions, 2 episodes, 4 deletions). A write adds its row, and a relay deletes it, so
-      -- the table is a short queue without an index. Vacuum depends on the number of dead rows
-      -- only.
+      -- the table is a short queue. The relay deletes by user. Vacuum depends on the number of dead
+      -- rows only.
       CREATE TABLE sync.events (
         user_id uuid NOT NULL,
         created_at timestamptz NOT NULL DEFAULT now(),
-        kinds smallint NOT NULL
+        kinds smallint NOT NULL,
+        id uuid NOT NULL DEFAULT gen_random_uuid(),
+        CONSTRAINT events_pkey PRIMARY KEY (user_id, id)
       ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
         autovacuum_vacuum_cost_delay = 0);
-      GRANT INSERT ON sync.events
-        TO podcast_sync_subscription_group, podcast_sync_episode_group, podcast_sync_deletion_group;
+      GRANT INSERT ON sync.events TO ${writers};
       GRANT SELECT, DELETE ON sync.events TO podcast_sync_deletion_group;
       -- Sequence numbers of the batches of events.
       CREATE SEQUENCE sync.event_batch;
       GRANT USAGE, UPDATE ON SEQUENCE sync.event_batch TO podcast_sync_deletion_group;
+
+      -- Sync states of clients that read a list of the gpodder API (1 subscriptions, 2 episodes)
+      -- with an app password, and the stamp up to which a session has all rows. Seconds since 1970,
+      -- milliseconds for arrived and known. The rows of a user are limited; the least recently used
+      -- are deleted.
+      CREATE TABLE sync.readers (
+        user_id uuid NOT NULL,
+        credential_id uuid NOT NULL,
+        list smallint NOT NULL,
+        asked bigint NOT NULL,
+        told bigint NOT NULL,
+        safe bigint NOT NULL,
+        arrived bigint NOT NULL,
+        used timestamptz NOT NULL DEFAULT now(),
+        CONSTRAINT readers_pkey PRIMARY KEY (user_id, credential_id, list)
+      ) WITH (fillfactor = 70);
+      CREATE TABLE sync.reader_sessions (
+        user_id uuid NOT NULL,
+        session_id uuid NOT NULL,
+        list smallint NOT NULL,
+        known bigint NOT NULL,
+        used timestamptz NOT NULL DEFAULT now(),
+        CONSTRAINT reader_sessions_pkey PRIMARY KEY (user_id, session_id, list)
+      ) WITH (fillfactor = 70);
+      GRANT SELECT, INSERT, UPDATE, DELETE ON sync.readers, sync.reader_sessions
+        TO podcast_sync_subscription_group, podcast_sync_episode_group;
+      -- For erasures.
+      GRANT SELECT, DELETE ON sync.readers, sync.reader_sessions TO podcast_sync_deletion_group;
 
       -- Locks and returns the user's clock until the end of the transaction; the epoch before the
       -- first write.
@@ -129,148 +196,37 @@ export class CreateSync1763715600000 implements MigrationInterface {
         RETURN pg_catalog.sha256(convert_to(p_text, 'UTF8'));
       END $$;
     `);
-    await runner.query(clockFunctions);
+    await runner.query(routedClock);
+    await runner.query(routedEvents);
+    await runner.query(`
+      -- The limit of bytes is that of the user, so the oldest answers of all services go.
+      REVOKE EXECUTE ON FUNCTION sync.evict_answers(uuid, bigint, integer) FROM PUBLIC;
+      GRANT EXECUTE ON FUNCTION sync.evict_answers(uuid, bigint, integer) TO ${writers};
+    `);
   }
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(`
+      DROP FUNCTION sync.take_events(integer, bigint);
+      DROP FUNCTION sync.read_reachable(regclass, text);
       DROP FUNCTION sync.sha256(text);
       DROP FUNCTION sync.keep_answer(uuid, uuid, timestamptz, text, bigint);
       DROP FUNCTION sync.evict_answers(uuid, bigint, integer);
-      DROP FUNCTION sync.take_events(integer, bigint);
       DROP FUNCTION sync.begin_write(uuid, uuid, bytea, boolean, smallint);
       DROP FUNCTION sync.advance_clock(uuid);
-      DROP FUNCTION sync.next_stamp(timestamptz);
       DROP FUNCTION sync.lock_clock(uuid);
+      DROP TABLE sync.reader_sessions;
+      DROP TABLE sync.readers;
       DROP SEQUENCE sync.event_batch;
       DROP TABLE sync.events;
       DROP TABLE sync.answer;
       DROP TABLE sync.request;
       DROP TABLE sync.user_clock;
+      DROP FUNCTION sync.writer();
       REVOKE SELECT ON sync.migrations
-        FROM podcast_sync_subscription_group, podcast_sync_episode_group,
-          podcast_sync_deletion_group;
-      REVOKE USAGE ON SCHEMA sync FROM podcast_sync_subscription_group, podcast_sync_episode_group,
-        podcast_sync_deletion_group, podcast_sync_dump_group;
+        FROM ${writers}, podcast_sync_account_group, podcast_sync_feed_group;
+      REVOKE USAGE ON SCHEMA sync FROM ${writers}, podcast_sync_dump_group,
+        podcast_sync_account_group, podcast_sync_feed_group;
     `);
   }
 }
-
-/** SQL of the functions that `PrepareDistribution1764100001000` replaces. */
-export const clockFunctions = `
-  -- The time of the database in milliseconds, always later than the previous stamp.
-  CREATE OR REPLACE FUNCTION sync.next_stamp(p_stamp timestamptz) RETURNS timestamptz
-  LANGUAGE sql AS $$
-    SELECT greatest(date_trunc('milliseconds', clock_timestamp()),
-      p_stamp + interval '1 millisecond')
-  $$;
-
-  -- Locks and advances an existing clock.
-  CREATE OR REPLACE FUNCTION sync.advance_clock(p_user uuid) RETURNS timestamptz
-  LANGUAGE sql AS $$
-    UPDATE sync.user_clock c
-    SET stamp = sync.next_stamp(c.stamp)
-    WHERE c.user_id = p_user RETURNING c.stamp
-  $$;
-
-  -- Starts a write: locks the clock, advances it unless p_advance is false, and inserts the
-  -- marker of the request. A request with a marker of the last hour gets its first stamp, the
-  -- fingerprint of its key and its stored answer; the write is then rolled back. Any other
-  -- write that advances the clock adds the kinds in p_kinds to the outbox. Each statement sees
-  -- all commits before the lock. The write of a refused user fails.
-  CREATE OR REPLACE FUNCTION sync.begin_write(
-    p_user uuid, p_request uuid, p_fingerprint bytea DEFAULT NULL,
-    p_advance boolean DEFAULT true,
-    p_kinds smallint DEFAULT 0,
-    OUT stamp timestamptz, OUT repeated boolean, OUT fingerprint bytea, OUT answer json
-  )
-  LANGUAGE plpgsql AS $$
-  DECLARE
-    v_stamp timestamptz;
-    v_refused smallint;
-  BEGIN
-    LOOP
-      UPDATE sync.user_clock c
-      SET stamp = CASE WHEN p_advance THEN sync.next_stamp(c.stamp) ELSE c.stamp END
-      WHERE c.user_id = p_user RETURNING c.stamp, c.refused INTO v_stamp, v_refused;
-      EXIT WHEN FOUND;
-      INSERT INTO sync.user_clock (user_id, stamp)
-      VALUES (p_user, 'epoch') ON CONFLICT (user_id) DO NOTHING;
-    END LOOP;
-    IF v_refused IS NOT NULL THEN
-      RAISE EXCEPTION 'the user is refused' USING ERRCODE = '${refusedUser}';
-    END IF;
-    LOOP
-      INSERT INTO sync.request (user_id, request_id, stamp, fingerprint)
-      VALUES (p_user, p_request, v_stamp, p_fingerprint)
-      ON CONFLICT (user_id, request_id) DO NOTHING;
-      repeated := NOT FOUND;
-      stamp := v_stamp;
-      EXIT WHEN NOT repeated;
-      SELECT r.stamp, r.fingerprint, a.answer INTO stamp, fingerprint, answer
-      FROM sync.request r
-      LEFT JOIN sync.answer a ON a.user_id = r.user_id AND a.request_id = r.request_id
-      WHERE r.user_id = p_user AND r.request_id = p_request
-        AND r.created_at > now() - interval '1 hour';
-      EXIT WHEN FOUND;
-      -- The marker is too old, and the sweep has not deleted it yet.
-      DELETE FROM sync.request r WHERE r.user_id = p_user AND r.request_id = p_request;
-      DELETE FROM sync.answer a WHERE a.user_id = p_user AND a.request_id = p_request;
-    END LOOP;
-    IF p_kinds <> 0 AND p_advance AND NOT repeated THEN
-      INSERT INTO sync.events (user_id, kinds) VALUES (p_user, p_kinds);
-    END IF;
-  END $$;
-
-  -- Counts a user's answers. Above p_limit bytes it deletes the oldest until a sixteenth of the
-  -- limit is free, or only the newest, of p_newest bytes, is left. The free part prevents an
-  -- eviction for every write. It waits for no lock: the sweep deletes locked answers.
-  CREATE OR REPLACE FUNCTION sync.evict_answers(p_user uuid, p_limit bigint, p_newest integer)
-  RETURNS void
-  LANGUAGE sql AS $$
-    WITH answers AS MATERIALIZED (
-      SELECT a.request_id, sum(a.bytes) OVER (ORDER BY a.stamp DESC, a.request_id) AS bytes
-      FROM sync.answer a WHERE a.user_id = p_user
-    ), kept AS MATERIALIZED (
-      SELECT coalesce(max(a.bytes), 0) AS bytes
-      FROM answers a, (SELECT max(bytes) AS bytes FROM answers) total
-      WHERE total.bytes <= p_limit OR a.bytes <= greatest(p_limit - p_limit / 16, p_newest)
-    ), old AS (
-      SELECT a.request_id FROM sync.answer a JOIN answers n ON n.request_id = a.request_id, kept
-      WHERE a.user_id = p_user AND n.bytes > kept.bytes FOR UPDATE OF a SKIP LOCKED
-    ), evicted AS (
-      DELETE FROM sync.answer a USING old
-      WHERE a.user_id = p_user AND a.request_id = old.request_id
-    )
-    UPDATE sync.user_clock c SET answer_bytes = kept.bytes FROM kept WHERE c.user_id = p_user
-  $$;
-
-  -- Deletes up to p_limit rows from the outbox for the transaction that announces them, and
-  -- returns the clock and all kinds of each of their users. Returns nothing while another
-  -- transaction does so. The statements see all commits before the lock, so a later batch never
-  -- has an older clock of a user. Batch numbers are above p_above. The nested loop finds each
-  -- row by its place.
-  CREATE OR REPLACE FUNCTION sync.take_events(p_limit integer, p_above bigint)
-  RETURNS TABLE (batch bigint, user_id uuid, stamp timestamptz, kinds integer)
-  LANGUAGE plpgsql SET enable_hashjoin = off SET enable_mergejoin = off AS $$
-  BEGIN
-    IF NOT EXISTS (SELECT FROM sync.events)
-      OR NOT pg_try_advisory_xact_lock(hashtextextended('sync.events', 0)) THEN
-      RETURN;
-    END IF;
-    batch := nextval('sync.event_batch');
-    IF batch <= p_above THEN
-      batch := setval('sync.event_batch', p_above + 1);
-    END IF;
-    RETURN QUERY
-      WITH taken AS (
-        DELETE FROM sync.events e
-        USING (SELECT o.tableoid AS part, o.ctid AS place FROM sync.events o LIMIT p_limit) o
-        WHERE e.tableoid = o.part AND e.ctid = o.place RETURNING e.user_id, e.kinds
-      ), users AS (
-        SELECT t.user_id, bit_or(t.kinds)::integer AS kinds FROM taken t GROUP BY t.user_id
-      )
-      SELECT batch, u.user_id, c.stamp::timestamptz, u.kinds FROM users u
-      JOIN sync.user_clock c ON c.user_id = u.user_id;
-  END $$;
-`;

@@ -1,5 +1,4 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { dropFeedFunctions, feedFunctions } from './feeds.sql.js';
 
 /** Creates subscriptions, their guids and URLs, and the views that the other services read. */
 export class CreateSubscription1763715601000 implements MigrationInterface {
@@ -8,7 +7,7 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
       CREATE SCHEMA subscription;
       GRANT USAGE ON SCHEMA subscription
         TO podcast_sync_subscription_group, podcast_sync_episode_group,
-        podcast_sync_deletion_group, podcast_sync_dump_group;
+        podcast_sync_deletion_group, podcast_sync_dump_group, podcast_sync_feed_group;
 
       CREATE SEQUENCE subscription.subscription_id;
       GRANT USAGE ON SEQUENCE subscription.subscription_id TO podcast_sync_subscription_group;
@@ -30,6 +29,11 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
         merged_into bigint,
         merged_at timestamptz(3),
         changed timestamptz(3) NOT NULL,
+        -- True for a tombstone whose feed_url belongs to another subscription.
+        has_lost_url boolean NOT NULL DEFAULT false,
+        -- The listener's own title, and the time of its last change by the client's clock (ADR 54).
+        title text,
+        title_at timestamptz,
         CONSTRAINT subscriptions_pkey PRIMARY KEY (user_id, id),
         CONSTRAINT subscriptions_merged_into_fkey FOREIGN KEY (user_id, merged_into)
           REFERENCES subscription.subscriptions (user_id, id),
@@ -41,6 +45,8 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
           END
         ),
         CONSTRAINT subscriptions_declared_guids_are_no_debts CHECK (declared_guids >= 0),
+        -- Services read ids as numbers of JavaScript.
+        CONSTRAINT subscriptions_id_is_exact CHECK (id <= 9007199254740991),
         CONSTRAINT subscriptions_merged_together
           CHECK ((merged_into IS NULL) = (merged_at IS NULL)),
         CONSTRAINT subscriptions_tombstone_is_unsubscribed
@@ -93,6 +99,8 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
           REFERENCES subscription.subscriptions (user_id, id)
       );
       CREATE INDEX feed_urls_subscription ON subscription.feed_urls (subscription_id, user_id);
+      -- An expression, so that Postgres does not use the index to look up the URL of one user.
+      CREATE INDEX feed_urls_by_url ON subscription.feed_urls ((url_sha256 || ''::bytea), user_id);
       GRANT SELECT, INSERT, UPDATE ON subscription.feed_urls TO podcast_sync_subscription_group;
 
       -- Numbers for each user's quotas, maintained by the statements that add or remove rows. A
@@ -119,7 +127,7 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
         FROM subscription.guids g
         JOIN subscription.subscriptions s ON s.user_id = g.user_id AND s.id = g.subscription_id;
       GRANT SELECT ON subscription.named_subscriptions
-        TO podcast_sync_episode_group, podcast_sync_deletion_group;
+        TO podcast_sync_episode_group, podcast_sync_deletion_group, podcast_sync_feed_group;
 
       -- Published to the other services: the subscription of a URL, by the URL's SHA-256.
       CREATE VIEW subscription.named_by_url AS
@@ -137,13 +145,40 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
         FROM subscription.subscriptions s;
       GRANT SELECT ON subscription.current_guids TO podcast_sync_episode_group;
 
+      -- Published to the other services: what a user follows, with the listener's title.
+      CREATE VIEW subscription.followed_feeds AS
+        SELECT s.user_id, s.id AS subscription_id, s.guid, s.feed_url, s.changed, s.title
+        FROM subscription.subscriptions s WHERE s.is_subscribed AND s.merged_into IS NULL;
+      GRANT SELECT ON subscription.followed_feeds
+        TO podcast_sync_feed_group, podcast_sync_episode_group;
+
+      -- Published to the feed service: who follows a URL, by its lookup key.
+      CREATE VIEW subscription.followers AS
+        SELECT u.url_sha256 || ''::bytea AS url_sha256, u.user_id, s.id AS subscription_id,
+          s.feed_url, s.guid, s.declared_guids
+        FROM subscription.feed_urls u
+        JOIN subscription.subscriptions s ON s.user_id = u.user_id AND s.id = u.subscription_id
+        WHERE s.is_subscribed AND s.merged_into IS NULL;
+      GRANT SELECT ON subscription.followers TO podcast_sync_feed_group;
+
+      -- The columns that views publish: a cluster checks the rights of the reader of a view.
+      GRANT SELECT (
+        user_id, id, guid, feed_url, is_subscribed, is_subscribed_at, deleted, deletion_id, changed,
+        merged_into, title
+      ) ON subscription.subscriptions TO podcast_sync_episode_group, podcast_sync_feed_group;
+      GRANT SELECT (declared_guids) ON subscription.subscriptions TO podcast_sync_feed_group;
+      GRANT SELECT (user_id, guid, subscription_id) ON subscription.guids
+        TO podcast_sync_episode_group, podcast_sync_feed_group;
+      GRANT SELECT (user_id, url_sha256, subscription_id) ON subscription.feed_urls
+        TO podcast_sync_episode_group, podcast_sync_feed_group;
+
       -- A request for a deletion marks the row. The cascade reads it and leaves a tombstone. The
       -- oldest tombstones above a limit are deleted with their names.
       GRANT
         SELECT,
         UPDATE (
           is_subscribed, is_subscribed_at, flipped, subscription_changed, deletion_id, deleted,
-          changed
+          changed, title, title_at
         ),
         DELETE
         ON subscription.subscriptions TO podcast_sync_deletion_group;
@@ -151,22 +186,66 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
         TO podcast_sync_deletion_group;
       GRANT SELECT ON subscription.subscriptions TO podcast_sync_dump_group;
     `);
-    await runner.query(feedFunctions);
+    await runner.query(ensureFeeds);
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    await runner.query(dropFeedFunctions);
-    await runner.query(`
-      DROP VIEW subscription.current_guids;
-      DROP VIEW subscription.named_by_url;
-      DROP VIEW subscription.named_subscriptions;
-      DROP TABLE subscription.totals;
-      DROP TABLE subscription.feed_urls;
-      DROP TABLE subscription.former_guids;
-      DROP TABLE subscription.guids;
-      DROP TABLE subscription.subscriptions;
-      DROP SEQUENCE subscription.subscription_id;
-      DROP SCHEMA subscription;
-    `);
+    await runner.query('DROP SCHEMA subscription CASCADE');
   }
 }
+
+const ensureFeeds = `
+  -- EXECUTE is granted to the episode service, which runs it in the transaction that writes
+  -- episodes. Creates an unsubscribed subscription with the derived guid for each URL that matches
+  -- none, while the quotas p_live and p_names are not reached. A URL matches by its lookup key or
+  -- derived guid. Returns the number of new subscriptions.
+  CREATE FUNCTION subscription.ensure_feeds(
+    p_user uuid, p_urls text[], p_guids uuid[], p_keys bytea[], p_stamp timestamptz,
+    p_live bigint, p_names bigint
+  ) RETURNS integer
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  DECLARE
+    v_url text;
+    v_guid uuid;
+    v_key bytea;
+    v_id bigint;
+    v_made integer := 0;
+    v_room bigint;
+  BEGIN
+    SELECT least(
+      p_live - coalesce(max(t.live), 0),
+      p_names - coalesce(max(t.guids), 0), p_names - coalesce(max(t.urls), 0)
+    ) INTO v_room
+    FROM subscription.totals t WHERE t.user_id = p_user;
+    FOR v_url, v_guid, v_key IN SELECT * FROM unnest(p_urls, p_guids, p_keys) LOOP
+      EXIT WHEN v_made >= v_room;
+      CONTINUE WHEN EXISTS (
+        SELECT 1 FROM subscription.feed_urls u WHERE u.user_id = p_user AND u.url_sha256 = v_key
+      ) OR EXISTS (
+        SELECT 1 FROM subscription.guids g WHERE g.user_id = p_user AND g.guid = v_guid
+      );
+      INSERT INTO subscription.subscriptions (
+        user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, changed
+      ) VALUES (p_user, v_url, v_guid, false, 'epoch', p_stamp, p_stamp) RETURNING id INTO v_id;
+      INSERT INTO subscription.guids (user_id, guid, subscription_id, attached, sent, derived)
+      VALUES (p_user, v_guid, v_id, p_stamp, false, true);
+      INSERT INTO subscription.feed_urls (user_id, url_sha256, subscription_id)
+      VALUES (p_user, v_key, v_id);
+      v_made := v_made + 1;
+    END LOOP;
+    IF v_made > 0 THEN
+      INSERT INTO subscription.totals AS t (user_id, live, guids, urls)
+      VALUES (p_user, v_made, v_made, v_made)
+      ON CONFLICT (user_id) DO UPDATE
+        SET live = t.live + v_made, guids = t.guids + v_made, urls = t.urls + v_made;
+    END IF;
+    RETURN v_made;
+  END $$;
+
+  REVOKE EXECUTE ON FUNCTION subscription.ensure_feeds(
+    uuid, text[], uuid[], bytea[], timestamptz, bigint, bigint
+  ) FROM PUBLIC;
+  GRANT EXECUTE ON FUNCTION subscription.ensure_feeds(
+    uuid, text[], uuid[], bytea[], timestamptz, bigint, bigint
+  ) TO podcast_sync_subscription_group, podcast_sync_episode_group;
+`;

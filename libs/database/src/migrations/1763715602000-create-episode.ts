@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { countStates, matchSubscriptions } from './match.sql.js';
-import { mergeSubscriptions, type StatusColumn, unknownDate, wholeStatuses } from './status.sql.js';
+import { mergeSubscriptions, statuses, unknownDate, wholeStatuses } from './status.sql.js';
 
 /** Creates episode states, and the merge that the subscription service runs in its transaction. */
 export class CreateEpisode1763715602000 implements MigrationInterface {
@@ -8,47 +8,20 @@ export class CreateEpisode1763715602000 implements MigrationInterface {
     await runner.query(keys);
     await runner.query(tables);
     await runner.query(newest);
-    await runner.query(matchSubscriptions((episode) => `${episode}.enclosure_url`));
-    await runner.query(mergeSubscriptions(statuses, false));
+    await runner.query(matchSubscriptions);
+    await runner.query(mergeSubscriptions(statuses));
     await runner.query(countStates);
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    await runner.query(`
-      DROP FUNCTION episode.merge_subscriptions(uuid, bigint[], bigint[], timestamptz, bigint);
-      DROP FUNCTION episode.count_states(uuid, bigint[], bigint);
-      DROP FUNCTION episode.match_subscriptions(uuid, bigint[], bigint[]);
-      DROP FUNCTION episode.match_keys(text, text, timestamptz, text, text, boolean);
-      DROP AGGREGATE episode.newest(episode.status);
-      DROP FUNCTION episode.newer(episode.status, episode.status);
-      DROP TYPE episode.status;
-      DROP TABLE episode.totals;
-      DROP TABLE episode.sync_ids;
-      DROP TABLE episode.states;
-      DROP TABLE episode.episodes;
-      DROP FUNCTION episode.pair_key(boolean, timestamptz, text);
-      DROP FUNCTION episode.pair_key(boolean, text, text);
-      DROP FUNCTION episode.enclosure_key(boolean, text);
-      DROP FUNCTION episode.guid_key(bigint, text);
-      DROP SEQUENCE episode.episode_id;
-      DROP SCHEMA episode;
-    `);
+    await runner.query('DROP SCHEMA episode CASCADE');
   }
 }
-
-/** The statuses after this migration, in the order of their bits in `minute_forms`. */
-export const statuses: readonly StatusColumn[] = [
-  { column: 'playback_position', type: 'double precision' },
-  { column: 'played_status', type: 'boolean' },
-  { column: 'new_status', type: 'boolean' },
-  { column: 'download_status', type: 'boolean' },
-  { column: 'favorite_status', type: 'boolean' },
-];
 
 const keys = `
   CREATE SCHEMA episode;
   GRANT USAGE ON SCHEMA episode TO podcast_sync_subscription_group, podcast_sync_episode_group,
-    podcast_sync_deletion_group, podcast_sync_dump_group;
+    podcast_sync_deletion_group, podcast_sync_dump_group, podcast_sync_feed_group;
 
   -- Keys of the indexes that find episodes, because long texts do not fit into an index entry.
   -- This one keeps guids unique, so it has 128 bits of a cryptographic hash. In plpgsql, because
@@ -94,8 +67,12 @@ const tables = `
     title text NOT NULL,
     enclosure_url text NOT NULL,
     episode_url text NOT NULL,
+    -- The form by which enclosure_url is compared, if it differs (ADR 45).
+    comparable_enclosure_url text,
     CONSTRAINT episodes_pkey PRIMARY KEY (user_id, sync_id),
-    CONSTRAINT episodes_duration_is_positive CHECK (duration > 0)
+    CONSTRAINT episodes_duration_is_positive CHECK (duration > 0),
+    -- Services read ids as numbers of JavaScript.
+    CONSTRAINT episodes_id_is_exact CHECK (id <= 9007199254740991)
   );
   -- Keys that identify an episode within its subscription, each for one lookup.
   CREATE UNIQUE INDEX episodes_guid
@@ -109,7 +86,9 @@ const tables = `
   -- keys of the user to save a few rows. An episode without a date has that of 1970.
   CREATE INDEX episodes_enclosure
     ON episode.episodes (
-      subscription_id, episode.enclosure_key(episode_guid = '', enclosure_url), (id + 0)
+      subscription_id,
+      episode.enclosure_key(episode_guid = '', coalesce(comparable_enclosure_url, enclosure_url)),
+      (id + 0)
     );
   CREATE INDEX episodes_date_and_url
     ON episode.episodes (
@@ -125,6 +104,15 @@ const tables = `
     ) WHERE episode_url <> '' AND title <> '';
   GRANT SELECT, INSERT, UPDATE, DELETE ON episode.episodes TO podcast_sync_episode_group;
   GRANT SELECT, DELETE ON episode.episodes TO podcast_sync_deletion_group;
+
+  -- Published to the feed service: subscriptions with episodes that need a title. A cluster checks
+  -- the rights of the reader of a view.
+  CREATE INDEX episodes_untitled ON episode.episodes (user_id, subscription_id, id)
+    WHERE title = '';
+  CREATE VIEW episode.untitled AS
+    SELECT e.user_id, e.subscription_id FROM episode.episodes e WHERE e.title = '';
+  GRANT SELECT ON episode.untitled TO podcast_sync_feed_group;
+  GRANT SELECT (user_id, subscription_id, title) ON episode.episodes TO podcast_sync_feed_group;
 
   -- No statement changes an id or a sync_id. They precede the changing columns, so that the WAL of
   -- a change omits them.

@@ -9,8 +9,6 @@ export class CreateAccount1763715604000 implements MigrationInterface {
     await runner.query(`
       CREATE SCHEMA account;
       GRANT USAGE ON SCHEMA account TO podcast_sync_account_group, podcast_sync_deletion_group;
-      GRANT USAGE ON SCHEMA sync TO podcast_sync_account_group;
-      GRANT SELECT ON sync.migrations TO podcast_sync_account_group;
 
       -- A person. The id is the user's id everywhere else.
       CREATE TABLE account.accounts (
@@ -94,6 +92,8 @@ export class CreateAccount1763715604000 implements MigrationInterface {
         created_at timestamptz NOT NULL DEFAULT now(),
         last_used_on date,
         expires_at timestamptz,
+        -- The sign-out after which its owner has to keep it.
+        suspended_at timestamptz,
         CONSTRAINT credentials_pkey PRIMARY KEY (id),
         CONSTRAINT credentials_account_fkey FOREIGN KEY (account_id)
           REFERENCES account.accounts (id) ON DELETE CASCADE
@@ -215,6 +215,27 @@ export class CreateAccount1763715604000 implements MigrationInterface {
       GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA account
         TO podcast_sync_account_group;
 
+      -- Notices that the account page shows. They go with their account.
+      CREATE TABLE account.notices (
+        account_id uuid NOT NULL,
+        id uuid NOT NULL,
+        created_at timestamptz NOT NULL DEFAULT now(),
+        kind text NOT NULL,
+        -- Name of a new app password.
+        label text,
+        address text NOT NULL,
+        user_agent text NOT NULL,
+        CONSTRAINT notices_pkey PRIMARY KEY (account_id, id),
+        CONSTRAINT notices_kind CHECK (
+          kind IN (
+            'password', 'second_factor_off', 'recovery_codes', 'app_password', 'sign_in', 'email'
+          )
+        ),
+        CONSTRAINT notices_account_fkey FOREIGN KEY (account_id)
+          REFERENCES account.accounts (id) ON DELETE CASCADE
+      );
+      GRANT SELECT, INSERT, DELETE ON account.notices TO podcast_sync_account_group;
+
       -- For the deletion worker: deletes up to p_limit rows of a user, the account last, and
       -- returns their number. With fewer than p_limit, none is left.
       CREATE FUNCTION account.erase_user(p_user uuid, p_limit integer) RETURNS integer
@@ -224,10 +245,16 @@ export class CreateAccount1763715604000 implements MigrationInterface {
         v_rows integer;
         v_table text;
       BEGIN
+        -- Locks rows in the order of a sign-out before it deletes any. This lock does not block
+        -- inserts that reference the account: they can hold locks that the next statements wait
+        -- for.
+        PERFORM FROM account.accounts a WHERE a.id = p_user FOR NO KEY UPDATE;
+        PERFORM FROM account.logins l WHERE l.account_id = p_user ORDER BY l.poll_hash FOR UPDATE;
         -- Waits for running inserts under a grant, so that the statements below see their rows.
         -- No later insert can use the grant.
         PERFORM FROM account.oidc o
         WHERE o.account_id = p_user AND o.model = 'Grant' ORDER BY o.id FOR UPDATE;
+        PERFORM FROM account.credentials c WHERE c.account_id = p_user ORDER BY c.id FOR UPDATE;
         FOREACH v_table IN ARRAY ARRAY[
           'settings', 'devices', 'gpodder_sessions', 'credentials', 'sessions', 'recovery_codes',
           'links', 'logins', 'oidc'
@@ -255,10 +282,6 @@ export class CreateAccount1763715604000 implements MigrationInterface {
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    await runner.query(`
-      DROP SCHEMA account CASCADE;
-      REVOKE SELECT ON sync.migrations FROM podcast_sync_account_group;
-      REVOKE USAGE ON SCHEMA sync FROM podcast_sync_account_group;
-    `);
+    await runner.query('DROP SCHEMA account CASCADE');
   }
 }

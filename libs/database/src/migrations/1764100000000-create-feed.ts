@@ -1,15 +1,14 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Creates the feeds of podcasts and the schedule of their fetches. No table names a user. All rows
- * can be read again from the publishers.
+ * Creates the feeds of podcasts, the schedule of their fetches, and the tasks that visit followers.
+ * No table lists the users of a feed. All rows can be read again from the publishers.
  */
 export class CreateFeed1764100000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
       CREATE SCHEMA feed;
-      GRANT USAGE ON SCHEMA feed, sync, subscription TO podcast_sync_feed_group;
-      GRANT SELECT ON sync.migrations, sync.user_clock TO podcast_sync_feed_group;
+      GRANT USAGE ON SCHEMA feed TO podcast_sync_feed_group, podcast_sync_episode_group;
 
       CREATE TABLE feed.feeds (
         -- The SHA-256 of the exact URL: whoever knows it could fetch the feed.
@@ -28,10 +27,14 @@ export class CreateFeed1764100000000 implements MigrationInterface {
         latest_publish_date timestamptz(3),
         -- The newest episodes as a JSON array, in the form of an answer.
         episodes text NOT NULL DEFAULT '[]',
+        -- When the status or the content last changed.
+        changed timestamptz(3) NOT NULL DEFAULT now(),
         CONSTRAINT feeds_pkey PRIMARY KEY (url_sha256),
         CONSTRAINT feeds_status CHECK (status IN ('pending', 'ok', 'failing', 'gone', 'refused'))
       );
       CREATE INDEX feeds_wanted ON feed.feeds (wanted);
+      CREATE INDEX feeds_declared_guid ON feed.feeds (declared_guid)
+        WHERE declared_guid IS NOT NULL;
 
       -- The state of fetching, apart from the feeds, because each fetch writes it.
       CREATE TABLE feed.fetches (
@@ -50,6 +53,20 @@ export class CreateFeed1764100000000 implements MigrationInterface {
         gones integer NOT NULL DEFAULT 0,
         failing_since timestamptz,
         fault text,
+        -- Until when a pushed feed is not fetched.
+        pushed_until timestamptz NOT NULL DEFAULT '-infinity',
+        -- The URL that the server of the feed names, and since when and how often it did.
+        move_to text,
+        move_seen integer NOT NULL DEFAULT 0,
+        move_since timestamptz,
+        move_proven boolean NOT NULL DEFAULT false,
+        -- What was applied to the followers, and when the feed last got it.
+        moved_to text,
+        moved_at timestamptz,
+        named_guid uuid,
+        named_at timestamptz,
+        -- When its followers were last visited.
+        visited_at timestamptz NOT NULL DEFAULT '-infinity',
         CONSTRAINT fetches_pkey PRIMARY KEY (url_sha256),
         CONSTRAINT fetches_feed_fkey FOREIGN KEY (url_sha256) REFERENCES feed.feeds (url_sha256)
           ON DELETE CASCADE
@@ -71,25 +88,46 @@ export class CreateFeed1764100000000 implements MigrationInterface {
       GRANT SELECT, INSERT, UPDATE, DELETE ON feed.feeds, feed.fetches, feed.lanes
         TO podcast_sync_feed_group;
 
-      -- Published to the feed service: what a user follows. A contract; change it like a message.
-      CREATE VIEW subscription.followed_feeds AS
-        SELECT s.user_id, s.id AS subscription_id, s.guid, s.feed_url, s.changed
-        FROM subscription.subscriptions s WHERE s.is_subscribed AND s.merged_into IS NULL;
-      GRANT SELECT ON subscription.followed_feeds, subscription.named_subscriptions
-        TO podcast_sync_feed_group;
+      -- Feeds of new episodes without a title: an outbox of the episode service.
+      CREATE TABLE feed.touched (
+        id bigint GENERATED ALWAYS AS IDENTITY,
+        url text NOT NULL,
+        created_at timestamptz NOT NULL DEFAULT now(),
+        CONSTRAINT touched_pkey PRIMARY KEY (id)
+      );
+      GRANT SELECT, DELETE ON feed.touched TO podcast_sync_feed_group;
+      GRANT INSERT ON feed.touched TO podcast_sync_episode_group;
+
+      -- Visits to the followers of a feed, in the order of user ids.
+      CREATE TABLE feed.tasks (
+        id bigint GENERATED ALWAYS AS IDENTITY,
+        url_sha256 bytea NOT NULL,
+        kind text NOT NULL,
+        -- The last visited user.
+        cursor uuid NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000',
+        -- Restarted while it runs if it is created again.
+        created_at timestamptz NOT NULL DEFAULT now(),
+        -- The end of a lease.
+        busy_until timestamptz NOT NULL DEFAULT '-infinity',
+        -- What a task of the kind 'apply' applies.
+        to_url text,
+        guid uuid,
+        CONSTRAINT tasks_pkey PRIMARY KEY (id),
+        CONSTRAINT tasks_kind CHECK (kind IN ('describe', 'apply')),
+        CONSTRAINT tasks_feed UNIQUE (url_sha256, kind),
+        CONSTRAINT tasks_feed_fkey FOREIGN KEY (url_sha256) REFERENCES feed.feeds (url_sha256)
+          ON DELETE CASCADE
+      );
+      GRANT SELECT, INSERT, UPDATE, DELETE ON feed.tasks TO podcast_sync_feed_group;
+
+      -- Published to the episode service: the newest episodes of feeds. A contract; change it like
+      -- a message.
+      CREATE VIEW feed.known_episodes AS SELECT f.url_sha256, f.episodes FROM feed.feeds f;
+      GRANT SELECT ON feed.known_episodes TO podcast_sync_episode_group;
     `);
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    await runner.query(`
-      REVOKE SELECT ON subscription.named_subscriptions FROM podcast_sync_feed_group;
-      DROP VIEW subscription.followed_feeds;
-      DROP TABLE feed.lanes;
-      DROP TABLE feed.fetches;
-      DROP TABLE feed.feeds;
-      DROP SCHEMA feed;
-      REVOKE SELECT ON sync.migrations, sync.user_clock FROM podcast_sync_feed_group;
-      REVOKE USAGE ON SCHEMA sync, subscription FROM podcast_sync_feed_group;
-    `);
+    await runner.query('DROP SCHEMA feed CASCADE');
   }
 }

@@ -2,16 +2,16 @@
 
 import { unknownDate } from './status.sql.js';
 
-/**
- * Returns the SQL of the functions that match the episodes of subscriptions.
- *
- * @param enclosure returns the SQL of the form by which an episode's enclosure_url is compared.
- */
-export const matchSubscriptions = (enclosure: (episode: string) => string) => {
-  const keysOf = (isFound: boolean) =>
-    `episode.match_keys(e.episode_guid, e.title, e.publish_date, e.episode_url,
-          ${enclosure('e')}, ${isFound}) k`;
-  return `
+/** SQL of the form by which an episode's enclosure_url is compared (ADR 45). */
+const comparable = (episode: string) =>
+  `coalesce(${episode}.comparable_enclosure_url, ${episode}.enclosure_url)`;
+
+const keysOf = (isFound: boolean) =>
+  `episode.match_keys(e.episode_guid, e.title, e.publish_date, e.episode_url,
+          ${comparable('e')}, ${isFound}) k`;
+
+/** SQL of the functions that match the episodes of subscriptions. */
+export const matchSubscriptions = `
   -- matchKeys of apps/episode/src/match.rules.ts in SQL, where the rule is described.
   -- merge-subscription.int-spec.ts next to it compares the two. The parameters are columns: a row
   -- of a shard of a cluster has another type than a row of the table.
@@ -78,7 +78,7 @@ export const matchSubscriptions = (enclosure: (episode: string) => string) => {
     SELECT m.absorbed, m.survivor
     FROM (
       SELECT best.absorbed, best.survivor,
-        f.enclosure_url <> '' AND ${enclosure('f')} = ${enclosure('i')}
+        f.enclosure_url <> '' AND ${comparable('f')} = ${comparable('i')}
           AND ((f.publish_date = i.publish_date AND f.publish_date <> ${unknownDate})
             OR (f.episode_url <> '' AND f.episode_url = i.episode_url)
             OR (f.title <> '' AND f.title = i.title)) AS sure,
@@ -95,7 +95,6 @@ export const matchSubscriptions = (enclosure: (episode: string) => string) => {
     WHERE NOT m.names OR m.sure OR m.place = 1;
   END $$;
 `;
-};
 
 /** SQL of the function that counts the states of subscriptions. */
 export const countStates = `

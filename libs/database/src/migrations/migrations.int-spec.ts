@@ -3,6 +3,7 @@ import type { DataSource, QueryRunner } from 'typeorm';
 import { createDatabase, type TestDatabase } from '#testing';
 import { catalog } from '../../testing/catalog.js';
 import { createDataSource } from '../data-source.js';
+import { createPool } from '../pool.js';
 import { applyMigrations, drift } from '../schema.js';
 import { migrations } from './index.js';
 
@@ -12,7 +13,7 @@ let runner: QueryRunner;
 
 beforeAll(async () => {
   database = await createDatabase();
-  dataSource = await createDataSource({ url: database.ownerUrl }).initialize();
+  dataSource = await createDataSource(createPool({ url: database.ownerUrl })).initialize();
   runner = dataSource.createQueryRunner();
 });
 

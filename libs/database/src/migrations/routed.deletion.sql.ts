@@ -8,8 +8,12 @@ const definer = 'LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog,
 /** In this form, Postgres uses the key and never scans the index of PENDING records. */
 const isPending = "d.status IS NOT DISTINCT FROM 'PENDING'";
 
-/** SQL of the functions that change the records of one user. */
-export const routedRecords = `
+/**
+ * SQL of the functions that alone change a record of a deletion (deletion.repository.ts,
+ * due.repository.ts, operator.repository.ts). Those of relays read due records of all users and
+ * then claim each one: a cluster accepts locks and skipped locks only in statements about one user.
+ */
+export const routedDeletions = `
   -- Adds a PENDING record. A cluster sends the defaults of an INSERT along, so it would need the
   -- right to set the status.
   CREATE FUNCTION deletion.add_pending(
@@ -23,14 +27,11 @@ export const routedRecords = `
     VALUES (p_user, p_subscription, p_requested, p_origin) RETURNING id INTO v_id;
     RETURN v_id;
   END $$;
-  REVOKE EXECUTE ON FUNCTION deletion.add_pending(uuid, bigint, timestamptz, json) FROM PUBLIC;
-  GRANT EXECUTE ON FUNCTION deletion.add_pending(uuid, bigint, timestamptz, json)
-    TO podcast_sync_deletion_group;
 
   -- Ends a record, removes the deletion from the row of its subscription and returns its age in
   -- seconds. The age is never below 0, although the user's clock can be ahead of the database's.
   -- p_kinds is the event for the outbox.
-  CREATE OR REPLACE FUNCTION deletion.end_pending(
+  CREATE FUNCTION deletion.end_pending(
     p_user uuid, p_id bigint, p_status text, p_cause text, p_kinds smallint
   ) RETURNS TABLE (age double precision)
   ${definer} AS $$
@@ -54,7 +55,7 @@ export const routedRecords = `
     RETURN NEXT;
   END $$;
 
-  CREATE OR REPLACE FUNCTION deletion.count_attempt(p_user uuid, p_id bigint)
+  CREATE FUNCTION deletion.count_attempt(p_user uuid, p_id bigint)
   RETURNS TABLE (attempts integer)
   ${definer} AS $$
   BEGIN
@@ -63,7 +64,7 @@ export const routedRecords = `
   END $$;
 
   -- Locks a record, with the right to update. "stands": its subscription has this deletion.
-  CREATE OR REPLACE FUNCTION deletion.claim(p_user uuid, p_id bigint)
+  CREATE FUNCTION deletion.claim(p_user uuid, p_id bigint)
   RETURNS TABLE (status text, subscription_id bigint, stands boolean, age double precision)
   ${definer} AS $$
   BEGIN
@@ -77,8 +78,90 @@ export const routedRecords = `
     FOR UPDATE OF d;
   END $$;
 
+  -- Claims records without sent_at, or with one older than p_resend_after_ms. A record without it
+  -- was never sent, or an operator requested a retry: it gets the number of a new job. Rows that
+  -- another relay or a cascade has locked are skipped.
+  CREATE FUNCTION deletion.take(p_limit integer, p_resend_after_ms double precision)
+  RETURNS TABLE (user_id uuid, id bigint, send integer, fresh boolean, origin json)
+  ${definer} AS $$
+  DECLARE
+    v_due record;
+  BEGIN
+    FOR v_due IN
+      SELECT * FROM json_to_recordset(sync.read_reachable('deletion.deletions', format($q$
+        SELECT d.user_id, d.id, d.sent_at FROM %s d
+        WHERE d.status = 'PENDING'
+          AND coalesce(d.sent_at, '-infinity') < now() - %s * interval '1 millisecond'
+        ORDER BY coalesce(d.sent_at, '-infinity'), d.id LIMIT %s
+      $q$, '%s', p_resend_after_ms, p_limit))) d (user_id uuid, id bigint, sent_at timestamptz)
+      LIMIT p_limit
+    LOOP
+      PERFORM 1 FROM deletion.deletions d
+      WHERE d.user_id = v_due.user_id AND d.id = v_due.id AND ${isPending}
+        AND d.sent_at IS NOT DISTINCT FROM v_due.sent_at
+      FOR UPDATE SKIP LOCKED;
+      CONTINUE WHEN NOT FOUND;
+      fresh := v_due.sent_at IS NULL;
+      UPDATE deletion.deletions d SET sent_at = now(), send = d.send + fresh::integer
+      WHERE d.user_id = v_due.user_id AND d.id = v_due.id
+      RETURNING d.user_id, d.id, d.send, d.origin INTO user_id, id, send, origin;
+      RETURN NEXT;
+    END LOOP;
+  END $$;
+
+  -- Numbers new jobs for lost ones. A locked record is ending, so its job was not lost.
+  CREATE FUNCTION deletion.take_again(p_users uuid[], p_ids bigint[], p_sends integer[])
+  RETURNS TABLE (user_id uuid, id bigint, send integer, fresh boolean, origin json)
+  ${definer} AS $$
+  DECLARE
+    v_lost record;
+  BEGIN
+    fresh := true;
+    FOR v_lost IN SELECT * FROM unnest(p_users, p_ids, p_sends) l (user_id, id, send) LOOP
+      PERFORM 1 FROM deletion.deletions d
+      WHERE d.user_id = v_lost.user_id AND d.id = v_lost.id AND d.send = v_lost.send
+        AND ${isPending}
+      FOR UPDATE SKIP LOCKED;
+      CONTINUE WHEN NOT FOUND;
+      UPDATE deletion.deletions d SET send = d.send + 1
+      WHERE d.user_id = v_lost.user_id AND d.id = v_lost.id
+      RETURNING d.user_id, d.id, d.send, d.origin INTO user_id, id, send, origin;
+      RETURN NEXT;
+    END LOOP;
+  END $$;
+
+  -- Makes a record due, for an operator, who only has its id.
+  CREATE FUNCTION deletion.make_due(p_id bigint) RETURNS TABLE (id bigint)
+  ${definer} AS $$
+  BEGIN
+    RETURN QUERY UPDATE deletion.deletions d SET sent_at = NULL
+    WHERE d.id = p_id AND d.status = 'PENDING' RETURNING d.id;
+  END $$;
+`;
+
+/** SQL of the functions that alone write a record of an erasure (erasure.repository.ts). */
+export const routedErasures = `
+  -- Records an erasure and refuses the user: in the services by the clock, in the account app as
+  -- disabled. It locks the clock first, as all code that locks both does: a concurrently created
+  -- account is seen or refused. A repetition has no effect; a failed erasure starts again.
+  CREATE FUNCTION deletion.record_erasure(p_user uuid, p_origin json) RETURNS text
+  ${definer} AS $$
+  BEGIN
+    INSERT INTO sync.user_clock AS c (user_id, stamp, refused) VALUES (p_user, 'epoch', 2)
+    ON CONFLICT (user_id) DO UPDATE SET refused = greatest(c.refused, excluded.refused);
+    UPDATE account.accounts a
+    SET disabled_at = coalesce(a.disabled_at, clock_timestamp()) WHERE a.id = p_user;
+    INSERT INTO deletion.erasures AS e (user_id, requested, origin)
+    VALUES (p_user, clock_timestamp(), p_origin)
+    ON CONFLICT (user_id) DO UPDATE
+    SET status = 'PENDING', requested = excluded.requested, sent_at = NULL,
+      finished = NULL, cause = NULL, origin = excluded.origin
+    WHERE e.status = 'FAILURE';
+    RETURN (SELECT e.status FROM deletion.erasures e WHERE e.user_id = p_user);
+  END $$;
+
   -- Locks the user's clock and the record: only one worker erases a user at a time.
-  CREATE OR REPLACE FUNCTION deletion.claim_erasure(p_user uuid)
+  CREATE FUNCTION deletion.claim_erasure(p_user uuid)
   RETURNS TABLE (status text, age double precision)
   ${definer} AS $$
   BEGIN
@@ -110,11 +193,8 @@ export const routedRecords = `
     SELECT count(*)::integer, (SELECT p.key::text FROM page p ORDER BY p.key DESC LIMIT 1)
     FROM page;
   END $$;
-  REVOKE EXECUTE ON FUNCTION deletion.erase_requests(uuid, uuid, integer) FROM PUBLIC;
-  GRANT EXECUTE ON FUNCTION deletion.erase_requests(uuid, uuid, integer)
-    TO podcast_sync_deletion_group;
 
-  CREATE OR REPLACE FUNCTION deletion.count_erased(p_user uuid, p_rows bigint) RETURNS void
+  CREATE FUNCTION deletion.count_erased(p_user uuid, p_rows bigint) RETURNS void
   ${definer} AS $$
   BEGIN
     UPDATE deletion.erasures e SET removed = e.removed + p_rows
@@ -123,7 +203,7 @@ export const routedRecords = `
 
   -- Ends a record. After SUCCESS, it has only the user's id and the times of the erasure, and the
   -- clock refuses the user permanently. p_kinds is the event for the outbox.
-  CREATE OR REPLACE FUNCTION deletion.end_erasure(
+  CREATE FUNCTION deletion.end_erasure(
     p_user uuid, p_status text, p_cause text, p_kinds smallint
   ) RETURNS boolean
   ${definer} AS $$
@@ -145,68 +225,8 @@ export const routedRecords = `
     END IF;
     RETURN true;
   END $$;
-`;
 
-/**
- * SQL of the functions of relays. They read due records of all users and then claim each one:
- * a cluster accepts locks and skipped locks only in statements about one user.
- */
-export const routedRelays = `
-  -- Claims records without sent_at, or with one older than p_resend_after_ms. A record without it
-  -- was never sent, or an operator requested a retry: it gets the number of a new job. Rows that
-  -- another relay or a cascade has locked are skipped.
-  CREATE OR REPLACE FUNCTION deletion.take(p_limit integer, p_resend_after_ms double precision)
-  RETURNS TABLE (user_id uuid, id bigint, send integer, fresh boolean, origin json)
-  ${definer} AS $$
-  DECLARE
-    v_due record;
-  BEGIN
-    FOR v_due IN
-      SELECT * FROM json_to_recordset(sync.read_reachable('deletion.deletions', format($q$
-        SELECT d.user_id, d.id, d.sent_at FROM %s d
-        WHERE d.status = 'PENDING'
-          AND coalesce(d.sent_at, '-infinity') < now() - %s * interval '1 millisecond'
-        ORDER BY coalesce(d.sent_at, '-infinity'), d.id LIMIT %s
-      $q$, '%s', p_resend_after_ms, p_limit))) d (user_id uuid, id bigint, sent_at timestamptz)
-      LIMIT p_limit
-    LOOP
-      PERFORM 1 FROM deletion.deletions d
-      WHERE d.user_id = v_due.user_id AND d.id = v_due.id AND ${isPending}
-        AND d.sent_at IS NOT DISTINCT FROM v_due.sent_at
-      FOR UPDATE SKIP LOCKED;
-      CONTINUE WHEN NOT FOUND;
-      fresh := v_due.sent_at IS NULL;
-      UPDATE deletion.deletions d SET sent_at = now(), send = d.send + fresh::integer
-      WHERE d.user_id = v_due.user_id AND d.id = v_due.id
-      RETURNING d.user_id, d.id, d.send, d.origin INTO user_id, id, send, origin;
-      RETURN NEXT;
-    END LOOP;
-  END $$;
-
-  -- Numbers new jobs for lost ones. A locked record is ending, so its job was not lost.
-  CREATE OR REPLACE FUNCTION
-    deletion.take_again(p_users uuid[], p_ids bigint[], p_sends integer[])
-  RETURNS TABLE (user_id uuid, id bigint, send integer, fresh boolean, origin json)
-  ${definer} AS $$
-  DECLARE
-    v_lost record;
-  BEGIN
-    fresh := true;
-    FOR v_lost IN SELECT * FROM unnest(p_users, p_ids, p_sends) l (user_id, id, send) LOOP
-      PERFORM 1 FROM deletion.deletions d
-      WHERE d.user_id = v_lost.user_id AND d.id = v_lost.id AND d.send = v_lost.send
-        AND ${isPending}
-      FOR UPDATE SKIP LOCKED;
-      CONTINUE WHEN NOT FOUND;
-      UPDATE deletion.deletions d SET send = d.send + 1
-      WHERE d.user_id = v_lost.user_id AND d.id = v_lost.id
-      RETURNING d.user_id, d.id, d.send, d.origin INTO user_id, id, send, origin;
-      RETURN NEXT;
-    END LOOP;
-  END $$;
-
-  CREATE OR REPLACE FUNCTION
-    deletion.take_erasures(p_limit integer, p_resend_after_ms double precision)
+  CREATE FUNCTION deletion.take_erasures(p_limit integer, p_resend_after_ms double precision)
   RETURNS TABLE (user_id uuid, send integer, fresh boolean, origin json)
   ${definer} AS $$
   DECLARE
@@ -234,7 +254,7 @@ export const routedRelays = `
     END LOOP;
   END $$;
 
-  CREATE OR REPLACE FUNCTION deletion.take_erasures_again(p_users uuid[], p_sends integer[])
+  CREATE FUNCTION deletion.take_erasures_again(p_users uuid[], p_sends integer[])
   RETURNS TABLE (user_id uuid, send integer, fresh boolean, origin json)
   ${definer} AS $$
   DECLARE
@@ -250,13 +270,5 @@ export const routedRelays = `
       RETURNING e.user_id, e.send, e.origin INTO user_id, send, origin;
       RETURN NEXT;
     END LOOP;
-  END $$;
-
-  -- Makes a record due, for an operator, who only has its id.
-  CREATE OR REPLACE FUNCTION deletion.make_due(p_id bigint) RETURNS TABLE (id bigint)
-  ${definer} AS $$
-  BEGIN
-    RETURN QUERY UPDATE deletion.deletions d SET sent_at = NULL
-    WHERE d.id = p_id AND d.status = 'PENDING' RETURNING d.id;
   END $$;
 `;

@@ -18,7 +18,7 @@ export const now = `v_now timestamptz := date_trunc('milliseconds', clock_timest
 export const routedClock = `
   -- Locks and advances an existing clock: the time of the database in milliseconds, always later
   -- than the previous stamp.
-  CREATE OR REPLACE FUNCTION sync.advance_clock(p_user uuid) RETURNS timestamptz
+  CREATE FUNCTION sync.advance_clock(p_user uuid) RETURNS timestamptz
   LANGUAGE plpgsql AS $$
   DECLARE
     ${now};
@@ -33,7 +33,7 @@ export const routedClock = `
   -- fingerprint of its key and its stored answer; the write is then rolled back. Any other
   -- write that advances the clock adds the kinds in p_kinds to the outbox. Each statement sees
   -- all commits before the lock. The write of a refused user fails.
-  CREATE OR REPLACE FUNCTION sync.begin_write(
+  CREATE FUNCTION sync.begin_write(
     p_user uuid, p_request uuid, p_fingerprint bytea DEFAULT NULL,
     p_advance boolean DEFAULT true,
     p_kinds smallint DEFAULT 0,
@@ -80,7 +80,7 @@ export const routedClock = `
   -- Counts a user's answers. Above p_limit bytes it deletes the oldest until a sixteenth of the
   -- limit is free, or only the newest, of p_newest bytes, is left. The free part prevents an
   -- eviction for every write. It waits for no lock: the sweep deletes locked answers.
-  CREATE OR REPLACE FUNCTION sync.evict_answers(p_user uuid, p_limit bigint, p_newest integer)
+  CREATE FUNCTION sync.evict_answers(p_user uuid, p_limit bigint, p_newest integer)
   RETURNS void
   LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   BEGIN
@@ -132,7 +132,7 @@ export const routedEvents = `
   -- transaction does so. The statements see all commits before the lock, and rows and clock of a
   -- user are one snapshot, so a later batch never has an older clock. Batch numbers are above
   -- p_above.
-  CREATE OR REPLACE FUNCTION sync.take_events(p_limit integer, p_above bigint)
+  CREATE FUNCTION sync.take_events(p_limit integer, p_above bigint)
   RETURNS TABLE (batch bigint, user_id uuid, stamp timestamptz, kinds integer)
   LANGUAGE plpgsql AS $$
   DECLARE

@@ -14,14 +14,23 @@ const described = {
 };
 
 /** A status. It has a column for its value and one (`_at`) for the client's time. */
-export interface StatusColumn {
+interface StatusColumn {
   readonly column: string;
   readonly type: 'double precision' | 'boolean';
 }
 
+/** The statuses of the first migrations, in the order of their bits in `minute_forms`. */
+export const statuses: readonly StatusColumn[] = [
+  { column: 'playback_position', type: 'double precision' },
+  { column: 'played_status', type: 'boolean' },
+  { column: 'new_status', type: 'boolean' },
+  { column: 'download_status', type: 'boolean' },
+  { column: 'favorite_status', type: 'boolean' },
+];
+
 /** Returns the constraint that a status has both a value and a time, or neither. */
-export function wholeStatuses(statuses: readonly StatusColumn[]): string {
-  const whole = statuses.map(({ column }) => `(${column} IS NULL) = (${column}_at IS NULL)`);
+export function wholeStatuses(columns: readonly StatusColumn[]): string {
+  const whole = columns.map(({ column }) => `(${column} IS NULL) = (${column}_at IS NULL)`);
   return `CONSTRAINT states_status_is_whole CHECK (${whole.join(' AND ')})`;
 }
 
@@ -37,19 +46,12 @@ const firstComparable =
   `(array_agg(e.comparable_enclosure_url ORDER BY g.place, e.id)` +
   ` FILTER (WHERE e.enclosure_url <> ''))[1] AS comparable_enclosure_url`;
 
-/**
- * Returns the SQL of the function that merges subscriptions.
- *
- * @param hasComparable false before the column comparable_enclosure_url exists.
- */
-export function mergeSubscriptions(
-  statuses: readonly StatusColumn[],
-  hasComparable = true,
-): string {
+/** Returns the SQL of the function that merges subscriptions. */
+export function mergeSubscriptions(columns: readonly StatusColumn[]): string {
   const known = Object.keys(described) as (keyof typeof described)[];
-  const descriptions = [...known, ...(hasComparable ? ['comparable_enclosure_url'] : [])];
-  const completed = [...known.map(firstKnown), ...(hasComparable ? [firstComparable] : [])];
-  const parts = statuses.map(({ column, type }, index) => {
+  const descriptions = [...known, 'comparable_enclosure_url'];
+  const completed = [...known.map(firstKnown), firstComparable];
+  const parts = columns.map(({ column, type }, index) => {
     const [bit, isFlag] = [1 << index, type === 'boolean'];
     const number = `s.${column}${isFlag ? '::int' : ''}`;
     const stored = `ROW(${number}, s.${column}_at, s.minute_forms & ${bit} <> 0)`;

@@ -1,5 +1,5 @@
 import { renderSVG } from 'uqr';
-import { siteAssets } from '../../console/console.build.js';
+import { siteAssets } from '../site.assets.js';
 import { type AppKey, connectableApps } from '../connect.apps.js';
 import { isLocal } from '../connect.address.js';
 import type { Page, Visit } from '../document.js';

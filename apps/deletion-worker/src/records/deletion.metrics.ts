@@ -1,5 +1,5 @@
 import { Counter, Histogram } from 'prom-client';
-import type { DeletionOutcome } from '../records/deletion.rules.js';
+import type { DeletionOutcome } from './deletion.rules.js';
 
 const outcomes = new Counter({
   name: 'podcast_sync_deletions_total',

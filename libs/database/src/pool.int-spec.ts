@@ -1,28 +1,28 @@
-import type { DataSource, QueryRunner } from 'typeorm';
+import type { Pool, PoolClient } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDatabase, type TestDatabase } from '#testing';
-import { createDataSource } from './data-source.js';
+import { createPool } from './pool.js';
 
 let testDatabase: TestDatabase;
-let dataSource: DataSource;
-let session: QueryRunner;
+let pool: Pool;
+let session: PoolClient;
 
 beforeAll(async () => {
   testDatabase = await createDatabase();
-  dataSource = await createDataSource({ url: testDatabase.urls.episode, poolSize: 1 }).initialize();
-  session = dataSource.createQueryRunner();
+  pool = createPool({ url: testDatabase.urls.episode, poolSize: 1 });
+  session = await pool.connect();
 });
 
 afterAll(async () => {
-  await session.release();
-  await dataSource.destroy();
+  session.release();
+  await pool.end();
   await testDatabase.drop();
 });
 
 async function stampOf(time: string, zone: string): Promise<unknown> {
   await session.query(`SET TIME ZONE '${zone}'`);
-  const [row] = (await session.query('SELECT $1::timestamptz AS at', [time])) as { at: unknown }[];
-  return row?.at;
+  const { rows } = await session.query<{ at: unknown }>('SELECT $1::timestamptz AS at', [time]);
+  return rows[0]?.at;
 }
 
 /** Time zones at UTC, ahead with a half hour, behind, and at UTC for half of the year. */

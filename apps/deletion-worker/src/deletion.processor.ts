@@ -10,13 +10,13 @@ import { Database, faultKind, rootCauseOf } from '#database';
 import { inSpan, type Log, traceOf } from '#runtime';
 import { SpanKind } from '@opentelemetry/api';
 import { type Job, UnrecoverableError, Worker, type WorkerOptions } from 'bullmq';
-import { LOG } from './deletion.relay.js';
-import { ErasureService } from '../erasure/erasure.service.js';
-import { failErasure } from '../erasure/erasure.repository.js';
-import { DeletionService } from '../records/deletion.service.js';
-import { attempts, countOutcome, countErasure, stalledJobs } from './deletion.metrics.js';
-import { stepAfterFault } from '../records/deletion.rules.js';
-import { addAttempt, endInTransaction } from '../records/deletion.repository.js';
+import { failErasure } from './erasure/erasure.repository.js';
+import { ErasureService } from './erasure/erasure.service.js';
+import { LOG } from './queue/deletion.relay.js';
+import { attempts, countErasure, countOutcome, stalledJobs } from './records/deletion.metrics.js';
+import { addAttempt, endInTransaction } from './records/deletion.repository.js';
+import { stepAfterFault } from './records/deletion.rules.js';
+import { DeletionService } from './records/deletion.service.js';
 
 /** Time limit for closing the connection to Redis after the last job, in milliseconds. */
 export const redisCloseLimitMs = 2_000;

@@ -1,0 +1,78 @@
+import { type Database, statement } from '#database';
+
+/** A record that a relay has claimed. No other relay claims it until it is due again. */
+export interface DueRecord {
+  userId: string;
+  /** Null for an erasure: a user has at most one. */
+  deletionId: number | null;
+  /** The number of its last job. */
+  send: number;
+  /** True for a new number: the relay then adds a job, regardless of earlier ones. */
+  isNew: boolean;
+  /** Trace headers and request id of the DELETE. */
+  origin: Record<string, string> | null;
+}
+
+const columns = (id: 'id' | 'NULL') =>
+  `user_id AS "userId", ${id} AS "deletionId", send, fresh AS "isNew", origin`;
+
+/**
+ * Claims PENDING records that are due. $1 limit, $2 age of `sent_at` in milliseconds. A record
+ * without `sent_at` is new, or an operator retries it: it gets the number of a new job. The
+ * functions skip rows that another relay locks.
+ */
+const claims = [
+  statement('deletion.take', `SELECT ${columns('id')} FROM deletion.take($1, $2)`),
+  statement(
+    'deletion.take_erasures',
+    `SELECT ${columns('NULL')} FROM deletion.take_erasures($1, $2)`,
+  ),
+];
+
+/** A locked record has a running job, so the functions skip it. */
+const nextNumbers = statement(
+  'deletion.take_again',
+  `SELECT ${columns('id')} FROM deletion.take_again($1, $2, $3)`,
+);
+const nextErasureNumbers = statement(
+  'deletion.take_erasures_again',
+  `SELECT ${columns('NULL')} FROM deletion.take_erasures_again($1, $2)`,
+);
+
+/**
+ * Claims due deletions and due erasures, each up to the limit. It commits immediately, so requests
+ * and cascades never wait for a relay.
+ */
+export function claimDue(
+  database: Database,
+  limit: number,
+  resendAfterMs: number,
+): Promise<DueRecord[][]> {
+  const claimed = claims.map((claim) => database.change<DueRecord>(claim, [limit, resendAfterMs]));
+  return Promise.all(claimed);
+}
+
+/**
+ * Assigns the next job number to records whose job is missing from the queue. Skips records that
+ * are locked or no longer PENDING.
+ *
+ * @returns the records with their new numbers.
+ */
+export async function assignNextJobNumbers(
+  database: Database,
+  lost: readonly DueRecord[],
+): Promise<DueRecord[]> {
+  const users = (rows: readonly DueRecord[]) => rows.map((row) => row.userId);
+  const sends = (rows: readonly DueRecord[]) => rows.map((row) => row.send);
+  const deletions = lost.filter(({ deletionId }) => deletionId !== null);
+  const erasures = lost.filter(({ deletionId }) => deletionId === null);
+  const ids = deletions.map((row) => row.deletionId);
+  const deletionValues = [users(deletions), ids, sends(deletions)];
+  const erasureValues = [users(erasures), sends(erasures)];
+  return [
+    ...(ids.length > 0 ? await database.change<DueRecord>(nextNumbers, deletionValues) : []),
+    ...(erasures.length > 0
+      ? await database.change<DueRecord>(nextErasureNumbers, erasureValues)
+      : []),
+  ];
+}

@@ -1,0 +1,19 @@
+import pg from 'pg';
+
+/** Creates a client in UTC without a time limit: reading all rows can take hours. */
+export function dumpClient(
+  connectionString: string,
+  applicationName: string,
+  options: pg.ClientConfig = {},
+): pg.Client {
+  const client = new pg.Client({
+    connectionString,
+    application_name: applicationName,
+    options: '-c TimeZone=UTC -c DateStyle=ISO -c statement_timeout=0',
+    keepAlive: true,
+    ...options,
+  });
+  // The running statement fails with the same error.
+  client.on('error', () => undefined);
+  return client;
+}
