@@ -83,6 +83,14 @@ describe('the changes of an upload', () => {
     expect((await readWholeList(['nothing', 'https://a.example/x'], 10)).add.size).toBe(1);
   });
 
+  it.each([[{ feed: 'https://a.example/y' }], [{ url: ['https://a.example/y'] }], [[]]])(
+    'of a whole list are rejected with %j, as its feed would be removed',
+    async (entry) => {
+      const entries = ['https://a.example/x', entry];
+      await expect(readWholeList(entries, 10)).rejects.toThrow('invalid');
+    },
+  );
+
   it('of a whole list can have titles, except the URL itself', async () => {
     const [x, y, z] = ['x', 'y', 'z'].map((name) => `https://a.example/${name}`);
     const entries = [

@@ -52,7 +52,8 @@ export async function readChanges(
 /**
  * Parses a whole list, which replaces all subscriptions in one message.
  *
- * @throws Failure `invalid` for entries without a usable one, which would remove all subscriptions.
+ * @throws Failure `invalid` for entries without a usable one, which would remove all subscriptions,
+ *   and for an object without a URL, whose feed would be removed.
  */
 export async function readWholeList(
   entries: readonly unknown[],
@@ -61,7 +62,8 @@ export async function readWholeList(
   checkEntryCount(entries.length, maxEntries);
   const sent = entries.map((entry) => (hasUrl(entry) ? entry : { url: entry }));
   const { feeds, unusable } = await feedsOf(stringsOf(sent.map(({ url }) => url)), mostFeeds);
-  if (feeds.size === 0 && entries.length > 0) throw new Failure('invalid');
+  const isUnclear = sent.some(({ url }) => typeof url === 'object' && url !== null);
+  if (isUnclear || (feeds.size === 0 && entries.length > 0)) throw new Failure('invalid');
   return { add: feeds, titles: titlesOf(sent, feeds), remove: new Map(), unusable };
 }
 
