@@ -24,6 +24,8 @@ describe('the changes of an upload', () => {
     [{ add: 'x' }],
     [{ remove: {} }],
     [{ add: null }],
+    [{ add: ['https://a.example/x', { url: 'https://a.example/y' }] }],
+    [{ remove: [['https://a.example/x']] }],
     [{ add: ['https://a.example/x'], remove: ['https://a.example/x'] }],
   ])('are rejected: %j', async (body) => expect(readChanges(body, 10)).rejects.toThrow('invalid'));
 

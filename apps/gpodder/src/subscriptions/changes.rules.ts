@@ -30,7 +30,7 @@ export interface FeedChanges {
 /**
  * Parses the changes of an upload (docs/reference/gpodder.md, "Subscriptions").
  *
- * @throws Failure `invalid` for a wrong type, or the same URL in both lists.
+ * @throws Failure `invalid` for a wrong type, also of an entry, or the same URL in both lists.
  */
 export async function readChanges(
   body: Readonly<Record<string, unknown>>,
@@ -62,8 +62,7 @@ export async function readWholeList(
   checkEntryCount(entries.length, maxEntries);
   const sent = entries.map((entry) => (hasUrl(entry) ? entry : { url: entry }));
   const { feeds, unusable } = await feedsOf(stringsOf(sent.map(({ url }) => url)), mostFeeds);
-  const isUnclear = sent.some(({ url }) => typeof url === 'object' && url !== null);
-  if (isUnclear || (feeds.size === 0 && entries.length > 0)) throw new Failure('invalid');
+  if (feeds.size === 0 && entries.length > 0) throw new Failure('invalid');
   return { add: feeds, titles: titlesOf(sent, feeds), remove: new Map(), unusable };
 }
 
@@ -144,8 +143,14 @@ function listOf(list: unknown): readonly unknown[] {
   return list;
 }
 
-/** Returns the strings of a list, without other entries. */
+/**
+ * Returns the strings of a list, without numbers and other values that cannot be a feed.
+ *
+ * @throws Failure `invalid` for an object or array, which could contain a feed.
+ */
 function stringsOf(entries: readonly unknown[]): string[] {
+  if (entries.some((entry) => typeof entry === 'object' && entry !== null))
+    throw new Failure('invalid');
   return entries.filter((entry) => typeof entry === 'string');
 }
 
