@@ -29,6 +29,27 @@ describe.each(['subscriptions', 'episodes'] as const)('GET /%s', (list) => {
     body[list].map((row) => ('title' in row ? row.title : row.feed_url));
   const expected = numbers(10).map((n) => (list === 'episodes' ? `Title of ${n}` : feed(n)));
 
+  test('has links that show nothing of the rows that other users add', async () => {
+    const { ann, guid } = await userWithTen();
+    const last = async (perPage: number) => {
+      const { body } = await ann.get<Page>(`${path}?per_page=${perPage}`);
+      return Buffer.from(new URL(body.next ?? '').searchParams.get('cursor') ?? '', 'base64url');
+    };
+    const cursors = [await last(8), await last(9)];
+    const bob = await userWithTen();
+    await bob.ann.upload(...numbers(100).map((n) => episode(bob.guid, 10 + n)));
+    expect(await last(9)).toEqual(cursors[1]);
+    await ann.subscribe(feed(11), feed(12));
+    await ann.upload(episode(guid, 11), episode(guid, 12));
+    cursors.push(await last(10), await last(11));
+    // Row ids of all users have one sequence. Two texts that depend on them look unrelated.
+    for (const [index, one] of cursors.entries())
+      for (const other of cursors.slice(index + 1)) {
+        expect(other.length).toBe(one.length);
+        expect(one.filter((byte, place) => byte === other[place]).length).toBeLessThan(8);
+      }
+  });
+
   describe('answers', () => {
     let ann: User;
     beforeAll(async () => {

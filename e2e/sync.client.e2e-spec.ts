@@ -301,6 +301,17 @@ test('the latest title wins on all devices, whatever the order of their syncs', 
   expect(await phone.api.getSubscription(podcast)).not.toHaveProperty('title');
 });
 
+test('a title stays with a podcast that is unsubscribed and subscribed again offline', async () => {
+  const { client } = (await person())();
+  const titles = async () => (await client.subscriptions()).map(({ title }) => title);
+  const podcast = await client.subscribe(feed, { title: ' Mine\n' });
+  await client.unsubscribe(podcast);
+  await client.subscribe(feed, { title: ' ' });
+  expect(await titles()).toEqual(['Mine']);
+  await client.sync();
+  expect(await client.subscriptions()).toMatchObject([{ title: 'Mine', is_subscribed: true }]);
+});
+
 test('an added feed has the guid of the server, and identifiers are trimmed', async () => {
   const phone = (await person())();
   const podcast = await phone.client.subscribe(`\n  ${feed}/ \u00a0`);

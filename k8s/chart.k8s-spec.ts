@@ -154,7 +154,7 @@ describe.each(valueSets)('the chart with the values %s', (values) => {
     const variables = workloads(manifests).flatMap(({ spec }) =>
       spec.template.spec.containers.map(environmentOf),
     );
-    const secret = /(DATABASE_URL|SMTP_URL|PASSWORD|SECRET|SECRETS_KEY|SESSION_KEY|TOKEN)$/;
+    const secret = /(DATABASE_URL|SMTP_URL|PASSWORD|SECRET|(SECRETS|SESSION|CURSOR)_KEY|TOKEN)$/;
     expect(variables.flatMap(Object.keys).filter((name) => secret.test(name))).toEqual([]);
   });
 

@@ -84,13 +84,7 @@ const users: readonly Attack[] = [
   same('plus signs', 300, { target: `/episodes?${repeated('+')}` }),
   same('a cursor of 15 kB', 300, { target: `/episodes?cursor=${repeated('A')}` }),
   same('a cursor of dots', 300, { target: `/episodes?cursor=${repeated('.')}` }),
-  {
-    name: '300 x a forged cursor with a right check value',
-    prepare: (attacker) => {
-      const bytes = attacker.bytes({ target: `/episodes?cursor=${forged(attacker.device.user)}` });
-      return () => attacker.flood(300, 300, () => bytes);
-    },
-  },
+  same('a forged cursor', 300, { target: `/episodes?cursor=${'A'.repeat(86)}` }),
   same('page 9,007,199,254,740,991', 300, {
     target: '/episodes?page=9007199254740991&per_page=1000',
   }),
@@ -146,21 +140,4 @@ function token(payload: string): string {
 function resigned(good: string, n: number): string {
   const signature = createHash('sha512').update(String(n)).digest('base64url');
   return `${good.slice(0, good.lastIndexOf('.'))}.${signature}`;
-}
-
-/** Returns a valid cursor beyond all rows. The construction of cursors is no secret. */
-function forged(user: string): string {
-  const parts = [
-    'after',
-    Number.MAX_SAFE_INTEGER - 1,
-    0,
-    Number.MAX_SAFE_INTEGER,
-    0,
-    Number.MAX_SAFE_INTEGER,
-  ];
-  const payload = Buffer.from(JSON.stringify(parts)).toString('base64url');
-  const check = createHash('sha256')
-    .update(JSON.stringify([payload, user, 'episodes', '']))
-    .digest('base64url');
-  return `${payload}.${check.slice(0, 22)}`;
 }

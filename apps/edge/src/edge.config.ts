@@ -46,7 +46,7 @@ export interface AppConfigs {
 
 /**
  * Reads the configuration of each app. By default the gateway accepts the tokens and app passwords
- * of the account app.
+ * of the account app, and derives the key of its cursors from that of gpodder's sessions.
  *
  * @throws ConfigurationError with the problems of all apps.
  */
@@ -73,16 +73,19 @@ export function appConfigs(
     }
   };
   const account = read(accountConfig, { PUBLIC_URL: origin });
-  const ours = account && {
-    AUTH_ISSUER: origin,
-    AUTH_OWN_ISSUER: origin,
-    AUTH_AUDIENCE: account.API_AUDIENCE,
-    AUTH_JWKS_FILE: `${origin}=${account.KEYS_DIRECTORY}/jwks.json`,
-    AUTH_SERVERS: origin,
-    AUTH_APP_PASSWORDS: 'on',
-  };
-  const gateway = read(gatewayConfig, ours);
   const gpodder = read(gpodderConfig);
+  const ours = account &&
+    gpodder && {
+      AUTH_ISSUER: origin,
+      AUTH_OWN_ISSUER: origin,
+      AUTH_AUDIENCE: account.API_AUDIENCE,
+      AUTH_JWKS_FILE: `${origin}=${account.KEYS_DIRECTORY}/jwks.json`,
+      AUTH_SERVERS: origin,
+      AUTH_APP_PASSWORDS: 'on',
+      CURSOR_KEY: gpodder.SESSION_KEY,
+    };
+  // Without these defaults, problems of the gateway would hide those of the others.
+  const gateway = ours && read(gatewayConfig, ours);
   if (!account || !gateway || !gpodder) throw new ConfigurationError([...new Set(problems)]);
   return { gateway, gpodder, account };
 }

@@ -60,6 +60,13 @@ export const gatewayConfig = z
       .pipe(z.array(z.url({ protocol: /^https?$/ })))
       .optional()
       .describe('Allowed web origins: `https://app.example,…`. Not set: none.'),
+    CURSOR_KEY: z
+      .string()
+      .min(32)
+      .describe(
+        'Key that encrypts the cursors of links: at least 32 random characters, the same for all ' +
+          'replicas. After a change, links from before are ignored.',
+      ),
     FEEDS: feedsMode
       .default('off')
       .describe('Whether `/feeds` exists, with titles and episodes. Needs the feed service.'),

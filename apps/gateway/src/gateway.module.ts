@@ -11,6 +11,7 @@ import { EpisodeController } from './episode/episode.controller.js';
 import { FeedController } from './feed/feed.controller.js';
 import { CONFIG, type GatewayConfig } from './gateway.config.js';
 import { errorFormat } from './http/errors.js';
+import { Cursors } from './list/cursor.js';
 import { ListResponder } from './list/list.responder.js';
 import { OpmlController } from './opml/opml.controller.js';
 import { OpmlExport } from './opml/opml.export.js';
@@ -50,6 +51,7 @@ export class GatewayModule {
             exceptionFactory: () => new Failure('invalid'),
           }),
         },
+        { provide: Cursors, useValue: new Cursors(config.CURSOR_KEY) },
         ListResponder,
         OpmlExport,
         OpmlImport,

@@ -36,6 +36,15 @@ describe('a line', () => {
     });
   });
 
+  it('of a subscription with a title of another type has none, as in the API', () => {
+    const line = of({ subscription: { feed_url: 'https://a.example/f', title: 5 } });
+    expect(line).toMatchObject({
+      kind: 'subscription',
+      entry: { feed_url: 'https://a.example/f' },
+    });
+    expect(line).not.toHaveProperty('entry.title', expect.anything());
+  });
+
   it.each([
     'x',
     '1',

@@ -49,6 +49,7 @@ export async function makeContainerSecrets(directory: string, rotation?: Rotatio
   }
   kept(file('account', 'SECRETS_KEY'), 32);
   kept(file('gpodder', 'SESSION_KEY'), 32);
+  kept(file('gateway', 'CURSOR_KEY'), 32);
   const keys = await KeyFiles.open(join(directory, 'account'));
   if (rotation) await keys.rotate({ now: rotation === 'now' });
   chmodSync(file('account', 'signing-key.json'), 0o444);

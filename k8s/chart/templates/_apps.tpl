@@ -42,6 +42,7 @@ gateway:
     CORS_ORIGINS: {{ .Values.accounts.url | quote }}
     AUTH_APP_PASSWORDS: 'on'
     {{- end }}
+  secretKeys: [CURSOR_KEY]
 {{- if .Values.gpodder.enabled }}
 {{- $url := .Values.gpodder.url | default .Values.accounts.url }}
 gpodder:

@@ -78,17 +78,21 @@ export class SyncClient {
       const stored = row as StoredSubscription;
       local.set(stored.guid, { ...stored, pending: false });
     }
+    // A title can be older than the pending subscription that it belongs to.
+    const titles = new Map<string, string>();
     for (const [guid, { kind, feed_url, title }] of await this.unconfirmedActions()) {
       const row = local.get(guid);
       const is_subscribed =
         kind === 'setTitle' ? (row?.is_subscribed ?? false) : kind === 'subscribe';
+      if (title !== undefined) titles.set(guid, title);
       if (kind === 'delete') local.delete(guid);
-      else if (row || kind === 'subscribe') {
-        const newTitle = title === undefined ? {} : { title };
-        local.set(guid, { feed_url, ...row, ...newTitle, guid, is_subscribed, pending: true });
-      }
+      else if (row || kind === 'subscribe')
+        local.set(guid, { feed_url, ...row, guid, is_subscribed, pending: true });
     }
-    return [...local.values()].map(({ title, ...row }) => (title ? { ...row, title } : row));
+    return [...local.values()].map(({ title: stored, ...row }) => {
+      const title = titles.get(row.guid) ?? stored;
+      return title ? { ...row, title } : row;
+    });
   }
 
   /** Returns all episodes with a state, of one podcast or of all, with pending changes applied. */
@@ -147,13 +151,14 @@ export class SyncClient {
    */
   async subscribe(feedUrl: string, feed: { guid?: string; title?: string } = {}): Promise<string> {
     const feed_url = feedUrl.trim();
+    const title = feed.title?.trim();
     return this.change(async (writes) => {
       const guid = feed.guid?.toLowerCase() ?? (await guidOfFeed(this.store, feed_url));
       const action = {
         kind: 'subscribe',
         feed_url,
         isDeclared: feed.guid !== undefined,
-        ...(feed.title && { title: feed.title }),
+        ...(title && { title }),
       } as const;
       await addSubscriptionAction(this.store, writes, guid, action, this.now());
       return guid;
@@ -166,7 +171,7 @@ export class SyncClient {
    * @param title at most 2,048 bytes; empty to remove it.
    */
   setTitle(podcast: string, title: string): Promise<void> {
-    return this.changeSubscription(podcast, 'setTitle', { title });
+    return this.changeSubscription(podcast, 'setTitle', { title: title.trim() });
   }
 
   /** Unsubscribes and keeps the episodes' states. */

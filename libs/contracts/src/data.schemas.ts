@@ -30,8 +30,8 @@ export const dataSubscriptionSchema = z.object({
   is_subscribed: z.boolean().optional(),
   /** Client's time of the last subscribing or unsubscribing (RFC 3339); default 1970. */
   timestamp: z.string().optional(),
-  /** The listener's title, with the time of `timestamp`. */
-  title: z.string().optional(),
+  /** The listener's title, with the time of `timestamp`. Other types count as absent. */
+  title: z.string().optional().catch(undefined),
 });
 export type DataSubscription = z.output<typeof dataSubscriptionSchema>;
 

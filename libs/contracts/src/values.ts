@@ -4,12 +4,16 @@ import { textLimits } from './limits.js';
 /** A UUID of any version and case, in lower case (docs/reference/interface.md, "Guids"). */
 export const guidSchema = z.guid().transform((guid) => guid.toLowerCase());
 
+/** Matches a character that a person can see. */
+const visible = /[^\p{Default_Ignorable_Code_Point}\p{C}\p{Z}]/u;
+
 /**
  * Returns a title as stored (docs/reference/episodes.md, "Texts"): trimmed, with spaces for
- * control characters and lone surrogates, and cut at a whole character within its limit.
- * Idempotent.
+ * control characters and lone surrogates, and cut at a whole character within its limit. Empty
+ * without a visible character, as a row of a list would have no name. Idempotent.
  */
 export function keptTitle(sent: string): string {
+  if (!visible.test(sent)) return '';
   const title = sent.replace(/[\p{Cc}\p{Surrogate}]/gu, ' ').trim();
   if (Buffer.byteLength(title) <= textLimits.title) return title;
   // encodeInto writes as many whole characters as fit into the buffer.

@@ -37,7 +37,7 @@ export const readClock = statement(
 );
 
 /**
- * Creates the statements of a list (ADR 7, 8). Invariants:
+ * Creates the statements of a list (ADR 8). Invariants:
  * - Each statement reads clock, total and rows from one snapshot.
  * - A client that follows the links misses no row that exists during the walk, while others write.
  *   Pages are in the order of ids, which never change, and start at the boundary id of a row. A row

@@ -25,6 +25,7 @@ export function appEnvironment(app: App, servers: StackServers): Record<string, 
         AUTH_OWN_ISSUER: TokenIssuer.issuer,
         AUTH_AUDIENCE: TokenIssuer.audience,
         AUTH_JWKS_FILE: keySetFile,
+        CURSOR_KEY: 'a-key-of-tests-that-is-long-enough',
       };
     case 'subscription':
     case 'episode':

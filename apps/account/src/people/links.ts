@@ -69,7 +69,7 @@ export class Links {
     const { accountId = null, name = null, email = null } = of;
     const expiresAt = await this.links.manager.transaction(async (manager) => {
       // The lock delays a concurrent disabling, which then deletes this link too.
-      if (accountId !== null && !(await lockEnabledAccount(manager, accountId, 'SHARE')))
+      if (accountId !== null && !(await lockEnabledAccount(manager, accountId)))
         throw new Refusal('link');
       await lockSession(manager, of.session);
       const [inserted] = await queryRows<{ expiresAt: string }>(
@@ -80,10 +80,13 @@ export class Links {
         [hashSecret(secret), kind, accountId, name, email, minutesValid],
       );
       await manager.query(
+        // Concurrent calls without an account, which lock none, delete different rows.
         `DELETE FROM account.links WHERE hash IN (
-           SELECT hash FROM account.links
-           WHERE kind = $1 AND account_id IS NOT DISTINCT FROM $2::uuid
-           ORDER BY created_at DESC, hash OFFSET $3)`,
+           SELECT hash FROM account.links WHERE hash IN (
+             SELECT hash FROM account.links
+             WHERE kind = $1 AND account_id IS NOT DISTINCT FROM $2::uuid
+             ORDER BY created_at DESC, hash OFFSET $3)
+           FOR UPDATE SKIP LOCKED)`,
         [kind, accountId, accountId === null ? maxWithoutAccount : maxPerAccount],
       );
       return new Date((inserted as { expiresAt: string }).expiresAt);
@@ -124,8 +127,7 @@ export class Links {
       [hash, kind],
     );
     // Lock order: the account before its links, as in a sign-out.
-    if (!of || (of.id !== null && !(await lockEnabledAccount(manager, of.id, 'NO KEY UPDATE'))))
-      return undefined;
+    if (!of || (of.id !== null && !(await lockEnabledAccount(manager, of.id)))) return undefined;
     const [spent] = await queryRows<Omit<Link, 'expiresAt'>>(
       manager,
       `DELETE FROM account.links WHERE hash = $1 AND kind = $2 AND expires_at > now()
@@ -137,14 +139,10 @@ export class Links {
 }
 
 /** Locks an account until the transaction ends. @returns true if it exists and is not disabled. */
-async function lockEnabledAccount(
-  manager: EntityManager,
-  id: string,
-  lock: 'SHARE' | 'NO KEY UPDATE',
-): Promise<boolean> {
+async function lockEnabledAccount(manager: EntityManager, id: string): Promise<boolean> {
   const rows = await queryRows(
     manager,
-    `SELECT 1 FROM account.accounts WHERE id = $1 AND disabled_at IS NULL FOR ${lock}`,
+    'SELECT 1 FROM account.accounts WHERE id = $1 AND disabled_at IS NULL FOR NO KEY UPDATE',
     [id],
   );
   return rows.length === 1;

@@ -85,21 +85,18 @@ export class Sessions {
       userAgent: visitor.userAgent.slice(0, 400),
     };
     const session = { accountId, cookie: secret };
-    const { renewed, inserted } = await this.sessions.manager.transaction(async (manager) => {
+    const { started, excess } = await this.sessions.manager.transaction(async (manager) => {
       await lockAccount(manager, accountId, password ?? null);
       const by = { hash: hashSecret(secret), accountId, address, userAgent };
       const renewal = before && (await renewSession(manager, before, by));
-      return renewal ? { renewed: renewal } : { inserted: await insertSession(manager, by) };
+      if (renewal) return { started: renewal };
+      return { started: await insertSession(manager, by), excess: await deleteExcess(manager, by) };
     });
-    if (renewed) return { ...session, ...renewed };
-    if (cookie) await this.endByCookie(cookie);
-    await this.sessions.query(
-      `DELETE FROM account.sessions WHERE account_id = $1 AND id IN (
-         SELECT id FROM account.sessions WHERE account_id = $1
-         ORDER BY last_used_at DESC, id OFFSET $2)`,
-      [accountId, maxSessions],
-    );
-    return { ...session, ...inserted };
+    if (excess) {
+      if (cookie) await this.endByCookie(cookie);
+      await this.revoke(excess);
+    }
+    return { ...session, ...started };
   }
 
   /** Returns the session of a cookie and records its use; none if the account is disabled. */
@@ -132,17 +129,19 @@ export class Sessions {
   async end(accountId: string, id: string): Promise<boolean> {
     if (!guidSchema.safeParse(id).success) return false;
     const { affected } = await this.sessions.delete({ accountId, id });
-    if (affected) await this.revocations.revoke([{ kind: 'session', id }]);
+    if (affected) await this.revoke([{ id }]);
     return Boolean(affected);
   }
 
   /** Ends all sessions of an account except one. */
   async endOthers(accountId: string, kept: string): Promise<void> {
     const ended = await this.rows<{ id: string }>(
-      'DELETE FROM account.sessions WHERE account_id = $1 AND id <> $2 RETURNING id',
+      `WITH held AS (SELECT id FROM account.accounts WHERE id = $1 FOR NO KEY UPDATE)
+       DELETE FROM account.sessions s USING held
+       WHERE s.account_id = held.id AND s.id <> $2 RETURNING s.id`,
       [accountId, kept],
     );
-    await this.revocations.revoke(ended.map(({ id }) => ({ kind: 'session', id })));
+    await this.revoke(ended);
   }
 
   /** Ends the session of a cookie. @returns its id, if it existed. */
@@ -153,8 +152,12 @@ export class Sessions {
       'DELETE FROM account.sessions WHERE hash = $1 RETURNING id',
       [hash],
     );
-    if (ended) await this.revocations.revoke([{ kind: 'session', id: ended.id }]);
+    if (ended) await this.revoke([ended]);
     return ended?.id;
+  }
+
+  private async revoke(ended: readonly { readonly id: string }[]): Promise<void> {
+    await this.revocations.revoke(ended.map(({ id }) => ({ kind: 'session', id })));
   }
 
   /** Records the use of a session, at most once an hour. */
@@ -173,8 +176,8 @@ export class Sessions {
 }
 
 /**
- * Locks the account against disabling and password changes until the transaction ends. Either of
- * them then also ends the session that this transaction creates.
+ * Locks the account against disabling, password changes and other sign-ins until the transaction
+ * ends. Disabling and a new password then also end the session that this transaction creates.
  *
  * @throws Refusal `credentials` if the account is disabled or its password has changed.
  */
@@ -186,7 +189,8 @@ async function lockAccount(
   const rows = await queryRows(
     manager,
     `SELECT 1 FROM account.accounts
-     WHERE id = $1 AND disabled_at IS NULL AND ($2::text IS NULL OR password = $2) FOR SHARE`,
+     WHERE id = $1 AND disabled_at IS NULL AND ($2::text IS NULL OR password = $2)
+     FOR NO KEY UPDATE`,
     [accountId, password],
   );
   if (rows.length === 0) throw new Refusal('credentials');
@@ -194,8 +198,8 @@ async function lockAccount(
 
 /**
  * Locks a session until the transaction ends. A concurrent sign-out then ends the access that this
- * transaction adds, or this transaction sees that the session has ended. Lock order: the account
- * before its session.
+ * transaction adds, or this transaction sees that the session has ended. Lock the account first
+ * (`SignOut`).
  *
  * @param id the session; undefined for commands of the operator.
  * @throws Refusal `credentials` if the session has ended.
@@ -245,6 +249,17 @@ async function insertSession(
     [hash, id, accountId, address, userAgent],
   );
   return { id, expiresAt: new Date((session as { expiresAt: string }).expiresAt) };
+}
+
+/** Deletes the least recently used sessions above the limit, and returns their ids. */
+function deleteExcess(manager: EntityManager, { accountId }: SessionStart) {
+  return queryRows<{ id: string }>(
+    manager,
+    `DELETE FROM account.sessions WHERE account_id = $1 AND id IN (
+       SELECT id FROM account.sessions WHERE account_id = $1
+       ORDER BY last_used_at DESC, id OFFSET $2) RETURNING id`,
+    [accountId, maxSessions],
+  );
 }
 
 function withDates(session: Session): Session {

@@ -3,6 +3,7 @@ import pg from 'pg';
 import { eventually } from '#testing';
 import { appPasswordHash } from '#identity';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { countBlockedBy } from '../../testing/blocked.statements.js';
 import { outcomeOf } from '../../testing/outcome.js';
 import { openPeople, type PeopleFixture } from '../../testing/people.fixture.js';
 import { AppPasswords } from '../credentials/app-passwords.js';
@@ -11,6 +12,7 @@ import { GpodderSessions } from '../gpodder/gpodder-sessions.js';
 import { Accounts } from './accounts.js';
 import { Emails } from './emails.js';
 import { Links, type NewLink } from './links.js';
+import { Notices } from './notices.js';
 import { PasswordReset } from './password-reset.js';
 import { Passwords } from './passwords.js';
 import { RecoveryCodes } from './recovery-codes.js';
@@ -254,6 +256,67 @@ describe('a sign-out concurrent with an erasure', () => {
     } finally {
       await worker.end();
     }
+  });
+});
+
+describe('several rows of an account are deleted after a lock of the account', () => {
+  const values = {
+    sessions: `(hash, id, expires_at, address, user_agent, account_id, created_at, last_used_at)
+      SELECT sha256(gen_random_uuid()::text::bytea), gen_random_uuid(), now() + interval '1 day',
+        '', '', $1::uuid, t, t`,
+    links: `(hash, kind, expires_at, account_id, created_at)
+      SELECT sha256(gen_random_uuid()::text::bytea), 'reset', now() + interval '1 day',
+        $1::uuid, t`,
+    notices: `(id, kind, address, user_agent, account_id, created_at)
+      SELECT gen_random_uuid(), 'password', '', '', $1::uuid, t`,
+  };
+  const changes: [string, keyof typeof values, number, () => Promise<unknown>][] = [
+    [
+      'the end of other sessions',
+      'sessions',
+      0,
+      () => fixture.app.get(Sessions).endOthers(id, randomUUID()),
+    ],
+    ['a sign-in', 'sessions', 100, () => fixture.app.get(Sessions).start(id, browser)],
+    ['a new link', 'links', 5, resetLink],
+    ['a notice', 'notices', 5, () => fixture.app.get(Notices).add(id, 'password')],
+  ];
+  it.each(changes)('by %s, without a deadlock', async (_, table, limit, change) => {
+    await fixture.owner.query(
+      `INSERT INTO account.${table} ${values[table]}
+       FROM generate_series(1, $2::integer) n, LATERAL (
+         SELECT now() - ($2::integer - n + 1) * interval '1 s' AS t) of`,
+      [id, limit + 2],
+    );
+    const other = new pg.Client({ connectionString: fixture.ownerUrl });
+    await other.connect();
+    try {
+      await other.query('BEGIN');
+      const { rows } = await other.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+      await other.query('SELECT FROM account.accounts WHERE id = $1 FOR SHARE', [id]);
+      const lockRow = (place: number) =>
+        other.query(
+          `SELECT FROM account.${table} WHERE ctid = (
+             SELECT ctid FROM account.${table} WHERE account_id = $1
+             ORDER BY created_at OFFSET $2 LIMIT 1) FOR UPDATE`,
+          [id, place],
+        );
+      await lockRow(1);
+      const changed = outcomeOf(change());
+      await eventually(async () =>
+        expect(await countBlockedBy(fixture.owner, rows[0]?.pid ?? 0)).toBe(1),
+      );
+      await lockRow(0);
+      await other.query('COMMIT');
+      expect(await changed).toBe('none');
+    } finally {
+      await other.end();
+    }
+    const { rows } = await fixture.owner.query(
+      `SELECT FROM account.${table} WHERE account_id = $1`,
+      [id],
+    );
+    expect(rows).toHaveLength(limit);
   });
 });
 

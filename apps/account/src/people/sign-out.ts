@@ -21,9 +21,9 @@ export interface KeptAccess {
 
 /**
  * Statements that end access to the account `$1`, by table. {@link SignOut.endAccess} runs them in
- * this order:
- * - First the account. Its lock waits for sign-ins, links and approvals in progress.
- *   `account.erase_user` locks it first too, so that they do not deadlock.
+ * this order, in which all transactions lock rows of an account, also `account.erase_user`:
+ * - First the account. Its lock waits for sign-ins, links and approvals in progress. A statement
+ *   that changes several rows of a table needs it too, as their order depends on its plan.
  * - Login flows before app passwords: a poll in progress has created its app password by then.
  * - App passwords before gpodder sessions, which lock their app password.
  */

@@ -42,6 +42,13 @@ describe('an entry of POST /feeds', () => {
     });
   });
 
+  it('has URLs without surrounding white space, as those of subscriptions', () => {
+    const moved = 'https://b.example/feed';
+    const sent = { feed_url: ` ${feed_url}\n`, new_feed_url: ` ${moved} ` };
+    expect(judgePush(sent)).toMatchObject({ url: feed_url, document: { newFeedUrl: moved } });
+    expect(judgePush({ feed_url: ' x ' })).toMatchObject({ feed_url: ' x ', code: 'invalid_url' });
+  });
+
   it('ignores texts and links of another form, and null', () => {
     const sent = { feed_url, title: 1, link: 'x', language: '?', guid: null, episodes: null };
     expect(judgePush(sent)).toMatchObject({ document: { items: [] } });

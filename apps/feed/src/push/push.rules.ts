@@ -28,8 +28,9 @@ type Refusal = Pushed['failure'][number];
  */
 export function judgePush(sent: unknown): PushedFeed | Refusal {
   if (!isJsonObject(sent)) return refusal('', 'invalid_value', 'An entry must be an object');
-  const url = typeof sent.feed_url === 'string' ? sent.feed_url : '';
-  const refuse = (code: EntryFailureCode, message: string) => refusal(url, code, message);
+  const url = textOf(sent.feed_url).trim();
+  const refuse = (code: EntryFailureCode, message: string) =>
+    refusal(textOf(sent.feed_url), code, message);
   const fault = faultInHttpUrl(url);
   if (fault !== undefined) return refuse('invalid_url', fault);
   if (isPrivate(url)) return refuse('invalid_url', 'The URL is of a feed for one listener');
@@ -46,7 +47,8 @@ export function judgePush(sent: unknown): PushedFeed | Refusal {
     if ('message' in item) return refuse(item.code, `episodes[${index}]: ${item.message}`);
     items.push(item);
   }
-  const newFeedUrl = sent.new_feed_url ?? undefined;
+  const { new_feed_url: moved } = sent;
+  const newFeedUrl = typeof moved === 'string' ? moved.trim() : (moved ?? undefined);
   if (newFeedUrl !== undefined && !canMove(url, newFeedUrl))
     return refuse('invalid_url', 'new_feed_url is not a URL that a feed can move to');
   return { url, document: { ...toDocument(sent, guid.data, items), newFeedUrl } };

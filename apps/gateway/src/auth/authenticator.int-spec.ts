@@ -50,7 +50,11 @@ function authenticator(
   variables: Record<string, string>,
   credentials: Credentials = {},
 ): Authenticator {
-  const config = gatewayConfig.parse({ AUTH_AUDIENCE: 'podcast-sync', ...variables });
+  const config = gatewayConfig.parse({
+    AUTH_AUDIENCE: 'podcast-sync',
+    CURSOR_KEY: 'x'.repeat(32),
+    ...variables,
+  });
   return new Authenticator(config, createLog('test', 'silent'), credentials);
 }
 

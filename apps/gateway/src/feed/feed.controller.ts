@@ -30,7 +30,7 @@ import type { z } from 'zod';
 import { UserId } from '../auth/request.user.js';
 import { CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { QueryString } from '../http/query.string.js';
-import { type CursorScope, encodeCursor } from '../list/cursor.js';
+import { type Cursor, Cursors } from '../list/cursor.js';
 import { listParameters, type ListQuery, readListQuery } from '../list/list.query.js';
 import { Operation } from '../openapi.decorators.js';
 import {
@@ -49,13 +49,13 @@ const mostEpisodes = 100;
 /** Permission to write the content of feeds for all users. */
 const pushScope = 'write:feeds';
 
-/** The query of a request, the name of the array of its answer, and the scope of its cursors. */
+/** The query of a request, the name of the array of its answer, and the encoder of its cursors. */
 interface Read {
   readonly array: 'feeds' | 'episodes';
   readonly url: URL;
   readonly sent: QueryString;
   readonly query: ListQuery;
-  readonly scope: CursorScope;
+  readonly encode: (cursor: Cursor) => string;
 }
 
 /** Describes `since`, `cursor` and conditional requests. */
@@ -82,6 +82,7 @@ const Since = () =>
 export class FeedController {
   constructor(
     private readonly services: Services,
+    private readonly cursors: Cursors,
     @Inject(CONFIG) private readonly config: GatewayConfig,
   ) {}
 
@@ -89,8 +90,9 @@ export class FeedController {
     const list = `feeds ${array}`;
     const url = new URL(`${linkBase(request, this.config)}${request.url}`);
     const sent = new QueryString(url.search, listParameters);
-    const query = readListQuery(sent, { userId, list, maxPerPage: mostPodcasts });
-    return { array, url, sent, query, scope: { userId, list, since: query.since } };
+    const query = readListQuery(sent, { userId, list, maxPerPage: mostPodcasts }, this.cursors);
+    const scope = { userId, list, since: query.since };
+    return { array, url, sent, query, encode: (cursor) => this.cursors.encode(cursor, scope) };
   }
 
   @Get()
@@ -194,24 +196,27 @@ export class FeedController {
 
 /** Returns a page with its link, `Sync-Timestamp` and a weak `ETag` of its text. */
 function answerPage(
-  { array, url, sent, query, scope }: Read,
+  { array, url, sent, query, encode }: Read,
   envelope: Readonly<Record<string, number>>,
   rows: JsonText,
   { next, syncTimestamp }: { next?: number | undefined; syncTimestamp: string },
   request: FastifyRequest,
   reply: FastifyReply,
 ) {
-  const walk = { syncTimestamp: query.cursor?.syncTimestamp ?? syncTimestamp, total: 0 };
-  const cursor = next && encodeCursor({ direction: 'after', boundary: next, ...walk }, scope);
-  // The cursor has the time of the walk, which must not change the ETag.
-  const print = JSON.stringify([url.href, next]);
+  const start = query.cursor?.syncTimestamp ?? syncTimestamp;
+  const cursorOf = (time: string) =>
+    next && encode({ direction: 'after', boundary: next, syncTimestamp: time, total: 0 });
+  const cursor = cursorOf(start);
+  // The cursor has the time of the walk, which must not change the ETag. A hash of the row id would
+  // let clients guess it.
+  const print = JSON.stringify([url.href, cursorOf(new Date(0).toISOString())]);
   const link = cursor && `${url.origin}${url.pathname}${sent.with({ cursor })}`;
-  const start = JSON.stringify({ ...envelope, next: link }).slice(0, -1);
-  const page = JsonText.concat(`${start}${start === '{' ? '' : ','}"${array}":`, rows, '}');
+  const head = JSON.stringify({ ...envelope, next: link }).slice(0, -1);
+  const page = JsonText.concat(`${head}${head === '{' ? '' : ','}"${array}":`, rows, '}');
   const etag = `W/"${hash('sha256', print + rows.text, 'base64url').slice(0, 22)}"`;
   void reply.headers({
     etag,
-    'sync-timestamp': walk.syncTimestamp,
+    'sync-timestamp': start,
     'cache-control': 'private, no-cache',
     vary: [reply.getHeader('vary') ?? [], 'Authorization, Accept-Encoding'].flat().join(', '),
     ...(query.ignored.length > 0 && { 'ignored-parameters': query.ignored.join(', ') }),

@@ -1,18 +1,5 @@
-import { hash } from 'node:crypto';
-import { z } from 'zod';
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
 import type { IdRange } from '#contracts';
-
-/** End of the year 9999, the last stamp, in milliseconds. */
-const lastStamp = 253_402_300_799_999;
-
-const cursorSchema = z.tuple([
-  z.enum(['after', 'before']),
-  z.int().min(0),
-  z.int().min(0).max(lastStamp),
-  z.int().min(0),
-  z.int().optional(),
-  z.int().optional(),
-]);
 
 /** Start of a page that was reached by a link, with facts of the walk's first page. */
 export interface Cursor {
@@ -34,51 +21,70 @@ export interface CursorScope {
   since: string | undefined;
 }
 
+/** Bytes of the synthetic IV, which is also the check value. */
+const ivBytes = 16;
+/** A cursor in base64url: the IV and six numbers of 8 bytes, so its length tells nothing. */
+const cursorPattern = /^[\w-]{86}$/;
+
 /**
- * Encodes a cursor for a link. Its check value binds it to its scope; altered cursors are ignored.
- * It is no secret: every statement is bound to the user, so a forged one reveals nothing.
+ * Encodes cursors for links and decodes them (ADR 61). Invariants:
+ * - A cursor shows nothing of its content. Row ids come from sequences of all users, and their
+ *   growth would show how many rows other users add.
+ * - Only this key and the scope of a cursor decode it. All replicas have the same key.
+ * - Equal cursors of one scope are equal texts: the IV is a MAC of scope and content (RFC 5297, 1).
  */
-export function encodeCursor(cursor: Cursor, scope: CursorScope): string {
-  const { direction, boundary, syncTimestamp, total, range } = cursor;
-  const parts = [
-    direction,
-    boundary,
-    Date.parse(syncTimestamp),
-    total,
-    ...(range ? [range.first, range.last] : []),
-  ];
-  const payload = Buffer.from(JSON.stringify(parts)).toString('base64url');
-  return `${payload}.${check(payload, scope)}`;
-}
+export class Cursors {
+  private readonly macKey: Buffer;
+  private readonly cipherKey: Buffer;
 
-/** Decodes a cursor; `undefined` if it is invalid or of another scope. */
-export function decodeCursor(text: string, scope: CursorScope): Cursor | undefined {
-  const [payload = '', checkValue] = text.split('.', 2);
-  if (check(payload, scope) !== checkValue || `${payload}.${checkValue}` !== text) return undefined;
-  const parsed = cursorSchema.safeParse(json(Buffer.from(payload, 'base64url').toString('utf8')));
-  if (!parsed.success) return undefined;
-  const [direction, boundary, syncTimestamp, total, first, last] = parsed.data;
-  const range = first !== undefined && last !== undefined ? { first, last } : undefined;
-  return {
-    direction,
-    boundary,
-    syncTimestamp: new Date(syncTimestamp).toISOString(),
-    total,
-    ...(range && { range }),
-  };
-}
-
-function json(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
+  /** @param key at least 32 random characters. */
+  constructor(key: string) {
+    const derived = (use: string) =>
+      Buffer.from(hkdfSync('sha256', key, '', `podcast-sync cursor ${use}`, 32));
+    this.macKey = derived('check');
+    this.cipherKey = derived('content');
   }
-}
 
-function check(payload: string, { userId, list, since }: CursorScope): string {
-  return hash('sha256', JSON.stringify([payload, userId, list, since ?? '']), 'base64url').slice(
-    0,
-    22,
-  );
+  /** Returns the text of a cursor. It needs no escaping in a URL. */
+  encode(cursor: Cursor, scope: CursorScope): string {
+    const { direction, boundary, syncTimestamp, total, range } = cursor;
+    const content = Buffer.alloc(48);
+    const isAfter = direction === 'after' ? 1 : 0;
+    // Ids start at 1.
+    [isAfter, boundary, Date.parse(syncTimestamp), total, range?.first ?? 0, range?.last ?? 0].map(
+      (number, index) => content.writeDoubleBE(number, index * 8),
+    );
+    const iv = this.checkValue(content, scope);
+    const cipher = createCipheriv('aes-256-ctr', this.cipherKey, iv);
+    return Buffer.concat([iv, cipher.update(content)]).toString('base64url');
+  }
+
+  /** Decodes a cursor; `undefined` if it is invalid or of another scope. */
+  decode(text: string, scope: CursorScope): Cursor | undefined {
+    if (!cursorPattern.test(text)) return undefined;
+    const bytes = Buffer.from(text, 'base64url');
+    const iv = bytes.subarray(0, ivBytes);
+    const decipher = createDecipheriv('aes-256-ctr', this.cipherKey, iv);
+    const content = decipher.update(bytes.subarray(ivBytes));
+    // The last character of a text has bits that no byte uses.
+    if (!this.checkValue(content, scope).equals(iv) || bytes.toString('base64url') !== text)
+      return undefined;
+    const numberAt = (index: number) => content.readDoubleBE(index * 8);
+    const [first, last] = [numberAt(4), numberAt(5)];
+    return {
+      direction: numberAt(0) === 1 ? 'after' : 'before',
+      boundary: numberAt(1),
+      syncTimestamp: new Date(numberAt(2)).toISOString(),
+      total: numberAt(3),
+      ...(first > 0 && { range: { first, last } }),
+    };
+  }
+
+  private checkValue(content: Buffer, { userId, list, since }: CursorScope): Buffer {
+    return createHmac('sha256', this.macKey)
+      .update(JSON.stringify([userId, list, since ?? '']))
+      .update(content)
+      .digest()
+      .subarray(0, ivBytes);
+  }
 }

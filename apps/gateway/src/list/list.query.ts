@@ -1,5 +1,5 @@
 import { parseTime, toStamp } from '#contracts';
-import { type Cursor, decodeCursor } from './cursor.js';
+import type { Cursor, Cursors } from './cursor.js';
 
 const defaultPerPage = 50;
 
@@ -19,6 +19,7 @@ export const listParameters = ['since', 'page', 'per_page', 'cursor'] as const;
 export function readListQuery(
   parameters: Pick<URLSearchParams, 'getAll'>,
   scope: { userId: string; list: string; maxPerPage: number },
+  cursors: Cursors,
 ): ListQuery {
   const ignored: string[] = [];
   const read = <Value>(
@@ -39,7 +40,7 @@ export function readListQuery(
   const asked = read('per_page', clampedInteger) ?? Math.min(defaultPerPage, scope.maxPerPage);
   if (asked > scope.maxPerPage) ignored.push('per_page');
   const cursor = read('cursor', (text) =>
-    decodeCursor(text, { userId: scope.userId, list: scope.list, since }),
+    cursors.decode(text, { userId: scope.userId, list: scope.list, since }),
   );
   return { since, page, perPage: Math.min(asked, scope.maxPerPage), cursor, ignored };
 }

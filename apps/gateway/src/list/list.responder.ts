@@ -3,7 +3,7 @@ import { JsonText, type listEpisodes, type ListRequest, type listSubscriptions }
 import { linkBase, Services } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CONFIG, episodeBytes, type GatewayConfig } from '../gateway.config.js';
-import { encodeCursor } from './cursor.js';
+import { Cursors } from './cursor.js';
 import { knownClock, type ListIdentity, listETag } from './etag.js';
 import { QueryString } from '../http/query.string.js';
 import { listParameters, type ListQuery, readListQuery } from './list.query.js';
@@ -21,6 +21,7 @@ export class ListResponder {
   constructor(
     @Inject(CONFIG) private readonly config: GatewayConfig,
     private readonly services: Services,
+    private readonly cursors: Cursors,
   ) {}
 
   async answer(
@@ -32,16 +33,14 @@ export class ListResponder {
     const array = arrays[contract.pattern as keyof typeof arrays];
     const url = this.urlOf(request);
     const sent = new QueryString(url.search, listParameters);
-    const query = readListQuery(sent, {
-      userId,
-      list: array,
-      maxPerPage: this.config.MAX_PER_PAGE,
-    });
+    const scope = { userId, list: array, maxPerPage: this.config.MAX_PER_PAGE };
+    const query = readListQuery(sent, scope, this.cursors);
     const { since, page, perPage, cursor, ignored } = query;
     const identity: ListIdentity = {
       userId,
       url: url.href,
-      effective: [since, page, perPage, cursor],
+      // The URL has the cursor. A hash of its content would let clients guess the row id.
+      effective: [since, page, perPage, cursor !== undefined],
     };
     const payload: ListRequest = {
       userId,
@@ -75,7 +74,7 @@ export class ListResponder {
       more,
     });
     const link = (to: Neighbour) => {
-      const start = encodeCursor(to.cursor, { userId, list: array, since });
+      const start = this.cursors.encode(to.cursor, { userId, list: array, since });
       return `${url.origin}${url.pathname}${sent.with({ page: String(to.page), cursor: start })}`;
     };
     const next = links.next && link(links.next);

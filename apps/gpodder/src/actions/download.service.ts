@@ -2,15 +2,15 @@ import { Readable, pipeline } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import negotiate from '@fastify/accept-negotiator';
 import { Inject, Injectable } from '@nestjs/common';
-import { findFeeds, isDeviceId, listActions, type ReplyOf, type RequestOf } from '#contracts';
+import { isDeviceId, listActions, type ReplyOf, type RequestOf } from '#contracts';
 import { type CallPool, RequestEnd, Services } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { callerOf, readerOf } from '../auth/request.caller.js';
 import { DeviceRegistry } from '../devices/device.registry.js';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
 import { queryOf, readSince } from '../http/input.js';
+import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import { type ActionSelection, actionsOf } from './download.rules.js';
-import { repairFeedUrl } from './url.repair.js';
 
 /** Episodes of the first page, which is sent immediately, and of each further page. */
 const [firstPage, furtherPage] = [100, 250];
@@ -36,6 +36,7 @@ export class DownloadService {
 
   constructor(
     private readonly services: Services,
+    private readonly subscriptions: SubscriptionsService,
     private readonly devices: DeviceRegistry,
     @Inject(CONFIG) config: GpodderConfig,
   ) {
@@ -64,7 +65,10 @@ export class DownloadService {
       userId: caller.userId,
       reader,
       perPage: firstPage,
-      ...(podcast !== null && { feedUrl: await this.currentUrl(request, podcast) }),
+      // An empty URL matches none.
+      ...(podcast !== null && {
+        feedUrl: (await this.subscriptions.currentUrl(request, podcast)) ?? '',
+      }),
     };
     const aggregated = query.get('aggregated')?.toLowerCase() === 'true' ? 'aggregated' : 'all';
     const selection = isNextcloud ? 'nextcloud' : aggregated;
@@ -86,15 +90,6 @@ export class DownloadService {
         await new Promise<void>((resolve) => void end.onReached(resolve));
       },
     );
-  }
-
-  /** Returns the podcast's current URL; an empty one, which matches none, if it is unknown. */
-  private async currentUrl(request: FastifyRequest, sent: string): Promise<string> {
-    const url = repairFeedUrl(sent);
-    if (url === undefined) return '';
-    const { userId } = callerOf(request);
-    const { feeds } = await this.services.call(findFeeds, request, { userId, feedUrls: [url] });
-    return feeds[0]?.feedUrl ?? '';
   }
 
   private readPage(request: FastifyRequest, pageRequest: PageRequest): Promise<Page> {

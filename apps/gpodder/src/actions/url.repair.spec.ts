@@ -40,6 +40,10 @@ describe('repairFeedUrl', () => {
       'http://a.example/f',
     ],
     ['adds a missing colon', 'https//a.example/f', 'https://a.example/f'],
+    ['removes http:// in front of a URL', 'http://https://a.example/f', 'https://a.example/f'],
+    ['removes it without a colon behind it', 'http://https//a.example/f', 'https://a.example/f'],
+    ['removes it several times', 'http//http:/http://a.example/f', 'http://a.example/f'],
+    ['keeps a host with the name of a scheme', 'http://https/f', 'http://https/f'],
     ['replaces pcast: with white space', ' pcast:a.example/a b ', 'http://a.example/a%20b'],
   ])('%s', (_, sent, used) => expect(repairFeedUrl(sent)).toBe(used));
 

@@ -5,6 +5,8 @@ export type UrlUpdate = [sent: string, used: string];
 
 /** Schemes of players for feeds, instead of http or in front of a whole URL. */
 const feedScheme = /^(?:feed|itpc|itms|pcast):(?:\/\/)?/i;
+/** http or https in front of another one: a whole URL was pasted behind a given scheme. */
+const repeatedScheme = /^(?:https?(?::\/\/?|\/\/))+(?=https?(?::\/|\/\/))/i;
 /** http or https without its colon or a slash, often after another scheme. */
 const damagedScheme = /^(https?)(?::\/|\/\/)(?!\/)/i;
 /** Any scheme; digits after the colon are a port. */
@@ -23,7 +25,10 @@ export function repairFeedUrl(sent: string): string | undefined {
   if (sent.length > 2 * textLimits.url) return undefined;
   const trimmed = sent.trim();
   const scheme = feedScheme.exec(trimmed)?.[0];
-  const rest = trimmed.slice(scheme?.length ?? 0).replace(damagedScheme, '$1://');
+  const rest = trimmed
+    .slice(scheme?.length ?? 0)
+    .replace(repeatedScheme, '')
+    .replace(damagedScheme, '$1://');
   const isBare = scheme === undefined ? hostWithoutScheme.test(rest) : !anyScheme.test(rest);
   const url = (isBare ? `http://${rest}` : rest).replace(/\s/g, '%20');
   return faultInHttpUrl(url) === undefined ? url : undefined;

@@ -7,6 +7,7 @@ import { queryOf } from '../http/input.js';
 import { Public } from '../auth/route.access.js';
 import { formatOf, podcastObject, writeFeeds } from '../subscriptions/formats.js';
 import { PodcastsService } from '../subscriptions/podcasts.service.js';
+import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 
 /**
  * Answers the directory paths of gpodder.net with empty lists, and finds only podcasts of the
@@ -16,6 +17,7 @@ import { PodcastsService } from '../subscriptions/podcasts.service.js';
 export class DirectoryController {
   constructor(
     private readonly podcasts: PodcastsService,
+    private readonly subscriptions: SubscriptionsService,
     @Inject(CONFIG) private readonly config: GpodderConfig,
   ) {}
 
@@ -66,7 +68,8 @@ export class DirectoryController {
   /** Returns a subscribed podcast. Other lookups would tell what users of the server follow. */
   @Get('api/2/data/podcast.json')
   async podcast(@Req() request: FastifyRequest) {
-    const url = queryOf(request).get('url') ?? '';
+    const url = await this.subscriptions.currentUrl(request, queryOf(request).get('url') ?? '');
+    if (url === undefined) throw new Failure('not_found');
     const described = await this.podcasts.described(request);
     if (!described.has(url)) throw new Failure('not_found');
     return podcastObject({ url }, described);

@@ -235,6 +235,27 @@ it('an import skips invalid entries, and lists them with their reasons', async (
   ]);
 });
 
+it('an import reports an answer that is no list', async () => {
+  const ann = await fixture.user();
+  const answers: Record<string, string> = {
+    '/api/2/devices/ann.json': '[]',
+    '/subscriptions/ann.json': JSON.stringify({ feeds: [feed(0)] }),
+    '/api/2/episodes/ann.json?since=0': '{"actions":[],"timestamp":1}',
+    '/api/2/favorites/ann.json': '{"favorites":[]}',
+  };
+  const [from, server] = await startServer(({ url = '' }, response) => {
+    response.writeHead(url in answers ? 200 : 404).end(answers[url]);
+  });
+  const { code, output } = await run(from, ann, 'ann', 'secret!');
+  server.close();
+  expect([code, output]).toEqual([0, expect.stringContaining('0 favourites; 2 skipped')]);
+  for (const line of [
+    `skipped answer {"feeds":["${feed(0)}"]}: subscriptions/ann.json is no list`,
+    'skipped answer {"favorites":[]}: api/2/favorites/ann.json is no list',
+  ])
+    expect(output).toContain(`import: ${line}\n`);
+});
+
 describe('an import from Nextcloud', () => {
   it('reads paths below a folder, and continues after a broken answer', async () => {
     const ann = await fixture.user();

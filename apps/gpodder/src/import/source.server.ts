@@ -83,10 +83,17 @@ function gpodderServer(
     skipped.add('device', data?.id ?? device, data ? 'no list of subscriptions' : 'no id');
     return [];
   };
+  /** Returns the entries of a list; none for a missing list, or for a skipped other answer. */
+  const readList = async (path: string): Promise<unknown[]> => {
+    const answer = await http.getOptional(path, z.unknown());
+    const { data } = listSchema.safeParse(answer ?? null);
+    if (!data) skipped.add('answer', answer, `${path} is no list`);
+    return data ?? [];
+  };
   return {
     protocol: 'the gpodder API',
     readFeeds: async () => {
-      const titled = (await http.getOptional(`subscriptions/${user}.json`, listSchema)) ?? [];
+      const titled = await readList(`subscriptions/${user}.json`);
       if (devices.length === 0) return titled;
       const feeds: unknown[] = [];
       for (const device of devices) feeds.push(...(await readFeedsOf(device)));
@@ -98,8 +105,7 @@ function gpodderServer(
       ];
     },
     readActions: (since) => http.readActions(`api/2/episodes/${user}.json?since=${since}`),
-    readFavorites: async () =>
-      (await http.getOptional(`api/2/favorites/${user}.json`, listSchema)) ?? [],
+    readFavorites: () => readList(`api/2/favorites/${user}.json`),
   };
 }
 

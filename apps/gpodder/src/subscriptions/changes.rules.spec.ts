@@ -24,6 +24,8 @@ describe('the changes of an upload', () => {
     [{ add: 'x' }],
     [{ remove: {} }],
     [{ add: null }],
+    [{ add: ['https://a.example/x', { url: 'https://a.example/y' }] }],
+    [{ remove: [['https://a.example/x']] }],
     [{ add: ['https://a.example/x'], remove: ['https://a.example/x'] }],
   ])('are rejected: %j', async (body) => expect(readChanges(body, 10)).rejects.toThrow('invalid'));
 
@@ -82,6 +84,14 @@ describe('the changes of an upload', () => {
     expect((await readWholeList([], 10)).add.size).toBe(0);
     expect((await readWholeList(['nothing', 'https://a.example/x'], 10)).add.size).toBe(1);
   });
+
+  it.each([[{ feed: 'https://a.example/y' }], [{ url: ['https://a.example/y'] }], [[]]])(
+    'of a whole list are rejected with %j, as its feed would be removed',
+    async (entry) => {
+      const entries = ['https://a.example/x', entry];
+      await expect(readWholeList(entries, 10)).rejects.toThrow('invalid');
+    },
+  );
 
   it('of a whole list can have titles, except the URL itself', async () => {
     const [x, y, z] = ['x', 'y', 'z'].map((name) => `https://a.example/${name}`);

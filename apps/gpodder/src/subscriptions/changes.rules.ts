@@ -30,7 +30,7 @@ export interface FeedChanges {
 /**
  * Parses the changes of an upload (docs/reference/gpodder.md, "Subscriptions").
  *
- * @throws Failure `invalid` for a wrong type, or the same URL in both lists.
+ * @throws Failure `invalid` for a wrong type, also of an entry, or the same URL in both lists.
  */
 export async function readChanges(
   body: Readonly<Record<string, unknown>>,
@@ -52,7 +52,8 @@ export async function readChanges(
 /**
  * Parses a whole list, which replaces all subscriptions in one message.
  *
- * @throws Failure `invalid` for entries without a usable one, which would remove all subscriptions.
+ * @throws Failure `invalid` for entries without a usable one, which would remove all subscriptions,
+ *   and for an object without a URL, whose feed would be removed.
  */
 export async function readWholeList(
   entries: readonly unknown[],
@@ -142,8 +143,14 @@ function listOf(list: unknown): readonly unknown[] {
   return list;
 }
 
-/** Returns the strings of a list, without other entries. */
+/**
+ * Returns the strings of a list, without numbers and other values that cannot be a feed.
+ *
+ * @throws Failure `invalid` for an object or array, which could contain a feed.
+ */
 function stringsOf(entries: readonly unknown[]): string[] {
+  if (entries.some((entry) => typeof entry === 'object' && entry !== null))
+    throw new Failure('invalid');
   return entries.filter((entry) => typeof entry === 'string');
 }
 

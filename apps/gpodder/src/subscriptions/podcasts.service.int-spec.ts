@@ -57,9 +57,11 @@ describe('titles and pictures', () => {
     });
   });
 
-  it('are found for a podcast of the user only', async () => {
-    const path = `/api/2/data/podcast.json?url=${encodeURIComponent(feed)}`;
-    expect((await ann.request(path)).json()).toMatchObject(podcast);
+  it('are found for a podcast of the user only, by any equal URL', async () => {
+    const pathOf = (url: string) => `/api/2/data/podcast.json?url=${encodeURIComponent(url)}`;
+    const path = pathOf(feed);
+    for (const url of [feed, ` ${feed}/`, feed.replace('https://podcast', 'feed://Podcast')])
+      expect((await ann.request(pathOf(url))).json()).toMatchObject(podcast);
     const bob = await fixture.user();
     expect((await bob.request(path)).status).toBe(404);
     expect((await ann.request('/api/2/data/podcast.json')).status).toBe(404);

@@ -1,8 +1,16 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { changeFeeds, listFeeds, type ReplyOf, type RequestOf, unavailable } from '#contracts';
+import {
+  changeFeeds,
+  findFeeds,
+  listFeeds,
+  type ReplyOf,
+  type RequestOf,
+  unavailable,
+} from '#contracts';
 import { Services } from '#http';
 import type { Log } from '#runtime';
 import type { FastifyRequest } from 'fastify';
+import { repairFeedUrl } from '../actions/url.repair.js';
 import { callerOf, readerOf } from '../auth/request.caller.js';
 import { LOG } from '../gpodder.config.js';
 import { skippedEntryMetrics } from '../gpodder.metrics.js';
@@ -39,6 +47,15 @@ export class SubscriptionsService {
     since: number,
   ): Promise<{ delta: FeedDelta; added: ListedFeed[] }> {
     return this.readAll(request, readerOf(callerOf(request), since), true);
+  }
+
+  /** Returns the current URL of the podcast with a URL, or `undefined` if the caller has none. */
+  async currentUrl(request: FastifyRequest, sent: string): Promise<string | undefined> {
+    const url = repairFeedUrl(sent);
+    if (url === undefined) return undefined;
+    const { userId } = callerOf(request);
+    const { feeds } = await this.services.call(findFeeds, request, { userId, feedUrls: [url] });
+    return feeds[0]?.feedUrl;
   }
 
   /** Returns all subscribed feeds. */

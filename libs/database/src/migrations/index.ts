@@ -4,6 +4,7 @@ import { CreateEpisode1763715602000 } from './1763715602000-create-episode.js';
 import { CreateDeletion1763715603000 } from './1763715603000-create-deletion.js';
 import { CreateAccount1763715604000 } from './1763715604000-create-account.js';
 import { CreateFeed1764100000000 } from './1764100000000-create-feed.js';
+import { UnguessableDeletionIds1764110000000 } from './1764110000000-unguessable-deletion-ids.js';
 
 /** All migrations in order. A released migration is never edited. */
 export const migrations = [
@@ -13,4 +14,5 @@ export const migrations = [
   CreateDeletion1763715603000,
   CreateAccount1763715604000,
   CreateFeed1764100000000,
+  UnguessableDeletionIds1764110000000,
 ];
