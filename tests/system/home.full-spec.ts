@@ -32,6 +32,23 @@ it.skipIf(isAbsent('systemd-analyze'))('the unit is valid for systemd', async ()
   expect(stderr).toBe('');
 });
 
+it.skipIf(isAbsent('caddy')).each([
+  ['https://pods.example.org', ':443'],
+  ['https://raspberrypi.local', ':443'],
+  ['http://192.168.1.10', ':80'],
+])('the Caddyfile for Docker serves %s on port %s', async (PUBLIC_URL, port) => {
+  const args = [
+    'adapt',
+    '--adapter',
+    'caddyfile',
+    '--config',
+    join(repository, homeFiles, 'Caddyfile'),
+  ];
+  const { stdout } = await execute('caddy', args, { env: { ...process.env, PUBLIC_URL } });
+  expect(stdout).toContain(`"listen":["${port}"]`);
+  expect(stdout).toContain(`"host":["${new URL(PUBLIC_URL).hostname}"]`);
+});
+
 /** A folder instead of `/` of the machine, outside of which a test changes nothing. */
 let root: string;
 /** Texts of the page and its files, and their replacements. */
