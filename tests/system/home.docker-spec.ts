@@ -39,8 +39,9 @@ function translated(text: string): string {
 
 async function script(text: string): Promise<string> {
   const cwd = existsSync(checkout) ? checkout : root;
-  // Other specs run on the same engine.
-  const env = { ...process.env, COMPOSE_PROJECT_NAME: 'podcast-sync-home-test' };
+  // Separate from other projects of the engine.
+  const project = { COMPOSE_PROJECT_NAME: 'podcast-sync-home-test', HTTP_PORT: '0' };
+  const env = { ...process.env, ...project };
   return (await execute('bash', ['-ec', translated(text)], { cwd, env, maxBuffer: 64e6 })).stdout;
 }
 
