@@ -123,7 +123,15 @@ const projects: TestProjectConfiguration[] = [
       maxWorkers: 1,
     },
   },
-  { test: { name: 'docker', sequence: { groupOrder: 6 }, include: ['tests/**/*.docker-spec.ts'] } },
+  {
+    test: {
+      name: 'docker',
+      sequence: { groupOrder: 6 },
+      include: ['tests/**/*.docker-spec.ts'],
+      // Each runs a whole system in containers.
+      maxWorkers: 1,
+    },
+  },
 ];
 
 export default defineConfig({

@@ -26,6 +26,8 @@ interface ComposeFile {
 /** The file with its own variables replaced by their defaults. */
 const text = readFileSync('docker-compose.yml', 'utf8').replace(/\$\{\w+:-([^}]*)\}/g, '$1');
 const { services, networks } = parse(text, { merge: true }) as ComposeFile;
+const homeText = readFileSync('docs/examples/home/compose.yaml', 'utf8');
+const home = parse(homeText) as ComposeFile;
 const all = Object.entries(services);
 const byDefault = all.filter(([, { profiles }]) => !profiles);
 const apps = [
@@ -83,7 +85,7 @@ describe('docker-compose.yml', () => {
     expect(scaled).toEqual(['subscription', 'episode', 'deletion-worker']);
   });
 
-  it.each(all)(
+  it.each([...all, ['caddy', home.services.caddy] as const])(
     'restricts %s: no capabilities, read-only, limits of memory, CPU and processes',
     (_, service) => {
       expect(service).toMatchObject({
@@ -125,5 +127,31 @@ describe('docker-compose.yml', () => {
     ])
       expect(fields).not.toContain(newer);
     expect(text).not.toMatch(/start_interval|host_ip|required:|restart: true/);
+  });
+});
+
+describe('the compose file for home', () => {
+  it('is short, and publishes only Caddy, as the one port of docker-compose.yml is local', () => {
+    expect(homeText.split('\n').length).toBeLessThanOrEqual(40);
+    const published = Object.entries(home.services).filter(([, { ports }]) => ports);
+    expect(published.map(([name]) => name)).toEqual(['caddy']);
+  });
+
+  it('changes services of docker-compose.yml, and uses its networks', () => {
+    const { caddy, ...changed } = home.services;
+    expect(Object.keys(services)).toEqual(expect.arrayContaining(Object.keys(changed)));
+    expect(Object.keys(networks)).toEqual(expect.arrayContaining(caddy?.networks ?? ['none']));
+  });
+
+  it('has an example of .env, whose variables the files use', () => {
+    const example = readFileSync('docs/examples/home/.env.example', 'utf8');
+    const variables = new Map(
+      [...example.matchAll(/^#?(\w+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]),
+    );
+    const sources = variables.get('COMPOSE_FILE')?.split(':') ?? [];
+    const read = sources.map((file) => readFileSync(file, 'utf8')).join('\n');
+    variables.delete('COMPOSE_FILE');
+    expect(variables.size).toBeGreaterThan(1);
+    for (const name of variables.keys()) expect(read).toContain(`\${${name}:`);
   });
 });

@@ -2,38 +2,24 @@ import { execFile, spawnSync } from 'node:child_process';
 import { promisify } from 'node:util';
 import { eventually } from '#testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { composeCommand } from './testing/docker.engine.js';
 
 const project = 'podcast-sync-test';
 const programs = ['edge', 'subscription', 'episode', 'deletion-worker'];
-const images = [...programs, 'podcast-sync', 'e2e'].map((name) => `podcast-sync/${name}:local`);
+const images = [...programs, 'feed', 'podcast-sync', 'e2e'].map(
+  (name) => `podcast-sync/${name}:local`,
+);
 
-/** Why there is nothing to run here, if so. */
-function missing(): string | undefined {
-  const engine = spawnSync('docker', ['version', '--format', '{{.Server.Version}}'], {
-    encoding: 'utf8',
-  });
-  if (engine.status !== 0) return 'no Docker engine answers';
-  if (!composeCommand()) return 'there is no docker-compose';
-  const absent = images.filter(
-    (image) => spawnSync('docker', ['image', 'inspect', image]).status !== 0,
+const [command, ...prefix] = composeCommand();
+const absent = images.filter(
+  (image) => spawnSync('docker', ['image', 'inspect', image]).status !== 0,
+);
+if (absent.length > 0)
+  throw new Error(
+    `Not built: ${absent.join(', ')} (docker-compose --profile e2e --profile tools build)`,
   );
-  return absent.length > 0
-    ? `not built: ${absent.join(', ')} (docker-compose --profile e2e --profile tools build)`
-    : undefined;
-}
-
-function composeCommand(): string[] | undefined {
-  const commands = [['docker', 'compose'], ['docker-compose']];
-  return commands.find(
-    ([command = '', ...args]) => spawnSync(command, [...args, 'version']).status === 0,
-  );
-}
-
-const reason = missing();
-if (reason) throw new Error(`The images can not be run: ${reason}.`);
 
 const run = promisify(execFile);
-const [command = '', ...prefix] = composeCommand() ?? [];
 /** Starts a separate compose project on a free port. */
 const environment = { ...process.env, HTTP_PORT: '0', TAG: 'local', TEST_FULL: '' };
 
@@ -105,7 +91,7 @@ describe('the images', () => {
     const token = await compose(
       'exec',
       '-T',
-      'account',
+      'edge',
       'node',
       'dist/programs/podcast-sync.js',
       'token',

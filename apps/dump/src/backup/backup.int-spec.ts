@@ -103,6 +103,25 @@ describe('restore', () => {
     expect((await next(target)) - (await next(source))).toBeGreaterThan(900_000);
   });
 
+  it('writes the rows to POSTGRES_URL, and the keys of containers to --data', async () => {
+    const keys = join(folder, 'keys');
+    const data = join(folder, 'data');
+    const withKeys = join(folder, 'with keys');
+    await callProgram(podcastSync, ['secrets', keys], {});
+    await run(['backup', '--secrets', keys, withKeys], source);
+    const target = await fixture.database('dump');
+    const args = ['restore', withKeys, '--data', data];
+    const outcome = await callProgram(podcastSync, args, { POSTGRES_URL: target.ownerUrl });
+    expect(outcome).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('keys: restored') as string,
+    });
+    expect(await rowsOf(target)).toEqual(await rowsOf(source));
+    expect(readFileSync(join(data, 'keys/account/signing-key.json'))).toEqual(
+      readFileSync(join(keys, 'account/signing-key.json')),
+    );
+  });
+
   it('rejects a truncated gzip file, and changes nothing', async () => {
     const target = await fixture.database('dump');
     const truncated = join(folder, 'truncated');
