@@ -6,7 +6,6 @@ const needed = {
   REDIS_URL: 'redis://127.0.0.1',
   AUTH_ISSUER: 'https://id.example',
   AUTH_AUDIENCE: 'podcast-sync',
-  CURSOR_KEY: 'a-key-of-tests-that-is-long-enough',
 };
 
 describe('limits that allow too large answers stop the start', () => {

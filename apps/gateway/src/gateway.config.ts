@@ -63,9 +63,11 @@ export const gatewayConfig = z
     CURSOR_KEY: z
       .string()
       .min(32)
+      .optional()
       .describe(
         'Key that encrypts the cursors of links: at least 32 random characters, the same for all ' +
-          'replicas. After a change, links from before are ignored.',
+          'replicas. After a change, links from before are ignored. Not set: a key that is in the ' +
+          'source, so that cursors can show row ids.',
       ),
     FEEDS: feedsMode
       .default('off')

@@ -19,7 +19,7 @@ export async function startGateway(
   variables: Readonly<Record<string, string>>,
   { timeouts, streams, log = createLog('gateway', 'silent') }: TestOptions = {},
 ): Promise<ServedApp> {
-  const config = loadConfig(gatewayConfig, { PORT: '0', CURSOR_KEY: 'x'.repeat(32), ...variables });
+  const config = loadConfig(gatewayConfig, { PORT: '0', ...variables });
   return fixture.httpApp(async () => {
     const connections = openConnections(config, log, services);
     const options = { config, log, connections, maxStreams: config.MAX_STREAMS, timeouts };

@@ -52,7 +52,6 @@ function authenticator(
 ): Authenticator {
   const config = gatewayConfig.parse({
     AUTH_AUDIENCE: 'podcast-sync',
-    CURSOR_KEY: 'x'.repeat(32),
     ...variables,
   });
   return new Authenticator(config, createLog('test', 'silent'), credentials);

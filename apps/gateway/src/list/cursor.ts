@@ -37,8 +37,8 @@ export class Cursors {
   private readonly macKey: Buffer;
   private readonly cipherKey: Buffer;
 
-  /** @param key at least 32 random characters. */
-  constructor(key: string) {
+  /** @param key at least 32 random characters. Default: a key that everybody can read here. */
+  constructor(key = 'podcast-sync cursors without CURSOR_KEY') {
     const derived = (use: string) =>
       Buffer.from(hkdfSync('sha256', key, '', `podcast-sync cursor ${use}`, 32));
     this.macKey = derived('check');
