@@ -81,21 +81,6 @@ describe('POST /episodes', () => {
     expect([status, body.success, body.failure.length]).toEqual([200, [], 1]);
   });
 
-  test('updates an episode: the later status wins, in the answer and the list', async () => {
-    const { ann, podcast } = await userWithOne();
-    const { sync_id } = await ann.uploaded(episode(podcast, 1));
-    const set = (value: number, timestamp: string) =>
-      ann.uploaded({ podcast_guid: podcast, sync_id, playback_position: { value, timestamp } });
-    await set(1, at(2));
-    const { sync } = await ann.episodes();
-    const ignored = await set(2, '2023-02-23T16:01:59.999+02:00');
-    expect(ignored.playback_position).toEqual({ value: 1, timestamp: at(2) });
-    expect((await ann.episodes({ since: sync })).total).toBe(0);
-    const later = await set(3, '2023-02-23T14:03:59.999Z');
-    expect(later.playback_position).toEqual({ value: 3, timestamp: at(3) });
-    expect((await ann.episodes({ since: sync })).episodes).toEqual([later]);
-  });
-
   test.each([{}, [[]], { episodes: {} }, { episodes: null }, { subscriptions: [] }])(
     'with a body other than a list of episodes is 405: %j',
     async (body) => expectError(await (await User.fresh()).post('/episodes', body), 405),
