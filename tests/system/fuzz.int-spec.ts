@@ -1,7 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { errorBody, httpAnswers } from '#http';
 import { readOpml } from '#opml';
-import { type AppProcess, AppStack, type Device, SharedStack } from '#testing';
+import { type AppProcess, AppStack, type Device, freshUser, SharedStack } from '#testing';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hostileGpodderRequests } from './testing/hostile.gpodder.js';
@@ -55,7 +55,8 @@ beforeAll(async () => {
     [stack, apps] = [shared, names.map((name) => shared.app(name))];
   }
   device = await stack.device(apps[0]!);
-  world = { token: device.token, guid: await subscribed() };
+  const platform = await stack.device(apps[0]!, freshUser(), { scope: 'write:feeds' });
+  world = { token: device.token, platform: platform.token, guid: await subscribed() };
 }, 120_000);
 afterAll(() => stack?.close());
 

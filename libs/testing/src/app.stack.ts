@@ -13,7 +13,7 @@ import { roleUrls, type RoleUrls } from './migrated.database.js';
 import type { SharedSystem } from './shared.system.js';
 import { createDatabase } from './test.database.js';
 import { startPostgresServer, startRedisServer, type TestServer } from './test.server.js';
-import { TokenIssuer } from './token.issuer.js';
+import { TokenIssuer, type TokenTerms } from './token.issuer.js';
 
 /** Options of a stack. */
 export interface StackOptions {
@@ -79,10 +79,14 @@ abstract class Stack {
     return appEnvironment(app, this.servers);
   }
 
-  async device(gateway: Pick<AppProcess, 'facts'>, user = freshUser()): Promise<Device> {
+  async device(
+    gateway: Pick<AppProcess, 'facts'>,
+    user = freshUser(),
+    terms?: TokenTerms,
+  ): Promise<Device> {
     return new Device(
       `http://127.0.0.1:${String(gateway.facts['port'])}`,
-      await this.issuer.issue(user),
+      await this.issuer.issue(user, terms),
       user,
     );
   }
