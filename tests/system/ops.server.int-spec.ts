@@ -2,6 +2,7 @@ import { connect } from 'node:net';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AppProcess, AppStack, eventually } from '#testing';
+import { expectRefused, probes } from './testing/fault.stack.js';
 
 const apps = ['gateway', 'subscription', 'episode', 'deletion-worker'] as const;
 let stack: AppStack;
@@ -105,6 +106,22 @@ describe('readiness', () => {
     expect(await ask('episode', '/readyz')).toMatchObject({ status: 200 });
     await owner.end();
   });
+});
+
+it('a gateway that starts without Redis refuses requests, and serves with Redis', async () => {
+  await stack.redis.stop();
+  const limits = { RATE_LIMIT_PER_USER: '1000/60', RATE_LIMIT_PER_ADDRESS: '1000/60' };
+  const [gateway] = await stack.start(['gateway'], { OPS_PORT: '0', ...limits });
+  const ready = () => fetch(`http://127.0.0.1:${String(gateway!.facts['opsPort'])}/readyz`);
+  const device = await stack.device(gateway!);
+  for (const [path] of Object.values(probes)) expectRefused(await device.send('GET', path));
+  const unready = await ready();
+  expect([unready.status, await unready.text()]).toEqual([503, expect.stringContaining('Redis')]);
+
+  await stack.redis.start();
+  for (const [path, status] of Object.values(probes))
+    await eventually(async () => expect(await device.send('GET', path)).toMatchObject({ status }));
+  await eventually(async () => expect((await ready()).status).toBe(200));
 });
 
 /** A raw connection with its received text. */

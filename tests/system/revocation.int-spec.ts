@@ -125,17 +125,6 @@ describe('every gateway refuses within a second', () => {
     await refusedEverywhere('an app password', secret);
     expect(await everywhere(token)).toEqual([200, 200]);
   });
-
-  it('all credentials of a disabled person', async () => {
-    const person = await somebody('is-disabled');
-    const [token, secret] = [await accessToken(person), await appPassword(person)];
-    expect([await everywhere(token), await everywhere(secret)].flat()).toEqual([
-      200, 200, 200, 200,
-    ]);
-    await accounts('disable', 'is-disabled');
-    await refusedEverywhere('a token', token);
-    await refusedEverywhere('an app password', secret);
-  });
 });
 
 describe('a gateway that restarts', () => {
