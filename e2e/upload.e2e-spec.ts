@@ -11,14 +11,6 @@ async function userWithOne(): Promise<{ ann: User; podcast: string }> {
   return { ann, podcast: await ann.subscribed(feed(1), newGuid()) };
 }
 
-/** Required fields of an episode with unknown values. */
-const unknown = {
-  episode_guid: '',
-  title: '',
-  publish_date: '1970-01-01T00:00:00.000Z',
-  enclosure_url: '',
-  episode_url: '',
-};
 const at = (minute: number) => `2023-02-23T14:0${minute}`;
 
 describe('POST /episodes', () => {
@@ -36,23 +28,6 @@ describe('POST /episodes', () => {
     const made = await ann.uploaded(sent);
     expect(made).toEqual({ ...sent, sync_id: expect.stringMatching(guidForm) as string });
     expect((await ann.episodes()).episodes).toEqual([made]);
-  });
-
-  test('needs only an episode_guid; unknown fields are empty or 1970', async () => {
-    const { ann, podcast } = await userWithOne();
-    const made = await ann.uploaded({ podcast_guid: podcast, episode_guid: 'x' });
-    const sync_id = expect.stringMatching(guidForm) as string;
-    expect(made).toEqual({ podcast_guid: podcast, sync_id, ...unknown, episode_guid: 'x' });
-  });
-
-  test('returns temporary_id, a string or a number, only in that answer', async () => {
-    const { ann, podcast } = await userWithOne();
-    const made = await ann.upload(
-      ...['', 'a', 0, 1.5].map((temporary_id, n) => episode(podcast, n, { temporary_id })),
-      episode(podcast, 9),
-    );
-    expect(made.map((row) => row.temporary_id)).toEqual(['', 'a', 0, 1.5, undefined]);
-    expect((await ann.episodes()).episodes.some((row) => 'temporary_id' in row)).toBe(false);
   });
 
   test('validates each entry separately and keeps their order', async () => {
