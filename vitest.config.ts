@@ -61,7 +61,7 @@ const projects: TestProjectConfiguration[] = [
       sequence: { groupOrder: 1 },
       include: specs('int-spec'),
       // With full counts the tests use more CPU themselves.
-      maxWorkers: full ? 2 : 3,
+      maxWorkers: full ? 2 : 4,
     },
   },
   {
@@ -80,7 +80,7 @@ const projects: TestProjectConfiguration[] = [
       sequence: { groupOrder: 2 },
       include: [...specs('e2e-spec'), ...(full ? ['e2e/**/*.full-spec.ts'] : [])],
       isolate: false,
-      maxWorkers: full ? 1 : 2,
+      maxWorkers: full ? 1 : 3,
       globalSetup: [busy, 'libs/testing/src/stack.setup.ts'],
       testTimeout: 120_000,
       hookTimeout: 120_000,

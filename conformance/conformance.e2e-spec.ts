@@ -4,7 +4,7 @@ import { runVectors } from './src/conformance.run.js';
 import { terminalReport } from './src/report.js';
 import { profiles, readVectors } from './src/vector.js';
 
-test.each(profiles)('Podcast Sync passes the profile %s', async (profile) => {
+test.concurrent.each(profiles)('Podcast Sync passes the profile %s', async (profile) => {
   const tokens = [await token(), await token()];
   const target = { base: `${baseUrl}/v1`, tokens, deadline: Date.now() + 100_000 };
   const outcome = await runVectors(target, readVectors([profile]));

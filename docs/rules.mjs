@@ -30,8 +30,8 @@ const ofDraft = {
 
 /** Tests of rules that a client cannot see, or that need settings of the server. */
 const tests = {
-  'Titles of episodes': 'tests/system/feed.titles.int-spec.ts',
-  'Moves and guids': 'tests/system/feed.moves.int-spec.ts',
+  'Titles of episodes': 'tests/system/feed.kills.int-spec.ts',
+  'Moves and guids': 'tests/system/feed.kills.int-spec.ts',
   Refreshing: 'apps/gateway/src/feed/feeds.int-spec.ts',
   Credential: 'e2e/authentication.e2e-spec.ts',
   OPML: 'e2e/opml.e2e-spec.ts',

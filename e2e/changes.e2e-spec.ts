@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { Follower } from './follower.js';
 import { errorBody } from './http.js';
-import { feed, numbers } from './samples.js';
+import { episode, feed, newGuid } from './samples.js';
 import { User } from './user.js';
 
 const epoch = '1970-01-01T00:00:00.000Z';
@@ -12,8 +12,14 @@ describe('GET /changes', () => {
     const devices = [await Follower.of(ann), await Follower.of(ann, '/v1/changes')];
     const otherUser = await Follower.of(bob);
     for (const { stamps } of devices) expect(stamps).toEqual([epoch]);
-    for (const n of numbers(3)) {
-      await ann.subscribed(feed(n));
+    const guid = newGuid();
+    const writeOfEachService = [
+      () => ann.subscribed(feed(1), guid),
+      () => ann.uploaded(episode(guid, 1)),
+      () => ann.deleted(guid),
+    ];
+    for (const write of writeOfEachService) {
+      await write();
       const { sync } = await ann.subscriptions();
       for (const device of devices) await device.received(sync);
     }

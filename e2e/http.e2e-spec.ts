@@ -1,43 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type Answer, expectError, send } from './http.js';
-import type { DeletionAccepted, EpisodePage, SubscribeAnswer, UploadAnswer } from './interface.js';
+import type { EpisodePage, UploadAnswer } from './interface.js';
 import { episode, feed, newGuid, numbers } from './samples.js';
 import { User } from './user.js';
-
-describe('the status of success', () => {
-  test('is 200 for POST, even if every entry failed', async () => {
-    const ann = await User.fresh();
-    const made = await ann.post('/subscriptions', { subscriptions: [{ feed_url: feed(1) }] });
-    const failed = await ann.post<SubscribeAnswer>('/subscriptions', {
-      subscriptions: [{ feed_url: 'nonsense' }],
-    });
-    const upload = await ann.post('/episodes', { episodes: [{}] });
-    expect([made.status, failed.status, upload.status]).toEqual([200, 200, 200]);
-    expect(failed.body.success).toEqual([]);
-  });
-
-  test('is 200 for PATCH and every GET, 202 for DELETE', async () => {
-    const ann = await User.fresh();
-    const guid = await ann.subscribed();
-    const statuses = [
-      (await ann.patch(`/subscriptions/${guid}`, { is_subscribed: true })).status,
-      (await ann.get('/subscriptions')).status,
-      (await ann.get(`/subscriptions/${guid}`)).status,
-      (await ann.get('/episodes')).status,
-    ];
-    const { status, body } = await ann.delete<DeletionAccepted>(`/subscriptions/${guid}`);
-    statuses.push(status, (await ann.get(`/deletions/${body.deletion_id}`)).status);
-    expect(statuses).toEqual([200, 200, 200, 200, 202, 200]);
-  });
-
-  test('comes with JSON', async () => {
-    const ann = await User.fresh();
-    expect((await ann.get('/subscriptions')).headers.get('content-type')).toMatch(
-      /^application\/json/,
-    );
-    expect((await ann.get('/nothing')).headers.get('content-type')).toMatch(/^application\/json/);
-  });
-});
 
 describe('the order of checks', () => {
   test('the credential precedes path, query and body', async () => {
@@ -152,27 +117,6 @@ describe('HEAD', () => {
   });
 });
 
-describe('the same routes are served below /v1', () => {
-  test('for every operation', async () => {
-    const ann = await User.fresh();
-    const made = await ann.post<SubscribeAnswer>('/v1/subscriptions', {
-      subscriptions: [{ feed_url: feed(1) }],
-    });
-    const guid = made.body.success[0]?.guid ?? '';
-    expect((await ann.get(`/subscriptions/${guid}`)).body).toEqual(
-      (await ann.get(`/v1/subscriptions/${guid}`)).body,
-    );
-    expect((await ann.patch(`/v1/subscriptions/${guid}`, { is_subscribed: false })).status).toBe(
-      200,
-    );
-    expect((await ann.post('/v1/episodes', { episodes: [episode(guid, 1)] })).status).toBe(200);
-    expect((await ann.get('/v1/episodes')).body).toMatchObject({ total: 1 });
-    expect((await ann.get('/v1/subscriptions')).body).toMatchObject({ total: 1 });
-    const deletion = await ann.delete<{ deletion_id: number }>(`/v1/subscriptions/${guid}`);
-    expect((await ann.get(`/v1/deletions/${deletion.body.deletion_id}`)).status).toBe(200);
-  });
-});
-
 describe('a path with an invalid encoding is 405:', () => {
   test.each([
     '/subscriptions/%zz',
@@ -252,16 +196,6 @@ describe('the body of a request', () => {
       failure: [],
     });
   });
-
-  test('can have unknown fields', async () => {
-    const ann = await User.fresh();
-    const subscriptions = [{ feed_url: feed(1), color: 'red' }];
-    const answer = await ann.post<SubscribeAnswer>('/subscriptions', {
-      subscriptions,
-      client: 'x',
-    });
-    expect([answer.status, answer.body.success.length]).toEqual([200, 1]);
-  });
 });
 
 describe('limits of a batch', () => {
@@ -333,13 +267,6 @@ describe('null counts as not sent', () => {
     expectError(await ann.post('/subscriptions', { subscriptions: [{ feed_url: null }] }), 405);
     expectError(await ann.post('/episodes', { episodes: null }), 405);
   });
-});
-
-test('wrong_subscription: an entry with the sync_id of another subscription', async () => {
-  const ann = await User.fresh();
-  const [podcast, other] = [await ann.subscribed(feed(1)), await ann.subscribed(feed(2))];
-  const { sync_id } = await ann.uploaded(episode(podcast, 1));
-  expect((await ann.refused(episode(other, 2, { sync_id }))).code).toBe('wrong_subscription');
 });
 
 describe('an answer has at most 4 MiB', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { expectError } from './http.js';
-import { episode, feed, newGuid } from './samples.js';
+import { feed, newGuid } from './samples.js';
 import { User } from './user.js';
 
 // update.rules.spec.ts, subscription-list.repository.int-spec.ts and
@@ -15,44 +15,6 @@ async function userWithTwo() {
   await ann.subscribe({ feed_url: urlX, guid: x }, { feed_url: urlY, guid: y });
   return { ann, x, y, sync: (await ann.subscriptions()).sync };
 }
-
-describe('a former guid', () => {
-  test('matches the subscription in every operation, which shows the current one', async () => {
-    const { ann, x: former } = await userWithTwo();
-    const current = newGuid();
-    const { guid_changed } = await ann.update(former, { new_guid: current });
-    const shown = await ann.subscription(current);
-    expect(await ann.subscription(former)).toEqual({
-      ...shown,
-      guid: former,
-      new_guid: current,
-      guid_changed,
-    });
-    expect(Object.keys(shown).sort()).toEqual([
-      'feed_url',
-      'guid',
-      'is_subscribed',
-      'subscription_changed',
-    ]);
-    await ann.update(former, { is_subscribed: false });
-    expect((await ann.subscription(current)).is_subscribed).toBe(false);
-    expect((await ann.uploaded(episode(former, 1))).podcast_guid).toBe(current);
-    await ann.deleted(former);
-    expectError(await ann.get(`/subscriptions/${current}`), 410);
-  });
-
-  test('is shown by a list with an earlier since; episodes get no stamp', async () => {
-    const { ann, x: former } = await userWithTwo();
-    await ann.uploaded(episode(former, 1));
-    const { sync } = await ann.episodes();
-    const current = newGuid();
-    const { guid_changed } = await ann.update(former, { new_guid: current });
-    const { subscriptions } = await ann.subscriptions({ since: sync });
-    expect(subscriptions).toMatchObject([{ guid: former, new_guid: current, guid_changed }]);
-    expect((await ann.episodes({ since: sync })).total).toBe(0);
-    expect((await ann.episodes()).episodes).toMatchObject([{ podcast_guid: current }]);
-  });
-});
 
 describe('PATCH merges into the subscription of its path', () => {
   test('the one with new_feed_url, which stays listed as a pointer', async () => {

@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { expectError } from './http.js';
 import type { DeletionAccepted, SubscribeAnswer } from './interface.js';
 import { feed } from './samples.js';
 import { User } from './user.js';
@@ -11,58 +10,8 @@ const full = Boolean(process.env.TEST_FULL);
 const at = (minute: number) => `2026-01-15T10:${String(minute).padStart(2, '0')}:00Z`;
 const post = (ann: User, ...subscriptions: object[]) =>
   ann.post<SubscribeAnswer>('/subscriptions', { subscriptions });
-const remove = async (ann: User, guid: string, timestamp: string) => {
-  const answer = await ann.delete<DeletionAccepted>(
-    `/subscriptions/${guid}?timestamp=${encodeURIComponent(timestamp)}`,
-  );
-  expect(answer.status).toBe(202);
-  return ann.ended(answer.body.deletion_id);
-};
 const isSubscribed = async (ann: User) =>
   (await ann.subscriptions()).subscriptions.map((row) => row.is_subscribed);
-
-describe('a device that was offline for a week', () => {
-  test('does not undo a deletion of yesterday', async () => {
-    const ann = await User.fresh();
-    const guid = await ann.subscribed();
-    await ann.deleted(guid);
-    const { body } = await post(ann, { feed_url: 'https://a.example/feed', timestamp: at(0) });
-    expect(body).toMatchObject({ success: [], failure: [{ code: 'superseded' }] });
-    expectError(await ann.get(`/subscriptions/${guid}`), 410);
-  });
-
-  test('does not delete a subscription of yesterday: the record is FAILURE', async () => {
-    const ann = await User.fresh();
-    const guid = await ann.subscribed();
-    const message = 'The deletion process encountered an error and was rolled back';
-    expect(await remove(ann, guid, at(0))).toMatchObject({ status: 'FAILURE', message });
-    expect(await ann.subscription(guid)).toMatchObject({ is_subscribed: true });
-  });
-});
-
-describe('a timestamp', () => {
-  test('that is invalid is invalid_value in an entry, and 405 in PATCH and DELETE', async () => {
-    const ann = await User.fresh();
-    const guid = await ann.subscribed();
-    const { body } = await post(ann, { feed_url: feed('b'), timestamp: 5 });
-    expect(body).toMatchObject({
-      success: [],
-      failure: [{ feed_url: feed('b'), code: 'invalid_value' }],
-    });
-    expectError(
-      await ann.patch(`/subscriptions/${guid}`, { is_subscribed: false, timestamp: 5 }),
-      405,
-    );
-    expectError(await ann.delete(`/subscriptions/${guid}?timestamp=yesterday`), 405);
-    expect(await isSubscribed(ann)).toEqual([true]);
-  });
-
-  test('is never shown', async () => {
-    const ann = await User.fresh();
-    await post(ann, { feed_url: feed('b'), timestamp: at(0) });
-    expect(JSON.stringify(await ann.subscriptions())).not.toContain('2026-01-15');
-  });
-});
 
 type Change =
   | { kind: 'post'; minute: number }

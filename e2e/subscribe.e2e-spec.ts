@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { expectError, stampForm } from './http.js';
+import { stampForm } from './http.js';
 import type { SubscribeAnswer } from './interface.js';
 import { feed, newGuid } from './samples.js';
 import { User } from './user.js';
@@ -25,14 +25,6 @@ describe('POST /subscriptions', () => {
     expect(await ann.subscription(guid)).toEqual(success[0]);
   });
 
-  test('keeps a title, which lists and GET by guid show', async () => {
-    const ann = await User.fresh();
-    await post(ann, { feed_url: urlA, title: ' Mind & Matter ' }, { feed_url: urlB, title: 7 });
-    const { subscriptions } = await ann.subscriptions();
-    expect(subscriptions.map(({ title }) => title)).toEqual(['Mind & Matter', undefined]);
-    expect(await ann.subscription(subscriptions[0]?.guid ?? '')).toEqual(subscriptions[0]);
-  });
-
   test('judges each entry separately and keeps the order of the request', async () => {
     const ann = await User.fresh();
     const wrong = ' Nonsense\u0000 ☂';
@@ -51,19 +43,5 @@ describe('POST /subscriptions', () => {
       { feed_url: urlC, code: 'invalid_guid', message: 'The guid is not a valid UUID' },
     ]);
     expect((await ann.subscriptions()).total).toBe(3);
-  });
-
-  test('without the feed_url of an entry is 405 and applies nothing', async () => {
-    const ann = await User.fresh();
-    expectError(await ann.post('/subscriptions', { subscriptions: [{ feed_url: urlA }, {}] }), 405);
-    expect((await ann.subscriptions()).total).toBe(0);
-  });
-
-  test('keeps a feed_url exactly as sent, except for surrounding white space', async () => {
-    const ann = await User.fresh();
-    const feed_url = 'HTTPS://ann:secret@Feeds.Example:8080/../%7Eann/%zz/☂?q=a+b&&#part';
-    const [made] = await ann.subscribe(` ${feed_url}\n`);
-    expect(made?.feed_url).toBe(feed_url);
-    expect((await ann.subscription(made?.guid ?? '')).feed_url).toBe(feed_url);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { expectError, stampForm } from './http.js';
-import { episode, feed, newGuid } from './samples.js';
+import { feed, newGuid } from './samples.js';
 import { User } from './user.js';
 
 // update.rules.spec.ts of the subscription app and update.schema.spec.ts of the gateway own the
@@ -49,19 +49,6 @@ describe('PATCH', () => {
       title,
     };
     expect(await ann.subscription(sent.new_guid)).toEqual(shown);
-  });
-
-  test('that unsubscribes keeps all data, and POST subscribes again', async () => {
-    const { ann, guid } = await userWithOne();
-    await ann.uploaded(episode(guid, 1));
-    await ann.update(guid, { is_subscribed: false });
-    await ann.uploaded(episode(guid, 2));
-    expect((await ann.episodes()).total).toBe(2);
-    expect((await ann.subscriptions()).subscriptions).toMatchObject([
-      { guid, is_subscribed: false },
-    ]);
-    expect(await ann.subscribed(urlA)).toBe(guid);
-    expect((await ann.episodes()).total).toBe(2);
   });
 
   test.each([

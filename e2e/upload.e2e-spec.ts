@@ -11,14 +11,6 @@ async function userWithOne(): Promise<{ ann: User; podcast: string }> {
   return { ann, podcast: await ann.subscribed(feed(1), newGuid()) };
 }
 
-/** Required fields of an episode with unknown values. */
-const unknown = {
-  episode_guid: '',
-  title: '',
-  publish_date: '1970-01-01T00:00:00.000Z',
-  enclosure_url: '',
-  episode_url: '',
-};
 const at = (minute: number) => `2023-02-23T14:0${minute}`;
 
 describe('POST /episodes', () => {
@@ -36,23 +28,6 @@ describe('POST /episodes', () => {
     const made = await ann.uploaded(sent);
     expect(made).toEqual({ ...sent, sync_id: expect.stringMatching(guidForm) as string });
     expect((await ann.episodes()).episodes).toEqual([made]);
-  });
-
-  test('needs only an episode_guid; unknown fields are empty or 1970', async () => {
-    const { ann, podcast } = await userWithOne();
-    const made = await ann.uploaded({ podcast_guid: podcast, episode_guid: 'x' });
-    const sync_id = expect.stringMatching(guidForm) as string;
-    expect(made).toEqual({ podcast_guid: podcast, sync_id, ...unknown, episode_guid: 'x' });
-  });
-
-  test('returns temporary_id, a string or a number, only in that answer', async () => {
-    const { ann, podcast } = await userWithOne();
-    const made = await ann.upload(
-      ...['', 'a', 0, 1.5].map((temporary_id, n) => episode(podcast, n, { temporary_id })),
-      episode(podcast, 9),
-    );
-    expect(made.map((row) => row.temporary_id)).toEqual(['', 'a', 0, 1.5, undefined]);
-    expect((await ann.episodes()).episodes.some((row) => 'temporary_id' in row)).toBe(false);
   });
 
   test('validates each entry separately and keeps their order', async () => {
@@ -79,21 +54,6 @@ describe('POST /episodes', () => {
     const raw = JSON.stringify({ episodes }).replace('"value":7', '"value":1e400');
     const { status, body } = await ann.send<UploadAnswer>('POST', '/episodes', { raw });
     expect([status, body.success, body.failure.length]).toEqual([200, [], 1]);
-  });
-
-  test('updates an episode: the later status wins, in the answer and the list', async () => {
-    const { ann, podcast } = await userWithOne();
-    const { sync_id } = await ann.uploaded(episode(podcast, 1));
-    const set = (value: number, timestamp: string) =>
-      ann.uploaded({ podcast_guid: podcast, sync_id, playback_position: { value, timestamp } });
-    await set(1, at(2));
-    const { sync } = await ann.episodes();
-    const ignored = await set(2, '2023-02-23T16:01:59.999+02:00');
-    expect(ignored.playback_position).toEqual({ value: 1, timestamp: at(2) });
-    expect((await ann.episodes({ since: sync })).total).toBe(0);
-    const later = await set(3, '2023-02-23T14:03:59.999Z');
-    expect(later.playback_position).toEqual({ value: 3, timestamp: at(3) });
-    expect((await ann.episodes({ since: sync })).episodes).toEqual([later]);
   });
 
   test.each([{}, [[]], { episodes: {} }, { episodes: null }, { subscriptions: [] }])(

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { removePostgres, removeRedis } from '#embedded';
-import { LaunchedSystem, startProgram } from '#testing';
+import { callProgram, LaunchedSystem } from '#testing';
+import { podcastSync } from '../../apps/cli/src/podcast-sync.js';
 
 let root: string;
 const running: LaunchedSystem[] = [];
@@ -32,11 +33,8 @@ const of = (name: string) => ['--data', join(root, name)];
 describe('a backup of a running system', () => {
   it('is restored to a new data directory, with its data, accounts and keys', async () => {
     const first = await start('first');
-    const { stdout: password } = await startProgram(
-      'podcast-sync',
-      ['token', 'ann', ...of('first')],
-      {},
-    );
+    const run = (...args: string[]) => callProgram(podcastSync, args, {});
+    const { stdout: password } = await run('token', 'ann', ...of('first'));
     const request = async (system: LaunchedSystem, method: string, body?: object) => {
       const response = await fetch(`${system.baseUrl}/subscriptions`, {
         method,
@@ -51,12 +49,12 @@ describe('a backup of a running system', () => {
     const feed = { feed_url: 'https://podcast.example/feed' };
     expect(await request(first, 'POST', { subscriptions: [feed] })).toMatchObject({ status: 200 });
     const file = join(root, 'podcast-sync.backup');
-    const written = await startProgram('podcast-sync', ['backup', file, ...of('first')], {});
+    const written = await run('backup', file, ...of('first'));
     expect(written).toMatchObject({
       code: 0,
       stderr: expect.stringContaining('with the keys') as string,
     });
-    const busy = await startProgram('podcast-sync', ['restore', file, ...of('first')], {});
+    const busy = await run('restore', file, ...of('first'));
     expect(busy).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('already runs') as string,
@@ -64,7 +62,7 @@ describe('a backup of a running system', () => {
     const before = await request(first, 'GET');
     await first.stop();
 
-    const restored = await startProgram('podcast-sync', ['restore', file, ...of('second')], {});
+    const restored = await run('restore', file, ...of('second'));
     expect(restored).toMatchObject({
       code: 0,
       stderr: expect.stringContaining('keys: restored') as string,

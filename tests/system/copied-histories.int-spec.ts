@@ -7,7 +7,7 @@ import { copyUsers } from './testing/operator.programs.js';
 import { histories, RandomUser } from './testing/random.history.js';
 
 const full = Boolean(process.env['TEST_FULL']);
-const users = full ? 1_000 : 20;
+const users = full ? 1_000 : 10;
 /** Of all histories. A failing run prints it; `TEST_SEED` runs the same ones again. */
 const seed = Number(process.env['TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 /** Users who do something at the same time. */

@@ -31,6 +31,11 @@ const escaped = (url: string) => url.replaceAll('&', '&amp;');
 const opml = (url: string) =>
   `<opml version="2.0"><head/><body><outline type="rss" xmlUrl="${escaped(url)}"/></body></opml>`;
 
+/** Each kind of equality once: `feed.url.spec.ts` tests all pairs. */
+const pairs = process.env.TEST_FULL
+  ? [...equalUrls, ...decodedUrls]
+  : ([equalUrls[7], decodedUrls[0]] as const);
+
 /** Each way by which a feed URL arrives. */
 const subscribing: Record<string, (doors: Doors, url: string) => Promise<void>> = {
   'POST /subscriptions': ({ device }, url) =>
@@ -78,7 +83,7 @@ const subscribing: Record<string, (doors: Doors, url: string) => Promise<void>> 
 };
 
 describe.each(Object.keys(subscribing))('equal URLs by %s', (name) => {
-  it.each(inBothOrders([...equalUrls, ...decodedUrls]))(
+  it.each(inBothOrders(pairs))(
     'are one podcast with one episode, through all doors: %s, %s',
     async (first, second) => {
       const doors = await opened();

@@ -6,12 +6,13 @@ const limitMs = 120_000;
 
 let world: FaultStack;
 
+const full = Boolean(process.env.TEST_FULL);
 const kinds = [
   { kept: 'empty', durableRedis: false },
   { kept: 'with all it had', durableRedis: true },
 ];
 
-describe.each(process.env.TEST_FULL ? kinds : kinds.slice(0, 1))(
+describe.each(full ? kinds : kinds.slice(0, 1))(
   'where Redis comes back $kept, a fault',
   { timeout: limitMs },
   ({ durableRedis }) => {
@@ -51,6 +52,18 @@ describe.each(process.env.TEST_FULL ? kinds : kinds.slice(0, 1))(
         await postgresServer.start();
       });
       world.expectAllAlive();
+    });
+
+    it.runIf(full)('SIGKILL of one of two gateways: users of the other do not notice', async () => {
+      const [stays, goes] = world.gateways;
+      const [served, cut] = [await world.traffic(4, [stays!]), await world.traffic(4, [goes!])];
+      await Promise.all([served.continueFor(), cut.continueFor()]);
+      await goes!.kill();
+      await served.continueFor(200);
+      await served.stop();
+      expect([...served.failed, ...served.unclean]).toEqual([]);
+      expect(cut.unclean.every(({ what }) => !what.startsWith('foreign'))).toBe(true);
+      await cut.abandon();
     });
   },
 );

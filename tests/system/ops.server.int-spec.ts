@@ -1,6 +1,8 @@
+import { connect } from 'node:net';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AppProcess, AppStack, eventually } from '#testing';
+import { expectRefused, probes } from './testing/fault.stack.js';
 
 const apps = ['gateway', 'subscription', 'episode', 'deletion-worker'] as const;
 let stack: AppStack;
@@ -104,14 +106,82 @@ describe('readiness', () => {
     expect(await ask('episode', '/readyz')).toMatchObject({ status: 200 });
     await owner.end();
   });
+});
 
-  it('of a stopping gateway ends immediately, while it serves until balancers notice', async () => {
-    const [gateway] = await stack.start(['gateway'], { OPS_PORT: '0', DRAIN_SECONDS: '2' });
-    const device = await stack.device(gateway!);
-    const stopped = gateway!.stop();
-    const readyz = `http://127.0.0.1:${String(gateway!.facts['opsPort'])}/readyz`;
-    await eventually(async () => expect((await fetch(readyz)).status).toBe(503));
-    expect(await device.send('GET', '/subscriptions')).toMatchObject({ status: 200 });
-    await stopped;
+it('a gateway that starts without Redis refuses requests, and serves with Redis', async () => {
+  await stack.redis.stop();
+  const limits = { RATE_LIMIT_PER_USER: '1000/60', RATE_LIMIT_PER_ADDRESS: '1000/60' };
+  const [gateway] = await stack.start(['gateway'], { OPS_PORT: '0', ...limits });
+  const ready = () => fetch(`http://127.0.0.1:${String(gateway!.facts['opsPort'])}/readyz`);
+  const device = await stack.device(gateway!);
+  for (const [path] of Object.values(probes)) expectRefused(await device.send('GET', path));
+  const unready = await ready();
+  expect([unready.status, await unready.text()]).toEqual([503, expect.stringContaining('Redis')]);
+
+  await stack.redis.start();
+  for (const [path, status] of Object.values(probes))
+    await eventually(async () => expect(await device.send('GET', path)).toMatchObject({ status }));
+  await eventually(async () => expect((await ready()).status).toBe(200));
+});
+
+/** A raw connection with its received text. */
+function rawConnection(port: number) {
+  const socket = connect(port, '127.0.0.1');
+  const connection = {
+    received: '',
+    isOver: false,
+    send: (text: string) => void socket.write(text.replaceAll('\n', '\r\n')),
+    answers: () => connection.received.split(/(?=HTTP\/1\.1 )/),
+  };
+  socket.on('data', (chunk: Buffer) => (connection.received += chunk.toString()));
+  socket.on('close', () => (connection.isOver = true));
+  socket.on('error', () => undefined);
+  return connection;
+}
+
+/** Returns true if a port accepts connections. */
+function listens(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+    socket.once('connect', () => socket.destroy());
   });
+}
+
+it('a stopping gateway becomes unready, serves, and answers with Connection: close', async () => {
+  const draining = { OPS_PORT: '0', DRAIN_SECONDS: '2' };
+  const [gateway] = (await stack.start(['gateway'], draining)) as [AppProcess];
+  const port = Number(gateway.facts['port']);
+  const { token } = await stack.device(gateway);
+  const head = `Host: x\nAuthorization: Bearer ${token}\n`;
+  const connection = rawConnection(port);
+  const answers = (count: number) =>
+    eventually(() =>
+      expect(connection.answers().filter((text) => /\r\n\r\n/.test(text))).toHaveLength(count),
+    );
+
+  const began = performance.now();
+  const stopped = gateway.stop();
+  const readyz = `http://127.0.0.1:${String(gateway.facts['opsPort'])}/readyz`;
+  await eventually(async () => expect((await fetch(readyz)).status).toBe(503));
+  connection.send(`GET /subscriptions HTTP/1.1\n${head}\n`);
+  await answers(1);
+  expect(connection.received).toMatch(/^HTTP\/1\.1 200 /);
+  expect(connection.received).not.toMatch(/connection: close/i);
+
+  const body = '{"subscriptions": []}';
+  const length = `Content-Type: application/json\nContent-Length: ${body.length}\n`;
+  connection.send(`POST /subscriptions HTTP/1.1\n${head}${length}\n${body.slice(0, 5)}`);
+  await eventually(async () => expect(await listens(port)).toBe(false));
+  connection.send(`${body.slice(5)}`);
+  await answers(2);
+  expect(connection.answers()[1]).toMatch(/^HTTP\/1\.1 200 /);
+  expect(connection.answers()[1]).toMatch(/connection: close/i);
+  await eventually(() => expect(connection.isOver).toBe(true));
+  await stopped;
+  const tookMs = performance.now() - began;
+  console.info(`stopped within ${Math.round(tookMs)} ms, 2,000 of them its drain`);
+  // Far below the minute for which an idle connection is kept.
+  expect(tookMs).toBeLessThan(40_000);
+  expect(gateway.output).not.toMatch(/"level":"(error|fatal)"/);
 });

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type AppProcess, AppStack, type Device, type DeviceAnswer, eventually } from '#testing';
@@ -135,42 +134,3 @@ describe('a user with the maximum of writes', { timeout: 120_000 }, () => {
     expect(rows.filter(({ known }) => !known)).toEqual([]);
   });
 });
-
-describe('overloaded services', { timeout: 120_000 }, () => {
-  const [maxCalls, callers] = [50, 400];
-
-  it(`a paused replica: ${maxCalls} calls wait, others fail, memory stays flat`, async () => {
-    const limits = { MAX_CALLS: String(maxCalls), MAX_IN_FLIGHT: '1' };
-    processes = await stack.start(['gateway', 'subscription'], limits);
-    const [gateway, service] = processes;
-    const devices = await Promise.all(
-      Array.from({ length: callers }, () => stack.device(gateway!)),
-    );
-    const ask = () =>
-      Promise.all(devices.map((device) => device.send<object>('GET', '/subscriptions')));
-    expectServedOrRefused(await ask());
-    const before = residentMb(gateway!);
-    service!.pause();
-    const answers = await ask();
-    for (let round = 0; round < 20; round += 1) expectServedOrRefused(await ask());
-    const after = residentMb(gateway!);
-    service!.resume();
-    expect(expectServedOrRefused(answers)).toEqual([]);
-    const waited = answers.filter(({ tookMs }) => tookMs > 1_500);
-    expect(waited.length).toBeLessThanOrEqual(maxCalls);
-    console.log(
-      `${waited.length} of ${callers} waited; ` +
-        `the gateway had ${before} MB before and ${after} MB after`,
-    );
-    expect(after).toBeLessThan(before + 100);
-    await eventually(async () =>
-      expect((await devices[0]!.send('GET', '/subscriptions')).status).toBe(200),
-    );
-  });
-});
-
-/** Memory that a process has, in MB. */
-function residentMb({ pid }: AppProcess): number {
-  const [, kilobytes] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
-  return Math.round(Number(kilobytes) / 1_024);
-}

@@ -229,7 +229,7 @@ it(
       }),
       {
         examples: [[deletions], [moves], [renames]],
-        numRuns: full ? 103 : 18,
+        numRuns: full ? 103 : 10,
         maxSkipsPerRun: 0,
         endOnFailure: true,
       },

@@ -1,9 +1,7 @@
-import { execFile } from 'node:child_process';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { freePort } from '#embedded';
-import { type AppProcess, AppStack, eventually, repository } from '#testing';
+import { type AppProcess, AppStack, callProgram, eventually } from '#testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { podcastSync } from '../../apps/cli/src/podcast-sync.js';
 import { Person, shownSecret } from './testing/person.js';
 
 const password = 'a sentence that nobody guesses';
@@ -31,7 +29,7 @@ beforeAll(async () => {
   origin = `http://127.0.0.1:${port}`;
   stack = await AppStack.open();
   await stack.start(['account'], { PORT: String(port), PUBLIC_URL: origin });
-  await stack.start(['subscription', 'episode', 'deletion-worker']);
+  await stack.start(['subscription']);
   gateways = await startGateways(2);
 });
 afterAll(() => stack?.close());
@@ -39,15 +37,11 @@ afterAll(() => stack?.close());
 /** Returns the output of an operator's command. */
 async function accounts(...args: string[]): Promise<string> {
   const env = {
-    PATH: process.env['PATH'],
     DATABASE_URL: stack.postgres.urls.account,
     REDIS_URL: stack.redis.url,
     PUBLIC_URL: origin,
   };
-  const script = join(repository, 'dist', 'programs', 'podcast-sync.js');
-  return (
-    await promisify(execFile)(process.execPath, [script, 'accounts', ...args], { env })
-  ).stdout.trim();
+  return (await callProgram(podcastSync, ['accounts', ...args], env)).stdout.trim();
 }
 
 /** Somebody with an account, signed in. */
@@ -130,17 +124,6 @@ describe('every gateway refuses within a second', () => {
     });
     await refusedEverywhere('an app password', secret);
     expect(await everywhere(token)).toEqual([200, 200]);
-  });
-
-  it('all credentials of a disabled person', async () => {
-    const person = await somebody('is-disabled');
-    const [token, secret] = [await accessToken(person), await appPassword(person)];
-    expect([await everywhere(token), await everywhere(secret)].flat()).toEqual([
-      200, 200, 200, 200,
-    ]);
-    await accounts('disable', 'is-disabled');
-    await refusedEverywhere('a token', token);
-    await refusedEverywhere('an app password', secret);
   });
 });
 

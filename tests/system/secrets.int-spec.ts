@@ -1,18 +1,18 @@
-import { execFile } from 'node:child_process';
+import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { promisify } from 'node:util';
 import { beginLogin } from '#contracts';
 import { StreamClient } from '#transport';
 import { createLog } from '#runtime';
-import { callProgram, eventually, LaunchedSystem, repository } from '#testing';
+import { callProgram, eventually, LaunchedSystem } from '#testing';
 import { Redis } from 'ioredis';
 import * as client from 'openid-client';
 import { Secret, TOTP } from 'otpauth';
+import pg from 'pg';
 import { SMTPServer } from 'smtp-server';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { podcastSync } from '../../apps/cli/src/podcast-sync.js';
@@ -22,12 +22,12 @@ import { Person, shownSecret } from './testing/person.js';
 let root: string;
 let system: LaunchedSystem;
 let redis: Redis;
-let monitor: Redis;
+let monitor: Socket;
 let mailServer: SMTPServer;
 /** Mails that have arrived. */
 const mails: string[] = [];
-/** Every command that Redis was sent, as it was sent. */
-const commands: string[] = [];
+/** All commands that Redis received. */
+let commands = '';
 /** Secrets that must not be found, by kind. */
 const secrets: Record<string, string[]> = {};
 
@@ -49,12 +49,17 @@ beforeAll(async () => {
   const { port } = mailServer.server.address() as AddressInfo;
   const environment = { SMTP_URL: `smtp://127.0.0.1:${port}` };
   system = await LaunchedSystem.start({ data: join(root, 'data'), environment });
-  redis = new Redis(readFileSync(join(root, 'data', 'redis-url'), 'utf8').trim());
-  monitor = await redis.monitor();
-  monitor.on('monitor', (_time: string, command: string[]) => commands.push(command.join(' ')));
+  const url = new URL(readFileSync(join(root, 'data', 'redis-url'), 'utf8').trim());
+  redis = new Redis(url.href);
+  // ioredis fails if the first command arrives together with the answer to MONITOR.
+  monitor = connect(Number(url.port), url.hostname);
+  monitor.on('data', (data: Buffer) => (commands += data.toString('latin1')));
+  monitor.write(`AUTH ${url.password}\r\nMONITOR\r\n`);
+  await eventually(() => assert.match(commands, /^\+OK\r\n\+OK\r\n/));
 });
 afterAll(async () => {
-  for (const connection of [monitor, redis]) connection?.disconnect();
+  monitor?.destroy();
+  redis?.disconnect();
   await system?.stop();
   await new Promise<void>((resolve) => mailServer.close(() => resolve()));
   rmSync(root, { recursive: true, force: true });
@@ -151,9 +156,8 @@ async function useLoginFlow(person: Person): Promise<void> {
     randomBytes(32).toString('base64url'),
     randomBytes(32).toString('base64url'),
   ] as const;
-  const connect = () => redis.duplicate();
   const services = new StreamClient({
-    connect,
+    connect: () => redis.duplicate(),
     log: createLog('test', 'silent'),
     services: ['account'],
   });
@@ -201,35 +205,30 @@ async function useApp(person: Person): Promise<void> {
   secrets['tokens of an app'] = [tokens.access_token, tokens.refresh_token ?? ''];
 }
 
+/** Runs an operator's command on the data of the system. */
+async function operate(...args: string[]): Promise<string> {
+  const all = [...args, '--data', join(root, 'data')];
+  const { stdout, stderr } = await callProgram(podcastSync, all, {});
+  expect(stderr).toBe('');
+  return stdout.trim();
+}
+
+/** Returns the path of a link that an operator creates. */
+const operatorsLink = async (...args: string[]) =>
+  new URL(await operate('accounts', ...args)).pathname;
+
 /** Creates an operator's links and the output of `podcast-sync token`. */
 async function useOperatorsLinks(): Promise<void> {
-  const data = join(root, 'data');
-  const made = async (...args: string[]) => {
-    const { stdout, stderr } = await callProgram(
-      podcastSync,
-      ['accounts', ...args, '--data', data],
-      {},
-    );
-    expect(stderr).toBe('');
-    return new URL(stdout.trim()).pathname;
-  };
   const person = new Person(system.baseUrl);
-  const invitation = await made('invite');
+  const invitation = await operatorsLink('invite');
   await person.submit(invitation, { name: 'ben', password: `${password} of ben` });
-  const reset = await made('reset', 'ben');
+  const reset = await operatorsLink('reset', 'ben');
   await person.submit(reset, { password: `${password} of ben, a new one` });
   secrets['links'] = [invitation, reset].map((path) => path.split('/').at(-1) ?? '');
   secrets['passwords of ben'] = [`${password} of ben`, `${password} of ben, a new one`];
-  const program = join(repository, 'dist', 'programs', 'podcast-sync.js');
-  const printed = await promisify(execFile)(process.execPath, [
-    program,
-    'token',
-    'ann',
-    '--data',
-    data,
-  ]);
-  expect(await status(printed.stdout.trim())).toBe(200);
-  secrets['podcast-sync token'] = [printed.stdout.trim()];
+  const token = await operate('token', 'ann');
+  expect(await status(token)).toBe(200);
+  secrets['podcast-sync token'] = [token];
 }
 
 it('no secret of people or apps crosses Redis in clear', async () => {
@@ -243,7 +242,7 @@ it('no secret of people or apps crosses Redis in clear', async () => {
   await useLoginFlow(person);
   // The last revocation was received, so all earlier ones were.
   const last = hashOf(secrets['login flow']?.[2] ?? '');
-  await eventually(() => expect(commands.some((command) => command.includes(last))).toBe(true));
+  await eventually(() => expect(commands.includes(last)).toBe(true));
 
   const all = Object.entries(secrets);
   expect(
@@ -252,7 +251,6 @@ it('no secret of people or apps crosses Redis in clear', async () => {
       values.length > 0 && values.every((value) => value.length >= 8),
     ]),
   ).toEqual(all.map(([what]) => [what, true]));
-  const said = commands.join('\n');
   const forms = (value: string) =>
     [
       value,
@@ -262,7 +260,87 @@ it('no secret of people or apps crosses Redis in clear', async () => {
       Buffer.from(value).toString('hex'),
     ].map((form) => form.replace(/=+$/, ''));
   const found = all.filter(([, values]) =>
-    values.some((value) => forms(value).some((form) => said.includes(form))),
+    values.some((value) => forms(value).some((form) => commands.includes(form))),
   );
   expect(found.map(([what]) => what)).toEqual([]);
 });
+
+/** Words in the data of the user, by what they name. No other text contains them. */
+const words = {
+  name: 'annabel7f3',
+  'password of a feed': 'feedword8c1',
+  feed: 'feedpath5d2',
+  title: 'episodetitle9e4',
+  device: 'phonedevice2b6',
+  caption: 'devicecaption4a8',
+  setting: 'settingvalue1c9',
+};
+const feed = `https://ann:${words['password of a feed']}@feeds.example/${words.feed}`;
+
+/** Returns the words in files below a folder of the data directory, and in their names. */
+function foundIn(folder: string): string[] {
+  const files = readdirSync(join(root, 'data', folder), { recursive: true, withFileTypes: true });
+  const contents = files
+    .filter((file) => file.isFile())
+    .map((file) => file.name + readFileSync(join(file.parentPath, file.name), 'latin1'));
+  return Object.entries(words)
+    .filter(([, word]) => contents.some((content) => content.includes(word)))
+    .map(([what]) => what);
+}
+
+/** Sends requests with every word by both APIs, some of them refused. */
+async function useEverything(appPassword: string): Promise<void> {
+  const { name, device, caption, setting, title } = words;
+  const basic = `Basic ${Buffer.from(`${name}:${appPassword}`).toString('base64')}`;
+  const send = async (method: string, path: string, body?: unknown, authorization = basic) => {
+    const answer = await fetch(system.baseUrl + path, {
+      method,
+      headers: { authorization, 'content-type': 'application/json' },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    return answer.status;
+  };
+  const bearer = `Bearer ${appPassword}`;
+  const episode = { podcast: feed, episode: `${feed}/1`, action: 'new', device };
+  const own = { feed_url: feed, guid: '8d6ba0a2-6a3e-5a0c-9a9e-6c1d7c6c2c11' };
+  const states = { podcast_guid: own.guid, episode_guid: 'one', title };
+  expect([
+    await send('POST', '/subscriptions', { subscriptions: [own] }, bearer),
+    await send('POST', '/episodes', { episodes: [states] }, bearer),
+    await send('POST', `/api/2/devices/${name}/${device}.json`, { caption, type: 'mobile' }),
+    await send('POST', `/api/2/subscriptions/${name}/${device}.json`, { add: [feed], remove: [] }),
+    await send('POST', `/api/2/episodes/${name}.json`, [episode]),
+    await send('POST', `/api/2/settings/${name}/account.json`, { set: { word: setting } }),
+    await send('GET', `/api/2/devices/${name}.json`),
+    await send('GET', `/subscriptions/${encodeURIComponent(feed)}`, undefined, bearer),
+    await send('GET', `/feeds/${encodeURIComponent(feed)}`, undefined, bearer),
+  ]).toEqual([200, 200, 200, 200, 200, 200, 200, 405, 404]);
+}
+
+it('an erased user is in no file of Redis, and no user is in a log', async () => {
+  const person = new Person(system.baseUrl);
+  await person.submit(await operatorsLink('invite'), { name: words.name, password });
+  await person.submit('/sign-in', { name: words.name, password });
+  const form = { label: 'a phone', rights: 'all', expires: 'never' };
+  await useEverything(shownSecret(await person.submit('/app-passwords', form)));
+
+  expect(foundIn('redis')).toEqual(expect.arrayContaining(['feed', 'title', 'setting']));
+  const owner = new pg.Client(
+    readFileSync(join(root, 'data', 'account-database-url'), 'utf8').trim(),
+  );
+  await owner.connect();
+  const { rows } = await owner.query<{ id: string }>(
+    'SELECT id FROM account.accounts WHERE name = $1',
+    [words.name],
+  );
+  await owner.end();
+  const erase = ['erase', '--user', rows[0]?.id ?? '', '--data', join(root, 'data')];
+  const { stdout } = await callProgram(podcastSync, erase, {});
+  expect(stdout).toBe('1 of 1 users erased.\n');
+
+  expect(foundIn('redis')).toEqual([]);
+  expect(foundIn('logs')).toEqual([]);
+  expect(readFileSync(join(root, 'data', 'postgres', 'postgres.log'), 'latin1')).not.toMatch(
+    new RegExp(Object.values(words).join('|')),
+  );
+}, 120_000);

@@ -23,6 +23,8 @@ interface Export {
 const spans: SentSpan[] = [];
 let collector: Server;
 let stack: AppStack;
+let apps: AppProcess[];
+let gateway: AppProcess;
 
 beforeAll(async () => {
   collector = createServer((request, response) => {
@@ -41,6 +43,11 @@ beforeAll(async () => {
   });
   await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve));
   stack = await AppStack.open();
+  const { port } = collector.address() as AddressInfo;
+  apps = await stack.start(['gateway', 'subscription', 'deletion-worker'], {
+    OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
+  });
+  gateway = apps[0]!;
 });
 afterAll(async () => {
   await stack.close();
@@ -61,13 +68,58 @@ function pathTo(span: SentSpan): string[] {
 const paths = (traceId: string) =>
   spans.filter((span) => span.traceId === traceId).map((span) => pathTo(span).join(' > '));
 
+describe('the log', () => {
+  it('links a deletion to its request', async () => {
+    const device = await stack.device(gateway);
+    const body = { subscriptions: [{ feed_url: 'https://a.example/feed' }] };
+    const made = await device.send<{ success: { guid: string }[] }>('POST', '/subscriptions', {
+      body,
+    });
+    const owner = new pg.Client({ connectionString: stack.postgres.url });
+    await owner.connect();
+    await owner.query(`
+      CREATE FUNCTION public.fault() RETURNS trigger
+        LANGUAGE plpgsql AS $$ BEGIN RAISE 'a fault of the test'; END $$;
+      CREATE TRIGGER fault BEFORE UPDATE OF deleted ON subscription.subscriptions
+        FOR EACH ROW EXECUTE FUNCTION public.fault()`);
+    const path = `/subscriptions/${made.body.success[0]?.guid}`;
+    await device.send('DELETE', path, { headers: { 'x-request-id': 'mine-2' } });
+    await eventually(async () =>
+      expect(apps[2]?.output).toMatch(/"requestId":"mine-2".*"msg":"deletion ended in FAILURE"/),
+    );
+    await owner.query('DROP FUNCTION public.fault() CASCADE');
+    await owner.end();
+  });
+
+  it('has one line for a request, under the id that the client gave it and gets back', async () => {
+    const device = await stack.device(gateway);
+    const answer = await device.send('GET', '/subscriptions?page=2', {
+      headers: { 'x-request-id': 'mine-1' },
+    });
+    expect(answer.headers.get('x-request-id')).toBe('mine-1');
+    await eventually(async () => expect(gateway.output).toContain('"requestId":"mine-1"'));
+    const lines = gateway.output.split('\n').filter((line) => line.includes('mine-1'));
+    expect(lines).toHaveLength(1);
+    expect(JSON.parse(lines[0]!)).toMatchObject({
+      method: 'GET',
+      route: '/subscriptions',
+      status: 200,
+      level: 'info',
+    });
+  });
+
+  it('does not take an id that is not sane', async () => {
+    const device = await stack.device(gateway);
+    const answer = await device.send('GET', '/subscriptions', {
+      headers: { 'x-request-id': 'a b' },
+    });
+    expect(answer.headers.get('x-request-id')).toMatch(/^[\da-f-]{36}$/);
+  });
+});
+
 describe('one trace', () => {
   it('covers the HTTP request, Redis, Postgres and the deletion job', async () => {
-    const environment = {
-      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${(collector.address() as AddressInfo).port}`,
-    };
-    const apps = await stack.start(['gateway', 'subscription', 'deletion-worker'], environment);
-    const device = await stack.device(apps[0]!);
+    const device = await stack.device(gateway);
     const body = { subscriptions: [{ feed_url: 'https://a.example/feed' }] };
     const trace = (digit: string) => ({
       traceparent: `00-${digit.repeat(32)}-${digit.repeat(16)}-01`,
@@ -99,60 +151,5 @@ describe('one trace', () => {
         `${handler} > deletion-worker: deletion.job > deletion-worker: postgres deletion.claim`,
       ]),
     );
-  });
-});
-
-describe('the log', () => {
-  let gateway: AppProcess;
-  let worker: AppProcess;
-  beforeAll(async () => {
-    const [first, , last] = await stack.start(['gateway', 'subscription', 'deletion-worker']);
-    [gateway, worker] = [first!, last!];
-  });
-
-  it('links a deletion to its request', async () => {
-    const device = await stack.device(gateway);
-    const body = { subscriptions: [{ feed_url: 'https://a.example/feed' }] };
-    const made = await device.send<{ success: { guid: string }[] }>('POST', '/subscriptions', {
-      body,
-    });
-    const owner = new pg.Client({ connectionString: stack.postgres.url });
-    await owner.connect();
-    await owner.query(`
-      CREATE FUNCTION public.fault() RETURNS trigger
-        LANGUAGE plpgsql AS $$ BEGIN RAISE 'a fault of the test'; END $$;
-      CREATE TRIGGER fault BEFORE UPDATE OF deleted ON subscription.subscriptions
-        FOR EACH ROW EXECUTE FUNCTION public.fault()`);
-    await owner.end();
-    const path = `/subscriptions/${made.body.success[0]?.guid}`;
-    await device.send('DELETE', path, { headers: { 'x-request-id': 'mine-2' } });
-    await eventually(async () =>
-      expect(worker.output).toMatch(/"requestId":"mine-2".*"msg":"deletion ended in FAILURE"/),
-    );
-  });
-
-  it('has one line for a request, under the id that the client gave it and gets back', async () => {
-    const device = await stack.device(gateway);
-    const answer = await device.send('GET', '/subscriptions?page=2', {
-      headers: { 'x-request-id': 'mine-1' },
-    });
-    expect(answer.headers.get('x-request-id')).toBe('mine-1');
-    await eventually(async () => expect(gateway.output).toContain('"requestId":"mine-1"'));
-    const lines = gateway.output.split('\n').filter((line) => line.includes('mine-1'));
-    expect(lines).toHaveLength(1);
-    expect(JSON.parse(lines[0]!)).toMatchObject({
-      method: 'GET',
-      route: '/subscriptions',
-      status: 200,
-      level: 'info',
-    });
-  });
-
-  it('does not take an id that is not sane', async () => {
-    const device = await stack.device(gateway);
-    const answer = await device.send('GET', '/subscriptions', {
-      headers: { 'x-request-id': 'a b' },
-    });
-    expect(answer.headers.get('x-request-id')).toMatch(/^[\da-f-]{36}$/);
   });
 });

@@ -16,9 +16,8 @@ export interface EventContext extends FixtureDatabase {
    * A relay, as a replica has one, that runs when it is started.
    *
    * @param url its Redis, if it is reached by another way.
-   * @param Relay another class of relays.
    */
-  relay(batchSize?: number, url?: string, Relay?: typeof EventRelay): EventRelay;
+  relay(batchSize?: number, url?: string): EventRelay;
   /** Writes as a user and retries until the acknowledgement. @returns the stamp. */
   write(userId: string, ...changes: EventKind[]): Promise<string>;
   /** All events of the stream, oldest first. */
@@ -42,7 +41,7 @@ export async function openEvents(): Promise<EventContext> {
     ...base,
     server,
     redis,
-    relay: (batchSize, url = server.url, Relay = EventRelay) => {
+    relay: (batchSize, url = server.url) => {
       const log = createLog('test', 'silent');
       const publisher = new EventPublisher(
         connectRedis(redisConfig.parse({ REDIS_URL: url })),
@@ -50,7 +49,7 @@ export async function openEvents(): Promise<EventContext> {
         log,
       );
       fixture.onClose(() => publisher.onApplicationShutdown());
-      return new Relay(database, publisher, log, batchSize);
+      return new EventRelay(database, publisher, log, batchSize);
     },
     write: (userId, ...changes) => {
       const write = {

@@ -749,7 +749,7 @@ describe('any uploads of actions', () => {
           ]),
         );
       }),
-      { numRuns: full ? 300 : 30 },
+      { numRuns: full ? 300 : 20 },
     );
   });
 });

@@ -202,7 +202,7 @@ describe('an upload', () => {
         }));
         expect((await list()).map((of) => ({ ...of, sync_id: '' }))).toEqual(expected);
       }),
-      { numRuns: full ? 500 : 100 },
+      { numRuns: full ? 500 : 50 },
     );
   });
 
@@ -238,7 +238,7 @@ describe('an upload', () => {
           },
         ]);
       }),
-      { numRuns: full ? 500 : 100 },
+      { numRuns: full ? 500 : 50 },
     );
   });
 
@@ -261,7 +261,7 @@ describe('an upload', () => {
           expect(new Set(stamped)).toEqual(new Set([...differing, ...absorbers]));
         }
       }),
-      { numRuns: full ? 300 : 50 },
+      { numRuns: full ? 300 : 30 },
     );
   });
 

@@ -17,7 +17,7 @@ import { matchKeys } from './match.rules.js';
 
 const [from, into] = [1, 2];
 const [earlier, stamp] = ['2026-01-01T00:00:00.000Z', '2026-02-02T00:00:00.000Z'];
-const runs = { numRuns: process.env.TEST_FULL ? 800 : 150 };
+const runs = { numRuns: process.env.TEST_FULL ? 800 : 75 };
 
 let context: ServiceContext;
 beforeAll(async () => {

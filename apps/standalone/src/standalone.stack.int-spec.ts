@@ -100,7 +100,7 @@ function events(): Event[] {
 
 function stack(options: Partial<StandaloneOptions> = {}) {
   const place = { port: 0, host: '127.0.0.1', publicUrl: undefined } as const;
-  const defaults = { replicas: 1, ...place, data, LOG_LEVEL: 'info' } as const;
+  const defaults = { replicas: 1, ...place, data, LOG_LEVEL: 'info', feeds: 'off' } as const;
   const made = new StandaloneStack(
     { ...defaults, POSTGRES_URL: adminUrl, REDIS_URL: redisUrl, ...options },
     (line) => lines.push(line),
@@ -119,43 +119,21 @@ function isGone(pid: number): boolean {
   }
 }
 
-describe('the feed service', () => {
-  beforeEach(prepare);
-  afterEach(remove);
-
-  it.each([
-    [{}, 'fetched'],
-    [{ FEEDS: 'pushed' }, 'pushed'],
-    [{ FEEDS: 'off' }, 'off'],
-    [{ FEEDS: 'fetched', feeds: 'off' }, 'off'],
-  ] as const)('runs unless feeds are off: %j', async (options, FEEDS) => {
-    const running = stack({ ...options, publicUrl: 'https://sync.example' });
-    await running.start();
-    await running.stop();
-    const startOf = (name: string) =>
-      events().find(({ app, what }) => app === name && what === 'start')?.env;
-    expect(startOf('edge')).toMatchObject({ FEEDS });
-    const { FEEDS: given, PUBLIC_URL } = startOf('feed') ?? {};
-    expect([given, PUBLIC_URL]).toEqual(
-      FEEDS === 'off' ? [undefined, undefined] : [FEEDS, 'https://sync.example'],
-    );
-  });
-});
-
 describe('two runs on the same data', () => {
-  let welcome: Welcome;
+  const publicUrl = 'https://pods.example';
+  let welcomes: Welcome[];
   let first: Event[];
   let second: Event[];
   beforeAll(async () => {
     prepare();
     vi.stubEnv('SESSION_KEY_FILE', '/nowhere');
     vi.stubEnv('NODE_OPTIONS', '--max-old-space-size=512');
-    const running = stack({ replicas: 2, feeds: 'off' });
-    welcome = await running.start();
+    const running = stack({ replicas: 2, FEEDS: 'fetched' });
+    welcomes = [await running.start()];
     await running.stop();
     first = events();
-    const again = stack({ feeds: 'off' });
-    await again.start();
+    const again = stack({ feeds: undefined, FEEDS: 'pushed', publicUrl });
+    welcomes.push(await again.start());
     await again.stop();
     second = events().slice(first.length);
   });
@@ -179,7 +157,15 @@ describe('two runs on the same data', () => {
 
   it('print the address and the link to create the first account', () => {
     const { PORT } = environmentOf('edge');
-    expect(welcome).toEqual({ baseUrl: `http://127.0.0.1:${PORT}`, data, firstLink: 'the link' });
+    const expected = { baseUrl: `http://127.0.0.1:${PORT}`, data, firstLink: 'the link' };
+    expect(welcomes).toEqual([expected, { ...expected, baseUrl: publicUrl }]);
+  });
+
+  it('have the public origin of a proxy, and the feed service unless feeds are off', () => {
+    expect(starts(first, 'feed')).toEqual([]);
+    expect(environmentOf('edge')).toMatchObject({ FEEDS: 'off', PUBLIC_URL: '' });
+    for (const app of ['feed', 'edge'])
+      expect(starts(second, app)).toMatchObject([{ FEEDS: 'pushed', PUBLIC_URL: publicUrl }]);
   });
 
   it("give the edge the same keys each time, regardless of the shell's variables", () => {
@@ -229,18 +215,11 @@ describe('StandaloneStack', () => {
   beforeEach(prepare);
   afterEach(remove);
 
-  it('has the public origin of a proxy, which is also the issuer', async () => {
-    const publicUrl = 'https://pods.example';
-    expect(await stack({ publicUrl }).start()).toMatchObject({ baseUrl: publicUrl });
-    expect(events().find(({ app }) => app === 'edge')?.env).toMatchObject({
-      PUBLIC_URL: publicUrl,
-    });
-  });
-
   it('restarts an app that ended and prints it; the edge keeps its port', async () => {
-    const running = stack();
+    const running = stack({ feeds: undefined });
     await running.start();
     const starts = () => events().filter(({ app, what }) => app === 'edge' && what === 'start');
+    expect(starts()[0]?.env.FEEDS).toBe('fetched');
     process.kill(starts()[0]?.pid ?? 0, 'SIGKILL');
     await eventually(() => expect(lines).toContain('edge serves again'));
     expect(lines).toContain('edge ended (signal SIGKILL); restart in 0.5 s');

@@ -1,18 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import {
-  Client,
-  kinds,
-  seededRandom,
-  Simulation,
-  type TestedRules,
-} from '../testing/sync.simulation.js';
-import { answerRead, answerUpload, uploadTimestamp } from './sync-state.rules.js';
+import { Client, kinds, seededRandom, Simulation } from '../testing/sync.simulation.js';
 
 const walks = process.env.TEST_FULL ? 10_000 : 300;
 /** Repeats one failed walk: TEST_SEED=1234. */
 const seed = process.env.TEST_SEED;
-
-const rules: TestedRules = { answerRead, answerUpload, uploadTimestamp };
 
 /** Adds clients of several apps, some of which share an app password. */
 function addClients(simulation: Simulation): void {
@@ -21,14 +12,7 @@ function addClients(simulation: Simulation): void {
   for (let n = 0; n < count; n += 1) {
     const kind = kinds[random(kinds.length)] as (typeof kinds)[number];
     const credential = random(4) === 0 ? 0 : n;
-    simulation.clients.push(
-      new Client(
-        kind,
-        credential,
-        random(3) === 0 ? 0 : n,
-        random(3) === 0 ? random(400) - 200 : 0,
-      ),
-    );
+    simulation.clients.push(new Client(kind, credential, random(3) === 0 ? random(400) - 200 : 0));
   }
 }
 
@@ -111,14 +95,11 @@ function walk(simulation: Simulation): void {
 }
 
 /** Returns the seed and the error of the first failing walk; undefined if none fails. */
-function firstFailure(
-  of: TestedRules,
-  count: number,
-): { seed: number; message: string } | undefined {
+function firstFailure(): { seed: number; message: string } | undefined {
   const from = seed === undefined ? 1 : Number(seed);
-  for (let tried = from; tried < from + (seed === undefined ? count : 1); tried += 1)
+  for (let tried = from; tried < from + (seed === undefined ? walks : 1); tried += 1)
     try {
-      walk(new Simulation(of, seededRandom(tried)));
+      walk(new Simulation(seededRandom(tried)));
     } catch (error) {
       return { seed: tried, message: (error as Error).message };
     }
@@ -127,62 +108,6 @@ function firstFailure(
 
 describe('clients of every app, with lost, repeated and late messages and restored data', () => {
   it(`miss no change, and their syncs end: ${walks} walks`, { timeout: 300_000 }, () => {
-    expect(firstFailure(rules, walks)).toBeUndefined();
-  });
-});
-
-/** Faulty rules, each of which a walk must detect. */
-const faults: Record<string, TestedRules> = {
-  'the last answer counts as received': {
-    ...rules,
-    answerRead: (state, read) => {
-      const { answer, after } = answerRead(state, read);
-      const last = state.reader?.answered ?? 0;
-      return { answer: { ...answer, since: Math.min(read.since, last), unchanged: false }, after };
-    },
-  },
-  'an upload returns the clock': {
-    ...rules,
-    answerUpload: (state, before) => ({
-      ...answerUpload(state, before),
-      timestamp: Math.ceil(state.clock.stamp / 1_000),
-    }),
-  },
-  'an answer does not move the clock': {
-    ...rules,
-    answerRead: (state, read) => {
-      const { answer, after } = answerRead(state, read);
-      return { answer, after: { ...after, clock: { ...after.clock, stamp: state.clock.stamp } } };
-    },
-  },
-  'the state of a session belongs to its device': { ...rules, sessionsAreDevices: true },
-  'an answer without changes echoes since': {
-    ...rules,
-    answerRead: (state, read) => {
-      const { answer, after } = answerRead(state, read);
-      if (!answer.unchanged || !after.reader) return { answer, after };
-      const timestamp = Math.max(read.since, answer.timestamp);
-      return {
-        answer: { ...answer, timestamp },
-        after: { ...after, reader: { ...after.reader, answered: timestamp } },
-      };
-    },
-  },
-  'a redelivery counts as a new read': {
-    ...rules,
-    answerRead: (state, read) => {
-      const { reader } = state;
-      return answerRead(
-        { ...state, reader: reader && { ...reader, receivedAt: 0 } },
-        { ...read, ageMs: 0 },
-      );
-    },
-  },
-};
-
-describe('walks detect a faulty rule', () => {
-  it.each(Object.entries(faults))('%s', { timeout: 300_000 }, (_name, faulty) => {
-    const failure = firstFailure(faulty, 10_000);
-    expect(failure?.message).toMatch(/missed a change|repeat rows or change state|does not end/);
+    expect(firstFailure()).toBeUndefined();
   });
 });

@@ -1,13 +1,12 @@
-import type { Clock, ListAnswer, Read, SyncState } from '../src/sync-state.rules.js';
-
-/** The rules that a walk tests: those of sync-state.rules.ts, or ones with a planted fault. */
-export interface TestedRules {
-  answerRead(state: SyncState, read: Read): { answer: ListAnswer; after: SyncState };
-  answerUpload(state: SyncState, stampBefore: number): { timestamp: number; after: SyncState };
-  uploadTimestamp(sessionStamp: number | undefined): number;
-  /** True to store the state of a session by the device id that the client sends. */
-  readonly sessionsAreDevices?: boolean;
-}
+import {
+  answerRead,
+  answerUpload,
+  type Clock,
+  type ListAnswer,
+  type Read,
+  type SyncState,
+  uploadTimestamp,
+} from '../src/sync-state.rules.js';
 
 /** The simulated apps. They differ in the `since` that follows an answer. */
 export const kinds = [
@@ -71,7 +70,6 @@ export class Client {
   constructor(
     readonly kind: Kind,
     readonly credential: number,
-    readonly device: number,
     /** Lead of its clock in seconds; negative for a lag. */
     readonly skew: number,
   ) {}
@@ -100,10 +98,7 @@ export class Simulation {
   hasFaults = true;
   isRestored = false;
 
-  constructor(
-    private readonly rules: TestedRules,
-    readonly random: (below: number) => number,
-  ) {
+  constructor(readonly random: (below: number) => number) {
     const rows = () => Array.from({ length: items }, () => ({ value: 0, stamp: 0 }));
     // A user without writes, or sometimes one whose data comes from a server with a clock ahead.
     const stamp = random(20) === 0 ? this.now + 7_000 : 0;
@@ -314,7 +309,7 @@ export class Simulation {
 
   private sessionKey(client: Client, list: List): string | undefined {
     if (client.session === undefined) return undefined;
-    return `${this.rules.sessionsAreDevices ? `device ${client.device}` : client.session} ${list}`;
+    return `${client.session} ${list}`;
   }
 
   private stateOf(client: Client, list: List): SyncState {
@@ -338,7 +333,7 @@ export class Simulation {
 
   private answerRead(client: Client, list: List, read: Read): ListAnswer {
     const before = this.stateOf(client, list);
-    const { answer, after } = this.rules.answerRead(before, read);
+    const { answer, after } = answerRead(before, read);
     this.store(client, list, before, after);
     if (answer.unchanged && this.rowsOf(list, answer, read.since).length > 0)
       throw new Error('an answer with rows is marked as unchanged');
@@ -375,8 +370,8 @@ export class Simulation {
     const stampBefore = this.write(list, sent);
     const before = this.stateOf(client, list);
     if (list === 'episodes' || stampBefore === undefined)
-      return this.rules.uploadTimestamp(before.sessionStamp);
-    const { timestamp, after } = this.rules.answerUpload(before, stampBefore);
+      return uploadTimestamp(before.sessionStamp);
+    const { timestamp, after } = answerUpload(before, stampBefore);
     this.store(client, list, before, after);
     return timestamp;
   }

@@ -1,19 +1,19 @@
-import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import pg from 'pg';
 import { inject } from 'vitest';
+import { scopes } from '#contracts';
+import { makeAppPassword } from '#identity';
 import { appEnvironment, type StackServers } from './app.environment.js';
 import { AppProcess, type App } from './app.process.js';
 import { Device } from './device.js';
 import { freshUser } from './fresh.user.js';
-import { repository } from './launched.system.js';
 import { roleUrls, type RoleUrls } from './migrated.database.js';
 import type { SharedSystem } from './shared.system.js';
 import { createDatabase } from './test.database.js';
 import { startPostgresServer, startRedisServer, type TestServer } from './test.server.js';
-import { TokenIssuer } from './token.issuer.js';
+import { TokenIssuer, type TokenTerms } from './token.issuer.js';
 
 /** Options of a stack. */
 export interface StackOptions {
@@ -79,25 +79,33 @@ abstract class Stack {
     return appEnvironment(app, this.servers);
   }
 
-  async device(gateway: Pick<AppProcess, 'facts'>, user = freshUser()): Promise<Device> {
+  async device(
+    gateway: Pick<AppProcess, 'facts'>,
+    user = freshUser(),
+    terms?: TokenTerms,
+  ): Promise<Device> {
     return new Device(
       `http://127.0.0.1:${String(gateway.facts['port'])}`,
-      await this.issuer.issue(user),
+      await this.issuer.issue(user, terms),
       user,
     );
   }
 
-  /** Creates an account and its app password with the operators' commands. */
+  /** Creates an account with an app password of all scopes. */
   async appPassword(name = `ann-${freshUser()}`): Promise<{ name: string; password: string }> {
-    const run = async (...args: string[]) => {
-      const env = { PATH: process.env.PATH, ...appEnvironment('account', this.servers) };
-      const program = join(repository, 'dist', 'programs', 'podcast-sync.js');
-      return (
-        await promisify(execFile)(process.execPath, [program, ...args], { env })
-      ).stdout.trim();
-    };
-    await run('accounts', 'create', name);
-    return { name, password: await run('app-password', name) };
+    const { secret, hash } = makeAppPassword();
+    const owner = new pg.Client({ connectionString: this.postgres.url });
+    await owner.connect();
+    await owner.query(
+      `WITH account AS (
+         INSERT INTO account.accounts (id, name) VALUES (gen_random_uuid(), $1) RETURNING id
+       )
+       INSERT INTO account.credentials (id, account_id, hash, label, scopes)
+       SELECT gen_random_uuid(), id, $2, 'a test', $3 FROM account`,
+      [name, Buffer.from(hash, 'base64url'), scopes],
+    );
+    await owner.end();
+    return { name, password: secret };
   }
 
   protected async end(): Promise<void> {

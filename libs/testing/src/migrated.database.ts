@@ -3,6 +3,9 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
+/** The name of the migrated database of a server. */
+export const database = 'podcast_sync';
+
 /** URLs of one database, with the role of each program. */
 export interface RoleUrls {
   readonly subscription: string;

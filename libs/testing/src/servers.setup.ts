@@ -1,8 +1,9 @@
+import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { TestProject } from 'vitest/node';
 import { startPostgres, startRedis } from '#embedded';
-import { migrate } from './migrated.database.js';
+import { database, migrate } from './migrated.database.js';
 import { type SharedSystem, startSharedSystem } from './shared.system.js';
 import { closeTemplate } from './test.database.js';
 import { openRunDirectory, removeRunDirectory } from './run.directory.js';
@@ -11,6 +12,8 @@ import { openRunDirectory, removeRunDirectory } from './run.directory.js';
 interface Servers {
   /** The owner's URL of the migrated template database that others are cloned from. */
   templateUrl: string;
+  /** The folder of a stopped and migrated Postgres that others are copied from. */
+  postgresFolder: string;
   /** The owner's URL of a database without tables. */
   adminUrl: string;
   /** A Redis that all test files share. */
@@ -37,21 +40,11 @@ const programs = fileURLToPath(new URL('../../../.data/programs', import.meta.ur
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const directory = await openRunDirectory(project.name);
   try {
-    const [postgres, redis] = await Promise.all([
-      startPostgres({
-        directory: join(directory, 'postgres'),
-        database: 'podcast_sync_template',
-        durable: false,
-        progress: console.log,
-      }),
-      startRedis({
-        directory: join(directory, 'redis'),
-        programs,
-        durable: false,
-        progress: console.log,
-      }),
+    const progress = console.log;
+    const [{ postgres, postgresFolder }, redis] = await Promise.all([
+      startMigrated(join(directory, 'postgres')),
+      startRedis({ directory: join(directory, 'redis'), programs, durable: false, progress }),
     ]);
-    await migrate(postgres.url);
     const adminUrl = await closeTemplate(postgres.url);
     const shared =
       project.name === 'int'
@@ -59,6 +52,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
         : undefined;
     project.provide('servers', {
       templateUrl: postgres.url,
+      postgresFolder,
       adminUrl,
       redisUrl: redis.url,
       programs,
@@ -73,4 +67,16 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await removeRunDirectory(directory);
     throw error;
   }
+}
+
+/** Starts a Postgres with a migrated database. Also returns a stopped copy, to copy again. */
+async function startMigrated(directory: string) {
+  const start = () => startPostgres({ directory, database, durable: false, progress: console.log });
+  const first = await start();
+  await migrate(first.url);
+  await first.stop();
+  const postgresFolder = `${directory}-template`;
+  // Keeps the owner of the files, which is not root.
+  execFileSync('cp', ['-a', directory, postgresFolder]);
+  return { postgres: await start(), postgresFolder };
 }

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +11,7 @@ import {
   type EmbeddedServer,
 } from '#embedded';
 import { eventually } from './eventually.js';
-import { migrate, roleUrls, type RoleUrls } from './migrated.database.js';
+import { database, roleUrls, type RoleUrls } from './migrated.database.js';
 
 /** A server of one test file, for faults. Its URL never changes. */
 export class TestServer {
@@ -90,12 +91,11 @@ export async function startPostgresServer({ durable = false } = {}): Promise<
   // Postgres' user must reach the folder if root runs the tests.
   chmodSync(root, 0o711);
   const directory = join(root, 'postgres');
-  const start = (port?: number) =>
-    startPostgres({ directory, port, durable, database: 'podcast_sync' });
+  execFileSync('cp', ['-a', inject('servers').postgresFolder, directory]);
+  const start = (port?: number) => startPostgres({ directory, port, durable, database });
   const server = new TestServer(await start(), start, async () => {
     await removePostgres(directory);
     rmSync(root, { recursive: true, force: true });
   });
-  await migrate(server.url);
   return Object.assign(server, { urls: roleUrls(server.url) });
 }

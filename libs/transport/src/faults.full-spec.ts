@@ -206,21 +206,3 @@ describe('a wall clock that is wrong', () => {
       }));
   }
 });
-
-describe('this suite notices', () => {
-  it('a transport that takes nothing over', async () => {
-    await expect(killOneOfThree({ broken: 'no takeover' })).rejects.toThrow('calls that failed');
-  });
-
-  it('a transport that does not drain', async () => {
-    await expect(stopOneOfTwo('no drain')).rejects.toThrow('requests that ran again');
-  });
-
-  it('a transport that takes over without a claim', async () => {
-    // Handlers take longer than the interval of polls for abandoned requests, so that both
-    // survivors find the same request. The few callers let the case end in time.
-    await expect(killOneOfThree({ broken: 'no claim', takesMs: 520, callers: 9 })).rejects.toThrow(
-      'requests that ran three times',
-    );
-  });
-});

@@ -1,29 +1,20 @@
 import { expect } from 'vitest';
 import { eventually } from '#testing';
-import type { Breakage } from './broken.transport.js';
 import type { ChildReplica } from './child.replica.js';
 import { ask, RepeatedCalls } from './repeated.calls.js';
 import { connectTo } from './probe.replica.js';
 import { Stage } from './stage.js';
 
-// Cases of the failure suite that also run with a broken transport, which they must detect.
-
 /** Limit of a caller's wait in milliseconds: the default budget, and a reserve. */
 export const longestWaitMs = 15_000;
 
-/** Kills one of three replicas during calls that take `takesMs`. */
-export function killOneOfThree({
-  broken,
-  takesMs = 50,
-  callers = 16,
-}: { broken?: Breakage; takesMs?: number; callers?: number } = {}): Promise<void> {
+/** Kills one of three replicas during calls of 16 callers. */
+export function killOneOfThree(): Promise<void> {
   return Stage.play(async (stage) => {
-    const [victim] = await Promise.all(
-      ['a', 'b', 'c'].map((name) => stage.replica(name, { broken })),
-    );
+    const [victim] = await Promise.all(['a', 'b', 'c'].map((name) => stage.replica(name)));
     const calls = new RepeatedCalls(await stage.gateway(), {
-      callers,
-      takesMs,
+      callers: 16,
+      takesMs: 50,
       budgetMs: longestWaitMs,
     });
     await eventually(() => expect(calls.answered).toBeGreaterThan(60), { timeout: 20_000 });
@@ -54,9 +45,9 @@ export function killOneOfThree({
 }
 
 /** Stops one of two replicas in order during calls of 16 callers. */
-export function stopOneOfTwo(broken?: Breakage): Promise<void> {
+export function stopOneOfTwo(): Promise<void> {
   return Stage.play(async (stage) => {
-    const [leaver] = await Promise.all(['a', 'b'].map((name) => stage.replica(name, { broken })));
+    const [leaver] = await Promise.all(['a', 'b'].map((name) => stage.replica(name)));
     const calls = new RepeatedCalls(await stage.gateway(), { callers: 16, takesMs: 50 });
     await eventually(() => expect(calls.answered).toBeGreaterThan(100));
     await leaver!.stop();

@@ -1,5 +1,4 @@
 import { appendFileSync } from 'node:fs';
-import { breakTransport, type Breakage } from './broken.transport.js';
 import { heapAfterGc } from './heap.js';
 import { startReplica, type ProbeOptions, type RedisEnvironment } from './probe.replica.js';
 
@@ -9,13 +8,9 @@ export interface ProbeProcessOptions extends Omit<ProbeOptions, 'journal'> {
   readonly name: string;
   /** File with a line `<replica> <text>` per run, which survives a killed process. */
   readonly runsFile: string;
-  readonly broken?: Breakage;
 }
 
-const { environment, runsFile, broken, ...options } = JSON.parse(
-  process.argv[2]!,
-) as ProbeProcessOptions;
-if (broken) breakTransport(broken);
+const { environment, runsFile, ...options } = JSON.parse(process.argv[2]!) as ProbeProcessOptions;
 const journal = {
   replica: options.name,
   ran: (text: string) => appendFileSync(runsFile, `${options.name} ${text}\n`),

@@ -38,9 +38,7 @@ export class FaultStack {
   ) {}
 
   /** Starts it. The queue has its own Redis, as in production, and Postgres loses no commit. */
-  static async open(
-    options: { durableRedis?: boolean; environment?: Readonly<Record<string, string>> } = {},
-  ) {
+  static async open(options: { durableRedis?: boolean } = {}) {
     const stack = await AppStack.open({ ...options, durablePostgres: true, ownQueue: true });
     const world = new FaultStack(
       stack,
@@ -64,12 +62,12 @@ export class FaultStack {
   }
 
   /** Waits until every service answers through every gateway. */
-  async heal(timeout = healMs): Promise<number> {
+  async heal(): Promise<number> {
     const start = performance.now();
     for (const gateway of this.gateways.filter(({ hasExited }) => !hasExited)) {
       const device = await this.stack.device(gateway);
       await eventually(async () => assert.deepEqual(await this.statuses(device), [200, 200, 404]), {
-        timeout,
+        timeout: healMs,
       });
     }
     return Math.round(performance.now() - start);
@@ -106,15 +104,11 @@ export class FaultStack {
   }
 
   /** Runs a fault during reads and writes, and expects no hanging, failed or lost request. */
-  async underTraffic(
-    name: string,
-    fault: (traffic: Traffic) => Promise<void>,
-    healsWithinMs = healMs,
-  ): Promise<Traffic> {
+  async underTraffic(name: string, fault: (traffic: Traffic) => Promise<void>): Promise<Traffic> {
     const traffic = await this.traffic();
     await traffic.continueFor();
     await fault(traffic);
-    const healedMs = await this.heal(healsWithinMs);
+    const healedMs = await this.heal();
     await traffic.continueFor();
     await traffic.stop();
     const { exchanges, failed, longestMs } = traffic;

@@ -5,6 +5,8 @@ import type { RawRequest } from './raw.http.js';
 /** Values for requests: a valid credential and an existing subscription. */
 export interface HostileWorld {
   readonly token: string;
+  /** A credential that can push feeds. */
+  readonly platform: string;
   readonly guid: string;
 }
 
@@ -62,7 +64,7 @@ function request(
 }
 
 const json = 'Content-Type: application/json';
-const bearer = ({ token }: HostileWorld) => `Authorization: Bearer ${token}`;
+const bearer = ({ token }: Pick<HostileWorld, 'token'>) => `Authorization: Bearer ${token}`;
 
 const status = { value: true, timestamp: '2023-02-23T14:00:00Z' };
 /** A valid body of each write. */
@@ -95,14 +97,31 @@ function documents(guid: string): [method: string, path: string, document: unkno
       '/v1/episodes',
       { episodes: [episode, { podcast_guid: guid, sync_id: episode.sync_id }] },
     ],
+    ['POST', '/feeds/refresh', { guids: [guid] }],
   ];
 }
+
+const pushed = {
+  feeds: [
+    {
+      feed_url: 'https://feeds.example/pushed.xml',
+      guid: '8d6ba0a2-6a3e-5a0c-9a9e-6c1d7c6c2c11',
+      new_feed_url: 'https://feeds.example/moved.xml',
+      title: 't',
+      language: 'en',
+      image_url: 'https://m.example/i.png',
+      episodes: [{ episode_guid: 'e', publish_date: '2023-02-23T14:00:00Z' }],
+    },
+  ],
+};
 
 function bodies(world: HostileWorld): fc.Arbitrary<RawRequest> {
   const writes = documents(world.guid).map(([method, path, document]) =>
     spoilt(document).map((body) => request(method, path, [bearer(world), json], body)),
   );
-  return fc.oneof(...writes);
+  const platform = bearer({ token: world.platform });
+  const pushes = spoilt(pushed).map((body) => request('POST', '/feeds', [platform, json], body));
+  return fc.oneof(...writes, pushes);
 }
 
 const opml =

@@ -77,9 +77,7 @@ class SimulatedUser {
     for (const id of this.deletions)
       await eventually(
         async () => assert.equal((await this.whole(`/deletions/${id}`)).body['status'], 'SUCCESS'),
-        {
-          timeout: 60_000,
-        },
+        { timeout: 60_000, interval: 250 },
       );
   }
 

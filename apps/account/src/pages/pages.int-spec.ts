@@ -1,16 +1,20 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AppStack, eventually, Fixture } from '#testing';
+import { AppStack, eventually, Fixture, TcpProxy } from '#testing';
 import { startAccount } from '../../testing/account.app.js';
 
 const html = { accept: 'text/html' };
 
 const fixture = new Fixture();
 let stack: AppStack;
+let postgres: TcpProxy;
 let base: string;
 beforeAll(async () => {
-  stack = await AppStack.open({ ownPostgres: true });
+  stack = await AppStack.open();
   fixture.onClose(() => stack.close());
-  base = (await startAccount(fixture, stack.variables('account'))).url;
+  postgres = await TcpProxy.to(stack.postgres.urls.account);
+  fixture.onClose(() => postgres.close());
+  const variables = { ...stack.variables('account'), DATABASE_URL: postgres.url };
+  base = (await startAccount(fixture, variables)).url;
 });
 afterAll(() => fixture.close());
 
@@ -199,14 +203,14 @@ describe('an error', () => {
 describe('without Postgres', () => {
   it('a page reports the outage, and works again afterwards', async () => {
     const cookie = `account-session=${'a'.repeat(43)}`;
-    await stack.postgresServer.stop();
+    postgres.refuse();
     await eventually(async () => {
       const answer = await get('/', { ...html, cookie });
       expect(answer.status).toBe(503);
       expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
       expect(await answer.text()).toContain('Unavailable: the database.');
     });
-    await stack.postgresServer.start();
+    postgres.accept();
     await eventually(async () => expect((await get('/', { ...html, cookie })).status).toBe(303));
   });
 });

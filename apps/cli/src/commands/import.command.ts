@@ -52,5 +52,5 @@ export const importCommand: CommandDefinition<ImportOptions> = {
     };
   },
   run: async (options, { io }) =>
-    (await import('../../../gpodder/src/import/import.js')).importAccount(options, io.env),
+    (await import('../../../gpodder/src/import/import.js')).importAccount(options, io),
 };

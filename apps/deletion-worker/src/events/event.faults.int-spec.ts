@@ -1,16 +1,9 @@
 import { Redis } from 'ioredis';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { type EventKind, eventKinds } from '#contracts';
 import { eventually, freshUser } from '#testing';
 import { EventFollower, note } from '../../testing/event.follower.js';
 import { type EventContext, openEvents } from '../../testing/event.fixture.js';
-import {
-  beforeCommit,
-  HastyRelay,
-  UnnumberedRelay,
-  withoutKinds,
-  withoutLock,
-} from '../../testing/broken.relays.js';
 import { EventRelay } from './event.relay.js';
 
 /** Number of faults in a run. */
@@ -46,7 +39,7 @@ const faults: Record<string, () => Promise<unknown>> = {
 };
 
 /** Runs users and relays during a number of faults. @returns the violated guarantees. */
-async function run(count: number, Relay = EventRelay): Promise<string[]> {
+async function run(count: number): Promise<string[]> {
   const last = new Map<string, string>();
   const stopping = new AbortController();
   const follower = new EventFollower(context.server.url, context.owner);
@@ -59,7 +52,7 @@ async function run(count: number, Relay = EventRelay): Promise<string[]> {
     note(last, user, kinds, await context.write(user, ...kinds));
     writes += 1;
   };
-  const relays = [1, 3, 100].map((size) => context.relay(size, undefined, Relay));
+  const relays = [1, 3, 100].map((size) => context.relay(size));
   const announce = (relay: EventRelay) => relay.publishBatch().catch(() => 0);
   const users = Array.from({ length: 6 }, freshUser);
   const working = [
@@ -87,33 +80,3 @@ async function run(count: number, Relay = EventRelay): Promise<string[]> {
 it('faults cause no missing events, no early events and no decreasing stamps', async () => {
   expect(await run(many)).toEqual([]);
 }, 300_000);
-
-describe('the test detects broken relays:', () => {
-  /** Runs until a guarantee is violated. */
-  const firstViolations = async (Relay = EventRelay) => {
-    for (let round = 0; round < 20; round += 1) {
-      const violations = await run(5, Relay);
-      if (violations.length > 0) return violations.join('\n');
-    }
-    return 'nothing was found';
-  };
-
-  it('rows are deleted before Redis stored their events', async () => {
-    expect(await firstViolations(HastyRelay)).toMatch(/^missing/m);
-  }, 300_000);
-
-  it('relays have concurrent batches and append them in any order', async () => {
-    await withoutLock(context.owner);
-    expect(await firstViolations(UnnumberedRelay)).toMatch(/^goes back/m);
-  }, 300_000);
-
-  it('events come before the commit', async () => {
-    await beforeCommit(context.owner);
-    expect(await firstViolations()).toMatch(/^early/m);
-  }, 300_000);
-
-  it('kinds are missing', async () => {
-    await withoutKinds(context.owner);
-    expect(await firstViolations()).toMatch(/^missing/m);
-  }, 300_000);
-});

@@ -1,18 +1,17 @@
 import { gzipSync } from 'node:zlib';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { errorBody, httpAnswers } from '#http';
 import { writeOpml } from '#opml';
-import { type AppProcess, AppStack, type Device } from '#testing';
+import { type AppProcess, type Device, SharedStack } from '#testing';
 import { feed, feeds, OpmlClient, urlsOf } from '../../testing/opml.client.js';
 
-let stack: AppStack;
-let gateway: AppProcess;
+let stack: SharedStack;
+let gateway: Pick<AppProcess, 'facts'>;
 beforeAll(async () => {
-  stack = await AppStack.open();
-  [gateway] = (await stack.start(['gateway', 'subscription'])) as [AppProcess];
+  stack = await SharedStack.open();
+  gateway = stack.app('gateway');
 });
-afterAll(() => stack?.close());
 
 const path = '/subscriptions/opml';
 const { ask, send, exported } = new OpmlClient(() => gateway);
@@ -201,7 +200,7 @@ describe('an import whose later write fails', () => {
     expect(Number(failed.headers.get('retry-after'))).toBeGreaterThan(0);
     expect(await exported(device)).toEqual(feeds(1_500));
 
-    await database.query('DROP TRIGGER unwilling ON subscription.subscriptions');
+    await database.query('DROP FUNCTION subscription.unwilling() CASCADE');
     await database.end();
     const answer = await send(device, writeOpml(sent), headers);
     expect([answer.status, answer.verdicts().failure]).toEqual([200, []]);

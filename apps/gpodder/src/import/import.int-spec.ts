@@ -3,8 +3,9 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startProgram } from '#testing';
+import { callProgram } from '#testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { podcastSync } from '../../../cli/src/podcast-sync.js';
 import { GpodderFixture, type GpodderUser } from '../../testing/gpodder.fixture.js';
 
 let fixture: GpodderFixture;
@@ -44,11 +45,8 @@ async function run(
     progress,
   ];
   const env = { REDIS_URL: fixture.stack.redis.url };
-  const { code, stdout, stderr } = await startProgram(
-    'podcast-sync',
-    ['import', ...options, '--insecure'],
-    env,
-  );
+  const args = ['import', ...options, '--insecure'];
+  const { code, stdout, stderr } = await callProgram(podcastSync, args, env);
   const output = stdout + stderr;
   expect(output).not.toContain(password);
   return { code, output, progress };

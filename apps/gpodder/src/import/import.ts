@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mostActions } from '#contracts';
 import { connectRedis } from '#redis';
-import { count, createLog, loadConfig, ProgressLine } from '#runtime';
+import { count, createLog, loadConfig, type ProgramIo, ProgressLine } from '#runtime';
 import { StreamClient } from '#transport';
 import { AccountWriter } from './account.writer.js';
 import { importConfig } from './import.config.js';
@@ -18,9 +18,9 @@ import { SkippedEntries } from './skipped.entries.js';
  */
 export async function importAccount(
   options: ImportOptions,
-  environment: NodeJS.ProcessEnv,
+  { env, stderr }: ProgramIo,
 ): Promise<void> {
-  const config = loadConfig(importConfig, environment);
+  const config = loadConfig(importConfig, env);
   const password = await readPassword(
     options.passwordFile,
     `Password of ${options.login} at ${options.from.host}: `,
@@ -38,7 +38,6 @@ export async function importAccount(
     const source = await openSource(options.from, credential, stopped.signal, skipped);
     const writer = await AccountWriter.open(client, options.user, stopped.signal, skipped);
     const progress = await ImportProgress.open(options);
-    const { stderr } = process;
     stderr.write(`import: the other server has ${source.protocol}\n`);
     if (progress.cursor !== startCursor)
       stderr.write(`import: continues after ${count(progress.cursor.actions)} actions\n`);

@@ -117,14 +117,6 @@ describe('tables can be distributed by user', () => {
     );
   });
 
-  it('no table has a trigger but those of its foreign keys', async () => {
-    const triggers = await read(`
-      SELECT t.tgrelid::regclass::text AS "table", t.tgname AS name FROM pg_trigger t
-      JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
-      WHERE NOT t.tgisinternal AND n.nspname = ANY ($1)`);
-    expect(triggers).toEqual([]);
-  });
-
   it('every function has the user as its first parameter, except those for all users', async () => {
     const functions = await read<{ name: string; body: string; first: string }>(`
       SELECT format('%s.%s', n.nspname, p.proname) AS name, p.prosrc AS body,

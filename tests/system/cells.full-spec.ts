@@ -4,15 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  type AppProcess,
-  AppStack,
-  Device,
-  eventually,
-  freshUser,
-  SharedStack,
-  TokenIssuer,
-} from '#testing';
+import { type AppProcess, AppStack, Device, eventually, freshUser, TokenIssuer } from '#testing';
 import { userId } from '#identity';
 import { tracesOf } from '../../apps/deletion-worker/testing/erased.user.js';
 import { Ingress } from './testing/ingress.js';
@@ -24,8 +16,8 @@ import { listed } from './testing/random.history.js';
 
 /** A cell: a system with its own Postgres and Redis. */
 interface Cell {
-  readonly stack: AppStack | SharedStack;
-  readonly gateway: Pick<AppProcess, 'facts'>;
+  readonly stack: AppStack;
+  readonly gateway: AppProcess;
 }
 
 const listeners = 6;
@@ -39,17 +31,12 @@ let baseUrl: string;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'cells-'));
-  const shared = await SharedStack.open();
-  const from = { stack: shared, gateway: shared.app('gateway') };
   const open = async () => {
     const stack = await AppStack.open();
     const [gateway] = await stack.start(['gateway', 'subscription', 'episode', 'deletion-worker']);
     return { stack, gateway: gateway as AppProcess };
   };
-  [cells, baseUrl] = await Promise.all([
-    open().then((to): typeof cells => [from, to]),
-    ingress.open(),
-  ]);
+  [baseUrl, ...cells] = await Promise.all([ingress.open(), open(), open()]);
 }, 120_000);
 
 afterAll(async () => {
