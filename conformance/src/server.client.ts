@@ -93,7 +93,8 @@ export class ServerClient {
 
   /**
    * Reads all pages of a list and returns the first answer with the rows of all. It follows `next`
-   * or, as the draft makes `next` optional, counts `page` up to an empty page.
+   * or, as the draft makes `next` optional, counts `page` up to a page with fewer rows than its
+   * `per_page`.
    */
   async walk(
     request: HttpRequest,
@@ -106,7 +107,8 @@ export class ServerClient {
     let next = nextOf(first.body);
     const hasLinks = next !== undefined;
     let rows = all;
-    for (let page = 2; hasLinks ? next !== undefined : rows.length > 0; page += 1) {
+    const isFull = () => rows.length > 0 && rows.length >= perPageOf(first.body);
+    for (let page = 2; hasLinks ? next !== undefined : isFull(); page += 1) {
       if (page > pageLimit) throw new ServerError(`${request.path} has no end`);
       const path = next ?? withPage(request.path, page);
       const answer = await this.send({ ...request, path });
@@ -191,6 +193,11 @@ function rowsOf(body: unknown, list: string): unknown[] {
 function nextOf(body: unknown): string | undefined {
   const next = (body as { next?: unknown } | undefined)?.next;
   return typeof next === 'string' ? next : undefined;
+}
+
+/** Returns the page size of an answer; 1 without one, so that only an empty page is the last. */
+function perPageOf(body: unknown): number {
+  return Number((body as { per_page?: unknown } | undefined)?.per_page ?? 1);
 }
 
 function withPage(path: string, page: number): string {
