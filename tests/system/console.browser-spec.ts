@@ -210,10 +210,10 @@ describe('the account', () => {
     expect((await download).suggestedFilename()).toBe('podcast-sync.json');
     await page.getByRole('link', { name: 'Erase account' }).click();
     await page.getByLabel('Enter your name').waitFor();
-    await page.goto('/');
+    await page.goto('/account');
     await page.getByRole('link', { name: 'Podcasts', exact: true }).click();
     await page.getByRole('link', { name: 'Account' }).click();
-    await page.waitForURL('/');
+    await page.waitForURL('/account');
   });
 
   it('redirects unauthenticated visitors to sign in, and back afterwards', async () => {

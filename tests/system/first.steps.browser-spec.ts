@@ -96,12 +96,12 @@ describe('the first steps of a new user', () => {
       return (await fetch(`${system.baseUrl}/subscriptions`, { headers })).status;
     };
     expect(await status()).toBe(200);
-    await page.goto(`${system.baseUrl}/`);
+    await page.goto(`${system.baseUrl}/account`);
     const clicked = performance.now();
     await page.locator('form[action="/apps/end"] button').click();
     await eventually(async () => expect(await status()).toBe(401), { timeout: 10_000 });
     console.log(`rejected ${Math.round(performance.now() - clicked)} ms after the click`);
-    await page.goto(`${system.baseUrl}/`);
+    await page.goto(`${system.baseUrl}/account`);
     expect(await page.locator('form[action="/apps/end"]').count()).toBe(0);
   });
 

@@ -114,7 +114,7 @@ export class AccountBrowser {
     await page.locator('[name=password]').fill(password);
     await page.locator('main button').click();
     await page.waitForURL('/connect');
-    await page.goto('/');
+    await page.goto('/account');
     const { rows } = await this.database.query('SELECT id FROM account.accounts WHERE name = $1', [
       name,
     ]);

@@ -69,7 +69,7 @@ describe('one port', () => {
 
   it('describes the server at its root: a page for browsers, links for others', async () => {
     const page = await ask('/', { headers: { accept: 'text/html' } });
-    expect([page.status, page.headers.get('location')]).toEqual([303, '/sign-in?next=%2F']);
+    expect([page.status, page.headers.get('location')]).toEqual([303, '/sign-in']);
     expect(await (await ask('/')).json()).toMatchObject({
       name: 'Podcast Sync',
       api: 'http://127.0.0.1:3002',

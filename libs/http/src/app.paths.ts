@@ -40,6 +40,7 @@ export const appPaths: Readonly<Record<AppName, AppPaths>> = {
   account: {
     exact: [
       '/',
+      '/account',
       '/sign-out',
       '/register',
       '/password',

@@ -20,7 +20,7 @@ it('creates an app password that is shown once, and revokes it', async () => {
   await page.getByRole('heading', { name: /^Hello/ }).waitFor();
   await page.goBack();
   await page.getByRole('button', { name: 'Create app password' }).waitFor();
-  await page.goto('/');
+  await page.goto('/account');
   // In 29 days; "next month" if less than a second has passed.
   await page.getByText(/can read · Expires (in|next) /).waitFor();
   expect(await page.content()).not.toContain(secret);
@@ -72,6 +72,6 @@ it('erases an account after the entry of its name, and signs out', async () => {
   await page.getByLabel('Enter your name').fill(name);
   await page.getByRole('button', { name: 'Erase everything' }).click();
   await page.getByRole('heading', { name: 'Your account is being erased' }).waitFor();
-  await page.goto('/');
+  await page.goto('/account');
   expect(new URL(page.url()).pathname).toBe('/sign-in');
 });

@@ -44,7 +44,7 @@ describe('an app in a browser', () => {
         scope: expect.stringContaining('write:subscriptions'),
       });
 
-      await page.goto('/');
+      await page.goto('/account');
       await page.getByRole('button', { name: 'Remove Podcatcher' }).click();
       await page.getByText('No app yet.').waitFor();
       const refresh = {
@@ -160,7 +160,7 @@ describe('an app of the login flow', () => {
     const answer = (await (await poll(token)).json()) as Record<string, string>;
     expect(answer).toMatchObject({ server: 'https://podcasts.example', loginName: name });
     expect(answer['appPassword']).toMatch(/^pst_[\w-]{28}$/);
-    await page.goto('/');
+    await page.goto('/account');
     await page.getByRole('button', { name: 'Revoke AntennaPod/3.12' }).waitFor();
   });
 

@@ -34,7 +34,7 @@ it('follows a registration, and makes an app password that the script copies', a
 
 it('works without scripts, and shows an app password once', async () => {
   const { page, id } = await world.person();
-  await page.getByRole('link', { name: 'Connect an app' }).click();
+  await page.getByRole('main').getByRole('link', { name: 'Connect an app' }).click();
   await page.getByRole('link', { name: 'gPodder Desktop' }).click();
   await page.getByRole('button', { name: 'Make an app password' }).click();
   await page.getByText(/^pst_/).waitFor();

@@ -17,6 +17,8 @@ export interface Page {
   readonly isRefused?: boolean | undefined;
   /** True for the account page, which has another layout. */
   readonly isHome?: boolean;
+  /** True for pages of the tab "Connect an app". */
+  readonly isConnect?: boolean;
   /** URL to which the page redirects automatically. */
   readonly forwardTo?: string;
   /** Path of a script. The page works without it. */
@@ -48,6 +50,7 @@ export function documentOf(visit: Visit, page: Page): string {
 
 function Document({ visit: { language, texts, isSignedIn }, page }: { visit: Visit; page: Page }) {
   const { title, heading = title, isHome = false } = page;
+  const tab = isHome ? '/account' : page.isConnect ? '/connect' : undefined;
   const content = (
     <>
       <div class={isHome ? 'intro' : 'head'}>
@@ -72,7 +75,7 @@ function Document({ visit: { language, texts, isSignedIn }, page }: { visit: Vis
         {siteAssets && <link rel="stylesheet" href={siteAssets.style} />}
       </head>
       <body>
-        <Header texts={texts} isSignedIn={isSignedIn} current={isHome ? '/' : undefined} />
+        <Header texts={texts} isSignedIn={isSignedIn} current={tab} />
         <main id="content" class={isHome ? undefined : 'narrow'}>
           {isHome ? content : <div class="card">{content}</div>}
         </main>

@@ -9,8 +9,8 @@ import { Notices } from '../people/notices.js';
 import { RecoveryCodes } from '../people/recovery-codes.js';
 import { Sessions } from '../people/sessions.js';
 import { type Form, FormOf, QueryOf } from './form.js';
-import { PageResponder } from './page.responder.js';
-import { ForPerson, PageController, type Person, PersonOf, SignInNeeded } from './person.guard.js';
+import { isBrowser, PageResponder, startPath } from './page.responder.js';
+import { ForPerson, PageController, type Person, PersonOf } from './person.guard.js';
 import { type AccountOverview, accountPage } from './views/account.view.js';
 import { forwardPage } from './views/failure.view.js';
 import { donePage, type Message } from './views/message.view.js';
@@ -83,17 +83,22 @@ export class HomeController {
     @Inject(CONFIG) private readonly config: AccountConfig,
   ) {}
 
-  /** Returns the account page to browsers, and links as JSON to other clients. */
+  /** Redirects browsers to the podcasts or the sign-in. Other clients get links as JSON. */
   @Get()
-  async home(
-    @Req() { headers, person }: FastifyRequest,
+  root(@Req() request: FastifyRequest, @Res() reply: FastifyReply): unknown {
+    if (!isBrowser(request)) return reply.send(serverLinks(this.config));
+    return this.pages.redirect(reply, request.person ? startPath : '/sign-in');
+  }
+
+  @Get('account')
+  @ForPerson()
+  async account(
+    @PersonOf() person: Person,
     @QueryOf() query: Form,
     @Res() reply: FastifyReply,
-  ): Promise<unknown> {
-    if (!/\btext\/html\b/.test(headers.accept ?? '')) return reply.send(serverLinks(this.config));
-    if (!person) throw new SignInNeeded('/');
+  ): Promise<void> {
     const overview = await this.overview.read(person);
-    return this.pages.show(reply, (visit) =>
+    this.pages.show(reply, (visit) =>
       accountPage(visit, { ...overview, done: query['done'] !== undefined }),
     );
   }
@@ -102,7 +107,7 @@ export class HomeController {
   @Get('done')
   done(@Res() reply: FastifyReply): void {
     const message = this.pages.takeOutcome<Message>(reply);
-    if (!message) return this.pages.redirect(reply, '/');
+    if (!message) return this.pages.redirect(reply, '/account');
     this.pages.show(reply, (visit) => donePage(visit, message));
   }
 
@@ -110,7 +115,7 @@ export class HomeController {
   @Get('forward')
   forward(@Res() reply: FastifyReply): void {
     const target = this.pages.takeOutcome<{ to: string; where?: string }>(reply);
-    if (!target) return this.pages.redirect(reply, '/');
+    if (!target) return this.pages.redirect(reply, '/account');
     this.pages.show(reply, (visit) => forwardPage(visit, target.to, target.where));
   }
 
@@ -121,56 +126,56 @@ export class HomeController {
   }
 
   @Post('apps/end')
-  @ForPerson({ next: '/' })
+  @ForPerson({ next: '/account' })
   async endApp(
     @PersonOf() { account }: Person,
     @FormOf() form: Form,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     await this.access.grants.endGrant(account.id, (form['id'] ?? '').slice(0, 100));
-    this.pages.redirect(reply, '/?done');
+    this.pages.redirect(reply, '/account?done');
   }
 
   @Post('app-passwords/revoke')
-  @ForPerson({ next: '/' })
+  @ForPerson({ next: '/account' })
   async revoke(
     @PersonOf() { account }: Person,
     @FormOf() form: Form,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     await this.access.appPasswords.revoke(account.id, form['id'] ?? '');
-    this.pages.redirect(reply, '/?done');
+    this.pages.redirect(reply, '/account?done');
   }
 
   @Post('devices/forget')
-  @ForPerson({ next: '/' })
+  @ForPerson({ next: '/account' })
   async forget(
     @PersonOf() { account }: Person,
     @FormOf() form: Form,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     await this.access.devices.forget(account.id, form['id'] ?? '');
-    this.pages.redirect(reply, '/?done');
+    this.pages.redirect(reply, '/account?done');
   }
 
   @Post('sessions/end')
-  @ForPerson({ next: '/' })
+  @ForPerson({ next: '/account' })
   async endSession(
     @PersonOf() { account }: Person,
     @FormOf() form: Form,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     await this.access.sessions.end(account.id, form['id'] ?? '');
-    this.pages.redirect(reply, '/?done');
+    this.pages.redirect(reply, '/account?done');
   }
 
   @Post('sessions/end-others')
-  @ForPerson({ next: '/' })
+  @ForPerson({ next: '/account' })
   async endOthers(
     @PersonOf() { account, session }: Person,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     await this.access.sessions.endOthers(account.id, session.id);
-    this.pages.redirect(reply, '/?done');
+    this.pages.redirect(reply, '/account?done');
   }
 }

@@ -201,12 +201,14 @@ describe('without Postgres', () => {
     const cookie = `account-session=${'a'.repeat(43)}`;
     await stack.postgresServer.stop();
     await eventually(async () => {
-      const answer = await get('/', { ...html, cookie });
+      const answer = await get('/account', { ...html, cookie });
       expect(answer.status).toBe(503);
       expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
       expect(await answer.text()).toContain('Unavailable: the database.');
     });
     await stack.postgresServer.start();
-    await eventually(async () => expect((await get('/', { ...html, cookie })).status).toBe(303));
+    await eventually(async () =>
+      expect((await get('/account', { ...html, cookie })).status).toBe(303),
+    );
   });
 });

@@ -30,6 +30,23 @@ it('creates the first account by the printed link, without scripts, and signs in
   await page.getByRole('heading', { name: 'Hello, first.person' }).waitFor();
 });
 
+it('opens the podcasts after a sign-in; each page has the same tabs', async () => {
+  const { name } = await fixture.person();
+  const page = await fixture.visitor({ javaScriptEnabled: true });
+  await page.goto('/');
+  await page.waitForURL('/sign-in');
+  await signIn(page, name);
+  await page.waitForURL('/console/');
+  for (const tab of ['Podcasts', 'Connect an app', 'Account', 'Podcasts']) {
+    await page.getByRole('link', { name: tab, exact: true }).click();
+    const current = page.getByRole('navigation').locator('[aria-current=page]');
+    await current.getByText(tab, { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).waitFor();
+  }
+  await page.goto('/');
+  await page.waitForURL('/console/');
+});
+
 it('shows the same text for a wrong password and an unknown name', async () => {
   const { page, name } = await fixture.person();
   await page.getByRole('button', { name: 'Sign out' }).click();
@@ -60,7 +77,7 @@ it('continues to the page that required the sign-in, and never to another site',
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.goto('/sign-in?next=//evil.example/');
   await signIn(page, name);
-  await page.waitForURL('/');
+  await page.waitForURL('/account');
 });
 
 it('asks for the second step after its setup, or once for a recovery code', async () => {
@@ -70,7 +87,7 @@ it('asks for the second step after its setup, or once for a recovery code', asyn
   await page.getByRole('button', { name: 'Switch on' }).click();
   await page.getByRole('button', { name: 'Create new codes' }).click();
   const code = (await page.getByRole('listitem').first().textContent()) ?? '';
-  await page.goto('/');
+  await page.goto('/account');
   await page.getByText('On. Signing in asks for a code').waitFor();
 
   await page.getByRole('button', { name: 'Sign out' }).click();
@@ -119,7 +136,7 @@ it('changes the password, which signs out every other browser', async () => {
   await page.getByLabel('New password').fill('another good password');
   await page.getByRole('button', { name: 'Change password' }).click();
   await page.getByText('Saved.').waitFor();
-  await other.goto('/');
+  await other.goto('/account');
   await signIn(other, name, 'another good password');
   await other.getByRole('heading', { name: `Hello, ${name}` }).waitFor();
 });
@@ -150,7 +167,7 @@ it('keeps the ticked app passwords after a reset and deletes the others', async 
   await page.getByRole('button', { name: 'Set the password' }).click();
   await signIn(page, name, 'another good password');
   await page.getByRole('heading', { name: 'Keep app passwords?' }).waitFor();
-  await page.goto('/');
+  await page.goto('/account');
   await page.getByRole('link', { name: 'Choose which to keep' }).click();
   await page.getByLabel('My phone').check();
   await page.getByRole('button', { name: 'Save' }).click();
@@ -167,11 +184,13 @@ it('ends another browser from the list of sessions', async () => {
   const other = await fixture.visitor();
   await other.goto('/sign-in');
   await signIn(other, name);
-  await page.goto('/');
+  await page.goto('/account');
   await page.getByRole('button', { name: /^End Chrome/ }).click();
   await page.getByText('Saved.').waitFor();
-  await other.goto('/');
-  expect(new URL(other.url()).pathname).toBe('/sign-in');
+  await other.goto('/account');
+  await other.getByText('You were signed out: in another window').waitFor();
+  await signIn(other, name);
+  await other.getByRole('heading', { name: `Hello, ${name}` }).waitFor();
 });
 
 /** Starts another site, whose page submits a form to this one. */
@@ -199,7 +218,7 @@ it('refuses a form that another site sends', async () => {
   } finally {
     server.close();
   }
-  await page.goto('/');
+  await page.goto('/account');
   await page.getByRole('heading', { name: /^Hello/ }).waitFor();
 });
 

@@ -201,7 +201,7 @@ export function Hidden({ values }: { values: Readonly<Record<string, string | un
 export function Actions({ leave, children }: { leave: string; children: ComponentChildren }) {
   return (
     <div class="actions">
-      <a class="button plain" href="/">
+      <a class="button plain" href="/account">
         {leave}
       </a>
       {children}

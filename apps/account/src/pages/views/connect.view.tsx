@@ -34,7 +34,7 @@ export function connectPage({ texts }: Visit, { address }: { address: string }):
       </p>
     </>
   );
-  return { title: connect.title, lead: connect.lead, body };
+  return { title: connect.title, lead: connect.lead, isConnect: true, body };
 }
 
 function OnPhone({ connect, address }: { connect: Texts['connect']; address: string }) {
@@ -113,6 +113,7 @@ export function connectAppPage({ texts }: Visit, of: AppSteps): Page {
   return {
     title: connect.appTitle(nameOf(texts, of.key)),
     script: siteAssets?.connect,
+    isConnect: true,
     body,
     isRefused: of.problem !== undefined,
   };
@@ -178,6 +179,7 @@ export function connectWaitPage(
     return {
       title,
       script,
+      isConnect: true,
       lead: connect.waitText,
       body: (
         <div id="wait" class="actions">
@@ -201,5 +203,5 @@ export function connectWaitPage(
       </p>
     </>
   );
-  return { title: connect.connectedTitle, body };
+  return { title: connect.connectedTitle, isConnect: true, body };
 }

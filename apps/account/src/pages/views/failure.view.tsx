@@ -56,7 +56,7 @@ export function failurePage(
       )}
       {kind !== 'tooMany' && (
         <p>
-          <a class="button plain" href="/">
+          <a class="button plain" href="/account">
             {failure.home}
           </a>
         </p>

@@ -157,7 +157,7 @@ export function shownRecoveryCodesPage(
           <li>{code}</li>
         ))}
       </ol>
-      <LinkButton href="/">{recovery.kept}</LinkButton>
+      <LinkButton href="/account">{recovery.kept}</LinkButton>
     </>
   );
   return { title: recovery.shownTitle, lead: recovery.shownLead, body };
@@ -243,7 +243,7 @@ export function shownAppPasswordPage(
         ]}
       />
       <p class="quiet small">{appPassword.bearer}</p>
-      <LinkButton href="/">{appPassword.done}</LinkButton>
+      <LinkButton href="/account">{appPassword.done}</LinkButton>
     </>
   );
   return { title: appPassword.shownTitle, lead: appPassword.shownLead(of.label), body };
