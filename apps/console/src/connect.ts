@@ -26,10 +26,13 @@ for (const element of document.querySelectorAll<HTMLElement>('[data-copy]')) {
   element.after(button);
 }
 
-/** Loads the page again as soon as the server's answer no longer waits. */
+const waitsFor = document.querySelector<HTMLElement>('[data-wait]')?.dataset['wait'];
+
+/** Loads the page again as soon as the server's answer waits for something else, or nothing. */
 async function wait(): Promise<void> {
   const answer = await fetch(location.href, { headers: { accept: 'text/html' } });
-  if (answer.ok && !(await answer.text()).includes('id="wait"')) return location.reload();
+  if (answer.ok && !(await answer.text()).includes(`data-wait="${waitsFor}"`))
+    return location.reload();
   ask();
 }
 
@@ -37,4 +40,4 @@ function ask(): void {
   setTimeout(() => void wait().catch(ask), askEveryMs);
 }
 
-if (document.getElementById('wait')) ask();
+if (waitsFor !== undefined) ask();

@@ -2,7 +2,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { AccountBrowser } from '../../testing/account.browser.js';
 
 let fixture: AccountBrowser;
-beforeAll(async () => void (fixture = await AccountBrowser.open({}, ['deletion-worker'])));
+beforeAll(async () => {
+  fixture = await AccountBrowser.open({}, ['deletion-worker', 'subscription']);
+});
 afterAll(() => fixture.close());
 
 it('creates an app password that is shown once, and revokes it', async () => {
@@ -31,6 +33,40 @@ it('creates an app password that is shown once, and revokes it', async () => {
     [id],
   );
   expect(rows).toEqual([]);
+});
+
+it('lists apps by their last sync, apart from scripts', async () => {
+  const { page, id } = await fixture.person();
+  await page.getByText('No app yet.').waitFor();
+  const insert = (label: string, isApp: boolean, ago: string | null, suspended = false) =>
+    fixture.database.query(
+      `INSERT INTO account.credentials
+         (id, account_id, hash, label, scopes, is_app, last_used_at, suspended_at)
+       VALUES (gen_random_uuid(), $1, sha256($2::text::bytea), $3,
+         '{read:subscriptions,write:subscriptions}', $4, now() - $5::interval,
+         CASE WHEN $6 THEN now() END)`,
+      [id, id + label, label, isApp, ago, suspended],
+    );
+  await insert('Kasts', true, null);
+  await insert('gPodder', true, '2 hours', true);
+  await insert('AntennaPod', true, '3 minutes');
+  await insert('Backup', false, '1 day');
+  await page.reload();
+  await page.getByText('0 podcasts, the same in all apps.').waitFor();
+  const card = (name: string) =>
+    page.locator('.card').filter({ has: page.getByRole('heading', { name, exact: true }) });
+  const texts = await card('Apps').getByRole('listitem').allInnerTexts();
+  expect(texts.map((text) => text.split('\n').filter(Boolean).slice(0, 3))).toEqual([
+    ['AntennaPod', 'Synced 3 minutes ago', expect.stringContaining('can read and change')],
+    ['gPodder', 'suspended', 'Synced 2 hours ago'],
+    ['Kasts', 'Not synced yet', expect.stringContaining('Connected')],
+  ]);
+  const title = await card('Apps').locator('time').first().getAttribute('title');
+  expect(title).toMatch(/ 20\d\d, .* UTC$/);
+  await card('App passwords').getByText('Last used yesterday').waitFor();
+  await page.getByRole('button', { name: 'Remove AntennaPod' }).click();
+  await page.getByText('Saved.').waitFor();
+  expect(await card('Apps').getByRole('listitem').count()).toBe(2);
 });
 
 it('shows devices, and forgets one', async () => {

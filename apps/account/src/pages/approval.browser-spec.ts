@@ -161,7 +161,9 @@ describe('an app of the login flow', () => {
     expect(answer).toMatchObject({ server: 'https://podcasts.example', loginName: name });
     expect(answer['appPassword']).toMatch(/^pst_[\w-]{28}$/);
     await page.goto('/account');
-    await page.getByRole('button', { name: 'Revoke AntennaPod/3.12' }).waitFor();
+    await page.getByRole('button', { name: 'Remove AntennaPod' }).waitFor();
+    await page.getByText('Not synced yet').waitFor();
+    await page.getByText('No app password yet.').waitFor();
   });
 
   it('gets nothing after a denial', async () => {

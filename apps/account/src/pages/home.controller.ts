@@ -8,6 +8,7 @@ import { Emails } from '../people/emails.js';
 import { Notices } from '../people/notices.js';
 import { RecoveryCodes } from '../people/recovery-codes.js';
 import { Sessions } from '../people/sessions.js';
+import { ConnectedApps } from './connected.apps.js';
 import { type Form, FormOf, QueryOf } from './form.js';
 import { isBrowser, PageResponder, startPath } from './page.responder.js';
 import { ForPerson, PageController, type Person, PersonOf } from './person.guard.js';
@@ -34,23 +35,27 @@ export class Overview {
     private readonly recoveryCodes: RecoveryCodes,
     private readonly emails: Emails,
     private readonly notices: Notices,
+    private readonly connected: ConnectedApps,
   ) {}
 
   /** Returns the data of the account page of a person. */
   async read({ account, session }: Person): Promise<AccountOverview> {
     const { id, name, issuer, hasTotp, email } = account;
-    const [apps, appPasswords, devices, sessions, recoveryCodes, notices] = await Promise.all([
-      this.access.grants.listApps(id),
-      this.access.appPasswords.list(id),
-      this.access.devices.list(id),
-      this.access.sessions.list(id),
-      this.recoveryCodes.countUnused(id),
-      this.notices.list(id),
-    ]);
+    const [apps, appPasswords, devices, sessions, recoveryCodes, notices, podcasts] =
+      await Promise.all([
+        this.access.grants.listApps(id),
+        this.access.appPasswords.list(id),
+        this.access.devices.list(id),
+        this.access.sessions.list(id),
+        this.recoveryCodes.countUnused(id),
+        this.notices.list(id),
+        this.connected.countPodcasts(id),
+      ]);
     return {
       name,
       apps: apps.map(({ grantId, client, ...app }) => ({ ...app, id: grantId, name: client.name })),
       appPasswords,
+      podcasts,
       devices,
       notices,
       sessions: sessions.map((each) => ({ ...each, current: each.id === session.id })),

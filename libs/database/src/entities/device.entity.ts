@@ -26,9 +26,13 @@ export class DeviceEntity {
   @Column({ type: 'text' })
   type!: 'desktop' | 'laptop' | 'mobile' | 'server' | 'other';
 
-  /** Written at most once a day. */
+  /** Written at most once an hour. */
   @Column({ name: 'last_used_at', type: 'timestamp with time zone', default: () => 'now()' })
   lastUsedAt!: Date;
+
+  /** The app password that used it last. It can be revoked meanwhile. */
+  @Column({ name: 'credential_id', type: 'uuid', nullable: true })
+  credentialId!: string | null;
 
   @ManyToOne(() => AccountEntity, { onDelete: 'CASCADE' })
   @JoinColumn({ name: 'account_id', foreignKeyConstraintName: 'devices_account_fkey' })

@@ -229,20 +229,23 @@ const units = [
   ['second', 1],
 ] as const;
 
-/** Renders a time relative to now, since the server does not know the user's time zone. */
-export function when(visit: Visit, time: Date) {
+/** Returns a time relative to now, such as "3 minutes ago". */
+export function ago(visit: Visit, time: Date): string {
   const seconds = Math.round((time.getTime() - visit.now.getTime()) / 1_000);
   const [unit, length] = units.find(([, of]) => Math.abs(seconds) >= of) ?? ['second', 1];
   const format = new Intl.RelativeTimeFormat(visit.language, { numeric: 'auto' });
-  return (
-    <time dateTime={time.toISOString()}>{format.format(Math.trunc(seconds / length), unit)}</time>
-  );
+  return format.format(Math.trunc(seconds / length), unit);
 }
 
-/** Renders a day, such as 2026-11-22. */
-export function day(visit: Visit, date: string) {
-  const format = new Intl.DateTimeFormat(visit.language, { dateStyle: 'medium', timeZone: 'UTC' });
-  return <time dateTime={date}>{format.format(new Date(`${date}T00:00:00Z`))}</time>;
+/** Renders a relative time. Its title is exact, in UTC: the server knows no time zone of users. */
+export function when(visit: Visit, time: Date) {
+  const format = { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'UTC' } as const;
+  const exact = `${new Intl.DateTimeFormat(visit.language, format).format(time)} UTC`;
+  return (
+    <time dateTime={time.toISOString()} title={exact}>
+      {ago(visit, time)}
+    </time>
+  );
 }
 
 /** Renders terms with their values. Absent facts are skipped. */

@@ -4,7 +4,9 @@ import { type AppKey, connectableApps } from '../connect.apps.js';
 import { isLocal } from '../connect.address.js';
 import type { Page, Visit } from '../document.js';
 import type { Texts } from '../texts/texts.js';
-import { LinkButton } from './components.js';
+import type { SyncedApp } from '../connected.apps.js';
+import { appName } from './approval.view.js';
+import { ago, LinkButton } from './components.js';
 
 const keys = Object.keys(connectableApps) as AppKey[];
 
@@ -167,22 +169,34 @@ function NameAndSecret({ texts: { connect }, of }: { texts: Texts; of: AppSteps 
   );
 }
 
-/** Returns the page that waits for the first request of an app. */
-export function connectWaitPage(
-  { texts }: Visit,
-  of: { key: AppKey; path: string; connected: string | undefined },
-): Page {
+/** What an app has done since the page with its steps. */
+export interface ConnectState {
+  readonly key: AppKey;
+  /** Path of this page. */
+  readonly path: string;
+  /** Undefined until the first request of the app. */
+  readonly app: SyncedApp | undefined;
+  /** Number of podcasts; undefined while the service is unavailable. */
+  readonly podcasts: number | undefined;
+}
+
+/**
+ * Returns the page that waits for the first request of an app, then for its podcasts. The script of
+ * the page loads it again when its `data-wait` changes.
+ */
+export function connectWaitPage(visit: Visit, of: ConnectState): Page {
+  const { texts } = visit;
   const { connect } = texts;
   const title = connect.waitTitle(nameOf(texts, of.key));
   const script = siteAssets?.connect;
-  if (of.connected === undefined)
+  if (of.app === undefined)
     return {
       title,
       script,
       isConnect: true,
       lead: connect.waitText,
       body: (
-        <div id="wait" class="actions">
+        <div data-wait="app" class="actions">
           <a class="button plain" href={`/connect/${of.key}`}>
             {connect.backToSteps}
           </a>
@@ -194,14 +208,15 @@ export function connectWaitPage(
     };
   const body = (
     <>
-      <p class="notice good" role="status">
-        {connect.connectedText(of.connected)}
+      <p class="notice good" role="status" data-wait={of.podcasts === 0 ? 'podcasts' : undefined}>
+        {connect.connectedText(appName(of.app.name), ago(visit, of.app.at), of.podcasts)}
       </p>
+      {of.podcasts === 0 && <p class="quiet">{connect.noPodcasts}</p>}
       <LinkButton href="/console/">{connect.podcasts}</LinkButton>
       <p>
         <a href="/connect">{connect.another}</a>
       </p>
     </>
   );
-  return { title: connect.connectedTitle, isConnect: true, body };
+  return { title: connect.connectedTitle, script, isConnect: true, body };
 }
