@@ -61,7 +61,7 @@ describe('the first steps of a new user', () => {
     await page.goto(link);
     await page.getByLabel('Name').fill('ann');
     await page.getByLabel('Password', { exact: true }).fill(password);
-    await page.locator('main form button').click();
+    await page.locator('main form button').last().click();
     await page.waitForURL(`${system.baseUrl}/connect`);
     await page.goto(link);
     expect(await page.locator('input[type=password]').count()).toBe(0);
@@ -112,7 +112,7 @@ describe('the first steps of a new user', () => {
     await visitor.goto('/console/data');
     await visitor.getByLabel('Name').fill('ann');
     await visitor.getByLabel('Password', { exact: true }).fill(password);
-    await visitor.locator('main form button').click();
+    await visitor.locator('main form button').last().click();
     const feeds = Array.from(
       { length: 500 },
       (_, at) => `https://podcast-${at}.example/feed.xml?a=1&b=${at}`,

@@ -21,8 +21,6 @@ export interface Page {
   readonly isConnect?: boolean;
   /** URL to which the page redirects automatically. */
   readonly forwardTo?: string;
-  /** Path of a script. The page works without it. */
-  readonly script?: string | undefined;
 }
 
 /** Language, time and sign-in of a page view. */
@@ -70,9 +68,15 @@ function Document({ visit: { language, texts, isSignedIn }, page }: { visit: Vis
           <meta http-equiv="refresh" content={`0; url=${page.forwardTo}`} />
         )}
         <title>{`${page.isRefused ? `${texts.problem}: ` : ''}${title} · ${texts.product}`}</title>
-        {page.script !== undefined && <script type="module" src={page.script} />}
-        {siteAssets && <link rel="icon" href={siteAssets.icon} />}
-        {siteAssets && <link rel="stylesheet" href={siteAssets.style} />}
+        <link rel="manifest" href="/manifest.webmanifest" />
+        {siteAssets && (
+          <>
+            <link rel="icon" href={siteAssets.icon} />
+            <link rel="apple-touch-icon" href={siteAssets.touchIcon} />
+            <link rel="stylesheet" href={siteAssets.style} />
+            <script type="module" src={siteAssets.script} />
+          </>
+        )}
       </head>
       <body>
         <Header texts={texts} isSignedIn={isSignedIn} current={tab} />

@@ -1,6 +1,7 @@
 import { Get, Header, Inject, Injectable, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type AccountConfig, CONFIG } from '../account.config.js';
+import { siteAssets } from '../console/console.build.js';
 import { AppPasswords } from '../credentials/app-passwords.js';
 import { Devices } from '../gpodder/devices.js';
 import { Grants } from '../issuer/grants.js';
@@ -122,6 +123,26 @@ export class HomeController {
     const target = this.pages.takeOutcome<{ to: string; where?: string }>(reply);
     if (!target) return this.pages.redirect(reply, '/account');
     this.pages.show(reply, (visit) => forwardPage(visit, target.to, target.where));
+  }
+
+  /** Returns the web app manifest, with which phones put the site on their home screen. */
+  @Get('manifest.webmanifest')
+  @Header('content-type', 'application/manifest+json')
+  manifest(): object {
+    const { icon, touchIcon } = siteAssets ?? {};
+    const icons = [
+      { src: icon, sizes: 'any', type: 'image/svg+xml' },
+      { src: touchIcon, sizes: '512x512', type: 'image/png', purpose: 'any maskable' },
+    ];
+    return {
+      name: 'Podcast Sync',
+      id: '/',
+      start_url: startPath,
+      display: 'minimal-ui',
+      background_color: '#f4f3f8',
+      theme_color: '#5b3fc4',
+      icons: icons.filter(({ src }) => src !== undefined),
+    };
   }
 
   @Get('robots.txt')

@@ -31,24 +31,38 @@ const post = (
 it('has a content security policy and is not cached', async () => {
   const { headers } = await get('/sign-in');
   expect(headers.get('content-security-policy')).toBe(
-    "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; " +
-      "frame-ancestors 'none'; base-uri 'none'",
+    "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; " +
+      "img-src 'self' data:; manifest-src 'self'; form-action 'self'; frame-ancestors 'none'; " +
+      "base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
   );
   expect(headers.get('cache-control')).toBe('no-store');
   expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
 });
 
-it('allows the script of the pages that connect an app, and no other', async () => {
-  const { headers } = await get('/connect/kasts');
-  expect(headers.get('content-security-policy')).toMatch(
-    /^default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self';/,
-  );
+it('contains one script, which is a file, and no style', async () => {
+  const text = await (await get('/sign-in')).text();
+  expect(text.match(/<script[^]*?<\/script>/g)).toEqual([
+    expect.stringMatching(/^<script type="module" src="\/console\/assets\/site-[^"]+"><\/script>$/),
+  ]);
+  expect(text).not.toMatch(/<style|\sstyle=|\son[a-z]+=|javascript:/i);
 });
 
-it('contains no script and no style', async () => {
-  expect(await (await get('/sign-in')).text()).not.toMatch(
-    /<script|<style|\sstyle=|\son[a-z]+=|javascript:/i,
-  );
+it('is the target of password managers', async () => {
+  const answer = await get('/.well-known/change-password');
+  expect([answer.status, answer.headers.get('location')]).toEqual([302, '/password']);
+});
+
+it('has a manifest with icons for a home screen', async () => {
+  const answer = await get('/manifest.webmanifest', {});
+  expect(answer.headers.get('content-type')).toMatch(/^application\/manifest\+json/);
+  const { icons, start_url } = (await answer.json()) as {
+    icons: { src: string; type: string }[];
+    start_url: string;
+  };
+  expect(start_url).toBe('/console/');
+  for (const { src, type } of icons)
+    expect((await get(src, {})).headers.get('content-type')).toContain(type);
+  expect(icons).toHaveLength(2);
 });
 
 it('is styled by a file with a content hash, cached for a year', async () => {

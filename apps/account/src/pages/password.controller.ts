@@ -1,4 +1,4 @@
-import { Get, Post, Res } from '@nestjs/common';
+import { Get, Post, Redirect, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { Accounts } from '../people/accounts.js';
 import { Emails } from '../people/emails.js';
@@ -19,6 +19,11 @@ export class PasswordController {
     private readonly accounts: Accounts,
     private readonly emails: Emails,
   ) {}
+
+  /** Redirects password managers (https://www.w3.org/TR/change-password-url/). */
+  @Get('.well-known/change-password')
+  @Redirect('/password', 302)
+  changePasswordUrl(): void {}
 
   @Get('password')
   @ForPerson()

@@ -120,10 +120,12 @@ export class SecurityController {
   /** Shows new codes once. */
   @Get('recovery-codes/shown')
   @ForPerson()
-  shownCodes(@Res() reply: FastifyReply): void {
+  shownCodes(@PersonOf() { account }: Person, @Res() reply: FastifyReply): void {
     const created = this.pages.takeOutcome<{ codes: string[] }>(reply);
     if (!created) return this.pages.redirect(reply, '/account');
-    this.pages.show(reply, (visit) => shownRecoveryCodesPage(visit, created.codes));
+    this.pages.show(reply, (visit) =>
+      shownRecoveryCodesPage(visit, { ...created, account: account.name ?? account.id }),
+    );
   }
 
   @Get('app-passwords')

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -103,6 +104,51 @@ it('asks for the second step after its setup, or once for a recovery code', asyn
   await page.getByLabel('Recovery code').fill(code);
   await page.getByRole('button', { name: 'Sign in' }).last().click();
   await page.getByText('This recovery code is wrong or was already used.').waitFor();
+});
+
+it('shows a password on request, and sends it hidden', async () => {
+  const { name } = await fixture.person();
+  const page = await fixture.visitor({ javaScriptEnabled: true });
+  await page.goto('/sign-in');
+  const field = page.locator('#password');
+  await page.getByLabel('Name').fill(name);
+  await field.fill(password);
+  await page.getByRole('button', { name: 'Show password' }).click();
+  expect(await field.getAttribute('type')).toBe('text');
+  await page.getByRole('button', { name: 'Hide password' }).click();
+  expect(await field.getAttribute('type')).toBe('password');
+  await page.getByRole('button', { name: 'Show password' }).click();
+  await page.evaluate(() =>
+    document.forms[0]?.addEventListener('submit', ({ target }) => {
+      const { type } = (target as HTMLFormElement)['password'] as HTMLInputElement;
+      sessionStorage.setItem('sent', type);
+    }),
+  );
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.waitForURL('/console/');
+  expect(await page.evaluate(() => sessionStorage.getItem('sent'))).toBe('password');
+});
+
+it('copies, prints and downloads recovery codes, and links the key of an app', async () => {
+  const { page } = await fixture.person({ javaScriptEnabled: true, acceptDownloads: true });
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await page.goto('/totp');
+  const key = page.getByRole('link', { name: 'Open in an app on this device' });
+  expect(await key.getAttribute('href')).toMatch(/^otpauth:\/\/totp\/.*secret=/);
+  await page.goto('/recovery-codes');
+  await page.getByRole('button', { name: 'Create new codes' }).click();
+  const codes = await page.getByRole('listitem').allInnerTexts();
+  expect(codes).toHaveLength(10);
+  await page.getByRole('button', { name: 'Copy' }).click();
+  await page.getByRole('button', { name: 'Copied' }).waitFor();
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(codes.join('\n'));
+  await page.evaluate(() => (globalThis.print = () => void (document.title = 'printed')));
+  await page.getByRole('button', { name: 'Print' }).click();
+  expect(await page.title()).toBe('printed');
+  const download = page.waitForEvent('download');
+  await page.getByRole('link', { name: 'Download' }).click();
+  const file = await (await download).path();
+  expect(readFileSync(file, 'utf8')).toContain(codes.join('\n'));
 });
 
 it('switches the second step off only by a valid code', async () => {

@@ -17,7 +17,7 @@ export const accountTexts: typeof english = {
     noApps: 'Noch keine App.',
     since: 'Verbunden',
     lastUsed: 'Zuletzt benutzt',
-    never: 'nie',
+    neverUsed: 'Nie benutzt',
     remove: 'Entfernen',
     removeNamed: (name) => `${name} entfernen`,
     connectDevice: 'Fernseher, Auto oder Terminal mit einem Code verbinden',
@@ -112,6 +112,7 @@ export const accountTexts: typeof english = {
       'verlangt.',
     scan: 'Scanne diesen Code mit deiner Authenticator-App.',
     qr: 'QR-Code mit dem Schlüssel für deine Authenticator-App',
+    open: 'In einer App auf diesem Gerät öffnen',
     key: 'Oder gib diesen Schlüssel von Hand ein:',
     enter: 'Gib dann die sechs Ziffern ein, die die App jetzt zeigt.',
     submit: 'Einschalten',
@@ -127,7 +128,9 @@ export const accountTexts: typeof english = {
       'Neue Codes ersetzen die bisherigen.',
     submit: 'Neue Codes erstellen',
     shownTitle: 'Deine Wiederherstellungscodes',
-    shownLead: 'Druck sie aus oder bewahre sie sicher auf. Sie werden nicht noch einmal gezeigt.',
+    shownLead:
+      'Speichere sie in einem Passwortmanager oder druck sie aus. ' +
+      'Sie werden nicht noch einmal gezeigt.',
     list: 'Zehn Wiederherstellungscodes',
     kept: 'Ich habe sie aufbewahrt',
   },

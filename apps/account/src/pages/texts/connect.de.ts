@@ -91,10 +91,9 @@ export const connectTexts: typeof en = {
   backToSteps: 'Zurück zu den Schritten',
   connectedTitle: 'Verbunden',
   connectedText: (app: string, ago: string, podcasts?: number) =>
-    `${app}: ${ago} synchronisiert${podcasts ? `, ${plural(podcasts, 'Podcast', 'Podcasts')}` : ''}.`,
+    `${app}: synchronisiert ${ago}` +
+    `${podcasts ? `, ${plural(podcasts, 'Podcast', 'Podcasts')}` : ''}.`,
   noPodcasts: 'Noch keine Podcasts angekommen. Diese Seite ändert sich, sobald sie da sind.',
   podcasts: 'Deine Podcasts ansehen',
   another: 'Noch eine App verbinden',
-  copy: 'Kopieren',
-  copied: 'Kopiert',
 };

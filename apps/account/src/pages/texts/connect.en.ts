@@ -93,6 +93,4 @@ export const connectTexts = {
   noPodcasts: 'It has sent no podcasts yet. This page changes as soon as they arrive.',
   podcasts: 'See your podcasts',
   another: 'Connect another app',
-  copy: 'Copy',
-  copied: 'Copied',
 };

@@ -16,6 +16,12 @@ export const de: Texts = {
   save: 'Speichern',
   later: 'Später',
   continue: 'Weiter',
+  copy: 'Kopieren',
+  copied: 'Kopiert',
+  print: 'Drucken',
+  download: 'Herunterladen',
+  showPassword: 'Passwort zeigen',
+  hidePassword: 'Passwort verbergen',
 
   name: 'Name',
   nameHint: 'Bis zu 64 Buchstaben, Ziffern, Punkte, Binde- und Unterstriche, ohne Leerzeichen.',

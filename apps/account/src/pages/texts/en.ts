@@ -18,6 +18,12 @@ export const en = {
   save: 'Save',
   later: 'Later',
   continue: 'Continue',
+  copy: 'Copy',
+  copied: 'Copied',
+  print: 'Print',
+  download: 'Download',
+  showPassword: 'Show password',
+  hidePassword: 'Hide password',
 
   name: 'Name',
   nameHint: 'Up to 64 letters, digits, dots, hyphens and underscores, without spaces.',

@@ -164,7 +164,7 @@ function AppPasswords({ visit, of }: SectionProps) {
       joinParts(rightsOf(visit.texts, scopes), state !== home.expired && life),
       joinParts(
         [home.created, ' ', when(visit, createdAt)],
-        [home.lastUsed, ' ', lastUsedAt ? when(visit, lastUsedAt) : home.never],
+        lastUsedAt ? [home.lastUsed, ' ', when(visit, lastUsedAt)] : home.neverUsed,
       ),
     ];
     return (

@@ -39,8 +39,14 @@ export function keepAppPasswordsPage(
                 {label}
                 <br />
                 <span class="quiet small">
-                  {home.created} {when(visit, createdAt)} · {home.lastUsed}{' '}
-                  {lastUsedAt ? when(visit, lastUsedAt) : home.never}
+                  {home.created} {when(visit, createdAt)} ·{' '}
+                  {lastUsedAt ? (
+                    <>
+                      {home.lastUsed} {when(visit, lastUsedAt)}
+                    </>
+                  ) : (
+                    home.neverUsed
+                  )}
                 </span>
               </span>
             </label>

@@ -1,12 +1,11 @@
 import { renderSVG } from 'uqr';
-import { siteAssets } from '../../console/console.build.js';
 import { type AppKey, connectableApps } from '../connect.apps.js';
 import { isLocal } from '../connect.address.js';
 import type { Page, Visit } from '../document.js';
 import type { Texts } from '../texts/texts.js';
 import type { SyncedApp } from '../connected.apps.js';
 import { appName } from './approval.view.js';
-import { ago, LinkButton } from './components.js';
+import { ago, CopyValue, LinkButton } from './components.js';
 
 const keys = Object.keys(connectableApps) as AppKey[];
 
@@ -92,7 +91,7 @@ export function connectAppPage({ texts }: Visit, of: AppSteps): Page {
         </p>
       )}
       {isLocal(of.address) && of.key !== 'script' && <LocalNotice connect={connect} />}
-      <Value connect={connect} label={connect.address} value={of.address} />
+      <CopyValue texts={texts} id="address" label={connect.address} value={of.address} />
       {needsAppPassword && <NameAndSecret texts={texts} of={of} />}
       <section class="stack">
         <h2>{connect.stepsTitle}</h2>
@@ -114,36 +113,14 @@ export function connectAppPage({ texts }: Visit, of: AppSteps): Page {
   );
   return {
     title: connect.appTitle(nameOf(texts, of.key)),
-    script: siteAssets?.connect,
     isConnect: true,
     body,
     isRefused: of.problem !== undefined,
   };
 }
 
-/** Renders a value that a person copies; the script of the page adds a button. */
-function Value({
-  connect,
-  label,
-  value,
-}: {
-  connect: Texts['connect'];
-  label: string;
-  value: string;
-}) {
-  return (
-    <section class="stack">
-      <h2>{label}</h2>
-      <div class="copy">
-        <p class="secret" data-copy={connect.copy} data-copied={connect.copied}>
-          {value}
-        </p>
-      </div>
-    </section>
-  );
-}
-
-function NameAndSecret({ texts: { connect }, of }: { texts: Texts; of: AppSteps }) {
+function NameAndSecret({ texts, of }: { texts: Texts; of: AppSteps }) {
+  const { connect } = texts;
   const { key, name, secret } = of;
   return (
     <>
@@ -152,7 +129,7 @@ function NameAndSecret({ texts: { connect }, of }: { texts: Texts; of: AppSteps 
           {connect.noNameText} <a href={`/name?next=/connect/${key}`}>{connect.noNameLink}</a>
         </p>
       ) : (
-        key !== 'script' && <Value connect={connect} label={connect.name} value={name} />
+        key !== 'script' && <CopyValue texts={texts} id="name" label={connect.name} value={name} />
       )}
       {secret === undefined ? (
         <form method="post" action={`/connect/${key}`}>
@@ -161,7 +138,7 @@ function NameAndSecret({ texts: { connect }, of }: { texts: Texts; of: AppSteps 
         </form>
       ) : (
         <>
-          <Value connect={connect} label={connect.secret} value={secret} />
+          <CopyValue texts={texts} id="secret" label={connect.secret} value={secret} />
           <p class="quiet small">{connect.secretOnce}</p>
         </>
       )}
@@ -169,7 +146,7 @@ function NameAndSecret({ texts: { connect }, of }: { texts: Texts; of: AppSteps 
   );
 }
 
-/** What an app has done since the page with its steps. */
+/** State of an app since the page with its steps. */
 export interface ConnectState {
   readonly key: AppKey;
   /** Path of this page. */
@@ -188,11 +165,9 @@ export function connectWaitPage(visit: Visit, of: ConnectState): Page {
   const { texts } = visit;
   const { connect } = texts;
   const title = connect.waitTitle(nameOf(texts, of.key));
-  const script = siteAssets?.connect;
   if (of.app === undefined)
     return {
       title,
-      script,
       isConnect: true,
       lead: connect.waitText,
       body: (
@@ -218,5 +193,5 @@ export function connectWaitPage(visit: Visit, of: ConnectState): Page {
       </p>
     </>
   );
-  return { title: connect.connectedTitle, script, isConnect: true, body };
+  return { title: connect.connectedTitle, isConnect: true, body };
 }

@@ -58,7 +58,12 @@ export function signInPage({ texts }: Visit, of: SignIn): Page {
       <form method="post" action="/sign-in">
         <Hidden values={{ next: of.next }} />
         <NameField texts={texts} value={of.name} autofocus={of.name === undefined} />
-        <PasswordField id="password" label={texts.password} autofocus={of.name !== undefined} />
+        <PasswordField
+          texts={texts}
+          id="password"
+          label={texts.password}
+          autofocus={of.name !== undefined}
+        />
         <button>{signIn.submit}</button>
       </form>
       <div class="links">
