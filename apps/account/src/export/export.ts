@@ -102,7 +102,7 @@ export class Export implements OnModuleDestroy {
    *   Failure if its beginning cannot be read.
    */
   async open(accountId: string): Promise<Readable> {
-    if (this.running.has(accountId)) throw new Refusal('limited', retrySeconds);
+    if (this.running.has(accountId)) throw new Refusal('limited', retrySeconds, 'export');
     if (this.running.size >= maxConcurrent) throw new Refusal('busy', retrySeconds);
     this.running.set(accountId, undefined);
     try {

@@ -174,5 +174,6 @@ describe('an app of the login flow', () => {
     await page.getByRole('heading', { name: 'Denied' }).waitFor();
     expect((await poll(token)).status).toBe(404);
     expect((await page.goto(path))?.status()).toBe(410);
+    await page.getByText('start the sign-in in the app again').waitFor();
   });
 });

@@ -131,7 +131,8 @@ describe('a form', () => {
     const [cookie = ''] = last.headers.getSetCookie();
     const page = await get('/sign-in', { ...html, cookie: cookie.split(';')[0] as string });
     const text = await page.text();
-    expect(text).toContain('There were too many attempts. Try again in 60 minutes.');
+    expect(text).toContain('Too many wrong passwords for this name or from your network.');
+    expect(text).toContain('Apps continue to sync. Try again in 60 minutes.');
     expect(text).toContain('href="/recover"');
   });
 
