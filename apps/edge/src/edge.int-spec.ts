@@ -85,6 +85,26 @@ describe('one port', () => {
     },
   );
 
+  it.each(['/subscriptions', '/v1/nothing', '/api/2/devices/ann.json', '/index.php/nothing'])(
+    'shows a browser the way to the site, and apps the same answer as before: %s',
+    async (path) => {
+      const headers = { accept: 'text/html,*/*;q=0.8', 'accept-language': 'de-DE' };
+      const [page, app] = [await ask(path, { headers }), await ask(path)];
+      expect([page.status, page.headers.get('content-type')]).toEqual([
+        app.status,
+        'text/html; charset=utf-8',
+      ]);
+      expect(page.headers.get('www-authenticate') ?? 'Bearer').toBe('Bearer');
+      const { message } = (await app.json()) as { message: string };
+      const text = await page.text();
+      for (const part of ['<html lang="de">', 'href="/console/"', 'href="/connect"', message])
+        expect(text).toContain(part);
+      const credential = { ...headers, authorization: 'Basic YW5uOndyb25n' };
+      const refused = await ask(path, { headers: credential });
+      expect(refused.headers.get('content-type')).toBe('application/json; charset=utf-8');
+    },
+  );
+
   it('answers an unknown path with a page for browsers, and like the API for others', async () => {
     const page = await ask('/nothing', { headers: { accept: 'text/html' } });
     expect([page.status, page.headers.get('content-type')]).toEqual([
