@@ -39,7 +39,8 @@ const paragraphs: Readonly<
     `Hello ${name},`,
     `${sentence}${address && ` Requested from: ${address}`}`,
     'If it was you, ignore this mail.',
-    `If not, end sessions and apps that you do not recognize and change your password:\n${url}/account`,
+    'If not, end sessions and apps that you do not recognize and change your password:\n' +
+      `${url}/account`,
   ],
   de: ({ name, address }, sentence, url) => [
     `Hallo ${name},`,
