@@ -22,7 +22,7 @@ const { output } = await build({
   build: {
     outDir: folder,
     // Pages of apps/account load the script.
-    rolldownOptions: { input: ['index.html', 'src/connect.ts'].map((name) => join(here, name)) },
+    rolldownOptions: { input: ['index.html', 'src/site.ts'].map((name) => join(here, name)) },
     emptyOutDir: true,
     target: 'es2022',
     // All supported browsers have it, and a polyfill is one more script.

@@ -15,7 +15,10 @@ afterAll(() => fixture?.close());
 
 /** Opens the console for a user with data on every page. */
 async function visitWithData(locale: string): Promise<Visit> {
-  const visit = await fixture.visit({ locale, viewport: { width: 1_000, height: 800 } }, '/');
+  const visit = await fixture.visit(
+    { locale, viewport: { width: 1_000, height: 800 } },
+    '/account',
+  );
   const at = (value: number | boolean) => ({ value, timestamp: now });
   await visit.subscribe('https://other.example/');
   await visit.upload(feed, [
@@ -179,7 +182,7 @@ describe('the console by keyboard', () => {
   });
 
   it('keeps the row with the focus while the user scrolls', async () => {
-    const visit = await fixture.visit({ viewport: { width: 1_000, height: 600 } }, '/');
+    const visit = await fixture.visit({ viewport: { width: 1_000, height: 600 } }, '/account');
     const { page } = visit;
     await visit.subscribe(
       ...Array.from({ length: 200 }, (_, at) => `https://podcast-${at}.example/`),

@@ -202,6 +202,29 @@ describe('an OPML file', () => {
   });
 });
 
+describe('the page that waits for an app', () => {
+  it('ends with its name, the time of the sync and the number of podcasts', async () => {
+    const { page, api } = await fixture.visit({}, '/connect/kasts');
+    await page.getByRole('button', { name: 'Make an app password' }).click();
+    const secret = (await page.getByText(/^pst_/).textContent()) ?? '';
+    const ask = (path: string, body?: object) =>
+      fetch(api + path, {
+        method: body ? 'POST' : 'GET',
+        headers: { authorization: `Bearer ${secret.trim()}`, 'content-type': 'application/json' },
+        ...(body && { body: JSON.stringify(body) }),
+      });
+    await page.getByRole('link', { name: 'I have done that' }).click();
+    await page.getByRole('heading', { name: 'Waiting for Kasts' }).waitFor();
+    expect((await ask('/subscriptions')).status).toBe(200);
+    await page.getByText('It has sent no podcasts yet.').waitFor();
+    const subscriptions = ['one', 'two'].map((name) => ({ feed_url: `https://${name}.example/` }));
+    expect((await ask('/subscriptions', { subscriptions })).status).toBe(200);
+    await page.getByText(/^Kasts synced \d+ seconds? ago, 2 podcasts\.$/).waitFor();
+    await page.getByRole('link', { name: 'Account' }).click();
+    await page.getByText('2 podcasts, the same in all apps.').waitFor();
+  });
+});
+
 describe('the account', () => {
   it('is linked in both directions, with the data export and the erasure', async () => {
     const { page } = await fixture.visit({ acceptDownloads: true }, '/console/data');
@@ -210,10 +233,10 @@ describe('the account', () => {
     expect((await download).suggestedFilename()).toBe('podcast-sync.json');
     await page.getByRole('link', { name: 'Erase account' }).click();
     await page.getByLabel('Enter your name').waitFor();
-    await page.goto('/');
+    await page.goto('/account');
     await page.getByRole('link', { name: 'Podcasts', exact: true }).click();
     await page.getByRole('link', { name: 'Account' }).click();
-    await page.waitForURL('/');
+    await page.waitForURL('/account');
   });
 
   it('redirects unauthenticated visitors to sign in, and back afterwards', async () => {

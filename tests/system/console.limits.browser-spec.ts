@@ -27,7 +27,7 @@ afterAll(() => fixture?.close());
 
 describe('10,000 podcasts', () => {
   it('show their first row within a second on a slow processor, and can be searched', async () => {
-    const visit = await fixture.visit({ viewport: { width: 1_000, height: 800 } }, '/');
+    const visit = await fixture.visit({ viewport: { width: 1_000, height: 800 } }, '/account');
     const { page } = visit;
     await visit.subscribe(
       ...Array.from({ length: 10_000 }, (_, at) => `https://podcast-${at}.example/feed.xml`),
@@ -69,7 +69,7 @@ describe('10,000 podcasts', () => {
 
 describe('a slow network', () => {
   it('shows placeholders, and rows cause no layout shift', async () => {
-    const visit = await fixture.visit({ viewport: { width: 1_000, height: 800 } }, '/');
+    const visit = await fixture.visit({ viewport: { width: 1_000, height: 800 } }, '/account');
     const { page } = visit;
     await visit.subscribe(
       ...Array.from({ length: 400 }, (_, at) => `https://podcast-${at}.example/feed.xml`),
@@ -168,7 +168,7 @@ describe('hostile text', () => {
   });
 
   it('causes no requests to other servers', async () => {
-    const visit = await fixture.visit({}, '/');
+    const visit = await fixture.visit({}, '/account');
     const { page } = visit;
     const requested = new Set<string>();
     page.on('request', (request) => requested.add(new URL(request.url()).origin));

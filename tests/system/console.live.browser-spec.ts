@@ -34,7 +34,7 @@ function loadedScripts(page: Page): Promise<string[]> {
 
 describe('two windows', () => {
   it("show each other's changes within seconds, by one stream", async () => {
-    const one = await fixture.visit({}, '/');
+    const one = await fixture.visit({}, '/account');
     const ofOne = streamsOf(one);
     const other = new Visit(await one.page.context().newPage(), one.id, fixture.api);
     const ofOther = streamsOf(other);
@@ -188,17 +188,17 @@ describe('a sign-out', () => {
     const { page } = await fixture.visit();
     await page.getByText('No podcasts yet.').waitFor();
     const other = await page.context().newPage();
-    await other.goto('/');
+    await other.goto('/account');
     await other.getByRole('button', { name: 'Sign out' }).click();
     await other.getByText('You are signed out.').waitFor();
     const input = page.getByLabel('Feed address');
     await eventually(async () => {
       await input.fill(feed('typed'));
       await page.keyboard.press('Enter');
-      await page.getByText('You are signed out.').waitFor({ timeout: 1_000 });
+      await page.getByText('You were signed out:').waitFor({ timeout: 1_000 });
     });
     await eventually(async () => expect(await input.inputValue()).toBe(feed('typed')));
-    await page.getByRole('link', { name: 'Sign in again' }).click();
+    await page.getByRole('link', { name: 'Sign in' }).click();
     await page.waitForURL('/sign-in?next=%2Fconsole%2F');
   });
 });

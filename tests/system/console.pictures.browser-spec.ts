@@ -50,7 +50,7 @@ afterAll(() => fixture?.close());
 
 /** Returns the console page of a user with podcasts and episodes. */
 async function pageWithData(): Promise<Page> {
-  const visit = await fixture.visit({ viewport: { width: 820, height: 640 } }, '/');
+  const visit = await fixture.visit({ viewport: { width: 820, height: 640 } }, '/account');
   const subscriptions = feeds.map((feed_url, at) => ({ feed_url, title: titles[at] }));
   await visit.request('POST', '/subscriptions', { subscriptions });
   for (const [at, [title, part, state]] of [...episodes.entries()].reverse()) {

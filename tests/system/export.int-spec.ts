@@ -214,14 +214,14 @@ describe('an export', () => {
   it('requires a recent sign-in and a request of our pages', async () => {
     const { user, cookie } = await person();
     expect((await ask(cookie, { 'sec-fetch-site': 'cross-site' })).status).toBe(403);
-    expect((await ask()).headers.get('location')).toBe('/sign-in?next=%2F');
+    expect((await ask()).headers.get('location')).toBe('/sign-in?next=%2Faccount');
     await owner.query(
       `UPDATE account.sessions
        SET authenticated_at = now() - interval '6 minutes'
        WHERE account_id = $1`,
       [user.id],
     );
-    expect((await ask(cookie)).headers.get('location')).toBe('/sign-in?next=%2F');
+    expect((await ask(cookie)).headers.get('location')).toBe('/sign-in?next=%2Faccount');
   });
 });
 

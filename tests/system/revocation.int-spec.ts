@@ -80,7 +80,7 @@ async function appPassword(person: Person): Promise<string> {
 
 /** The id of the only thing that the person's page ends by such a form. */
 async function idOf(person: Person, action: string): Promise<string> {
-  const [, form = ''] = (await person.read('/')).split(`action="${action}"`);
+  const [, form = ''] = (await person.read('/account')).split(`action="${action}"`);
   return /name="id" value="([^"]+)"/.exec(form)?.[1] ?? '';
 }
 

@@ -112,7 +112,7 @@ async function proveAddress(person: Person): Promise<void> {
     return found;
   });
   await person.submit(path, {});
-  expect(await person.read('/')).toContain('ann@example.com');
+  expect(await person.read('/account')).toContain('ann@example.com');
   secrets['link of a mail'] = [path.split('/').at(-1) ?? ''];
   secrets['address'] = ['ann@example.com'];
 }

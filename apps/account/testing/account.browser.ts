@@ -112,9 +112,9 @@ export class AccountBrowser {
     await page.goto(await this.link('invite'));
     await page.locator('[name=name]').fill(name);
     await page.locator('[name=password]').fill(password);
-    await page.locator('main button').click();
+    await page.locator('main form button').last().click();
     await page.waitForURL('/connect');
-    await page.goto('/');
+    await page.goto('/account');
     const { rows } = await this.database.query('SELECT id FROM account.accounts WHERE name = $1', [
       name,
     ]);

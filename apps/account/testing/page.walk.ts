@@ -127,7 +127,7 @@ async function* accountPages(
      VALUES ($1, 'phone-1', 'My phone', 'mobile')`,
     [accountId],
   );
-  await page.goto('/');
+  await page.goto('/account');
   yield { name: 'home-devices', page };
   await page.goto(await fixture.link('reset', { accountId }));
   yield { name: 'reset', page };
@@ -135,7 +135,7 @@ async function* accountPages(
     'UPDATE account.credentials SET suspended_at = now() WHERE account_id = $1',
     [accountId],
   );
-  await page.goto('/');
+  await page.goto('/account');
   yield { name: 'home-suspended', page };
   await page.goto('/app-passwords/keep');
   yield { name: 'app-passwords-keep', page };
@@ -179,7 +179,7 @@ async function* secondStepPages(
   yield { name: 'totp-refused', page };
   await page.locator('[name=code]').fill(await codeOn(page));
   await press(page);
-  await page.goto('/');
+  await page.goto('/account');
   yield { name: 'home', page };
   await page.goto('/totp/off');
   yield { name: 'totp-off', page };
@@ -187,7 +187,7 @@ async function* secondStepPages(
   await page.locator('main form button').first().click();
   yield { name: 'totp-off-refused', page };
   await fixture.database.query('DELETE FROM account.sessions WHERE account_id = $1', [id]);
-  await page.goto('/');
+  await page.goto('/account');
   await page.locator('[name=name]').fill(name);
   await page.locator('[name=password]').fill(password);
   await press(page);

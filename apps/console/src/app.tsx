@@ -51,7 +51,7 @@ function Banner() {
     <div class="banner" role="status">
       {isSignedOut.value ? (
         <p class="notice bad">
-          {texts.signedOut} <a href={signInPath()}>{texts.signInAgain}</a>
+          {texts.sessionEnded} <a href={signInPath()}>{texts.signInAgain}</a>
         </p>
       ) : hasNoApi.value ? (
         <p class="notice bad">{texts.noApi}</p>

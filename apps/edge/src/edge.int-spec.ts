@@ -69,7 +69,7 @@ describe('one port', () => {
 
   it('describes the server at its root: a page for browsers, links for others', async () => {
     const page = await ask('/', { headers: { accept: 'text/html' } });
-    expect([page.status, page.headers.get('location')]).toEqual([303, '/sign-in?next=%2F']);
+    expect([page.status, page.headers.get('location')]).toEqual([303, '/sign-in']);
     expect(await (await ask('/')).json()).toMatchObject({
       name: 'Podcast Sync',
       api: 'http://127.0.0.1:3002',
@@ -82,6 +82,26 @@ describe('one port', () => {
       const { headers } = await ask(path);
       expect(headers.get('x-content-type-options')).toBe('nosniff');
       expect(headers.get('content-security-policy')).toMatch(/^default-src 'none'/);
+    },
+  );
+
+  it.each(['/subscriptions', '/v1/nothing', '/api/2/devices/ann.json', '/index.php/nothing'])(
+    'shows a browser the way to the site, and apps the same answer as before: %s',
+    async (path) => {
+      const headers = { accept: 'text/html,*/*;q=0.8', 'accept-language': 'de-DE' };
+      const [page, app] = [await ask(path, { headers }), await ask(path)];
+      expect([page.status, page.headers.get('content-type')]).toEqual([
+        app.status,
+        'text/html; charset=utf-8',
+      ]);
+      expect(page.headers.get('www-authenticate') ?? 'Bearer').toBe('Bearer');
+      const { message } = (await app.json()) as { message: string };
+      const text = await page.text();
+      for (const part of ['<html lang="de">', 'href="/console/"', 'href="/connect"', message])
+        expect(text).toContain(part);
+      const credential = { ...headers, authorization: 'Basic YW5uOndyb25n' };
+      const refused = await ask(path, { headers: credential });
+      expect(refused.headers.get('content-type')).toBe('application/json; charset=utf-8');
     },
   );
 

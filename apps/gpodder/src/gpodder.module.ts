@@ -53,7 +53,7 @@ export class GpodderModule {
         { provide: LOG, useValue: log },
         { provide: Services, useValue: services },
         { provide: Sessions, useValue: sessions },
-        { provide: APP_FILTER, useValue: new FailureFilter(errorFormat, log) },
+        { provide: APP_FILTER, useValue: new FailureFilter(errorFormat(config), log) },
         DeviceRegistry,
         SubscriptionsService,
         PodcastsService,

@@ -38,6 +38,7 @@ gateway:
     AUTH_OWN_ISSUER: {{ .Values.accounts.url | quote }}
     AUTH_JWKS_URL: {{ printf "%s=http://account/jwks" .Values.accounts.url | quote }}
     AUTH_SERVERS: {{ .Values.accounts.url | quote }}
+    SITE_URL: {{ .Values.accounts.url | quote }}
     # The account app serves the console.
     CORS_ORIGINS: {{ .Values.accounts.url | quote }}
     AUTH_APP_PASSWORDS: 'on'
@@ -54,6 +55,7 @@ gpodder:
     PORT: '3001'
     DRAIN_SECONDS: '5'
     PUBLIC_URL: {{ $url | quote }}
+    SITE_URL: {{ .Values.accounts.url | quote }}
     FEEDS: {{ .Values.feeds.mode | quote }}
   secretKeys: [SESSION_KEY]
 {{- end }}

@@ -133,6 +133,8 @@ export const saveDevices = rpc({
         }),
       )
       .max(100),
+    /** The app password of the request. */
+    credentialId: z.guid().optional(),
   }),
   reply: z.object({}),
 });

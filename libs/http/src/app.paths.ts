@@ -40,6 +40,7 @@ export const appPaths: Readonly<Record<AppName, AppPaths>> = {
   account: {
     exact: [
       '/',
+      '/account',
       '/sign-out',
       '/register',
       '/password',
@@ -48,8 +49,10 @@ export const appPaths: Readonly<Record<AppName, AppPaths>> = {
       '/recover',
       '/export',
       '/robots.txt',
+      '/manifest.webmanifest',
       '/jwks',
       '/reg',
+      '/.well-known/change-password',
       '/.well-known/openid-configuration',
       '/.well-known/oauth-authorization-server',
     ],

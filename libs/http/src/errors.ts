@@ -6,6 +6,7 @@ import { Failure, type FailureCode } from '#contracts';
 import { RateLimited } from '#identity';
 import type { Log } from '#runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { isOpenedByBrowser, sendBrowserPage } from './browser.page.js';
 
 /** An error answer: status, text and headers (docs/reference/interface.md, "Errors"). */
 export interface ErrorAnswer {
@@ -116,9 +117,17 @@ export function beginError(reply: FastifyReply, { status, headers }: ErrorAnswer
   return reply.code(status).headers(headers ?? {});
 }
 
-/** Sends an error answer as JSON. */
-export function send(reply: FastifyReply, answer: ErrorAnswer): FastifyReply {
-  return beginError(reply, answer).type('application/json; charset=utf-8').send(errorBody(answer));
+/**
+ * Sends an error answer as JSON, or as a page to a browser. For a foreign host name (421), the page
+ * would be one of another site.
+ *
+ * @param site base URL of the pages of accounts. Default: this origin.
+ */
+export function send(reply: FastifyReply, answer: ErrorAnswer, site = ''): FastifyReply {
+  beginError(reply, answer);
+  if (answer.status !== 421 && isOpenedByBrowser(reply.request))
+    return sendBrowserPage(reply, answer.message, site);
+  return reply.type('application/json; charset=utf-8').send(errorBody(answer));
 }
 
 const brokenHttp: Readonly<Record<string, 408 | 431>> = {

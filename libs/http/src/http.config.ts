@@ -29,6 +29,14 @@ export const httpConfig = z.object({
     .transform(withoutSlashes)
     .optional()
     .describe('Base of the links in pages. Not set: as the request was addressed.'),
+  SITE_URL: z
+    .url({ protocol: /^https?$/ })
+    .transform(withoutSlashes)
+    .optional()
+    .describe(
+      'Base URL of the pages of accounts, for links on the page of a browser that opens an ' +
+        'address of an API. Not set: the origin of the request.',
+    ),
   TRUSTED_PROXIES: commaList
     .pipe(z.array(network))
     .optional()

@@ -6,7 +6,8 @@ const tabs = [
   ['/console/', 'podcasts'],
   ['/console/history', 'history'],
   ['/console/data', 'data'],
-  ['/', 'account'],
+  ['/connect', 'connect'],
+  ['/account', 'account'],
 ] as const;
 
 /** Returns true for equal paths, with or without a trailing slash. */

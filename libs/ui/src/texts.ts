@@ -22,9 +22,13 @@ const en = {
     podcasts: 'Podcasts',
     history: 'History',
     data: 'Import and export',
+    connect: 'Connect an app',
     account: 'Account',
   },
   signOut: 'Sign out',
+  sessionEnded:
+    'You were signed out: in another window, on another device or after a long pause. ' +
+    'Sign in again to continue.',
   cancel: 'Cancel',
 };
 
@@ -39,9 +43,13 @@ const de: FrameTexts = {
     podcasts: 'Podcasts',
     history: 'Verlauf',
     data: 'Import und Export',
+    connect: 'App verbinden',
     account: 'Konto',
   },
   signOut: 'Abmelden',
+  sessionEnded:
+    'Du wurdest abgemeldet: in einem anderen Fenster, auf einem anderen Gerät oder nach langer ' +
+    'Pause. Melde dich wieder an, um fortzufahren.',
   cancel: 'Abbrechen',
 };
 

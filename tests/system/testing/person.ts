@@ -38,4 +38,4 @@ export class Person {
 
 /** The value that a page shows only once. */
 export const shownSecret = (page: string) =>
-  /class="secret">([^<]+)</.exec(page)?.[1]?.trim() ?? '';
+  /class="secret"[^>]*>([^<]+)</.exec(page)?.[1]?.trim() ?? '';

@@ -22,7 +22,7 @@ export function consoleHeaders(
   return {
     'content-security-policy':
       "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
-      `connect-src ${connect}; ` +
+      `manifest-src 'self'; connect-src ${connect}; ` +
       "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; " +
       "require-trusted-types-for 'script'; trusted-types 'none'",
     'cross-origin-opener-policy': 'same-origin',

@@ -203,7 +203,7 @@ describe('the files of the console', () => {
     const { headers } = await fetch(`${origin}/console/`);
     expect(headers.get('content-security-policy')).toBe(
       "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
-        `connect-src 'self' ${api}; ` +
+        `manifest-src 'self'; connect-src 'self' ${api}; ` +
         "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; " +
         "require-trusted-types-for 'script'; trusted-types 'none'",
     );

@@ -47,13 +47,14 @@ describe('an app password', () => {
       label: 'three',
       scopes: both,
       createdAt: expect.any(Date),
-      lastUsedOn: null,
+      lastUsedAt: null,
       suspendedAt: null,
       expiresAt: null,
+      isApp: false,
     });
   });
 
-  it('records the day of its last use, with one write a day', async () => {
+  it('records the time of its last use, with one write a minute', async () => {
     const { secret, credential } = await make();
     const version = async () => {
       const found = await fixture.owner.query(
@@ -64,10 +65,31 @@ describe('an app password', () => {
     };
     await appPasswords.check(hashOf(secret));
     const [listed] = await appPasswords.list(accountId);
-    expect(listed?.lastUsedOn).toMatch(/^\d{4}-\d\d-\d\d$/);
+    expect(listed?.lastUsedAt).toBeInstanceOf(Date);
     const before = await version();
     await appPasswords.check(hashOf(secret));
     expect(await version()).toEqual(before);
+    await fixture.owner.query(
+      `UPDATE account.credentials SET last_used_at = now() - interval '61 seconds' WHERE id = $1`,
+      [credential.id],
+    );
+    await appPasswords.check(hashOf(secret));
+    const [used] = await appPasswords.list(accountId);
+    expect(Date.now() - Number(used?.lastUsedAt)).toBeLessThan(60_000);
+  });
+
+  it('is checked while another transaction locks it, and then records no use', async () => {
+    const { secret, credential } = await make();
+    await fixture.owner.query('BEGIN');
+    await fixture.owner.query('SELECT FROM account.credentials WHERE id = $1 FOR UPDATE', [
+      credential.id,
+    ]);
+    try {
+      expect(await appPasswords.check(hashOf(secret))).not.toBeNull();
+    } finally {
+      await fixture.owner.query('ROLLBACK');
+    }
+    expect((await appPasswords.list(accountId))[0]?.lastUsedAt).toBeNull();
   });
 
   it('is invalid after its revocation or expiry, or while its account is disabled', async () => {

@@ -24,11 +24,13 @@ export interface AppPassword {
   readonly label: string;
   readonly scopes: readonly string[];
   readonly createdAt: Date;
-  /** Full date of RFC 3339. */
-  readonly lastUsedOn: string | null;
+  /** Time of the last use, to the minute. */
+  readonly lastUsedAt: Date | null;
   readonly expiresAt: Date | null;
   /** Time when a sign-out suspended it, until {@link AppPasswords.keep}; `null` while valid. */
   readonly suspendedAt: Date | null;
+  /** True if it belongs to a podcast app, and not to a script. */
+  readonly isApp: boolean;
 }
 
 /** Properties of a new app password; without `expiresAt` it does not expire. */
@@ -36,6 +38,7 @@ export interface NewAppPassword {
   readonly label: string;
   readonly scopes: readonly string[];
   readonly expiresAt?: Date | undefined;
+  readonly isApp?: boolean;
 }
 
 const maxAppPasswords = 100;
@@ -77,11 +80,7 @@ export class AppPasswords {
       throw new Refusal('expiry');
     const created = await this.credentials.manager.transaction(async (manager) => {
       await lockBelowLimit(manager, accountId, by?.id);
-      return insertAppPassword(manager, accountId, {
-        label,
-        scopes,
-        expiresAt: properties.expiresAt,
-      });
+      return insertAppPassword(manager, accountId, { ...properties, label, scopes });
     });
     await this.notices.add(accountId, 'app_password', by, { label });
     return created;
@@ -145,7 +144,7 @@ export class AppPasswords {
     return deleted.length > 0;
   }
 
-  /** Returns owner and scopes of a valid app password. Records its use once a day. */
+  /** Returns owner and scopes of a valid app password. Records its use once a minute. */
   async check(hash: string): Promise<Credential | null> {
     const [row] = await queryRows<ValidAppPassword>(
       this.credentials.manager,
@@ -163,32 +162,39 @@ export type Credential = NonNullable<ReplyOf<typeof checkCredential>['credential
 /** SQL that reads valid app passwords `c` as {@link ValidAppPassword}. */
 export const validAppPasswords = {
   columns: `c.id AS "credentialId", c.account_id AS "userId", coalesce(a.name, '') AS name,
-    c.scopes, c.expires_at AS "expiresAt", c.last_used_on IS DISTINCT FROM current_date AS unseen`,
+    c.scopes, c.expires_at AS "expiresAt",
+    coalesce(c.last_used_at < now() - interval '1 minute', true) AS "isStale"`,
   tables: 'account.credentials c JOIN account.accounts a ON a.id = c.account_id',
   condition: `(c.expires_at IS NULL OR c.expires_at > now()) AND c.suspended_at IS NULL
     AND a.disabled_at IS NULL`,
 };
 
-/** Row of {@link validAppPasswords}; `unseen` if it was not used today. */
+/** Row of {@link validAppPasswords}; `isStale` if its last use is not recorded to the minute. */
 export interface ValidAppPassword {
   readonly credentialId: string;
   readonly userId: string;
   readonly name: string;
   readonly scopes: string[];
   readonly expiresAt: string | null;
-  readonly unseen: boolean;
+  readonly isStale: boolean;
 }
 
-/** Returns the credential of an app password, and records its use once a day. */
+/**
+ * Returns the credential of an app password, and records its use once a minute. Callers cache the
+ * answer for a minute, so most requests of an app neither read nor write here. A row that another
+ * transaction has locked is skipped: its use can wait, the request can not.
+ */
 export async function recordUse(
   manager: EntityManager,
   row: ValidAppPassword,
 ): Promise<Credential> {
-  const { credentialId, userId, name, scopes, expiresAt, unseen } = row;
-  if (unseen)
+  const { credentialId, userId, name, scopes, expiresAt, isStale } = row;
+  if (isStale)
     await manager.query(
-      `UPDATE account.credentials SET last_used_on = current_date
-       WHERE id = $1 AND last_used_on IS DISTINCT FROM current_date`,
+      `UPDATE account.credentials SET last_used_at = now() WHERE id = (
+         SELECT id FROM account.credentials
+         WHERE id = $1 AND coalesce(last_used_at < now() - interval '1 minute', true)
+         FOR NO KEY UPDATE SKIP LOCKED)`,
       [credentialId],
     );
   return { credentialId, userId, name, scopes, ...(expiresAt !== null && { expiresAt }) };
@@ -225,7 +231,7 @@ export async function lockBelowLimit(
 export async function insertAppPassword(
   manager: EntityManager,
   accountId: string,
-  { label, scopes, expiresAt }: NewAppPassword,
+  { label, scopes, expiresAt, isApp = false }: NewAppPassword,
 ) {
   const { secret, hash } = makeAppPassword();
   const id = randomUUID();
@@ -236,6 +242,7 @@ export async function insertAppPassword(
     label,
     scopes: [...scopes],
     expiresAt: expiresAt ?? null,
+    isApp,
   });
   return {
     secret,
@@ -248,9 +255,10 @@ function toAppPassword({
   label,
   scopes,
   createdAt,
-  lastUsedOn,
+  lastUsedAt,
   expiresAt,
   suspendedAt,
+  isApp,
 }: CredentialEntity): AppPassword {
-  return { id, label, scopes, createdAt, lastUsedOn, expiresAt, suspendedAt };
+  return { id, label, scopes, createdAt, lastUsedAt, expiresAt, suspendedAt, isApp };
 }

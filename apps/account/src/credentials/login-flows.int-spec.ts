@@ -70,7 +70,7 @@ describe('a login flow', () => {
     });
     expect(await flows.poll(poll)).toBeUndefined();
     expect(await flows.find(login)).toMatchObject({
-      label: 'AntennaPod/3',
+      label: 'AntennaPod',
       createdAt: expect.any(Date),
     });
     expect(await flows.allow(login, accountId)).toBe(true);
@@ -81,7 +81,7 @@ describe('a login flow', () => {
       scopes: expect.arrayContaining(['write:subscriptions']),
     });
     expect(await people.app.get(AppPasswords).list(accountId)).toMatchObject([
-      { label: 'AntennaPod/3' },
+      { label: 'AntennaPod', isApp: true },
     ]);
   });
 

@@ -10,7 +10,7 @@ import { capFairly, type CappedRows } from '../people/fair.cap.js';
 import { Refusal } from '../people/refusal.js';
 import { hashSecret } from '../people/secret.hash.js';
 import { queryRows } from '../people/query-rows.js';
-import { cleanLabel } from '../people/label.rules.js';
+import { appLabel } from '../people/label.rules.js';
 import { insertAppPassword, lockBelowLimit } from './app-passwords.js';
 
 /** Open login flow, which waits for approval. */
@@ -93,7 +93,7 @@ export class LoginFlows {
     );
     if (!flow) return undefined;
     return {
-      label: labelFor(flow.userAgent),
+      label: appLabel(flow.userAgent),
       address: flow.address,
       createdAt: new Date(flow.createdAt),
     };
@@ -142,8 +142,9 @@ export class LoginFlows {
       if (!flow) return undefined;
       if (flow.credentialId) await manager.delete(CredentialEntity, { id: flow.credentialId });
       const created = await insertAppPassword(manager, flow.accountId, {
-        label: labelFor(flow.userAgent),
+        label: appLabel(flow.userAgent),
         scopes,
+        isApp: true,
       });
       // `answered_at` stays that of the first response, so repeated polls do not extend the flow.
       await manager.query(
@@ -158,7 +159,7 @@ export class LoginFlows {
     if (flow.credentialId)
       await this.revocations.revoke([{ kind: 'credential', id: flow.credentialId }]);
     else {
-      const label = labelFor(flow.userAgent);
+      const label = appLabel(flow.userAgent);
       await this.notices.add(flow.accountId, 'app_password', flow, { label });
     }
     return { server: flow.server, loginName: flow.name, appPassword: secret };
@@ -201,8 +202,4 @@ async function lockApprovedFlow(
     [pollHash],
   );
   return flow;
-}
-
-function labelFor(userAgent: string): string {
-  return cleanLabel(userAgent) || 'App';
 }

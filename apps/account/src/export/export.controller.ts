@@ -15,7 +15,7 @@ export class ExportController {
 
   /** Sends the document. A failure aborts the connection, so that the download fails too. */
   @Post('export')
-  @ForPerson({ recently: true, next: '/' })
+  @ForPerson({ recently: true, next: '/account' })
   async export(
     @PersonOf() { account }: Person,
     @Req() request: FastifyRequest,

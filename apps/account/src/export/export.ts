@@ -62,7 +62,7 @@ const selectAccountData = `
       FROM account.notices WHERE account_id = $1),
     'devices', (
       SELECT coalesce(json_agg(json_build_object('id', id, 'caption', caption, 'type', type,
-        'last_used_at', last_used_at) ORDER BY id), '[]')
+        'app_password', credential_id, 'last_used_at', last_used_at) ORDER BY id), '[]')
       FROM account.devices WHERE account_id = $1),
     'settings', (
       SELECT coalesce(json_agg(json_build_object('of', scope, 'id', nullif(subject, ''),
@@ -102,7 +102,7 @@ export class Export implements OnModuleDestroy {
    *   Failure if its beginning cannot be read.
    */
   async open(accountId: string): Promise<Readable> {
-    if (this.running.has(accountId)) throw new Refusal('limited', retrySeconds);
+    if (this.running.has(accountId)) throw new Refusal('limited', retrySeconds, 'export');
     if (this.running.size >= maxConcurrent) throw new Refusal('busy', retrySeconds);
     this.running.set(accountId, undefined);
     try {

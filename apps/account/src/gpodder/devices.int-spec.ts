@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { retryUnavailable } from '../../testing/retry.js';
 import { outcomeOf } from '../../testing/outcome.js';
 import { openPeople, type PeopleFixture } from '../../testing/people.fixture.js';
+import { AppPasswords } from '../credentials/app-passwords.js';
 import { Accounts } from '../people/accounts.js';
 import { Devices } from './devices.js';
 import { Settings } from './settings.js';
@@ -66,16 +67,42 @@ describe('devices', () => {
     expect(await list(userId)).toEqual([{ id: 'a', caption: 'two', type: 'mobile' }]);
   });
 
-  it('that are unchanged are written at most once a day', async () => {
+  it('that are unchanged are written at most once an hour', async () => {
     const said = [{ id: 'phone', caption: 'My phone', type: 'mobile' as const }, { id: 'tv' }];
     await devices.save(userId, said);
-    await age('phone', '23 hours');
+    await age('phone', '59 minutes');
     const before = await version();
     await devices.save(userId, [...said, { id: 'phone' }]);
     expect(await version()).toEqual(before);
-    await age('phone', '2 hours');
+    await age('phone', '2 minutes');
     await devices.save(userId, said);
     expect(await version()).not.toEqual(before);
+  });
+
+  it('have the label and the last use of their app password, unless several share it', async () => {
+    const { credential } = await fixture.app
+      .get(AppPasswords)
+      .create(userId, { label: 'Kasts', scopes: ['read:subscriptions'] });
+    await devices.save(userId, [{ id: 'desk', caption: 'Desk' }], credential.id);
+    await age('desk', '30 minutes');
+    const used = new Date(Date.now() - 60_000);
+    await fixture.owner.query('UPDATE account.credentials SET last_used_at = $2 WHERE id = $1', [
+      credential.id,
+      used,
+    ]);
+    const [desk] = await devices.list(userId);
+    expect([desk?.app, new Date(desk?.lastUsedAt ?? 0)]).toEqual(['Kasts', used]);
+
+    await devices.save(userId, [{ id: 'lap' }], credential.id);
+    const [shared] = await devices.list(userId);
+    expect(Number(new Date(shared?.lastUsedAt ?? 0))).toBeLessThan(used.getTime());
+
+    // A request without an app password, such as of an older gpodder app, changes no owner.
+    await age('desk', '2 hours');
+    await devices.save(userId, [{ id: 'desk' }]);
+    expect((await devices.list(userId))[0]?.app).toBe('Kasts');
+    await fixture.app.get(AppPasswords).revoke(userId, credential.id);
+    expect((await devices.list(userId)).map(({ app }) => app)).toEqual([null, null]);
   });
 
   it.each(['ä', '電話', 'a.b-c_d', 'x'.repeat(64)])('can have the id %s', async (id) => {

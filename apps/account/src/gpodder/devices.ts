@@ -12,9 +12,12 @@ import { DataSource } from 'typeorm';
 import { queryRows } from '../people/query-rows.js';
 import { AccountTransactions } from './account-transactions.js';
 
-/** Device with the time of its last use, to the day. */
+/** Device with its last use, and the label of the app password that used it. */
 export type Device = ReplyOf<typeof listDevices>['devices'][number] & {
+  /** To the minute if no other device uses the app password, else to the hour. */
   readonly lastUsedAt: string;
+  /** Null if the app password is revoked. */
+  readonly app: string | null;
 };
 /** Fields of a device that a client sends. */
 export type DeviceFields = RequestOf<typeof saveDevices>['devices'][number];
@@ -25,11 +28,12 @@ const maxCaptionLength = 100;
 /** Sent devices as three arrays of equal length; NULL stands for a field that was not sent. */
 const sentDevices = 'unnest($2::text[], $3::text[], $4::text[]) AS sent (id, caption, type)';
 
-/** Selects a row if a sent device is new, differs, or was last used over a day ago. */
+/** Selects a row if a sent device is new, differs, or was last used over an hour ago. */
 const selectChanged = `
   SELECT 1 FROM ${sentDevices} LEFT JOIN account.devices d ON d.account_id = $1 AND d.id = sent.id
   WHERE d.id IS NULL OR sent.caption <> d.caption OR sent.type <> d.type
-    OR d.last_used_at < now() - interval '1 day'
+    OR d.credential_id IS DISTINCT FROM coalesce($5::uuid, d.credential_id)
+    OR d.last_used_at < now() - interval '1 hour'
   LIMIT 1`;
 
 /** Inserts or updates the sent devices. Requires a lock on the account. */
@@ -37,10 +41,11 @@ const upsertDevices = `
   WITH updated AS (
     UPDATE account.devices d
     SET caption = coalesce(sent.caption, d.caption), type = coalesce(sent.type, d.type),
-      last_used_at = clock_timestamp()
+      credential_id = coalesce($5::uuid, d.credential_id), last_used_at = clock_timestamp()
     FROM ${sentDevices} WHERE d.account_id = $1 AND d.id = sent.id RETURNING d.id)
-  INSERT INTO account.devices (account_id, id, caption, type, last_used_at)
-  SELECT $1, sent.id, coalesce(sent.caption, ''), coalesce(sent.type, 'other'), clock_timestamp()
+  INSERT INTO account.devices (account_id, id, caption, type, credential_id, last_used_at)
+  SELECT $1, sent.id, coalesce(sent.caption, ''), coalesce(sent.type, 'other'), $5::uuid,
+    clock_timestamp()
   FROM ${sentDevices} WHERE sent.id NOT IN (SELECT id FROM updated)`;
 
 /**
@@ -48,7 +53,7 @@ const upsertDevices = `
  * - An account has at most 100 devices. Excess ones are deleted with their settings: first those
  *   without caption and settings, which any request of a client creates, then the least recently
  *   used.
- * - Saving an unchanged device writes at most once a day.
+ * - Saving an unchanged device writes at most once an hour.
  */
 @Injectable()
 export class Devices {
@@ -61,8 +66,11 @@ export class Devices {
   async list(accountId: string): Promise<Device[]> {
     return queryRows<Device>(
       this.source.manager,
-      `SELECT id, caption, type, last_used_at AS "lastUsedAt" FROM account.devices
-       WHERE account_id = $1 ORDER BY id COLLATE "C"`,
+      `SELECT d.id, d.caption, d.type, c.label AS app, greatest(d.last_used_at,
+         CASE WHEN count(*) OVER (PARTITION BY c.id) = 1 THEN c.last_used_at END) AS "lastUsedAt"
+       FROM account.devices d
+       LEFT JOIN account.credentials c ON c.account_id = d.account_id AND c.id = d.credential_id
+       WHERE d.account_id = $1 ORDER BY d.id COLLATE "C"`,
       [accountId],
     );
   }
@@ -70,9 +78,14 @@ export class Devices {
   /**
    * Stores the sent fields of devices, and the time of their use.
    *
+   * @param credentialId app password of the request.
    * @throws Failure `invalid` for a bad id, `unauthorized` for a disabled or erased account.
    */
-  async save(accountId: string, all: readonly DeviceFields[]): Promise<void> {
+  async save(
+    accountId: string,
+    all: readonly DeviceFields[],
+    credentialId?: string,
+  ): Promise<void> {
     if (!all.every(({ id }) => isDeviceId(id))) throw new Failure('invalid');
     const devices = [...mergeById(all).values()];
     const values = [
@@ -80,6 +93,7 @@ export class Devices {
       devices.map(({ id }) => id),
       devices.map(({ caption }) => caption ?? null),
       devices.map(({ type }) => type ?? null),
+      credentialId ?? null,
     ];
     if ((await queryRows(this.source.manager, selectChanged, values)).length === 0) return;
     await this.transactions.runLocked(accountId, async (manager) => {

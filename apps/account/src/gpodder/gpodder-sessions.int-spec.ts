@@ -66,7 +66,7 @@ describe('a session of the gpodder API', () => {
   it('counts as a use of its app password', async () => {
     await check(randomUUID());
     expect(await fixture.app.get(AppPasswords).list(accountId)).toMatchObject([
-      { lastUsedOn: expect.any(String) },
+      { lastUsedAt: expect.any(Date) },
     ]);
   });
 

@@ -39,11 +39,11 @@ export class GpodderSessions {
    * recorded once a day.
    */
   async check(id: string, credentialId: string): Promise<Credential | null> {
-    const [row] = await queryRows<ValidAppPassword & { isOver: boolean | null; isStale: boolean }>(
+    const [row] = await queryRows<ValidAppPassword & { isOver: boolean | null; isOld: boolean }>(
       this.source.manager,
       `SELECT ${validAppPasswords.columns},
          CASE WHEN s.id IS NOT NULL THEN ${isOver} END AS "isOver",
-         s.last_used_at < now() - interval '1 day' AS "isStale"
+         s.last_used_at < now() - interval '1 day' AS "isOld"
        FROM ${validAppPasswords.tables}
        LEFT JOIN account.gpodder_sessions s ON s.credential_id = c.id AND s.id = $2
        WHERE c.id = $1 AND ${validAppPasswords.condition}`,
@@ -51,7 +51,7 @@ export class GpodderSessions {
     );
     if (!row || row.isOver) return null;
     if (row.isOver === null && !(await this.store(id, row))) return null;
-    if (row.isStale) await this.touch(id, credentialId);
+    if (row.isOld) await this.touch(id, credentialId);
     return recordUse(this.source.manager, row);
   }
 

@@ -43,8 +43,8 @@ export class GpodderController {
   }
 
   @Handle(saveDevices)
-  async saveDevices({ userId, devices }: RequestOf<typeof saveDevices>) {
-    await this.devices.save(userId, devices);
+  async saveDevices({ userId, devices, credentialId }: RequestOf<typeof saveDevices>) {
+    await this.devices.save(userId, devices, credentialId);
     return {};
   }
 

@@ -5,22 +5,17 @@ import { Cookies } from '../pages/cookies.js';
 import { pageErrors } from '../pages/failure.filter.js';
 import type { AccountConfig } from '../account.config.js';
 
-/** Headers of every response. They allow only own stylesheets, images and form targets. */
+/** Headers of every response. They allow only own scripts, styles, images and form targets. */
 const headers = {
   'content-security-policy':
-    "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; " +
-    "frame-ancestors 'none'; base-uri 'none'",
+    "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; " +
+    "img-src 'self' data:; manifest-src 'self'; form-action 'self'; frame-ancestors 'none'; " +
+    "base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
   'cache-control': 'no-store',
   // With a stricter policy, browsers send `Origin: null` with forms. Without TLS, only `Origin`
   // proves that this site sent the form.
   'referrer-policy': 'same-origin',
 };
-
-/** Allows the own script of the pages that connect an app. */
-const connectPolicy = headers['content-security-policy'].replace(
-  "default-src 'none';",
-  "default-src 'none'; script-src 'self'; connect-src 'self';",
-);
 
 /** Maximum number of request bodies in progress, per network or signed-in user. */
 const bodiesPerClient = 100;
@@ -56,7 +51,6 @@ export function serverOptions(
     },
     headers: (request) => ({
       ...headers,
-      ...(request.url.startsWith('/connect') && { 'content-security-policy': connectPolicy }),
       ...consoleHeaders(request, config.API_URLS?.[0]),
     }),
     // Only the poll of a login flow sends JSON.

@@ -2,7 +2,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { AccountBrowser } from '../../testing/account.browser.js';
 
 let fixture: AccountBrowser;
-beforeAll(async () => void (fixture = await AccountBrowser.open({}, ['deletion-worker'])));
+beforeAll(async () => {
+  fixture = await AccountBrowser.open({}, ['deletion-worker', 'subscription']);
+});
 afterAll(() => fixture.close());
 
 it('creates an app password that is shown once, and revokes it', async () => {
@@ -20,7 +22,7 @@ it('creates an app password that is shown once, and revokes it', async () => {
   await page.getByRole('heading', { name: /^Hello/ }).waitFor();
   await page.goBack();
   await page.getByRole('button', { name: 'Create app password' }).waitFor();
-  await page.goto('/');
+  await page.goto('/account');
   // In 29 days; "next month" if less than a second has passed.
   await page.getByText(/can read · Expires (in|next) /).waitFor();
   expect(await page.content()).not.toContain(secret);
@@ -31,6 +33,40 @@ it('creates an app password that is shown once, and revokes it', async () => {
     [id],
   );
   expect(rows).toEqual([]);
+});
+
+it('lists apps by their last sync, apart from scripts', async () => {
+  const { page, id } = await fixture.person();
+  await page.getByText('No app yet.').waitFor();
+  const insert = (label: string, isApp: boolean, ago: string | null, suspended = false) =>
+    fixture.database.query(
+      `INSERT INTO account.credentials
+         (id, account_id, hash, label, scopes, is_app, last_used_at, suspended_at)
+       VALUES (gen_random_uuid(), $1, sha256($2::text::bytea), $3,
+         '{read:subscriptions,write:subscriptions}', $4, now() - $5::interval,
+         CASE WHEN $6 THEN now() END)`,
+      [id, id + label, label, isApp, ago, suspended],
+    );
+  await insert('Kasts', true, null);
+  await insert('gPodder', true, '2 hours', true);
+  await insert('AntennaPod', true, '3 minutes');
+  await insert('Backup', false, '1 day');
+  await page.reload();
+  await page.getByText('0 podcasts, the same in all apps.').waitFor();
+  const card = (name: string) =>
+    page.locator('.card').filter({ has: page.getByRole('heading', { name, exact: true }) });
+  const texts = await card('Apps').getByRole('listitem').allInnerTexts();
+  expect(texts.map((text) => text.split('\n').filter(Boolean).slice(0, 3))).toEqual([
+    ['AntennaPod', 'Synced 3 minutes ago', expect.stringContaining('can read and change')],
+    ['gPodder', 'suspended', 'Synced 2 hours ago'],
+    ['Kasts', 'Not synced yet', expect.stringContaining('Connected')],
+  ]);
+  const title = await card('Apps').locator('time').first().getAttribute('title');
+  expect(title).toMatch(/ 20\d\d, .* UTC$/);
+  await card('App passwords').getByText('Last used yesterday').waitFor();
+  await page.getByRole('button', { name: 'Remove AntennaPod' }).click();
+  await page.getByText('Saved.').waitFor();
+  expect(await card('Apps').getByRole('listitem').count()).toBe(2);
 });
 
 it('shows devices, and forgets one', async () => {
@@ -72,6 +108,6 @@ it('erases an account after the entry of its name, and signs out', async () => {
   await page.getByLabel('Enter your name').fill(name);
   await page.getByRole('button', { name: 'Erase everything' }).click();
   await page.getByRole('heading', { name: 'Your account is being erased' }).waitFor();
-  await page.goto('/');
+  await page.goto('/account');
   expect(new URL(page.url()).pathname).toBe('/sign-in');
 });

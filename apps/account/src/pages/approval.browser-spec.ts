@@ -44,7 +44,7 @@ describe('an app in a browser', () => {
         scope: expect.stringContaining('write:subscriptions'),
       });
 
-      await page.goto('/');
+      await page.goto('/account');
       await page.getByRole('button', { name: 'Remove Podcatcher' }).click();
       await page.getByText('No app yet.').waitFor();
       const refresh = {
@@ -160,8 +160,10 @@ describe('an app of the login flow', () => {
     const answer = (await (await poll(token)).json()) as Record<string, string>;
     expect(answer).toMatchObject({ server: 'https://podcasts.example', loginName: name });
     expect(answer['appPassword']).toMatch(/^pst_[\w-]{28}$/);
-    await page.goto('/');
-    await page.getByRole('button', { name: 'Revoke AntennaPod/3.12' }).waitFor();
+    await page.goto('/account');
+    await page.getByRole('button', { name: 'Remove AntennaPod' }).waitFor();
+    await page.getByText('Not synced yet').waitFor();
+    await page.getByText('No app password yet.').waitFor();
   });
 
   it('gets nothing after a denial', async () => {
@@ -172,5 +174,6 @@ describe('an app of the login flow', () => {
     await page.getByRole('heading', { name: 'Denied' }).waitFor();
     expect((await poll(token)).status).toBe(404);
     expect((await page.goto(path))?.status()).toBe(410);
+    await page.getByText('start the sign-in in the app again').waitFor();
   });
 });

@@ -51,7 +51,7 @@ export class ApprovalController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const appRequest = await this.interactions.find(request.raw, reply.raw);
-    if (!appRequest) throw new Refusal('link');
+    if (!appRequest) throw new Refusal('app_request');
     requireRecent(person, request.url, appRequest.signInAfter);
     this.showApproval(reply, person, this.describe(appRequest, request.url));
   }
@@ -65,14 +65,14 @@ export class ApprovalController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const appRequest = await this.interactions.find(request.raw, reply.raw);
-    if (!appRequest) throw new Refusal('link');
+    if (!appRequest) throw new Refusal('app_request');
     const isAllowed = form['decision'] === 'allow';
     if (isAllowed) requireRecent(person, request.url, appRequest.signInAfter);
     const by = approverOf(person);
     const to = isAllowed
       ? await this.interactions.allow(request.raw, reply.raw, by)
       : await this.interactions.deny(request.raw, reply.raw);
-    if (to === undefined) throw new Refusal('link');
+    if (to === undefined) throw new Refusal('app_request');
     this.pages.leaveSite(reply, to, hostOf(appRequest));
   }
 
@@ -139,7 +139,7 @@ export class ApprovalController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const flow = await this.flows.find(token);
-    if (!flow) throw new Refusal('link');
+    if (!flow) throw new Refusal('app_request');
     requireRecent(person, request.url);
     const { label: app, address, createdAt: startedAt } = flow;
     this.showApproval(reply, person, { action: request.url, app, scopes, address, startedAt });
@@ -155,7 +155,7 @@ export class ApprovalController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const flow = await this.flows.find(token);
-    if (!flow) throw new Refusal('link');
+    if (!flow) throw new Refusal('app_request');
     const isAllowed = form['decision'] === 'allow';
     if (isAllowed) requireRecent(person, request.url);
     if (isAllowed && person.account.name === null)
@@ -163,7 +163,7 @@ export class ApprovalController {
     const isDone = isAllowed
       ? await this.flows.allow(token, person.account.id, person.session.id)
       : await this.flows.deny(token);
-    if (!isDone) throw new Refusal('link');
+    if (!isDone) throw new Refusal('app_request');
     this.showDecision(reply, isAllowed);
   }
 

@@ -25,16 +25,16 @@ it('follows a registration, and makes an app password that the script copies', a
   await page.getByRole('link', { name: 'I have done that' }).click();
   await page.getByRole('heading', { name: 'Waiting for Kasts' }).waitFor();
   await world.database.query(
-    'UPDATE account.credentials SET last_used_on = current_date WHERE account_id = $1',
+    'UPDATE account.credentials SET last_used_at = now() WHERE account_id = $1',
     [id],
   );
-  await page.getByText('Kasts is connected and syncs from now on.').waitFor();
+  await page.getByText(/^Kasts synced .* ago\.$/).waitFor();
   await page.getByRole('link', { name: 'See your podcasts' }).waitFor();
 });
 
 it('works without scripts, and shows an app password once', async () => {
   const { page, id } = await world.person();
-  await page.getByRole('link', { name: 'Connect an app' }).click();
+  await page.getByRole('main').getByRole('link', { name: 'Connect an app' }).click();
   await page.getByRole('link', { name: 'gPodder Desktop' }).click();
   await page.getByRole('button', { name: 'Make an app password' }).click();
   await page.getByText(/^pst_/).waitFor();
@@ -44,8 +44,8 @@ it('works without scripts, and shows an app password once', async () => {
   expect(await page.getByText(/^pst_/).count()).toBe(0);
   // Another app password does not count.
   await world.database.query(
-    `INSERT INTO account.credentials (id, account_id, hash, label, scopes, last_used_on)
-     VALUES (gen_random_uuid(), $1, sha256('other'), 'Other', '{}', current_date)`,
+    `INSERT INTO account.credentials (id, account_id, hash, label, scopes, last_used_at)
+     VALUES (gen_random_uuid(), $1, sha256('other'), 'Other', '{}', now())`,
     [id],
   );
   await page.goto(wait ?? '');
@@ -60,9 +60,9 @@ it('reports an app that signed in by the browser, but none from before', async (
   const insert = (label: string, at: string) =>
     world.database.query(
       `INSERT INTO account.credentials
-         (id, account_id, hash, label, scopes, created_at, last_used_on)
+         (id, account_id, hash, label, scopes, created_at, last_used_at)
        VALUES (gen_random_uuid(), $1, sha256($2::text::bytea), $2, '{}', now() + $3::interval,
-         current_date)`,
+         now())`,
       [id, label, at],
     );
   await insert('Before', '-1 hour');
@@ -71,7 +71,7 @@ it('reports an app that signed in by the browser, but none from before', async (
   await page.getByRole('heading', { name: 'Waiting for AntennaPod' }).waitFor();
   await insert('AntennaPod on a phone', '1 second');
   await page.getByRole('link', { name: 'Check now' }).click();
-  await page.getByText('AntennaPod on a phone is connected').waitFor();
+  await page.getByText('AntennaPod on a phone synced').waitFor();
 });
 
 it.each(['/connect/nothing', '/connect/constructor', '/connect/nothing/wait?since=1'])(

@@ -1,11 +1,11 @@
-import { Get, Inject, Injectable, NotFoundException, Param, Post, Req, Res } from '@nestjs/common';
+import { Get, Inject, NotFoundException, Param, Post, Req, Res } from '@nestjs/common';
 import { scopes } from '#contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type AccountConfig, CONFIG } from '../account.config.js';
 import { AppPasswords } from '../credentials/app-passwords.js';
-import { Grants } from '../issuer/grants.js';
 import { addressForApps } from './connect.address.js';
 import { type AppKey, connectableApps, isAppKey } from './connect.apps.js';
+import { ConnectedApps } from './connected.apps.js';
 import { type Form, QueryOf } from './form.js';
 import { ForPerson, PageController, type Person, PersonOf } from './person.guard.js';
 import { PageResponder, visitFor } from './page.responder.js';
@@ -17,32 +17,6 @@ import {
   connectWaitPage,
   nameOf,
 } from './views/connect.view.js';
-
-/** Finds apps that have just connected. */
-@Injectable()
-export class ConnectedApps {
-  constructor(
-    private readonly appPasswords: AppPasswords,
-    private readonly grants: Grants,
-  ) {}
-
-  /**
-   * Returns the name of the app that connected last, or `undefined` if none has.
-   *
-   * @param since time of the page with the steps. Access that is older does not count.
-   * @param credentialId the app password of that page: only its use counts.
-   */
-  async find(accountId: string, since: Date, credentialId?: string): Promise<string | undefined> {
-    const used = (await this.appPasswords.list(accountId)).find(
-      ({ id, createdAt, lastUsedOn }) =>
-        lastUsedOn !== null &&
-        (credentialId === undefined ? createdAt >= since : id === credentialId),
-    );
-    if (used || credentialId !== undefined) return used?.label;
-    const grants = await this.grants.listApps(accountId);
-    return grants.find((grant) => grant.since >= since)?.client.name;
-  }
-}
 
 interface Made {
   readonly secret?: string;
@@ -112,7 +86,7 @@ export class ConnectController {
     if (!connectableApps[key].needsAppPassword) throw new NotFoundException();
     const path = `/connect/${key}`;
     try {
-      const wanted = { label: nameOf(texts, key), scopes };
+      const wanted = { label: nameOf(texts, key), scopes, isApp: key !== 'script' };
       const { secret, credential } = await this.appPasswords.create(account.id, wanted, session);
       this.pages.redirectWithOutcome(reply, path, {
         secret,
@@ -129,16 +103,17 @@ export class ConnectController {
   @ForPerson()
   async wait(
     @PersonOf() { account }: Person,
-    @Param('app') app: string,
+    @Param('app') named: string,
     @QueryOf() { since: sent, id }: Form,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const key = keyIn(app);
+    const key = keyIn(named);
     const since = new Date(Number(sent));
     if (Number.isNaN(since.getTime())) return this.pages.redirect(reply, `/connect/${key}`);
-    const connected = await this.connected.find(account.id, since, id);
+    const app = await this.connected.find(account.id, since, id);
+    const podcasts = app && (await this.connected.countPodcasts(account.id));
     const path = waitPath(key, since.getTime(), id);
-    this.pages.show(reply, (visit) => connectWaitPage(visit, { key, path, connected }));
+    this.pages.show(reply, (visit) => connectWaitPage(visit, { key, path, app, podcasts }));
   }
 
   private address({ headers }: FastifyRequest): string {

@@ -17,10 +17,10 @@ export interface Page {
   readonly isRefused?: boolean | undefined;
   /** True for the account page, which has another layout. */
   readonly isHome?: boolean;
+  /** True for pages of the tab "Connect an app". */
+  readonly isConnect?: boolean;
   /** URL to which the page redirects automatically. */
   readonly forwardTo?: string;
-  /** Path of a script. The page works without it. */
-  readonly script?: string | undefined;
 }
 
 /** Language, time and sign-in of a page view. */
@@ -48,6 +48,7 @@ export function documentOf(visit: Visit, page: Page): string {
 
 function Document({ visit: { language, texts, isSignedIn }, page }: { visit: Visit; page: Page }) {
   const { title, heading = title, isHome = false } = page;
+  const tab = isHome ? '/account' : page.isConnect ? '/connect' : undefined;
   const content = (
     <>
       <div class={isHome ? 'intro' : 'head'}>
@@ -67,12 +68,18 @@ function Document({ visit: { language, texts, isSignedIn }, page }: { visit: Vis
           <meta http-equiv="refresh" content={`0; url=${page.forwardTo}`} />
         )}
         <title>{`${page.isRefused ? `${texts.problem}: ` : ''}${title} · ${texts.product}`}</title>
-        {page.script !== undefined && <script type="module" src={page.script} />}
-        {siteAssets && <link rel="icon" href={siteAssets.icon} />}
-        {siteAssets && <link rel="stylesheet" href={siteAssets.style} />}
+        <link rel="manifest" href="/manifest.webmanifest" />
+        {siteAssets && (
+          <>
+            <link rel="icon" href={siteAssets.icon} />
+            <link rel="apple-touch-icon" href={siteAssets.touchIcon} />
+            <link rel="stylesheet" href={siteAssets.style} />
+            <script type="module" src={siteAssets.script} />
+          </>
+        )}
       </head>
       <body>
-        <Header texts={texts} isSignedIn={isSignedIn} current={isHome ? '/' : undefined} />
+        <Header texts={texts} isSignedIn={isSignedIn} current={tab} />
         <main id="content" class={isHome ? undefined : 'narrow'}>
           {isHome ? content : <div class="card">{content}</div>}
         </main>

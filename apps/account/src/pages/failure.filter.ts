@@ -19,7 +19,11 @@ import {
   failurePage,
   failureStatus,
 } from './views/failure.view.js';
-import { linkGonePage, registrationClosedPage } from './views/registration.view.js';
+import {
+  appRequestGonePage,
+  linkGonePage,
+  registrationClosedPage,
+} from './views/registration.view.js';
 
 type PageFailure = FailureDetails & { kind: FailureKind };
 
@@ -50,7 +54,11 @@ const kindByStatus: Readonly<Record<number, FailureKind>> = {
 
 function toPageFailure(error: unknown): PageFailure {
   if (error instanceof Refusal)
-    return { kind: kindByRefusal[error.code] ?? 'badRequest', retryAfterSeconds: error.retryAfter };
+    return {
+      kind: kindByRefusal[error.code] ?? 'badRequest',
+      retryAfterSeconds: error.retryAfter,
+      attempt: error.attempt,
+    };
   if (error instanceof RateLimited) return { kind: 'tooMany', retryAfterSeconds: error.retryAfter };
   if (error instanceof CrossSiteForm) return { kind: 'crossSite' };
   if (error instanceof Failure) return { kind: kindByFailure[error.code] ?? 'internal' };
@@ -123,6 +131,8 @@ export class PageFailureFilter implements ExceptionFilter {
       return void reply.code(303).header('cache-control', 'no-store').header('location', to).send();
     }
     if (error instanceof Refusal && error.code === 'link') return this.page(reply, linkGonePage);
+    if (error instanceof Refusal && error.code === 'app_request')
+      return this.page(reply, appRequestGonePage);
     if (error instanceof Refusal && error.code === 'registration')
       return this.page(reply, registrationClosedPage);
     const failure = toPageFailure(error);

@@ -2,10 +2,17 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { CONFIG, type AccountConfig } from '../account.config.js';
+import { siteAssets } from './site.assets.js';
 import { Seal } from '../people/seal.js';
 import { Cookies } from './cookies.js';
 import type { Message } from './views/message.view.js';
 import { documentOf, type Page, type Visit, visitOf } from './document.js';
+
+/**
+ * Path that opens after a sign-in: the podcasts. Without scripts they redirect to the account page
+ * (apps/console/index.html), as does a server without a built console.
+ */
+export const startPath = siteAssets ? '/console/' : '/account';
 
 /** Path of the page that keeps suspended app passwords and continues to `next`. */
 export const keepPath = '/app-passwords/keep';

@@ -35,24 +35,38 @@ const post = (
 it('has a content security policy and is not cached', async () => {
   const { headers } = await get('/sign-in');
   expect(headers.get('content-security-policy')).toBe(
-    "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; " +
-      "frame-ancestors 'none'; base-uri 'none'",
+    "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; " +
+      "img-src 'self' data:; manifest-src 'self'; form-action 'self'; frame-ancestors 'none'; " +
+      "base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
   );
   expect(headers.get('cache-control')).toBe('no-store');
   expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
 });
 
-it('allows the script of the pages that connect an app, and no other', async () => {
-  const { headers } = await get('/connect/kasts');
-  expect(headers.get('content-security-policy')).toMatch(
-    /^default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self';/,
-  );
+it('contains one script, which is a file, and no style', async () => {
+  const text = await (await get('/sign-in')).text();
+  expect(text.match(/<script[^]*?<\/script>/g)).toEqual([
+    expect.stringMatching(/^<script type="module" src="\/console\/assets\/site-[^"]+"><\/script>$/),
+  ]);
+  expect(text).not.toMatch(/<style|\sstyle=|\son[a-z]+=|javascript:/i);
 });
 
-it('contains no script and no style', async () => {
-  expect(await (await get('/sign-in')).text()).not.toMatch(
-    /<script|<style|\sstyle=|\son[a-z]+=|javascript:/i,
-  );
+it('is the target of password managers', async () => {
+  const answer = await get('/.well-known/change-password');
+  expect([answer.status, answer.headers.get('location')]).toEqual([302, '/password']);
+});
+
+it('has a manifest with icons for a home screen', async () => {
+  const answer = await get('/manifest.webmanifest', {});
+  expect(answer.headers.get('content-type')).toMatch(/^application\/manifest\+json/);
+  const { icons, start_url } = (await answer.json()) as {
+    icons: { src: string; type: string }[];
+    start_url: string;
+  };
+  expect(start_url).toBe('/console/');
+  for (const { src, type } of icons)
+    expect((await get(src, {})).headers.get('content-type')).toContain(type);
+  expect(icons).toHaveLength(2);
 });
 
 it('is styled by a file with a content hash, cached for a year', async () => {
@@ -121,7 +135,8 @@ describe('a form', () => {
     const [cookie = ''] = last.headers.getSetCookie();
     const page = await get('/sign-in', { ...html, cookie: cookie.split(';')[0] as string });
     const text = await page.text();
-    expect(text).toContain('There were too many attempts. Try again in 60 minutes.');
+    expect(text).toContain('Too many wrong passwords for this name or from your network.');
+    expect(text).toContain('Apps continue to sync. Try again in 60 minutes.');
     expect(text).toContain('href="/recover"');
   });
 
@@ -205,12 +220,14 @@ describe('without Postgres', () => {
     const cookie = `account-session=${'a'.repeat(43)}`;
     postgres.refuse();
     await eventually(async () => {
-      const answer = await get('/', { ...html, cookie });
+      const answer = await get('/account', { ...html, cookie });
       expect(answer.status).toBe(503);
       expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
       expect(await answer.text()).toContain('Unavailable: the database.');
     });
     postgres.accept();
-    await eventually(async () => expect((await get('/', { ...html, cookie })).status).toBe(303));
+    await eventually(async () =>
+      expect((await get('/account', { ...html, cookie })).status).toBe(303),
+    );
   });
 });

@@ -1,4 +1,4 @@
-import { Get, Post, Res } from '@nestjs/common';
+import { Get, Post, Redirect, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { Accounts } from '../people/accounts.js';
 import { Emails } from '../people/emails.js';
@@ -19,6 +19,11 @@ export class PasswordController {
     private readonly accounts: Accounts,
     private readonly emails: Emails,
   ) {}
+
+  /** Redirects password managers (https://www.w3.org/TR/change-password-url/). */
+  @Get('.well-known/change-password')
+  @Redirect('/password', 302)
+  changePasswordUrl(): void {}
 
   @Get('password')
   @ForPerson()
@@ -52,7 +57,7 @@ export class PasswordController {
           : problemsOf(texts, error);
       return this.pages.redirectRefused(reply, '/password', { problems }, error);
     }
-    this.pages.redirect(reply, '/?done');
+    this.pages.redirect(reply, '/account?done');
   }
 
   @Get('email')
@@ -90,7 +95,7 @@ export class PasswordController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     await this.emails.remove(account.id, session);
-    this.pages.redirect(reply, '/?done');
+    this.pages.redirect(reply, '/account?done');
   }
 
   @Get('name')
@@ -101,7 +106,7 @@ export class PasswordController {
     @Res() reply: FastifyReply,
   ): void {
     const next = nextPath(query['next']);
-    if (account.name !== null) return this.pages.redirect(reply, next ?? '/');
+    if (account.name !== null) return this.pages.redirect(reply, next ?? '/account');
     const refused = this.pages.takeOutcome<RefusedForm>(reply);
     this.pages.show(reply, (visit) => chooseNamePage(visit, { next, ...refused }));
   }
@@ -122,6 +127,6 @@ export class PasswordController {
       const refused: RefusedForm = { entered: name.slice(0, 64), problems };
       return this.pages.redirectRefused(reply, withNext('/name', next), refused, error);
     }
-    this.pages.redirect(reply, next ?? '/?done');
+    this.pages.redirect(reply, next ?? '/account?done');
   }
 }

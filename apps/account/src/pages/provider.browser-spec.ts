@@ -38,7 +38,7 @@ async function passProvider(page: Page, name: string): Promise<void> {
 
 it('signs a user in by the provider, who then chooses a name once', async () => {
   const { page, name } = await person();
-  await page.goto(`${fixture.origin}/`);
+  await page.goto(`${fixture.origin}/account`);
   expect(await page.getByLabel('Password').count()).toBe(0);
   await passProvider(page, name);
   await page.getByRole('heading', { name: 'Choose a name' }).waitFor();

@@ -5,7 +5,7 @@ import { RelyingParty, maxLoginSeconds } from '../relying.party/relying-party.js
 import { type Form, FormOf } from './form.js';
 import { nextPath, withNext } from './next-path.rules.js';
 import { PageController } from './person.guard.js';
-import { PageResponder } from './page.responder.js';
+import { PageResponder, startPath } from './page.responder.js';
 
 /** Serves sign-in by the operator's OpenID Connect provider. */
 @PageController()
@@ -35,7 +35,7 @@ export class ProviderController {
       reply,
       await this.signIn.forAccount(account.id, this.pages.cookies.read(request)),
     );
-    const to = nextPath(next) ?? '/';
+    const to = nextPath(next) ?? startPath;
     this.pages.redirect(reply, account.name === null ? withNext('/name', to) : to);
   }
 }

@@ -21,15 +21,15 @@ export interface RefusedForm {
 /** Returns the texts of refusals by their code. */
 function textsByCode(
   { register, passwordProblem, changeEmail, appPassword, failure }: Texts,
-  retryAfter?: number,
+  { retryAfter, attempt }: Refusal,
 ): Partial<Record<RefusalCode, FieldProblem>> {
-  const form = ([, text]: readonly [string, string]): FieldProblem => ({
+  const form = (text: string): FieldProblem => ({
     field: 'form',
     text: retryAfter === undefined ? text : `${text} ${failure.retry(retryAfter)}`,
   });
   return {
-    limited: form(failure.tooMany),
-    busy: form(failure.busy),
+    limited: form(attempt ? failure.limited[attempt] : failure.tooMany[1]),
+    busy: form(failure.busy[1]),
     name: { field: 'name', text: register.nameInvalid },
     name_taken: { field: 'name', text: register.nameTaken },
     erased: { field: 'name', text: register.nameTaken },
@@ -44,8 +44,7 @@ function textsByCode(
 
 /** Returns the text of a refusal for its field. @throws `error` if it concerns no field. */
 export function problemsOf(texts: Texts, error: unknown): Problems {
-  const problem =
-    error instanceof Refusal ? textsByCode(texts, error.retryAfter)[error.code] : undefined;
+  const problem = error instanceof Refusal ? textsByCode(texts, error)[error.code] : undefined;
   if (!problem) throw error;
   return { [problem.field]: problem.text };
 }

@@ -57,7 +57,7 @@ export class SecurityController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const { account } = person;
-    if (account.hasTotp) return this.pages.redirect(reply, '/?done');
+    if (account.hasTotp) return this.pages.redirect(reply, '/account?done');
     try {
       await this.secondFactor.totp.confirm(account.id, form['code'] ?? '');
     } catch (error) {
@@ -66,13 +66,13 @@ export class SecurityController {
     }
     // Without recovery codes, a lost phone locks the user out.
     const hasCodes = (await this.recoveryCodes.countUnused(account.id)) > 0;
-    this.pages.redirect(reply, hasCodes ? '/?done' : '/recovery-codes');
+    this.pages.redirect(reply, hasCodes ? '/account?done' : '/recovery-codes');
   }
 
   @Get('totp/off')
   @ForPerson({ recently: true })
   off(@PersonOf() { account }: Person, @Res() reply: FastifyReply): void {
-    if (!account.hasTotp) return this.pages.redirect(reply, '/');
+    if (!account.hasTotp) return this.pages.redirect(reply, '/account');
     const refused = this.pages.takeOutcome<RefusedSecondStep>(reply);
     this.pages.show(reply, (visit) => totpOffPage(visit, refused));
   }
@@ -85,7 +85,7 @@ export class SecurityController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    if (!account.hasTotp) return this.pages.redirect(reply, '/?done');
+    if (!account.hasTotp) return this.pages.redirect(reply, '/account?done');
     const kind = form['recovery'] === undefined ? 'code' : 'recovery';
     const by = { id: account.id, name: account.name, session: session.id };
     try {
@@ -98,7 +98,7 @@ export class SecurityController {
       return this.pages.redirectRefused(reply, '/totp/off', refused, error);
     }
     // A recovery code suspends app passwords.
-    this.pages.redirect(reply, kind === 'code' ? '/?done' : keepPath);
+    this.pages.redirect(reply, kind === 'code' ? '/account?done' : keepPath);
   }
 
   @Get('recovery-codes')
@@ -120,10 +120,12 @@ export class SecurityController {
   /** Shows new codes once. */
   @Get('recovery-codes/shown')
   @ForPerson()
-  shownCodes(@Res() reply: FastifyReply): void {
+  shownCodes(@PersonOf() { account }: Person, @Res() reply: FastifyReply): void {
     const created = this.pages.takeOutcome<{ codes: string[] }>(reply);
-    if (!created) return this.pages.redirect(reply, '/');
-    this.pages.show(reply, (visit) => shownRecoveryCodesPage(visit, created.codes));
+    if (!created) return this.pages.redirect(reply, '/account');
+    this.pages.show(reply, (visit) =>
+      shownRecoveryCodesPage(visit, { ...created, account: account.name ?? account.id }),
+    );
   }
 
   @Get('app-passwords')
@@ -174,7 +176,7 @@ export class SecurityController {
   @ForPerson()
   shownAppPassword(@Res() reply: FastifyReply): void {
     const created = this.pages.takeOutcome<CreatedAppPassword>(reply);
-    if (!created) return this.pages.redirect(reply, '/');
+    if (!created) return this.pages.redirect(reply, '/account');
     this.pages.show(reply, (visit) => shownAppPasswordPage(visit, created));
   }
 
@@ -189,7 +191,7 @@ export class SecurityController {
     const next = nextPath(query['next']);
     const all = await this.appPasswords.list(account.id);
     const appPasswords = all.filter(({ suspendedAt }) => suspendedAt !== null);
-    if (appPasswords.length === 0) return this.pages.redirect(reply, next ?? '/');
+    if (appPasswords.length === 0) return this.pages.redirect(reply, next ?? '/account');
     this.pages.show(reply, (visit) => keepAppPasswordsPage(visit, { appPasswords, next }));
   }
 
@@ -202,7 +204,7 @@ export class SecurityController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     await this.appPasswords.keep(account.id, Object.keys(form), session.id);
-    this.pages.redirect(reply, nextPath(form['next']) ?? '/?done');
+    this.pages.redirect(reply, nextPath(form['next']) ?? '/account?done');
   }
 
   private async key({ account, session }: Person): Promise<NewTotp> {

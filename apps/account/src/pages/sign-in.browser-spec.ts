@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -30,6 +31,23 @@ it('creates the first account by the printed link, without scripts, and signs in
   await page.getByRole('heading', { name: 'Hello, first.person' }).waitFor();
 });
 
+it('opens the podcasts after a sign-in; each page has the same tabs', async () => {
+  const { name } = await fixture.person();
+  const page = await fixture.visitor({ javaScriptEnabled: true });
+  await page.goto('/');
+  await page.waitForURL('/sign-in');
+  await signIn(page, name);
+  await page.waitForURL('/console/');
+  for (const tab of ['Podcasts', 'Connect an app', 'Account', 'Podcasts']) {
+    await page.getByRole('link', { name: tab, exact: true }).click();
+    const current = page.getByRole('navigation').locator('[aria-current=page]');
+    await current.getByText(tab, { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).waitFor();
+  }
+  await page.goto('/');
+  await page.waitForURL('/console/');
+});
+
 it('shows the same text for a wrong password and an unknown name', async () => {
   const { page, name } = await fixture.person();
   await page.getByRole('button', { name: 'Sign out' }).click();
@@ -60,7 +78,7 @@ it('continues to the page that required the sign-in, and never to another site',
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.goto('/sign-in?next=//evil.example/');
   await signIn(page, name);
-  await page.waitForURL('/');
+  await page.waitForURL('/account');
 });
 
 it('asks for the second step after its setup, or once for a recovery code', async () => {
@@ -70,7 +88,7 @@ it('asks for the second step after its setup, or once for a recovery code', asyn
   await page.getByRole('button', { name: 'Switch on' }).click();
   await page.getByRole('button', { name: 'Create new codes' }).click();
   const code = (await page.getByRole('listitem').first().textContent()) ?? '';
-  await page.goto('/');
+  await page.goto('/account');
   await page.getByText('On. Signing in asks for a code').waitFor();
 
   await page.getByRole('button', { name: 'Sign out' }).click();
@@ -86,6 +104,51 @@ it('asks for the second step after its setup, or once for a recovery code', asyn
   await page.getByLabel('Recovery code').fill(code);
   await page.getByRole('button', { name: 'Sign in' }).last().click();
   await page.getByText('This recovery code is wrong or was already used.').waitFor();
+});
+
+it('shows a password on request, and sends it hidden', async () => {
+  const { name } = await fixture.person();
+  const page = await fixture.visitor({ javaScriptEnabled: true });
+  await page.goto('/sign-in');
+  const field = page.locator('#password');
+  await page.getByLabel('Name').fill(name);
+  await field.fill(password);
+  await page.getByRole('button', { name: 'Show password' }).click();
+  expect(await field.getAttribute('type')).toBe('text');
+  await page.getByRole('button', { name: 'Hide password' }).click();
+  expect(await field.getAttribute('type')).toBe('password');
+  await page.getByRole('button', { name: 'Show password' }).click();
+  await page.evaluate(() =>
+    document.forms[0]?.addEventListener('submit', ({ target }) => {
+      const { type } = (target as HTMLFormElement)['password'] as HTMLInputElement;
+      sessionStorage.setItem('sent', type);
+    }),
+  );
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.waitForURL('/console/');
+  expect(await page.evaluate(() => sessionStorage.getItem('sent'))).toBe('password');
+});
+
+it('copies, prints and downloads recovery codes, and links the key of an app', async () => {
+  const { page } = await fixture.person({ javaScriptEnabled: true, acceptDownloads: true });
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await page.goto('/totp');
+  const key = page.getByRole('link', { name: 'Open in an app on this device' });
+  expect(await key.getAttribute('href')).toMatch(/^otpauth:\/\/totp\/.*secret=/);
+  await page.goto('/recovery-codes');
+  await page.getByRole('button', { name: 'Create new codes' }).click();
+  const codes = await page.getByRole('listitem').allInnerTexts();
+  expect(codes).toHaveLength(10);
+  await page.getByRole('button', { name: 'Copy' }).click();
+  await page.getByRole('button', { name: 'Copied' }).waitFor();
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(codes.join('\n'));
+  await page.evaluate(() => (globalThis.print = () => void (document.title = 'printed')));
+  await page.getByRole('button', { name: 'Print' }).click();
+  expect(await page.title()).toBe('printed');
+  const download = page.waitForEvent('download');
+  await page.getByRole('link', { name: 'Download' }).click();
+  const file = await (await download).path();
+  expect(readFileSync(file, 'utf8')).toContain(codes.join('\n'));
 });
 
 it('switches the second step off only by a valid code', async () => {
@@ -119,7 +182,7 @@ it('changes the password, which signs out every other browser', async () => {
   await page.getByLabel('New password').fill('another good password');
   await page.getByRole('button', { name: 'Change password' }).click();
   await page.getByText('Saved.').waitFor();
-  await other.goto('/');
+  await other.goto('/account');
   await signIn(other, name, 'another good password');
   await other.getByRole('heading', { name: `Hello, ${name}` }).waitFor();
 });
@@ -150,7 +213,7 @@ it('keeps the ticked app passwords after a reset and deletes the others', async 
   await page.getByRole('button', { name: 'Set the password' }).click();
   await signIn(page, name, 'another good password');
   await page.getByRole('heading', { name: 'Keep app passwords?' }).waitFor();
-  await page.goto('/');
+  await page.goto('/account');
   await page.getByRole('link', { name: 'Choose which to keep' }).click();
   await page.getByLabel('My phone').check();
   await page.getByRole('button', { name: 'Save' }).click();
@@ -167,11 +230,13 @@ it('ends another browser from the list of sessions', async () => {
   const other = await fixture.visitor();
   await other.goto('/sign-in');
   await signIn(other, name);
-  await page.goto('/');
+  await page.goto('/account');
   await page.getByRole('button', { name: /^End Chrome/ }).click();
   await page.getByText('Saved.').waitFor();
-  await other.goto('/');
-  expect(new URL(other.url()).pathname).toBe('/sign-in');
+  await other.goto('/account');
+  await other.getByText('You were signed out: in another window').waitFor();
+  await signIn(other, name);
+  await other.getByRole('heading', { name: `Hello, ${name}` }).waitFor();
 });
 
 /** Starts another site, whose page submits a form to this one. */
@@ -199,7 +264,7 @@ it('refuses a form that another site sends', async () => {
   } finally {
     server.close();
   }
-  await page.goto('/');
+  await page.goto('/account');
   await page.getByRole('heading', { name: /^Hello/ }).waitFor();
 });
 

@@ -7,7 +7,7 @@ import { type NeedsCode, SignIn, type SignedIn } from '../people/sign-in.js';
 import { RelyingParty } from '../relying.party/relying-party.js';
 import { type Form, FormOf, QueryOf } from './form.js';
 import { nextPath, withNext } from './next-path.rules.js';
-import { isBrowser, keepPath, PageResponder, visitFor } from './page.responder.js';
+import { isBrowser, keepPath, PageResponder, startPath, visitFor } from './page.responder.js';
 import { PageController, type Person, PersonOf } from './person.guard.js';
 import { type Problems, problemsOf, type RefusedForm } from './refusal.texts.js';
 import { codePage, type SecondStep, type SignInNotice, signInPage } from './views/sign-in.view.js';
@@ -42,8 +42,9 @@ export class SignInController {
     @Res() reply: FastifyReply,
   ): void {
     const next = nextPath(query['next']);
-    if (person && next === undefined) return this.pages.redirect(reply, '/');
+    if (person && next === undefined) return this.pages.redirect(reply, startPath);
     const { entered, notice, problems } = this.pages.takeOutcome<RefusedSignIn>(reply) ?? {};
+    const hasEndedSession = !person && this.pages.cookies.read(reply.request).session !== undefined;
     const name = entered ?? (person && (person.account.name ?? ''));
     this.pages.show(reply, (visit) =>
       signInPage(visit, {
@@ -51,7 +52,10 @@ export class SignInController {
         again: person !== undefined,
         name,
         problem: problems?.form,
-        notice: notice ?? notices[query['notice'] ?? ''],
+        notice:
+          notice ??
+          notices[query['notice'] ?? ''] ??
+          (hasEndedSession && !problems ? 'ended' : undefined),
         canRegister: this.registration.isOpen,
         provider: this.party.host,
       }),
@@ -160,7 +164,7 @@ export class SignInController {
     }
     this.pages.cookies.clearOutcome(reply, '/sign-in/code');
     this.pages.cookies.signIn(reply, outcome);
-    this.pages.redirect(reply, next ?? '/');
+    this.pages.redirect(reply, next ?? startPath);
   }
 
   private problemsOf(reply: FastifyReply, error: unknown): Problems {

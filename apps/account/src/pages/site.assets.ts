@@ -13,8 +13,9 @@ export const consoleFolder = folders.find((folder) => existsSync(`${folder}/mani
 export interface SiteAssets {
   readonly style: string;
   readonly icon: string;
-  /** Script of the pages that connect an app. */
-  readonly connect: string;
+  /** Icon without transparency, of 512 pixels, for home screens. */
+  readonly touchIcon: string;
+  readonly script: string;
 }
 
 function readAssets(folder: string): SiteAssets {
@@ -27,7 +28,8 @@ function readAssets(folder: string): SiteAssets {
   return {
     style: `/console/${style}`,
     icon: pathOf('src/icon.svg'),
-    connect: pathOf('src/connect.ts'),
+    touchIcon: pathOf('src/icon.png'),
+    script: pathOf('src/site.ts'),
   };
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cleanLabel } from './label.rules.js';
+import { appLabel, cleanLabel } from './label.rules.js';
 
 describe('a label', () => {
   it.each([
@@ -32,3 +32,14 @@ describe('a label', () => {
     );
   });
 });
+
+// The user agents of tests/clients/recordings.
+it.each([
+  ['AntennaPod/3.12.0', 'AntennaPod'],
+  ['Kasts/26.11.70; Podcast Player', 'Kasts'],
+  ['Podcasts', 'GNOME Podcasts'],
+  ['Python/3.13 aiohttp/3.12.15', 'Python/3.13 aiohttp/3.12.15'],
+  ['tauri-plugin-http', 'tauri-plugin-http'],
+  ['Bank <b>/1', 'Bank <b>/1'],
+  ['\u200B', 'App'],
+])('the app %j is called %j', (userAgent, label) => expect(appLabel(userAgent)).toBe(label));

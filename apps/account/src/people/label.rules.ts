@@ -12,3 +12,13 @@ export function cleanLabel(text: string): string {
   const label = [...visible.replaceAll(/\s+/gu, ' ').trim()].slice(0, maxLabelLength).join('');
   return /[\p{L}\p{N}]/u.test(label) ? label.trim() : '';
 }
+
+/** A user agent with one product, its version and a comment, such as `Kasts/26.11; A player`. */
+const oneProduct = /^(\p{L}[\p{L}\p{N} _-]*)\/\d[\w.-]*(?:;.*)?$/u;
+
+/** Returns the name of an app by its user agent. GNOME Podcasts only sends `Podcasts`. */
+export function appLabel(userAgent: string): string {
+  const label = cleanLabel(userAgent);
+  if (label === 'Podcasts') return 'GNOME Podcasts';
+  return oneProduct.exec(label)?.[1] ?? (label || 'App');
+}

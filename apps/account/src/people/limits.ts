@@ -4,34 +4,34 @@ import type { Cluster, Redis } from 'ioredis';
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import { REDIS } from '../account.config.js';
 import { networkOf } from '#identity';
-import { Refusal } from './refusal.js';
+import { type Attempt, Refusal } from './refusal.js';
 
 const hour = 3_600;
 const day = 24 * hour;
 
-/** Rate limits: `points` attempts in `duration` seconds. */
+/** Rate limits: `points` attempts of a kind in `duration` seconds. */
 const policies = {
   /** Passwords for one name, per network or trusted device. */
-  pair: { points: 10, duration: hour },
+  pair: { points: 10, duration: hour, attempt: 'password' },
   /** Passwords for any name, per network, without trusted devices. */
-  address: { points: 100, duration: day },
+  address: { points: 100, duration: day, attempt: 'password' },
   /** Recovery codes, counted separately: they help a person who forgot the password. */
-  recovery: { points: 10, duration: hour },
-  recovery_address: { points: 100, duration: day },
+  recovery: { points: 10, duration: hour, attempt: 'recovery' },
+  recovery_address: { points: 100, duration: day, attempt: 'recovery' },
   /** Codes of the second factor, per account or trusted device. */
-  code: { points: 10, duration: hour },
+  code: { points: 10, duration: hour, attempt: 'code' },
   /** Changes of the password, per account. */
-  password: { points: 10, duration: hour },
+  password: { points: 10, duration: hour, attempt: 'change' },
   /** Passwords set by links, per network. */
-  link: { points: 10, duration: hour },
+  link: { points: 10, duration: hour, attempt: 'link' },
   /** Open registrations, per network. */
-  registration: { points: 10, duration: day },
+  registration: { points: 10, duration: day, attempt: 'registration' },
   /** Mails per account and per requesting network. */
-  mail: { points: 5, duration: hour },
-  mail_address: { points: 20, duration: day },
+  mail: { points: 5, duration: hour, attempt: 'mail' },
+  mail_address: { points: 20, duration: day, attempt: 'mail' },
   /** Mails about changes, per account. */
-  notice: { points: 20, duration: hour },
-} as const;
+  notice: { points: 20, duration: hour, attempt: 'mail' },
+} as const satisfies Record<string, { points: number; duration: number; attempt: Attempt }>;
 /** Name of a rate limit. */
 export type Policy = keyof typeof policies;
 
@@ -57,7 +57,7 @@ export class Limits {
   /** Counts an attempt. @throws Refusal `limited`. */
   async count(policy: Policy, ...key: string[]): Promise<void> {
     const waitSeconds = await consumePoint(this.limiters[policy], hashKey(key));
-    if (waitSeconds > 0) throw new Refusal('limited', waitSeconds);
+    if (waitSeconds > 0) throw new Refusal('limited', waitSeconds, policies[policy].attempt);
   }
 
   /** Counts an attempt. @returns false at the limit. */

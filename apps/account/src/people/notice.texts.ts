@@ -39,13 +39,14 @@ const paragraphs: Readonly<
     `Hello ${name},`,
     `${sentence}${address && ` Requested from: ${address}`}`,
     'If it was you, ignore this mail.',
-    `If not, end sessions and apps that you do not recognize and change your password:\n${url}/`,
+    'If not, end sessions and apps that you do not recognize and change your password:\n' +
+      `${url}/account`,
   ],
   de: ({ name, address }, sentence, url) => [
     `Hallo ${name},`,
     `${sentence}${address && ` Angefragt von: ${address}`}`,
     'Wenn du es warst, ignoriere diese Mail.',
-    `Sonst beende unbekannte Anmeldungen und Apps und ändere dein Passwort:\n${url}/`,
+    `Sonst beende unbekannte Anmeldungen und Apps und ändere dein Passwort:\n${url}/account`,
   ],
 };
 

@@ -22,7 +22,7 @@ export function Data() {
       </Card>
       <Card title={t.accessTitle} lead={t.accessText}>
         <p class="actions">
-          <a class="button plain" href="/">
+          <a class="button plain" href="/account">
             {t.accessLink}
           </a>
         </p>

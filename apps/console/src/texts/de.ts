@@ -17,8 +17,7 @@ export const de: Texts = {
   noApi: 'Dieser Server kennt die Adresse seiner API nicht. Sein Betreiber muss API_URLS setzen.',
   offline:
     'Keine Verbindung zum Server. Deine Änderungen bleiben erhalten und werden später gesendet.',
-  signedOut: 'Du bist abgemeldet.',
-  signInAgain: 'Neu anmelden',
+  signInAgain: 'Anmelden',
   subscriptions: {
     title: 'Podcasts',
     lead: 'Auf allen Geräten gleich, die mit deinem Konto verbunden sind.',

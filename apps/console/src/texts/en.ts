@@ -14,8 +14,7 @@ export const en = {
   failed: 'The server could not be reached or returned an error. Try again later.',
   noApi: 'This server has no API address. Ask its operator to set API_URLS.',
   offline: 'No connection to the server. Your changes are kept and sent when it is back.',
-  signedOut: 'You are signed out.',
-  signInAgain: 'Sign in again',
+  signInAgain: 'Sign in',
   subscriptions: {
     title: 'Podcasts',
     lead: 'The same on every device that is connected to your account.',

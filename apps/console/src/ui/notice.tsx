@@ -1,10 +1,15 @@
 import { signal } from '@preact/signals';
+import { isSignedOut } from '../data/session.js';
 import { texts } from '../texts/texts.js';
 
 const notice = signal<{ text: string; isBad: boolean }>({ text: '', isBad: false });
 
-/** Shows a notice, and announces it to screen readers. It stays until the next one. */
+/**
+ * Shows a notice, and announces it to screen readers. It stays until the next one. After the end of
+ * the session, the banner is the only message.
+ */
 export function showNotice(text: string, isBad = false): void {
+  if (isBad && isSignedOut.value) return;
   notice.value = { text, isBad };
 }
 

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { isSignedOut } from '../data/session.js';
 import { texts } from '../texts/texts.js';
 
 /** False until the first page is shown, which must not move the focus. */
@@ -37,8 +38,12 @@ export function Page({
   );
 }
 
-/** Renders an error with a button that retries, instead of content that failed to load. */
+/**
+ * Renders an error with a button that retries, instead of content that failed to load. After the
+ * end of the session, the banner is the only message.
+ */
 export function Failure({ onRetry }: { onRetry: () => void }) {
+  if (isSignedOut.value) return null;
   return (
     <div class="stack" role="alert">
       <p class="notice bad">{texts.failed}</p>

@@ -22,7 +22,7 @@ export function errorFormat(config: GatewayConfig): ErrorFormat {
         ? { ...answer, headers: challenge(request, config, error) }
         : answer;
     },
-    send,
+    send: (reply, answer) => send(reply, answer, config.SITE_URL),
     wrongMethod: failureAnswers.invalid,
     badPath: failureAnswers.invalid,
   };

@@ -16,7 +16,7 @@ const maxSaved = 100;
  */
 @Injectable()
 export class DeviceRegistry {
-  /** Devices saved within the last hour. */
+  /** Devices saved within the last hour, by the app password that used them. */
   private readonly saved = new LRUCache<string, true>({ max: 20_000, ttl: 3_600_000 });
 
   constructor(
@@ -29,18 +29,19 @@ export class DeviceRegistry {
    * depend on devices. A client that can only read creates none, so that it evicts none.
    */
   async register(request: FastifyRequest, ids: Iterable<string>): Promise<void> {
-    const { userId, scopes } = callerOf(request);
+    const { userId, credentialId, scopes } = callerOf(request);
     if (!scopes.includes('write:subscriptions')) return;
     const unsaved = [...new Set(ids)]
-      .filter((id) => !this.saved.has(keyOf(userId, id)))
+      .filter((id) => !this.saved.has(keyOf(credentialId, id)))
       .slice(0, maxSaved);
     if (unsaved.length === 0) return;
     try {
       await this.services.call(saveDevices, request, {
         userId,
+        credentialId,
         devices: unsaved.map((id) => ({ id })),
       });
-      for (const id of unsaved) this.saved.set(keyOf(userId, id), true);
+      for (const id of unsaved) this.saved.set(keyOf(credentialId, id), true);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       this.log.debug({ err: error, requestId: request.id }, 'devices not saved');
@@ -48,6 +49,6 @@ export class DeviceRegistry {
   }
 }
 
-function keyOf(userId: string, id: string): string {
-  return `${userId} ${id}`;
+function keyOf(credentialId: string, id: string): string {
+  return `${credentialId} ${id}`;
 }

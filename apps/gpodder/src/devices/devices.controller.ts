@@ -28,13 +28,13 @@ export class DevicesController {
   @HttpCode(200)
   async describe(
     @Req() request: FastifyRequest,
-    @CurrentCaller() { userId }: Caller,
+    @CurrentCaller() { userId, credentialId }: Caller,
     @Param('device') device: string,
     @Body() body?: Buffer,
   ): Promise<void> {
     const id = readDeviceId(device);
     const saved = { id, ...readDevice(await readObjectBody(body, maxEntries)) };
-    await this.services.call(saveDevices, request, { userId, devices: [saved] });
+    await this.services.call(saveDevices, request, { userId, credentialId, devices: [saved] });
   }
 
   @Put('api/:version([12])/devices/:user/:device.json')

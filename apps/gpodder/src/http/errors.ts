@@ -6,6 +6,7 @@ import {
   httpAnswers,
   send,
 } from '#http';
+import type { GpodderConfig } from '../gpodder.config.js';
 
 /** Status and message of every Failure. Clients read only the status. */
 export const failureAnswers: FailureAnswers = {
@@ -33,13 +34,15 @@ export class RefusalError extends Error {
   }
 }
 
-/** Format of the app's error answers. */
-export const errorFormat: ErrorFormat = {
-  answerTo: (error, _request, log) =>
-    error instanceof RefusalError ? error.answer : answerFor(error, log, failureAnswers),
-  // A 401 starts no session.
-  send: (reply, answer) =>
-    send(answer.status === 401 ? reply.removeHeader('set-cookie') : reply, answer),
-  wrongMethod: { status: 405, message: 'Method not allowed' },
-  badPath: httpAnswers[404],
-};
+/** Returns the format of the app's error answers. */
+export function errorFormat({ SITE_URL }: Pick<GpodderConfig, 'SITE_URL'>): ErrorFormat {
+  return {
+    answerTo: (error, _request, log) =>
+      error instanceof RefusalError ? error.answer : answerFor(error, log, failureAnswers),
+    // A 401 starts no session.
+    send: (reply, answer) =>
+      send(answer.status === 401 ? reply.removeHeader('set-cookie') : reply, answer, SITE_URL),
+    wrongMethod: { status: 405, message: 'Method not allowed' },
+    badPath: httpAnswers[404],
+  };
+}

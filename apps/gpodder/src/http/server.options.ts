@@ -47,7 +47,7 @@ export function serverOptions(
     log,
     limits,
     limiter,
-    errors: errorFormat,
+    errors: errorFormat(config),
     authenticate: async (request, reply) => {
       if (accessOf(request) === 'public') return undefined;
       const caller = await authenticator.authenticate(request);

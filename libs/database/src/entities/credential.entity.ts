@@ -32,9 +32,9 @@ export class CredentialEntity {
   @Column({ name: 'created_at', type: 'timestamp with time zone', default: () => 'now()' })
   createdAt!: Date;
 
-  /** Written at most once a day. */
-  @Column({ name: 'last_used_on', type: 'date', nullable: true })
-  lastUsedOn!: string | null;
+  /** Written at most once a minute. */
+  @Column({ name: 'last_used_at', type: 'timestamp with time zone', nullable: true })
+  lastUsedAt!: Date | null;
 
   @Column({ name: 'expires_at', type: 'timestamp with time zone', nullable: true })
   expiresAt!: Date | null;
@@ -42,6 +42,10 @@ export class CredentialEntity {
   /** Time of the sign-out after which its owner has to keep it; null while it is valid. */
   @Column({ name: 'suspended_at', type: 'timestamp with time zone', nullable: true })
   suspendedAt!: Date | null;
+
+  /** True if it belongs to a podcast app: of a login flow, or of a page "Connect an app". */
+  @Column({ name: 'is_app', type: 'boolean', default: false })
+  isApp!: boolean;
 
   @ManyToOne(() => AccountEntity, { onDelete: 'CASCADE' })
   @JoinColumn({ name: 'account_id', foreignKeyConstraintName: 'credentials_account_fkey' })

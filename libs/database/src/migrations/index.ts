@@ -5,6 +5,7 @@ import { CreateDeletion1763715603000 } from './1763715603000-create-deletion.js'
 import { CreateAccount1763715604000 } from './1763715604000-create-account.js';
 import { CreateFeed1764100000000 } from './1764100000000-create-feed.js';
 import { UnguessableDeletionIds1764110000000 } from './1764110000000-unguessable-deletion-ids.js';
+import { RecordAppUse1764112000000 } from './1764112000000-record-app-use.js';
 
 /** All migrations in order. A released migration is never edited. */
 export const migrations = [
@@ -15,4 +16,5 @@ export const migrations = [
   CreateAccount1763715604000,
   CreateFeed1764100000000,
   UnguessableDeletionIds1764110000000,
+  RecordAppUse1764112000000,
 ];

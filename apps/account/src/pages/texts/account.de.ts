@@ -10,20 +10,19 @@ export const accountTexts: typeof english = {
     lead: 'Sieh, was Zugang zu deinen Podcasts hat und wie dein Konto geschützt ist.',
     done: 'Gespeichert.',
     apps: 'Apps',
+    podcasts: (count) => `${plural(count, 'Podcast', 'Podcasts')}, in allen Apps gleich.`,
+    synced: 'Synchronisiert',
+    neverSynced: 'Noch nicht synchronisiert',
     appsLead: 'Apps mit Zugang zu deinem Konto. Eine entfernte App ist sofort abgemeldet.',
-    noApps:
-      'Noch keine App. Gib in deiner Podcast-App die Adresse dieses Servers ein, ' +
-      'um sie zu verbinden.',
+    noApps: 'Noch keine App.',
     since: 'Verbunden',
     lastUsed: 'Zuletzt benutzt',
-    never: 'nie',
+    neverUsed: 'Nie benutzt',
     remove: 'Entfernen',
     removeNamed: (name) => `${name} entfernen`,
     connectDevice: 'Fernseher, Auto oder Terminal mit einem Code verbinden',
     appPasswords: 'App-Passwörter',
-    appPasswordsLead:
-      'Für Apps und Skripte, die keine Anmeldeseite öffnen können. ' +
-      'Du kannst jedes einzeln widerrufen.',
+    appPasswordsLead: 'Für Skripte und andere Programme. Du kannst jedes einzeln widerrufen.',
     noAppPasswords: 'Noch kein App-Passwort.',
     newAppPassword: 'Neues App-Passwort',
     revoke: 'Widerrufen',
@@ -42,7 +41,7 @@ export const accountTexts: typeof english = {
     mayOnlyWrite: 'kann nur ändern',
     devices: 'Geräte',
     devicesLead:
-      'Geräte von Apps mit App-Passwort. Ein vergessenes Gerät erscheint wieder, ' +
+      'Namen, die Apps deinen Geräten gegeben haben. Ein vergessenes Gerät erscheint wieder, ' +
       'sobald es sich erneut abgleicht.',
     forget: 'Vergessen',
     forgetNamed: (name) => `${name} vergessen`,
@@ -113,6 +112,7 @@ export const accountTexts: typeof english = {
       'verlangt.',
     scan: 'Scanne diesen Code mit deiner Authenticator-App.',
     qr: 'QR-Code mit dem Schlüssel für deine Authenticator-App',
+    open: 'In einer App auf diesem Gerät öffnen',
     key: 'Oder gib diesen Schlüssel von Hand ein:',
     enter: 'Gib dann die sechs Ziffern ein, die die App jetzt zeigt.',
     submit: 'Einschalten',
@@ -128,7 +128,9 @@ export const accountTexts: typeof english = {
       'Neue Codes ersetzen die bisherigen.',
     submit: 'Neue Codes erstellen',
     shownTitle: 'Deine Wiederherstellungscodes',
-    shownLead: 'Druck sie aus oder bewahre sie sicher auf. Sie werden nicht noch einmal gezeigt.',
+    shownLead:
+      'Speichere sie in einem Passwortmanager oder druck sie aus. ' +
+      'Sie werden nicht noch einmal gezeigt.',
     list: 'Zehn Wiederherstellungscodes',
     kept: 'Ich habe sie aufbewahrt',
   },

@@ -1,4 +1,7 @@
+import { numbersOf } from '#ui';
 import type { connectTexts as en } from './connect.en.js';
+
+const { plural } = numbersOf('de');
 
 /** The German texts of the pages "Connect an app". Names of menus are those of the apps. */
 export const connectTexts: typeof en = {
@@ -87,9 +90,10 @@ export const connectTexts: typeof en = {
   check: 'Jetzt prüfen',
   backToSteps: 'Zurück zu den Schritten',
   connectedTitle: 'Verbunden',
-  connectedText: (app: string) => `${app} ist verbunden und synchronisiert ab jetzt.`,
+  connectedText: (app: string, ago: string, podcasts?: number) =>
+    `${app}: synchronisiert ${ago}` +
+    `${podcasts ? `, ${plural(podcasts, 'Podcast', 'Podcasts')}` : ''}.`,
+  noPodcasts: 'Noch keine Podcasts angekommen. Diese Seite ändert sich, sobald sie da sind.',
   podcasts: 'Deine Podcasts ansehen',
   another: 'Noch eine App verbinden',
-  copy: 'Kopieren',
-  copied: 'Kopiert',
 };

@@ -1,3 +1,7 @@
+import { numbersOf } from '#ui';
+
+const { plural } = numbersOf('en');
+
 /** The English texts of the pages "Connect an app". Names of menus are those of the apps. */
 export const connectTexts = {
   title: 'Connect an app',
@@ -84,9 +88,9 @@ export const connectTexts = {
   check: 'Check now',
   backToSteps: 'Back to the steps',
   connectedTitle: 'Connected',
-  connectedText: (app: string) => `${app} is connected and syncs from now on.`,
+  connectedText: (app: string, ago: string, podcasts?: number) =>
+    `${app} synced ${ago}${podcasts ? `, ${plural(podcasts, 'podcast', 'podcasts')}` : ''}.`,
+  noPodcasts: 'It has sent no podcasts yet. This page changes as soon as they arrive.',
   podcasts: 'See your podcasts',
   another: 'Connect another app',
-  copy: 'Copy',
-  copied: 'Copied',
 };

@@ -16,6 +16,12 @@ export const de: Texts = {
   save: 'Speichern',
   later: 'Später',
   continue: 'Weiter',
+  copy: 'Kopieren',
+  copied: 'Kopiert',
+  print: 'Drucken',
+  download: 'Herunterladen',
+  showPassword: 'Passwort zeigen',
+  hidePassword: 'Passwort verbergen',
 
   name: 'Name',
   nameHint: 'Bis zu 64 Buchstaben, Ziffern, Punkte, Binde- und Unterstriche, ohne Leerzeichen.',
@@ -113,7 +119,13 @@ export const de: Texts = {
   },
   link: {
     goneTitle: 'Dieser Link gilt nicht mehr',
-    goneText: 'Er wurde schon benutzt, ist abgelaufen oder unvollständig. Fordere einen neuen an.',
+    goneText:
+      'Er wurde schon benutzt, ist abgelaufen oder unvollständig. Hast du ihn benutzt, ' +
+      'melde dich an. Sonst bitte um einen neuen.',
+    appTitle: 'Diese Anfrage ist beendet',
+    appText:
+      'Sie wurde schon beantwortet oder ist zu alt. Geh zu deiner App zurück. Ist sie dort nicht ' +
+      'verbunden, starte die Anmeldung in der App noch einmal: Sie öffnet eine neue Seite.',
   },
   approve: {
     title: 'Zugang erlauben?',
@@ -176,7 +188,10 @@ export const de: Texts = {
       'Diese Seite nimmt eine solche Anfrage nicht an. Geh zurück und versuch es noch einmal.',
     ],
     tooLarge: ['Anfrage zu groß', 'Die Anfrage ist größer, als der Server annimmt.'],
-    tooMany: ['Bitte warte', 'Das waren zu viele Versuche.'],
+    tooMany: [
+      'Bitte warte',
+      'Aus deinem Netz kamen zu viele Anfragen. Apps versuchen es von allein noch einmal.',
+    ],
     busy: ['Server ausgelastet', 'Der Server hat zu viele Anfragen.'],
     unavailable: [
       'Vorübergehend nicht erreichbar',
@@ -188,6 +203,25 @@ export const de: Texts = {
       'Der Server hat einen internen Fehler. Versuch es noch einmal. ' +
         'Tritt er wieder auf, wende dich an die Administration.',
     ],
+    limited: {
+      password:
+        'Zu viele falsche Passwörter für diesen Namen oder aus deinem Netz. ' +
+        'Ein Wiederherstellungscode geht weiterhin, ebenso ein Browser, in dem du schon ' +
+        'angemeldet warst. Apps synchronisieren weiter.',
+      change: 'Zu viele falsche Passwörter. Du bleibst angemeldet, Apps synchronisieren weiter.',
+      code:
+        'Zu viele falsche Codes. Ein Wiederherstellungscode geht weiterhin. ' +
+        'Apps synchronisieren weiter.',
+      recovery:
+        'Zu viele falsche Wiederherstellungscodes. Passwort und Authenticator-App gehen ' +
+        'weiterhin, und die Administration kann dir einen Link senden. ' +
+        'Apps synchronisieren weiter.',
+      link: 'Aus deinem Netz wurden zu viele Passwörter gesetzt. Der Link bleibt gültig.',
+      registration:
+        'Aus deinem Netz wurden zu viele Konten angelegt. Ein Einladungslink geht weiterhin.',
+      mail: 'Es wurden zu viele Mails angefordert. Der letzte Link gilt eine Stunde.',
+      export: 'Ein Export deiner Daten läuft schon. Warte, bis dieser Download beendet ist.',
+    },
     app: (host) => `App, die die Anfrage gesendet hat: ${host}`,
     part: (name) => `Nicht erreichbar: ${name}.`,
     database: 'die Datenbank',

@@ -18,6 +18,12 @@ export const en = {
   save: 'Save',
   later: 'Later',
   continue: 'Continue',
+  copy: 'Copy',
+  copied: 'Copied',
+  print: 'Print',
+  download: 'Download',
+  showPassword: 'Show password',
+  hidePassword: 'Hide password',
 
   name: 'Name',
   nameHint: 'Up to 64 letters, digits, dots, hyphens and underscores, without spaces.',
@@ -108,7 +114,13 @@ export const en = {
   },
   link: {
     goneTitle: 'This link no longer works',
-    goneText: 'It was used, has expired or is incomplete. Request a new one.',
+    goneText:
+      'It was used, has expired or is incomplete. If you have used it, sign in. ' +
+      'Otherwise ask for a new one.',
+    appTitle: 'This request has ended',
+    appText:
+      'It was answered already, or is too old. Go back to your app. If it is not connected, ' +
+      'start the sign-in in the app again: it opens a new page.',
   },
   approve: {
     title: 'Allow access?',
@@ -167,7 +179,10 @@ export const en = {
       'This page does not accept such a request. Go back and try again.',
     ),
     tooLarge: failure('Request too large', 'The request is larger than the server accepts.'),
-    tooMany: failure('Please wait', 'There were too many attempts.'),
+    tooMany: failure(
+      'Please wait',
+      'Too many requests came from your network. Apps try again on their own.',
+    ),
     busy: failure('Server busy', 'The server has too many requests.'),
     unavailable: failure(
       'Temporarily unavailable',
@@ -178,6 +193,22 @@ export const en = {
       'The server has an internal error. Try again. ' +
         'If it happens again, contact the administrator.',
     ),
+    /** Limited attempts: what happened, and what else works. */
+    limited: {
+      password:
+        'Too many wrong passwords for this name or from your network. A recovery code still ' +
+        'works, as does a browser in which you signed in before. Apps continue to sync.',
+      change: 'Too many wrong passwords. You stay signed in, and apps continue to sync.',
+      code: 'Too many wrong codes. A recovery code still works. Apps continue to sync.',
+      recovery:
+        'Too many wrong recovery codes. Your password and your authenticator app still work, and ' +
+        'the administrator can send you a link. Apps continue to sync.',
+      link: 'Too many passwords were set from your network. The link stays valid.',
+      registration:
+        'Too many accounts were created from your network. An invitation link still works.',
+      mail: 'Too many mails were requested. The latest link works for an hour.',
+      export: 'An export of your data is already running. Wait until that download has ended.',
+    },
     app: (host: string) => `App that sent the request: ${host}`,
     part: (name: string) => `Unavailable: ${name}.`,
     database: 'the database',

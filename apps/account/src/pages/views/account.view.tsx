@@ -1,5 +1,7 @@
 import { Card, Row } from '#ui';
 import type { ComponentChildren } from 'preact';
+import type { AppPassword } from '../../credentials/app-passwords.js';
+import type { Device } from '../../gpodder/devices.js';
 import { cleanLabel } from '../../people/label.rules.js';
 import type { Notice } from '../../people/notices.js';
 import type { Page, Visit } from '../document.js';
@@ -7,7 +9,7 @@ import { SuspendedNotice } from './app-passwords.view.js';
 import { appName } from './approval.view.js';
 import { browserName } from './browser-name.js';
 import { Notices } from './notices.view.js';
-import { day, when } from './components.js';
+import { when } from './components.js';
 
 /** Data of the account page. */
 export interface AccountOverview {
@@ -21,18 +23,12 @@ export interface AccountOverview {
     since: Date;
     lastUsedAt: Date;
   }[];
-  appPasswords: readonly {
-    id: string;
-    label: string;
-    scopes: readonly string[];
-    createdAt: Date;
-    /** A day, such as 2026-11-22. */
-    lastUsedOn: string | null;
-    expiresAt: Date | null;
-    suspendedAt: Date | null;
-  }[];
+  /** App passwords of podcast apps and of scripts. */
+  appPasswords: readonly AppPassword[];
+  /** Number of podcasts, which all apps share; undefined while the service is unavailable. */
+  podcasts?: number | undefined;
   /** Devices of the gpodder API. */
-  devices: readonly { id: string; caption: string; lastUsedAt: string }[];
+  devices: readonly Pick<Device, 'id' | 'caption' | 'app' | 'lastUsedAt'>[];
   sessions: readonly {
     id: string;
     current: boolean;
@@ -99,23 +95,50 @@ const joinParts = (...parts: ComponentChildren[]) =>
     </>
   ));
 
+/** Renders when an app synced: the first thing that its owner looks for. */
+const synced = (visit: Visit, at: Date | null) =>
+  at ? [visit.texts.home.synced, ' ', when(visit, at)] : visit.texts.home.neverSynced;
+
+/** Returns why an app password is invalid; undefined while it is valid. */
+function problemOf({ texts: { home }, now }: Visit, { expiresAt, suspendedAt }: AppPassword) {
+  if (expiresAt !== null && expiresAt <= now) return home.expired;
+  return suspendedAt === null ? undefined : home.suspended;
+}
+
+/** Renders apps of the three kinds of sign-in, the last one that synced first. */
 function Apps({ visit, of }: SectionProps) {
   const { home, connect } = visit.texts;
-  const rows = of.apps.map(({ id, scopes, since, lastUsedAt, ...app }) => {
+  const apps = [
+    ...of.apps.map((app) => ({ ...app, action: '/apps/end', problem: undefined })),
+    ...of.appPasswords
+      .filter(({ isApp }) => isApp)
+      .map((credential) => ({
+        ...credential,
+        name: credential.label,
+        since: credential.createdAt,
+        action: '/app-passwords/revoke',
+        problem: problemOf(visit, credential),
+      })),
+  ];
+  apps.sort((one, other) => Number(other.lastUsedAt ?? 0) - Number(one.lastUsedAt ?? 0));
+  const rows = apps.map(({ id, scopes, since, lastUsedAt, action, problem, ...app }) => {
     const name = appName(app.name);
-    const line = joinParts(
-      rightsOf(visit.texts, scopes),
-      [home.since, ' ', when(visit, since)],
-      [home.lastUsed, ' ', when(visit, lastUsedAt)],
-    );
+    const lines = [
+      joinParts(synced(visit, lastUsedAt)),
+      joinParts(rightsOf(visit.texts, scopes), [home.since, ' ', when(visit, since)]),
+    ];
     return (
-      <Row name={name} lines={[line]}>
-        <EndButton action="/apps/end" id={id} label={home.removeNamed(name)} text={home.remove} />
+      <Row name={name} tag={problem && <span class="tag bad">{problem}</span>} lines={lines}>
+        <EndButton action={action} id={id} label={home.removeNamed(name)} text={home.remove} />
       </Row>
     );
   });
+  const lead =
+    rows.length > 0 && of.podcasts !== undefined
+      ? `${home.podcasts(of.podcasts)} ${home.appsLead}`
+      : home.appsLead;
   return (
-    <Card title={home.apps} lead={home.appsLead}>
+    <Card title={home.apps} lead={lead}>
       <Rows rows={rows} none={home.noApps} />
       <p class="actions">
         <a class="button" href="/connect">
@@ -131,17 +154,17 @@ function Apps({ visit, of }: SectionProps) {
 
 function AppPasswords({ visit, of }: SectionProps) {
   const { home } = visit.texts;
-  const rows = of.appPasswords.map((appPassword) => {
-    const { id, label, scopes, createdAt, lastUsedOn, expiresAt, suspendedAt } = appPassword;
-    const isExpired = expiresAt !== null && expiresAt <= visit.now;
-    const state = isExpired ? home.expired : suspendedAt !== null && home.suspended;
+  const ofScripts = of.appPasswords.filter(({ isApp }) => !isApp);
+  const rows = ofScripts.map((appPassword) => {
+    const { id, label, scopes, createdAt, lastUsedAt, expiresAt } = appPassword;
+    const state = problemOf(visit, appPassword);
     const life =
       expiresAt === null ? home.neverExpires : [home.expires, ' ', when(visit, expiresAt)];
     const lines = [
-      joinParts(rightsOf(visit.texts, scopes), !isExpired && life),
+      joinParts(rightsOf(visit.texts, scopes), state !== home.expired && life),
       joinParts(
         [home.created, ' ', when(visit, createdAt)],
-        [home.lastUsed, ': ', lastUsedOn === null ? home.never : day(visit, lastUsedOn)],
+        lastUsedAt ? [home.lastUsed, ' ', when(visit, lastUsedAt)] : home.neverUsed,
       ),
     ];
     return (
@@ -157,7 +180,6 @@ function AppPasswords({ visit, of }: SectionProps) {
   });
   return (
     <Card title={home.appPasswords} lead={home.appPasswordsLead}>
-      <SuspendedNotice texts={visit.texts} of={of.appPasswords} />
       <Rows rows={rows} none={home.noAppPasswords} />
       <p class="actions">
         <a class="button" href="/app-passwords">
@@ -171,15 +193,14 @@ function AppPasswords({ visit, of }: SectionProps) {
 function Devices({ visit, of }: SectionProps) {
   const { home } = visit.texts;
   if (of.devices.length === 0) return null;
-  const rows = of.devices.map(({ id, caption, lastUsedAt }) => {
+  const rows = of.devices.map(({ id, caption, app, lastUsedAt }) => {
     const name = cleanLabel(caption) || id;
-    const line = joinParts(name !== id && id, [
-      home.lastUsed,
-      ' ',
-      when(visit, new Date(lastUsedAt)),
-    ]);
+    const lines = [
+      joinParts(synced(visit, new Date(lastUsedAt))),
+      joinParts(app !== null && appName(app), name !== id && id),
+    ];
     return (
-      <Row name={name} lines={[line]}>
+      <Row name={name} lines={lines}>
         <EndButton
           action="/devices/forget"
           id={id}
@@ -282,9 +303,10 @@ export function accountPage(visit: Visit, of: AccountOverview): Page {
           {home.done}
         </p>
       )}
+      <SuspendedNotice texts={visit.texts} of={of.appPasswords} />
       <Apps visit={visit} of={of} />
-      <AppPasswords visit={visit} of={of} />
       <Devices visit={visit} of={of} />
+      <AppPasswords visit={visit} of={of} />
       <Sessions visit={visit} of={of} />
       <Notices visit={visit} of={of.notices} />
       <Security visit={visit} of={of} />

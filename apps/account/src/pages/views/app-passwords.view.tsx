@@ -1,7 +1,7 @@
 import type { AppPassword } from '../../credentials/app-passwords.js';
 import type { Page, Visit } from '../document.js';
 import type { Texts } from '../texts/texts.js';
-import { Actions, day, Hidden, when } from './components.js';
+import { Actions, Hidden, when } from './components.js';
 
 /** Renders a notice if some app passwords are suspended. */
 export function SuspendedNotice({
@@ -32,15 +32,21 @@ export function keepAppPasswordsPage(
       <fieldset class="field">
         <legend>{legend}</legend>
         <div class="choices">
-          {of.appPasswords.map(({ id, label, createdAt, lastUsedOn }) => (
+          {of.appPasswords.map(({ id, label, createdAt, lastUsedAt }) => (
             <label>
               <input type="checkbox" name={id} />
               <span>
                 {label}
                 <br />
                 <span class="quiet small">
-                  {home.created} {when(visit, createdAt)} · {home.lastUsed}:{' '}
-                  {lastUsedOn === null ? home.never : day(visit, lastUsedOn)}
+                  {home.created} {when(visit, createdAt)} ·{' '}
+                  {lastUsedAt ? (
+                    <>
+                      {home.lastUsed} {when(visit, lastUsedAt)}
+                    </>
+                  ) : (
+                    home.neverUsed
+                  )}
                 </span>
               </span>
             </label>

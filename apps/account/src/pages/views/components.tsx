@@ -31,23 +31,77 @@ export function NameField({
   );
 }
 
-/** Renders the field of the current password. */
-export function PasswordField({
+interface ActionButtonProps {
+  /** Id of the element that the script copies or reveals. */
+  readonly of?: string;
+  readonly action: 'copy' | 'print' | 'reveal';
+  /** Text after a click. */
+  readonly done?: string;
+  readonly children: string;
+}
+
+/** Renders a button that the script of the pages shows (apps/console/src/site.ts). */
+export function ActionButton({ of, action, done, children }: ActionButtonProps) {
+  const data = { 'data-action': action, 'data-done': done };
+  const look = action === 'reveal' ? 'bare reveal' : 'plain slight';
+  return (
+    <button type="button" class={look} hidden aria-controls={of} aria-live="polite" {...data}>
+      {children}
+    </button>
+  );
+}
+
+/** Renders a value that a person copies into an app. */
+export function CopyValue({
+  texts,
   id,
   label,
-  ...field
-}: Omit<FieldOf, 'texts'> & { id: string; label: string }) {
+  value,
+}: {
+  texts: Texts;
+  id: string;
+  label: string;
+  value: string;
+}) {
   return (
-    <Field
-      {...field}
-      id={id}
-      name={id}
-      label={label}
-      type="password"
-      autocomplete="current-password"
-      maxLength={1_000}
-      required
-    />
+    <section class="stack">
+      <h2>{label}</h2>
+      <div class="copy">
+        <p class="secret" id={id}>
+          {value}
+        </p>
+        <ActionButton of={id} action="copy" done={texts.copied}>
+          {texts.copy}
+        </ActionButton>
+      </div>
+    </section>
+  );
+}
+
+/** Renders the field of the current password, with a button that shows it. */
+export function PasswordField({
+  texts,
+  id,
+  label,
+  autocomplete = 'current-password',
+  ...field
+}: FieldOf & { id: string; label: string; hint?: string; autocomplete?: string }) {
+  return (
+    <div class="field">
+      <Field
+        {...field}
+        id={id}
+        name={id}
+        label={label}
+        type="password"
+        autocomplete={autocomplete}
+        maxLength={1_000}
+        required
+      />
+      <ActionButton of={id} action="reveal" done={texts.hidePassword}>
+        {texts.showPassword}
+      </ActionButton>
+    </div>
   );
 }
 
@@ -59,17 +113,14 @@ export function NewPasswordField({
   autofocus,
 }: FieldOf & { label?: string }) {
   return (
-    <Field
+    <PasswordField
+      texts={texts}
       id="password"
-      name="password"
       label={label}
-      type="password"
       hint={texts.passwordHint}
       error={error}
       autocomplete="new-password"
       autofocus={autofocus ?? error !== undefined}
-      maxLength={1_000}
-      required
     />
   );
 }
@@ -201,7 +252,7 @@ export function Hidden({ values }: { values: Readonly<Record<string, string | un
 export function Actions({ leave, children }: { leave: string; children: ComponentChildren }) {
   return (
     <div class="actions">
-      <a class="button plain" href="/">
+      <a class="button plain" href="/account">
         {leave}
       </a>
       {children}
@@ -229,20 +280,23 @@ const units = [
   ['second', 1],
 ] as const;
 
-/** Renders a time relative to now, since the server does not know the user's time zone. */
-export function when(visit: Visit, time: Date) {
+/** Returns a time relative to now, such as "3 minutes ago". */
+export function ago(visit: Visit, time: Date): string {
   const seconds = Math.round((time.getTime() - visit.now.getTime()) / 1_000);
   const [unit, length] = units.find(([, of]) => Math.abs(seconds) >= of) ?? ['second', 1];
   const format = new Intl.RelativeTimeFormat(visit.language, { numeric: 'auto' });
-  return (
-    <time dateTime={time.toISOString()}>{format.format(Math.trunc(seconds / length), unit)}</time>
-  );
+  return format.format(Math.trunc(seconds / length), unit);
 }
 
-/** Renders a day, such as 2026-11-22. */
-export function day(visit: Visit, date: string) {
-  const format = new Intl.DateTimeFormat(visit.language, { dateStyle: 'medium', timeZone: 'UTC' });
-  return <time dateTime={date}>{format.format(new Date(`${date}T00:00:00Z`))}</time>;
+/** Renders a relative time. Its title is exact, in UTC, as browsers send no time zone. */
+export function when(visit: Visit, time: Date) {
+  const format = { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'UTC' } as const;
+  const exact = `${new Intl.DateTimeFormat(visit.language, format).format(time)} UTC`;
+  return (
+    <time dateTime={time.toISOString()} title={exact}>
+      {ago(visit, time)}
+    </time>
+  );
 }
 
 /** Renders terms with their values. Absent facts are skipped. */

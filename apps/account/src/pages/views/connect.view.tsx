@@ -1,10 +1,11 @@
 import { renderSVG } from 'uqr';
-import { siteAssets } from '../site.assets.js';
 import { type AppKey, connectableApps } from '../connect.apps.js';
 import { isLocal } from '../connect.address.js';
 import type { Page, Visit } from '../document.js';
 import type { Texts } from '../texts/texts.js';
-import { LinkButton } from './components.js';
+import type { SyncedApp } from '../connected.apps.js';
+import { appName } from './approval.view.js';
+import { ago, CopyValue, LinkButton } from './components.js';
 
 const keys = Object.keys(connectableApps) as AppKey[];
 
@@ -34,7 +35,7 @@ export function connectPage({ texts }: Visit, { address }: { address: string }):
       </p>
     </>
   );
-  return { title: connect.title, lead: connect.lead, body };
+  return { title: connect.title, lead: connect.lead, isConnect: true, body };
 }
 
 function OnPhone({ connect, address }: { connect: Texts['connect']; address: string }) {
@@ -90,7 +91,7 @@ export function connectAppPage({ texts }: Visit, of: AppSteps): Page {
         </p>
       )}
       {isLocal(of.address) && of.key !== 'script' && <LocalNotice connect={connect} />}
-      <Value connect={connect} label={connect.address} value={of.address} />
+      <CopyValue texts={texts} id="address" label={connect.address} value={of.address} />
       {needsAppPassword && <NameAndSecret texts={texts} of={of} />}
       <section class="stack">
         <h2>{connect.stepsTitle}</h2>
@@ -112,35 +113,14 @@ export function connectAppPage({ texts }: Visit, of: AppSteps): Page {
   );
   return {
     title: connect.appTitle(nameOf(texts, of.key)),
-    script: siteAssets?.connect,
+    isConnect: true,
     body,
     isRefused: of.problem !== undefined,
   };
 }
 
-/** Renders a value that a person copies; the script of the page adds a button. */
-function Value({
-  connect,
-  label,
-  value,
-}: {
-  connect: Texts['connect'];
-  label: string;
-  value: string;
-}) {
-  return (
-    <section class="stack">
-      <h2>{label}</h2>
-      <div class="copy">
-        <p class="secret" data-copy={connect.copy} data-copied={connect.copied}>
-          {value}
-        </p>
-      </div>
-    </section>
-  );
-}
-
-function NameAndSecret({ texts: { connect }, of }: { texts: Texts; of: AppSteps }) {
+function NameAndSecret({ texts, of }: { texts: Texts; of: AppSteps }) {
+  const { connect } = texts;
   const { key, name, secret } = of;
   return (
     <>
@@ -149,7 +129,7 @@ function NameAndSecret({ texts: { connect }, of }: { texts: Texts; of: AppSteps 
           {connect.noNameText} <a href={`/name?next=/connect/${key}`}>{connect.noNameLink}</a>
         </p>
       ) : (
-        key !== 'script' && <Value connect={connect} label={connect.name} value={name} />
+        key !== 'script' && <CopyValue texts={texts} id="name" label={connect.name} value={name} />
       )}
       {secret === undefined ? (
         <form method="post" action={`/connect/${key}`}>
@@ -158,7 +138,7 @@ function NameAndSecret({ texts: { connect }, of }: { texts: Texts; of: AppSteps 
         </form>
       ) : (
         <>
-          <Value connect={connect} label={connect.secret} value={secret} />
+          <CopyValue texts={texts} id="secret" label={connect.secret} value={secret} />
           <p class="quiet small">{connect.secretOnce}</p>
         </>
       )}
@@ -166,21 +146,32 @@ function NameAndSecret({ texts: { connect }, of }: { texts: Texts; of: AppSteps 
   );
 }
 
-/** Returns the page that waits for the first request of an app. */
-export function connectWaitPage(
-  { texts }: Visit,
-  of: { key: AppKey; path: string; connected: string | undefined },
-): Page {
+/** State of an app since the page with its steps. */
+export interface ConnectState {
+  readonly key: AppKey;
+  /** Path of this page. */
+  readonly path: string;
+  /** Undefined until the first request of the app. */
+  readonly app: SyncedApp | undefined;
+  /** Number of podcasts; undefined while the service is unavailable. */
+  readonly podcasts: number | undefined;
+}
+
+/**
+ * Returns the page that waits for the first request of an app, then for its podcasts. The script of
+ * the page loads it again when its `data-wait` changes.
+ */
+export function connectWaitPage(visit: Visit, of: ConnectState): Page {
+  const { texts } = visit;
   const { connect } = texts;
   const title = connect.waitTitle(nameOf(texts, of.key));
-  const script = siteAssets?.connect;
-  if (of.connected === undefined)
+  if (of.app === undefined)
     return {
       title,
-      script,
+      isConnect: true,
       lead: connect.waitText,
       body: (
-        <div id="wait" class="actions">
+        <div data-wait="app" class="actions">
           <a class="button plain" href={`/connect/${of.key}`}>
             {connect.backToSteps}
           </a>
@@ -192,14 +183,15 @@ export function connectWaitPage(
     };
   const body = (
     <>
-      <p class="notice good" role="status">
-        {connect.connectedText(of.connected)}
+      <p class="notice good" role="status" data-wait={of.podcasts === 0 ? 'podcasts' : undefined}>
+        {connect.connectedText(appName(of.app.name), ago(visit, of.app.at), of.podcasts)}
       </p>
+      {of.podcasts === 0 && <p class="quiet">{connect.noPodcasts}</p>}
       <LinkButton href="/console/">{connect.podcasts}</LinkButton>
       <p>
         <a href="/connect">{connect.another}</a>
       </p>
     </>
   );
-  return { title: connect.connectedTitle, body };
+  return { title: connect.connectedTitle, isConnect: true, body };
 }

@@ -1,3 +1,4 @@
+import type { Attempt } from '../../people/refusal.js';
 import type { Page, Visit } from '../document.js';
 import { LinkButton } from './components.js';
 
@@ -22,6 +23,8 @@ export type FailureKind = keyof typeof failureStatus;
 export interface FailureDetails {
   unavailable?: 'database' | undefined;
   retryAfterSeconds?: number | undefined;
+  /** Limited attempt, which the text explains instead of the kind. */
+  attempt?: Attempt | undefined;
   requestId?: string | undefined;
   /** Host or private scheme of the app that sent the request. */
   app?: string | undefined;
@@ -37,7 +40,7 @@ export function failurePage(
 ): Page {
   const [title, text] = failure[kind];
   const lead = [
-    text,
+    of.attempt ? failure.limited[of.attempt] : text,
     of.app !== undefined && failure.app(of.app),
     of.unavailable && failure.part(failure[of.unavailable]),
     of.retryAfterSeconds !== undefined && failure.retry(of.retryAfterSeconds),
@@ -54,9 +57,9 @@ export function failurePage(
           {failure.request} <code>{of.requestId}</code>
         </p>
       )}
-      {kind !== 'tooMany' && (
+      {(kind !== 'tooMany' || of.attempt) && (
         <p>
-          <a class="button plain" href="/">
+          <a class="button plain" href="/account">
             {failure.home}
           </a>
         </p>

@@ -9,7 +9,7 @@ export type Message =
 /** Returns the page that shows the result of a form. */
 export function donePage({ texts }: Visit, done: Message): Page {
   const { approve, erase, forgot, verify, changeEmail } = texts;
-  const home = { href: '/', text: texts.account };
+  const home = { href: '/account', text: texts.account };
   switch (done.message) {
     case 'allowed':
       return messagePage(approve.allowedTitle, approve.allowedText);

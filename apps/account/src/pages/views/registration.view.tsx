@@ -83,6 +83,11 @@ export function linkGonePage({ texts: { link, signIn } }: Visit): Page {
   return messagePage(link.goneTitle, link.goneText, { href: '/sign-in', text: signIn.title }, 410);
 }
 
+/** Returns the page for a used or expired request of an app, which says what to do in the app. */
+export function appRequestGonePage({ texts: { link, account } }: Visit): Page {
+  return messagePage(link.appTitle, link.appText, { href: '/account', text: account }, 410);
+}
+
 /** Returns the page for a forgotten password: a link by mail, or a recovery code. */
 export function forgotPage({ texts }: Visit, of: { mail: boolean } & RefusedForm): Page {
   const { forgot } = texts;

@@ -3,8 +3,10 @@ import { renderSVG } from 'uqr';
 import type { Page, Visit } from '../document.js';
 import type { RefusedForm } from '../refusal.texts.js';
 import {
+  ActionButton,
   Actions,
   CodeField,
+  CopyValue,
   Facts,
   HiddenName,
   LinkButton,
@@ -28,6 +30,7 @@ export function changePasswordPage(
       <form method="post" action="/password">
         <HiddenName name={name} />
         <PasswordField
+          texts={texts}
           id="current"
           label={label}
           error={current}
@@ -97,6 +100,11 @@ export function totpPage({ texts }: Visit, of: { key: TotpKey; isRefused: boolea
       <div class="stack">
         <p>{totp.scan}</p>
         <img class="qr" src={picture} alt={totp.qr} width="240" height="240" />
+        <p class="actions">
+          <a class="button plain" href={of.key.uri}>
+            {totp.open}
+          </a>
+        </p>
         <p class="small">{totp.key}</p>
         <p class="secret">{of.key.secret.match(/.{1,4}/g)?.join(' ')}</p>
       </div>
@@ -147,17 +155,32 @@ export function recoveryCodesPage({ texts: { recovery, cancel } }: Visit): Page 
 
 /** Returns the page with new recovery codes, which are not shown again. */
 export function shownRecoveryCodesPage(
-  { texts: { recovery } }: Visit,
-  codes: readonly string[],
+  { texts }: Visit,
+  { codes, account }: { codes: readonly string[]; account: string },
 ): Page {
+  const { recovery, copy, copied, print, download } = texts;
+  const file = `${texts.product}, ${account}: ${recovery.title}\n\n${codes.join('\n')}\n`;
   const body = (
     <>
-      <ol class="secret codes" aria-label={recovery.list}>
+      <ol class="secret codes" id="codes" aria-label={recovery.list}>
         {codes.map((code) => (
           <li>{code}</li>
         ))}
       </ol>
-      <LinkButton href="/">{recovery.kept}</LinkButton>
+      <div class="actions">
+        <ActionButton of="codes" action="copy" done={copied}>
+          {copy}
+        </ActionButton>
+        <ActionButton action="print">{print}</ActionButton>
+        <a
+          class="button plain slight"
+          href={`data:text/plain;charset=utf-8,${encodeURIComponent(file)}`}
+          download="podcast-sync-recovery-codes.txt"
+        >
+          {download}
+        </a>
+      </div>
+      <LinkButton href="/account">{recovery.kept}</LinkButton>
     </>
   );
   return { title: recovery.shownTitle, lead: recovery.shownLead, body };
@@ -226,16 +249,11 @@ export interface CreatedAppPassword {
 }
 
 /** Returns the page with a new app password, which is not shown again. */
-export function shownAppPasswordPage(
-  { texts: { appPassword } }: Visit,
-  of: CreatedAppPassword,
-): Page {
+export function shownAppPasswordPage({ texts }: Visit, of: CreatedAppPassword): Page {
+  const { appPassword } = texts;
   const body = (
     <>
-      <div class="stack">
-        <h2 class="hidden">{appPassword.secret}</h2>
-        <p class="secret">{of.secret}</p>
-      </div>
+      <CopyValue texts={texts} id="secret" label={appPassword.secret} value={of.secret} />
       <Facts
         of={[
           of.server !== undefined && [appPassword.server, of.server],
@@ -243,7 +261,7 @@ export function shownAppPasswordPage(
         ]}
       />
       <p class="quiet small">{appPassword.bearer}</p>
-      <LinkButton href="/">{appPassword.done}</LinkButton>
+      <LinkButton href="/account">{appPassword.done}</LinkButton>
     </>
   );
   return { title: appPassword.shownTitle, lead: appPassword.shownLead(of.label), body };

@@ -11,7 +11,7 @@ import {
 } from './components.js';
 
 /** Event before a sign-in, which the page mentions. */
-export type SignInNotice = 'signedOut' | 'tooLate' | 'newPassword';
+export type SignInNotice = 'signedOut' | 'ended' | 'tooLate' | 'newPassword';
 
 /** Content of a sign-in page. */
 export interface SignIn {
@@ -36,7 +36,7 @@ export function signInPage({ texts }: Visit, of: SignIn): Page {
   const again = of.again && signIn.again;
   const notice = of.notice && (
     <p class="notice" role="status">
-      {signIn[of.notice]}
+      {of.notice === 'ended' ? texts.sessionEnded : signIn[of.notice]}
     </p>
   );
   if (of.provider !== undefined) {
@@ -58,7 +58,12 @@ export function signInPage({ texts }: Visit, of: SignIn): Page {
       <form method="post" action="/sign-in">
         <Hidden values={{ next: of.next }} />
         <NameField texts={texts} value={of.name} autofocus={of.name === undefined} />
-        <PasswordField id="password" label={texts.password} autofocus={of.name !== undefined} />
+        <PasswordField
+          texts={texts}
+          id="password"
+          label={texts.password}
+          autofocus={of.name !== undefined}
+        />
         <button>{signIn.submit}</button>
       </form>
       <div class="links">

@@ -1,0 +1,56 @@
+import { randomUUID } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { countFeeds, Failure } from '#contracts';
+import { StreamClient } from '#transport';
+import { AppPasswords } from '../credentials/app-passwords.js';
+import { Grants } from '../issuer/grants.js';
+
+/** Maximum milliseconds that a page waits for the number of podcasts. */
+const countMs = 1_000;
+
+/** An app that has synced. */
+export interface SyncedApp {
+  readonly name: string;
+  readonly at: Date;
+}
+
+/** Finds apps that have just connected, and what they synced. */
+@Injectable()
+export class ConnectedApps {
+  constructor(
+    private readonly appPasswords: AppPasswords,
+    private readonly grants: Grants,
+    private readonly client: StreamClient,
+  ) {}
+
+  /**
+   * Returns the app that connected last, or `undefined` if none has.
+   *
+   * @param since time of the page with the steps. Access that is older does not count.
+   * @param credentialId the app password of that page: only its use counts.
+   */
+  async find(
+    accountId: string,
+    since: Date,
+    credentialId?: string,
+  ): Promise<SyncedApp | undefined> {
+    for (const { id, label, createdAt, lastUsedAt } of await this.appPasswords.list(accountId))
+      if (lastUsedAt && (credentialId === undefined ? createdAt >= since : id === credentialId))
+        return { name: label, at: lastUsedAt };
+    if (credentialId !== undefined) return undefined;
+    const grants = await this.grants.listApps(accountId);
+    const grant = grants.find((each) => each.since >= since);
+    return grant && { name: grant.client.name, at: grant.lastUsedAt };
+  }
+
+  /** Returns the number of subscribed podcasts; `undefined` if the service is unavailable. */
+  async countPodcasts(userId: string): Promise<number | undefined> {
+    try {
+      const options = { requestId: randomUUID(), budgetMs: countMs };
+      return (await this.client.call(countFeeds, { userId }, options)).subscribed;
+    } catch (error) {
+      if (error instanceof Failure) return undefined;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,54 @@
+// The script of account pages (apps/account/src/pages/document.tsx), which also work without it. It
+// shows buttons that copy, print and reveal, and repeats the question whether an app has connected.
+
+const askEveryMs = 3_000;
+
+/** Copies the text of an element; without TLS, browsers only copy a selection. */
+async function copy(button: HTMLButtonElement, element: HTMLElement): Promise<void> {
+  if (isSecureContext) await navigator.clipboard.writeText(element.innerText.trim());
+  else {
+    getSelection()?.selectAllChildren(element);
+    document.execCommand('copy');
+  }
+  button.textContent = button.dataset['done'] ?? '';
+}
+
+/** Shows or hides a password. A form is sent with a hidden one, so that browsers recognize it. */
+function reveal(button: HTMLButtonElement, element: HTMLElement): void {
+  const input = element as HTMLInputElement;
+  const { textContent: show } = button;
+  const set = (isShown: boolean) => {
+    input.type = isShown ? 'text' : 'password';
+    button.textContent = isShown ? (button.dataset['done'] ?? '') : show;
+  };
+  button.addEventListener('click', () => set(input.type === 'password'));
+  input.form?.addEventListener('submit', () => set(false));
+}
+
+for (const button of document.querySelectorAll<HTMLButtonElement>('button[data-action]')) {
+  const element = document.getElementById(button.getAttribute('aria-controls') ?? '') ?? button;
+  const { action } = button.dataset;
+  if (action === 'reveal') reveal(button, element);
+  else
+    button.addEventListener(
+      'click',
+      () => void (action === 'print' ? print() : copy(button, element)),
+    );
+  button.hidden = false;
+}
+
+const waitsFor = document.querySelector<HTMLElement>('[data-wait]')?.dataset['wait'];
+
+/** Loads the page again as soon as the server's answer waits for something else, or nothing. */
+async function wait(): Promise<void> {
+  const answer = await fetch(location.href, { headers: { accept: 'text/html' } });
+  if (answer.ok && !(await answer.text()).includes(`data-wait="${waitsFor}"`))
+    return location.reload();
+  ask();
+}
+
+function ask(): void {
+  setTimeout(() => void wait().catch(ask), askEveryMs);
+}
+
+if (waitsFor !== undefined) ask();
