@@ -9,12 +9,14 @@ import {
   type Podcast,
   type Pushed,
   pushFeeds,
+  readArtwork,
   refreshFeeds,
   type ReplyOf,
   type RequestOf,
 } from '#contracts';
 import { unlessRefused } from '#database';
 import { Handle } from '#transport';
+import { ImageRepository } from './artwork/image.repository.js';
 import { feedKey, isPrivate, laneOf } from './feed.address.js';
 import { type Content, FeedRepository, type Followed, type StoredFeed } from './feed.repository.js';
 import { judgePush, type PushedFeed } from './push/push.rules.js';
@@ -27,7 +29,10 @@ const probedFeeds = 250;
 /** Controller of the feeds that a user follows. Reading a feed is what makes it wanted. */
 @Controller()
 export class FeedService {
-  constructor(private readonly repository: FeedRepository) {}
+  constructor(
+    private readonly repository: FeedRepository,
+    private readonly images: ImageRepository,
+  ) {}
 
   /** Returns a page of podcasts. @throws Failure `unauthorized` for a refused user. */
   @Handle(listPodcasts)
@@ -36,6 +41,7 @@ export class FeedService {
     after,
     perPage,
     since,
+    artworkUrl,
   }: RequestOf<typeof listPodcasts>): Promise<ReplyOf<typeof listPodcasts>> {
     const limit = since === undefined ? perPage : probedFeeds;
     const { page, stored, last, syncTimestamp } = await this.read(userId, after, limit, since);
@@ -43,7 +49,7 @@ export class FeedService {
       (row) => since === undefined || row.isChanged || isChanged(stored.get(row.feedUrl), since),
     );
     const shown = matching.slice(0, perPage);
-    const feeds = shown.map((row) => toPodcast(row, stored.get(row.feedUrl)));
+    const feeds = shown.map((row) => toPodcast(row, stored.get(row.feedUrl), artworkUrl));
     const next = shown.length < matching.length ? shown.at(-1)?.id : last;
     return {
       feeds: JsonText.of<Podcast[]>(feeds),
@@ -132,6 +138,14 @@ export class FeedService {
     return { episodes: JsonText.of<FeedEpisode[]>(shownEpisodes(row.guid, json)) };
   }
 
+  /** Returns a picture. @throws Failure `not_found`. */
+  @Handle(readArtwork)
+  async readArtwork({ id }: RequestOf<typeof readArtwork>): Promise<ReplyOf<typeof readArtwork>> {
+    const image = await this.images.read(id);
+    if (!image) throw new Failure('not_found');
+    return { webp: image.toString('base64') };
+  }
+
   /** Makes feeds due, if their last fetch is long ago. */
   @Handle(refreshFeeds)
   async refresh({
@@ -200,6 +214,7 @@ function present<Row extends { id: number | null; refused: number | null }>(
 function toPodcast(
   { guid, feedUrl, isNew, title }: Followed,
   feed: StoredFeed | undefined,
+  artworkUrl: string | undefined,
 ): Podcast {
   const named = { guid, feed_url: feedUrl, title: title ?? undefined };
   if (isPrivate(feedUrl)) return { ...named, status: 'private' };
@@ -213,6 +228,7 @@ function toPodcast(
     link: feed.link ?? undefined,
     language: feed.language ?? undefined,
     image_url: feed.imageUrl ?? undefined,
+    artwork: feed.artworkId && artworkUrl ? artworkUrl + feed.artworkId : undefined,
     latest_publish_date: feed.latestPublishDate ?? undefined,
   };
 }

@@ -142,6 +142,8 @@ export interface Podcast {
   language?: string;
   /** At the publisher's server, which sees who loads it. */
   image_url?: string;
+  /** An image of 256 x 256 pixels at the server of the API. A URL never changes its content. */
+  artwork?: string;
   latest_publish_date?: string;
 }
 

@@ -33,6 +33,12 @@ export const podcastSchema = z
     link: z.string().optional(),
     language: z.string().optional(),
     image_url: z.string().optional().describe("At the publisher's server."),
+    artwork: z
+      .string()
+      .optional()
+      .describe(
+        'A WebP image of 256 x 256 pixels at this server. The URL never changes its content.',
+      ),
     latest_publish_date: stampSchema.optional(),
   })
   .meta({ id: 'Podcast' });
@@ -67,6 +73,8 @@ export const listPodcasts = rpc({
     perPage: z.int().min(1).max(mostPodcasts),
     /** Only podcasts whose feed or subscription changed later. */
     since: stampSchema.optional(),
+    /** Start of the URLs of {@link readArtwork}. Absent: the answer has no artwork. */
+    artworkUrl: z.string().optional(),
   }),
   reply: z.object({
     feeds: jsonOf(z.array(podcastSchema)),
@@ -94,6 +102,14 @@ export const listNewEpisodes = rpc({
     next: z.int().optional(),
     syncTimestamp: stampSchema,
   }),
+});
+
+/** Reads a picture in base64 (GET /feeds/artwork/{id}). Fails with `not_found` for another id. */
+export const readArtwork = rpc({
+  pattern: 'feed.read_artwork',
+  write: false,
+  request: z.object({ id: z.guid() }),
+  reply: z.object({ webp: z.string() }),
 });
 
 /** Maximum number of entries of one {@link pushFeeds}. */

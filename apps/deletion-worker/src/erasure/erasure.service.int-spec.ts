@@ -31,6 +31,7 @@ const ofNobody = [
   'account.clients',
   'feed.feeds',
   'feed.fetches',
+  'feed.images',
   'feed.lanes',
   'feed.tasks',
   'feed.touched',

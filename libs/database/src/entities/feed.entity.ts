@@ -7,6 +7,7 @@ import {
   OneToOne,
   PrimaryColumn,
   type Relation,
+  Unique,
 } from 'typeorm';
 
 /** A feed that a user follows. */
@@ -147,6 +148,39 @@ export class FetchEntity {
 
   @OneToOne(() => FeedEntity, { onDelete: 'CASCADE' })
   @JoinColumn({ name: 'url_sha256', foreignKeyConstraintName: 'fetches_feed_fkey' })
+  feed?: Relation<FeedEntity>;
+}
+
+/** The picture of a feed. */
+@Entity({ schema: 'feed', name: 'images' })
+@Unique('images_id', ['id'])
+@Index('images_due', ['nextAt'])
+@Check('images_size', 'octet_length(bytes) <= 65536')
+export class ImageEntity {
+  @PrimaryColumn({ name: 'url_sha256', type: 'bytea' })
+  urlSha256!: Buffer;
+
+  /** Name in answers. A new picture has a new one. */
+  @Column({ type: 'uuid' })
+  id!: string;
+
+  /** URL at the publisher. */
+  @Column({ type: 'text' })
+  source!: string;
+
+  /** A WebP image, or null until the source was read. */
+  @Column({ type: 'bytea', nullable: true })
+  bytes!: Buffer | null;
+
+  @Column({ name: 'next_at', type: 'timestamp with time zone' })
+  nextAt!: Date;
+
+  /** Fetches since the last success. */
+  @Column({ type: 'integer', default: 0 })
+  failures!: number;
+
+  @OneToOne(() => FeedEntity, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'url_sha256', foreignKeyConstraintName: 'images_feed_fkey' })
   feed?: Relation<FeedEntity>;
 }
 

@@ -2,7 +2,7 @@ import { AnswerEntity } from './answer.entity.js';
 import { DeletionEntity } from './deletion.entity.js';
 import { EpisodeEntity } from './episode.entity.js';
 import { ErasureEntity } from './erasure.entity.js';
-import { FeedEntity, FetchEntity, LaneEntity } from './feed.entity.js';
+import { FeedEntity, FetchEntity, ImageEntity, LaneEntity } from './feed.entity.js';
 import { FeedUrlEntity } from './feed-url.entity.js';
 import { FormerGuidEntity } from './former-guid.entity.js';
 import { GuidEntity } from './guid.entity.js';
@@ -47,6 +47,7 @@ export const entities = [
   FeedEntity,
   FeedUrlEntity,
   FetchEntity,
+  ImageEntity,
   LaneEntity,
   FormerGuidEntity,
   GuidEntity,
