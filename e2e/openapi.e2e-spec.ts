@@ -81,6 +81,7 @@ describe('the OpenAPI document', () => {
       '/deletions/{id}': ['get'],
       '/episodes': ['get', 'post'],
       '/feeds': ['get', 'post'],
+      '/feeds/artwork/{id}': ['get'],
       '/feeds/episodes': ['get'],
       '/feeds/refresh': ['post'],
       '/changes': ['get'],

@@ -6,11 +6,12 @@ import {
   Get,
   HttpCode,
   Inject,
+  Param,
   Post,
   Req,
   Res,
 } from '@nestjs/common';
-import { ApiQuery, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { ApiOperation, ApiQuery, ApiResponse, ApiTags } from '@nestjs/swagger';
 import {
   Failure,
   guidSchema,
@@ -22,6 +23,7 @@ import {
   mostPushed,
   pushedSchema,
   pushFeeds,
+  readArtwork,
   refreshFeeds,
 } from '#contracts';
 import { AuthenticationFailure, linkBase, sentBatch, Services } from '#http';
@@ -48,6 +50,13 @@ const mostEpisodes = 100;
 
 /** Permission to write the content of feeds for all users. */
 const pushScope = 'write:feeds';
+
+/** A picture never changes, other pages can show it, and as a document it can do nothing. */
+const artworkHeaders = {
+  'cache-control': 'public, max-age=31536000, immutable',
+  'content-security-policy': "default-src 'none'; sandbox",
+  'cross-origin-resource-policy': 'cross-origin',
+};
 
 /** The query of a request, the name of the array of its answer, and the scope of its cursors. */
 interface Read {
@@ -116,7 +125,13 @@ export class FeedController {
     const found = await this.services.call(
       listPodcasts,
       request,
-      { userId, after: cursor?.boundary ?? 0, perPage, since },
+      {
+        userId,
+        after: cursor?.boundary ?? 0,
+        perPage,
+        since,
+        artworkUrl: `${linkBase(request, this.config)}/feeds/artwork/`,
+      },
       { answerBytes: Math.min(perPage * podcastBytes, this.config.MAX_ANSWER_BYTES) },
     );
     return answerPage(read, { per_page: perPage }, found.feeds, found, request, reply);
@@ -162,6 +177,26 @@ export class FeedController {
       { answerBytes },
     );
     return answerPage(read, {}, found.episodes, found, request, reply);
+  }
+
+  @Get('artwork/:id')
+  @ApiOperation({ summary: 'Returns the picture of a podcast. Needs no credential' })
+  @ApiResponse({
+    status: 200,
+    description: 'Success',
+    content: { 'image/webp': { schema: { type: 'string', format: 'binary' } } },
+  })
+  @ApiResponse({ status: 404, description: 'No such picture.' })
+  async artwork(
+    @Param('id') id: string,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
+    const parsed = guidSchema.safeParse(id);
+    if (!parsed.success) throw new Failure('not_found');
+    const { webp } = await this.services.call(readArtwork, request, { id: parsed.data });
+    void reply.type('image/webp').headers(artworkHeaders);
+    return Buffer.from(webp, 'base64');
   }
 
   @Post()
