@@ -20,6 +20,7 @@ const en = {
     /** The accessible name of the navigation. */
     label: 'Pages',
     podcasts: 'Podcasts',
+    new: 'New',
     history: 'History',
     data: 'Import and export',
     account: 'Account',
@@ -37,6 +38,7 @@ const de: FrameTexts = {
   nav: {
     label: 'Seiten',
     podcasts: 'Podcasts',
+    new: 'Neu',
     history: 'Verlauf',
     data: 'Import und Export',
     account: 'Konto',

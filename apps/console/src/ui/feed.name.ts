@@ -3,11 +3,6 @@ import { faultInHttpUrl } from '#client';
 /** Matches a feed URL: its host without `www.` and credentials, and the rest. */
 const hostAndPath = /^https?:\/\/(?:[^/@?#]*@)?(?:www\.)?([^/?#]+)([^]*)$/i;
 
-/** Returns the name of a podcast in lists: the listener's title, else the host of the feed. */
-export function podcastName({ title, feedUrl }: { title: string; feedUrl: string }): string {
-  return title || feedHost(feedUrl);
-}
-
 /** Returns a text for comparisons in a search: without case, accents and compatibility forms. */
 export function searchKey(text: string): string {
   return text
