@@ -10,9 +10,14 @@ import { Thumbnailer } from './artwork/thumbnailer.js';
 import type { FeedConfig } from './feed.config.js';
 import { FeedService } from './feed.service.js';
 import { FeedRepository } from './feed.repository.js';
+import { PreviewLoop } from './preview/preview.loop.js';
+import { PreviewRepository } from './preview/preview.repository.js';
 import { TaskLoop } from './task/task.loop.js';
 import { TaskRepository } from './task/task.repository.js';
 import { FetchLoop } from './schedule/fetch.loop.js';
+
+/** Time limit of a fetch for which a person waits, in milliseconds. */
+const previewMs = 8_000;
 
 /** The module of the feeds that users follow. */
 @Module({})
@@ -20,7 +25,7 @@ export class FeedModule {
   static forRoot(config: FeedConfig, log: Log): DynamicModule {
     const isAnswering = config.FEEDS !== 'off' && config.FEEDS_ROLE !== 'fetches';
     const isFetching = config.FEEDS === 'fetched' && config.FEEDS_ROLE !== 'answers';
-    const repositories = [FeedRepository, ImageRepository].map((type) => ({
+    const repositories = [FeedRepository, ImageRepository, PreviewRepository].map((type) => ({
       provide: type,
       inject: [Database],
       useFactory: (database: Database) => new type(database),
@@ -57,6 +62,7 @@ function fetchingProviders(config: FeedConfig, log: Log): Provider[] {
   const { FEEDS_ALLOW: guard = new AddressGuard(), PUBLIC_URL: url } = config;
   const userAgent = url === undefined ? 'PodcastSync' : `PodcastSync (+${url})`;
   const fetcher = new Fetcher({ userAgent, guard });
+  const hastyFetcher = new Fetcher({ userAgent, guard, limits: { totalMs: previewMs } });
   const loop = {
     provide: FetchLoop,
     inject: [FeedRepository],
@@ -78,5 +84,11 @@ function fetchingProviders(config: FeedConfig, log: Log): Provider[] {
     useFactory: (repository: ImageRepository, thumbnailer: Thumbnailer) =>
       new ArtworkLoop({ repository, fetcher, thumbnailer, log }),
   };
-  return [{ provide: Thumbnailer, useFactory: () => new Thumbnailer() }, loop, artwork];
+  const previews = {
+    provide: PreviewLoop,
+    inject: [PreviewRepository, Thumbnailer],
+    useFactory: (repository: PreviewRepository, thumbnailer: Thumbnailer) =>
+      new PreviewLoop({ repository, fetcher: hastyFetcher, thumbnailer, log }),
+  };
+  return [{ provide: Thumbnailer, useFactory: () => new Thumbnailer() }, loop, artwork, previews];
 }

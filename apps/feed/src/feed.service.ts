@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { Controller } from '@nestjs/common';
 import {
   Failure,
@@ -7,6 +8,7 @@ import {
   listNewEpisodes,
   listPodcasts,
   type Podcast,
+  previewFeed,
   type Pushed,
   pushFeeds,
   readArtwork,
@@ -19,6 +21,7 @@ import { Handle } from '#transport';
 import { ImageRepository } from './artwork/image.repository.js';
 import { feedKey, isPrivate, laneOf } from './feed.address.js';
 import { type Content, FeedRepository, type Followed, type StoredFeed } from './feed.repository.js';
+import { PreviewRepository } from './preview/preview.repository.js';
 import { judgePush, type PushedFeed } from './push/push.rules.js';
 import { contentOf, type Episode, withoutSeen } from './schedule/result.rules.js';
 import { rhythmOf } from './schedule/schedule.rules.js';
@@ -26,12 +29,16 @@ import { rhythmOf } from './schedule/schedule.rules.js';
 /** Number of subscriptions that a page with `since` is selected from. */
 const probedFeeds = 250;
 
+/** Pause between two looks for a preview, and the longest wait for it, in milliseconds. */
+const [lookMs, previewMs] = [250, 18_000];
+
 /** Controller of the feeds that a user follows. Reading a feed is what makes it wanted. */
 @Controller()
 export class FeedService {
   constructor(
     private readonly repository: FeedRepository,
     private readonly images: ImageRepository,
+    private readonly previews: PreviewRepository,
   ) {}
 
   /** Returns a page of podcasts. @throws Failure `unauthorized` for a refused user. */
@@ -144,6 +151,24 @@ export class FeedService {
     const image = await this.images.read(id);
     if (!image) throw new Failure('not_found');
     return { webp: image.toString('base64') };
+  }
+
+  /**
+   * Returns which feed is at a URL, by a fetch of its own, which a replica with a way out sends.
+   *
+   * @throws Failure `unavailable` if too many others wait.
+   */
+  @Handle(previewFeed)
+  async preview({ feedUrl }: RequestOf<typeof previewFeed>): Promise<ReplyOf<typeof previewFeed>> {
+    if (isPrivate(feedUrl)) return { status: 'private' };
+    const id = await this.previews.request(feedUrl);
+    if (id === undefined) throw new Failure('unavailable');
+    for (let waitedMs = 0; waitedMs < previewMs; waitedMs += lookMs) {
+      await delay(lookMs);
+      const preview = await this.previews.take(id);
+      if (preview) return preview;
+    }
+    return { status: 'failed' };
   }
 
   /** Makes feeds due, if their last fetch is long ago. */

@@ -334,7 +334,7 @@ export const save = statement(
    SELECT count(*)::integer AS saved FROM lane`,
 );
 
-/** $1 maximum number of rows. Removes feeds that nobody reads. */
+/** $1 maximum number of rows. Removes feeds that nobody reads, and previews without an answer. */
 export const sweep = statement(
   'feed.sweep',
   `WITH old AS (
@@ -344,6 +344,8 @@ export const sweep = statement(
      ) RETURNING 1
    ), lanes AS (
      DELETE FROM feed.lanes l WHERE l.next_at = 'infinity' AND l.busy_until < now()
+   ), previews AS (
+     DELETE FROM feed.previews p WHERE p.created_at < now() - interval '1 min'
    )
    SELECT count(*)::integer AS removed FROM old`,
 );

@@ -11,6 +11,7 @@ import { ImageRepository } from '../src/artwork/image.repository.js';
 import { FeedModule } from '../src/feed.module.js';
 import { FeedService } from '../src/feed.service.js';
 import { FeedRepository } from '../src/feed.repository.js';
+import { PreviewRepository } from '../src/preview/preview.repository.js';
 import { FetchLoop } from '../src/schedule/fetch.loop.js';
 
 const subscribe = `
@@ -29,6 +30,7 @@ export interface FeedContext extends FixtureDatabase {
   readonly service: FeedService;
   readonly repository: FeedRepository;
   readonly images: ImageRepository;
+  readonly previews: PreviewRepository;
   /** Returns a loop that a test runs step by step, as of another replica. */
   openLoop(random?: () => number): FetchLoop;
   /** Starts the service as a process with these variables does. */
@@ -77,6 +79,7 @@ export async function openFeeds(): Promise<FeedContext> {
     service,
     repository,
     images: module.get(ImageRepository),
+    previews: module.get(PreviewRepository),
     openLoop,
     startWith: (variables) =>
       moduleOf(

@@ -112,6 +112,32 @@ export const readArtwork = rpc({
   reply: z.object({ webp: z.string() }),
 });
 
+/** The answer of POST /feeds/preview. */
+export const feedPreviewSchema = z
+  .object({
+    status: z.enum(['ok', 'not_a_feed', 'private', 'refused', 'failed']),
+    title: z.string().optional(),
+    author: z.string().optional(),
+    description: z.string().optional().describe('Plain text.'),
+    link: z.string().optional(),
+    picture: z.string().optional().describe('A WebP image of 256 x 256 pixels, as a `data:` URL.'),
+    alternates: z
+      .array(z.object({ feed_url: z.string(), title: z.string().optional() }))
+      .optional()
+      .describe('With `not_a_feed`: feeds that the page names.'),
+  })
+  .meta({ id: 'FeedPreview' });
+export type FeedPreview = z.output<typeof feedPreviewSchema>;
+
+/** Fetches a feed that nobody has to follow. Fails with `unavailable` if too many others wait. */
+export const previewFeed = rpc({
+  pattern: 'feed.preview',
+  write: false,
+  deadlineMs: 20_000,
+  request: z.object({ feedUrl: z.string() }),
+  reply: feedPreviewSchema,
+});
+
 /** Maximum number of entries of one {@link pushFeeds}. */
 export const mostPushed = 500;
 

@@ -33,6 +33,7 @@ const ofNobody = [
   'feed.fetches',
   'feed.images',
   'feed.lanes',
+  'feed.previews',
   'feed.tasks',
   'feed.touched',
   'sync.events',

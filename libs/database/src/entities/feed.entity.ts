@@ -184,6 +184,26 @@ export class ImageEntity {
   feed?: Relation<FeedEntity>;
 }
 
+/** A request of a user who looks at a feed. */
+@Entity({ schema: 'feed', name: 'previews' })
+export class PreviewEntity {
+  @PrimaryColumn({ type: 'uuid' })
+  id!: string;
+
+  @Column({ type: 'text' })
+  url!: string;
+
+  @Column({ name: 'created_at', type: 'timestamp with time zone', default: () => 'now()' })
+  createdAt!: Date;
+
+  @Column({ name: 'is_claimed', type: 'boolean', default: false })
+  isClaimed!: boolean;
+
+  /** The answer as JSON, or null until there is one. */
+  @Column({ type: 'text', nullable: true })
+  result!: string | null;
+}
+
 /** A host, or a family of hosts, that gets one request at a time. */
 @Entity({ schema: 'feed', name: 'lanes' })
 @Index('lanes_due', ['nextAt'])

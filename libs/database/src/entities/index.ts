@@ -2,7 +2,7 @@ import { AnswerEntity } from './answer.entity.js';
 import { DeletionEntity } from './deletion.entity.js';
 import { EpisodeEntity } from './episode.entity.js';
 import { ErasureEntity } from './erasure.entity.js';
-import { FeedEntity, FetchEntity, ImageEntity, LaneEntity } from './feed.entity.js';
+import { FeedEntity, FetchEntity, ImageEntity, LaneEntity, PreviewEntity } from './feed.entity.js';
 import { FeedUrlEntity } from './feed-url.entity.js';
 import { FormerGuidEntity } from './former-guid.entity.js';
 import { GuidEntity } from './guid.entity.js';
@@ -49,6 +49,7 @@ export const entities = [
   FetchEntity,
   ImageEntity,
   LaneEntity,
+  PreviewEntity,
   FormerGuidEntity,
   GuidEntity,
   ReaderEntity,

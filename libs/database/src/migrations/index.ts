@@ -18,6 +18,7 @@ import { DescribeEpisodes1764102001000 } from './1764102001000-describe-episodes
 import { MoveFeeds1764102002000 } from './1764102002000-move-feeds.js';
 import { OrderErasureLocks1764103000000 } from './1764103000000-order-erasure-locks.js';
 import { CreateFeedImages1764111000000 } from './1764111000000-create-feed-images.js';
+import { CreatePreviews1764111001000 } from './1764111001000-create-previews.js';
 
 /** All migrations in order. A released migration is never edited. */
 export const migrations = [
@@ -41,4 +42,5 @@ export const migrations = [
   MoveFeeds1764102002000,
   OrderErasureLocks1764103000000,
   CreateFeedImages1764111000000,
+  CreatePreviews1764111001000,
 ];
