@@ -143,6 +143,7 @@ describe(
       const routes = fc.constantFrom(
         ['POST', '/subscriptions'] as const,
         ['POST', '/episodes'] as const,
+        ['POST', '/feeds/preview'] as const,
         ['POST', '/feeds/refresh'] as const,
         ['PATCH', '/subscriptions/'] as const,
       );

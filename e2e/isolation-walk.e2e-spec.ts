@@ -97,6 +97,10 @@ const walk: Record<string, (user: User) => Promise<void>> = {
   },
   'GET /feeds/artwork/{id}': async (user) =>
     expectError(await user.get(`/feeds/artwork/${loot.guid}`), 404),
+  'POST /feeds/preview': async (user) => {
+    const sent = { feed_url: 'https://ann:secret@feeds.example/' };
+    expect((await user.post('/feeds/preview', sent)).body).toEqual({ status: 'private' });
+  },
   'POST /feeds/refresh': async (user) => {
     const sent = { guids: [loot.guid] };
     expect((await user.post('/feeds/refresh', sent)).body).toEqual(sent);

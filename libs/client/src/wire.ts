@@ -147,6 +147,20 @@ export interface Podcast {
   latest_publish_date?: string;
 }
 
+/** The feed at a URL, before a subscription. Texts are plain. */
+export interface FeedPreview {
+  /** `private`: for one listener, not fetched. `refused`: at an address the server avoids. */
+  status: 'ok' | 'not_a_feed' | 'private' | 'refused' | 'failed';
+  title?: string;
+  author?: string;
+  description?: string;
+  link?: string;
+  /** An image of 256 x 256 pixels, as a `data:` URL. */
+  picture?: string;
+  /** With `not_a_feed`: feeds that the page names. */
+  alternates?: { feed_url: string; title?: string }[];
+}
+
 /** An episode of a feed. With a status it is an {@link EpisodeEntry}. */
 export interface FeedEpisode {
   podcast_guid: string;

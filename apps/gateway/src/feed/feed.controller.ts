@@ -20,14 +20,18 @@ import {
   listNewEpisodes,
   listPodcasts,
   mostPodcasts,
+  feedPreviewSchema,
   mostPushed,
+  previewFeed,
   pushedSchema,
   pushFeeds,
   readArtwork,
   refreshFeeds,
 } from '#contracts';
+import { RateLimited } from '#identity';
 import { AuthenticationFailure, linkBase, sentBatch, Services } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import type { z } from 'zod';
 import { UserId } from '../auth/request.user.js';
 import { CONFIG, type GatewayConfig } from '../gateway.config.js';
@@ -35,9 +39,11 @@ import { QueryString } from '../http/query.string.js';
 import { type CursorScope, encodeCursor } from '../list/cursor.js';
 import { listParameters, type ListQuery, readListQuery } from '../list/list.query.js';
 import { Operation } from '../openapi.decorators.js';
+import { errorSchema } from '../wire.schemas.js';
 import {
   feedEpisodesSchema,
   podcastPageSchema,
+  previewSchema,
   type PushRequest,
   pushSchema,
   refreshSchema,
@@ -47,6 +53,9 @@ import {
 const [podcastBytes, episodeBytes] = [16_384, 16_384];
 /** Maximum number of episodes of a podcast. */
 const mostEpisodes = 100;
+
+/** Previews of one user at a gateway: number, and seconds. */
+const previewLimit = { points: 20, duration: 60 };
 
 /** Permission to write the content of feeds for all users. */
 const pushScope = 'write:feeds';
@@ -89,6 +98,9 @@ const Since = () =>
 @ApiTags('Feeds')
 @Controller('feeds')
 export class FeedController {
+  /** Previews of a user: each is a request to a publisher. */
+  private readonly previews = new RateLimiterMemory(previewLimit);
+
   constructor(
     private readonly services: Services,
     @Inject(CONFIG) private readonly config: GatewayConfig,
@@ -186,7 +198,7 @@ export class FeedController {
     description: 'Success',
     content: { 'image/webp': { schema: { type: 'string', format: 'binary' } } },
   })
-  @ApiResponse({ status: 404, description: 'No such picture.' })
+  @ApiResponse({ status: 404, description: 'No such picture.', standardSchema: errorSchema })
   async artwork(
     @Param('id') id: string,
     @Req() request: FastifyRequest,
@@ -212,6 +224,26 @@ export class FeedController {
       throw new AuthenticationFailure('scope', {}, pushScope);
     const body = sentBatch(request, sent.feeds, mostPushed);
     return this.services.call(pushFeeds, request, { body });
+  }
+
+  @Post('preview')
+  @HttpCode(200)
+  @Operation(
+    'Fetches a feed, to show it before a subscription',
+    { status: 200, schema: feedPreviewSchema },
+    [404, 405],
+  )
+  async preview(
+    @UserId() userId: string,
+    @Req() request: FastifyRequest,
+    @Body({ schema: previewSchema }) { feed_url: feedUrl }: z.output<typeof previewSchema>,
+  ) {
+    if (this.config.FEEDS !== 'fetched') throw new Failure('not_found');
+    await this.previews.consume(userId).catch((error: unknown) => {
+      if (!(error instanceof RateLimiterRes)) throw error;
+      throw new RateLimited(Math.ceil(error.msBeforeNext / 1_000));
+    });
+    return this.services.call(previewFeed, request, { feedUrl });
   }
 
   @Post('refresh')

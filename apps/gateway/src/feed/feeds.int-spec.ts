@@ -121,6 +121,22 @@ describe('the feeds of a user', () => {
     expect((await sent({})).status).toBe(405);
   });
 
+  it('can be shown before a subscription, 20 times per minute', async () => {
+    const feed = server.on('/shown', (_, response) =>
+      response.end('<rss><channel><title>Shown</title></channel></rss>'),
+    );
+    const preview = (feed_url: string) =>
+      device.send('POST', '/feeds/preview', { body: { feed_url } });
+    expect((await preview(feed)).body).toEqual({ status: 'ok', title: 'Shown' });
+    for (const url of ['ftp://a.example/', 'a.example', ''])
+      expect((await preview(url)).status).toBe(405);
+    const all = Array.from({ length: 20 }, () => preview('https://ann:secret@a.example/'));
+    const answers = await Promise.all(all);
+    const limited = answers.filter(({ status }) => status === 429);
+    expect(limited).toHaveLength(1);
+    expect(limited[0]?.headers.has('retry-after')).toBe(true);
+  });
+
   it.each([
     ['/feeds/episodes', 405],
     ['/feeds/episodes?guid=x', 405],
