@@ -17,7 +17,7 @@ describe('the podcasts page', () => {
     const { page } = visit;
     await page.getByText('No podcasts yet.').waitFor();
     await page.getByLabel('Feed address').fill('not a feed address');
-    await page.getByRole('button', { name: 'Subscribe' }).click();
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
     await page.getByText('This is not a feed address').waitFor();
     for (const name of ['first', 'second']) {
       await page.getByLabel('Feed address').fill(feed(name));

@@ -1,5 +1,7 @@
+import { eventually } from '#testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FeedServer } from '../../libs/fetch/testing/feed.server.js';
+import { jpeg } from '../../libs/fetch/testing/pictures.js';
 import { findings, fits } from '../../apps/account/testing/account.browser.js';
 import { ConsoleFixture } from './testing/console.fixture.js';
 
@@ -27,10 +29,12 @@ function serve(path: string, title: string, ...items: readonly Item[]): string {
       <pubDate>${daysAgo(days).toUTCString()}</pubDate>
       <enclosure url="https://cdn.example/${encodeURIComponent(name)}.mp3"/></item>`,
   );
+  const image = server.on('/image', (_, response) => response.end(jpeg));
   return server.on(path, (_, response) => {
     response.end(`<rss xmlns:itunes="http://www.itunes.com/dtds/podcast-1.0.dtd"><channel>
       <title>${title}</title><itunes:author>Ann of ${title}</itunes:author>
       <description>All about ${title}.</description><link>https://podcast.example/</link>
+      <image><url>${image}</url></image>
       ${elements.join('')}</channel></rss>`);
   });
 }
@@ -49,6 +53,9 @@ describe('podcasts with feeds', () => {
       await page.getByRole('link', { name: title }).waitFor();
       await page.getByText(`Ann of ${title}`).waitFor();
     }
+    // An image of this server, which the policy of the page allows.
+    const picture = `document.querySelector('.picture img')?.naturalWidth`;
+    await eventually(async () => expect(await page.evaluate(picture)).toBe(256));
     await visit.upload(old, [
       { episode_guid: 'Rome', title: 'Rome', playback_position: { value: 9, timestamp: now } },
     ]);
@@ -119,6 +126,58 @@ describe('podcasts with feeds', () => {
   });
 });
 
+describe('adding a podcast', () => {
+  it('shows the feed before the subscription', async () => {
+    const visit = await fixture.visit();
+    const { page } = visit;
+    const url = serve('/add', 'To be added', ['One', 1]);
+    const address = page.getByLabel('Feed address');
+    await address.fill(url.replace('http:', 'feed:http:'));
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
+    const found = page.getByRole('group', { name: 'Podcast at this address' });
+    await found.getByText('Ann of To be added').waitFor();
+    expect(await visit.feeds()).toEqual([]);
+    expect(await page.evaluate('document.activeElement.className')).toBe('look');
+    await found.getByRole('button', { name: 'Subscribe' }).click();
+    await page.getByText('Subscribed to To be added').waitFor();
+    expect(await visit.feeds()).toEqual([url]);
+    await page.getByRole('link', { name: 'To be added' }).waitFor();
+    await address.fill(url);
+    await page.keyboard.press('Enter');
+    await page.getByText('You are already subscribed to To be added.').waitFor();
+  });
+
+  it('offers the feeds of a page, and refuses the page', async () => {
+    const visit = await fixture.visit();
+    const { page } = visit;
+    const url = serve('/linked', 'Linked', ['One', 1]);
+    const link = `<link rel="alternate" type="application/rss+xml" title="Its feed" href="${url}">`;
+    const html = server.on('/page', (_, response) => response.end(`<title>Page</title>${link}`));
+    await page.getByLabel('Feed address').fill(html);
+    await page.keyboard.press('Enter');
+    await page.getByText('This page is not a feed.').waitFor();
+    expect(await page.getByRole('button', { name: 'Subscribe' }).count()).toBe(0);
+    await page.getByRole('button', { name: 'Its feed' }).click();
+    await page.getByText('All about Linked.').waitFor();
+    await page.getByRole('button', { name: 'Subscribe' }).click();
+    await expect.poll(() => visit.feeds()).toEqual([url]);
+  });
+
+  it('is possible if the feed cannot be read, and can be cancelled', async () => {
+    const visit = await fixture.visit();
+    const { page } = visit;
+    await page.getByLabel('Feed address').fill(server.url('/missing'));
+    await page.keyboard.press('Enter');
+    await page.getByText('The server could not read this feed.').waitFor();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByText('The server could not read this feed.').waitFor({ state: 'detached' });
+    expect(await page.evaluate('document.activeElement.id')).toBe('feed');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Subscribe anyway' }).click();
+    await expect.poll(() => visit.feeds()).toEqual([server.url('/missing')]);
+  });
+});
+
 describe.each(['en-GB', 'de-DE'])('the pages with feeds, in %s', (locale) => {
   it('are accessible in light and dark, and fit a phone', { timeout: 120_000 }, async () => {
     const visit = await fixture.visit({ locale, viewport: { width: 1_280, height: 900 } });
@@ -130,6 +189,10 @@ describe.each(['en-GB', 'de-DE'])('the pages with feeds, in %s', (locale) => {
     await page.getByText('Ann of A Podcast').waitFor();
     const link = await page.getByRole('link', { name: 'A Podcast' }).getAttribute('href');
     const problems: unknown[] = [];
+    await page.locator('#feed').fill(serve('/look', 'A Look', ['One', 9]));
+    await page.keyboard.press('Enter');
+    await page.getByText('Ann of A Look').waitFor();
+    problems.push(...(await findings(page)));
     for (const path of ['/console/', link ?? '', '/console/new']) {
       await page.goto(path);
       await page

@@ -10,8 +10,8 @@ import type { ListedSubscription } from './subscriptions.js';
 
 const perPage = 100;
 /**
- * The delay between polls in milliseconds, as no notification reports a changed feed. It grows until
- * a feed is pending again.
+ * The delay between polls in milliseconds, as no notification reports a changed feed. It grows
+ * until a feed is pending again.
  */
 const pollDelay = { first: 2_000, factor: 1.5, max: 5 * 60_000 };
 /** Number of feeds whose episodes are loaded at the same time. */

@@ -10,7 +10,6 @@ import {
 import { isOnline } from '../data/network.js';
 import { hasFeeds, podcastLoader, podcastName, podcasts } from '../data/podcasts.js';
 import {
-  addSubscription,
   isComplete,
   type ListedSubscription,
   pending,
@@ -19,8 +18,9 @@ import {
   total,
 } from '../data/subscriptions.js';
 import { locale, texts } from '../texts/texts.js';
+import { AddForm } from './add-form.js';
 import { Choice } from '../ui/choice.js';
-import { feedName, feedUrlOf, searchKey } from '../ui/feed.name.js';
+import { feedName, searchKey } from '../ui/feed.name.js';
 import { showNotice } from '../ui/notice.js';
 import { Failure, Page } from '../ui/page.js';
 import { Picture } from '../ui/picture.js';
@@ -30,7 +30,6 @@ import { ManageDialog } from './manage.js';
 const { subscriptions: t } = texts;
 
 // Input of the user, which survives a change of the page.
-const feedUrlInput = signal('');
 const search = signal('');
 const order = signal<Order>('time');
 
@@ -223,39 +222,5 @@ function PendingAdditions() {
         </li>
       ))}
     </ul>
-  );
-}
-
-function AddForm() {
-  const error = useSignal<string | undefined>(undefined);
-  const submit = (event: Event) => {
-    event.preventDefault();
-    const feedUrl = feedUrlOf(feedUrlInput.value);
-    error.value = feedUrl === undefined ? t.addInvalid : undefined;
-    if (feedUrl === undefined) return document.getElementById('feed')?.focus();
-    feedUrlInput.value = '';
-    void addSubscription(feedUrl).then((outcome) => {
-      if (outcome === 'done') return showNotice(t.done.add(feedName(feedUrl)));
-      showNotice(`${texts.outcomes[outcome]} (${feedUrl.slice(0, 300)})`, true);
-      // Restores the rejected text, unless the user is typing another one.
-      if (feedUrlInput.value === '') feedUrlInput.value = feedUrl;
-    });
-  };
-  return (
-    <form class="card add" onSubmit={submit} noValidate>
-      <Field
-        id="feed"
-        label={t.add}
-        hint={t.addHint}
-        error={error.value}
-        type="url"
-        dir="ltr"
-        autocomplete="off"
-        maxLength={4096}
-        value={feedUrlInput.value}
-        onInput={({ currentTarget }) => (feedUrlInput.value = currentTarget.value)}
-      />
-      <button>{t.addSubmit}</button>
-    </form>
   );
 }

@@ -43,7 +43,10 @@ describe('feedUrlOf', () => {
   it.each([
     '',
     ' ',
-    'example.org',
+    'example',
+    'localhost:3000/feed',
+    'not an address.',
+    'mailto:ann@example.org',
     'ftp://example.org/',
     'javascript:alert(1)',
     'https://',
@@ -51,6 +54,16 @@ describe('feedUrlOf', () => {
     'http:///a',
     'https://a.example/a b',
   ])('returns undefined for "%s"', (typed) => expect(feedUrlOf(typed)).toBeUndefined());
+
+  it.each([
+    ['example.org', 'https://example.org'],
+    ['example.org:8080/feed?a=b', 'https://example.org:8080/feed?a=b'],
+    ['feed://example.org/feed', 'https://example.org/feed'],
+    ['feed:https://example.org/feed', 'https://example.org/feed'],
+    ['feed:http://example.org/feed', 'http://example.org/feed'],
+    ['ITPC://example.org/feed', 'https://example.org/feed'],
+    ['pcast://example.org/feed', 'https://example.org/feed'],
+  ])('completes %s', (typed, url) => expect(feedUrlOf(typed)).toBe(url));
 
   it('trims white space around a URL', () => {
     expect(feedUrlOf('  https://example.org/a?c=%20 \n')).toBe('https://example.org/a?c=%20');

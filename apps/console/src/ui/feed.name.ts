@@ -22,8 +22,15 @@ export function feedHost(feedUrl: string): string {
   return hostAndPath.exec(feedUrl)?.[1] ?? feedUrl;
 }
 
+/** Matches the schemes by which pages and apps link feeds. */
+const feedScheme = /^(?:feed|itpc|pcast):(?:\/\/)?/i;
+/** Matches a URL without a scheme: a host with a dot, and the rest. */
+const schemeless = /^[^\s/:?#.]+\.[^\s/:?#]+(?:[/:?#]|$)/;
+
 /** Returns the typed or pasted URL of a feed; `undefined` for one that the server rejects. */
 export function feedUrlOf(typed: string): string | undefined {
-  const url = typed.trim();
+  const text = typed.trim();
+  const rest = text.replace(feedScheme, '');
+  const url = schemeless.test(rest) ? `https://${rest}` : rest;
   return faultInHttpUrl(url) === undefined ? url : undefined;
 }
