@@ -17,12 +17,14 @@ const programs = {
   'deletion-worker': 'deletion-worker/src/main',
   account: 'account/src/main',
   feed: 'feed/src/main',
+  // A process that `feed` starts.
+  'thumbnail.process': 'feed/src/artwork/thumbnail.process',
   edge: 'edge/src/main',
   'podcast-sync': 'cli/src/main',
 };
 
 /** Packages that read their own files from disk and so cannot be bundled. */
-const onDisk = [/^@bull-board\//, /^swagger-ui-dist/, /^@node-rs\/argon2/];
+const onDisk = [/^@bull-board\//, /^swagger-ui-dist/, /^@node-rs\/argon2/, /^wasm-vips/];
 
 /** Optional modules of Nest, TypeORM and others may be missing; such warnings are ignored. */
 const expected = new Set(['UNRESOLVED_IMPORT', 'EVAL']);

@@ -39,7 +39,9 @@ const unseen = {
   ],
 };
 
+/** The program, the commands, and what the program starts. */
 const programs = [...new Set([program, 'podcast-sync'])];
+if (program === 'feed') programs.push('thumbnail.process');
 
 const { fileList } = await nodeFileTrace(
   programs.map((name) => `dist/programs/${name}.js`),

@@ -32,6 +32,8 @@ const ofDraft = {
 const tests = {
   'Titles of episodes': 'tests/system/feed.kills.int-spec.ts',
   'Moves and guids': 'tests/system/feed.kills.int-spec.ts',
+  Pictures: 'apps/gateway/src/feed/feeds.int-spec.ts',
+  Previews: 'apps/gateway/src/feed/feeds.int-spec.ts',
   Refreshing: 'apps/gateway/src/feed/feeds.int-spec.ts',
   Credential: 'e2e/authentication.e2e-spec.ts',
   OPML: 'e2e/opml.e2e-spec.ts',

@@ -18,6 +18,7 @@ const operations = [
   ['GET', '/feeds'],
   ['GET', `/feeds/episodes?guid=${guid}`],
   ['POST', '/feeds'],
+  ['POST', '/feeds/preview'],
   ['POST', '/feeds/refresh'],
 ] as const;
 const inOneHour = Math.floor(Date.now() / 1_000) + 3_600;

@@ -77,6 +77,17 @@ describe('pushed feeds', () => {
   });
 });
 
+test('a preview of a feed for one listener is no request', async () => {
+  const ann = await User.fresh();
+  const preview = (feed_url: string) => ann.post('/feeds/preview', { feed_url });
+  expect((await preview('https://ann:secret@feeds.example/')).body).toEqual({ status: 'private' });
+  expectError(await preview('feeds.example'), 405);
+});
+
+test('an unknown picture is 404 without a credential', async () => {
+  expectError(await send('GET', `/feeds/artwork/${randomUUID()}`), 404);
+});
+
 describe('invalid parameters', () => {
   test('are named and ignored, except those that an operation needs', async () => {
     const ann = await User.fresh();

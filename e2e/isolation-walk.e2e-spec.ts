@@ -95,6 +95,12 @@ const walk: Record<string, (user: User) => Promise<void>> = {
     const path = `/feeds/episodes?since=2020-01-01T00:00:00Z&cursor=${loot.cursors.episodes}`;
     expect((await user.get(path)).body).toEqual({ episodes: [] });
   },
+  'GET /feeds/artwork/{id}': async (user) =>
+    expectError(await user.get(`/feeds/artwork/${loot.guid}`), 404),
+  'POST /feeds/preview': async (user) => {
+    const sent = { feed_url: 'https://ann:secret@feeds.example/' };
+    expect((await user.post('/feeds/preview', sent)).body).toEqual({ status: 'private' });
+  },
   'POST /feeds/refresh': async (user) => {
     const sent = { guids: [loot.guid] };
     expect((await user.post('/feeds/refresh', sent)).body).toEqual(sent);

@@ -81,7 +81,9 @@ describe('the OpenAPI document', () => {
       '/deletions/{id}': ['get'],
       '/episodes': ['get', 'post'],
       '/feeds': ['get', 'post'],
+      '/feeds/artwork/{id}': ['get'],
       '/feeds/episodes': ['get'],
+      '/feeds/preview': ['post'],
       '/feeds/refresh': ['post'],
       '/changes': ['get'],
       '/capabilities': ['get'],
@@ -103,6 +105,7 @@ describe('the OpenAPI document', () => {
       ['/feeds', 'get', ['304', '401']],
       ['/feeds', 'post', ['401', '405']],
       ['/feeds/episodes', 'get', ['304', '401', '404', '405']],
+      ['/feeds/preview', 'post', ['401', '404', '405']],
       ['/feeds/refresh', 'post', ['401', '405']],
       ['/changes', 'get', ['401', '503']],
     ];

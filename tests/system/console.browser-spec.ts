@@ -17,7 +17,7 @@ describe('the podcasts page', () => {
     const { page } = visit;
     await page.getByText('No podcasts yet.').waitFor();
     await page.getByLabel('Feed address').fill('not a feed address');
-    await page.getByRole('button', { name: 'Subscribe' }).click();
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
     await page.getByText('This is not a feed address').waitFor();
     for (const name of ['first', 'second']) {
       await page.getByLabel('Feed address').fill(feed(name));
@@ -136,6 +136,33 @@ describe('the history page', () => {
     // Only the visible rows are in the document.
     expect(await rows.count()).toBeLessThan(60);
     await page.getByText('End of the list').waitFor();
+  });
+});
+
+describe('a server without feeds', () => {
+  it('has pages of podcasts with own titles and the history, and no new episodes', async () => {
+    const visit = await fixture.visit();
+    const { page } = visit;
+    const position = { value: 60, timestamp: now };
+    await visit.upload(feed('radio'), [
+      { episode_guid: 'a', title: 'One', duration: 600, playback_position: position },
+      { episode_guid: 'b', title: 'Two', played_status: { value: true, timestamp: now } },
+    ]);
+    await visit.upload(feed('other'), [{ episode_guid: 'c', playback_position: position }]);
+    expect(await page.getByLabel('Sort by').getByRole('option').allTextContents()).not.toContain(
+      'Newest episode',
+    );
+    await page.getByRole('link', { name: 'radio.example' }).click();
+    await page.getByText('2 episodes', { exact: true }).waitFor();
+    await page.getByLabel('Show').selectOption('Played');
+    await page.getByText('1 episode', { exact: true }).waitFor();
+    await page.getByText('Two', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Manage' }).click();
+    await page.getByLabel('Title', { exact: true }).fill('Radio');
+    await page.getByRole('button', { name: 'Change title' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Radio' }).waitFor();
+    await page.getByRole('link', { name: 'New' }).click();
+    await page.getByText('This server does not read feeds').waitFor();
   });
 });
 

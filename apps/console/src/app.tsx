@@ -10,6 +10,8 @@ import { Failure, Page } from './ui/page.js';
 
 // The first view does not need these pages, so they are loaded when opened.
 const History = lazy(() => import('./pages/history.js').then(({ History: page }) => page));
+const Podcast = lazy(() => import('./pages/podcast.js').then(({ Podcast: page }) => page));
+const New = lazy(() => import('./pages/new.js').then(({ New: page }) => page));
 const Data = lazy(() => import('./pages/data.js').then(({ Data: page }) => page));
 
 /** True if a page failed to load: the server is unavailable, or has a newer build. */
@@ -17,7 +19,7 @@ const hasLoadFailed = signal(false);
 
 /** Loads the code of the other pages, so that they work offline. */
 export function preloadPages(): void {
-  for (const page of [History, Data]) void page.preload().catch(() => {});
+  for (const page of [Podcast, New, History, Data]) void page.preload().catch(() => {});
 }
 
 /** Renders the console: header, banner and the current page. */
@@ -31,6 +33,8 @@ export function App() {
         <ErrorBoundary onError={() => (hasLoadFailed.value = true)}>
           <Router>
             <Route path="/console/" component={Subscriptions} />
+            <Route path="/console/podcast" component={Podcast} />
+            <Route path="/console/new" component={New} />
             <Route path="/console/history" component={History} />
             <Route path="/console/data" component={Data} />
             <Route default component={NotFound} />

@@ -1,44 +1,35 @@
-import { type DynamicModule, Module } from '@nestjs/common';
+import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { Database } from '#database';
 import { AddressGuard, Fetcher } from '#fetch';
 import { connectRedis } from '#redis';
 import type { Log } from '#runtime';
 import { StreamClient } from '#transport';
+import { ArtworkLoop } from './artwork/artwork.loop.js';
+import { ImageRepository } from './artwork/image.repository.js';
+import { Thumbnailer } from './artwork/thumbnailer.js';
 import type { FeedConfig } from './feed.config.js';
 import { FeedService } from './feed.service.js';
 import { FeedRepository } from './feed.repository.js';
+import { PreviewLoop } from './preview/preview.loop.js';
+import { PreviewRepository } from './preview/preview.repository.js';
 import { TaskLoop } from './task/task.loop.js';
 import { TaskRepository } from './task/task.repository.js';
 import { FetchLoop } from './schedule/fetch.loop.js';
+
+/** Time limit of a fetch for which a person waits, in milliseconds. */
+const previewMs = 8_000;
 
 /** The module of the feeds that users follow. */
 @Module({})
 export class FeedModule {
   static forRoot(config: FeedConfig, log: Log): DynamicModule {
-    const { FEEDS_ALLOW: guard = new AddressGuard(), PUBLIC_URL: url } = config;
-    const userAgent = url === undefined ? 'PodcastSync' : `PodcastSync (+${url})`;
     const isAnswering = config.FEEDS !== 'off' && config.FEEDS_ROLE !== 'fetches';
     const isFetching = config.FEEDS === 'fetched' && config.FEEDS_ROLE !== 'answers';
-    const repository = {
-      provide: FeedRepository,
+    const repositories = [FeedRepository, ImageRepository, PreviewRepository].map((type) => ({
+      provide: type,
       inject: [Database],
-      useFactory: (database: Database) => new FeedRepository(database),
-    };
-    const loop = {
-      provide: FetchLoop,
-      inject: [FeedRepository],
-      useFactory: (feeds: FeedRepository) =>
-        new FetchLoop({
-          repository: feeds,
-          fetcher: new Fetcher({ userAgent, guard }),
-          log,
-          apply: {
-            moves: config.FEEDS_APPLY !== 'none',
-            guids: config.FEEDS_APPLY === 'all',
-          },
-          concurrency: config.FEEDS_CONCURRENCY,
-        }),
-    };
+      useFactory: (database: Database) => new type(database),
+    }));
     const tasks = {
       provide: TaskLoop,
       inject: [FeedRepository, Database],
@@ -57,7 +48,47 @@ export class FeedModule {
     return {
       module: FeedModule,
       controllers: isAnswering ? [FeedService] : [],
-      providers: [repository, ...(isFetching ? [loop] : []), ...(isAnswering ? [tasks] : [])],
+      providers: [
+        ...repositories,
+        ...(isFetching ? fetchingProviders(config, log) : []),
+        ...(isAnswering ? [tasks] : []),
+      ],
     };
   }
+}
+
+/** Returns the parts that connect to publishers. */
+function fetchingProviders(config: FeedConfig, log: Log): Provider[] {
+  const { FEEDS_ALLOW: guard = new AddressGuard(), PUBLIC_URL: url } = config;
+  const userAgent = url === undefined ? 'PodcastSync' : `PodcastSync (+${url})`;
+  const fetcher = new Fetcher({ userAgent, guard });
+  const hastyFetcher = new Fetcher({ userAgent, guard, limits: { totalMs: previewMs } });
+  const loop = {
+    provide: FetchLoop,
+    inject: [FeedRepository],
+    useFactory: (repository: FeedRepository) =>
+      new FetchLoop({
+        repository,
+        fetcher,
+        log,
+        apply: {
+          moves: config.FEEDS_APPLY !== 'none',
+          guids: config.FEEDS_APPLY === 'all',
+        },
+        concurrency: config.FEEDS_CONCURRENCY,
+      }),
+  };
+  const artwork = {
+    provide: ArtworkLoop,
+    inject: [ImageRepository, Thumbnailer],
+    useFactory: (repository: ImageRepository, thumbnailer: Thumbnailer) =>
+      new ArtworkLoop({ repository, fetcher, thumbnailer, log }),
+  };
+  const previews = {
+    provide: PreviewLoop,
+    inject: [PreviewRepository, Thumbnailer],
+    useFactory: (repository: PreviewRepository, thumbnailer: Thumbnailer) =>
+      new PreviewLoop({ repository, fetcher: hastyFetcher, thumbnailer, log }),
+  };
+  return [{ provide: Thumbnailer, useFactory: () => new Thumbnailer() }, loop, artwork, previews];
 }

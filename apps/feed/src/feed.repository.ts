@@ -34,6 +34,7 @@ export interface StoredFeed {
   readonly imageUrl: string | null;
   readonly latestPublishDate: string | null;
   readonly changed: string;
+  readonly artworkId: string | null;
 }
 
 /** A leased lane with its next feed, or without one. */

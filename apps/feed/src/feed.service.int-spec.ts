@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => context.close());
 beforeEach(async () => {
   await context.owner.query(
-    'TRUNCATE feed.feeds, feed.fetches, feed.lanes, feed.tasks, feed.touched',
+    'TRUNCATE feed.feeds, feed.fetches, feed.lanes, feed.tasks, feed.touched CASCADE',
   );
   context.server.requests.length = 0;
 });

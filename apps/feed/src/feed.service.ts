@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { Controller } from '@nestjs/common';
 import {
   Failure,
@@ -7,16 +8,20 @@ import {
   listNewEpisodes,
   listPodcasts,
   type Podcast,
+  previewFeed,
   type Pushed,
   pushFeeds,
+  readArtwork,
   refreshFeeds,
   type ReplyOf,
   type RequestOf,
 } from '#contracts';
 import { unlessRefused } from '#database';
 import { Handle } from '#transport';
+import { ImageRepository } from './artwork/image.repository.js';
 import { feedKey, isPrivate, laneOf } from './feed.address.js';
 import { type Content, FeedRepository, type Followed, type StoredFeed } from './feed.repository.js';
+import { PreviewRepository } from './preview/preview.repository.js';
 import { judgePush, type PushedFeed } from './push/push.rules.js';
 import { contentOf, type Episode, withoutSeen } from './schedule/result.rules.js';
 import { rhythmOf } from './schedule/schedule.rules.js';
@@ -24,10 +29,17 @@ import { rhythmOf } from './schedule/schedule.rules.js';
 /** Number of subscriptions that a page with `since` is selected from. */
 const probedFeeds = 250;
 
+/** Pause between two looks for a preview, and the longest wait for it, in milliseconds. */
+const [lookMs, previewMs] = [250, 18_000];
+
 /** Controller of the feeds that a user follows. Reading a feed is what makes it wanted. */
 @Controller()
 export class FeedService {
-  constructor(private readonly repository: FeedRepository) {}
+  constructor(
+    private readonly repository: FeedRepository,
+    private readonly images: ImageRepository,
+    private readonly previews: PreviewRepository,
+  ) {}
 
   /** Returns a page of podcasts. @throws Failure `unauthorized` for a refused user. */
   @Handle(listPodcasts)
@@ -36,6 +48,7 @@ export class FeedService {
     after,
     perPage,
     since,
+    artworkUrl,
   }: RequestOf<typeof listPodcasts>): Promise<ReplyOf<typeof listPodcasts>> {
     const limit = since === undefined ? perPage : probedFeeds;
     const { page, stored, last, syncTimestamp } = await this.read(userId, after, limit, since);
@@ -43,7 +56,7 @@ export class FeedService {
       (row) => since === undefined || row.isChanged || isChanged(stored.get(row.feedUrl), since),
     );
     const shown = matching.slice(0, perPage);
-    const feeds = shown.map((row) => toPodcast(row, stored.get(row.feedUrl)));
+    const feeds = shown.map((row) => toPodcast(row, stored.get(row.feedUrl), artworkUrl));
     const next = shown.length < matching.length ? shown.at(-1)?.id : last;
     return {
       feeds: JsonText.of<Podcast[]>(feeds),
@@ -132,6 +145,32 @@ export class FeedService {
     return { episodes: JsonText.of<FeedEpisode[]>(shownEpisodes(row.guid, json)) };
   }
 
+  /** Returns a picture. @throws Failure `not_found`. */
+  @Handle(readArtwork)
+  async readArtwork({ id }: RequestOf<typeof readArtwork>): Promise<ReplyOf<typeof readArtwork>> {
+    const image = await this.images.read(id);
+    if (!image) throw new Failure('not_found');
+    return { webp: image.toString('base64') };
+  }
+
+  /**
+   * Returns which feed is at a URL, by a fetch of its own, which a replica with a way out sends.
+   *
+   * @throws Failure `unavailable` if too many others wait.
+   */
+  @Handle(previewFeed)
+  async preview({ feedUrl }: RequestOf<typeof previewFeed>): Promise<ReplyOf<typeof previewFeed>> {
+    if (isPrivate(feedUrl)) return { status: 'private' };
+    const id = await this.previews.request(feedUrl);
+    if (id === undefined) throw new Failure('unavailable');
+    for (let waitedMs = 0; waitedMs < previewMs; waitedMs += lookMs) {
+      await delay(lookMs);
+      const preview = await this.previews.take(id);
+      if (preview) return preview;
+    }
+    return { status: 'failed' };
+  }
+
   /** Makes feeds due, if their last fetch is long ago. */
   @Handle(refreshFeeds)
   async refresh({
@@ -200,6 +239,7 @@ function present<Row extends { id: number | null; refused: number | null }>(
 function toPodcast(
   { guid, feedUrl, isNew, title }: Followed,
   feed: StoredFeed | undefined,
+  artworkUrl: string | undefined,
 ): Podcast {
   const named = { guid, feed_url: feedUrl, title: title ?? undefined };
   if (isPrivate(feedUrl)) return { ...named, status: 'private' };
@@ -213,6 +253,7 @@ function toPodcast(
     link: feed.link ?? undefined,
     language: feed.language ?? undefined,
     image_url: feed.imageUrl ?? undefined,
+    artwork: feed.artworkId && artworkUrl ? artworkUrl + feed.artworkId : undefined,
     latest_publish_date: feed.latestPublishDate ?? undefined,
   };
 }

@@ -71,8 +71,11 @@ export const want = statement(
      ON CONFLICT (lane) DO UPDATE SET next_at = least(l.next_at, excluded.next_at)
    )
    SELECT f.url_sha256 AS key, f.status, f.title, f.author, f.description, f.link, f.language,
-     f.image_url AS "imageUrl", f.latest_publish_date AS "latestPublishDate", f.changed
-   FROM feed.feeds f WHERE f.url_sha256 = ANY ($1)`,
+     f.image_url AS "imageUrl", f.latest_publish_date AS "latestPublishDate", f.changed,
+     i.id AS "artworkId"
+   FROM feed.feeds f
+   LEFT JOIN feed.images i ON i.url_sha256 = f.url_sha256 AND i.bytes IS NOT NULL
+   WHERE f.url_sha256 = ANY ($1)`,
 );
 
 /** $1 key. */
@@ -317,11 +320,22 @@ export const save = statement(
        title text, author text, description text, link text, language text, image_url text,
        declared_guid uuid, latest_publish_date timestamptz, episodes text
      ) WHERE t.is_owned AND f.url_sha256 = decode($5, 'hex') AND $7::jsonb IS NOT NULL
+     RETURNING f.url_sha256, f.image_url
+   ), pictured AS (
+     INSERT INTO feed.images AS i (url_sha256, id, source, next_at)
+     SELECT s.url_sha256, gen_random_uuid(), s.image_url, now() FROM stored s
+     WHERE s.image_url IS NOT NULL
+     ON CONFLICT (url_sha256) DO UPDATE
+       SET source = excluded.source, next_at = excluded.next_at, failures = 0
+       WHERE i.source <> excluded.source
+   ), bare AS (
+     DELETE FROM feed.images i USING stored s
+     WHERE i.url_sha256 = s.url_sha256 AND s.image_url IS NULL
    )
    SELECT count(*)::integer AS saved FROM lane`,
 );
 
-/** $1 maximum number of rows. Removes feeds that nobody reads. */
+/** $1 maximum number of rows. Removes feeds that nobody reads, and previews without an answer. */
 export const sweep = statement(
   'feed.sweep',
   `WITH old AS (
@@ -331,6 +345,8 @@ export const sweep = statement(
      ) RETURNING 1
    ), lanes AS (
      DELETE FROM feed.lanes l WHERE l.next_at = 'infinity' AND l.busy_until < now()
+   ), previews AS (
+     DELETE FROM feed.previews p WHERE p.created_at < now() - interval '1 min'
    )
    SELECT count(*)::integer AS removed FROM old`,
 );

@@ -7,9 +7,11 @@ import { Fixture, type FixtureDatabase, freshUser } from '#testing';
 import type { Podcast } from '#contracts';
 import { FeedServer } from '../../../libs/fetch/testing/feed.server.js';
 import { type FeedConfig, feedConfig } from '../src/feed.config.js';
+import { ImageRepository } from '../src/artwork/image.repository.js';
 import { FeedModule } from '../src/feed.module.js';
 import { FeedService } from '../src/feed.service.js';
 import { FeedRepository } from '../src/feed.repository.js';
+import { PreviewRepository } from '../src/preview/preview.repository.js';
 import { FetchLoop } from '../src/schedule/fetch.loop.js';
 
 const subscribe = `
@@ -27,6 +29,8 @@ export interface FeedContext extends FixtureDatabase {
   readonly server: FeedServer;
   readonly service: FeedService;
   readonly repository: FeedRepository;
+  readonly images: ImageRepository;
+  readonly previews: PreviewRepository;
   /** Returns a loop that a test runs step by step, as of another replica. */
   openLoop(random?: () => number): FetchLoop;
   /** Starts the service as a process with these variables does. */
@@ -74,6 +78,8 @@ export async function openFeeds(): Promise<FeedContext> {
     server,
     service,
     repository,
+    images: module.get(ImageRepository),
+    previews: module.get(PreviewRepository),
     openLoop,
     startWith: (variables) =>
       moduleOf(

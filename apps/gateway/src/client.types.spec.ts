@@ -5,6 +5,7 @@ import type {
   EntryFailureCode,
   episodeSchema,
   feedEpisodeSchema,
+  feedPreviewSchema,
   importedSchema,
   podcastSchema,
   subscribedSchema,
@@ -50,6 +51,7 @@ test("the SDK reads exactly the types of the server's answers", () => {
   >();
   expectTypeOf<client.Podcast>().toEqualTypeOf<z.output<typeof podcastSchema>>();
   expectTypeOf<client.FeedEpisode>().toEqualTypeOf<z.output<typeof feedEpisodeSchema>>();
+  expectTypeOf<client.FeedPreview>().toEqualTypeOf<z.output<typeof feedPreviewSchema>>();
   expectTypeOf<client.EntryFailureCode>().toEqualTypeOf<EntryFailureCode>();
 });
 

@@ -15,6 +15,7 @@ import type {
   Episode,
   EpisodeEntry,
   FeedEpisode,
+  FeedPreview,
   ImportAnswer,
   Podcast,
   SubscribeAnswer,
@@ -153,6 +154,11 @@ export interface Api {
    * @param since a `syncTimestamp` of a page of {@link feeds} or of this method.
    */
   newEpisodes(since: string, options?: CallOptions): AsyncIterable<FeedEpisodePage>;
+  /**
+   * `POST /feeds/preview`: returns the feed at a URL, for a listener who might subscribe. At most
+   * 20 per minute. Takes up to 20 seconds.
+   */
+  previewFeed(feedUrl: string, options?: CallOptions): Promise<FeedPreview>;
   /** `POST /feeds/refresh`: asks for at most 250 feeds to be fetched soon. */
   refreshFeeds(guids: readonly string[], options?: CallOptions): Promise<{ guids: string[] }>;
   /** `GET /changes`: yields the user's clock now and after each change, while the stream lasts. */
@@ -271,6 +277,7 @@ export function createApi(options: ApiOptions): Api {
     feedEpisodes: (guid, call) => read(`/feeds/episodes?guid=${encodeURIComponent(guid)}`, call),
     newEpisodes: (since, call) =>
       listAll<{ episodes: FeedEpisode[] }>('/feeds/episodes', { since }, call),
+    previewFeed: (feedUrl, call) => write('POST', '/feeds/preview', { feed_url: feedUrl }, call),
     refreshFeeds: (guids, call) => write('POST', '/feeds/refresh', { guids }, call),
     changes: ({ signal } = {}) => readChangeStream(sender, signal),
     capabilities: (call) => read('/capabilities', call),

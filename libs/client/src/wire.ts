@@ -142,7 +142,23 @@ export interface Podcast {
   language?: string;
   /** At the publisher's server, which sees who loads it. */
   image_url?: string;
+  /** An image of 256 x 256 pixels at the server of the API. A URL never changes its content. */
+  artwork?: string;
   latest_publish_date?: string;
+}
+
+/** The feed at a URL, before a subscription. Texts are plain. */
+export interface FeedPreview {
+  /** `private`: for one listener, not fetched. `refused`: at an address the server avoids. */
+  status: 'ok' | 'not_a_feed' | 'private' | 'refused' | 'failed';
+  title?: string;
+  author?: string;
+  description?: string;
+  link?: string;
+  /** An image of 256 x 256 pixels, as a `data:` URL. */
+  picture?: string;
+  /** With `not_a_feed`: feeds that the page names. */
+  alternates?: { feed_url: string; title?: string }[];
 }
 
 /** An episode of a feed. With a status it is an {@link EpisodeEntry}. */

@@ -33,6 +33,12 @@ export const podcastSchema = z
     link: z.string().optional(),
     language: z.string().optional(),
     image_url: z.string().optional().describe("At the publisher's server."),
+    artwork: z
+      .string()
+      .optional()
+      .describe(
+        'A WebP image of 256 x 256 pixels at this server. The URL never changes its content.',
+      ),
     latest_publish_date: stampSchema.optional(),
   })
   .meta({ id: 'Podcast' });
@@ -67,6 +73,8 @@ export const listPodcasts = rpc({
     perPage: z.int().min(1).max(mostPodcasts),
     /** Only podcasts whose feed or subscription changed later. */
     since: stampSchema.optional(),
+    /** Start of the URLs of {@link readArtwork}. Absent: the answer has no artwork. */
+    artworkUrl: z.string().optional(),
   }),
   reply: z.object({
     feeds: jsonOf(z.array(podcastSchema)),
@@ -94,6 +102,40 @@ export const listNewEpisodes = rpc({
     next: z.int().optional(),
     syncTimestamp: stampSchema,
   }),
+});
+
+/** Reads a picture in base64 (GET /feeds/artwork/{id}). Fails with `not_found` for another id. */
+export const readArtwork = rpc({
+  pattern: 'feed.read_artwork',
+  write: false,
+  request: z.object({ id: z.guid() }),
+  reply: z.object({ webp: z.string() }),
+});
+
+/** The answer of POST /feeds/preview. */
+export const feedPreviewSchema = z
+  .object({
+    status: z.enum(['ok', 'not_a_feed', 'private', 'refused', 'failed']),
+    title: z.string().optional(),
+    author: z.string().optional(),
+    description: z.string().optional().describe('Plain text.'),
+    link: z.string().optional(),
+    picture: z.string().optional().describe('A WebP image of 256 x 256 pixels, as a `data:` URL.'),
+    alternates: z
+      .array(z.object({ feed_url: z.string(), title: z.string().optional() }))
+      .optional()
+      .describe('With `not_a_feed`: feeds that the page names.'),
+  })
+  .meta({ id: 'FeedPreview' });
+export type FeedPreview = z.output<typeof feedPreviewSchema>;
+
+/** Fetches a feed that nobody has to follow. Fails with `unavailable` if too many others wait. */
+export const previewFeed = rpc({
+  pattern: 'feed.preview',
+  write: false,
+  deadlineMs: 20_000,
+  request: z.object({ feedUrl: z.string() }),
+  reply: feedPreviewSchema,
 });
 
 /** Maximum number of entries of one {@link pushFeeds}. */

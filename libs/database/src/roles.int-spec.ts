@@ -138,7 +138,9 @@ const rights: Record<string, Record<string, string>> = {
   feed: {
     'feed.feeds': 'SELECT INSERT UPDATE DELETE',
     'feed.fetches': 'SELECT INSERT UPDATE DELETE',
+    'feed.images': 'SELECT INSERT UPDATE DELETE',
     'feed.lanes': 'SELECT INSERT UPDATE DELETE',
+    'feed.previews': 'SELECT INSERT UPDATE DELETE',
     'feed.tasks': 'SELECT INSERT UPDATE DELETE',
     'feed.touched': 'SELECT DELETE',
     'episode.untitled': 'SELECT',

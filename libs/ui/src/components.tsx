@@ -4,6 +4,7 @@ import type { FrameTexts } from './texts.js';
 /** Paths of the tabs with their names in {@link FrameTexts}. */
 const tabs = [
   ['/console/', 'podcasts'],
+  ['/console/new', 'new'],
   ['/console/history', 'history'],
   ['/console/data', 'data'],
   ['/connect', 'connect'],
@@ -120,6 +121,10 @@ export function Card({ title, lead, heading, children }: CardProps) {
 
 interface RowProps {
   readonly name: string;
+  /** Link of the name. */
+  readonly href?: string;
+  /** Shown before the texts. */
+  readonly picture?: ComponentChildren;
   readonly tag?: ComponentChildren;
   /** Paragraphs below the name. False values are left out. */
   readonly lines: readonly ComponentChildren[];
@@ -127,12 +132,14 @@ interface RowProps {
 }
 
 /** Renders an item of a list. Clients choose name and lines: `bdi` isolates their direction. */
-export function Row({ name, tag, lines, children }: RowProps) {
+export function Row({ name, href, picture, tag, lines, children }: RowProps) {
+  const text = <bdi title={name.slice(0, 500)}>{name}</bdi>;
   return (
     <div class="row">
+      {picture}
       <div class="text">
         <p class="name">
-          <bdi title={name.slice(0, 500)}>{name}</bdi>
+          {href === undefined ? text : <a href={href}>{text}</a>}
           {tag}
         </p>
         {lines.map(

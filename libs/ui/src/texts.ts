@@ -20,6 +20,7 @@ const en = {
     /** The accessible name of the navigation. */
     label: 'Pages',
     podcasts: 'Podcasts',
+    new: 'New',
     history: 'History',
     data: 'Import and export',
     connect: 'Connect an app',
@@ -41,6 +42,7 @@ const de: FrameTexts = {
   nav: {
     label: 'Seiten',
     podcasts: 'Podcasts',
+    new: 'Neu',
     history: 'Verlauf',
     data: 'Import und Export',
     connect: 'App verbinden',

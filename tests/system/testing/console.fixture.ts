@@ -16,7 +16,8 @@ export class ConsoleFixture {
     readonly api: string,
   ) {}
 
-  static async open(): Promise<ConsoleFixture> {
+  /** @param feeds settings of the feed service. Default: the server has no feeds. */
+  static async open(feeds?: Readonly<Record<string, string>>): Promise<ConsoleFixture> {
     const port = String(await freePort());
     const api = `http://127.0.0.1:${port}`;
     const account = await AccountBrowser.open({ API_URLS: api }, [
@@ -33,7 +34,9 @@ export class ConsoleFixture {
         AUTH_JWKS_URL: `${account.origin}=${account.origin}/jwks`,
         AUTH_APP_PASSWORDS: 'on',
         CORS_ORIGINS: account.origin,
+        ...(feeds && { FEEDS: 'fetched' }),
       });
+      if (feeds) await account.stack.start(['feed'], feeds);
       return new ConsoleFixture(account, api);
     } catch (error) {
       await account.close();

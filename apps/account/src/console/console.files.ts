@@ -18,11 +18,11 @@ export function consoleHeaders(
   api: string | undefined,
 ): Record<string, string> | undefined {
   if (!url.startsWith(root)) return undefined;
-  const connect = api === undefined ? "'self'" : `'self' ${new URL(api).origin}`;
+  const site = api === undefined ? "'self'" : `'self' ${new URL(api).origin}`;
   return {
     'content-security-policy':
-      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
-      `manifest-src 'self'; connect-src ${connect}; ` +
+      "default-src 'none'; script-src 'self'; style-src 'self'; manifest-src 'self'; " +
+      `img-src ${site} data:; connect-src ${site}; ` +
       "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; " +
       "require-trusted-types-for 'script'; trusted-types 'none'",
     'cross-origin-opener-policy': 'same-origin',

@@ -202,8 +202,8 @@ describe('the files of the console', () => {
   it('have a content security policy', async () => {
     const { headers } = await fetch(`${origin}/console/`);
     expect(headers.get('content-security-policy')).toBe(
-      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
-        `manifest-src 'self'; connect-src 'self' ${api}; ` +
+      "default-src 'none'; script-src 'self'; style-src 'self'; manifest-src 'self'; " +
+        `img-src 'self' ${api} data:; connect-src 'self' ${api}; ` +
         "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; " +
         "require-trusted-types-for 'script'; trusted-types 'none'",
     );

@@ -1,12 +1,14 @@
 import { computed, signal } from '@preact/signals';
 import type { Api, Episode } from '#client';
 import { ChangeLoader } from './change.loader.js';
+import { changesOfPodcasts } from './episode.rules.js';
 import { retryUntilAnswered } from './network.js';
 import { connect } from './session.js';
 
 export type { Episode };
 
-const perPage = 100;
+/** Page sizes. The first page is small for a fast first view. */
+const perPage = { first: 100, others: 250 };
 
 /** Episodes of the loaded pages, the newest first. */
 const loaded = new Map<string, Episode>();
@@ -26,7 +28,8 @@ export const episodes = computed((): readonly Episode[] => {
 export const total = signal<number>();
 /** True after all episodes are loaded. */
 export const isComplete = signal(false);
-const isLoading = signal(false);
+/** Time of the latest change of the episodes of each podcast, by guid. */
+export const changesByPodcast = computed(() => changesOfPodcasts(episodes.value));
 
 /** Loads the newest episodes, then the changes. */
 export const episodeLoader = new ChangeLoader(async (since) => {
@@ -48,24 +51,36 @@ export const episodeLoader = new ChangeLoader(async (since) => {
 
 /** Returns the page with the newest episodes, which is the last one of the list. */
 async function readLastPage(api: Api) {
-  const first = await api.listEpisodes({ perPage });
+  const first = await api.listEpisodes({ perPage: perPage.first });
   if (first.next === undefined) return first;
-  const last = await api.listEpisodes({ page: Math.ceil(first.total / perPage), perPage });
+  const last = await api.listEpisodes({
+    page: Math.ceil(first.total / perPage.first),
+    perPage: perPage.first,
+  });
   // The timestamp of the first request: changes between the two requests are returned again.
   return { ...last, syncTimestamp: first.syncTimestamp };
 }
 
+let loadingOlder: Promise<void> | undefined;
+
 /** Loads the next page of older episodes, if there is one. @throws ApiError */
-export async function loadOlderEpisodes(): Promise<void> {
-  const link = olderLink;
-  if (!link || isLoading.value) return;
-  isLoading.value = true;
-  try {
-    const api = await connect();
-    appendPage(await retryUntilAnswered(() => api.listEpisodes({ link })));
-  } finally {
-    isLoading.value = false;
-  }
+export function loadOlderEpisodes(): Promise<void> {
+  loadingOlder ??= readOlderPage().finally(() => (loadingOlder = undefined));
+  return loadingOlder;
+}
+
+async function readOlderPage(): Promise<void> {
+  // Only the query of a link counts, and later pages can be larger than the first one.
+  const link = olderLink?.replace(/\bper_page=\d+/, `per_page=${perPage.others}`);
+  if (link === undefined) return;
+  const api = await connect();
+  appendPage(await retryUntilAnswered(() => api.listEpisodes({ link })));
+}
+
+/** Loads all episodes. @throws ApiError */
+export async function loadAllEpisodes(): Promise<void> {
+  await episodeLoader.load();
+  while (!isComplete.value) await loadOlderEpisodes();
 }
 
 function appendPage(page: { episodes: readonly Episode[]; previous?: string }): void {

@@ -2,6 +2,7 @@ import { computed, signal } from '@preact/signals';
 import { type Api, ApiError, type EntryFailureCode, type Subscription } from '#client';
 import { ChangeLoader } from './change.loader.js';
 import { retryUntilAnswered } from './network.js';
+import { podcastLoader } from './podcasts.js';
 import { connect } from './session.js';
 
 /** A subscription in the list, with its current guid. */
@@ -61,6 +62,7 @@ export const subscriptionLoader = new ChangeLoader(async (since) => {
     let stamp = since;
     for await (const page of api.subscriptions({ since, perPage: perPage.others })) {
       applyRows(page.subscriptions, added);
+      if (page.subscriptions.length > 0) void podcastLoader.notify();
       stamp = page.syncTimestamp;
     }
     return stamp;
@@ -219,6 +221,7 @@ async function trackChange(
     version.value++;
     return change.kind === 'delete' ? 'done' : 'unknown_subscription';
   } finally {
+    void podcastLoader.notify();
     pending.value = pending.value.filter((other) => other !== change);
   }
 }

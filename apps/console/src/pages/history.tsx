@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useCallback, useEffect } from 'preact/hooks';
-import { Row } from '#ui';
+import { changedAt, dateOfChange } from '../data/episode.rules.js';
 import {
   type Episode,
   episodeLoader,
@@ -9,9 +9,10 @@ import {
   loadOlderEpisodes,
   total,
 } from '../data/episodes.js';
+import { podcastLoader, podcastName } from '../data/podcasts.js';
 import { subscriptionByGuid, subscriptionLoader } from '../data/subscriptions.js';
-import { locale, texts } from '../texts/texts.js';
-import { podcastName } from '../ui/feed.name.js';
+import { texts } from '../texts/texts.js';
+import { EpisodeRow } from '../ui/episode-row.js';
 import { Failure, Page } from '../ui/page.js';
 import { WindowedList } from '../ui/windowed-list.js';
 
@@ -25,6 +26,7 @@ export function History() {
     episodeLoader.load().catch(() => (hasFailed.value = true));
     // The rows show the names of their podcasts.
     subscriptionLoader.load().catch(() => {});
+    podcastLoader.load().catch(() => {});
   }, []);
   useEffect(load, []);
   const loadMore = useCallback(() => void loadOlderEpisodes().catch(() => {}), []);
@@ -51,7 +53,7 @@ export function History() {
               items={items}
               expected={isComplete.value ? 0 : (all ?? 8)}
               keyOf={({ sync_id }) => sync_id}
-              row={(episode) => <EpisodeRow episode={episode} />}
+              row={(episode) => <HistoryRow episode={episode} />}
               onEnd={loadMore}
             />
           )
@@ -62,82 +64,13 @@ export function History() {
   );
 }
 
-function EpisodeRow({ episode }: { episode: Episode }) {
-  const {
-    title,
-    duration,
-    playback_position,
-    played_status,
-    favorite_status,
-    new_status,
-    podcast_guid,
-  } = episode;
-  const position = playback_position?.value ?? 0;
-  const isPlayed = played_status?.value === true;
-  const podcast = subscriptionByGuid(podcast_guid);
-  const changedAt = latestChangeOf(episode);
-  const line = (
-    <>
-      {podcast === undefined ? t.unknownFeed : <bdi>{podcastName(podcast)}</bdi>}
-      {changedAt !== undefined && (
-        <>
-          {' · '}
-          <time dateTime={changedAt.toISOString()}>{dateFormat.format(changedAt)}</time>
-        </>
-      )}
-    </>
-  );
+function HistoryRow({ episode }: { episode: Episode }) {
+  const podcast = subscriptionByGuid(episode.podcast_guid);
   return (
-    <Row name={title === '' ? t.untitled : title} lines={[line]}>
-      <div class="states small">
-        {favorite_status?.value && <span class="tag star">{t.favorite}</span>}
-        {isPlayed && <span class="tag">{t.played}</span>}
-        {!isPlayed && new_status?.value && <span class="tag plain-tag">{t.isNew}</span>}
-        {position > 0 && !isPlayed && (
-          <span class="position">
-            {duration !== undefined && (
-              <progress
-                max={duration}
-                value={Math.min(position, duration)}
-                aria-label={t.position}
-                aria-valuetext={t.of(formatSeconds(position), formatSeconds(duration))}
-              />
-            )}
-            <span class="quiet">
-              {duration === undefined
-                ? t.at(formatSeconds(position))
-                : t.of(formatSeconds(position), formatSeconds(duration))}
-            </span>
-          </span>
-        )}
-      </div>
-    </Row>
+    <EpisodeRow
+      episode={episode}
+      podcast={podcast === undefined ? t.unknownFeed : <bdi>{podcastName(podcast)}</bdi>}
+      date={dateOfChange(changedAt(episode))}
+    />
   );
-}
-
-const dateFormat = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' });
-
-/** Returns the time of the latest change of the episode's states. */
-function latestChangeOf({
-  playback_position,
-  played_status,
-  favorite_status,
-  new_status,
-  download_status,
-}: Episode): Date | undefined {
-  const states = [playback_position, played_status, favorite_status, new_status, download_status];
-  const stamps = states.flatMap((state) => (state ? [state.timestamp] : []));
-  const last = stamps.sort().at(-1);
-  // The API returns minutes in UTC without a time zone.
-  return last === undefined ? undefined : new Date(last.length === 16 ? `${last}Z` : last);
-}
-
-/** Returns `1:02:03` or `2:03`. */
-function formatSeconds(seconds: number): string {
-  const whole = Math.floor(seconds);
-  const [hours, minutes] = [Math.floor(whole / 3_600), Math.floor(whole / 60) % 60];
-  const two = (part: number) => String(part).padStart(2, '0');
-  return hours > 0
-    ? `${hours}:${two(minutes)}:${two(whole % 60)}`
-    : `${minutes}:${two(whole % 60)}`;
 }

@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { Field } from '#ui';
+import { podcastName } from '../data/podcasts.js';
 import {
   changeFeedUrl,
   changeTitle,
@@ -11,7 +12,7 @@ import {
   setSubscribed,
 } from '../data/subscriptions.js';
 import { texts } from '../texts/texts.js';
-import { feedName, feedUrlOf, podcastName } from '../ui/feed.name.js';
+import { feedName, feedUrlOf } from '../ui/feed.name.js';
 import { showNotice } from '../ui/notice.js';
 
 const { subscriptions: t } = texts;
@@ -41,7 +42,7 @@ export function ManageDialog({ subscription, opening, onClose }: ManageDialogPro
     );
   };
   const { feedUrl, isSubscribed, title } = subscription;
-  const name = title || feedName(feedUrl);
+  const name = podcastName(subscription, feedName);
   return (
     <dialog
       ref={dialog}

@@ -1,9 +1,15 @@
 import { type Signal, signal, useComputed, useSignal } from '@preact/signals';
 import { useCallback, useEffect } from 'preact/hooks';
 import { Field, Row } from '#ui';
-import { isOnline } from '../data/network.js';
+import { compareTexts } from '../data/episode.rules.js';
 import {
-  addSubscription,
+  changesByPodcast,
+  isComplete as isHistoryComplete,
+  loadAllEpisodes,
+} from '../data/episodes.js';
+import { isOnline } from '../data/network.js';
+import { hasFeeds, podcastLoader, podcastName, podcasts } from '../data/podcasts.js';
+import {
   isComplete,
   type ListedSubscription,
   pending,
@@ -12,33 +18,38 @@ import {
   total,
 } from '../data/subscriptions.js';
 import { locale, texts } from '../texts/texts.js';
-import { feedName, feedUrlOf, podcastName, searchKey } from '../ui/feed.name.js';
-import { Failure, Page } from '../ui/page.js';
+import { AddForm } from './add-form.js';
+import { Choice } from '../ui/choice.js';
+import { feedName, searchKey } from '../ui/feed.name.js';
 import { showNotice } from '../ui/notice.js';
+import { Failure, Page } from '../ui/page.js';
+import { Picture } from '../ui/picture.js';
 import { WindowedList } from '../ui/windowed-list.js';
 import { ManageDialog } from './manage.js';
 
 const { subscriptions: t } = texts;
 
 // Input of the user, which survives a change of the page.
-const feedUrlInput = signal('');
 const search = signal('');
+const order = signal<Order>('time');
+
+type Order = 'time' | 'title' | 'newest' | 'listened';
 
 const collator = new Intl.Collator(locale, { sensitivity: 'base', numeric: true });
 
 /** Renders the subscriptions, with search and the form that adds one. */
 export function Subscriptions() {
   const showsSubscribed = useSignal(true);
-  const sortsByTitle = useSignal(false);
   // Each opening sets a new object, also for the same subscription.
   const managed = useSignal<{ guid: string } | undefined>(undefined);
   const hasFailed = useSignal(false);
   const shown = useComputed(() =>
-    matchingSubscriptions(search.value, showsSubscribed.value, sortsByTitle.value),
+    inOrder(matchingSubscriptions(search.value, showsSubscribed.value), order.value),
   );
   const load = useCallback(() => {
     hasFailed.value = false;
     subscriptionLoader.load().catch(() => (hasFailed.value = true));
+    podcastLoader.load().catch(() => {});
   }, []);
   useEffect(load, []);
 
@@ -49,7 +60,7 @@ export function Subscriptions() {
     <Page title={t.title} lead={t.lead}>
       <AddForm />
       <section class="card list">
-        <Tools showsSubscribed={showsSubscribed} sortsByTitle={sortsByTitle} />
+        <Tools showsSubscribed={showsSubscribed} />
         <p class="quiet small count" role="status">
           {!hasFailed.value && countText(shown.value.length)}
         </p>
@@ -86,20 +97,29 @@ export function Subscriptions() {
   );
 }
 
-/** Returns the subscriptions that match the search, in the chosen order. */
-function matchingSubscriptions(
-  text: string,
-  isSubscribed: boolean,
-  sortsByTitle: boolean,
-): readonly ListedSubscription[] {
+/** Returns the subscriptions that match the search. */
+function matchingSubscriptions(text: string, isSubscribed: boolean): readonly ListedSubscription[] {
   const query = searchKey(text.trim());
-  const matching = subscriptions.value.filter(
+  const textOf = ({ guid, title, feedUrl }: ListedSubscription) => {
+    const podcast = podcasts.value.get(guid);
+    return [title, podcast?.title, podcast?.author, feedUrl].join('\n');
+  };
+  return subscriptions.value.filter(
     (subscription) =>
       subscription.isSubscribed === isSubscribed &&
-      (query === '' || searchKey(`${subscription.title}\n${subscription.feedUrl}`).includes(query)),
+      (query === '' || searchKey(textOf(subscription)).includes(query)),
   );
-  if (!sortsByTitle) return matching;
-  return matching.toSorted((one, other) => collator.compare(podcastName(one), podcastName(other)));
+}
+
+function inOrder(rows: readonly ListedSubscription[], by: Order): readonly ListedSubscription[] {
+  if (by === 'time') return rows;
+  if (by === 'title')
+    return rows.toSorted((one, other) => collator.compare(podcastName(one), podcastName(other)));
+  const dateOf = ({ guid }: ListedSubscription) =>
+    by === 'newest'
+      ? podcasts.value.get(guid)?.latest_publish_date
+      : changesByPodcast.value.get(guid);
+  return rows.toSorted((one, other) => compareTexts(dateOf(other), dateOf(one)));
 }
 
 function NoRows({ isWholeList, isSearch }: { isWholeList: boolean; isSearch: boolean }) {
@@ -112,18 +132,19 @@ function NoRows({ isWholeList, isSearch }: { isWholeList: boolean; isSearch: boo
 }
 
 function countText(shown: number): string {
+  if (order.value === 'listened' && !isHistoryComplete.value) return texts.loading;
   if (isComplete.value) return t.count(shown);
   return total.value === undefined
     ? texts.loading
     : t.progress(subscriptions.value.length, total.value);
 }
 
-interface ToolsProps {
-  readonly showsSubscribed: Signal<boolean>;
-  readonly sortsByTitle: Signal<boolean>;
-}
-
-function Tools({ showsSubscribed, sortsByTitle }: ToolsProps) {
+function Tools({ showsSubscribed }: { showsSubscribed: Signal<boolean> }) {
+  // The last change of a podcast is in the history.
+  const sort = (by: Order) => {
+    order.value = by;
+    if (by === 'listened') loadAllEpisodes().catch(() => showNotice(texts.failed, true));
+  };
   return (
     <div class="tools" role="search">
       <Field
@@ -144,34 +165,15 @@ function Tools({ showsSubscribed, sortsByTitle }: ToolsProps) {
       <Choice
         id="sort"
         label={t.sort}
-        options={{ time: t.byTime, title: t.byTitle }}
-        value={sortsByTitle.value ? 'title' : 'time'}
-        onChoice={(value) => (sortsByTitle.value = value === 'title')}
+        options={{
+          time: t.byTime,
+          title: t.byTitle,
+          ...(hasFeeds.value && { newest: t.byNewest }),
+          listened: t.byListened,
+        }}
+        value={order.value}
+        onChoice={sort}
       />
-    </div>
-  );
-}
-
-interface ChoiceProps {
-  readonly id: string;
-  readonly label: string;
-  /** Texts of the values. */
-  readonly options: Readonly<Record<string, string>>;
-  readonly value: string;
-  onChoice(value: string): void;
-}
-
-function Choice({ id, label, options, value, onChoice }: ChoiceProps) {
-  return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      <select id={id} value={value} onChange={({ currentTarget }) => onChoice(currentTarget.value)}>
-        {Object.entries(options).map(([key, text]) => (
-          <option key={key} value={key}>
-            {text}
-          </option>
-        ))}
-      </select>
     </div>
   );
 }
@@ -183,18 +185,20 @@ function SubscriptionRow({
   subscription: ListedSubscription;
   onManage: () => void;
 }) {
-  const { guid, feedUrl, title } = subscription;
+  const { guid, feedUrl } = subscription;
   const change = pending.value.find((other) => other.guid === guid);
-  const name = title || feedName(feedUrl);
+  const name = podcastName(subscription);
   return (
     <Row
-      name={podcastName(subscription)}
+      name={name}
+      href={`/console/podcast?guid=${guid}`}
+      picture={<Picture guid={guid} name={name} />}
       tag={change && <span class="tag">{progressOf(change.kind)}</span>}
-      lines={[feedUrl]}
+      lines={[podcasts.value.get(guid)?.author ?? feedUrl]}
     >
       <button
         class="plain slight"
-        aria-label={t.manageNamed(name.slice(0, 200))}
+        aria-label={t.manageNamed(podcastName(subscription, feedName).slice(0, 200))}
         onClick={onManage}
       >
         {t.manage}
@@ -218,39 +222,5 @@ function PendingAdditions() {
         </li>
       ))}
     </ul>
-  );
-}
-
-function AddForm() {
-  const error = useSignal<string | undefined>(undefined);
-  const submit = (event: Event) => {
-    event.preventDefault();
-    const feedUrl = feedUrlOf(feedUrlInput.value);
-    error.value = feedUrl === undefined ? t.addInvalid : undefined;
-    if (feedUrl === undefined) return document.getElementById('feed')?.focus();
-    feedUrlInput.value = '';
-    void addSubscription(feedUrl).then((outcome) => {
-      if (outcome === 'done') return showNotice(t.done.add(feedName(feedUrl)));
-      showNotice(`${texts.outcomes[outcome]} (${feedUrl.slice(0, 300)})`, true);
-      // Restores the rejected text, unless the user is typing another one.
-      if (feedUrlInput.value === '') feedUrlInput.value = feedUrl;
-    });
-  };
-  return (
-    <form class="card add" onSubmit={submit} noValidate>
-      <Field
-        id="feed"
-        label={t.add}
-        hint={t.addHint}
-        error={error.value}
-        type="url"
-        dir="ltr"
-        autocomplete="off"
-        maxLength={4096}
-        value={feedUrlInput.value}
-        onInput={({ currentTarget }) => (feedUrlInput.value = currentTarget.value)}
-      />
-      <button>{t.addSubmit}</button>
-    </form>
   );
 }

@@ -1,20 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { feedHost, feedName, feedUrlOf, podcastName, searchKey } from './feed.name.js';
+import { feedHost, feedName, feedUrlOf, searchKey } from './feed.name.js';
 
-describe('podcastName and searchKey', () => {
-  it("podcastName is the listener's title, else the host", () => {
-    const feedUrl = 'https://podnews.net/rss';
-    expect(podcastName({ title: 'Podnews', feedUrl })).toBe('Podnews');
-    expect(podcastName({ title: '', feedUrl })).toBe('podnews.net');
-  });
-
+describe('searchKey', () => {
   it.each([
     ['CAFÉ', 'cafe'],
     ['Über', 'uber'],
     ['ﬁn', 'fin'],
     ['Я', 'я'],
-  ])('searchKey ignores case and accents: %s as %s', (name, sought) =>
+  ])('ignores case and accents: %s as %s', (name, sought) =>
     expect(searchKey(name)).toBe(searchKey(sought)),
   );
 });
@@ -49,7 +43,10 @@ describe('feedUrlOf', () => {
   it.each([
     '',
     ' ',
-    'example.org',
+    'example',
+    'localhost:3000/feed',
+    'not an address.',
+    'mailto:ann@example.org',
     'ftp://example.org/',
     'javascript:alert(1)',
     'https://',
@@ -57,6 +54,16 @@ describe('feedUrlOf', () => {
     'http:///a',
     'https://a.example/a b',
   ])('returns undefined for "%s"', (typed) => expect(feedUrlOf(typed)).toBeUndefined());
+
+  it.each([
+    ['example.org', 'https://example.org'],
+    ['example.org:8080/feed?a=b', 'https://example.org:8080/feed?a=b'],
+    ['feed://example.org/feed', 'https://example.org/feed'],
+    ['feed:https://example.org/feed', 'https://example.org/feed'],
+    ['feed:http://example.org/feed', 'http://example.org/feed'],
+    ['ITPC://example.org/feed', 'https://example.org/feed'],
+    ['pcast://example.org/feed', 'https://example.org/feed'],
+  ])('completes %s', (typed, url) => expect(feedUrlOf(typed)).toBe(url));
 
   it('trims white space around a URL', () => {
     expect(feedUrlOf('  https://example.org/a?c=%20 \n')).toBe('https://example.org/a?c=%20');

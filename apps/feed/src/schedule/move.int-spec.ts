@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => context.close());
 beforeEach(async () => {
-  await context.owner.query('TRUNCATE feed.feeds, feed.fetches, feed.lanes, feed.tasks');
+  await context.owner.query('TRUNCATE feed.feeds, feed.fetches, feed.lanes, feed.tasks CASCADE');
 });
 
 const rss = (items: readonly string[], more = '') =>

@@ -6,11 +6,12 @@ import {
   Get,
   HttpCode,
   Inject,
+  Param,
   Post,
   Req,
   Res,
 } from '@nestjs/common';
-import { ApiQuery, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { ApiOperation, ApiQuery, ApiResponse, ApiTags } from '@nestjs/swagger';
 import {
   Failure,
   guidSchema,
@@ -19,13 +20,18 @@ import {
   listNewEpisodes,
   listPodcasts,
   mostPodcasts,
+  feedPreviewSchema,
   mostPushed,
+  previewFeed,
   pushedSchema,
   pushFeeds,
+  readArtwork,
   refreshFeeds,
 } from '#contracts';
+import { RateLimited } from '#identity';
 import { AuthenticationFailure, linkBase, sentBatch, Services } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import type { z } from 'zod';
 import { UserId } from '../auth/request.user.js';
 import { CONFIG, type GatewayConfig } from '../gateway.config.js';
@@ -33,9 +39,11 @@ import { QueryString } from '../http/query.string.js';
 import { type Cursor, Cursors } from '../list/cursor.js';
 import { listParameters, type ListQuery, readListQuery } from '../list/list.query.js';
 import { Operation } from '../openapi.decorators.js';
+import { errorSchema } from '../wire.schemas.js';
 import {
   feedEpisodesSchema,
   podcastPageSchema,
+  previewSchema,
   type PushRequest,
   pushSchema,
   refreshSchema,
@@ -46,8 +54,18 @@ const [podcastBytes, episodeBytes] = [16_384, 16_384];
 /** Maximum number of episodes of a podcast. */
 const mostEpisodes = 100;
 
+/** Previews of one user at a gateway: number, and seconds. */
+const previewLimit = { points: 20, duration: 60 };
+
 /** Permission to write the content of feeds for all users. */
 const pushScope = 'write:feeds';
+
+/** A picture never changes, other pages can show it, and as a document it can do nothing. */
+const artworkHeaders = {
+  'cache-control': 'public, max-age=31536000, immutable',
+  'content-security-policy': "default-src 'none'; sandbox",
+  'cross-origin-resource-policy': 'cross-origin',
+};
 
 /** The query of a request, the name of the array of its answer, and the encoder of its cursors. */
 interface Read {
@@ -80,6 +98,9 @@ const Since = () =>
 @ApiTags('Feeds')
 @Controller('feeds')
 export class FeedController {
+  /** Previews of a user: each is a request to a publisher. */
+  private readonly previews = new RateLimiterMemory(previewLimit);
+
   constructor(
     private readonly services: Services,
     private readonly cursors: Cursors,
@@ -118,7 +139,13 @@ export class FeedController {
     const found = await this.services.call(
       listPodcasts,
       request,
-      { userId, after: cursor?.boundary ?? 0, perPage, since },
+      {
+        userId,
+        after: cursor?.boundary ?? 0,
+        perPage,
+        since,
+        artworkUrl: `${linkBase(request, this.config)}/feeds/artwork/`,
+      },
       { answerBytes: Math.min(perPage * podcastBytes, this.config.MAX_ANSWER_BYTES) },
     );
     return answerPage(read, { per_page: perPage }, found.feeds, found, request, reply);
@@ -166,6 +193,26 @@ export class FeedController {
     return answerPage(read, {}, found.episodes, found, request, reply);
   }
 
+  @Get('artwork/:id')
+  @ApiOperation({ summary: 'Returns the picture of a podcast. Needs no credential' })
+  @ApiResponse({
+    status: 200,
+    description: 'Success',
+    content: { 'image/webp': { schema: { type: 'string', format: 'binary' } } },
+  })
+  @ApiResponse({ status: 404, description: 'No such picture.', standardSchema: errorSchema })
+  async artwork(
+    @Param('id') id: string,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
+    const parsed = guidSchema.safeParse(id);
+    if (!parsed.success) throw new Failure('not_found');
+    const { webp } = await this.services.call(readArtwork, request, { id: parsed.data });
+    void reply.type('image/webp').headers(artworkHeaders);
+    return Buffer.from(webp, 'base64');
+  }
+
   @Post()
   @HttpCode(200)
   @Operation(
@@ -179,6 +226,26 @@ export class FeedController {
       throw new AuthenticationFailure('scope', {}, pushScope);
     const body = sentBatch(request, sent.feeds, mostPushed);
     return this.services.call(pushFeeds, request, { body });
+  }
+
+  @Post('preview')
+  @HttpCode(200)
+  @Operation(
+    'Fetches a feed, to show it before a subscription',
+    { status: 200, schema: feedPreviewSchema },
+    [404, 405],
+  )
+  async preview(
+    @UserId() userId: string,
+    @Req() request: FastifyRequest,
+    @Body({ schema: previewSchema }) { feed_url: feedUrl }: z.output<typeof previewSchema>,
+  ) {
+    if (this.config.FEEDS !== 'fetched') throw new Failure('not_found');
+    await this.previews.consume(userId).catch((error: unknown) => {
+      if (!(error instanceof RateLimiterRes)) throw error;
+      throw new RateLimited(Math.ceil(error.msBeforeNext / 1_000));
+    });
+    return this.services.call(previewFeed, request, { feedUrl });
   }
 
   @Post('refresh')

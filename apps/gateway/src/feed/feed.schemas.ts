@@ -1,4 +1,10 @@
-import { feedEpisodeSchema, guidSchema, mostRefreshed, podcastSchema } from '#contracts';
+import {
+  faultInHttpUrl,
+  feedEpisodeSchema,
+  guidSchema,
+  mostRefreshed,
+  podcastSchema,
+} from '#contracts';
 import { z } from 'zod';
 import { documented } from '../wire.schemas.js';
 
@@ -35,6 +41,12 @@ export const pushSchema = z
   .object({ feeds: z.array(documented(z.toJSONSchema(pushEntrySchema))) })
   .meta({ id: 'PushRequest' });
 export type PushRequest = z.output<typeof pushSchema>;
+
+export const previewSchema = z
+  .object({
+    feed_url: z.string().refine((url) => faultInHttpUrl(url) === undefined),
+  })
+  .meta({ id: 'PreviewRequest' });
 
 export const refreshSchema = z
   .object({ guids: z.array(guidSchema).max(mostRefreshed) })

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { FeedEpisode, Podcast } from '#contracts';
 import { type AppProcess, AppStack, type Device, type DeviceAnswer, eventually } from '#testing';
 import { FeedServer } from '../../../../libs/fetch/testing/feed.server.js';
+import { jpeg } from '../../../../libs/fetch/testing/pictures.js';
 
 let stack: AppStack;
 let server: FeedServer;
@@ -81,12 +82,59 @@ describe('the feeds of a user', () => {
     expect(feeds).toEqual(expect.arrayContaining(['https://a.example/1', 'https://a.example/2']));
   });
 
+  it('have pictures, which need no credential and never change', async () => {
+    const image = server.on('/image', (_, response) => response.end(jpeg));
+    const feed = server.on('/pictured', (_, response) => {
+      response.end(`<rss><channel><image><url>${image}</url></image></channel></rss>`);
+    });
+    await subscribe(feed);
+    const artwork = await eventually(
+      async () => {
+        const { body } = await device.send<Page>('GET', '/feeds');
+        const row = body.feeds.find(({ feed_url }) => feed_url === feed);
+        expect(row?.artwork).toMatch(/\/feeds\/artwork\/[\da-f-]{36}$/);
+        return row?.artwork ?? '';
+      },
+      { timeout: 60_000 },
+    );
+    const answer = await fetch(artwork);
+    expect([answer.status, Object.fromEntries(answer.headers)]).toMatchObject([
+      200,
+      {
+        'content-type': 'image/webp',
+        'cache-control': 'public, max-age=31536000, immutable',
+        'content-security-policy': "default-src 'none'; sandbox",
+        'cross-origin-resource-policy': 'cross-origin',
+        'x-content-type-options': 'nosniff',
+      },
+    ]);
+    expect(Buffer.from(await answer.arrayBuffer()).toString('latin1', 8, 12)).toBe('WEBP');
+    for (const id of [randomUUID(), 'x'])
+      expect((await fetch(new URL(id, artwork))).status).toBe(404);
+  });
+
   it('can be refreshed', async () => {
     const guids = [randomUUID()];
     const sent = (body: unknown) => device.send('POST', '/feeds/refresh', { body });
     expect(await sent({ guids })).toMatchObject({ status: 202, body: { guids } });
     expect((await sent({ guids: ['x'] })).status).toBe(405);
     expect((await sent({})).status).toBe(405);
+  });
+
+  it('can be shown before a subscription, 20 times per minute', async () => {
+    const feed = server.on('/shown', (_, response) =>
+      response.end('<rss><channel><title>Shown</title></channel></rss>'),
+    );
+    const preview = (feed_url: string) =>
+      device.send('POST', '/feeds/preview', { body: { feed_url } });
+    expect((await preview(feed)).body).toEqual({ status: 'ok', title: 'Shown' });
+    for (const url of ['ftp://a.example/', 'a.example', ''])
+      expect((await preview(url)).status).toBe(405);
+    const all = Array.from({ length: 20 }, () => preview('https://ann:secret@a.example/'));
+    const answers = await Promise.all(all);
+    const limited = answers.filter(({ status }) => status === 429);
+    expect(limited).toHaveLength(1);
+    expect(limited[0]?.headers.has('retry-after')).toBe(true);
   });
 
   it.each([

@@ -11,6 +11,8 @@ describe('isOpen', () => {
     '/.well-known/jwks.json',
     '/capabilities',
     '/v1/capabilities',
+    '/feeds/artwork/a',
+    '/v1/feeds/artwork/a',
   ])('returns true without a credential for %s', (path) =>
     expect([isOpen('GET', path), isOpen('HEAD', path)]).toEqual([true, true]),
   );
@@ -22,6 +24,9 @@ describe('isOpen', () => {
     '/docsx',
     '/openapi.json/x',
     '/x/docs',
+    '/feeds',
+    '/feeds/artwork/',
+    '/feeds/artwork/a/b',
     '/.well-known/x',
     '//docs',
   ])('returns false for everything else: %s', (path) => expect(isOpen('GET', path)).toBe(false));

@@ -19,6 +19,8 @@ declare module 'fastify' {
 const open = [
   /^\/($|openapi\.json$|docs(\/.*)?$|(v1\/)?capabilities$)/,
   /^\/\.well-known\/(jwks\.json|oauth-protected-resource)$/,
+  // Its random id is the permission, as images of pages send no credential.
+  /^\/(v1\/)?feeds\/artwork\/[^/]+$/,
 ];
 
 /** CORS options of the API (docs/reference/interface.md). */

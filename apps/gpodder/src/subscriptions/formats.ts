@@ -33,7 +33,7 @@ export type Described = ReadonlyMap<string, Podcast>;
 /** Returns a podcast in the format of gpodder.net's directory. Clients require all fields. */
 export function podcastObject({ url, title }: ListedFeed, described: Described) {
   const podcast = described.get(url);
-  const { author, description, link, image_url: image } = podcast ?? {};
+  const { author, description, link, image_url: image, artwork } = podcast ?? {};
   return {
     url,
     title: title ?? podcast?.title ?? url,
@@ -41,7 +41,7 @@ export function podcastObject({ url, title }: ListedFeed, described: Described) 
     description: description ?? '',
     website: link ?? '',
     logo_url: image ?? '',
-    scaled_logo_url: image ?? '',
+    scaled_logo_url: artwork ?? image ?? '',
     mygpo_link: '',
     subscribers: 0,
     subscribers_last_week: 0,

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GpodderFixture, type GpodderUser } from '../../testing/gpodder.fixture.js';
 
 const feed = `https://podcast.example/${crypto.randomUUID()}`;
+const artwork = crypto.randomUUID();
 const medium = 'https://podcast.example/1.mp3';
 const settings = new URLSearchParams({ podcast: feed, episode: medium }).toString();
 
@@ -20,6 +21,12 @@ beforeAll(async () => {
      VALUES ($1, $2, now(), 'ok', 'Mind & Matter', 'Ann', 'https://podcast.example/', $3)`,
     [createHash('sha256').update(feed).digest(), feed, 'https://podcast.example/1.png'],
   );
+  await fixture.owner.query(
+    `INSERT INTO feed.images (url_sha256, id, source, bytes, next_at)
+     SELECT url_sha256, $1, image_url, '', now() FROM feed.feeds
+     WHERE image_url IS NOT NULL`,
+    [artwork],
+  );
   // For some seconds after the subscription, answers hide whether others follow the feed.
   await fixture.owner.query(
     `UPDATE subscription.subscriptions SET changed = t, subscription_changed = t, flipped = t
@@ -35,7 +42,7 @@ const podcast = {
   author: 'Ann',
   website: 'https://podcast.example/',
   logo_url: 'https://podcast.example/1.png',
-  scaled_logo_url: 'https://podcast.example/1.png',
+  scaled_logo_url: expect.stringMatching(`^http.*/feeds/artwork/${artwork}$`) as string,
 };
 
 describe('titles and pictures', () => {

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Failure, listPodcasts, mostPodcasts, type Podcast, type ReplyOf } from '#contracts';
-import { Services } from '#http';
+import { linkBase, Services } from '#http';
 import type { FastifyRequest } from 'fastify';
 import { callerOf } from '../auth/request.caller.js';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
@@ -27,6 +27,7 @@ export class PodcastsService {
           userId,
           after,
           perPage: mostPodcasts,
+          artworkUrl: `${linkBase(request, this.config)}/feeds/artwork/`,
         });
         request.hold?.(page.feeds.text.length);
         for (const podcast of page.feeds.parse()) described.set(podcast.feed_url, podcast);

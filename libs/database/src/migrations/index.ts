@@ -5,6 +5,8 @@ import { CreateDeletion1763715603000 } from './1763715603000-create-deletion.js'
 import { CreateAccount1763715604000 } from './1763715604000-create-account.js';
 import { CreateFeed1764100000000 } from './1764100000000-create-feed.js';
 import { UnguessableDeletionIds1764110000000 } from './1764110000000-unguessable-deletion-ids.js';
+import { CreateFeedImages1764111000000 } from './1764111000000-create-feed-images.js';
+import { CreatePreviews1764111001000 } from './1764111001000-create-previews.js';
 import { RecordAppUse1764112000000 } from './1764112000000-record-app-use.js';
 
 /** All migrations in order. A released migration is never edited. */
@@ -16,5 +18,7 @@ export const migrations = [
   CreateAccount1763715604000,
   CreateFeed1764100000000,
   UnguessableDeletionIds1764110000000,
+  CreateFeedImages1764111000000,
+  CreatePreviews1764111001000,
   RecordAppUse1764112000000,
 ];

@@ -1,0 +1,93 @@
+import type { Episode, FeedEpisode, Statuses } from '#client';
+
+/** An episode of a list: of a feed with the listener's statuses, or of the history. */
+export type ListedEpisode = FeedEpisode & Statuses & { readonly sync_id?: string };
+
+/** The part of the episodes that a list shows. */
+export type Progress = 'new' | 'started' | 'played';
+
+/**
+ * Returns episodes of feeds with the statuses of the history. They match by podcast and
+ * `episode_guid`, else `enclosure_url`.
+ */
+export function withStatuses(
+  ofFeeds: readonly FeedEpisode[],
+  history: readonly Episode[],
+): ListedEpisode[] {
+  const rows = new Map<string, Episode>();
+  for (const row of history)
+    for (const name of namesOf(row)) if (!rows.has(name)) rows.set(name, row);
+  return ofFeeds.map((episode) => {
+    const row = namesOf(episode)
+      .map((name) => rows.get(name))
+      .find(Boolean);
+    return { ...row, ...episode };
+  });
+}
+
+/** Returns the episodes of one podcast: those of its feed, and others of the history. */
+export function episodesOfPodcast(
+  ofFeed: readonly FeedEpisode[],
+  history: readonly Episode[],
+): ListedEpisode[] {
+  const listed = withStatuses(ofFeed, history);
+  const matched = new Set(listed.map(({ sync_id }) => sync_id));
+  return [...listed, ...history.filter(({ sync_id }) => !matched.has(sync_id))];
+}
+
+function namesOf({ podcast_guid: podcast, episode_guid, enclosure_url }: FeedEpisode): string[] {
+  return [episode_guid, enclosure_url].flatMap((name) => (name ? [`${podcast} ${name}`] : []));
+}
+
+/** Returns the key of an episode in a list. */
+export function keyOf({ podcast_guid, episode_guid, enclosure_url }: ListedEpisode): string {
+  return [podcast_guid, episode_guid, enclosure_url].join(' ');
+}
+
+/** Returns how far the listener is. */
+export function progressOf({ played_status, playback_position }: Statuses): Progress {
+  if (played_status?.value === true) return 'played';
+  return (playback_position?.value ?? 0) > 0 ? 'started' : 'new';
+}
+
+/** Returns the publish date, unless it is unknown, which the API answers as 1970. */
+export function publishedAt({ publish_date: date = '1970' }: ListedEpisode): Date | undefined {
+  return date < '1971' ? undefined : new Date(date);
+}
+
+/** Compares dates of the API, which have one format; a missing one is the earliest. */
+export function compareTexts(one = '', other = ''): number {
+  return Number(one > other) - Number(one < other);
+}
+
+/** Returns the time of the latest change of the statuses, in minutes of UTC; empty without one. */
+export function changedAt(episode: Statuses): string {
+  const { playback_position, played_status, favorite_status, new_status, download_status } =
+    episode;
+  let last = '';
+  for (const status of [
+    playback_position,
+    played_status,
+    favorite_status,
+    new_status,
+    download_status,
+  ])
+    if (status !== undefined && status.timestamp > last) last = status.timestamp;
+  return last;
+}
+
+/** Returns the time of the latest change by guid of the podcast. */
+export function changesOfPodcasts(history: readonly Episode[]): ReadonlyMap<string, string> {
+  const changes = new Map<string, string>();
+  for (const episode of history) {
+    const { podcast_guid: guid } = episode;
+    const changed = changedAt(episode);
+    if (changed > (changes.get(guid) ?? '')) changes.set(guid, changed);
+  }
+  return changes;
+}
+
+/** Returns the date of {@link changedAt}; the API writes minutes without a time zone. */
+export function dateOfChange(changed: string): Date | undefined {
+  return changed === '' ? undefined : new Date(changed.length === 16 ? `${changed}Z` : changed);
+}

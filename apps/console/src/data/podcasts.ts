@@ -1,0 +1,145 @@
+import { computed, signal } from '@preact/signals';
+import { ApiError, type FeedEpisode, type Podcast } from '#client';
+import { feedHost } from '../ui/feed.name.js';
+import { ChangeLoader } from './change.loader.js';
+import { compareTexts, withStatuses } from './episode.rules.js';
+import { episodes } from './episodes.js';
+import { retryUntilAnswered } from './network.js';
+import { connect } from './session.js';
+import type { ListedSubscription } from './subscriptions.js';
+
+const perPage = 100;
+/**
+ * The delay between polls in milliseconds, as no notification reports a changed feed. It grows
+ * until a feed is pending again.
+ */
+const pollDelay = { first: 2_000, factor: 1.5, max: 5 * 60_000 };
+/** Number of feeds whose episodes are loaded at the same time. */
+const batch = 8;
+
+/** The subscribed podcasts as their publishers describe them, by guid. */
+export const podcasts = signal<ReadonlyMap<string, Podcast>>(new Map());
+/** False on a server without feeds, where podcasts only have the listener's titles. */
+export const hasFeeds = signal(true);
+
+/** Returns the title of a podcast: the listener's, else the publisher's, else a name of its URL. */
+export function podcastName(
+  { guid, title, feedUrl }: ListedSubscription,
+  nameOfUrl: (feedUrl: string) => string = feedHost,
+): string {
+  return title || podcasts.value.get(guid)?.title || nameOfUrl(feedUrl);
+}
+
+let delay = pollDelay.first;
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+/** Loads the podcasts, then polls for their changes. */
+export const podcastLoader = new ChangeLoader(async (since) => {
+  if (!hasFeeds.value) return '';
+  const api = await connect();
+  const read = async () => {
+    let stamp = since ?? '';
+    for await (const page of api.feeds({ since, perPage })) {
+      putPodcasts(page.feeds);
+      stamp = page.syncTimestamp;
+    }
+    return stamp;
+  };
+  try {
+    return await (since === undefined ? retryUntilAnswered(read) : read());
+  } catch (error) {
+    if (!(error instanceof ApiError && error.code === 'not_found')) throw error;
+    hasFeeds.value = false;
+    return '';
+  } finally {
+    if (hasFeeds.value) pollLater();
+  }
+});
+
+function pollLater(): void {
+  clearTimeout(timer);
+  timer = setTimeout(() => void podcastLoader.notify(), delay);
+  delay = Math.min(delay * pollDelay.factor, pollDelay.max);
+}
+
+function putPodcasts(rows: readonly Podcast[]): void {
+  if (rows.length === 0) return;
+  const map = new Map(podcasts.value);
+  for (const row of rows) {
+    const before = map.get(row.guid);
+    const isPending = row.status === 'pending';
+    if (isPending && before?.status !== 'pending') delay = pollDelay.first;
+    // A feed is pending, without its title, for seconds after any change of its subscription.
+    map.set(row.guid, isPending && before?.feed_url === row.feed_url ? { ...before, ...row } : row);
+  }
+  podcasts.value = map;
+}
+
+/** Episodes of the loaded feeds, with the state of their podcast at that time. */
+const loaded = signal<ReadonlyMap<string, { of: Podcast; episodes: readonly FeedEpisode[] }>>(
+  new Map(),
+);
+
+/** Returns the episodes of a feed, the newest first; undefined if they are not loaded. */
+export function episodesOfFeed(guid: string): readonly FeedEpisode[] | undefined {
+  return loaded.value.get(guid)?.episodes;
+}
+
+/** Loads the episodes of a feed, unless they are loaded and the feed has not changed. */
+export async function loadEpisodesOfFeed(guid: string): Promise<void> {
+  const podcast = podcasts.value.get(guid);
+  if (!podcast || !isUnread(podcast)) return;
+  const api = await connect();
+  const answer = await retryUntilAnswered(() => api.feedEpisodes(guid)).catch((error: unknown) => {
+    // The podcast was unsubscribed meanwhile.
+    if (error instanceof ApiError && error.code === 'not_found') return { episodes: [] };
+    throw error;
+  });
+  loaded.value = new Map(loaded.value).set(guid, { of: podcast, episodes: answer.episodes });
+}
+
+/** Returns true if the episodes of a feed are not loaded, or the feed has changed since then. */
+function isUnread(podcast: Podcast): boolean {
+  return podcast.status !== 'pending' && loaded.value.get(podcast.guid)?.of !== podcast;
+}
+
+/** Podcasts with episodes, that with the newest one first. */
+const byNewest = computed(() =>
+  [...podcasts.value.values()]
+    .filter((podcast) => podcast.latest_publish_date !== undefined)
+    .sort((one, other) => compareTexts(newestOf(other), newestOf(one))),
+);
+
+const newestOf = ({ latest_publish_date: date = '' }: Podcast) => date;
+
+/** The newest episodes of all podcasts, newest first, with the listener's statuses. */
+export const newest = computed(() => {
+  const next = byNewest.value.find(
+    (podcast) => isUnread(podcast) && !loaded.value.has(podcast.guid),
+  );
+  // Feeds that are not loaded only have older episodes.
+  const end = next ? newestOf(next) : '';
+  const shown = byNewest.value
+    .flatMap(({ guid }) => episodesOfFeed(guid) ?? [])
+    .filter(({ publish_date: date }) => date !== undefined && date > end)
+    .sort((one, other) => compareTexts(other.publish_date, one.publish_date));
+  return withStatuses(shown, episodes.value);
+});
+
+let loadingNewest: Promise<void> | undefined;
+
+/** Loads changed feeds, and others until {@link newest} has more episodes. @throws ApiError */
+export function loadNewest(): Promise<void> {
+  loadingNewest ??= loadNextFeeds().finally(() => (loadingNewest = undefined));
+  return loadingNewest;
+}
+
+async function loadNextFeeds(): Promise<void> {
+  const before = newest.value.length;
+  for (;;) {
+    const next = byNewest.value.filter(isUnread);
+    if (next.length === 0) return;
+    await Promise.all(next.slice(0, batch).map(({ guid }) => loadEpisodesOfFeed(guid)));
+    if (newest.value.length > before) return;
+  }
+}

@@ -1,0 +1,91 @@
+import { untracked, useComputed, useSignal, useSignalEffect } from '@preact/signals';
+import { useCallback, useEffect } from 'preact/hooks';
+import { keyOf, type ListedEpisode, publishedAt } from '../data/episode.rules.js';
+import { loadAllEpisodes } from '../data/episodes.js';
+import {
+  hasFeeds,
+  loadNewest,
+  newest,
+  podcastLoader,
+  podcastName,
+  podcasts,
+} from '../data/podcasts.js';
+import { subscriptionByGuid, subscriptionLoader } from '../data/subscriptions.js';
+import { texts } from '../texts/texts.js';
+import { EpisodeRow } from '../ui/episode-row.js';
+import { Failure, Page } from '../ui/page.js';
+import { Picture } from '../ui/picture.js';
+import { WindowedList } from '../ui/windowed-list.js';
+
+const { newest: t, podcast: ofPodcast } = texts;
+
+/** Renders the newest episodes of all podcasts. Scrolling loads more. */
+export function New() {
+  const isLoading = useSignal(true);
+  const hasFailed = useSignal(false);
+  const fail = () => void (hasFailed.value = true);
+  const loadMore = useCallback(() => void loadNewest().catch(fail), []);
+  const load = useCallback(() => {
+    hasFailed.value = false;
+    podcastLoader
+      .load()
+      .then(loadNewest)
+      .then(() => (isLoading.value = false))
+      .catch(fail);
+    // The rows show titles and statuses.
+    subscriptionLoader.load().catch(() => {});
+    loadAllEpisodes().catch(() => {});
+  }, []);
+  useEffect(load, []);
+  // Loads the episodes of changed podcasts.
+  useSignalEffect(() => {
+    if (podcasts.value.size > 0) untracked(loadMore);
+  });
+  const items = useComputed(() =>
+    newest.value.filter(
+      ({ podcast_guid: guid }) => subscriptionByGuid(guid)?.isSubscribed !== false,
+    ),
+  ).value;
+  const isEmpty = items.length === 0;
+  return (
+    <Page title={t.title} lead={t.lead}>
+      <section class="card list">
+        {hasFailed.value && <Failure onRetry={load} />}
+        {!hasFeeds.value && <p class="empty">{t.noFeeds}</p>}
+        {hasFeeds.value && isEmpty && !hasFailed.value && (
+          <p class="empty" role="status">
+            {isLoading.value ? texts.loading : t.none}
+          </p>
+        )}
+        {!isEmpty && (
+          <WindowedList
+            label={ofPodcast.episodes}
+            isTall
+            items={items}
+            keyOf={keyOf}
+            row={(episode) => <NewRow episode={episode} />}
+            onEnd={loadMore}
+          />
+        )}
+      </section>
+    </Page>
+  );
+}
+
+function NewRow({ episode }: { episode: ListedEpisode }) {
+  const { podcast_guid: guid } = episode;
+  const subscription = subscriptionByGuid(guid);
+  const name = subscription ? podcastName(subscription) : (podcasts.value.get(guid)?.title ?? '');
+  return (
+    <EpisodeRow
+      episode={episode}
+      picture={<Picture guid={guid} name={name} />}
+      podcast={
+        <a href={`/console/podcast?guid=${guid}`}>
+          <bdi>{name}</bdi>
+        </a>
+      }
+      date={publishedAt(episode)}
+    />
+  );
+}

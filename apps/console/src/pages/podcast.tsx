@@ -1,0 +1,185 @@
+import { untracked, useComputed, useSignal, useSignalEffect } from '@preact/signals';
+import { useLocation } from 'preact-iso';
+import { useCallback, useEffect } from 'preact/hooks';
+import { faultInHttpUrl, type Podcast as Described } from '#client';
+import {
+  changedAt,
+  compareTexts,
+  dateOfChange,
+  episodesOfPodcast,
+  keyOf,
+  type ListedEpisode,
+  type Progress,
+  progressOf,
+  publishedAt,
+} from '../data/episode.rules.js';
+import { episodes, isComplete as isHistoryComplete, loadAllEpisodes } from '../data/episodes.js';
+import {
+  episodesOfFeed,
+  loadEpisodesOfFeed,
+  podcastLoader,
+  podcastName,
+  podcasts,
+} from '../data/podcasts.js';
+import {
+  isComplete,
+  type ListedSubscription,
+  subscriptionByGuid,
+  subscriptionLoader,
+} from '../data/subscriptions.js';
+import { texts } from '../texts/texts.js';
+import { Choice } from '../ui/choice.js';
+import { EpisodeRow } from '../ui/episode-row.js';
+import { Failure, Page } from '../ui/page.js';
+import { Picture } from '../ui/picture.js';
+import { WindowedList } from '../ui/windowed-list.js';
+import { ManageDialog } from './manage.js';
+
+const { podcast: t, subscriptions: list, history } = texts;
+
+/** Renders one podcast: its description, its episodes, and what the listener did with them. */
+export function Podcast() {
+  const { guid = '' } = useLocation().query;
+  return <PodcastOf key={guid} guid={guid} />;
+}
+
+function PodcastOf({ guid }: { guid: string }) {
+  const hasFailed = useSignal(false);
+  const fail = () => void (hasFailed.value = true);
+  const load = useCallback(() => {
+    hasFailed.value = false;
+    for (const loaded of [subscriptionLoader.load(), podcastLoader.load(), loadAllEpisodes()])
+      loaded.catch(fail);
+  }, []);
+  useEffect(load, []);
+  useSignalEffect(() => {
+    if (podcasts.value.has(guid)) void untracked(() => loadEpisodesOfFeed(guid)).catch(fail);
+  });
+  const subscription = subscriptionByGuid(guid);
+  if (!subscription)
+    return (
+      <Page title={isComplete.value ? texts.outcomes.unknown_subscription : texts.loading}>
+        {hasFailed.value && <Failure onRetry={load} />}
+        <a href="/console/">{t.back}</a>
+      </Page>
+    );
+  const podcast = podcasts.value.get(guid);
+  return (
+    <Page title={podcastName(subscription)} lead={podcast?.author}>
+      <Description subscription={subscription} podcast={podcast} />
+      {hasFailed.value && <Failure onRetry={load} />}
+      <Episodes guid={guid} />
+    </Page>
+  );
+}
+
+interface DescriptionProps {
+  readonly subscription: ListedSubscription;
+  readonly podcast: Described | undefined;
+}
+
+function Description({ subscription, podcast }: DescriptionProps) {
+  const opening = useSignal<object | undefined>(undefined);
+  const { guid, feedUrl } = subscription;
+  const { status = 'ok', description, link } = podcast ?? {};
+  return (
+    <section class="card podcast">
+      <Picture guid={guid} name={podcastName(subscription)} />
+      <div class="stack">
+        {description !== undefined && <p class="description">{description}</p>}
+        {status !== 'ok' && <p class="quiet">{t.status[status]}</p>}
+        <p class="quiet small">
+          <bdi>{feedUrl}</bdi>
+        </p>
+        <p class="actions">
+          <button class="plain slight" onClick={() => (opening.value = {})}>
+            {list.manage}
+          </button>
+          {link !== undefined && faultInHttpUrl(link) === undefined && (
+            <a class="button plain slight" href={link} target="_blank" rel="noreferrer">
+              {t.website}
+            </a>
+          )}
+        </p>
+      </div>
+      {opening.value && (
+        <ManageDialog
+          subscription={subscription}
+          opening={opening.value}
+          onClose={() => (opening.value = undefined)}
+        />
+      )}
+    </section>
+  );
+}
+
+type Shown = 'all' | Progress;
+
+function Episodes({ guid }: { guid: string }) {
+  const shows = useSignal<Shown>('all');
+  const order = useSignal<'date' | 'listened'>('date');
+  const all = useComputed(() =>
+    episodesOfPodcast(
+      episodesOfFeed(guid) ?? [],
+      episodes.value.filter(({ podcast_guid }) => podcast_guid === guid),
+    ),
+  );
+  const items = useComputed(() => inOrder(all.value, shows.value, order.value)).value;
+  return (
+    <section class="card list">
+      <div class="tools">
+        <Choice
+          id="show"
+          label={list.show}
+          options={{
+            all: t.all,
+            new: history.isNew,
+            started: t.started,
+            played: history.played,
+          }}
+          value={shows.value}
+          onChoice={(value) => (shows.value = value)}
+        />
+        <Choice
+          id="sort"
+          label={list.sort}
+          options={{ date: t.byDate, listened: list.byListened }}
+          value={order.value}
+          onChoice={(value) => (order.value = value)}
+        />
+      </div>
+      <p class="quiet small count" role="status">
+        {isHistoryComplete.value ? history.count(items.length) : texts.loading}
+      </p>
+      {isHistoryComplete.value && items.length === 0 && (
+        <p class="empty">{all.value.length === 0 ? t.none : t.noneFound}</p>
+      )}
+      <WindowedList
+        label={t.episodes}
+        isTall
+        items={items}
+        keyOf={keyOf}
+        row={(episode) => (
+          <EpisodeRow
+            episode={episode}
+            date={order.value === 'date' ? publishedAt(episode) : dateOfChange(changedAt(episode))}
+          />
+        )}
+      />
+    </section>
+  );
+}
+
+/** Returns the matching episodes. Without a status, an episode is not part of the history. */
+function inOrder(
+  all: readonly ListedEpisode[],
+  shown: Shown,
+  order: 'date' | 'listened',
+): readonly ListedEpisode[] {
+  const matching = all.filter((episode) => shown === 'all' || progressOf(episode) === shown);
+  if (order === 'date')
+    return matching.sort((one, other) => compareTexts(other.publish_date, one.publish_date));
+  return matching
+    .filter((episode) => changedAt(episode) !== '')
+    .sort((one, other) => compareTexts(changedAt(other), changedAt(one)));
+}

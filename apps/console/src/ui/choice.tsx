@@ -1,0 +1,34 @@
+interface ChoiceProps<Value extends string> {
+  readonly id: string;
+  readonly label: string;
+  /** Texts of the values. */
+  readonly options: Readonly<Partial<Record<Value, string>>>;
+  readonly value: Value;
+  onChoice(value: Value): void;
+}
+
+/** Renders a field with a list of values. */
+export function Choice<Value extends string>({
+  id,
+  label,
+  options,
+  value,
+  onChoice,
+}: ChoiceProps<Value>) {
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <select
+        id={id}
+        value={value}
+        onChange={({ currentTarget }) => onChoice(currentTarget.value as Value)}
+      >
+        {Object.entries(options).map(([key, text]) => (
+          <option key={key} value={key}>
+            {text as string}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}

@@ -1,0 +1,68 @@
+import type { ComponentChildren } from 'preact';
+import { Row } from '#ui';
+import { type ListedEpisode, progressOf } from '../data/episode.rules.js';
+import { locale, texts } from '../texts/texts.js';
+
+const { history: t } = texts;
+
+interface EpisodeRowProps {
+  readonly episode: ListedEpisode;
+  readonly picture?: ComponentChildren;
+  readonly podcast?: ComponentChildren;
+  readonly date: Date | undefined;
+}
+
+/** Renders an episode of a list with its statuses. */
+export function EpisodeRow({ episode, picture, podcast, date }: EpisodeRowProps) {
+  const { title, duration, playback_position, favorite_status, new_status } = episode;
+  const position = playback_position?.value ?? 0;
+  const progress = progressOf(episode);
+  const line = (
+    <>
+      {podcast}
+      {podcast !== undefined && date !== undefined && ' · '}
+      {date !== undefined && <time dateTime={date.toISOString()}>{dateFormat.format(date)}</time>}
+    </>
+  );
+  return (
+    <Row name={title || t.untitled} picture={picture} lines={[line]}>
+      <div class="states small">
+        {favorite_status?.value && <span class="tag star">{t.favorite}</span>}
+        {progress === 'played' && <span class="tag">{t.played}</span>}
+        {progress !== 'played' && new_status?.value && <span class="tag plain-tag">{t.isNew}</span>}
+        {progress === 'started' && (
+          <span class="position">
+            {duration !== undefined && (
+              <progress
+                max={duration}
+                value={Math.min(position, duration)}
+                aria-label={t.position}
+                aria-valuetext={t.of(formatSeconds(position), formatSeconds(duration))}
+              />
+            )}
+            <span class="quiet">
+              {duration === undefined
+                ? t.at(formatSeconds(position))
+                : t.of(formatSeconds(position), formatSeconds(duration))}
+            </span>
+          </span>
+        )}
+        {progress === 'new' && duration !== undefined && (
+          <span class="quiet">{formatSeconds(duration)}</span>
+        )}
+      </div>
+    </Row>
+  );
+}
+
+const dateFormat = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' });
+
+/** Returns `1:02:03` or `2:03`. */
+function formatSeconds(seconds: number): string {
+  const whole = Math.floor(seconds);
+  const [hours, minutes] = [Math.floor(whole / 3_600), Math.floor(whole / 60) % 60];
+  const two = (part: number) => String(part).padStart(2, '0');
+  return hours > 0
+    ? `${hours}:${two(minutes)}:${two(whole % 60)}`
+    : `${minutes}:${two(whole % 60)}`;
+}

@@ -1,0 +1,61 @@
+import { type Database, statement } from '#database';
+
+/**
+ * $1 maximum number of rows. Returns pictures whose source is due, and postpones their next fetch,
+ * longer after each failure. So a fetch that fails, or whose process dies, needs no other write.
+ */
+const claim = statement(
+  'feed.claim_images',
+  `UPDATE feed.images i SET failures = i.failures + 1,
+     next_at = now() + least(4 ^ least(i.failures, 7) * interval '5 min', interval '30 days')
+   FROM (
+     SELECT d.url_sha256 FROM feed.images d WHERE d.next_at <= now()
+     ORDER BY d.next_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED
+   ) due WHERE i.url_sha256 = due.url_sha256
+   RETURNING i.url_sha256 AS key, i.source`,
+);
+
+/**
+ * $1 key, $2 source, $3 the picture. Does nothing if the feed has another source now. Locks the
+ * feed before its picture, as `save`.
+ */
+const store = statement(
+  'feed.store_image',
+  `WITH locked AS MATERIALIZED (
+     SELECT f.url_sha256 FROM feed.feeds f WHERE f.url_sha256 = $1 FOR NO KEY UPDATE
+   ), old AS MATERIALIZED (
+     SELECT i.url_sha256, i.bytes IS DISTINCT FROM $3::bytea AS is_new
+     FROM locked l JOIN feed.images i ON i.url_sha256 = l.url_sha256
+     WHERE i.source = $2 FOR NO KEY UPDATE OF i
+   ), stored AS (
+     UPDATE feed.images i SET bytes = $3, failures = 0,
+       id = CASE WHEN o.is_new THEN gen_random_uuid() ELSE i.id END,
+       next_at = now() + (0.9 + random() / 5) * interval '30 days'
+     FROM old o WHERE i.url_sha256 = o.url_sha256
+   )
+   UPDATE feed.feeds f SET changed = now() FROM old o
+   WHERE f.url_sha256 = o.url_sha256 AND o.is_new`,
+);
+
+/** $1 id. */
+const read = statement('feed.image', 'SELECT i.bytes FROM feed.images i WHERE i.id = $1');
+
+/** The SQL of pictures. `save` of feed.sql.ts makes them due. */
+export class ImageRepository {
+  constructor(private readonly database: Database) {}
+
+  /** Returns pictures to fetch. */
+  claim(limit: number) {
+    return this.database.change<{ key: Buffer; source: string }>(claim, [limit]);
+  }
+
+  async store(key: Buffer, source: string, bytes: Uint8Array): Promise<void> {
+    await this.database.change(store, [key, source, bytes]);
+  }
+
+  /** Returns a picture, or `undefined` without one of that id. */
+  async read(id: string): Promise<Buffer | undefined> {
+    const [row] = await this.database.read<{ bytes: Buffer | null }>(read, [id]);
+    return row?.bytes ?? undefined;
+  }
+}

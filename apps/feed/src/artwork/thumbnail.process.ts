@@ -1,0 +1,54 @@
+// The process that decodes pictures: it receives bytes and sends a thumbnail, or nothing for a
+// picture that it rejects. Pictures come from anybody, so it has no credentials, decodes in
+// WebAssembly, and Thumbnailer kills it when it takes too long.
+
+/** Maximum bytes of the memory of WebAssembly, with which the library also starts. */
+const mostMemory = 256 * 2 ** 20;
+/** Maximum number of pixels: directories ask for 3,000 x 3,000. */
+const mostPixels = 4_096 * 4_096;
+const side = 256;
+const quality = 75;
+
+const { Memory } = WebAssembly;
+/** The library declares 2 GB. A picture that needs more than the limit fails. */
+WebAssembly.Memory = class extends Memory {
+  constructor(descriptor: WebAssembly.MemoryDescriptor) {
+    super({ ...descriptor, maximum: mostMemory / 65_536 });
+  }
+};
+
+const { default: openVips } = await import('wasm-vips');
+const vips = await openVips({ dynamicLibraries: [], print: () => {}, printErr: () => {} });
+vips.concurrency(1);
+vips.Cache.max(0);
+
+/** Returns a square WebP image. @throws Error for a picture that is too large or broken. */
+function thumbnailOf(bytes: Uint8Array): Uint8Array {
+  // Reads the head only. Loaders of other formats are not in the library, or rejected before.
+  const picture = vips.Image.newFromBuffer(bytes, '', {
+    access: 'sequential',
+    fail_on: 'truncated',
+  });
+  try {
+    if (picture.width * picture.height > mostPixels) throw new Error('too many pixels');
+    const square = picture.thumbnailImage(side, { height: side, crop: 'centre' });
+    try {
+      return square.writeToBuffer('.webp', { Q: quality, keep: 'none' });
+    } finally {
+      square.delete();
+    }
+  } finally {
+    picture.delete();
+  }
+}
+
+process.on('message', (bytes: Uint8Array) => {
+  let thumbnail: Uint8Array | undefined;
+  try {
+    thumbnail = thumbnailOf(bytes);
+  } catch {
+    // No thumbnail.
+  }
+  process.send?.({ thumbnail });
+});
+process.on('disconnect', () => process.exit());

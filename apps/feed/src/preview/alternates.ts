@@ -1,0 +1,28 @@
+import { Parser } from 'htmlparser2';
+import { faultInHttpUrl, type FeedPreview } from '#contracts';
+import { lineOf } from '../document/feed.values.js';
+
+/** Maximum number of feeds of a page. */
+const mostAlternates = 5;
+
+const feedType = /^(?:application|text)\/(?:rss\+xml|atom\+xml|xml)\b/i;
+
+/**
+ * Returns the feeds that a page names for itself (HTML, 4.6.7.1 "alternate"), in their order.
+ *
+ * @param url of the page.
+ */
+export function alternatesOf(html: string, url: string): NonNullable<FeedPreview['alternates']> {
+  const found = new Map<string, string | undefined>();
+  const parser = new Parser({
+    onopentag(name, { rel = '', type = '', href = '', title = '' }) {
+      if (name !== 'link' || found.size === mostAlternates) return;
+      if (!/\balternate\b/i.test(rel) || !feedType.test(type) || !URL.canParse(href, url)) return;
+      const target = new URL(href, url).href;
+      if (faultInHttpUrl(target) === undefined && !found.has(target))
+        found.set(target, lineOf(title));
+    },
+  });
+  parser.end(html);
+  return [...found].map(([feedUrl, title]) => ({ feed_url: feedUrl, title }));
+}

@@ -1,0 +1,60 @@
+import type { FeedPreview } from '#contracts';
+import { type Database, statement } from '#database';
+
+/** Seconds after which a preview is of no use, and previews at the same time: each waits here. */
+const [previewSeconds, mostPreviews] = [20, 16];
+
+/** $1 URL. Returns the id of a request, or no row if too many others wait. */
+const request = statement(
+  'feed.request_preview',
+  `INSERT INTO feed.previews (id, url) SELECT gen_random_uuid(), $1
+   WHERE ${mostPreviews} > (
+     SELECT count(*) FROM feed.previews p
+     WHERE p.created_at > now() - interval '${previewSeconds} s'
+   ) RETURNING id`,
+);
+
+const claim = statement(
+  'feed.claim_preview',
+  `UPDATE feed.previews p SET is_claimed = true FROM (
+     SELECT o.id FROM feed.previews o
+     WHERE NOT o.is_claimed AND o.created_at > now() - interval '${previewSeconds} s'
+     ORDER BY o.created_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+   ) next WHERE p.id = next.id RETURNING p.id, p.url`,
+);
+
+/** $1 id, $2 the answer. */
+const store = statement('feed.store_preview', 'UPDATE feed.previews SET result = $2 WHERE id = $1');
+
+/** $1 id. Returns and removes an answer. */
+const take = statement(
+  'feed.take_preview',
+  'DELETE FROM feed.previews WHERE id = $1 AND result IS NOT NULL RETURNING result',
+);
+
+/** The SQL of previews: requests that a replica without a way out leaves to one with it. */
+export class PreviewRepository {
+  constructor(private readonly database: Database) {}
+
+  /** Returns the id of a request to fetch a feed, or `undefined` if too many others wait. */
+  async request(url: string): Promise<string | undefined> {
+    const [row] = await this.database.change<{ id: string }>(request, [url]);
+    return row?.id;
+  }
+
+  /** Returns the oldest request. */
+  async claim(): Promise<{ id: string; url: string } | undefined> {
+    const [row] = await this.database.change<{ id: string; url: string }>(claim, []);
+    return row;
+  }
+
+  async store(id: string, preview: FeedPreview): Promise<void> {
+    await this.database.change(store, [id, JSON.stringify(preview)]);
+  }
+
+  /** Returns and removes the answer to a request, or `undefined` if there is none yet. */
+  async take(id: string): Promise<FeedPreview | undefined> {
+    const [row] = await this.database.change<{ result: string }>(take, [id]);
+    return row && (JSON.parse(row.result) as FeedPreview);
+  }
+}
