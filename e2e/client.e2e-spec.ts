@@ -55,14 +55,11 @@ describe('the SDK has every operation', () => {
     expect(Object.keys(offered)).toContain('urn:podcast-sync:polling');
   });
 
-  test('of a server without the additions, which is refused with what it has', async () => {
-    const draft = async (input: RequestInfo | URL) => {
-      const isList = String(input).includes('/subscriptions');
-      return Response.json(isList ? { total: 0, page: 1, per_page: 50 } : { 'urn:opa:core': {} });
-    };
+  test('of a server without the addition for polling, which is refused by its name', async () => {
+    const draft = async () => Response.json({ total: 0, page: 1, per_page: 50 });
     await expect((await fresh({ fetch: draft })).listSubscriptions()).rejects.toMatchObject({
       code: 'unexpected',
-      message: 'The server lacks Sync-Timestamp (urn:podcast-sync:polling). It names urn:opa:core',
+      message: 'The server lacks the addition urn:podcast-sync:polling',
     });
   });
 

@@ -111,10 +111,10 @@ async function bundled(entry: string): Promise<{ bytes: number; foreign: string[
   };
 }
 
-test('the core for browsers has less than 13 kB and no dependency, its store idb', async () => {
+test('the core for browsers has less than 12.2 kB and no dependency, its store idb', async () => {
   const core = await bundled('index.js');
   expect(core.foreign).toEqual([]);
-  expect(core.bytes).toBeLessThan(13_000);
+  expect(core.bytes).toBeLessThan(12_200);
   await installIdb();
   expect((await bundled('indexeddb.js')).foreign).toEqual(['idb']);
 });

@@ -12,6 +12,7 @@ import * as actionList from '../../apps/episode/src/action.repository.js';
 import { readActed } from '../../apps/episode/src/action.sql.js';
 import * as episodes from '../../apps/episode/src/episode.repository.js';
 import * as feeds from '../../apps/subscription/src/feeds.repository.js';
+import * as fetches from '../../apps/feed/src/feed.sql.js';
 import * as subscriptionList from '../../apps/subscription/src/subscription-list.repository.js';
 import * as subscriptions from '../../apps/subscription/src/subscription.repository.js';
 import { explain, inFunction, type Plan, planModes } from './testing/plan.js';
@@ -592,12 +593,47 @@ describe(`query plans for episodes with little metadata, ${size} states`, () => 
 });
 
 // For few rows, one index can replace two.
+describe('query plans of fetches with 20,000 feeds in 2,000 lanes', () => {
+  const [lane, key] = ['host 7', createHash('sha256').update('7').digest()];
+
+  beforeAll(() =>
+    client.query(`
+      INSERT INTO feed.feeds (url_sha256, url, wanted)
+      SELECT sha256(n::text::bytea), 'https://feeds.example/' || n,
+        now() - CASE WHEN n % 1000 = 0 THEN interval '20 days' ELSE interval '1 hour' END
+      FROM generate_series(1, 20000) n;
+      INSERT INTO feed.fetches (url_sha256, lane, next_at)
+      SELECT sha256(n::text::bytea), 'host ' || n % 2000, now() + (n % 900 - 9) * interval '1 min'
+      FROM generate_series(1, 20000) n;
+      INSERT INTO feed.lanes (lane, next_at)
+      SELECT t.lane, min(t.next_at) FROM feed.fetches t GROUP BY t.lane;
+      ANALYZE feed.feeds, feed.fetches, feed.lanes`),
+  );
+
+  it('a claim reads the due lanes, and the first due feed of each', async () => {
+    await expectPlans(fetches.claim, [8], { uses: ['lanes_due', 'fetches_due'], buffers: 8 * 40 });
+  });
+
+  it('a result is stored by the keys of its feed and its lane', async () => {
+    const end = [lane, new Date().toISOString(), 1_000, 0];
+    await expectPlans(fetches.release, end, { uses: ['lanes_pkey'], buffers: 10 });
+    await expectPlans(fetches.save, [...end, key.toString('hex'), '{}', null], {
+      uses: ['lanes_pkey'],
+      buffers: 20,
+    });
+  });
+
+  it('a sweep finds the feeds that nobody reads', async () => {
+    await expectPlans(fetches.sweep, [10], { uses: ['feeds_wanted'], buffers: 10 * 40 });
+  });
+});
+
 it.each(process.env.TEST_FULL ? ['these statements use'] : [])(
   'every index that keeps nothing unique is one that %s',
   async () => {
     const { rows } = await client.query<{ name: string }>(
       `SELECT s.indexrelname AS name FROM pg_stat_user_indexes s JOIN pg_index i USING (indexrelid)
-       WHERE NOT i.indisunique AND s.schemaname IN ('sync', 'subscription', 'episode', 'deletion')`,
+       WHERE NOT i.indisunique AND s.schemaname IN ('sync', 'subscription', 'episode', 'deletion', 'feed')`,
     );
     expect(rows.map(({ name }) => name).filter((name) => !used.has(name))).toEqual([]);
   },

@@ -230,12 +230,13 @@ const milliseconds = (time: string) => `(extract(epoch FROM ${time}) * 1000)::do
  */
 export const claim = statement(
   'feed.claim',
-  `WITH due AS (
-     SELECT l.lane FROM feed.lanes l WHERE l.next_at <= now() AND l.busy_until <= now()
-     ORDER BY l.next_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED
-   ), leased AS (
+  `WITH leased AS (
      UPDATE feed.lanes l SET busy_until = e.time, next_at = e.time
-     FROM due d, (SELECT now() + interval '${leaseSeconds} s' AS time) e WHERE l.lane = d.lane
+     FROM (SELECT now() + interval '${leaseSeconds} s' AS time) e WHERE l.lane = ANY (ARRAY(
+       -- As an array it is expected to be short, so that each lane is looked up by its key.
+       SELECT d.lane FROM feed.lanes d WHERE d.next_at <= now() AND d.busy_until <= now()
+       ORDER BY d.next_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED
+     ))
      RETURNING l.lane, l.busy_until::text AS lease, l.blocks
    )
    SELECT l.lane, l.lease, l.blocks, to_jsonb(n) AS feed

@@ -4,6 +4,7 @@ import { randomUuid } from './random.uuid.js';
 import {
   type ApiOptions,
   type CallOptions,
+  parseJson,
   type Request,
   RequestSender,
 } from './request.sender.js';
@@ -162,7 +163,7 @@ export interface Api {
 
 function requestsOf(sender: RequestSender) {
   const read = <T>(path: string, { signal }: CallOptions = {}) =>
-    sender.send<T>({ method: 'GET', path, type: 'application/json', signal }, readJson);
+    sender.send<T>({ method: 'GET', path, signal }, readJson);
 
   const writeText = <T>(
     method: Request['method'],
@@ -175,8 +176,7 @@ function requestsOf(sender: RequestSender) {
       'idempotency-key': idempotencyKey,
       ...(body !== undefined && { 'content-type': type }),
     };
-    const request = { method, path, headers, body, type: 'application/json', signal } as const;
-    return sender.send<T>(request, readJson);
+    return sender.send<T>({ method, path, headers, body, signal }, readJson);
   };
 
   const write = <T>(
@@ -199,12 +199,12 @@ function listsOf(sender: RequestSender) {
       method: 'GET',
       path: path + queryString(query),
       headers: ifNoneMatch === undefined ? {} : { 'if-none-match': ifNoneMatch },
-      type: 'application/json',
       signal,
     };
     return sender.send(request, async (response): Promise<(Page & Rows) | NotModified> => {
       const syncTimestamp = response.headers.get('sync-timestamp');
-      if (syncTimestamp === null) throw await unsupportedServer(sender, signal);
+      if (syncTimestamp === null)
+        throw new ApiError('unexpected', 'The server lacks the addition urn:podcast-sync:polling');
       if (response.status === 304) return { notModified: true, syncTimestamp };
       const { per_page: perPage, ...body } = await readJson<
         Omit<Page, 'perPage'> & { per_page: number } & Rows
@@ -278,28 +278,10 @@ export function createApi(options: ApiOptions): Api {
   };
 }
 
-/** Returns the error for a server without the addition that every sync needs. */
-async function unsupportedServer(sender: RequestSender, signal?: AbortSignal): Promise<ApiError> {
-  const request = { method: 'GET', path: '/capabilities', type: 'application/json' } as const;
-  const offered = await sender
-    .send({ ...request, signal }, (response) => readJson<Capabilities>(response))
-    .then(Object.keys, () => []);
-  const names = offered.length > 0 ? offered.join(', ') : 'no capabilities';
-  return new ApiError(
-    'unexpected',
-    `The server lacks Sync-Timestamp (urn:podcast-sync:polling). It names ${names}`,
-  );
-}
-
 /** Returns the JSON object of a response. @throws ApiError `unexpected` for anything else. */
 async function readJson<T>(response: Response): Promise<T> {
-  const text = await response.text();
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null) return value as T;
-  } catch {
-    // Handled below.
-  }
+  const value = parseJson(await response.text());
+  if (typeof value === 'object' && value !== null) return value as T;
   const { status } = response;
   throw new ApiError('unexpected', 'The response is not a JSON object', { status });
 }

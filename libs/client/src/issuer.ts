@@ -1,5 +1,5 @@
 import { ApiError } from './errors.js';
-import { throwNetworkError, withTimeLimit } from './request.sender.js';
+import { parseJson, throwNetworkError, withTimeLimit } from './request.sender.js';
 
 /** An error response of the issuer (RFC 6749, 5.2; RFC 8628, 3.5). */
 export class OAuthError extends Error {
@@ -63,13 +63,12 @@ export async function registerClient(
   if (issuer.registration_endpoint === undefined)
     throw new ApiError('unexpected', 'The server registers no apps: set clientId');
   const body = JSON.stringify({ token_endpoint_auth_method: 'none', ...metadata });
-  const headers = { 'content-type': 'application/json' };
-  const response = await requestJson<{ client_id: string }>(fetch, issuer.registration_endpoint, {
-    method: 'POST',
-    body,
-    headers,
-  });
-  return response.client_id;
+  const { client_id } = await requestJson<{ client_id: string }>(
+    fetch,
+    issuer.registration_endpoint,
+    { type: 'application/json', body },
+  );
+  return client_id;
 }
 
 /** Posts a form and returns the JSON response. @throws ApiError, OAuthError */
@@ -78,12 +77,8 @@ export function postForm<T>(
   url: string,
   form: Record<string, string>,
 ): Promise<T> {
-  const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-  return requestJson<T>(fetch, url, {
-    method: 'POST',
-    body: new URLSearchParams(form).toString(),
-    headers,
-  });
+  const body = new URLSearchParams(form).toString();
+  return requestJson<T>(fetch, url, { type: 'application/x-www-form-urlencoded', body });
 }
 
 /** Returns the URL of a well-known document, with or without a path (RFC 8414, 3.1). */
@@ -91,20 +86,24 @@ function wellKnown(url: URL, document: string): string {
   return `${url.origin}/.well-known/${document}${url.pathname.replace(/\/$/, '')}`;
 }
 
-/** Sends a request to the issuer and returns the JSON response. @throws ApiError, OAuthError */
+/**
+ * Sends a request to the issuer and returns the JSON response.
+ *
+ * @param content is posted.
+ * @throws ApiError, OAuthError
+ */
 async function requestJson<T>(
   fetch: typeof globalThis.fetch,
   url: string,
-  init: RequestInit = {},
+  content?: { type: string; body: string },
 ): Promise<T> {
-  const headers = {
-    accept: 'application/json',
-    ...(init.headers as Record<string, string> | undefined),
-  };
   return withTimeLimit(timeLimit, undefined, async (signal) => {
     const response = await fetch(url, {
-      ...init,
-      headers,
+      headers: {
+        accept: 'application/json',
+        ...(content && { 'content-type': content.type }),
+      },
+      ...(content && { method: 'POST', body: content.body }),
       signal,
       redirect: 'manual',
       credentials: 'omit',
@@ -123,13 +122,4 @@ async function requestJson<T>(
       throw new ApiError('unexpected', `The response of ${url} is not JSON`, { status });
     throw ApiError.fromResponse(response);
   });
-}
-
-/** Returns the value of a JSON text, or `undefined` for any other text. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }

@@ -32,8 +32,12 @@ export interface Request extends CallOptions {
   path: string;
   headers?: Record<string, string>;
   body?: string | undefined;
-  type: 'application/json' | 'text/x-opml' | 'text/event-stream';
+  /** Media type of the response. Default: JSON. */
+  type?: 'text/x-opml' | 'text/event-stream';
 }
+
+/** Media type of JSON. */
+const json = 'application/json';
 
 /** Backoff of retries, in milliseconds: full jitter below a ceiling that doubles. */
 const backoff = { first: 500, max: 8_000 };
@@ -101,10 +105,11 @@ export class RequestSender {
       return response;
     if (!response.ok) throw await readError(response);
     const type = response.headers.get('content-type') ?? '';
-    if (type.startsWith(request.type)) return response;
+    const { type: accepted = json } = request;
+    if (type.startsWith(accepted)) return response;
     await cancelBody(response);
     // A captive portal answers any request with its own page.
-    const message = `The response is ${type || 'untyped'} instead of ${request.type}`;
+    const message = `The response is ${type || 'untyped'} instead of ${accepted}`;
     throw new ApiError('unexpected', message, { status: response.status });
   }
 
@@ -112,7 +117,11 @@ export class RequestSender {
     const started = this.clock();
     const response = await this.fetch(`${this.baseUrl}${request.path}`, {
       method: request.method,
-      headers: { accept: request.type, ...request.headers, authorization: `Bearer ${token}` },
+      headers: {
+        accept: request.type ?? json,
+        ...request.headers,
+        authorization: `Bearer ${token}`,
+      },
       // Callers store a listener's data themselves, and redirects must not receive the token. The
       // cast is needed, as not all platforms' types have `cache`.
       ...({ cache: 'no-store' } as object),
@@ -254,4 +263,13 @@ async function readError(response: Response): Promise<ApiError> {
 /** Cancels the body, which frees the connection. */
 async function cancelBody(response: Response): Promise<void> {
   await response.body?.cancel().catch(() => {});
+}
+
+/** Returns the value of a JSON text, or `undefined` for any other text. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
 }

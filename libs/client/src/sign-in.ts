@@ -2,7 +2,7 @@ import { ApiError } from './errors.js';
 import { discoverIssuer, type Issuer, OAuthError, postForm, registerClient } from './issuer.js';
 import { randomUuid } from './random.uuid.js';
 import { pause } from './request.sender.js';
-import type { Store } from './store.js';
+import type { Store, Value } from './store.js';
 
 /** Options of {@link SignIn}. */
 export interface SignInOptions {
@@ -116,7 +116,7 @@ export class SignIn {
     });
     const [state, verifier] = [randomUuid(), randomUuid() + randomUuid()];
     const pending: PendingSignIn = { state, verifier, redirectUri, clientId };
-    await this.options.store.write(new Map([[pendingKey, pending]]));
+    await this.put(pendingKey, pending);
     const url = new URL(issuer.authorization_endpoint);
     const query = {
       response_type: 'code',
@@ -150,7 +150,7 @@ export class SignIn {
       (response.get('iss') ?? issuer.issuer) !== issuer.issuer
     )
       throw new OAuthError('invalid_state', 'No sign-in is pending: start again');
-    await this.options.store.write(new Map([[pendingKey, undefined]]));
+    await this.put(pendingKey, undefined);
     const error = response.get('error');
     if (error !== null) throw new OAuthError(error, response.get('error_description') ?? error);
     const { clientId: client_id, redirectUri: redirect_uri, verifier: code_verifier } = pending;
@@ -202,11 +202,15 @@ export class SignIn {
   /** Removes the tokens and revokes them at the server. @throws ApiError after the removal. */
   async signOut(): Promise<void> {
     const tokens = (await this.options.store.get(tokensKey)) as Tokens | undefined;
-    await this.options.store.write(new Map([[tokensKey, undefined]]));
+    await this.put(tokensKey, undefined);
     if (tokens?.refresh === undefined) return;
     const { revocation_endpoint: endpoint } = await this.discover();
     if (endpoint !== undefined)
       await postForm(this.fetch, endpoint, { token: tokens.refresh, client_id: tokens.clientId });
+  }
+
+  private put(key: string, value: Value | undefined): Promise<void> {
+    return this.options.store.write(new Map([[key, value]]));
   }
 
   private async requestTokens(form: Record<string, string>): Promise<TokenResponse> {
@@ -231,7 +235,7 @@ export class SignIn {
     } catch (error) {
       if (!(error instanceof OAuthError)) throw error;
       // The grant was revoked or expired, or the issuer removed the client.
-      await this.options.store.write(new Map([[tokensKey, undefined]]));
+      await this.put(tokensKey, undefined);
       throw new ApiError('unauthorized', 'The access has ended: sign in again', {
         cause: error,
       });
@@ -245,7 +249,7 @@ export class SignIn {
   private storeTokens(response: TokenResponse, clientId: string): Promise<void> {
     const { access_token: access, refresh_token: refresh, expires_in: seconds = 600 } = response;
     const tokens: Tokens = { access, refresh, expires: this.clock() + seconds * 1_000, clientId };
-    return this.options.store.write(new Map([[tokensKey, tokens]]));
+    return this.put(tokensKey, tokens);
   }
 
   /** Returns the app's client id. Registers the app, also after the issuer removed an unused id. */
@@ -258,7 +262,7 @@ export class SignIn {
       client_name: this.options.clientName,
       ...metadata,
     });
-    await this.options.store.write(new Map([[key, id]]));
+    await this.put(key, id);
     return id;
   }
 
