@@ -15,9 +15,9 @@ import { type StatusFields, statusesOf } from './episode.repository.js';
 type ActionsRequest = RequestOf<typeof listActions>;
 
 /** Maximum bytes of JSON in one page. */
-const mostBytes = 2 * 1_024 * 1_024;
+const maxBytes = 2 * 1_024 * 1_024;
 /** Maximum number of rows to sort for a page. More matches are read in their order. */
-const mostSorted = 10_000;
+const maxSortedRows = 10_000;
 
 /** SQL of a status's time in full (`2026-01-01 10:00:00.5`), which the time parser would cut. */
 const inFull = (column: string) =>
@@ -49,7 +49,7 @@ const page = (name: string, rows: string, before = '') =>
      )
      SELECT head.refused, (SELECT count(*) FROM ids) AS candidates, p.*
      FROM head LEFT JOIN (
-       SELECT * FROM sized WHERE place <= $4 AND (place = 1 OR size <= ${mostBytes})
+       SELECT * FROM sized WHERE place <= $4 AND (place = 1 OR size <= ${maxBytes})
      ) p ON true
      ORDER BY p.id`,
   );
@@ -79,8 +79,8 @@ export const listChanged = page(
      SELECT s.id FROM episode.states s
      WHERE (SELECT clock FROM head) > ${sinceSecond}
        AND s.user_id = $1 AND s.changed > ${sinceSecond}
-     ORDER BY s.changed LIMIT ${mostSorted + 1}
-   ), counted AS MATERIALIZED (SELECT count(*) <= ${mostSorted} AS few FROM matches),`,
+     ORDER BY s.changed LIMIT ${maxSortedRows + 1}
+   ), counted AS MATERIALIZED (SELECT count(*) <= ${maxSortedRows} AS few FROM matches),`,
 );
 
 /** Lists favourites, by their own index. */
@@ -110,8 +110,8 @@ export const listOfFeed = page(
      WHERE e.user_id = $1 AND e.subscription_id = (SELECT subscription_id FROM feed)
      ORDER BY e.subscription_id,
        episode.enclosure_key(e.episode_guid = '', ${comparableEnclosureUrl}), e.id + 0
-     LIMIT ${mostSorted + 1}
-   ), counted AS MATERIALIZED (SELECT count(*) <= ${mostSorted} AS few FROM matches),`,
+     LIMIT ${maxSortedRows + 1}
+   ), counted AS MATERIALIZED (SELECT count(*) <= ${maxSortedRows} AS few FROM matches),`,
 );
 
 type ActedRow = Metadata &

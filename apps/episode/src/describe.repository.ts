@@ -8,9 +8,9 @@ import type { EpisodeChanges } from './known-episodes.js';
 import type { StateRow } from './episode.repository.js';
 
 /** Maximum number of rows that one call describes. */
-const mostRows = 1_000;
+const maxRows = 1_000;
 /** Maximum bytes of the episodes of several feeds that one upload reads. */
-const mostBytes = 2 * 1_024 * 1_024;
+const maxBytes = 2 * 1_024 * 1_024;
 
 /**
  * $1 user, $2 subscriptions. Reads the followed ones. `isNew` for some seconds after a change: else
@@ -31,7 +31,7 @@ const knownEpisodes = statement(
      SELECT s.n, s.key, k.episodes, sum(octet_length(k.episodes)) OVER (ORDER BY s.n) AS bytes
      FROM unnest($1::bytea[]) WITH ORDINALITY s (key, n)
      JOIN feed.known_episodes k ON k.url_sha256 = s.key
-   ) r WHERE r.bytes <= ${mostBytes} OR r.n = 1`,
+   ) r WHERE r.bytes <= ${maxBytes} OR r.n = 1`,
 );
 
 /** $1 URLs of feeds. */
@@ -48,7 +48,7 @@ const readUntitled = statement(
      JOIN episode.episodes e
        ON e.user_id = $1 AND e.subscription_id = n.subscription_id AND e.title = ''
      WHERE n.user_id = $1 AND n.url_sha256 = $3 AND n.live AND n.feed_url = $2
-     ORDER BY e.id DESC LIMIT ${mostRows}
+     ORDER BY e.id DESC LIMIT ${maxRows}
    ), rows AS MATERIALIZED (
      SELECT e.* FROM untitled CROSS JOIN LATERAL (
        SELECT ${rowColumns} FROM ${rowTables} WHERE s.user_id = $1 AND s.id = untitled.id OFFSET 0

@@ -179,8 +179,8 @@ export function selectCandidates(
     ...metadata,
     enclosureUrl: comparableEnclosure(metadata.enclosureUrl ?? '') ?? metadata.enclosureUrl,
   }));
-  const most = [quotas.QUOTA_EPISODE_STATES, quotas.QUOTA_SYNC_ID_ALIASES];
-  return [readCandidates, [userId, JSON.stringify(entries), uploads.length, ...most]];
+  const limits = [quotas.QUOTA_EPISODE_STATES, quotas.QUOTA_SYNC_ID_ALIASES];
+  return [readCandidates, [userId, JSON.stringify(entries), uploads.length, ...limits]];
 }
 
 /** Converts the result of a statement that reads candidates. */

@@ -38,11 +38,11 @@ export const rowTables = `episode.states s CROSS JOIN LATERAL (
          ) e`;
 
 /** Limits of the episodes that one upload reads: rows, and bytes of JSON. */
-const mostRows = 2_000;
-const mostBytes = 6 * 1_024 * 1_024;
+const maxRows = 2_000;
+const maxBytes = 6 * 1_024 * 1_024;
 /** Limits of the rows that one lookup reads; the second is for the lookup with a filter. */
-const mostAlike = 8;
-const mostOfAnEnclosure = 500;
+const maxRowsPerLookup = 8;
+const maxRowsOfEnclosure = 500;
 
 /**
  * SQL of an upper bound for the bytes of a row as JSON. A character takes up to six bytes in an
@@ -53,7 +53,7 @@ export const jsonBytes = `6 * octet_length(e.episode_guid)
         + ${350 + 100 * statusNames.length}`;
 
 /**
- * Returns the SQL of one lookup of the episodes that an entry can match at a rank: the first `most`
+ * Returns the SQL of one lookup of the episodes that an entry can match at a rank: the first `max`
  * of them by id. `last` marks the row at which it stopped. The indexes separate episodes without an
  * episode_guid (`bare`), so each side is a lookup. Entries with a guid only match bare ones at
  * ranks 2 and 3. The indexes are ordered by "e.id + 0"; for "e.id" Postgres can choose another one.
@@ -65,16 +65,16 @@ export const jsonBytes = `6 * octet_length(e.episode_guid)
 export const lookup = (
   rank: number,
   match: string,
-  { entries = 'searched', most = mostAlike, agrees = 'true' } = {},
+  { entries = 'searched', max = maxRowsPerLookup, agrees = 'true' } = {},
 ) => `
-     UNION ALL SELECT x.entry, ${rank}, f.id, f.bytes, f.place, f.place = ${most}
+     UNION ALL SELECT x.entry, ${rank}, f.id, f.bytes, f.place, f.place = ${max}
      FROM ${entries} x CROSS JOIN LATERAL (
        SELECT e.id, ${jsonBytes} AS bytes, row_number() OVER (ORDER BY e.id + 0) AS place,
          ${agrees} AS agrees
        FROM episode.episodes e
        WHERE e.user_id = $1 AND e.subscription_id = x.subscription_id AND ${match}
-       ORDER BY e.id + 0 LIMIT ${most}
-     ) f WHERE f.agrees OR f.place = ${most}`;
+       ORDER BY e.id + 0 LIMIT ${max}
+     ) f WHERE f.agrees OR f.place = ${max}`;
 /** SQL of the form by which the enclosure URL of an episode `e` is compared, as in the index. */
 export const comparableEnclosureUrl = 'coalesce(e.comparable_enclosure_url, e.enclosure_url)';
 export const sameEnclosure = `episode.enclosure_key(e.episode_guid = '', ${comparableEnclosureUrl})
@@ -120,7 +120,7 @@ export const kept = `kept AS MATERIALIZED (
        SELECT id, sum(bytes) OVER nearest AS bytes, count(*) OVER nearest AS rows
        FROM (SELECT id, min(place) AS place, min(bytes) AS bytes FROM found GROUP BY id) f
        WINDOW nearest AS (ORDER BY place, id)
-     ) f WHERE bytes <= ${mostBytes} AND rows <= ${mostRows}
+     ) f WHERE bytes <= ${maxBytes} AND rows <= ${maxRows}
    )`;
 export const keptEpisodes = `(SELECT json_agg(r) FROM (
        SELECT e.* FROM kept CROSS JOIN LATERAL (
@@ -174,9 +174,9 @@ export const readNamed = statement(
    )
    SELECT ${currentGuids},
      (SELECT json_agg(json_build_array(sync_id, episode_id)) FROM aliases) AS aliases,
-     (SELECT CASE WHEN sum(bytes) > ${mostBytes} THEN 'none' ELSE 'named' END FROM rows) AS reach,
+     (SELECT CASE WHEN sum(bytes) > ${maxBytes} THEN 'none' ELSE 'named' END FROM rows) AS reach,
      (SELECT json_agg(r) FROM rows r
-      WHERE (SELECT sum(bytes) FROM rows) <= ${mostBytes}) AS episodes,
+      WHERE (SELECT sum(bytes) FROM rows) <= ${maxBytes}) AS episodes,
      ${room('$3', '$4')}`,
 );
 
@@ -236,7 +236,7 @@ export const readCandidates = statement(
      ${lookup(3, `${eitherHasNoGuid} AND ${sameDateAndTitle}`)}
      ${lookup(3, `${eitherHasNoGuid} AND ${sameUrlAndTitle}`)}
      ${lookup(4, `NOT x.bare AND x."episodeGuid" IS NOT NULL AND ${sameEnclosure}`, {
-       most: mostOfAnEnclosure,
+       max: maxRowsOfEnclosure,
        agrees: `coalesce(
          e.publish_date = x."publishDate" OR e.episode_url = x."episodeUrl" OR e.title = x.title,
          false

@@ -10,7 +10,7 @@ const pushedDays = 30;
 /** Seconds that `since` overlaps: more than a statement takes from its start to its commit. */
 const overlapSeconds = 10;
 /** Maximum bytes of the episodes of several feeds in one answer. */
-const mostEpisodeBytes = 2 * 1_024 * 1_024;
+const maxEpisodeBytes = 2 * 1_024 * 1_024;
 /** Seconds after a change of a subscription during which its feed is shown as pending. */
 const hiddenSeconds = 8;
 
@@ -94,7 +94,7 @@ export const episodesOfAll = statement(
   `SELECT r.key, r.episodes FROM (
      SELECT s.n, s.key, f.episodes, sum(octet_length(f.episodes)) OVER (ORDER BY s.n) AS bytes
      FROM unnest($1::bytea[]) WITH ORDINALITY s (key, n) JOIN feed.feeds f ON f.url_sha256 = s.key
-   ) r WHERE r.bytes <= ${mostEpisodeBytes} OR r.n = 1 ORDER BY r.n`,
+   ) r WHERE r.bytes <= ${maxEpisodeBytes} OR r.n = 1 ORDER BY r.n`,
 );
 
 /**

@@ -6,7 +6,7 @@ import { commaList as list, commonConfig, opsConfig, tracingConfig } from '#runt
 import { z } from 'zod';
 import { trustedIssuers } from './auth/trusted.issuers.js';
 
-const integer = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
+const integer = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
 
 /** The configuration of the gateway. */
 export const gatewayConfig = z

@@ -4,7 +4,7 @@ import { redisConfig } from '#redis';
 import { commonConfig, opsConfig, tracingConfig } from '#runtime';
 import { z } from 'zod';
 
-const integer = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
+const integer = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
 
 /** The configuration of the gpodder app. */
 export const gpodderConfig = z.object({

@@ -12,7 +12,7 @@ import type { Readable } from 'node:stream';
 import type { Outages } from './outages.js';
 
 /** File size in bytes at which the log is rotated; the previous rotated file is replaced. */
-const defaultMostBytes = 10 * 1024 * 1024;
+const defaultMaxBytes = 10 * 1024 * 1024;
 
 const shownLevels: ReadonlySet<unknown> = new Set(['warn', 'error', 'fatal']);
 
@@ -31,7 +31,7 @@ export class AppLog {
     readonly path: string,
     private readonly say: (line: string) => void,
     private readonly outages: Outages,
-    private readonly mostBytes = defaultMostBytes,
+    private readonly maxBytes = defaultMaxBytes,
   ) {
     const folder = dirname(path);
     mkdirSync(folder, { recursive: true });
@@ -54,7 +54,7 @@ export class AppLog {
 
   /** Writes whole lines. */
   private write(lines: string): void {
-    if (this.bytes > this.mostBytes) {
+    if (this.bytes > this.maxBytes) {
       closeSync(this.file);
       renameSync(this.path, `${this.path}.1`);
       this.file = openEmpty(this.path);

@@ -12,12 +12,12 @@ export interface ReadyProcess {
 export interface Backoff {
   /** Pause after the first end. It doubles after each further one. */
   readonly firstMs: number;
-  readonly mostMs: number;
+  readonly maxMs: number;
   /** Run time after which the next pause is the first one again. */
   readonly healthyMs: number;
 }
 
-const defaultBackoff: Backoff = { firstMs: 500, mostMs: 30_000, healthyMs: 30_000 };
+const defaultBackoff: Backoff = { firstMs: 500, maxMs: 30_000, healthyMs: 30_000 };
 
 /**
  * Keeps one process running.
@@ -96,7 +96,7 @@ export class SupervisedRun<R extends ReadyProcess> {
     while (!signal.aborted) {
       await delay(pause, undefined, { signal }).catch(() => {});
       if (signal.aborted) break;
-      pause = Math.min(pause * 2, this.backoff.mostMs);
+      pause = Math.min(pause * 2, this.backoff.maxMs);
       try {
         const run = await this.beginUnlessStopped();
         this.say(`${this.name} serves again`);

@@ -9,7 +9,7 @@ import {
   unlessRefused,
 } from '#database';
 import { type SubscriptionChanges, type Snapshot, type Merge } from './known-subscriptions.js';
-import { mostStates } from './merge.budget.js';
+import { maxStates } from './merge.budget.js';
 import { bounded } from './remaining.quota.js';
 import type { SubscriptionQuotas } from './subscription.config.js';
 import type { SubscriptionRow } from './subscription.row.js';
@@ -229,7 +229,7 @@ export async function countStates(
   const counted = await transaction.query<{ id: number; states: number }>(states, [
     userId,
     ids,
-    mostStates + 1,
+    maxStates + 1,
   ]);
   return new Map(counted.map((row) => [row.id, row.states]));
 }

@@ -149,8 +149,8 @@ const feedSchema = z.object({
 export type Feed = z.output<typeof feedSchema>;
 
 /** Maximum number of feeds of one {@link changeFeeds}. */
-export const mostFeeds = 5_000;
-const feeds = z.array(z.string()).max(mostFeeds);
+export const maxFeeds = 5_000;
+const feeds = z.array(z.string()).max(maxFeeds);
 
 /**
  * Subscribes to and unsubscribes from feeds (gpodder API, POST and PUT subscriptions) in one write.
@@ -167,7 +167,7 @@ export const changeFeeds = rpc({
     credentialId: z.guid(),
     add: feeds,
     /** Titles in the order of `add`, for subscriptions that never had one. */
-    titles: z.array(z.string().nullable()).max(mostFeeds).optional(),
+    titles: z.array(z.string().nullable()).max(maxFeeds).optional(),
     remove: feeds,
     /** True to unsubscribe from all other feeds than `add`. */
     whole: z.boolean(),

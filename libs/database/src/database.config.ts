@@ -21,7 +21,7 @@ export const syncIdQuota = z.object({
 export const subscriptionQuotas = z.object({
   QUOTA_LIVE_SUBSCRIPTIONS: quota(
     10_000,
-    'Subscriptions that one user may have, deleted ones aside.',
+    'Maximum subscriptions per user, without deleted ones.',
   ),
   QUOTA_SUBSCRIPTION_NAMES: quota(
     50_000,

@@ -96,6 +96,6 @@ function jittered(interval: number, random: () => number): number {
   return Math.round(interval * (0.85 + 0.3 * random()));
 }
 
-function within(value: number, least: number, most: number): number {
-  return Math.min(Math.max(value, least), most);
+function within(value: number, min: number, max: number): number {
+  return Math.min(Math.max(value, min), max);
 }

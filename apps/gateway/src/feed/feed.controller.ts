@@ -18,8 +18,8 @@ import {
   listFeedEpisodes,
   listNewEpisodes,
   listPodcasts,
-  mostPodcasts,
-  mostPushed,
+  maxPodcasts,
+  maxPushed,
   pushedSchema,
   pushFeeds,
   refreshFeeds,
@@ -44,7 +44,7 @@ import {
 /** Approximate maximum bytes of a podcast, and of an episode, in an answer. */
 const [podcastBytes, episodeBytes] = [16_384, 16_384];
 /** Maximum number of episodes of a podcast. */
-const mostEpisodes = 100;
+const maxEpisodes = 100;
 
 /** Permission to write the content of feeds for all users. */
 const pushScope = 'write:feeds';
@@ -89,7 +89,7 @@ export class FeedController {
     const list = `feeds ${array}`;
     const url = new URL(`${linkBase(request, this.config)}${request.url}`);
     const sent = new QueryString(url.search, listParameters);
-    const query = readListQuery(sent, { userId, list, maxPerPage: mostPodcasts });
+    const query = readListQuery(sent, { userId, list, maxPerPage: maxPodcasts });
     return { array, url, sent, query, scope: { userId, list, since: query.since } };
   }
 
@@ -98,7 +98,7 @@ export class FeedController {
   @ApiQuery({
     name: 'per_page',
     required: false,
-    description: `Rows on a page, 50 unless sent, clamped to ${mostPodcasts}.`,
+    description: `Rows on a page, 50 unless sent, clamped to ${maxPodcasts}.`,
     schema: { type: 'integer', minimum: 1 },
   })
   @Operation(
@@ -140,7 +140,7 @@ export class FeedController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    const answerBytes = Math.min(mostEpisodes * episodeBytes, this.config.MAX_ANSWER_BYTES);
+    const answerBytes = Math.min(maxEpisodes * episodeBytes, this.config.MAX_ANSWER_BYTES);
     const sent = new QueryString(new URL(request.url, 'http://localhost').search, ['guid']);
     const guids = sent.getAll('guid');
     if (guids.length > 0) {
@@ -175,7 +175,7 @@ export class FeedController {
     // The content is shown to all users: a token without scopes does not allow this.
     if (!request.caller?.scopes?.has(pushScope))
       throw new AuthenticationFailure('scope', {}, pushScope);
-    const body = sentBatch(request, sent.feeds, mostPushed);
+    const body = sentBatch(request, sent.feeds, maxPushed);
     return this.services.call(pushFeeds, request, { body });
   }
 

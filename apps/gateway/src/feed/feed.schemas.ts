@@ -1,4 +1,4 @@
-import { feedEpisodeSchema, guidSchema, mostRefreshed, podcastSchema } from '#contracts';
+import { feedEpisodeSchema, guidSchema, maxRefreshed, podcastSchema } from '#contracts';
 import { z } from 'zod';
 import { documented } from '../wire.schemas.js';
 
@@ -37,5 +37,5 @@ export const pushSchema = z
 export type PushRequest = z.output<typeof pushSchema>;
 
 export const refreshSchema = z
-  .object({ guids: z.array(guidSchema).max(mostRefreshed) })
+  .object({ guids: z.array(guidSchema).max(maxRefreshed) })
   .meta({ id: 'RefreshRequest' });

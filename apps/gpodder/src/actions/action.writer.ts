@@ -36,7 +36,7 @@ export class ActionWriter {
     return isUsable(action) ? action : undefined;
   }
 
-  /** Writes at most `mostActions` actions. */
+  /** Writes at most `maxActions` actions. */
   async write(actions: readonly UsableAction[]): Promise<void> {
     const { userId, sessionId } = this.uploader;
     const entries = actions.map(({ entry }) => entry);

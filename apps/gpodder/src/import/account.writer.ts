@@ -2,7 +2,7 @@ import {
   chunkLimits,
   findAccount,
   keptTitle,
-  mostActions,
+  maxActions,
   type ReplyOf,
   type RequestOf,
   type Rpc,
@@ -83,7 +83,7 @@ export class AccountWriter {
     }
   }
 
-  /** Writes at most `mostActions` actions, each as JSON text, like an upload. */
+  /** Writes at most `maxActions` actions, each as JSON text, like an upload. */
   async writeActions(texts: readonly string[]): Promise<void> {
     const actions = texts.flatMap((text) => this.parseAction(text) ?? []).map(withTime);
     await this.upload(actions);
@@ -93,8 +93,8 @@ export class AccountWriter {
   /** Marks favourites, except those that were ever marked or unmarked here. */
   async writeFavorites(favorites: readonly unknown[]): Promise<void> {
     const actions = favorites.flatMap((favorite) => this.parseFavorite(favorite) ?? []);
-    for (let from = 0; from < actions.length; from += mostActions)
-      await this.upload(actions.slice(from, from + mostActions));
+    for (let from = 0; from < actions.length; from += maxActions)
+      await this.upload(actions.slice(from, from + maxActions));
     this.written.favorites += actions.length;
   }
 

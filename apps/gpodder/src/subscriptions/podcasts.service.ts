@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { Failure, listPodcasts, mostPodcasts, type Podcast, type ReplyOf } from '#contracts';
+import { Failure, listPodcasts, maxPodcasts, type Podcast, type ReplyOf } from '#contracts';
 import { Services } from '#http';
 import type { FastifyRequest } from 'fastify';
 import { callerOf } from '../auth/request.caller.js';
@@ -26,7 +26,7 @@ export class PodcastsService {
         const page: ReplyOf<typeof listPodcasts> = await this.services.call(listPodcasts, request, {
           userId,
           after,
-          perPage: mostPodcasts,
+          perPage: maxPodcasts,
         });
         request.hold?.(page.feeds.text.length);
         for (const podcast of page.feeds.parse()) described.set(podcast.feed_url, podcast);

@@ -1,7 +1,7 @@
 // Functions of create-subscription that find and create subscriptions by feed URLs.
 
 /** Maximum number of current, and of other, URLs for `subscription.twins_of` to compare. */
-const mostEncoded = 500;
+const maxEncoded = 500;
 const isEncoded = (url: string) => `strpos(${url}, '%') > 0 AND octet_length(${url}) <= 1024`;
 
 /**
@@ -31,7 +31,7 @@ export const feedFunctions = `
   -- EXECUTE is granted to the episode service. Returns, for URLs without a subscription, a URL of
   -- the only subscription whose URL is equal without percent-encoding, because clients return
   -- feed URLs decoded. A live subscription precedes a tombstone. The function compares at most
-  -- ${mostEncoded} current and ${mostEncoded} other encoded URLs of the user.
+  -- ${maxEncoded} current and ${maxEncoded} other encoded URLs of the user.
   CREATE FUNCTION subscription.twins_of(p_user uuid, p_urls text[])
     RETURNS TABLE (url text, twin text, live boolean)
   LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -51,13 +51,13 @@ export const feedFunctions = `
       SELECT subscription.decoded_url(c.feed_url), c.feed_url, c.id, c.live FROM (
         SELECT r.feed_url, r.id, r.deleted IS NULL AS live FROM subscription.subscriptions r
         WHERE r.user_id = p_user AND r.merged_into IS NULL AND ${isEncoded('r.feed_url')}
-        ORDER BY r.id LIMIT ${mostEncoded}
+        ORDER BY r.id LIMIT ${maxEncoded}
       ) c
       UNION ALL
       SELECT subscription.decoded_url(o.url), o.url, found.id, found.live FROM (
         SELECT f.url, f.subscription_id FROM subscription.feed_urls f
         WHERE f.user_id = p_user AND ${isEncoded('f.url')} ORDER BY f.url_sha256
-        LIMIT ${mostEncoded}
+        LIMIT ${maxEncoded}
       ) o CROSS JOIN LATERAL (
         SELECT r.id, r.deleted IS NULL AS live FROM subscription.subscriptions r
         WHERE r.user_id = p_user AND r.id = o.subscription_id OFFSET 0
