@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { beginWrite, keepAnswer, readClock, type Statement, sweepRequests } from '#database';
+import { beginWrite, storeAnswer, readClock, type Statement, sweepRequests } from '#database';
 import { readSession, readState, saveReader, saveSession } from '#gpodder-sync';
 import { podcastGuid as derivedGuidOf, urlKey } from '#contracts';
 import { createDatabase, type TestDatabase } from '#testing';
@@ -199,7 +199,7 @@ describe(`query plans on plain tables with ${size} episode states`, () => {
       'INSERT INTO sync.request (user_id, request_id, stamp) VALUES ($1, $2, now())',
       [ascending, request],
     );
-    await expectPlans(keepAnswer, [ascending, request, upload(0), '{}', 1_000], {
+    await expectPlans(storeAnswer, [ascending, request, upload(0), '{}', 1_000], {
       uses: [],
       buffers: 30,
     });
@@ -247,7 +247,7 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
 
   it('a write of subscriptions looks up its names', async () => {
     await expectPlans(
-      subscriptions.readNamed,
+      subscriptions.selectSnapshot,
       [ascending, guids.slice(0, 50), [], 50, 10_000, 50_000],
       {
         uses: ['guids_pkey', 'totals_pkey'],
@@ -256,7 +256,7 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
         buffers: 50 * 16,
       },
     );
-    await expectPlans(subscriptions.byGuid, [ascending, guids[0]], {
+    await expectPlans(subscriptions.selectByGuid, [ascending, guids[0]], {
       uses: ['guids_pkey', 'subscriptions_pkey'],
       buffers: 16,
     });
@@ -272,11 +272,11 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
          changed = '2025-07-01' WHERE user_id = $1 AND id < $2`,
       [ascending, user.subscriptionId + 5],
     );
-    await expectPlans(feeds.flipped, [ascending, 0, 501, since, Buffer.alloc(0)], {
+    await expectPlans(feeds.selectFlippedFeeds, [ascending, 0, 501, since, Buffer.alloc(0)], {
       uses: ['feed_urls_subscription'],
       buffers: 120,
     });
-    await expectPlans(feeds.subscribed, [ascending, 0, 501, before, Buffer.alloc(0)], {
+    await expectPlans(feeds.selectSubscribedFeeds, [ascending, 0, 501, before, Buffer.alloc(0)], {
       uses: ['subscriptions_pkey'],
       buffers: 400,
     });
@@ -285,18 +285,18 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
       buffers: 200,
     });
     await expectPlans(
-      feeds.firstGuids,
+      feeds.selectFirstGuids,
       [ascending, [user.subscriptionId, user.subscriptionId + 1]],
       {
         uses: ['former_guids_pkey'],
         buffers: 16,
       },
     );
-    await expectPlans(feeds.hasOthers, [ascending, []], {
+    await expectPlans(feeds.selectOtherSubscribed, [ascending, []], {
       uses: ['subscriptions_pkey'],
       buffers: 200,
     });
-    await expectPlans(feeds.hasOtherUrls, [ascending, [user.subscriptionId], []], {
+    await expectPlans(feeds.selectOtherUrl, [ascending, [user.subscriptionId], []], {
       uses: ['feed_urls_subscription'],
       buffers: 20,
     });
@@ -312,7 +312,7 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
   it('a former URL is stored by one lookup', async () => {
     const url = 'https://podcast.example/7';
     const byKey = JSON.stringify({ [createHash('sha256').update(url).digest('hex')]: url });
-    await expectPlans(subscriptions.keepUrls, [ascending, byKey], {
+    await expectPlans(subscriptions.storeFormerUrls, [ascending, byKey], {
       uses: ['feed_urls_pkey'],
       buffers: 60,
     });
@@ -320,7 +320,7 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
 
   it('a merge reads only names of the user, and looks up pointers to a subscription', async () => {
     await expectPlans(
-      subscriptions.absorbNames,
+      subscriptions.moveAliases,
       [ascending, [user.subscriptionId + 1], [user.subscriptionId + 2], upload(0)],
       {
         uses: ['subscriptions_pointers'],

@@ -100,7 +100,7 @@ export async function describeNew(
   const urls = feeds.flatMap(({ subscriptionId, feedUrl }) =>
     left.has(subscriptionId) ? feedUrl : [],
   );
-  if (urls.length > 0) transaction.last(touch, [urls]);
+  if (urls.length > 0) transaction.sendWithCommit(touch, [urls]);
 }
 
 /** Returns the described rows by id. */

@@ -210,7 +210,10 @@ export async function saveChanges(
   const rowsOf = (ids: ReadonlySet<number>) => rows.filter(({ id }) => ids.has(id));
   const { inserted, changedMetadata, changedStates } = changes;
   if (inserted.size > 0)
-    transaction.last(insert, [userId, `[${rowsOf(inserted).map(columnsText).join(',')}]`]);
+    transaction.sendWithCommit(insert, [
+      userId,
+      `[${rowsOf(inserted).map(columnsText).join(',')}]`,
+    ]);
   const updateRows = (
     query: Statement,
     ids: ReadonlySet<number>,
@@ -219,14 +222,18 @@ export async function saveChanges(
   ) => {
     if (ids.size === 0) return;
     const byKey = new Map(rowsOf(ids).map((row) => [row[key], columns(row)]));
-    transaction.last(query, [userId, JSON.stringify(Object.fromEntries(byKey)), [...byKey.keys()]]);
+    transaction.sendWithCommit(query, [
+      userId,
+      JSON.stringify(Object.fromEntries(byKey)),
+      [...byKey.keys()],
+    ]);
   };
   updateRows(updateMetadata, changedMetadata, 'syncId', identityColumns);
   updateRows(updateStates, changedStates, 'id', stateColumns);
-  if (aliases.length > 0) transaction.last(addAliases, [userId, JSON.stringify(aliases)]);
+  if (aliases.length > 0) transaction.sendWithCommit(addAliases, [userId, JSON.stringify(aliases)]);
   const [added, addedAliases] = [inserted.size - changes.removed, changes.addedAliases];
   if (added !== 0 || addedAliases > 0)
-    transaction.last(updateTotals, [userId, added, addedAliases]);
+    transaction.sendWithCommit(updateTotals, [userId, added, addedAliases]);
 }
 
 /** Returns one page of changed episodes (GET /episodes). */

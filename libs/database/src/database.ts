@@ -40,7 +40,7 @@ export interface Transaction<Found extends object = object> {
   /** The rows of {@link Write.reads}. */
   readonly found: Found[];
   /** Sends a statement with the commit, without its own round trip. Returns no rows. */
-  last(query: Statement, values: readonly unknown[]): void;
+  sendWithCommit(query: Statement, values: readonly unknown[]): void;
   query<Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]>;
   /** Advances the clock of a write with `advances: false`. @returns the stamp of the write. */
   advance(): Promise<string>;
@@ -59,7 +59,7 @@ export const beginWrite = statement(
 );
 
 /** $1 user, $2 request, $3 stamp, $4 answer, $5 maximum bytes of the user's answers. */
-export const keepAnswer = statement(
+export const storeAnswer = statement(
   'sync.keep_answer',
   'SELECT sync.keep_answer($1, $2, $3, $4, $5)',
 );
@@ -75,7 +75,7 @@ export const advanceClock = statement(
   'SELECT stamp, stamp AS moved FROM sync.advance_clock($1) stamp',
 );
 
-const appliedMigrations = statement('sync.applied_migrations', 'SELECT name FROM sync.migrations');
+const selectMigrations = statement('sync.applied_migrations', 'SELECT name FROM sync.migrations');
 
 /** `fingerprint` and `answer` are those of the first request if `repeated` is true. */
 interface WriteStart {
@@ -201,7 +201,7 @@ export class Database {
       if (!(error instanceof Failure) || !storedFailures.has(error.code)) throw error;
       return this.once<Reply, Found>(
         { ...write, reads: undefined },
-        async () => new Failed(error.code),
+        async () => new StoredFailure(error.code),
         false,
       );
     }
@@ -209,7 +209,7 @@ export class Database {
 
   private async once<Reply, Found extends object>(
     write: Write<Found>,
-    run: (transaction: Transaction<Found>) => Promise<Reply | Failed>,
+    run: (transaction: Transaction<Found>) => Promise<Reply | StoredFailure>,
     changes = true,
   ): Promise<Reply> {
     const { userId, requestId, fingerprint = null, reads, advances = true } = write;
@@ -228,7 +228,7 @@ export class Database {
       ]);
       const { stamp, repeated, answer, ...first } = started as WriteStart;
       if (repeated && first.fingerprint !== fingerprint) throw new Failure('invalid');
-      if (answer) return answered<Reply>(answer);
+      if (answer) return toReply<Reply>(answer);
       const last: Bound[] = [];
       const { query } = transaction;
       const addEventKinds = (...more: EventKind[]) => {
@@ -248,17 +248,17 @@ export class Database {
         repeated,
         found,
         query,
-        last: add,
+        sendWithCommit: add,
         advance,
         discard,
         addEventKinds,
       });
-      if (!repeated && (advanced || reply instanceof Failed)) {
-        if (write.smallAnswer || reply instanceof Failed || fingerprint !== null)
-          last.push([keepAnswer, [userId, requestId, stamp, stored(reply), this.answerBytes]]);
+      if (!repeated && (advanced || reply instanceof StoredFailure)) {
+        if (write.smallAnswer || reply instanceof StoredFailure || fingerprint !== null)
+          last.push([storeAnswer, [userId, requestId, stamp, toJson(reply), this.answerBytes]]);
         await transaction.commit(...last);
       }
-      if (reply instanceof Failed) throw new Failure(reply.code);
+      if (reply instanceof StoredFailure) throw new Failure(reply.code);
       return reply;
     };
     return this.inTurn(write.userId, write.remainingMs, begin);
@@ -323,7 +323,7 @@ export class Database {
   /** Returns the migrations of this build that the database lacks. It can have newer ones. */
   private async missing(): Promise<string[]> {
     const { rows } = await this.pool.query<{ name: string }>(
-      bind(appliedMigrations, [], this.prepared),
+      bind(selectMigrations, [], this.prepared),
     );
     const names = new Set(rows.map(({ name }) => name));
     const expected = this.dataSource.migrations.map((migration) => migration.constructor.name);
@@ -346,18 +346,20 @@ export class Database {
 function lostConnection(): void {}
 
 /** A failure to store as the answer of a write. */
-class Failed {
+class StoredFailure {
   constructor(readonly code: FailureCode) {}
 }
 
 /** Serializes a reply as the JSON of an {@link StoredAnswer}. */
-function stored(reply: unknown): string {
+function toJson(reply: unknown): string {
   if (reply instanceof JsonText) return `{"json":${reply.toString()}}`;
-  return JSON.stringify(reply instanceof Failed ? { failure: { code: reply.code } } : { reply });
+  return JSON.stringify(
+    reply instanceof StoredFailure ? { failure: { code: reply.code } } : { reply },
+  );
 }
 
 /** Returns the reply of a stored answer. @throws Failure if the answer is one. */
-function answered<Reply>(answer: StoredAnswer): Reply {
+function toReply<Reply>(answer: StoredAnswer): Reply {
   if ('json' in answer) return JsonText.of(answer.json) as Reply;
   if ('reply' in answer) return answer.reply as Reply;
   throw new Failure(answer.failure.code);

@@ -5,7 +5,7 @@ export {
   advanceClock,
   beginWrite,
   Database,
-  keepAnswer,
+  storeAnswer,
   type Transaction,
   type Write,
 } from './database.js';

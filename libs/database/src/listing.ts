@@ -113,7 +113,7 @@ type Head = {
 };
 
 /** Returns the statement for a page, and its values. */
-function selected(list: Listing, request: ListRequest): [Statement, unknown[]] {
+function selectPage(list: Listing, request: ListRequest): [Statement, unknown[]] {
   const { userId, since, perPage, cursor, total, span: range } = request;
   const values = [userId, since ?? '-infinity', perPage + 1];
   const backward = cursor.from === 'before';
@@ -132,7 +132,7 @@ function selected(list: Listing, request: ListRequest): [Statement, unknown[]] {
 }
 
 /** Returns the first items of a page as JSON: as many as fit into `maxBytes`, but at least one. */
-function fitting<Row, Item>(
+function takeFitting<Row, Item>(
   rows: readonly Row[],
   toItem: (row: Row) => Item,
   maxBytes: number,
@@ -178,10 +178,10 @@ export async function listPage<Row extends object, Item>(
         more: false,
       };
   }
-  const rows = await database.read<Row & Head>(...selected(list, request));
+  const rows = await database.read<Row & Head>(...selectPage(list, request));
   const head = unlessRefused<Head>(rows[0]);
   const whole = head.id === null ? [] : rows.slice(0, perPage);
-  const items = fitting<Row, Item>(whole, toItem, request.maxBytes ?? defaultAnswerBytes);
+  const items = takeFitting<Row, Item>(whole, toItem, request.maxBytes ?? defaultAnswerBytes);
   const page = whole.slice(0, items.length);
   if (cursor.from === 'before') for (const part of [page, items]) part.reverse();
   return {

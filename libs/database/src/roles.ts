@@ -12,9 +12,9 @@ export const groups = {
 } as const;
 
 /** SQLSTATEs of a concurrent CREATE ROLE: migrations of other databases create the same roles. */
-const raced = ['42710', '23505'];
+const duplicateCodes = ['42710', '23505'];
 /** SQLSTATE internal_error: "tuple concurrently updated". */
-const catalogRaced = 'XX000';
+const catalogRaceCode = 'XX000';
 
 /** Creates the missing groups. Needs the right to create roles. */
 export async function ensureGroups(runner: QueryRunner): Promise<void> {
@@ -43,25 +43,25 @@ export async function ensureLogin(runner: QueryRunner, group: string, url: strin
   const { username, password } = new URL(url);
   const name = decodeURIComponent(username);
   await create(runner, name, await format(runner, 'CREATE ROLE %I LOGIN', name));
-  await settled(
+  await retryOnCatalogRace(
     runner,
     await format(runner, 'ALTER ROLE %I LOGIN PASSWORD %L', name, decodeURIComponent(password)),
   );
-  await settled(runner, await format(runner, 'GRANT %I TO %I', group, name));
+  await retryOnCatalogRace(runner, await format(runner, 'GRANT %I TO %I', group, name));
   const limit = String(defaultStatementTimeoutMs);
-  await settled(
+  await retryOnCatalogRace(
     runner,
     await format(runner, 'ALTER ROLE %I SET statement_timeout = %L', name, limit),
   );
 }
 
 /** Repeats a statement that the catalog rejected because of a concurrent migration. */
-async function settled(runner: QueryRunner, sql: string, attempts = 10): Promise<void> {
+async function retryOnCatalogRace(runner: QueryRunner, sql: string, attempts = 10): Promise<void> {
   try {
     await runner.query(sql);
   } catch (error) {
-    if ((error as { code?: string }).code !== catalogRaced || attempts <= 1) throw error;
-    await settled(runner, sql, attempts - 1);
+    if ((error as { code?: string }).code !== catalogRaceCode || attempts <= 1) throw error;
+    await retryOnCatalogRace(runner, sql, attempts - 1);
   }
 }
 
@@ -69,7 +69,7 @@ async function create(runner: QueryRunner, role: string, sql: string): Promise<v
   const found: unknown[] = await runner.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [role]);
   if (found.length > 0) return;
   await runner.query(sql).catch((error: { code?: string }) => {
-    if (!raced.includes(error.code ?? '')) throw error;
+    if (!duplicateCodes.includes(error.code ?? '')) throw error;
   });
 }
 

@@ -74,7 +74,7 @@ interface Row {
 /** Locks the user's clock until the end of the transaction. $1 user. */
 const lockState = statement('sync.lock_state', 'SELECT sync.lock_clock($1)');
 /** Seals a second. $1 user, $2 second. The caller holds the lock of the clock. */
-const saveClock = statement(
+const sealClock = statement(
   'sync.seal_second',
   `UPDATE sync.user_clock c
    SET told = $2::bigint, stamp = to_timestamp(($2::bigint + 1)::double precision)
@@ -97,14 +97,14 @@ export const saveSession = statement(
      SET known = excluded.known, used = excluded.used`,
 );
 /** Returns SQL that deletes all but the last used rows. $1 user, $2 number of rows to keep. */
-const evict = (table: string, key: string) => `
+const evictionSql = (table: string, key: string) => `
    DELETE FROM ${table} t WHERE t.user_id = $1 AND t.ctid = ANY (ARRAY(
      SELECT o.ctid FROM ${table} o WHERE o.user_id = $1
      ORDER BY o.used DESC, o.${key}, o.list OFFSET $2))`;
-const evictReaders = statement('sync.evict_readers', evict('sync.readers', 'credential_id'));
+const evictReaders = statement('sync.evict_readers', evictionSql('sync.readers', 'credential_id'));
 const evictSessions = statement(
   'sync.evict_reader_sessions',
-  evict('sync.reader_sessions', 'session_id'),
+  evictionSql('sync.reader_sessions', 'session_id'),
 );
 /** Reads M. $1 user, $2 list, $3 session. */
 export const readSession = statement(
@@ -167,7 +167,7 @@ export async function sessionTimestamp(
  * @param repeatsUpload true if the client's next download must include its own upload.
  */
 export async function answerWrite(
-  transaction: Pick<Transaction, 'query' | 'last'>,
+  transaction: Pick<Transaction, 'query' | 'sendWithCommit'>,
   {
     userId,
     credentialId,
@@ -181,7 +181,8 @@ export async function answerWrite(
   const [row] = await transaction.query<Row>(readState, keyOf(key));
   const state = toState(unlessRefused(row));
   const { timestamp, after } = answerUpload(state, Date.parse(stampBefore), repeatsUpload);
-  for (const [query, values] of writesOf(key, state, after)) transaction.last(query, values);
+  for (const [query, values] of writesOf(key, state, after))
+    transaction.sendWithCommit(query, values);
   return timestamp;
 }
 
@@ -247,7 +248,7 @@ function writesOf(key: StateKey, before: SyncState, after: SyncState, touches = 
   const [userId, list, credentialId, sessionId] = keyOf(key);
   const { clock, reader, sessionStamp } = after;
   const writes: Bound[] = [];
-  if (clock !== before.clock) writes.push([saveClock, [userId, clock.answered]]);
+  if (clock !== before.clock) writes.push([sealClock, [userId, clock.answered]]);
   if (reader && (touches || reader !== before.reader)) {
     const { since, answered, safe, receivedAt } = reader;
     writes.push([saveReader, [userId, list, credentialId, since, answered, safe, receivedAt]]);

@@ -92,11 +92,11 @@ export class DeletionService {
       const { subscriptionId } = found as MatchedSubscription;
       // Already deleted, but earlier: a subscription in between does not revive it.
       if (movesTime) {
-        transaction.last(mark, [userId, subscriptionId, null, at]);
+        transaction.sendWithCommit(mark, [userId, subscriptionId, null, at]);
         return { deletionId: null };
       }
       if (found.deletionId !== null && !found.isOvertaken) {
-        transaction.last(mark, [userId, subscriptionId, null, at ?? transaction.stamp]);
+        transaction.sendWithCommit(mark, [userId, subscriptionId, null, at ?? transaction.stamp]);
         return { deletionId: found.deletionId };
       }
       // A later POST won against the pending deletion, which ends here. This request deletes the
@@ -109,12 +109,18 @@ export class DeletionService {
       }
       const deletionId = await insertDeletion(transaction, userId, subscriptionId, origin);
       if (isSuperseded(found, false, at)) {
-        transaction.last(...endOf(this.database, userId, deletionId, superseded));
+        transaction.sendWithCommit(...endOf(this.database, userId, deletionId, superseded));
         outcomes.push([superseded, 0]);
-      } else transaction.last(mark, [userId, subscriptionId, deletionId, at ?? transaction.stamp]);
+      } else
+        transaction.sendWithCommit(mark, [
+          userId,
+          subscriptionId,
+          deletionId,
+          at ?? transaction.stamp,
+        ]);
       if (outcomes.length > 0) {
         const [forget, values] = beyondQuotas(userId, this.quotas).records;
-        transaction.last(forget, values);
+        transaction.sendWithCommit(forget, values);
       }
       return { deletionId };
     });

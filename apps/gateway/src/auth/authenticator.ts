@@ -64,7 +64,7 @@ interface Verified extends Caller {
 /** A caller with an app password, and the time of its check (`performance.now()`). */
 interface Holder extends Caller {
   credentialId: string;
-  askedAt: number;
+  lookedUpAt: number;
 }
 
 /** Signature algorithms without a shared secret. */
@@ -86,7 +86,7 @@ export class Authenticator {
   private readonly verified = new CredentialCache<Verified, string>({
     max: cacheSize,
     ttl: Infinity,
-    ask: (_hash, token) => this.verify(token),
+    lookUp: (_hash, token) => this.verify(token),
     // Cached as long as a new verification would accept the token.
     expiresAt: ({ expires }) => expires + clockToleranceSeconds * 1_000,
     isRevoked: ({ keys, version }) => version !== keys.version(),
@@ -158,7 +158,7 @@ export class Authenticator {
       scopes: new Set(credential.scopes),
       expires,
       credentialId,
-      askedAt: performance.now(),
+      lookedUpAt: performance.now(),
     };
   }
 
