@@ -306,7 +306,7 @@ const facade = [
   },
   {
     // A row can have a stamp within the second after an answered timestamp.
-    id: 'second-after-told',
+    id: 'second-after-answer',
     file: 'libs/gpodder-sync/src/sync-state.rules.ts',
     find: '(second + 1) * 1_000',
     replace: 'second * 1_000',

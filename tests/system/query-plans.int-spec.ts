@@ -170,12 +170,13 @@ describe(`query plans on plain tables with ${size} episode states`, () => {
     // The maximum of this user, and far more of others.
     const owner = 'CASE WHEN n <= 400 THEN $1::uuid ELSE gen_random_uuid() END';
     await client.query(
-      `INSERT INTO sync.readers (user_id, credential_id, list, asked, told, safe, arrived)
+      `INSERT INTO sync.readers
+         (user_id, credential_id, list, since, answered_second, safe_second, received_ms)
        SELECT ${owner}, gen_random_uuid(), 1, 1, 1, 1, 1 FROM generate_series(1, 40000) n`,
       [ascending],
     );
     await client.query(
-      `INSERT INTO sync.reader_sessions (user_id, session_id, list, known)
+      `INSERT INTO sync.reader_sessions (user_id, session_id, list, stamp_ms)
        SELECT ${owner}, gen_random_uuid(), 1, 1 FROM generate_series(1, 40000) n`,
       [ascending],
     );
@@ -633,7 +634,8 @@ it.each(process.env.TEST_FULL ? ['these statements use'] : [])(
   async () => {
     const { rows } = await client.query<{ name: string }>(
       `SELECT s.indexrelname AS name FROM pg_stat_user_indexes s JOIN pg_index i USING (indexrelid)
-       WHERE NOT i.indisunique AND s.schemaname IN ('sync', 'subscription', 'episode', 'deletion', 'feed')`,
+       WHERE NOT i.indisunique
+         AND s.schemaname IN ('sync', 'subscription', 'episode', 'deletion', 'feed')`,
     );
     expect(rows.map(({ name }) => name).filter((name) => !used.has(name))).toEqual([]);
   },

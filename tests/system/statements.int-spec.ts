@@ -8,7 +8,7 @@ import { namedStatements } from './testing/named.statements.js';
 
 /** Statements for no user or all users. docs/design/scaling.md describes each on a cluster. */
 const ofAllUsers = {
-  'sync.applied_migrations': 'which migrations the database has',
+  'sync.select_migrations': 'which migrations the database has',
   'sync.sweep_requests': 'removes what is old, whoever it is of',
   'sync.sweep_shards': 'the same on a cluster',
   'sync.take_events': 'a relay announces whatever has changed',

@@ -9,8 +9,8 @@ const pauseMs = 1_000;
 
 /**
  * Detects outages: Postgres is available if it answers and has all migrations of this build.
- * - While available, it is not polled. A failed statement ({@link suspect}) causes one deciding
- *   poll: one lost connection is no outage.
+ * - While available, it is not polled. After a failed statement ({@link suspect}), the result of
+ *   one poll decides, because a single lost connection is no outage.
  * - While unavailable, it is polled about once a second, one poll at a time.
  * - Listeners are notified of changes only, in their order.
  */

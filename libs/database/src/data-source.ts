@@ -24,8 +24,9 @@ interface DatabaseOptions {
 export const defaultStatementTimeoutMs = 10_000;
 
 /**
- * The `plan_cache_mode` by distribution. Postgres plans a prepared statement once, as planning took
- * longer than running. Citus routes by the values, so it plans for each of them.
+ * The `plan_cache_mode` by distribution. Plain Postgres plans a prepared statement once, because
+ * planning takes longer than execution. Citus chooses the node by the values, so it plans each
+ * execution.
  */
 export const planModes: Readonly<Record<Distribution, string>> = {
   none: 'force_generic_plan',
@@ -35,9 +36,8 @@ export const planModes: Readonly<Record<Distribution, string>> = {
 const connectTimeoutMs = 5_000;
 
 /**
- * Time until an idle connection is closed, in milliseconds. A new one starts a process, which takes
- * up to 100 ms on a busy machine. The driver's default of 10 s caused this delay in each burst
- * after a short lull.
+ * Time until an idle connection is closed, in milliseconds. Opening one takes up to 100 ms on a
+ * busy machine. With the driver's default of 10 s, each burst after a short pause had this delay.
  */
 const idleMs = 30_000;
 
@@ -75,7 +75,7 @@ export function createDataSource(options: DatabaseOptions): DataSource {
   const queryTimeoutMs = statementTimeoutMs === 0 ? 0 : statementTimeoutMs + silenceMs;
   return new DataSource({
     type: 'postgres',
-    // Without it, TypeORM loads the package from disk, where a bundled program has none.
+    // Otherwise TypeORM loads `pg` from node_modules, which a bundled program does not have.
     driver: pg,
     url: nodes[0],
     poolSize,

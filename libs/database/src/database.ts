@@ -15,17 +15,17 @@ export interface Write<Found extends object = object> {
   userId: string;
   /** A UUID. A repetition within an hour has no effect and gets the first answer if stored. */
   requestId: string;
-  /** Hash (hex) of a request with a client's key. Another hash for its id is `invalid`. */
+  /** Hash (hex) of a request with an idempotency key. Another hash with this key is `invalid`. */
   fingerprint?: string | undefined;
-  /** True to store the answer in any case. Other answers are stored only with a fingerprint. */
+  /** True to always store the answer. Other answers are stored only with a fingerprint. */
   smallAnswer: boolean;
   /** Kinds of the event that announces the write (docs/reference/events.md). */
   changes: readonly EventKind[];
   /** Returns how long the caller still waits, in milliseconds. */
   remainingMs(): number;
   /**
-   * True (default) to advance the clock first. If false, `stamp` is the current clock, and the
-   * write is rolled back unless it calls {@link Transaction.advance}.
+   * True (default) to advance the clock at the start. If false, `stamp` is the current clock, and
+   * the write is rolled back unless it calls {@link Transaction.advance}.
    */
   advances?: boolean;
   /** A query to run under the lock of the clock, sent together with it: no extra round trip. */
@@ -35,7 +35,10 @@ export interface Write<Found extends object = object> {
 /** The API of a running write. */
 export interface Transaction<Found extends object = object> {
   readonly stamp: string;
-  /** True for a repetition without a stored answer: `stamp` is the first; it is rolled back. */
+  /**
+   * True for a repeated request without a stored answer. `stamp` is that of the first run, and the
+   * transaction is rolled back.
+   */
   readonly repeated: boolean;
   /** The rows of {@link Write.reads}. */
   readonly found: Found[];
@@ -58,15 +61,15 @@ export const beginWrite = statement(
    FROM sync.begin_write($1, $2, decode($3, 'hex'), $4, $5)`,
 );
 
-/** $1 user, $2 request, $3 stamp, $4 answer, $5 maximum bytes of the user's answers. */
+/** Stores an answer. $1 user, $2 request, $3 stamp, $4 answer, $5 maximum bytes of all answers. */
 export const storeAnswer = statement(
-  'sync.keep_answer',
+  'sync.store_answer',
   'SELECT sync.keep_answer($1, $2, $3, $4, $5)',
 );
 
 /** Adds an event to a running write. $1 user, $2 kinds as bits. */
 export const addEvent = statement(
-  'sync.announce',
+  'sync.add_event',
   'INSERT INTO sync.events (user_id, kinds) VALUES ($1, $2)',
 );
 /** Advances an existing clock and returns its stamp. $1 user. */
@@ -75,7 +78,7 @@ export const advanceClock = statement(
   'SELECT stamp, stamp AS moved FROM sync.advance_clock($1) stamp',
 );
 
-const selectMigrations = statement('sync.applied_migrations', 'SELECT name FROM sync.migrations');
+const selectMigrations = statement('sync.select_migrations', 'SELECT name FROM sync.migrations');
 
 /** `fingerprint` and `answer` are those of the first request if `repeated` is true. */
 interface WriteStart {
@@ -87,7 +90,7 @@ interface WriteStart {
 /** A stored answer; `json` is a reply of type {@link JsonText}. */
 type StoredAnswer = { reply: unknown } | { json: unknown } | { failure: { code: FailureCode } };
 
-/** Failures that are final, and stored as answers. After any other failure, a retry can succeed. */
+/** Failures that a repetition cannot change, so they are stored as answers. */
 const storedFailures: ReadonlySet<FailureCode> = new Set(['invalid', 'not_found', 'gone']);
 
 /** The pool's error message when all connections are in use. Postgres itself can be available. */
@@ -109,7 +112,7 @@ const poolIsBusy = /^timeout exceeded/;
  * - A fault that indicates an unavailable Postgres makes {@link availability} check immediately.
  */
 export class Database {
-  /** The state of Postgres as of the last statement or check of this process. */
+  /** The availability of Postgres, by the last statement or check of this process. */
   readonly availability = new Availability(() => this.missing());
   private readonly pool: Pool;
   private readonly reads: SharedReads;
@@ -327,7 +330,9 @@ export class Database {
     );
     const names = new Set(rows.map(({ name }) => name));
     const expected = this.dataSource.migrations.map((migration) => migration.constructor.name);
-    return expected.filter((name) => !names.has(name)).map((name) => `a migration: ${name}`);
+    return expected
+      .filter((name) => !names.has(name))
+      .map((name) => `migration not applied: ${name}`);
   }
 
   /** Maps transient faults to `unavailable`, a refused user to `unauthorized`; others are bugs. */

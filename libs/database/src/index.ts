@@ -33,7 +33,7 @@ export {
 } from './entities/index.js';
 export { type FaultKind, faultKind, refusedUser, rootCauseOf } from './fault.rule.js';
 export { clockOfUser, unlessRefused } from './refused.users.js';
-export { groups, ensureGroups, ensureLogin, skipGroupRights } from './roles.js';
+export { groups, ensureGroups, ensureLogin, skipGroupGrants } from './roles.js';
 export { type ClockCallback, type PgTransaction } from './pg.transaction.js';
 export { countdown, UserQueue } from './user.queue.js';
 export { type Bound, instant, statement, statements, type Statement } from './statement.js';

@@ -1,7 +1,7 @@
 import type { QueryRunner } from 'typeorm';
 import { defaultStatementTimeoutMs } from './data-source.js';
 
-/** The group of each app's login. Migrations grant rights to these groups only. */
+/** The group of each app's login. Migrations grant privileges to these groups only. */
 export const groups = {
   subscription: 'podcast_sync_subscription_group',
   episode: 'podcast_sync_episode_group',
@@ -16,26 +16,26 @@ const duplicateCodes = ['42710', '23505'];
 /** SQLSTATE internal_error: "tuple concurrently updated". */
 const catalogRaceCode = 'XX000';
 
-/** Creates the missing groups. Needs the right to create roles. */
+/** Creates the missing groups. Needs the privilege to create roles. */
 export async function ensureGroups(runner: QueryRunner): Promise<void> {
   for (const group of Object.values(groups))
     await create(runner, group, `CREATE ROLE ${group} NOLOGIN`);
 }
 
-/** Returns true for a statement about the rights of groups. */
-const isGroupRight = (sql: string) =>
+/** Returns true for a GRANT or REVOKE that names a group. */
+const isGroupGrant = (sql: string) =>
   /\b(?:GRANT|REVOKE)\b/.test(sql) && Object.values(groups).some((group) => sql.includes(group));
 
-/** Makes a runner skip rights of groups, which the owner of a database often can't create. */
-export function skipGroupRights(runner: QueryRunner): void {
+/** Makes a runner skip grants to groups: the owner of a database often cannot create groups. */
+export function skipGroupGrants(runner: QueryRunner): void {
   const query = runner.query.bind(runner) as (sql: string, ...rest: unknown[]) => Promise<unknown>;
   runner.query = (sql: string, ...rest: unknown[]) =>
-    query(withoutGroupRights(sql), ...rest) as never;
+    query(withoutGroupGrants(sql), ...rest) as never;
 }
 
-function withoutGroupRights(sql: string): string {
+function withoutGroupGrants(sql: string): string {
   const statements = sql.split(';');
-  return statements.filter((statement) => !isGroupRight(statement)).join(';');
+  return statements.filter((statement) => !isGroupGrant(statement)).join(';');
 }
 
 /** Creates or updates a login from the user and password of its URL, and adds it to its group. */
@@ -55,7 +55,7 @@ export async function ensureLogin(runner: QueryRunner, group: string, url: strin
   );
 }
 
-/** Repeats a statement that the catalog rejected because of a concurrent migration. */
+/** Runs a statement, and repeats it if a concurrent migration changed the same catalog row. */
 async function retryOnCatalogRace(runner: QueryRunner, sql: string, attempts = 10): Promise<void> {
   try {
     await runner.query(sql);

@@ -8,7 +8,7 @@ import type { Distribution } from './database.config.js';
 import { distribute, isDistributed, publishOnAllNodes, requireCitus } from './distribution.js';
 
 /**
- * Applies the missing migrations, and distributes the rows of users if they are to be.
+ * Applies the missing migrations. On a Citus cluster it also distributes the rows of users.
  *
  * @returns the names of the migrations.
  */

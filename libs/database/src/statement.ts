@@ -33,7 +33,7 @@ const advancesClock = /\bsync\.(begin_write|advance_clock)\(/;
  */
 export function statement(name: string, text: string): Statement {
   if (advancesClock.test(text) && !/ AS moved\b/.test(text))
-    throw new Error(`${name} does not answer where the clock is`);
+    throw new Error(`statement ${name} advances a clock: it must return the stamp AS moved`);
   if ((byName.get(name)?.text ?? text) !== text)
     throw new Error(`two statements are named ${name}`);
   const query = Object.freeze({ name, text });

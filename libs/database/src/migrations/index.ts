@@ -17,6 +17,7 @@ import { PushFeeds1764102000000 } from './1764102000000-push-feeds.js';
 import { DescribeEpisodes1764102001000 } from './1764102001000-describe-episodes.js';
 import { MoveFeeds1764102002000 } from './1764102002000-move-feeds.js';
 import { OrderErasureLocks1764103000000 } from './1764103000000-order-erasure-locks.js';
+import { RenameSyncState1764113000000 } from './1764113000000-rename-sync-state.js';
 
 /** All migrations in order. A released migration is never edited. */
 export const migrations = [
@@ -39,4 +40,5 @@ export const migrations = [
   DescribeEpisodes1764102001000,
   MoveFeeds1764102002000,
   OrderErasureLocks1764103000000,
+  RenameSyncState1764113000000,
 ];
