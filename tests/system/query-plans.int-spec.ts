@@ -612,20 +612,23 @@ describe('query plans of fetches with 20,000 feeds in 2,000 lanes', () => {
   );
 
   it('a claim reads the due lanes, and the first due feed of each', async () => {
-    await expectPlans(fetches.claim, [8], { uses: ['lanes_due', 'fetches_due'], buffers: 8 * 40 });
+    await expectPlans(fetches.claimLanes, [8], {
+      uses: ['lanes_due', 'fetches_due'],
+      buffers: 8 * 40,
+    });
   });
 
   it('a result is stored by the keys of its feed and its lane', async () => {
     const end = [lane, new Date().toISOString(), 1_000, 0];
-    await expectPlans(fetches.release, end, { uses: ['lanes_pkey'], buffers: 10 });
-    await expectPlans(fetches.save, [...end, key.toString('hex'), '{}', null], {
+    await expectPlans(fetches.releaseLane, end, { uses: ['lanes_pkey'], buffers: 10 });
+    await expectPlans(fetches.saveResult, [...end, key.toString('hex'), '{}', null], {
       uses: ['lanes_pkey'],
       buffers: 20,
     });
   });
 
   it('a sweep finds the feeds that nobody reads', async () => {
-    await expectPlans(fetches.sweep, [10], { uses: ['feeds_wanted'], buffers: 10 * 40 });
+    await expectPlans(fetches.deleteUnread, [10], { uses: ['feeds_wanted'], buffers: 10 * 40 });
   });
 });
 

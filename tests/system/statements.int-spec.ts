@@ -15,7 +15,7 @@ const ofAllUsers = {
   'sync.events_lag': 'how long the oldest of all waits, for metrics',
   'dump.users': 'finds out whom there is to dump',
   'dump.count_users': 'says how many that are',
-  'feed.followers': 'a task visits the followers of a feed',
+  'feed.select_followers': 'a task visits the followers of a feed',
   'deletion.take': 'a relay takes what is due, whoever it is of',
   'deletion.take_again': 'names the user of each record together with its id',
   'deletion.take_erasures': 'a relay takes what is due, whoever it is of',
