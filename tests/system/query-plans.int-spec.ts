@@ -9,7 +9,7 @@ import { phases } from '../../apps/deletion-worker/src/erasure/erasure.repositor
 import * as deletions from '../../apps/deletion-worker/src/records/deletion.repository.js';
 import * as deletionQuotas from '../../apps/deletion-worker/src/records/quota.repository.js';
 import * as actionList from '../../apps/episode/src/action.repository.js';
-import { readActed } from '../../apps/episode/src/action.sql.js';
+import { selectActedEpisodes } from '../../apps/episode/src/action.sql.js';
 import * as episodes from '../../apps/episode/src/episode.repository.js';
 import * as feeds from '../../apps/subscription/src/feeds.repository.js';
 import * as fetches from '../../apps/feed/src/feed.sql.js';
@@ -507,12 +507,12 @@ describe(`query plans on plain tables of actions with ${size} episode states`, (
   const second = (time: string) => Date.parse(time) / 1_000;
 
   it('an upload of actions finds its feeds and episodes by look-ups', async () => {
-    await expectPlans(readActed, loaded(actions({})), {
+    await expectPlans(selectActedEpisodes, loaded(actions({})), {
       uses: ['feed_urls_pkey', 'episodes_guid', 'states_pkey', 'episodes_pkey'],
       // Its feed, one lookup, and the row in two tables; a CTE counts again where it is read.
       buffers: 30 * 75,
     });
-    await expectPlans(readActed, loaded(actions({ episodeGuid: undefined })), {
+    await expectPlans(selectActedEpisodes, loaded(actions({ episodeGuid: undefined })), {
       uses: ['feed_urls_pkey', 'episodes_enclosure', 'states_pkey', 'episodes_pkey'],
       buffers: 30 * 90,
     });
@@ -542,7 +542,7 @@ describe(`query plans on plain tables of actions with ${size} episode states`, (
     const [row] = stored as [Record<string, unknown>];
     const key = Buffer.from(urlKey(podcast(row)), 'hex');
     const ofFeed = [...firstIds, key, derivedGuidOf(podcast(row)), false];
-    await expectPlans(actionList.listOfFeed, ofFeed, {
+    await expectPlans(actionList.listByFeed, ofFeed, {
       uses: ['feed_urls_pkey', 'episodes_enclosure', 'states_pkey', 'episodes_pkey'],
       buffers: 51 * 24 + (large / 100) * 12,
     });

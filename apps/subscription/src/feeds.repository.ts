@@ -56,7 +56,7 @@ export const selectSubscribedFeeds = statement(
 
 /** Counts the subscribed feeds of user $1. */
 export const countSubscribed = statement(
-  'subscription.count_feeds',
+  'subscription.count_subscribed',
   `SELECT c.refused, (
      SELECT count(*) FROM subscription.subscriptions s
      WHERE s.user_id = $1 AND s.is_subscribed AND s.merged_into IS NULL
@@ -118,7 +118,7 @@ export const unsubscribeOthers = statement(
  * quotas.
  */
 export const ensureSubscriptions = statement(
-  'subscription.ensure_feeds',
+  'subscription.ensure_subscriptions',
   'SELECT subscription.ensure_feeds($1, $2::text[], $3::uuid[], $4::bytea[], $5, $6, $7) AS made',
 );
 

@@ -9,7 +9,7 @@ import {
   unlessRefused,
 } from '#database';
 import { type SubscriptionChanges, type Snapshot, type Merge } from './known-subscriptions.js';
-import { maxStates } from './merge.budget.js';
+import { maxMergedStates } from './merge.budget.js';
 import { quotaKinds } from './remaining.quota.js';
 import type { SubscriptionQuotas } from './subscription.config.js';
 import type { SubscriptionRow } from './subscription.row.js';
@@ -67,7 +67,7 @@ export const selectSnapshot = statement(
 
 /** Counts the episode states of subscriptions $2, each up to $3. $1 user. */
 const selectStateCounts = statement(
-  'subscription.count_states',
+  'subscription.select_state_counts',
   'SELECT subscription_id AS id, states FROM episode.count_states($1, $2::bigint[], $3)',
 );
 
@@ -244,7 +244,7 @@ export async function countStates(
   const counted = await transaction.query<{ id: number; states: number }>(selectStateCounts, [
     userId,
     ids,
-    maxStates + 1,
+    maxMergedStates + 1,
   ]);
   return new Map(counted.map((row) => [row.id, row.states]));
 }
