@@ -335,7 +335,7 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
   });
 
   it('a deletion looks up its subscription, and reads only the episodes of that one', async () => {
-    await expectPlans(deletions.find, [ascending, guids[0]], {
+    await expectPlans(deletions.findSubscription, [ascending, guids[0]], {
       uses: ['guids_pkey', 'subscriptions_pkey'],
       buffers: 24,
     });
@@ -353,7 +353,10 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
       buffers: 40 + large / 50,
     });
     await expectPlans(sweepRequests, [5_000], { uses: ['request_created_at'], buffers: 8 });
-    await expectPlans(deletions.read, [ascending, 1], { uses: ['deletions_pkey'], buffers: 8 });
+    await expectPlans(deletions.selectStatus, [ascending, 1], {
+      uses: ['deletions_pkey'],
+      buffers: 8,
+    });
     await expectPlans(await inFunction(client, 'deletion.claim'), [ascending, 1], {
       uses: ['deletions_pkey'],
       buffers: 24,
@@ -365,10 +368,14 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
     );
     // The first statements of the cascade's transaction.
     await client.query('SET enable_bitmapscan = off');
-    await expectPlans(deletions.cascade, [ascending, user.subscriptionId, '2026-01-01'], {
-      uses: ['episodes_enclosure', 'states_pkey', 'sync_ids_episode_id', 'subscriptions_pkey'],
-      buffers: 80 + (large / 100) * 40,
-    });
+    await expectPlans(
+      deletions.deleteSubscription,
+      [ascending, user.subscriptionId, '2026-01-01'],
+      {
+        uses: ['episodes_enclosure', 'states_pkey', 'sync_ids_episode_id', 'subscriptions_pkey'],
+        buffers: 80 + (large / 100) * 40,
+      },
+    );
     await client.query('RESET enable_bitmapscan');
   });
 });

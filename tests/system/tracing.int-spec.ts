@@ -94,9 +94,9 @@ describe('one trace', () => {
       'deletion-worker: deletion.request';
     expect(paths('b'.repeat(32))).toEqual(
       expect.arrayContaining([
-        `${handler} > deletion-worker: postgres deletion.insert`,
+        `${handler} > deletion-worker: postgres deletion.insert_record`,
         `${handler} > deletion-worker: deletion.job`,
-        `${handler} > deletion-worker: deletion.job > deletion-worker: postgres deletion.claim`,
+        `${handler} > deletion-worker: deletion.job > deletion-worker: postgres deletion.claim_record`,
       ]),
     );
   });
