@@ -6,7 +6,7 @@ import { rpc } from './rpc.js';
 import { furtherSchema, readerSchema } from './reader.schemas.js';
 import { entryFailureCodes } from './shown.schemas.js';
 
-/** Uploads episode states, with one verdict per entry (POST /episodes). */
+/** Uploads episode states, with one result per entry (POST /episodes). */
 export const uploadEpisodes = rpc({
   pattern: 'episode.upload',
   write: true,

@@ -110,7 +110,7 @@ export const pushedSchema = z
   .meta({ id: 'PushAnswer' });
 export type Pushed = z.output<typeof pushedSchema>;
 
-/** Stores the content of feeds, with one verdict per entry (POST /feeds). Idempotent. */
+/** Stores the content of feeds, with one result per entry (POST /feeds). Idempotent. */
 export const pushFeeds = rpc({
   pattern: 'feed.push',
   write: false,
@@ -121,7 +121,7 @@ export const pushFeeds = rpc({
 /** Maximum number of guids of one {@link refreshFeeds}. */
 export const maxRefreshed = 250;
 
-/** Fetches feeds soon, unless somebody's request did so in the last 15 minutes. */
+/** Makes feeds due, unless they were fetched in the last 15 minutes. */
 export const refreshFeeds = rpc({
   pattern: 'feed.refresh',
   write: false,

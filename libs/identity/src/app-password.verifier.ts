@@ -126,4 +126,4 @@ export class AppPasswordVerifier {
 }
 
 /** Created once, because a refusal must cost less than the request. */
-const tooMany = unavailable('too many app passwords are asked for');
+const tooMany = unavailable('too many lookups of app passwords are running');

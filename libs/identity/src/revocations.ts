@@ -52,7 +52,7 @@ const perStep = 500;
 
 /** Publishes revocations to every process that accepts credentials. */
 export class RevocationWriter {
-  /** Numbers of revocations by this process, and of `unannounced` calls, for metrics. */
+  /** Numbers of published revocations, and of those that could not be published, for metrics. */
   readonly counts = {
     user: 0,
     grant: 0,
