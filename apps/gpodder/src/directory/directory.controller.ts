@@ -63,7 +63,7 @@ export class DirectoryController {
     return [];
   }
 
-  /** Returns a subscribed podcast. Other lookups would tell what users of the server follow. */
+  /** Returns a podcast of the caller. Other lookups would reveal the podcasts of other users. */
   @Get('api/2/data/podcast.json')
   async podcast(@Req() request: FastifyRequest) {
     const url = queryOf(request).get('url') ?? '';

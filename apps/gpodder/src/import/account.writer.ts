@@ -14,8 +14,8 @@ import { ActionWriter } from '../actions/action.writer.js';
 import {
   type ActionEntry,
   isUsable,
-  type ReadAction,
-  readAction,
+  type ParsedAction,
+  parseAction,
   type UsableAction,
 } from '../actions/action.rules.js';
 import { oldestTime } from '../actions/action.values.js';
@@ -118,9 +118,9 @@ export class AccountWriter {
   }
 
   private parseAction(text: string): UsableAction | undefined {
-    let action: ReadAction = { skipped: 'no_object' };
+    let action: ParsedAction = { skipped: 'not_an_object' };
     try {
-      action = readAction(JSON.parse(text));
+      action = parseAction(JSON.parse(text));
     } catch {
       // Invalid JSON is no object.
     }
@@ -135,7 +135,11 @@ export class AccountWriter {
     const enclosureUrl = data && repairEnclosureUrl(data.url);
     if (!data || feedUrl === undefined || enclosureUrl === undefined) {
       const reason = feedUrl === undefined ? 'no valid podcast URL' : 'no valid episode URL';
-      this.skipped.add('favourite', favorite, data ? reason : 'no URL of podcast and episode');
+      this.skipped.add(
+        'favourite',
+        favorite,
+        data ? reason : 'url or podcast_url is missing or not a string',
+      );
       return undefined;
     }
     const statuses = { favoriteStatus: { value: true, at: oldestTime } };

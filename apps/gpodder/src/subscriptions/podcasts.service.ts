@@ -14,8 +14,8 @@ export class PodcastsService {
   ) {}
 
   /**
-   * Returns the subscribed podcasts by feed URL. Titles are no reason to fail: without feeds, or
-   * without the feed service, the result is empty.
+   * Returns the subscribed podcasts by feed URL. With FEEDS=off, or if the feed service is
+   * unavailable, the result is empty instead of a failure.
    */
   async described(request: FastifyRequest): Promise<ReadonlyMap<string, Podcast>> {
     const described = new Map<string, Podcast>();
