@@ -19,8 +19,8 @@ const shownLevels: ReadonlySet<unknown> = new Set(['warn', 'error', 'fatal']);
 /**
  * Writes the output of an app to a file. Warnings, errors and lines that are no log lines, such as
  * stack traces, are also shown under the app's name; outages of servers by {@link Outages}. The
- * file is empty at the start, continues over restarts of the app, and is bounded together with one
- * rotated file, to about a read more. Only its owner can read it.
+ * file is emptied at the start, but not at restarts of the app. Its size and that of one rotated
+ * file are limited. Only its owner can read it.
  */
 export class AppLog {
   private file: number;

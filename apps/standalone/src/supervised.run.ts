@@ -64,7 +64,7 @@ export class SupervisedRun<R extends ReadyProcess> {
     this.current?.kill?.();
   }
 
-  /** Starts the process. Stops it here if it became ready after a stop: nothing else has it yet. */
+  /** Starts the process, and stops it if {@link stop} was called before it became ready. */
   private async beginUnlessStopped(): Promise<R> {
     const { signal } = this.ending;
     const run = await this.begin(signal);

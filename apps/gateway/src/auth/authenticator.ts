@@ -46,7 +46,7 @@ export interface Caller {
   expires?: number | undefined;
 }
 
-/** Sources for revocations and app passwords. Without `appPasswords` none is accepted. */
+/** Sources of revocations and app passwords. Without `appPasswords` no app password is accepted. */
 export interface Credentials {
   readonly revocations?: Revocations;
   readonly appPasswords?: AppPasswordVerifier;
@@ -140,7 +140,7 @@ export class Authenticator {
     return keys?.version() === version && !this.credentials.revocations?.refuses(caller);
   }
 
-  /** Changes with revocations. While unchanged, only time or new keys make {@link holds} false. */
+  /** Number of received revocations. While it stays, only time or new keys end a credential. */
   get revoked(): number {
     return this.credentials.revocations?.received ?? 0;
   }

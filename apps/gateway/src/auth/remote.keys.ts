@@ -7,7 +7,7 @@ import type { IssuerKeys } from './issuer.keys.js';
 export interface Pace {
   /** Keys older than this are fetched again in the background, and used meanwhile. */
   readonly maxAge: number;
-  /** Minimum time between two fetches, so that unknown keys cannot cause many. */
+  /** Minimum time between two fetches, so that tokens with unknown key ids cannot cause many. */
   readonly coolDown: number;
 }
 

@@ -49,7 +49,7 @@ const maxEpisodes = 100;
 /** Permission to write the content of feeds for all users. */
 const pushScope = 'write:feeds';
 
-/** The query of a request, the name of the array of its answer, and the scope of its cursors. */
+/** The query of a request, the name of the array in its answer, and the scope of its cursors. */
 interface Read {
   readonly array: 'feeds' | 'episodes';
   readonly url: URL;
@@ -126,7 +126,9 @@ export class FeedController {
   @ApiQuery({
     name: 'guid',
     required: false,
-    description: 'A podcast. Without it `since` is required.',
+    description:
+      'Guid of a subscribed podcast; `since` and `cursor` are then ignored. Without `guid`, ' +
+      '`since` is required.',
     schema: { type: 'string', format: 'uuid' },
   })
   @Since()
@@ -203,7 +205,7 @@ function answerPage(
 ) {
   const walk = { syncTimestamp: query.cursor?.syncTimestamp ?? syncTimestamp, total: 0 };
   const cursor = next && encodeCursor({ direction: 'after', boundary: next, ...walk }, scope);
-  // The cursor has the time of the walk, which must not change the ETag.
+  // The cursor contains the time of the first page, which must not change the ETag.
   const print = JSON.stringify([url.href, next]);
   const link = cursor && `${url.origin}${url.pathname}${sent.with({ cursor })}`;
   const start = JSON.stringify({ ...envelope, next: link }).slice(0, -1);

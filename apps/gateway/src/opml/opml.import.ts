@@ -95,7 +95,7 @@ function answerBytes(feeds: Opml['feeds']): number {
   );
 }
 
-/** Merges the verdicts of all writes into one answer, with the number of skipped entries. */
+/** Merges the answers of all writes into one, with the number of skipped entries. */
 function joined(answers: readonly SubscribeReply[], skipped: number): JsonText {
   const lists: Record<'success' | 'failure', string[]> = { success: [], failure: [] };
   for (const answer of answers) {
