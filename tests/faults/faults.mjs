@@ -24,8 +24,8 @@ const rules = [
     // A guid with a new URL merges a podcast even though a guid was declared for it.
     id: 'same-though-declared',
     file: `${subscription}/subscribe.rules.ts`,
-    find: 'isLive(other) && other !== named && other.declaredGuids === 0',
-    replace: 'isLive(other) && other !== named',
+    find: 'isLive(other) && other !== match && other.declaredGuids === 0',
+    replace: 'isLive(other) && other !== match',
     near: ['apps/subscription'],
   },
   {
@@ -192,8 +192,8 @@ const clock = [
     // A repeated write without a stored answer takes effect again.
     id: 'repeated-commits',
     file: `${database}/database.ts`,
-    find: 'if (!repeated && (advanced || reply instanceof Failed)) {',
-    replace: 'if (advanced || reply instanceof Failed) {',
+    find: 'if (!repeated && (advanced || reply instanceof StoredFailure)) {',
+    replace: 'if (advanced || reply instanceof StoredFailure) {',
     near: ['libs/database'],
   },
   {
