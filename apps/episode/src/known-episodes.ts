@@ -21,7 +21,7 @@ export interface NamedSubscription {
  * cases by entry and rank (0: by sync_id). All candidates with ids up to `completeTo` were read.
  */
 export interface Candidates {
-  /** The episodes that were read: `none` if they are too large, `named` for those of sent ids. */
+  /** The episodes that were read: those of sent ids, `all` candidates, or `none` (too large). */
   reach: 'none' | 'named' | 'all';
   subscriptions: [name: string, NamedSubscription][];
   episodes: EpisodeRow[];

@@ -52,7 +52,7 @@ const perStep = 500;
 
 /** Publishes revocations to every process that accepts credentials. */
 export class RevocationWriter {
-  /** Numbers of published revocations, and of those that could not be published, for metrics. */
+  /** Numbers of published revocations by kind, and of failed calls (`unannounced`), for metrics. */
   readonly counts = {
     user: 0,
     grant: 0,
