@@ -54,7 +54,7 @@ const messages: Record<number, string> = {
   408: 'Request timed out',
   410: 'Subscription has been deleted',
   413: 'Request is too large',
-  414: 'Request header is too large',
+  414: 'Request URL is too long',
   431: 'Request header is too large',
 };
 

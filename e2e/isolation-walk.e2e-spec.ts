@@ -6,7 +6,7 @@ import { episode, feed, newGuid } from './samples.js';
 import { User } from './user.js';
 
 /** All identifiers of the first user that a second one could obtain. */
-interface Loot {
+interface ForeignIds {
   guid: string;
   former: string;
   sync_id: string;
@@ -16,7 +16,7 @@ interface Loot {
   etags: { subscriptions: string; episodes: string };
 }
 
-async function riches(ann: User): Promise<Loot> {
+async function createForeignData(ann: User): Promise<ForeignIds> {
   const [former, guid, sync_id, key] = [newGuid(), newGuid(), newGuid(), newGuid()];
   await ann.subscribed(feed(1), former);
   await ann.update(former, { new_guid: guid });
@@ -50,65 +50,65 @@ const state = async (user: User) => ({
 });
 
 let [ann, bob]: User[] = [];
-let loot: Loot;
+let foreignIds: ForeignIds;
 let before: unknown;
 let bobs: string;
 beforeEach(async () => {
   [ann, bob] = [await User.fresh(), await User.fresh()];
-  loot = await riches(ann);
+  foreignIds = await createForeignData(ann);
   before = await state(ann);
   bobs = await bob.subscribed('https://feeds.example/of-bob.xml');
   await bob.uploaded(episode(bobs, 9));
 });
 
 /** Each operation as the second user, with identifiers of the first one in all inputs. */
-const walk: Record<string, (user: User) => Promise<void>> = {
+const calls: Record<string, (user: User) => Promise<void>> = {
   'GET /subscriptions': (user) => seesOwnListOnly(user, 'subscriptions'),
   'GET /episodes': (user) => seesOwnListOnly(user, 'episodes'),
   'GET /subscriptions/{guid}': async (user) => {
-    for (const guid of [loot.guid, loot.former])
+    for (const guid of [foreignIds.guid, foreignIds.former])
       expectError(await user.get(`/subscriptions/${guid}`), 404);
   },
   'PATCH /subscriptions/{guid}': async (user) => {
-    for (const guid of [loot.guid, loot.former])
+    for (const guid of [foreignIds.guid, foreignIds.former])
       expectError(
         await user.patch(`/subscriptions/${guid}`, { is_subscribed: false, new_guid: newGuid() }),
         404,
       );
     // Other users can use the same guids and feeds, without access to the data.
-    await user.update(bobs, { new_guid: loot.guid, new_feed_url: feed(1) });
+    await user.update(bobs, { new_guid: foreignIds.guid, new_feed_url: feed(1) });
     expect((await user.episodes()).total).toBe(1);
   },
   'DELETE /subscriptions/{guid}': async (user) => {
-    for (const guid of [loot.guid, loot.former])
+    for (const guid of [foreignIds.guid, foreignIds.former])
       expectError(await user.delete(`/subscriptions/${guid}`), 404);
   },
   'GET /deletions/{id}': async (user) =>
-    expectError(await user.get(`/deletions/${loot.deletion}`), 404),
+    expectError(await user.get(`/deletions/${foreignIds.deletion}`), 404),
   'GET /feeds': async (user) => {
     const { feeds } = (await user.get<{ feeds: { guid: string }[] }>('/feeds')).body;
     expect(feeds.map(({ guid }) => guid)).toEqual([bobs]);
   },
   'GET /feeds/episodes': async (user) => {
-    for (const guid of [loot.guid, loot.former])
+    for (const guid of [foreignIds.guid, foreignIds.former])
       expectError(await user.get(`/feeds/episodes?guid=${guid}`), 404);
-    const path = `/feeds/episodes?since=2020-01-01T00:00:00Z&cursor=${loot.cursors.episodes}`;
+    const path = `/feeds/episodes?since=2020-01-01T00:00:00Z&cursor=${foreignIds.cursors.episodes}`;
     expect((await user.get(path)).body).toEqual({ episodes: [] });
   },
   'GET /feeds/artwork/{id}': async (user) =>
-    expectError(await user.get(`/feeds/artwork/${loot.guid}`), 404),
+    expectError(await user.get(`/feeds/artwork/${foreignIds.guid}`), 404),
   'POST /feeds/preview': async (user) => {
     const sent = { feed_url: 'https://ann:secret@feeds.example/' };
     expect((await user.post('/feeds/preview', sent)).body).toEqual({ status: 'private' });
   },
   'POST /feeds/refresh': async (user) => {
-    const sent = { guids: [loot.guid] };
+    const sent = { guids: [foreignIds.guid] };
     expect((await user.post('/feeds/refresh', sent)).body).toEqual(sent);
   },
   'POST /feeds': async (user) =>
     expectError(await user.post('/feeds', { feeds: [{ feed_url: feed(1), title: 'x' }] }), 401),
   'GET /changes': async (user) => {
-    const follower = await Follower.of(user, `/changes?since=${loot.cursors.episodes}`);
+    const follower = await Follower.of(user, `/changes?since=${foreignIds.cursors.episodes}`);
     expect(follower.stamps).toEqual([(await user.subscriptions()).sync]);
     follower.leave();
   },
@@ -117,10 +117,10 @@ const walk: Record<string, (user: User) => Promise<void>> = {
     expect((await user.get('/capabilities')).text).toBe(text);
   },
   'POST /subscriptions': async (user) => {
-    const headers = { 'idempotency-key': loot.key };
-    const subscriptions = [{ feed_url: feed(1), guid: loot.guid }];
+    const headers = { 'idempotency-key': foreignIds.key };
+    const subscriptions = [{ feed_url: feed(1), guid: foreignIds.guid }];
     const { body } = await user.post('/subscriptions', { subscriptions }, headers);
-    expect(body).toMatchObject({ success: [{ guid: loot.guid }], failure: [] });
+    expect(body).toMatchObject({ success: [{ guid: foreignIds.guid }], failure: [] });
     expect([(await user.subscriptions()).total, (await user.episodes()).total]).toEqual([2, 1]);
   },
   'GET /subscriptions.opml': async (user) => {
@@ -128,21 +128,21 @@ const walk: Record<string, (user: User) => Promise<void>> = {
     expect(text.match(/xmlUrl="[^"]*"/g)).toEqual(['xmlUrl="https://feeds.example/of-bob.xml"']);
   },
   'POST /subscriptions/opml': async (user) => {
-    const headers = { 'idempotency-key': loot.key, 'content-type': 'text/x-opml' };
+    const headers = { 'idempotency-key': foreignIds.key, 'content-type': 'text/x-opml' };
     const raw = `<opml><body><outline xmlUrl="${feed(1)}"/></body></opml>`;
     const { body } = await user.send('POST', '/subscriptions/opml', { raw, headers });
     expect(body).toMatchObject({ success: [{ feed_url: feed(1) }], failure: [] });
     expect([(await user.subscriptions()).total, (await user.episodes()).total]).toEqual([2, 1]);
   },
   'POST /episodes': async (user) => {
-    await user.refused(episode(loot.guid, 1, { sync_id: loot.sync_id }));
+    await user.refused(episode(foreignIds.guid, 1, { sync_id: foreignIds.sync_id }));
     const [headers, episodes] = [
-      { 'idempotency-key': loot.key },
-      [episode(bobs, 1, { sync_id: loot.sync_id })],
+      { 'idempotency-key': foreignIds.key },
+      [episode(bobs, 1, { sync_id: foreignIds.sync_id })],
     ];
     const { body } = await user.post('/episodes', { episodes }, headers);
     expect(body).toMatchObject({
-      success: [{ sync_id: loot.sync_id, podcast_guid: bobs }],
+      success: [{ sync_id: foreignIds.sync_id, podcast_guid: bobs }],
       failure: [],
     });
     expect((await user.episodes()).total).toBe(2);
@@ -152,18 +152,18 @@ const walk: Record<string, (user: User) => Promise<void>> = {
 async function seesOwnListOnly(user: User, list: 'subscriptions' | 'episodes'): Promise<void> {
   const own = await user.get<Record<string, unknown>>(`/${list}`);
   const foreign = await user.get<Record<string, unknown>>(
-    `/${list}?cursor=${encodeURIComponent(loot.cursors[list])}`,
+    `/${list}?cursor=${encodeURIComponent(foreignIds.cursors[list])}`,
   );
   expect([foreign.status, foreign.body]).toEqual([200, own.body]);
   expect(foreign.headers.get('ignored-parameters')).toBe('cursor');
   expect(
-    (await user.get(`/${list}?per_page=1`, { 'if-none-match': loot.etags[list] })).status,
+    (await user.get(`/${list}?per_page=1`, { 'if-none-match': foreignIds.etags[list] })).status,
   ).toBe(200);
 }
 
 describe('a second user with ids, keys and ETags of the first gets 404 or nothing:', () => {
-  test.each(Object.keys(walk))('%s', async (operation) => {
-    await walk[operation]?.(bob as User);
+  test.each(Object.keys(calls))('%s', async (operation) => {
+    await calls[operation]?.(bob as User);
     expect(await state(ann as User)).toEqual(before);
   });
 
@@ -175,14 +175,14 @@ describe('a second user with ids, keys and ETags of the first gets 404 or nothin
     const operations = Object.entries(body.paths).flatMap(([path, item]) =>
       Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
     );
-    expect(operations.sort()).toEqual(Object.keys(walk).sort());
+    expect(operations.sort()).toEqual(Object.keys(calls).sort());
   });
 });
 
 test('a tampered cursor is ignored', async () => {
   const user = ann as User;
   const first = await user.get('/subscriptions?per_page=1');
-  const cursor = loot.cursors.subscriptions;
+  const cursor = foreignIds.cursors.subscriptions;
   for (const place of [0, 1, Math.floor(cursor.length / 2), cursor.length - 1]) {
     const letter = cursor[place] === 'A' ? 'B' : 'A';
     const tampered = cursor.slice(0, place) + letter + cursor.slice(place + 1);

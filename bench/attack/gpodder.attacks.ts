@@ -3,7 +3,7 @@ import { type Attack, day, filled, same } from './attack.js';
 import type { Attacker, RequestParts } from './attacker.js';
 
 /** Limits of bytes and of entries per body. */
-const [bodyBytes, mostEntries] = [5 * 2 ** 20, 30_000];
+const [bodyBytes, maxEntries] = [5 * 2 ** 20, 30_000];
 
 const full = (start: string, unit: string, end: string) => filled(start, unit, end, bodyBytes);
 const upload = (body: string): RequestParts => ({
@@ -51,7 +51,7 @@ export const gpodderAttacks: readonly Attack[] = [
       [
         '30,000 empty actions',
         8,
-        upload(JSON.stringify(Array.from({ length: mostEntries }, () => ({})))),
+        upload(JSON.stringify(Array.from({ length: maxEntries }, () => ({})))),
       ],
       ['5 MB of unclosed arrays', 8, upload('['.repeat(bodyBytes))],
       [

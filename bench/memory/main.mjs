@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { removePostgres, removeRedis } from '#embedded';
 import { machine, say, table } from '../report.mjs';
-import { ceilings, mostOfAll } from './ceilings.mjs';
+import { ceilings, totalCeiling } from './ceilings.mjs';
 
 const { values } = parseArgs({
   options: { seconds: { type: 'string', default: '60' }, json: { type: 'boolean' } },
@@ -89,18 +89,18 @@ const tooMuch = [
   ...Object.entries(memory)
     // A process without a ceiling fails.
     .filter(([name, each]) => each > (ceilings[name] ?? 0))
-    .map(([name, each]) => `${name}: ${each.toFixed(0)} MB, may have ${ceilings[name] ?? 0}`),
+    .map(([name, each]) => `${name}: ${each.toFixed(0)} MB, limit ${ceilings[name] ?? 0}`),
   ...Object.keys(ceilings)
     .filter((name) => !(name in memory))
-    .map((name) => `${name}: is not there`),
-  ...(all > mostOfAll ? [`all: ${all.toFixed(0)} MB, may have ${mostOfAll}`] : []),
+    .map((name) => `${name}: not running`),
+  ...(all > totalCeiling ? [`all: ${all.toFixed(0)} MB, limit ${totalCeiling}`] : []),
 ];
 if (values.json) process.stdout.write(`${JSON.stringify(memory)}\n`);
 else {
   const rows = Object.entries({ ...memory, all }).map(([name, each]) => [
     name,
     each.toFixed(0),
-    ceilings[name] ?? mostOfAll,
+    ceilings[name] ?? totalCeiling,
   ]);
   process.stdout.write(
     `${machine()}, Node ${process.versions.node}\n\n${table(['process', 'MB', 'ceiling'], rows)}\n`,

@@ -33,7 +33,7 @@ const concurrencies = options.at.split(',').map(Number);
 /** More than are ever in flight, so that no request waits for another of the same user. */
 const userCount = 200;
 /** More deletions per second than a machine of this size can do. */
-const mostDeletions = 600;
+const maxDeletions = 600;
 
 const size = { users: userCount, subscribed: 60, uploaded: 100 };
 
@@ -42,7 +42,7 @@ async function prepare(target) {
   const [readers, writers] = [await seedUsers(target, size), await seedUsers(target, size)];
   return async (name) => {
     if (name !== deletion) return /^(poll|page)/.test(name) ? readers : writers;
-    const each = Math.ceil((mostDeletions * Math.max(seconds, warmUpSeconds)) / userCount);
+    const each = Math.ceil((maxDeletions * Math.max(seconds, warmUpSeconds)) / userCount);
     return seedSubscriptions(target, writers, each);
   };
 }

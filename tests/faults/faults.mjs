@@ -24,8 +24,8 @@ const rules = [
     // A guid with a new URL merges a podcast even though a guid was declared for it.
     id: 'same-though-declared',
     file: `${subscription}/subscribe.rules.ts`,
-    find: 'isLive(other) && other !== named && other.declaredGuids === 0',
-    replace: 'isLive(other) && other !== named',
+    find: 'isLive(other) && other !== match && other.declaredGuids === 0',
+    replace: 'isLive(other) && other !== match',
     near: ['apps/subscription'],
   },
   {
@@ -192,8 +192,8 @@ const clock = [
     // A repeated write without a stored answer takes effect again.
     id: 'repeated-commits',
     file: `${database}/database.ts`,
-    find: 'if (!repeated && (advanced || reply instanceof Failed)) {',
-    replace: 'if (advanced || reply instanceof Failed) {',
+    find: 'if (!repeated && (advanced || reply instanceof StoredFailure)) {',
+    replace: 'if (advanced || reply instanceof StoredFailure) {',
     near: ['libs/database'],
   },
   {
@@ -288,8 +288,8 @@ const access = [
     // A session that another replica ended is accepted for up to a minute.
     id: 'ended-session-lives-on',
     file: `${gpodder}/auth/sessions.ts`,
-    find: 'refuses({ userId, credentialId, gid, askedAt })',
-    replace: 'refuses({ userId, credentialId, gid: `gid:${gid}`, askedAt })',
+    find: 'refuses({ userId, credentialId, gid, lookedUpAt })',
+    replace: 'refuses({ userId, credentialId, gid: `gid:${gid}`, lookedUpAt })',
     near: ['apps/gpodder'],
   },
 ];
@@ -306,7 +306,7 @@ const facade = [
   },
   {
     // A row can have a stamp within the second after an answered timestamp.
-    id: 'second-after-told',
+    id: 'second-after-answer',
     file: 'libs/gpodder-sync/src/sync-state.rules.ts',
     find: '(second + 1) * 1_000',
     replace: 'second * 1_000',

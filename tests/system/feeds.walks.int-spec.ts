@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { freshUser } from '#testing';
-import { cascade } from '../../apps/deletion-worker/src/records/deletion.repository.js';
+import { deleteSubscription } from '../../apps/deletion-worker/src/records/deletion.repository.js';
 import { call } from '../../libs/transport/testing/handler.call.js';
 import {
   openService,
@@ -93,7 +93,11 @@ class Walk {
       if (next.do === 'delete') {
         const advance = 'SELECT sync.advance_clock($1) AS stamp';
         const { rows } = await context.owner.query<{ stamp: Date }>(advance, [userId]);
-        return void (await context.owner.query(cascade.text, [userId, one.id, rows[0]?.stamp]));
+        return void (await context.owner.query(deleteSubscription.text, [
+          userId,
+          one.id,
+          rows[0]?.stamp,
+        ]));
       }
       const patch = {
         ...(next.do === 'unsubscribe' && { isSubscribed: false }),

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { mostLineBytes } from '#contracts';
+import { maxLineBytes } from '#contracts';
 import { userId } from '#identity';
 import { type AppProcess, type Device, freshUser, SharedStack, TokenIssuer } from '#testing';
 import { episodeConfig } from '../../apps/episode/src/episode.config.js';
@@ -332,7 +332,7 @@ describe('of a file that is not as it should be', () => {
         Buffer.from([0xff]),
         Buffer.from('"}}\n'),
       ]),
-      fileOf(`{"episode":{"title":"${'x'.repeat(mostLineBytes)}"}}`, {
+      fileOf(`{"episode":{"title":"${'x'.repeat(maxLineBytes)}"}}`, {
         end: { subscriptions: 1, episodes: 4 },
       }),
     ];

@@ -95,7 +95,7 @@ describe('readiness', () => {
     ]);
     expect(await ask('episode', '/readyz')).toEqual({
       status: 503,
-      text: `a migration: ${name}\n`,
+      text: `migration not applied: ${name}\n`,
     });
     await owner.query("UPDATE sync.migrations SET name = $1 WHERE name = 'Newer9999999999999'", [
       name,

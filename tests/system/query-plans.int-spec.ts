@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { beginWrite, keepAnswer, readClock, type Statement, sweepRequests } from '#database';
+import { beginWrite, storeAnswer, readClock, type Statement, sweepRequests } from '#database';
 import { readSession, readState, saveReader, saveSession } from '#gpodder-sync';
 import { podcastGuid as derivedGuidOf, urlKey } from '#contracts';
 import { createDatabase, type TestDatabase } from '#testing';
@@ -9,12 +9,12 @@ import { phases } from '../../apps/deletion-worker/src/erasure/erasure.repositor
 import * as deletions from '../../apps/deletion-worker/src/records/deletion.repository.js';
 import * as deletionQuotas from '../../apps/deletion-worker/src/records/quota.repository.js';
 import * as actionList from '../../apps/episode/src/action.repository.js';
-import { readActed } from '../../apps/episode/src/action.sql.js';
+import { selectActedEpisodes } from '../../apps/episode/src/action.sql.js';
 import { selectUntitled } from '../../apps/episode/src/describe.repository.js';
 import * as episodes from '../../apps/episode/src/episode.repository.js';
 import * as feeds from '../../apps/subscription/src/feeds.repository.js';
 import * as fetches from '../../apps/feed/src/feed.sql.js';
-import { followers } from '../../apps/feed/src/task/task.repository.js';
+import { selectFollowers } from '../../apps/feed/src/task/task.repository.js';
 import * as subscriptionList from '../../apps/subscription/src/subscription-list.repository.js';
 import * as subscriptions from '../../apps/subscription/src/subscription.repository.js';
 import { explain, inFunction, type Plan, planModes } from './testing/plan.js';
@@ -172,12 +172,13 @@ describe(`query plans on plain tables with ${size} episode states`, () => {
     // The maximum of this user, and far more of others.
     const owner = 'CASE WHEN n <= 400 THEN $1::uuid ELSE gen_random_uuid() END';
     await client.query(
-      `INSERT INTO sync.readers (user_id, credential_id, list, asked, told, safe, arrived)
+      `INSERT INTO sync.readers
+         (user_id, credential_id, list, since, answered_second, safe_second, received_ms)
        SELECT ${owner}, gen_random_uuid(), 1, 1, 1, 1, 1 FROM generate_series(1, 40000) n`,
       [ascending],
     );
     await client.query(
-      `INSERT INTO sync.reader_sessions (user_id, session_id, list, known)
+      `INSERT INTO sync.reader_sessions (user_id, session_id, list, stamp_ms)
        SELECT ${owner}, gen_random_uuid(), 1, 1 FROM generate_series(1, 40000) n`,
       [ascending],
     );
@@ -201,7 +202,7 @@ describe(`query plans on plain tables with ${size} episode states`, () => {
       'INSERT INTO sync.request (user_id, request_id, stamp) VALUES ($1, $2, now())',
       [ascending, request],
     );
-    await expectPlans(keepAnswer, [ascending, request, upload(0), '{}', 1_000], {
+    await expectPlans(storeAnswer, [ascending, request, upload(0), '{}', 1_000], {
       uses: [],
       buffers: 30,
     });
@@ -249,7 +250,7 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
 
   it('a write of subscriptions looks up its names', async () => {
     await expectPlans(
-      subscriptions.readNamed,
+      subscriptions.selectSnapshot,
       [ascending, guids.slice(0, 50), [], 50, 10_000, 50_000],
       {
         uses: ['guids_pkey', 'totals_pkey'],
@@ -258,7 +259,7 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
         buffers: 50 * 16,
       },
     );
-    await expectPlans(subscriptions.byGuid, [ascending, guids[0]], {
+    await expectPlans(subscriptions.selectByGuid, [ascending, guids[0]], {
       uses: ['guids_pkey', 'subscriptions_pkey'],
       buffers: 16,
     });
@@ -274,11 +275,11 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
          changed = '2025-07-01' WHERE user_id = $1 AND id < $2`,
       [ascending, user.subscriptionId + 5],
     );
-    await expectPlans(feeds.flipped, [ascending, 0, 501, since, Buffer.alloc(0)], {
+    await expectPlans(feeds.selectFlippedFeeds, [ascending, 0, 501, since, Buffer.alloc(0)], {
       uses: ['feed_urls_subscription'],
       buffers: 120,
     });
-    await expectPlans(feeds.subscribed, [ascending, 0, 501, before, Buffer.alloc(0)], {
+    await expectPlans(feeds.selectSubscribedFeeds, [ascending, 0, 501, before, Buffer.alloc(0)], {
       uses: ['subscriptions_pkey'],
       buffers: 400,
     });
@@ -287,18 +288,18 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
       buffers: 200,
     });
     await expectPlans(
-      feeds.firstGuids,
+      feeds.selectFirstGuids,
       [ascending, [user.subscriptionId, user.subscriptionId + 1]],
       {
         uses: ['former_guids_pkey'],
         buffers: 16,
       },
     );
-    await expectPlans(feeds.hasOthers, [ascending, []], {
+    await expectPlans(feeds.selectOtherSubscribed, [ascending, []], {
       uses: ['subscriptions_pkey'],
       buffers: 200,
     });
-    await expectPlans(feeds.hasOtherUrls, [ascending, [user.subscriptionId], []], {
+    await expectPlans(feeds.selectOtherUrl, [ascending, [user.subscriptionId], []], {
       uses: ['feed_urls_subscription'],
       buffers: 20,
     });
@@ -314,7 +315,7 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
   it('a former URL is stored by one lookup', async () => {
     const url = 'https://podcast.example/7';
     const byKey = JSON.stringify({ [createHash('sha256').update(url).digest('hex')]: url });
-    await expectPlans(subscriptions.keepUrls, [ascending, byKey], {
+    await expectPlans(subscriptions.storeFormerUrls, [ascending, byKey], {
       uses: ['feed_urls_pkey'],
       buffers: 60,
     });
@@ -322,7 +323,7 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
 
   it('a merge reads only names of the user, and looks up pointers to a subscription', async () => {
     await expectPlans(
-      subscriptions.absorbNames,
+      subscriptions.moveAliases,
       [ascending, [user.subscriptionId + 1], [user.subscriptionId + 2], upload(0)],
       {
         uses: ['subscriptions_pointers'],
@@ -336,7 +337,7 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
   });
 
   it('a deletion looks up its subscription, and reads only the episodes of that one', async () => {
-    await expectPlans(deletions.find, [ascending, guids[0]], {
+    await expectPlans(deletions.findSubscription, [ascending, guids[0]], {
       uses: ['guids_pkey', 'subscriptions_pkey'],
       buffers: 24,
     });
@@ -354,7 +355,10 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
       buffers: 40 + large / 50,
     });
     await expectPlans(sweepRequests, [5_000], { uses: ['request_created_at'], buffers: 8 });
-    await expectPlans(deletions.read, [ascending, 1], { uses: ['deletions_pkey'], buffers: 8 });
+    await expectPlans(deletions.selectStatus, [ascending, 1], {
+      uses: ['deletions_pkey'],
+      buffers: 8,
+    });
     await expectPlans(await inFunction(client, 'deletion.claim'), [ascending, 1], {
       uses: ['deletions_pkey'],
       buffers: 24,
@@ -366,10 +370,14 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
     );
     // The first statements of the cascade's transaction.
     await client.query('SET enable_bitmapscan = off');
-    await expectPlans(deletions.cascade, [ascending, user.subscriptionId, '2026-01-01'], {
-      uses: ['episodes_enclosure', 'states_pkey', 'sync_ids_episode_id', 'subscriptions_pkey'],
-      buffers: 80 + (large / 100) * 40,
-    });
+    await expectPlans(
+      deletions.deleteSubscription,
+      [ascending, user.subscriptionId, '2026-01-01'],
+      {
+        uses: ['episodes_enclosure', 'states_pkey', 'sync_ids_episode_id', 'subscriptions_pkey'],
+        buffers: 80 + (large / 100) * 40,
+      },
+    );
     await client.query('RESET enable_bitmapscan');
   });
 });
@@ -508,12 +516,12 @@ describe(`query plans on plain tables of actions with ${size} episode states`, (
   const second = (time: string) => Date.parse(time) / 1_000;
 
   it('an upload of actions finds its feeds and episodes by look-ups', async () => {
-    await expectPlans(readActed, loaded(actions({})), {
+    await expectPlans(selectActedEpisodes, loaded(actions({})), {
       uses: ['feed_urls_pkey', 'episodes_guid', 'states_pkey', 'episodes_pkey'],
       // Its feed, one lookup, and the row in two tables; a CTE counts again where it is read.
       buffers: 30 * 75,
     });
-    await expectPlans(readActed, loaded(actions({ episodeGuid: undefined })), {
+    await expectPlans(selectActedEpisodes, loaded(actions({ episodeGuid: undefined })), {
       uses: ['feed_urls_pkey', 'episodes_enclosure', 'states_pkey', 'episodes_pkey'],
       buffers: 30 * 90,
     });
@@ -543,7 +551,7 @@ describe(`query plans on plain tables of actions with ${size} episode states`, (
     const [row] = stored as [Record<string, unknown>];
     const key = Buffer.from(urlKey(podcast(row)), 'hex');
     const ofFeed = [...firstIds, key, derivedGuidOf(podcast(row)), false];
-    await expectPlans(actionList.listOfFeed, ofFeed, {
+    await expectPlans(actionList.listByFeed, ofFeed, {
       uses: ['feed_urls_pkey', 'episodes_enclosure', 'states_pkey', 'episodes_pkey'],
       buffers: 51 * 24 + (large / 100) * 12,
     });
@@ -615,13 +623,16 @@ describe('query plans of feeds with 20,000 feeds in 2,000 lanes', () => {
   );
 
   it('a claim reads the due lanes, and the first due feed of each', async () => {
-    await expectPlans(fetches.claim, [8], { uses: ['lanes_due', 'fetches_due'], buffers: 8 * 40 });
+    await expectPlans(fetches.claimLanes, [8], {
+      uses: ['lanes_due', 'fetches_due'],
+      buffers: 8 * 40,
+    });
   });
 
   it('a result is stored by the keys of its feed and its lane', async () => {
     const end = [lane, new Date().toISOString(), 1_000, 0];
-    await expectPlans(fetches.release, end, { uses: ['lanes_pkey'], buffers: 10 });
-    await expectPlans(fetches.save, [...end, key.toString('hex'), '{}', null], {
+    await expectPlans(fetches.releaseLane, end, { uses: ['lanes_pkey'], buffers: 10 });
+    await expectPlans(fetches.saveResult, [...end, key.toString('hex'), '{}', null], {
       uses: ['lanes_pkey'],
       buffers: 20,
     });
@@ -633,7 +644,7 @@ describe('query plans of feeds with 20,000 feeds in 2,000 lanes', () => {
     const nobody = '00000000-0000-0000-0000-000000000000';
     // All users of the test follow the feed, so that Postgres can prefer to read all subscriptions.
     const first = [lookupKey, url, nobody, 50, 'describe', false, null];
-    for (const { indexes } of await plans(followers, first))
+    for (const { indexes } of await plans(selectFollowers, first))
       expect([...indexes]).toEqual(
         expect.arrayContaining(['feed_urls_by_url', 'episodes_untitled']),
       );
@@ -649,7 +660,7 @@ describe('query plans of feeds with 20,000 feeds in 2,000 lanes', () => {
   });
 
   it('a sweep finds the feeds that nobody reads', async () => {
-    await expectPlans(fetches.sweep, [10], { uses: ['feeds_wanted'], buffers: 10 * 40 });
+    await expectPlans(fetches.deleteUnread, [10], { uses: ['feeds_wanted'], buffers: 10 * 40 });
   });
 });
 

@@ -216,7 +216,7 @@ async function play(
     second.wire.release();
     const redelivered = await written;
     expect(redelivered.status).toBe(200);
-    expect(second.replica.output).toContain('took over a request of a dead replica');
+    expect(second.replica.output).toContain('request of a dead replica taken over');
     expect(leaves(redelivered.body)).toEqual(expect.arrayContaining(leaves(answer ?? {})));
     expect(await read(phone, guid)).toBe(stands);
     await comeBackLate(first.replica, first.wire);

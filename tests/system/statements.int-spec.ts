@@ -8,25 +8,25 @@ import { namedStatements } from './testing/named.statements.js';
 
 /** Statements for no user or all users. docs/design/scaling.md describes each on a cluster. */
 const ofAllUsers = {
-  'sync.applied_migrations': 'which migrations the database has',
+  'sync.select_migrations': 'which migrations the database has',
   'sync.sweep_requests': 'removes what is old, whoever it is of',
   'sync.sweep_shards': 'the same on a cluster',
   'sync.take_events': 'a relay announces whatever has changed',
-  'sync.events_lag': 'how long the oldest of all waits, for metrics',
-  'dump.users': 'finds out whom there is to dump',
+  'sync.select_lag': 'how long the oldest of all waits, for metrics',
+  'dump.select_users': 'finds out whom there is to dump',
   'dump.count_users': 'says how many that are',
-  'feed.followers': 'a task visits the followers of a feed',
+  'feed.select_followers': 'a task visits the followers of a feed',
   'deletion.take': 'a relay takes what is due, whoever it is of',
-  'deletion.take_again': 'names the user of each record together with its id',
+  'deletion.assign_next_numbers': 'names the user of each record together with its id',
   'deletion.take_erasures': 'a relay takes what is due, whoever it is of',
-  'deletion.take_erasures_again': 'names the user of each record',
-  'deletion.read_pending_erasures': 'reads the accounts that wait for their erasure',
-  'deletion.pending': 'counts what waits, for metrics',
+  'deletion.assign_next_erasure_numbers': 'names the user of each record',
+  'deletion.select_pending_erasures': 'reads the accounts that wait for their erasure',
+  'deletion.select_pending': 'counts what waits, for metrics',
   'deletion.list_pending': 'shows an operator what waits',
   'deletion.list_failed': 'shows an operator what failed',
-  'deletion.retry': 'an operator knows the id of a record and not whose it is',
-  'deletion.find_pending': 'an operator knows the id of a record and not whose it is',
-  'deletion.find_by_id': 'an operator knows the id of a record and not whose it is',
+  'deletion.make_record_due': 'an operator knows the id of a record and not whose it is',
+  'deletion.find_pending_record': 'an operator knows the id of a record and not whose it is',
+  'deletion.find_record': 'an operator knows the id of a record and not whose it is',
 };
 
 /** Functions for one user that also change an account: the coordinator of a cluster runs them. */

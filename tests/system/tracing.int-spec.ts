@@ -144,11 +144,12 @@ describe('one trace', () => {
     const handler =
       'gateway: DELETE /subscriptions/:guid > gateway: deletion.request > ' +
       'deletion-worker: deletion.request';
+    const job = `${handler} > deletion-worker: deletion.job`;
     expect(paths('b'.repeat(32))).toEqual(
       expect.arrayContaining([
-        `${handler} > deletion-worker: postgres deletion.insert`,
-        `${handler} > deletion-worker: deletion.job`,
-        `${handler} > deletion-worker: deletion.job > deletion-worker: postgres deletion.claim`,
+        `${handler} > deletion-worker: postgres deletion.insert_record`,
+        job,
+        `${job} > deletion-worker: postgres deletion.claim_record`,
       ]),
     );
   });

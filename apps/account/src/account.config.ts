@@ -7,7 +7,7 @@ import { issuerConfig } from './issuer/issuer.config.js';
 import { peopleConfig } from './people/people.config.js';
 import { relyingPartyConfig } from './relying.party/relying-party.config.js';
 
-const integer = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
+const integer = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
 
 /** Configuration of the account app: common settings of HTTP apps, then those of its parts. */
 export const accountConfig = z.object({

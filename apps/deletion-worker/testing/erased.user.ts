@@ -10,7 +10,8 @@ export interface Sizes {
 
 /** Inserts rows. $1 user, $2 word for texts, $3 subscriptions, $4 names of each, $5 episodes. */
 const everything = [
-  `INSERT INTO sync.user_clock (user_id, stamp, answer_bytes, told) VALUES ($1, '2026-01-01', 20, 1)
+  `INSERT INTO sync.user_clock (user_id, stamp, answer_bytes, answered_second)
+   VALUES ($1, '2026-01-01', 20, 1)
    ON CONFLICT (user_id) DO UPDATE SET answer_bytes = 20`,
   `WITH made AS (
      INSERT INTO subscription.subscriptions
@@ -66,10 +67,11 @@ const everything = [
   `INSERT INTO sync.answer (user_id, request_id, stamp, bytes, answer)
    SELECT user_id, request_id, stamp, 20, json_build_object('reply', $2::text) FROM sync.request
    WHERE user_id = $1`,
-  `INSERT INTO sync.readers (user_id, credential_id, list, asked, told, safe, arrived)
+  `INSERT INTO sync.readers (user_id, credential_id, list, since, answered_second, safe_second,
+     received_ms)
    SELECT $1, gen_random_uuid(), list, 1, 1, 1, 1
    FROM generate_series(1, 2) list, generate_series(1, $3::int)`,
-  `INSERT INTO sync.reader_sessions (user_id, session_id, list, known)
+  `INSERT INTO sync.reader_sessions (user_id, session_id, list, stamp_ms)
    SELECT $1, gen_random_uuid(), list, 1
    FROM generate_series(1, 2) list, generate_series(1, $3::int)`,
   `INSERT INTO account.accounts (id, name, issuer, subject, password, email)

@@ -37,13 +37,13 @@ export class DumpReader {
     const { counts } = this;
     const before = { ...counts };
     const subscriptionsAfter = (after: string) =>
-      this.rows<store.DumpedSubscription>(store.subscriptions, [id, after, pageRows]);
+      this.rows<store.DumpedSubscription>(store.selectSubscriptions, [id, after, pageRows]);
     const episodesAfter = (after: string) =>
-      this.rows<store.DumpedEpisode>(store.episodes, [id, after, pageRows]);
+      this.rows<store.DumpedEpisode>(store.selectEpisodes, [id, after, pageRows]);
     // Sent in one pipeline: most users have no more rows.
     const [, [known], subscriptions, episodes] = await Promise.all([
       this.client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'),
-      this.rows<{ erased: boolean }>(store.user, [id]),
+      this.rows<{ erased: boolean }>(store.selectRefusal, [id]),
       subscriptionsAfter('0'),
       episodesAfter('0'),
     ]);

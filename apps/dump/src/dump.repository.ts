@@ -16,8 +16,8 @@ const inShard = (index: string, shards: string) => `
      AND (uuid_hash_extended(c.user_id, 0) & 9223372036854775807) % ${shards} = ${index}::bigint`;
 
 /** Users of a shard, without erased ones. $1 last user before, $2 limit, $3 shard, $4 shards. */
-export const users = statement(
-  'dump.users',
+export const selectUsers = statement(
+  'dump.select_users',
   `SELECT c.user_id AS id FROM sync.user_clock c
    WHERE c.user_id > $1 AND ${inShard('$3', '$4')}
    ORDER BY c.user_id LIMIT $2`,
@@ -31,8 +31,8 @@ export const countUsers = statement(
 );
 
 /** Returns whether a user was erased or is being erased; no row without writes. $1 user. */
-export const user = statement(
-  'dump.user',
+export const selectRefusal = statement(
+  'dump.select_refusal',
   'SELECT coalesce(c.refused, 0) > 1 AS erased FROM sync.user_clock c WHERE c.user_id = $1',
 );
 
@@ -48,8 +48,8 @@ export interface DumpedSubscription {
 }
 
 /** Subscriptions of a user. $1 user, $2 last row of the previous page, $3 limit. */
-export const subscriptions = statement(
-  'dump.subscriptions',
+export const selectSubscriptions = statement(
+  'dump.select_subscriptions',
   `SELECT s.id, s.feed_url, s.guid, s.is_subscribed,
      to_json(nullif(s.is_subscribed_at, 'epoch')) AS timestamp, s.title,
      s.deletion_id IS NOT NULL AS pending
@@ -89,8 +89,8 @@ const fields = [
 ].join('\n       || ');
 
 /** Episodes of a user. $1 user, $2 last row of the previous page, $3 limit. */
-export const episodes = statement(
-  'dump.episodes',
+export const selectEpisodes = statement(
+  'dump.select_episodes',
   `SELECT s.id, e.line FROM (
      SELECT * FROM episode.states s WHERE s.user_id = $1 AND s.id > $2 ORDER BY s.id LIMIT $3
    ) s CROSS JOIN LATERAL (

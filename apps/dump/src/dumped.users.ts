@@ -2,7 +2,7 @@ import { createReadStream, statSync } from 'node:fs';
 import { type IdentityConfig, type NamedUser, usersIn } from '#identity';
 import type pg from 'pg';
 import type { Shard } from './dump.options.js';
-import { countUsers, users } from './dump.repository.js';
+import { countUsers, selectUsers } from './dump.repository.js';
 
 /** Users, and the share of all that were read, from 0 to 1. */
 export interface DumpedUsers {
@@ -21,7 +21,7 @@ export async function everyUser(client: pg.Client, { index, of }: Shard): Promis
   async function* all(): AsyncGenerator<NamedUser> {
     for (let after = beforeAll, isLast = false; !isLast;) {
       const page = await client.query<{ id: string }>({
-        ...users,
+        ...selectUsers,
         values: [after, pageUsers, index, of],
       });
       for (const { id } of page.rows) {

@@ -15,9 +15,9 @@ import { type StatusFields, statusesOf } from './episode.repository.js';
 type ActionsRequest = RequestOf<typeof listActions>;
 
 /** Maximum bytes of JSON in one page. */
-const mostBytes = 2 * 1_024 * 1_024;
+const maxBytes = 2 * 1_024 * 1_024;
 /** Maximum number of rows to sort for a page. More matches are read in their order. */
-const mostSorted = 10_000;
+const maxSortedRows = 10_000;
 
 /** SQL of a status's time in full (`2026-01-01 10:00:00.5`), which the time parser would cut. */
 const inFull = (column: string) =>
@@ -31,7 +31,7 @@ const inFull = (column: string) =>
  * @param rows query of row ids in their order, one more than $4.
  * @param before CTEs for it, each with a trailing comma.
  */
-const page = (name: string, rows: string, before = '') =>
+const selectPageSql = (name: string, rows: string, before = '') =>
   statement(
     name,
     `WITH head AS MATERIALIZED (SELECT clock, refused FROM ${clockOfUser} c), ${before}
@@ -49,53 +49,53 @@ const page = (name: string, rows: string, before = '') =>
      )
      SELECT head.refused, (SELECT count(*) FROM ids) AS candidates, p.*
      FROM head LEFT JOIN (
-       SELECT * FROM sized WHERE place <= $4 AND (place = 1 OR size <= ${mostBytes})
+       SELECT * FROM sized WHERE place <= $4 AND (place = 1 OR size <= ${maxBytes})
      ) p ON true
      ORDER BY p.id`,
   );
 
 const sinceSecond = 'to_timestamp($2::double precision)';
 // greatest(changed) equals `changed`, but is in no index, so Postgres scans the primary key.
-const walked = `s.user_id = $1 AND s.id > $3 AND greatest(s.changed) > ${sinceSecond}`;
+const walkCondition = `s.user_id = $1 AND s.id > $3 AND greatest(s.changed) > ${sinceSecond}`;
 const inOrder = 'ORDER BY s.id LIMIT $4 + 1';
 
 /** Lists all rows of the user. */
-export const listAll = page(
+export const listAll = selectPageSql(
   'episode.list_acted',
-  `SELECT s.id FROM episode.states s WHERE ${walked} ${inOrder}`,
+  `SELECT s.id FROM episode.states s WHERE ${walkCondition} ${inOrder}`,
 );
 
 /**
  * Lists changed rows by the index on `changed`: the cost of a few changes is independent of other
  * rows. It searches nothing if the clock has not advanced beyond $2.
  */
-export const listChanged = page(
+export const listChanged = selectPageSql(
   'episode.list_acted_changed',
   `(SELECT id FROM matches WHERE (SELECT few FROM counted) AND id > $3 ORDER BY id LIMIT $4 + 1)
    UNION ALL
    (SELECT s.id FROM episode.states s
-    WHERE NOT (SELECT few FROM counted) AND ${walked} ${inOrder})`,
+    WHERE NOT (SELECT few FROM counted) AND ${walkCondition} ${inOrder})`,
   `matches AS MATERIALIZED (
      SELECT s.id FROM episode.states s
      WHERE (SELECT clock FROM head) > ${sinceSecond}
        AND s.user_id = $1 AND s.changed > ${sinceSecond}
-     ORDER BY s.changed LIMIT ${mostSorted + 1}
-   ), counted AS MATERIALIZED (SELECT count(*) <= ${mostSorted} AS few FROM matches),`,
+     ORDER BY s.changed LIMIT ${maxSortedRows + 1}
+   ), counted AS MATERIALIZED (SELECT count(*) <= ${maxSortedRows} AS few FROM matches),`,
 );
 
 /** Lists favourites, by their own index. */
-export const listFavorites = page(
+export const listFavorites = selectPageSql(
   'episode.list_acted_favorites',
-  `SELECT s.id FROM episode.states s WHERE ${walked} AND s.favorite_status ${inOrder}`,
+  `SELECT s.id FROM episode.states s WHERE ${walkCondition} AND s.favorite_status ${inOrder}`,
 );
 
 /** The rows of one podcast. $5 key of its feed URL, $6 the derived guid, $7 favourites only. */
-const ofFeed = `${walked} AND (NOT $7::boolean OR s.favorite_status)`;
+const ofFeed = `${walkCondition} AND (NOT $7::boolean OR s.favorite_status)`;
 const feed = `feed AS MATERIALIZED (
      SELECT n.subscription_id FROM ${subscriptionOf('$5::bytea', '$6::uuid')} n
    )`;
 
-export const listOfFeed = page(
+export const listByFeed = selectPageSql(
   'episode.list_acted_of_feed',
   `(SELECT s.id FROM matches CROSS JOIN LATERAL (
       SELECT s.id FROM episode.states s WHERE ${ofFeed} AND s.id = matches.id OFFSET 0
@@ -110,8 +110,8 @@ export const listOfFeed = page(
      WHERE e.user_id = $1 AND e.subscription_id = (SELECT subscription_id FROM feed)
      ORDER BY e.subscription_id,
        episode.enclosure_key(e.episode_guid = '', ${comparableEnclosureUrl}), e.id + 0
-     LIMIT ${mostSorted + 1}
-   ), counted AS MATERIALIZED (SELECT count(*) <= ${mostSorted} AS few FROM matches),`,
+     LIMIT ${maxSortedRows + 1}
+   ), counted AS MATERIALIZED (SELECT count(*) <= ${maxSortedRows} AS few FROM matches),`,
 );
 
 type ActedRow = Metadata &
@@ -124,7 +124,7 @@ function selectPage(request: ActionsRequest, since: number): Bound<ActedRow & He
   if (feedUrl === undefined)
     return [favorites ? listFavorites : since > 0 ? listChanged : listAll, values];
   const key = Buffer.from(urlKey(feedUrl), 'hex');
-  return [listOfFeed, [...values, key, podcastGuid(feedUrl), favorites]];
+  return [listByFeed, [...values, key, podcastGuid(feedUrl), favorites]];
 }
 
 /**

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { podcastGuid } from '#contracts';
-import { type Action, applyActions, judgeAction, movedFeeds } from './action.rules.js';
+import { type Action, applyActions, validateAction, movedFeeds } from './action.rules.js';
 import type { Upload } from './upload.rules.js';
 import { KnownEpisodes } from './known-episodes.js';
 import { hasTooManyCandidates } from './upload.rules.js';
@@ -36,7 +36,7 @@ describe('judgeAction', () => {
       playbackPosition: { value: 7.5, at: '2026-01-01T12:00:07+02:00' },
       newStatus: { value: false },
     };
-    expect(judgeAction({ ...good, duration: 60, statuses })).toEqual({
+    expect(validateAction({ ...good, duration: 60, statuses })).toEqual({
       podcast: feedUrl,
       metadata: { episodeGuid: 'guid', enclosureUrl: good.enclosureUrl, duration: 60 },
       statuses: {
@@ -57,13 +57,13 @@ describe('judgeAction', () => {
     [{ episodeGuid: 'x'.repeat(2_049) }, 'invalid_value'],
     [{ statuses: { playedStatus: { value: true, at: '2026-02-30T00:00:00Z' } } }, 'invalid_value'],
   ])('rejects the same values as the main API: %j', (differing, code) => {
-    expect(judgeAction({ ...good, ...differing })).toMatchObject({ code });
+    expect(validateAction({ ...good, ...differing })).toMatchObject({ code });
   });
 });
 
 describe('applyActions', () => {
   const apply = async (episodes: KnownEpisodes, ...actions: Partial<Action>[]) => {
-    const judged = actions.map((action) => judgeAction({ ...good, ...action }));
+    const judged = actions.map((action) => validateAction({ ...good, ...action }));
     const outcomes = await applyActions(episodes, judged as Upload[]);
     return outcomes.map((outcome) => ('code' in outcome ? outcome.code : null));
   };
@@ -102,7 +102,7 @@ describe('applyActions', () => {
       now,
       Date.parse(now),
     );
-    const actions = [good, { ...good, episodeGuid: 'another' }].map(judgeAction) as Upload[];
+    const actions = [good, { ...good, episodeGuid: 'another' }].map(validateAction) as Upload[];
     const outcomes = await applyActions(full, actions);
     expect(outcomes.map((outcome) => 'code' in outcome && hasTooManyCandidates(outcome))).toEqual([
       true,

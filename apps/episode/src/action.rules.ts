@@ -20,24 +20,24 @@ import {
   type Upload,
 } from './upload.rules.js';
 
-/** The upload of an action on one episode by a client of the gpodder API. */
+/** An action on one episode that a client of the gpodder API sent. */
 export type Action = RequestOf<typeof uploadActions>['entries'][number];
 
 /**
- * Later than all accepted times: such a status counts as set at the arrival
+ * Later than all accepted times. A status with it gets the time at which the request arrived
  * (docs/reference/interface.md, "Times").
  */
-const afterAll = '9999-12-31T23:59:59Z';
+const latestTime = '9999-12-31T23:59:59Z';
 
 /** Validates one action, and converts it to an upload that names its podcast by feed URL. */
-export function judgeAction({
+export function validateAction({
   feedUrl,
   episodeGuid,
   enclosureUrl,
   duration,
   statuses,
 }: Action): Upload | FailedEntry {
-  if (faultInHttpUrl(feedUrl) !== undefined) return failed('invalid_url');
+  if (faultInHttpUrl(feedUrl) !== undefined) return actionFailure('invalid_url');
   const sent: Record<string, unknown> = {
     episode_guid: episodeGuid,
     enclosure_url: enclosureUrl,
@@ -45,10 +45,10 @@ export function judgeAction({
   };
   for (const name of statusNames) {
     const status = statuses[name];
-    if (status) sent[wireNames[name]] = { value: status.value, timestamp: status.at ?? afterAll };
+    if (status) sent[wireNames[name]] = { value: status.value, timestamp: status.at ?? latestTime };
   }
   const read = readEntry(sent);
-  if ('code' in read) return failed(read.code);
+  if ('code' in read) return actionFailure(read.code);
   return { podcast: feedUrl, metadata: read.metadata, statuses: read.statuses, rawEntry: {} };
 }
 
@@ -76,4 +76,4 @@ export function movedFeeds(
     .map(({ feedUrl, currentUrl }) => [feedUrl, currentUrl]);
 }
 
-const failed = (code: EntryFailureCode) => failedEntry({ rawEntry: {} }, code, '');
+const actionFailure = (code: EntryFailureCode) => failedEntry({ rawEntry: {} }, code, '');

@@ -15,7 +15,7 @@ import { answerList, sessionTimestamp } from '#gpodder-sync';
 import { type CallContext, Handle } from '#transport';
 import { readActions } from './action.repository.js';
 import { type ActedResult, ensureSubscriptions, selectActed } from './action.sql.js';
-import { applyActions, judgeAction, movedFeeds } from './action.rules.js';
+import { applyActions, validateAction, movedFeeds } from './action.rules.js';
 import { describeNew } from './describe.repository.js';
 import { type EpisodeQuotas, QUOTAS } from './episode.config.js';
 import { saveChanges, toCandidates } from './episode.repository.js';
@@ -32,12 +32,11 @@ import {
 type ActionResult = AppliedEntry | FailedEntry;
 
 /**
- * Controller of the gpodder API's episode actions: changes and reads users' episode states.
- * Invariants:
+ * Handles the messages of the gpodder API about episode actions. Invariants:
  * - States change only by the rules of POST /episodes.
- * - An upload that changes nothing writes nothing, and notifies nobody.
- * - The cost of a page depends on its answer, not on the user's data; each row is in exactly one
- *   page.
+ * - An upload that changes nothing writes nothing, and sends no notification.
+ * - The cost of a page depends on its size, not on the number of the user's episodes. Each row is
+ *   on exactly one page.
  */
 @Controller()
 export class ActionService {
@@ -57,17 +56,17 @@ export class ActionService {
     context: CallContext,
   ): Promise<ReplyOf<typeof uploadActions>> {
     const { userId, sessionId } = request;
-    const judged = request.entries.map(judgeAction);
+    const validated = request.entries.map(validateAction);
     const [timestamp, { outcomes, moved }] = await Promise.all([
       sessionTimestamp(this.database, userId, 'episodes', sessionId),
       this.apply(
         userId,
-        judged.filter((action) => 'rawEntry' in action),
+        validated.filter((action) => 'rawEntry' in action),
         context,
       ),
     ]);
     const applied = outcomes.values();
-    const verdicts = judged.map((action) => {
+    const verdicts = validated.map((action) => {
       const outcome = 'rawEntry' in action ? applied.next().value : action;
       return outcome && 'code' in outcome ? outcome.code : null;
     });
@@ -75,8 +74,8 @@ export class ActionService {
   }
 
   /**
-   * Reads the favourite status of an episode, and sets it on request. Both need a write for its
-   * matching.
+   * Reads the favourite status of an episode, and sets it on request. Reading also runs as a write,
+   * because it matches the episode as an upload does.
    *
    * @throws Failure `invalid` for an episode that cannot be created.
    */
@@ -87,7 +86,7 @@ export class ActionService {
   ): Promise<ReplyOf<typeof setFavorite>> {
     const { userId, feedUrl, enclosureUrl, favorite, ensure } = request;
     const statuses = favorite === undefined ? {} : { favoriteStatus: { value: favorite } };
-    const action = judgeAction({ feedUrl, enclosureUrl, statuses });
+    const action = validateAction({ feedUrl, enclosureUrl, statuses });
     if ('code' in action) throw new Failure('invalid');
     return this.database.write(this.writeOf(userId, [action], context), async (transaction) => {
       const { known } = await this.read(transaction, userId, [action], context, ensure);

@@ -5,9 +5,9 @@ import type { EpisodeQuotas } from './episode.config.js';
 import {
   incomplete,
   jsonBytes,
-  kept,
+  keptRows,
   keptEpisodes,
-  lookup,
+  candidateLookupSql,
   room,
   sameEnclosure,
   sameGuid,
@@ -40,8 +40,8 @@ export const subscriptionOf = (key: string, derivedGuid: string) => `(
  * guid, and only if that episode has no enclosure_url. No other field of an action identifies an
  * episode.
  */
-export const readActed = statement(
-  'episode.read_acted',
+export const selectActedEpisodes = statement(
+  'episode.select_acted_episodes',
   `WITH feeds AS MATERIALIZED (
      SELECT f."feedUrl", n.*
      FROM json_to_recordset($2) AS f ("feedUrl" text, key text, "derivedGuid" uuid)
@@ -65,8 +65,8 @@ export const readActed = statement(
    ), found AS MATERIALIZED (
      SELECT entry, 1 AS rank, id, bytes, 0::bigint AS place, false AS last
      FROM by_guid WHERE id IS NOT NULL
-     ${lookup(2, sameEnclosure)}
-   ), ${kept}
+     ${candidateLookupSql(2, sameEnclosure)}
+   ), ${keptRows}
    SELECT
      (SELECT json_agg(json_build_array("feedUrl", json_build_object(
         'id', subscription_id, 'currentGuid', current_guid
@@ -81,7 +81,10 @@ export const readActed = statement(
      ${room('$4', '$5')}`,
 );
 
-/** The result of {@link readActed}; `renamed` are feeds by URLs other than the current ones. */
+/**
+ * The result of {@link selectActedEpisodes}; `renamed` are feeds by URLs other than the current
+ * ones.
+ */
 export type ActedResult = CandidatesResult & {
   renamed: { feedUrl: string; currentUrl: string }[] | null;
 };
@@ -91,7 +94,7 @@ export type ActedResult = CandidatesResult & {
  * $7 other quotas. Returns the number of new subscriptions.
  */
 export const ensureSubscriptions = statement(
-  'episode.ensure_feeds',
+  'episode.ensure_subscriptions',
   `SELECT subscription.ensure_feeds($1, $2::text[], $3::uuid[], $4::bytea[], $5, $6, $7)
      AS made`,
 );
@@ -117,7 +120,7 @@ export function selectActed(
     enclosureUrl: enclosureUrl && comparableUrl(enclosureUrl),
   }));
   return [
-    readActed,
+    selectActedEpisodes,
     [
       userId,
       JSON.stringify(feeds),

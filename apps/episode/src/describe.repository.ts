@@ -8,16 +8,16 @@ import type { EpisodeChanges } from './known-episodes.js';
 import type { StateRow } from './episode.repository.js';
 
 /** Maximum number of rows that one call describes. */
-const mostRows = 1_000;
+const maxRows = 1_000;
 /** Maximum bytes of the episodes of several feeds that one upload reads. */
-const mostBytes = 2 * 1_024 * 1_024;
+const maxBytes = 2 * 1_024 * 1_024;
 
 /**
- * $1 user, $2 subscriptions. Reads the followed ones. `isNew` for some seconds after a change: else
- * a title would tell whether other users of the server follow the feed.
+ * Reads the followed ones of subscriptions $2. `isNew` is true for some seconds after a change:
+ * otherwise a title would reveal whether other users of the server follow the feed. $1 user.
  */
-const followedFeeds = statement(
-  'episode.followed_feeds',
+const selectFollowed = statement(
+  'episode.select_followed',
   `SELECT f.subscription_id AS "subscriptionId", f.feed_url AS "feedUrl",
      f.changed > now() - interval '8 s' AS "isNew"
    FROM subscription.followed_feeds f
@@ -25,30 +25,30 @@ const followedFeeds = statement(
 );
 
 /** $1 keys of feeds. Reads the episodes of the first ones, within a limit of bytes. */
-const knownEpisodes = statement(
-  'episode.known_episodes',
+const selectFeedEpisodes = statement(
+  'episode.select_feed_episodes',
   `SELECT encode(r.key, 'hex') AS key, r.episodes FROM (
      SELECT s.n, s.key, k.episodes, sum(octet_length(k.episodes)) OVER (ORDER BY s.n) AS bytes
      FROM unnest($1::bytea[]) WITH ORDINALITY s (key, n)
      JOIN feed.known_episodes k ON k.url_sha256 = s.key
-   ) r WHERE r.bytes <= ${mostBytes} OR r.n = 1`,
+   ) r WHERE r.bytes <= ${maxBytes} OR r.n = 1`,
 );
 
-/** $1 URLs of feeds. */
-const touch = statement(
-  'episode.touch_feeds',
+/** Notes the feeds with URLs $1 for the feed service. */
+const insertTouched = statement(
+  'episode.insert_touched',
   'INSERT INTO feed.touched (url) SELECT unnest($1::text[])',
 );
 
 /** $1 user, $2 feed URL, $3 its lookup key. Reads the newest episodes without a title. */
-const readUntitled = statement(
-  'episode.read_untitled',
+const selectUntitledRows = statement(
+  'episode.select_untitled_rows',
   `WITH untitled AS MATERIALIZED (
      SELECT e.id FROM subscription.named_by_url n
      JOIN episode.episodes e
        ON e.user_id = $1 AND e.subscription_id = n.subscription_id AND e.title = ''
      WHERE n.user_id = $1 AND n.url_sha256 = $3 AND n.live AND n.feed_url = $2
-     ORDER BY e.id DESC LIMIT ${mostRows}
+     ORDER BY e.id DESC LIMIT ${maxRows}
    ), rows AS MATERIALIZED (
      SELECT e.* FROM untitled CROSS JOIN LATERAL (
        SELECT ${rowColumns} FROM ${rowTables} WHERE s.user_id = $1 AND s.id = untitled.id OFFSET 0
@@ -65,12 +65,12 @@ export function selectUntitled(
   userId: string,
   feedUrl: string,
 ): Bound<{ episodes: StateRow[] | null }> {
-  return [readUntitled, [userId, feedUrl, Buffer.from(urlKey(feedUrl), 'hex')]];
+  return [selectUntitledRows, [userId, feedUrl, Buffer.from(urlKey(feedUrl), 'hex')]];
 }
 
 /** Returns the stored episodes of a feed, none for an unknown one. */
 export async function episodesOfFeed(database: Database, feedUrl: string): Promise<FeedItem[]> {
-  const [known] = await database.read<{ episodes: string }>(knownEpisodes, [[keyOf(feedUrl)]]);
+  const [known] = await database.read<{ episodes: string }>(selectFeedEpisodes, [[keyOf(feedUrl)]]);
   return known ? (JSON.parse(known.episodes) as FeedItem[]) : [];
 }
 
@@ -90,7 +90,7 @@ export async function describeNew(
   if (untitled.length === 0) return;
   const ids = [...new Set(untitled.map(({ subscriptionId }) => subscriptionId))];
   type Followed = { subscriptionId: number; feedUrl: string; isNew: boolean };
-  const feeds = await transaction.query<Followed>(followedFeeds, [userId, ids]);
+  const feeds = await transaction.query<Followed>(selectFollowed, [userId, ids]);
   const readable = fills ? feeds.filter(({ isNew }) => !isNew) : [];
   const described = await describedBy(transaction, readable, untitled);
   changes.rows = changes.rows.map((row) => described.get(row.id) ?? row);
@@ -100,7 +100,7 @@ export async function describeNew(
   const urls = feeds.flatMap(({ subscriptionId, feedUrl }) =>
     left.has(subscriptionId) ? feedUrl : [],
   );
-  if (urls.length > 0) transaction.last(touch, [urls]);
+  if (urls.length > 0) transaction.sendWithCommit(insertTouched, [urls]);
 }
 
 /** Returns the described rows by id. */
@@ -113,7 +113,7 @@ async function describedBy(
   if (byKey.size === 0) return new Map();
   const keys = [...byKey.keys()].map((key) => Buffer.from(key, 'hex'));
   type Known = { key: string; episodes: string };
-  const found = await transaction.query<Known>(knownEpisodes, [keys]);
+  const found = await transaction.query<Known>(selectFeedEpisodes, [keys]);
   return new Map(
     found
       .flatMap(({ key, episodes }) =>

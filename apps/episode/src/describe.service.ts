@@ -7,9 +7,9 @@ import { describeRows } from './describe.rules.js';
 import { saveChanges, toRow } from './episode.repository.js';
 
 /**
- * Controller that gives stored episodes the titles of their feed. Invariants:
+ * Handles the message that fills in missing titles of stored episodes from their feed. Invariants:
  * - Only unknown values change, under the user's clock: each changed row is stamped and delivered.
- * - Without a change nothing is written, and nobody is notified.
+ * - Without a change nothing is written, and no notification is sent.
  */
 @Controller()
 export class DescribeService {

@@ -20,16 +20,16 @@ import {
 } from '#database';
 import type { Upload } from './upload.rules.js';
 import type { EpisodeQuotas } from './episode.config.js';
-import { readCandidates, readNamed, shownColumns } from './episode.sql.js';
+import { selectAllCandidates, selectNamedEpisodes, shownColumns } from './episode.sql.js';
 import { comparableEnclosure, type EpisodeRow, type Metadata, shown } from './episode.rules.js';
 import type { Candidates, EpisodeChanges } from './known-episodes.js';
 
-export { readCandidates, readNamed };
+export { selectAllCandidates as readCandidates, selectNamedEpisodes as readNamed };
 
 /**
- * $1 user, $2 absorbed ids, $3 their survivors, $4 sync_ids of rows whose episode_guid is about to
- * change. Runs before the other statements, so that no row takes an episode_guid that another one
- * still has.
+ * Removes absorbed episodes, and clears episode_guids that change. It runs before the other
+ * statements, which can assign these guids to other rows. $1 user, $2 absorbed ids, $3 their
+ * survivors, $4 sync_ids of rows with a changed episode_guid.
  */
 const releaseUniqueKeys = statement(
   'episode.release_unique_keys',
@@ -66,7 +66,7 @@ const state = ['id', 'sync_id', ...changing].join(', ');
  *
  * @param record returns the SQL of a row `r` with the columns, from one of the objects.
  */
-const update = (
+const updateSql = (
   table: string,
   key: 'id' | 'sync_id',
   type: 'bigint' | 'uuid',
@@ -81,8 +81,8 @@ const update = (
    WHERE t.user_id = $1 AND t.${key} = ANY ($3::${type}[])`;
 
 /** $1 user, $2 new episodes with their states. */
-const insert = statement(
-  'episode.insert',
+const insertEpisodes = statement(
+  'episode.insert_episodes',
   `WITH made AS (
      INSERT INTO episode.episodes (user_id, ${identity})
      SELECT $1, ${identity} FROM json_populate_recordset(NULL::episode.episodes, $2)
@@ -94,7 +94,7 @@ const insert = statement(
 /** $1 user, $2 changed metadata of stored episodes by sync_id, $3 these sync_ids. */
 export const updateMetadata = statement(
   'episode.update_metadata',
-  update(
+  updateSql(
     'episodes',
     'sync_id',
     'uuid',
@@ -107,7 +107,7 @@ export const updateMetadata = statement(
 export const updateStates = statement(
   'episode.update_states',
   // Converting to named columns takes Postgres three quarters of the time of a whole row.
-  update('states', 'id', 'bigint', changing, (object) => {
+  updateSql('states', 'id', 'bigint', changing, (object) => {
     const columns = [...changingTypes].map(([column, type]) => `${column} ${type}`);
     return `jsonb_to_record(${object}) AS r (${columns.join(', ')})`;
   }),
@@ -144,7 +144,9 @@ export type StatusFields = Record<StatusName, Status['value'] | null> &
   Record<`${StatusName}At`, string | null>;
 export type StateRow = Omit<EpisodeRow, 'statuses'> & StatusFields & { minuteForms: number };
 type ListRow = Metadata & StatusFields & { podcastGuid: string; syncId: string };
-/** The result of {@link readNamed} and {@link readCandidates}; empty arrays are null. */
+/**
+ * The result of {@link selectNamedEpisodes} and {@link selectAllCandidates}; empty arrays are null.
+ */
 export type CandidatesResult = {
   [Part in Exclude<keyof Candidates, 'episodes'>]: Candidates[Part] | null;
 } & { episodes: StateRow[] | null };
@@ -161,7 +163,7 @@ export function selectMatches(
     episodeGuid,
   }));
   return [
-    readNamed,
+    selectNamedEpisodes,
     [userId, JSON.stringify(entries), quotas.QUOTA_EPISODE_STATES, quotas.QUOTA_SYNC_ID_ALIASES],
   ];
 }
@@ -179,8 +181,8 @@ export function selectCandidates(
     ...metadata,
     enclosureUrl: comparableEnclosure(metadata.enclosureUrl ?? '') ?? metadata.enclosureUrl,
   }));
-  const most = [quotas.QUOTA_EPISODE_STATES, quotas.QUOTA_SYNC_ID_ALIASES];
-  return [readCandidates, [userId, JSON.stringify(entries), uploads.length, ...most]];
+  const limits = [quotas.QUOTA_EPISODE_STATES, quotas.QUOTA_SYNC_ID_ALIASES];
+  return [selectAllCandidates, [userId, JSON.stringify(entries), uploads.length, ...limits]];
 }
 
 /** Converts the result of a statement that reads candidates. */
@@ -210,7 +212,10 @@ export async function saveChanges(
   const rowsOf = (ids: ReadonlySet<number>) => rows.filter(({ id }) => ids.has(id));
   const { inserted, changedMetadata, changedStates } = changes;
   if (inserted.size > 0)
-    transaction.last(insert, [userId, `[${rowsOf(inserted).map(columnsText).join(',')}]`]);
+    transaction.sendWithCommit(insertEpisodes, [
+      userId,
+      `[${rowsOf(inserted).map(columnsText).join(',')}]`,
+    ]);
   const updateRows = (
     query: Statement,
     ids: ReadonlySet<number>,
@@ -219,14 +224,18 @@ export async function saveChanges(
   ) => {
     if (ids.size === 0) return;
     const byKey = new Map(rowsOf(ids).map((row) => [row[key], columns(row)]));
-    transaction.last(query, [userId, JSON.stringify(Object.fromEntries(byKey)), [...byKey.keys()]]);
+    transaction.sendWithCommit(query, [
+      userId,
+      JSON.stringify(Object.fromEntries(byKey)),
+      [...byKey.keys()],
+    ]);
   };
   updateRows(updateMetadata, changedMetadata, 'syncId', identityColumns);
   updateRows(updateStates, changedStates, 'id', stateColumns);
-  if (aliases.length > 0) transaction.last(addAliases, [userId, JSON.stringify(aliases)]);
+  if (aliases.length > 0) transaction.sendWithCommit(addAliases, [userId, JSON.stringify(aliases)]);
   const [added, addedAliases] = [inserted.size - changes.removed, changes.addedAliases];
   if (added !== 0 || addedAliases > 0)
-    transaction.last(updateTotals, [userId, added, addedAliases]);
+    transaction.sendWithCommit(updateTotals, [userId, added, addedAliases]);
 }
 
 /** Returns one page of changed episodes (GET /episodes). */
@@ -267,7 +276,7 @@ export function statusesOf<Register>(
 const instant = (time: string) => `${time.slice(0, 19)}.${time.slice(20).padEnd(6, '0')}Z`;
 const stamp = (time: string) => `${instant(time).slice(0, 23)}Z`;
 
-/** Converts a row that {@link readNamed} or {@link readCandidates} has read. */
+/** Converts a row that {@link selectNamedEpisodes} or {@link selectAllCandidates} has read. */
 export function toRow(read: StateRow): EpisodeRow {
   return {
     id: read.id,

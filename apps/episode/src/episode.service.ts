@@ -24,7 +24,7 @@ import { KnownEpisodes } from './known-episodes.js';
 import { applyUploads, validateEntry } from './upload.rules.js';
 
 /**
- * Controller of users' episode states: answers the contracts of this service. Invariants:
+ * Handles the messages about episode states. Invariants:
  * - A status only moves forward in its client's time, in any order of arrival.
  * - A row is stamped if and only if its values that clients see changed.
  * - An upload of any size is a fixed number of statements, under the user's clock, one less if it
@@ -49,10 +49,10 @@ export class EpisodeService {
     context: CallContext,
   ): Promise<JsonText<Uploaded>> {
     const { userId, body, maxBytes = defaultAnswerBytes } = request;
-    const judged = body.episodes.map(validateEntry);
-    const uploads = judged.filter((entry) => 'rawEntry' in entry);
+    const entries = body.episodes.map(validateEntry);
+    const uploads = entries.filter((entry) => 'rawEntry' in entry);
     const apply = (known: KnownEpisodes) =>
-      applyUploads(known, judged, new AnswerBudget(maxBytes, judged));
+      applyUploads(known, entries, new AnswerBudget(maxBytes, entries));
     const write = {
       userId,
       smallAnswer: false,
@@ -66,17 +66,17 @@ export class EpisodeService {
       const toKnown = (found: typeof transaction.found) =>
         new KnownEpisodes(toCandidates(found), transaction.stamp, context.arrivedMs);
       let known = toKnown(transaction.found);
-      let verdicts = known.isIncomplete ? undefined : await apply(known);
-      if (!verdicts) {
+      let answer = known.isIncomplete ? undefined : await apply(known);
+      if (!answer) {
         const [all, values] = selectCandidates(userId, uploads, this.quotas);
         known = toKnown(await transaction.query(all, values));
-        verdicts = (await apply(known)) as JsonText<Uploaded>;
+        answer = (await apply(known)) as JsonText<Uploaded>;
       }
       const changes = known.changes();
-      // The answer has been made with the rows as they are.
+      // The answer is complete, so the titles of new rows are not read here.
       if (this.hasFeeds) await describeNew(transaction, userId, changes, false);
       await saveChanges(transaction, userId, changes);
-      return verdicts;
+      return answer;
     });
   }
 

@@ -38,11 +38,11 @@ export const rowTables = `episode.states s CROSS JOIN LATERAL (
          ) e`;
 
 /** Limits of the episodes that one upload reads: rows, and bytes of JSON. */
-const mostRows = 2_000;
-const mostBytes = 6 * 1_024 * 1_024;
+const maxRows = 2_000;
+const maxBytes = 6 * 1_024 * 1_024;
 /** Limits of the rows that one lookup reads; the second is for the lookup with a filter. */
-const mostAlike = 8;
-const mostOfAnEnclosure = 500;
+const maxSimilarRows = 8;
+const maxRowsOfEnclosure = 500;
 
 /**
  * SQL of an upper bound for the bytes of a row as JSON. A character takes up to six bytes in an
@@ -53,28 +53,28 @@ export const jsonBytes = `6 * octet_length(e.episode_guid)
         + ${350 + 100 * statusNames.length}`;
 
 /**
- * Returns the SQL of one lookup of the episodes that an entry can match at a rank: the first `most`
- * of them by id. `last` marks the row at which it stopped. The indexes separate episodes without an
- * episode_guid (`bare`), so each side is a lookup. Entries with a guid only match bare ones at
- * ranks 2 and 3. The indexes are ordered by "e.id + 0"; for "e.id" Postgres can choose another one.
- * An unsent field is NULL, and matches none. The `"enclosureUrl"` of an entry is comparable.
+ * Returns a UNION ALL branch with the candidates of each entry at one rank: the first `max` rows by
+ * id. The last column is true for row number `max`: more candidates can exist. The indexes separate
+ * rows with and without an episode_guid (`bare`), so `entries` has a row for each group to search.
+ * `e.id + 0` keeps Postgres from choosing another index. An unsent field is NULL and matches no
+ * row. The `"enclosureUrl"` of an entry is in its comparable form.
  *
- * @param entries the entries, each with the side of the indexes to search.
+ * @param entries the entries, each with the group of the index to search.
  * @param agrees the condition for rows to keep.
  */
-export const lookup = (
+export const candidateLookupSql = (
   rank: number,
   match: string,
-  { entries = 'searched', most = mostAlike, agrees = 'true' } = {},
+  { entries = 'searched', max = maxSimilarRows, agrees = 'true' } = {},
 ) => `
-     UNION ALL SELECT x.entry, ${rank}, f.id, f.bytes, f.place, f.place = ${most}
+     UNION ALL SELECT x.entry, ${rank}, f.id, f.bytes, f.place, f.place = ${max}
      FROM ${entries} x CROSS JOIN LATERAL (
        SELECT e.id, ${jsonBytes} AS bytes, row_number() OVER (ORDER BY e.id + 0) AS place,
          ${agrees} AS agrees
        FROM episode.episodes e
        WHERE e.user_id = $1 AND e.subscription_id = x.subscription_id AND ${match}
-       ORDER BY e.id + 0 LIMIT ${most}
-     ) f WHERE f.agrees OR f.place = ${most}`;
+       ORDER BY e.id + 0 LIMIT ${max}
+     ) f WHERE f.agrees OR f.place = ${max}`;
 /** SQL of the form by which the enclosure URL of an episode `e` is compared, as in the index. */
 export const comparableEnclosureUrl = 'coalesce(e.comparable_enclosure_url, e.enclosure_url)';
 export const sameEnclosure = `episode.enclosure_key(e.episode_guid = '', ${comparableEnclosureUrl})
@@ -115,12 +115,12 @@ export const room = (episodes: string, aliases: string) => `
       FROM episode.totals t WHERE t.user_id = $1) AS room`;
 
 /** The `found` episodes within the limits: named ones, then the first of each lookup, and so on. */
-export const kept = `kept AS MATERIALIZED (
+export const keptRows = `kept AS MATERIALIZED (
      SELECT id FROM (
        SELECT id, sum(bytes) OVER nearest AS bytes, count(*) OVER nearest AS rows
        FROM (SELECT id, min(place) AS place, min(bytes) AS bytes FROM found GROUP BY id) f
        WINDOW nearest AS (ORDER BY place, id)
-     ) f WHERE bytes <= ${mostBytes} AND rows <= ${mostRows}
+     ) f WHERE bytes <= ${maxBytes} AND rows <= ${maxRows}
    )`;
 export const keptEpisodes = `(SELECT json_agg(r) FROM (
        SELECT e.* FROM kept CROSS JOIN LATERAL (
@@ -141,10 +141,10 @@ export const incomplete = `(SELECT json_agg(json_build_array(i.entry, i.rank, i.
  * $1 user, $2 entries, $3 and $4 the quotas of episodes and of aliases. Reads the episodes that
  * entries name, which suffices for most uploads: by a sync_id, with one probe each, or by an alias.
  * It also reads by an episode_guid, if it differs from that of the first. Reads none if they are
- * too large for one upload. {@link readCandidates} reads all others.
+ * too large for one upload. {@link selectAllCandidates} reads all others.
  */
-export const readNamed = statement(
-  'episode.read_named',
+export const selectNamedEpisodes = statement(
+  'episode.select_named_episodes',
   `WITH sent AS MATERIALIZED (
      SELECT * FROM json_to_recordset($2)
        AS e ("podcastGuid" uuid, "syncId" uuid, "episodeGuid" text)
@@ -174,9 +174,9 @@ export const readNamed = statement(
    )
    SELECT ${currentGuids},
      (SELECT json_agg(json_build_array(sync_id, episode_id)) FROM aliases) AS aliases,
-     (SELECT CASE WHEN sum(bytes) > ${mostBytes} THEN 'none' ELSE 'named' END FROM rows) AS reach,
+     (SELECT CASE WHEN sum(bytes) > ${maxBytes} THEN 'none' ELSE 'named' END FROM rows) AS reach,
      (SELECT json_agg(r) FROM rows r
-      WHERE (SELECT sum(bytes) FROM rows) <= ${mostBytes}) AS episodes,
+      WHERE (SELECT sum(bytes) FROM rows) <= ${maxBytes}) AS episodes,
      ${room('$3', '$4')}`,
 );
 
@@ -192,8 +192,8 @@ export const readNamed = statement(
  * Beyond the limits of one upload, `kept` applies. `incomplete` lists entries and ranks with
  * omitted rows.
  */
-export const readCandidates = statement(
-  'episode.read_candidates',
+export const selectAllCandidates = statement(
+  'episode.select_all_candidates',
   `WITH sent AS MATERIALIZED (
      SELECT * FROM json_to_recordset($2) AS e (
        entry integer, "podcastGuid" uuid, "syncId" uuid, "episodeGuid" text, title text,
@@ -230,19 +230,19 @@ export const readCandidates = statement(
        SELECT e.id, ${jsonBytes} AS bytes FROM episode.episodes e
        WHERE e.user_id = $1 AND ${sameGuid} LIMIT 1
      ) f
-     ${lookup(2, `${eitherHasNoGuid} AND ${sameEnclosure}`)}
-     ${lookup(2, sameEnclosure, { entries: 'completing' })}
-     ${lookup(3, `${eitherHasNoGuid} AND ${sameDateAndUrl}`)}
-     ${lookup(3, `${eitherHasNoGuid} AND ${sameDateAndTitle}`)}
-     ${lookup(3, `${eitherHasNoGuid} AND ${sameUrlAndTitle}`)}
-     ${lookup(4, `NOT x.bare AND x."episodeGuid" IS NOT NULL AND ${sameEnclosure}`, {
-       most: mostOfAnEnclosure,
+     ${candidateLookupSql(2, `${eitherHasNoGuid} AND ${sameEnclosure}`)}
+     ${candidateLookupSql(2, sameEnclosure, { entries: 'completing' })}
+     ${candidateLookupSql(3, `${eitherHasNoGuid} AND ${sameDateAndUrl}`)}
+     ${candidateLookupSql(3, `${eitherHasNoGuid} AND ${sameDateAndTitle}`)}
+     ${candidateLookupSql(3, `${eitherHasNoGuid} AND ${sameUrlAndTitle}`)}
+     ${candidateLookupSql(4, `NOT x.bare AND x."episodeGuid" IS NOT NULL AND ${sameEnclosure}`, {
+       max: maxRowsOfEnclosure,
        agrees: `coalesce(
          e.publish_date = x."publishDate" OR e.episode_url = x."episodeUrl" OR e.title = x.title,
          false
        )`,
      })}
-   ), ${kept}
+   ), ${keptRows}
    SELECT ${currentGuids},
      (SELECT json_agg(json_build_array(sync_id, episode_id)) FROM aliases) AS aliases,
      ${keptEpisodes},

@@ -21,7 +21,7 @@ export interface NamedSubscription {
  * cases by entry and rank (0: by sync_id). All candidates with ids up to `completeTo` were read.
  */
 export interface Candidates {
-  /** The episodes that were read: none (too large), those that entries name, or all candidates. */
+  /** The episodes that were read: those of sent ids, `all` candidates, or `none` (too large). */
   reach: 'none' | 'named' | 'all';
   subscriptions: [name: string, NamedSubscription][];
   episodes: EpisodeRow[];
@@ -49,7 +49,7 @@ export interface EpisodeChanges {
 }
 
 /**
- * The episodes that one upload matches, and its changes so far: an identity map and a unit of work.
+ * The episodes that one upload has read, and its changes so far (identity map and unit of work).
  * - A sync_id permanently names one episode of the user.
  * - No two episodes of a subscription have the same episode_guid.
  * - A lookup returns `'unread'` if an episode that was not read can be the match. If another

@@ -14,7 +14,7 @@ const families = [
 
 /**
  * Returns the key of a feed: the SHA-256 of its exact URL. A person who knows the exact URL could
- * fetch the feed, so the shared row of two followers tells neither of them anything.
+ * fetch the feed, so a row that two followers share reveals nothing to either.
  */
 export function feedKey(url: string): Buffer {
   return createHash('sha256').update(url).digest();
@@ -51,8 +51,8 @@ const minSecret = 12;
 
 /**
  * Returns whether a feed is meant for one listener, by the form of its URL: credentials, the forms
- * of known hosts, or a parameter with a secret. Paths are not judged by their randomness: public
- * feeds of many hosts have UUIDs in them.
+ * of known hosts, or a parameter with a secret. The randomness of a path proves nothing: public
+ * feeds of many hosts have UUIDs in it.
  */
 export function isPrivate(feedUrl: string): boolean {
   const url = new URL(feedUrl);

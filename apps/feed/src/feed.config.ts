@@ -18,11 +18,13 @@ export const feedConfig = z.object({
   ...serviceConfig.shape,
   FEEDS: feedsMode
     .default('fetched')
-    .describe('`pushed`: a platform sends the content of feeds, and no request leaves.'),
+    .describe('`pushed`: a platform sends the content of feeds, and publishers get no requests.'),
   FEEDS_ROLE: z
     .enum(['all', 'answers', 'fetches'])
     .default('all')
-    .describe('`answers`: the replica needs no way out. `fetches`: it answers no requests.'),
+    .describe(
+      '`answers`: the replica sends no requests to publishers. `fetches`: it answers no calls.',
+    ),
   FEEDS_APPLY: z
     .enum(['all', 'moves', 'none'])
     .default('all')

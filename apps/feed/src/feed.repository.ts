@@ -16,7 +16,7 @@ export interface Followed {
   readonly isChanged: boolean | null;
 }
 
-/** The facts of a user's rows. */
+/** Columns that all rows of a user's read share. */
 interface Reading {
   readonly refused: number | null;
   readonly syncTimestamp: string;
@@ -40,13 +40,13 @@ export interface StoredFeed {
 /** A leased lane with its next feed, or without one. */
 export interface Claim {
   readonly lane: string;
-  /** Names the lease: a result without it is not stored. */
+  /** Identifies the lease. A result of an expired lease is not stored. */
   readonly lease: string;
   readonly blocks: number;
   readonly feed: ClaimedFeed | null;
 }
 
-/** A feed to fetch, with what its last fetches found. Times are milliseconds since 1970. */
+/** A feed to fetch, with results of its last fetches. Times are milliseconds since 1970. */
 export interface ClaimedFeed {
   /** In hex. */
   readonly key: string;
@@ -64,7 +64,7 @@ export interface ClaimedFeed {
   readonly failingSince: number | null;
   readonly declaredGuid: string | null;
   readonly move: Move | null;
-  /** True if its followers were not visited for a day. */
+  /** True if the last task for its followers started more than a day ago. */
   readonly isVisitDue: boolean;
 }
 
@@ -108,9 +108,9 @@ export interface Content {
 export class FeedRepository {
   constructor(private readonly database: Database) {}
 
-  /** Returns rows with `refused`, and with a null id if there is none. */
+  /** Reads a page of followed feeds. Without any it returns one row with a null id. */
   followed(userId: string, after: number, limit: number, since?: string) {
-    return this.database.read<Followed & Reading>(sql.followed, [
+    return this.database.read<Followed & Reading>(sql.selectFollowed, [
       userId,
       after,
       limit,
@@ -120,32 +120,34 @@ export class FeedRepository {
 
   /** Returns rows as {@link followed}. */
   followedByGuid(userId: string, guids: readonly string[]) {
-    return this.database.read<Followed & { refused: number | null }>(sql.followedByGuid, [
+    return this.database.read<Followed & { refused: number | null }>(sql.selectFollowedByGuid, [
       userId,
       guids,
     ]);
   }
 
-  /** Returns the stored feeds, without those that it inserts. */
-  want(keys: readonly Buffer[], urls: readonly string[], lanes: readonly string[]) {
-    return this.database.change<StoredFeed>(sql.want, [keys, urls, lanes]);
+  /** Schedules feeds, and inserts missing ones. Returns those that were already stored. */
+  ensureFeeds(keys: readonly Buffer[], urls: readonly string[], lanes: readonly string[]) {
+    return this.database.change<StoredFeed>(sql.ensureFeeds, [keys, urls, lanes]);
   }
 
   /** Returns the episodes of a feed as JSON. */
   async episodes(key: Buffer): Promise<string> {
-    const [row] = await this.database.read<{ episodes: string }>(sql.episodes, [key]);
+    const [row] = await this.database.read<{ episodes: string }>(sql.selectEpisodes, [key]);
     return row?.episodes ?? '[]';
   }
 
-  /** Returns the episodes of the first feeds as JSON, in the order of the keys. */
+  /**
+   * Returns the episodes of as many feeds as fit into a page, as JSON, in the order of the keys.
+   */
   episodesOfAll(keys: readonly Buffer[]) {
-    return this.database.read<{ key: Buffer; episodes: string }>(sql.episodesOfAll, [keys]);
+    return this.database.read<{ key: Buffer; episodes: string }>(sql.selectEpisodesOfAll, [keys]);
   }
 
-  /** Returns the stored content of a feed, or `undefined` if it was never fetched. */
-  async compared(key: Buffer): Promise<Compared | undefined> {
+  /** Returns the stored content of a feed, or `undefined` unless its status is `ok`. */
+  async readCompared(key: Buffer): Promise<Compared | undefined> {
     const [row] = await this.database.read<{ episodes: string; declaredGuid: string | null }>(
-      sql.comparedContent,
+      sql.selectComparedContent,
       [key],
     );
     if (!row) return undefined;
@@ -154,7 +156,7 @@ export class FeedRepository {
     return { guids, declaredGuid: row.declaredGuid };
   }
 
-  /** Starts visits to followers. Returns the URLs of feeds whose move is held back. */
+  /** Starts the tasks that apply moves and guids. Returns the URLs of feeds with a held move. */
   async startVisits(
     keys: readonly Buffer[],
     { moves, guids }: { moves: boolean; guids: boolean },
@@ -163,7 +165,7 @@ export class FeedRepository {
     return held.map(({ url }) => url);
   }
 
-  /** Stores the content of feeds that {@link want} returned or inserted. */
+  /** Stores pushed content of feeds. {@link ensureFeeds} must have inserted them. */
   async push(
     feeds: readonly {
       readonly key: string;
@@ -172,25 +174,25 @@ export class FeedRepository {
     }[],
   ): Promise<void> {
     const rows = feeds.map(({ content, ...feed }) => ({ ...feed, ...content }));
-    await this.database.change(sql.push, [JSON.stringify(rows)]);
+    await this.database.change(sql.storePushed, [JSON.stringify(rows)]);
   }
 
   async refresh(keys: readonly Buffer[]): Promise<void> {
-    await this.database.change(sql.refresh, [keys]);
+    await this.database.change(sql.makeDue, [keys]);
   }
 
   claim(limit: number): Promise<Claim[]> {
-    return this.database.change<Claim>(sql.claim, [limit]);
+    return this.database.change<Claim>(sql.claimLanes, [limit]);
   }
 
   async release({ lane, lease, blocks }: Claim): Promise<void> {
-    await this.database.change(sql.release, [lane, lease, 0, blocks]);
+    await this.database.change(sql.releaseLane, [lane, lease, 0, blocks]);
   }
 
   /** Returns false if the lease is lost: another replica fetches the feed. */
   async save({ lane, lease }: Claim, key: string, result: Result): Promise<boolean> {
     const { laneBusyMs, laneBlocks, content, ...rest } = result;
-    const [row] = await this.database.change<{ saved: number }>(sql.save, [
+    const [row] = await this.database.change<{ saved: number }>(sql.saveResult, [
       lane,
       lease,
       laneBusyMs,
@@ -202,9 +204,9 @@ export class FeedRepository {
     return row?.saved === 1;
   }
 
-  /** Removes feeds that nobody reads. Returns their number. */
+  /** Deletes feeds that no user read for 14 days. Returns their number. */
   async sweep(limit: number): Promise<number> {
-    const [row] = await this.database.change<{ removed: number }>(sql.sweep, [limit]);
+    const [row] = await this.database.change<{ removed: number }>(sql.deleteUnread, [limit]);
     return row?.removed ?? 0;
   }
 }

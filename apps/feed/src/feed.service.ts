@@ -22,17 +22,17 @@ import { ImageRepository } from './artwork/image.repository.js';
 import { feedKey, isPrivate, laneOf } from './feed.address.js';
 import { type Content, FeedRepository, type Followed, type StoredFeed } from './feed.repository.js';
 import { PreviewRepository } from './preview/preview.repository.js';
-import { judgePush, type PushedFeed } from './push/push.rules.js';
+import { validatePush, type PushedFeed } from './push/push.rules.js';
 import { contentOf, type Episode, withoutSeen } from './schedule/result.rules.js';
-import { rhythmOf } from './schedule/schedule.rules.js';
+import { publishingIntervalOf } from './schedule/schedule.rules.js';
 
-/** Number of subscriptions that a page with `since` is selected from. */
+/** Number of subscriptions that one page with `since` examines. */
 const probedFeeds = 250;
 
 /** Pause between two looks for a preview, and the longest wait for it, in milliseconds. */
 const [lookMs, previewMs] = [250, 18_000];
 
-/** Controller of the feeds that a user follows. Reading a feed is what makes it wanted. */
+/** Handles the messages about feeds. A user's read keeps a feed scheduled for 14 days. */
 @Controller()
 export class FeedService {
   constructor(
@@ -96,10 +96,10 @@ export class FeedService {
   /** Stores the content of feeds that a platform sends. */
   @Handle(pushFeeds)
   async push({ body }: RequestOf<typeof pushFeeds>): Promise<ReplyOf<typeof pushFeeds>> {
-    const judged = body.feeds.map(judgePush);
+    const results = body.feeds.map(validatePush);
     // Of equal URLs the last one counts.
-    const valid = new Map(judged.flatMap((feed) => ('url' in feed ? [[feed.url, feed]] : [])));
-    if (valid.size > 0) await this.want([...valid.keys()]);
+    const valid = new Map(results.flatMap((feed) => ('url' in feed ? [[feed.url, feed]] : [])));
+    if (valid.size > 0) await this.ensureFeeds([...valid.keys()]);
     for (let rest = [...valid.values()]; rest.length > 0;) {
       // As many feeds as their stored episodes fit into memory.
       const keys = rest.map(({ url }) => feedKey(url));
@@ -108,8 +108,8 @@ export class FeedService {
       await this.store(part, stored);
     }
     return JsonText.of<Pushed>({
-      success: judged.flatMap((feed) => ('url' in feed ? { feed_url: feed.url } : [])),
-      failure: judged.flatMap((feed) => ('url' in feed ? [] : feed)),
+      success: results.flatMap((feed) => ('url' in feed ? { feed_url: feed.url } : [])),
+      failure: results.flatMap((feed) => ('url' in feed ? [] : feed)),
     });
   }
 
@@ -122,7 +122,7 @@ export class FeedService {
     const rows = feeds.map(async ({ url, document }) => {
       const key = feedKey(url).toString('hex');
       const dates = document.items.flatMap(({ publishDate }) => publishDate?.getTime() ?? []);
-      const { content } = await contentOf(document, rhythmOf(dates, now), {
+      const { content } = await contentOf(document, publishingIntervalOf(dates, now), {
         stored: async () => byKey.get(key) ?? '[]',
       });
       return { key, content: content as Content, newFeedUrl: document.newFeedUrl };
@@ -138,7 +138,7 @@ export class FeedService {
     userId,
     guid,
   }: RequestOf<typeof listFeedEpisodes>): Promise<ReplyOf<typeof listFeedEpisodes>> {
-    const [row] = present(await this.repository.followedByGuid(userId, [guid]));
+    const [row] = rowsOfUser(await this.repository.followedByGuid(userId, [guid]));
     if (!row) throw new Failure('not_found');
     const isHidden = row.isNew || isPrivate(row.feedUrl);
     const json = isHidden ? '[]' : await this.repository.episodes(feedKey(row.feedUrl));
@@ -171,36 +171,36 @@ export class FeedService {
     return { status: 'failed' };
   }
 
-  /** Makes feeds due, if their last fetch is long ago. */
+  /** Makes feeds due that were not fetched for 15 minutes. */
   @Handle(refreshFeeds)
   async refresh({
     userId,
     guids,
   }: RequestOf<typeof refreshFeeds>): Promise<ReplyOf<typeof refreshFeeds>> {
-    const rows = present(await this.repository.followedByGuid(userId, guids));
+    const rows = rowsOfUser(await this.repository.followedByGuid(userId, guids));
     if (rows.length > 0) await this.repository.refresh(rows.map(({ feedUrl }) => feedKey(feedUrl)));
     return {};
   }
 
-  /** Reads subscriptions with their feeds. `last` is the last id of a page that others follow. */
+  /** Reads a page of subscriptions with their feeds. `last` is set if there is a next page. */
   private async read(userId: string, after: number, limit: number, since?: string) {
     const rows = await this.repository.followed(userId, after, limit + 1, since);
-    const followed = present(rows);
+    const followed = rowsOfUser(rows);
     const page = followed.slice(0, limit);
     const urls = page.map(({ feedUrl }) => feedUrl).filter((url) => !isPrivate(url));
     return {
       page,
-      stored: await this.want(urls),
+      stored: await this.ensureFeeds(urls),
       last: followed.length > limit ? page.at(-1)?.id : undefined,
       syncTimestamp: rows[0]?.syncTimestamp as string,
     };
   }
 
-  /** Returns the stored feeds by URL. */
-  private async want(urls: readonly string[]): Promise<Map<string, StoredFeed>> {
+  /** Returns the stored feeds by URL, and schedules the others. */
+  private async ensureFeeds(urls: readonly string[]): Promise<Map<string, StoredFeed>> {
     if (urls.length === 0) return new Map();
     const keys = urls.map(feedKey);
-    const found = await this.repository.want(keys, urls, urls.map(laneOf));
+    const found = await this.repository.ensureFeeds(keys, urls, urls.map(laneOf));
     const byKey = new Map(found.map((feed) => [feed.key.toString('hex'), feed]));
     return new Map(
       urls.flatMap((url, index) => {
@@ -211,7 +211,7 @@ export class FeedService {
   }
 }
 
-/** Returns whether status or content of a feed changed after a time. */
+/** Returns true if status or content of a feed changed after a time. */
 function isChanged(feed: StoredFeed | undefined, since: string): boolean {
   return feed !== undefined && feed.changed > since;
 }
@@ -223,8 +223,8 @@ function shownEpisodes(guid: string, json: string, since?: string): FeedEpisode[
     .map((episode) => ({ podcast_guid: guid, ...withoutSeen(episode) }));
 }
 
-/** Returns the rows of a user, who can have none. @throws Failure for a refused user. */
-function present<Row extends { id: number | null; refused: number | null }>(
+/** Returns the rows with an id. @throws Failure `unauthorized` for a refused user. */
+function rowsOfUser<Row extends { id: number | null; refused: number | null }>(
   rows: readonly Row[],
 ): Row[] {
   unlessRefused(rows[0]);
@@ -233,19 +233,19 @@ function present<Row extends { id: number | null; refused: number | null }>(
 
 /**
  * Returns a podcast of an answer, with the listener's own title if there is one. A feed is pending
- * for some seconds after its subscription changed: else the answer would tell whether other users
- * of the server follow it.
+ * for some seconds after its subscription changed. Otherwise the answer would reveal whether other
+ * users of the server follow it.
  */
 function toPodcast(
   { guid, feedUrl, isNew, title }: Followed,
   feed: StoredFeed | undefined,
   artworkUrl: string | undefined,
 ): Podcast {
-  const named = { guid, feed_url: feedUrl, title: title ?? undefined };
-  if (isPrivate(feedUrl)) return { ...named, status: 'private' };
-  if (!feed || isNew) return { ...named, status: 'pending' };
+  const identity = { guid, feed_url: feedUrl, title: title ?? undefined };
+  if (isPrivate(feedUrl)) return { ...identity, status: 'private' };
+  if (!feed || isNew) return { ...identity, status: 'pending' };
   return {
-    ...named,
+    ...identity,
     status: feed.status,
     title: title ?? feed.title ?? undefined,
     author: feed.author ?? undefined,

@@ -1,8 +1,8 @@
 import { clockOfUser, statement } from '#database';
 import { seenNow } from './schedule/result.rules.js';
 
-/** Days after which a feed that no follower reads is not fetched any more, and removed. */
-const keptDays = 14;
+/** Days without a read by a follower after which a feed is no longer fetched, and deleted. */
+const retentionDays = 14;
 /** Seconds of a lease: a fetch takes 45 at most, and its row is written within 10. */
 const leaseSeconds = 90;
 /** Days for which a pushed feed is kept, and not fetched. */
@@ -10,13 +10,13 @@ const pushedDays = 30;
 /** Seconds that `since` overlaps: more than a statement takes from its start to its commit. */
 const overlapSeconds = 10;
 /** Maximum bytes of the episodes of several feeds in one answer. */
-const mostEpisodeBytes = 2 * 1_024 * 1_024;
+const maxEpisodeBytes = 2 * 1_024 * 1_024;
 /** Seconds after a change of a subscription during which its feed is shown as pending. */
 const hiddenSeconds = 8;
 
-/** $1 user, $2 last row of the previous page, $3 maximum number of rows, $4 since. */
-export const followed = statement(
-  'feed.followed',
+/** Reads a page of followed feeds. $1 user, $2 last row before, $3 maximum rows, $4 since. */
+export const selectFollowed = statement(
+  'feed.select_followed',
   `SELECT c.refused, f.subscription_id AS id, f.guid, f.feed_url AS "feedUrl", f.title,
      f.changed > now() - interval '${hiddenSeconds} s' AS "isNew",
      f.changed > $4::timestamptz AS "isChanged",
@@ -27,9 +27,9 @@ export const followed = statement(
    ) f ON true ORDER BY f.subscription_id`,
 );
 
-/** $1 user, $2 guids, current or former ones. */
-export const followedByGuid = statement(
-  'feed.followed_by_guid',
+/** Reads the followed feeds that have or had the guids $2. $1 user. */
+export const selectFollowedByGuid = statement(
+  'feed.select_followed_by_guid',
   `SELECT c.refused, f.subscription_id AS id, f.guid, f.feed_url AS "feedUrl", f.title,
      f.changed > now() - interval '${hiddenSeconds} s' AS "isNew"
    FROM ${clockOfUser} c LEFT JOIN (
@@ -41,12 +41,12 @@ export const followedByGuid = statement(
 );
 
 /**
- * $1 keys, $2 URLs, $3 lanes. Reads feeds, inserts the missing ones, and notes once a day that they
- * are wanted. New feeds are due before all others of their lane. Locks are taken in the order of
- * keys and lanes, or not waited for.
+ * Reads feeds, inserts missing ones, and updates `wanted` of the others once a day, which keeps
+ * them scheduled. New feeds are due before all others of their lane. It locks in the order of keys
+ * and lanes, or skips locked rows. $1 keys, $2 URLs, $3 lanes.
  */
-export const want = statement(
-  'feed.want',
+export const ensureFeeds = statement(
+  'feed.ensure_feeds',
   `WITH sent AS (
      SELECT DISTINCT * FROM unnest($1::bytea[], $2::text[], $3::text[]) s (key, url, lane)
    ), noted AS (
@@ -78,43 +78,43 @@ export const want = statement(
    WHERE f.url_sha256 = ANY ($1)`,
 );
 
-/** $1 key. */
-export const episodes = statement(
-  'feed.episodes',
+/** Reads the episodes of the feed with key $1. */
+export const selectEpisodes = statement(
+  'feed.select_episodes',
   'SELECT f.episodes FROM feed.feeds f WHERE f.url_sha256 = $1',
 );
 
-/** $1 key. */
-export const comparedContent = statement(
-  'feed.compared_content',
+/** Reads the content of the feed with key $1 for a comparison of feeds. */
+export const selectComparedContent = statement(
+  'feed.select_compared_content',
   `SELECT f.episodes, f.declared_guid AS "declaredGuid" FROM feed.feeds f
    WHERE f.url_sha256 = $1 AND f.status = 'ok'`,
 );
 
-/** $1 keys, in order. Reads the episodes of the first feeds, within a limit of bytes. */
-export const episodesOfAll = statement(
-  'feed.episodes_of_all',
+/** Reads episodes of the first feeds of $1, in order, up to a limit of bytes. $1 keys. */
+export const selectEpisodesOfAll = statement(
+  'feed.select_episodes_of_all',
   `SELECT r.key, r.episodes FROM (
      SELECT s.n, s.key, f.episodes, sum(octet_length(f.episodes)) OVER (ORDER BY s.n) AS bytes
      FROM unnest($1::bytea[]) WITH ORDINALITY s (key, n) JOIN feed.feeds f ON f.url_sha256 = s.key
-   ) r WHERE r.bytes <= ${mostEpisodeBytes} OR r.n = 1 ORDER BY r.n`,
+   ) r WHERE r.bytes <= ${maxEpisodeBytes} OR r.n = 1 ORDER BY r.n`,
 );
 
 /**
- * SQL of episodes as JSON in which the time of the statement replaces {@link seenNow}. A text
- * within JSON cannot contain this: its quotation marks are escaped.
+ * Returns the SQL of episodes as JSON in which the current time replaces {@link seenNow}. It cannot
+ * match within a text, because JSON escapes quotation marks.
  */
-const dated = (column: string) => `replace(${column}, '"seen":"${seenNow}"',
+const withSeenTime = (column: string) => `replace(${column}, '"seen":"${seenNow}"',
        '"seen":"' || to_char(
          now()::timestamptz(3) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'
        ) || '"')`;
 
 /**
- * $1 pushed feeds as JSON. Stores their content, which no fetch replaces for some days. Locks as
- * `save`, and in the order of keys.
+ * Stores the content of pushed feeds, which no fetch replaces for 30 days. It locks fetches before
+ * feeds, as {@link saveResult} does, in the order of keys. $1 feeds as JSON.
  */
-export const push = statement(
-  'feed.push',
+export const storePushed = statement(
+  'feed.store_pushed',
   `WITH sent AS MATERIALIZED (
      SELECT decode(s.key, 'hex') AS url_sha256, s.* FROM jsonb_to_recordset($1::jsonb) s (
        key text, title text, author text, description text, link text, language text,
@@ -136,22 +136,22 @@ export const push = statement(
    UPDATE feed.feeds f SET status = 'ok', title = s.title, author = s.author,
      description = s.description, link = s.link, language = s.language, image_url = s.image_url,
      declared_guid = s.declared_guid, latest_publish_date = s.latest_publish_date,
-     episodes = ${dated('s.episodes')}, changed = now(),
-     wanted = greatest(f.wanted, now() + interval '${pushedDays - keptDays} days')
+     episodes = ${withSeenTime('s.episodes')}, changed = now(),
+     wanted = greatest(f.wanted, now() + interval '${pushedDays - retentionDays} days')
    FROM sent s JOIN postponed p ON p.url_sha256 = s.url_sha256 WHERE f.url_sha256 = s.url_sha256`,
 );
 
 /** SQL of a URL without scheme and trailing slashes. */
-const nameOf = (url: string) => `regexp_replace(${url}, '^https?://|/+$', '', 'g')`;
-/** Feeds of one lane that name the same new URL: a parked or hijacked host, above both limits. */
+const bareUrl = (url: string) => `regexp_replace(${url}, '^https?://|/+$', '', 'g')`;
+/** A move is held if more feeds of a lane name the same URL: the host can be parked or hijacked. */
 const [crowdedFeeds, crowdedShare] = [20, 0.05];
 
 /**
- * $1 keys, $2 true to move, $3 true to name guids. Starts visits to the followers of feeds with a
- * proven move or a declared guid: new ones, and all once a day for later followers. A feed moves at
- * most once in seven days, as source or target, and changes its guid as rarely. Guids that other
- * feeds declare too are not applied. Returns the feeds that are held back because many name one new
- * URL.
+ * Creates the tasks that apply proven moves and declared guids to followers: for new ones
+ * immediately, and for all once a day, because of later followers. A feed moves at most once in
+ * seven days, as source or target, and changes its guid as rarely. A guid that several feeds
+ * declare is not applied. Returns the URLs of feeds with a held move. $1 keys, $2 true to move, $3
+ * true to apply guids.
  */
 export const startVisits = statement(
   'feed.start_visits',
@@ -177,7 +177,7 @@ export const startVisits = statement(
        ) AND NOT EXISTS (
          SELECT FROM feed.feeds o JOIN feed.fetches x ON x.url_sha256 = o.url_sha256
          WHERE o.declared_guid = v.declared_guid AND o.url_sha256 <> v.url_sha256
-           AND x.move_to IS DISTINCT FROM v.url AND ${nameOf('o.url')} <> ${nameOf('v.url')}
+           AND x.move_to IS DISTINCT FROM v.url AND ${bareUrl('o.url')} <> ${bareUrl('v.url')}
        ) THEN v.declared_guid END AS guid
      FROM feed v CROSS JOIN LATERAL (
        SELECT s.same >= ${crowdedFeeds} AND s.same > ${crowdedShare} * s.all_feeds AS is_crowded
@@ -207,9 +207,9 @@ export const startVisits = statement(
    SELECT c.url FROM change c WHERE c.is_held`,
 );
 
-/** $1 keys. Makes feeds due that were not fetched for 15 minutes. Locks lanes first, as `save`. */
-export const refresh = statement(
-  'feed.refresh',
+/** Makes feeds due that were not fetched for 15 minutes. Locks lanes before fetches. $1 keys. */
+export const makeDue = statement(
+  'feed.make_due',
   `WITH old AS (
      SELECT f.url_sha256, f.lane FROM feed.fetches f
      WHERE f.url_sha256 = ANY ($1) AND f.next_at > now() AND f.pushed_until < now()
@@ -228,11 +228,11 @@ export const refresh = statement(
 const milliseconds = (time: string) => `(extract(epoch FROM ${time}) * 1000)::double precision`;
 
 /**
- * $1 maximum number of lanes. Leases lanes that are due. Until the lane is saved, its `next_at` is
- * the end of the lease, and an earlier one means that another feed became due.
+ * Leases due lanes, and reads the next feed of each. During a lease `next_at` is its end; an
+ * earlier value means that another feed became due. $1 maximum number of lanes.
  */
-export const claim = statement(
-  'feed.claim',
+export const claimLanes = statement(
+  'feed.claim_lanes',
   `WITH leased AS (
      UPDATE feed.lanes l SET busy_until = e.time, next_at = e.time
      FROM (SELECT now() + interval '${leaseSeconds} s' AS time) e WHERE l.lane = ANY (ARRAY(
@@ -253,7 +253,8 @@ export const claim = statement(
          'since', ${milliseconds('t.move_since')}, 'isProven', t.move_proven) END AS move,
        t.visited_at < now() - interval '1 day' AS "isVisitDue"
      FROM feed.fetches t JOIN feed.feeds f ON f.url_sha256 = t.url_sha256
-     WHERE t.lane = l.lane AND t.next_at <= now() AND f.wanted > now() - interval '${keptDays} days'
+     WHERE t.lane = l.lane AND t.next_at <= now()
+       AND f.wanted > now() - interval '${retentionDays} days'
      ORDER BY t.next_at LIMIT 1
    ) n ON true`,
 );
@@ -270,20 +271,20 @@ const endLease = (soonest: string) => `
 /** SQL of the time of the next feed of lane $1. It reads the first rows of an index. */
 const nextOf = (condition: string) => `(
   SELECT t.next_at FROM feed.fetches t JOIN feed.feeds f ON f.url_sha256 = t.url_sha256
-  WHERE t.lane = $1 AND f.wanted > now() - interval '${keptDays} days' AND ${condition}
+  WHERE t.lane = $1 AND f.wanted > now() - interval '${retentionDays} days' AND ${condition}
   ORDER BY t.next_at LIMIT 1
 )`;
 
 /** Ends the lease of a lane without a due feed; see {@link endLease}. */
-export const release = statement('feed.release', endLease(nextOf('true')));
+export const releaseLane = statement('feed.release_lane', endLease(nextOf('true')));
 
 /**
- * Stores a result and ends the lease, or does nothing if the lease is lost. It keeps the content of
- * a feed that was pushed meanwhile. $5 key in hex, $6 the result as JSON, $7 the content as JSON or
- * null.
+ * Stores a result and ends the lease, or does nothing if the lease is lost. A feed that was pushed
+ * meanwhile keeps its content. $1 to $4 see {@link endLease}, $5 key in hex, $6 result as JSON, $7
+ * content as JSON or null.
  */
-export const save = statement(
-  'feed.save',
+export const saveResult = statement(
+  'feed.save_result',
   `WITH result AS (
      SELECT to_timestamp(("nextAt") / 1000) AS next_at, r.*
      FROM jsonb_to_record($6::jsonb) r (
@@ -315,7 +316,7 @@ export const save = statement(
      UPDATE feed.feeds f SET status = r.status, title = c.title, author = c.author,
        description = c.description, link = c.link, language = c.language, image_url = c.image_url,
        declared_guid = c.declared_guid, latest_publish_date = c.latest_publish_date,
-       episodes = ${dated('c.episodes')}, changed = now()
+       episodes = ${withSeenTime('c.episodes')}, changed = now()
      FROM result r, fetched t, jsonb_to_record($7::jsonb) c (
        title text, author text, description text, link text, language text, image_url text,
        declared_guid uuid, latest_publish_date timestamptz, episodes text
@@ -335,12 +336,16 @@ export const save = statement(
    SELECT count(*)::integer AS saved FROM lane`,
 );
 
-/** $1 maximum number of rows. Removes feeds that nobody reads, and previews without an answer. */
-export const sweep = statement(
-  'feed.sweep',
+/**
+ * Deletes feeds that no user read for 14 days, lanes without feeds, and previews without an answer.
+ * $1 maximum number of feeds.
+ */
+export const deleteUnread = statement(
+  'feed.delete_unread',
   `WITH old AS (
      DELETE FROM feed.feeds f WHERE f.url_sha256 IN (
-       SELECT o.url_sha256 FROM feed.feeds o WHERE o.wanted < now() - interval '${keptDays} days'
+       SELECT o.url_sha256 FROM feed.feeds o
+       WHERE o.wanted < now() - interval '${retentionDays} days'
        LIMIT $1 FOR UPDATE SKIP LOCKED
      ) RETURNING 1
    ), lanes AS (

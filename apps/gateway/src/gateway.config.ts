@@ -6,7 +6,7 @@ import { commaList as list, commonConfig, opsConfig, tracingConfig } from '#runt
 import { z } from 'zod';
 import { trustedIssuers } from './auth/trusted.issuers.js';
 
-const integer = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
+const integer = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
 
 /** The configuration of the gateway. */
 export const gatewayConfig = z
@@ -85,7 +85,9 @@ export const gatewayConfig = z
     // Not above the maximum reply of the transport.
     MAX_ANSWER_BYTES: integer(131_072, 8_000_000)
       .default(defaultAnswerBytes)
-      .describe('Maximum bytes of one answer. Other limits that could exceed it stop the start.'),
+      .describe(
+        'Maximum bytes of one answer. The gateway does not start if other limits could exceed it.',
+      ),
     MAX_CALLS: integer(1, 100_000)
       .default(1_000)
       .describe('Maximum concurrent calls to one service.'),
@@ -119,7 +121,7 @@ export type GatewayConfig = z.output<typeof gatewayConfig>;
 
 /** Maximum bytes of an episode in an answer: texts without escapes, names, times and statuses. */
 export const episodeBytes = 2 * textLimits.url + textLimits.episodeGuid + textLimits.title + 1_024;
-/** Bytes that the verdict on a subscription adds to its URL. */
+/** Maximum bytes of the result of a subscription, without its URL. */
 export const subscribedBytes = 400;
 
 /** Returns the limits that could exceed the maximum answer, with messages. */

@@ -27,7 +27,7 @@ export function Operation(summary: string, success: Success, errors: readonly nu
   );
 }
 
-/** Describes the parameters of both lists, which never cause errors, and conditional requests. */
+/** Describes the parameters of both lists and conditional requests. Invalid values are ignored. */
 export function ListParameters() {
   const number = (name: string, description: string) =>
     ApiQuery({ name, required: false, description, schema: { type: 'integer', minimum: 1 } });

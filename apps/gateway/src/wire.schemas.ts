@@ -102,7 +102,7 @@ export const episodePageSchema = page
   .extend({ episodes: z.array(episodeSchema) })
   .meta({ id: 'EpisodePage' });
 
-/** Upload of episodes. The service returns a verdict for each entry, also for invalid ones. */
+/** Upload of episodes. The service validates each entry separately. */
 export const uploadSchema = z
   .object({ episodes: z.array(documented(z.toJSONSchema(documentedEntrySchema))) })
   .meta({ id: 'UploadRequest' });

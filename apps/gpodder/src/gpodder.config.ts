@@ -4,7 +4,7 @@ import { redisConfig } from '#redis';
 import { commonConfig, opsConfig, tracingConfig } from '#runtime';
 import { z } from 'zod';
 
-const integer = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
+const integer = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
 
 /** The configuration of the gpodder app. */
 export const gpodderConfig = z.object({
@@ -41,7 +41,7 @@ export const gpodderConfig = z.object({
     .describe('Unless `off`, lists have the titles and pictures of podcasts.'),
   MAX_CALLS: integer(1, 100_000)
     .default(1_000)
-    .describe('Calls that wait for one service at the same time.'),
+    .describe('Maximum concurrent calls to one service.'),
   MAX_WRITES_PER_USER: integer(1, 100_000)
     .default(4)
     .describe(
@@ -50,7 +50,7 @@ export const gpodderConfig = z.object({
     ),
   MAX_READS_PER_USER: integer(1, 100_000)
     .default(8)
-    .describe('Reads of one user that run at the same time.'),
+    .describe('Maximum concurrent reads of one user.'),
 });
 export type GpodderConfig = z.output<typeof gpodderConfig>;
 

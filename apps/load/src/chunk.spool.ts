@@ -16,10 +16,10 @@ export interface Chunk<Entry> {
   lines: number[];
 }
 
-const mostHeldBytes = 4 * 1_024 * 1_024;
+const maxBufferedBytes = 4 * 1_024 * 1_024;
 
 /**
- * Queue of one user's chunks of one kind. Chunks beyond {@link mostHeldBytes} go to a temporary
+ * Queue of one user's chunks of one kind. Chunks beyond {@link maxBufferedBytes} go to a temporary
  * file, so that memory is bounded for any user.
  */
 export class ChunkSpool<Entry> {
@@ -71,7 +71,7 @@ export class ChunkSpool<Entry> {
     const [chunk, bytes] = [this.open, this.openBytes];
     this.open = { entries: [], lines: [] };
     this.openBytes = 0;
-    if (!this.file && this.heldBytes + bytes <= mostHeldBytes) {
+    if (!this.file && this.heldBytes + bytes <= maxBufferedBytes) {
       this.held.push(chunk);
       this.heldBytes += bytes;
       return undefined;

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { mostLineBytes } from '#contracts';
+import { maxLineBytes } from '#contracts';
 import { collected } from '../testing/collected.js';
 import { type Line, linesOf, type FileOffset, unpacked } from './line.reader.js';
 
@@ -36,14 +36,14 @@ describe('the lines of a file', () => {
   });
 
   it('have no text if they are too long or not UTF-8; later lines have theirs', async () => {
-    const long = Buffer.alloc(mostLineBytes + 1, 'x');
+    const long = Buffer.alloc(maxLineBytes + 1, 'x');
     const [first, second, third] = await read(
       Buffer.concat([long, Buffer.from([10, 0xff, 10, 0x61])]),
       65_536,
     );
     expect([first?.text, first?.bytes, second?.text, third?.text]).toEqual([
       undefined,
-      mostLineBytes + 1,
+      maxLineBytes + 1,
       undefined,
       'a',
     ]);

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
-import { mostLineBytes } from '#contracts';
+import { maxLineBytes } from '#contracts';
 
 /** One line of a file. */
 export interface Line {
@@ -57,7 +57,7 @@ export async function* linesOf(
   const line = (parts: readonly Buffer[], bytes: number, feed: number): Line => {
     number += 1;
     end += bytes + feed;
-    return { number, end, bytes, text: bytes > mostLineBytes ? undefined : textOf(parts) };
+    return { number, end, bytes, text: bytes > maxLineBytes ? undefined : textOf(parts) };
   };
   for await (const chunk of stream) {
     const lines: Line[] = [];
@@ -69,7 +69,7 @@ export async function* linesOf(
     }
     const left = chunk.subarray(begin);
     restBytes += left.length;
-    if (restBytes > mostLineBytes) rest = [];
+    if (restBytes > maxLineBytes) rest = [];
     else if (left.length > 0) rest.push(left);
     if (lines.length > 0) yield lines;
   }

@@ -21,7 +21,7 @@ export interface SentTotals {
   waitingSince: number | undefined;
 }
 
-/** Time of a state without a time in the file. Every state sent by a device is newer. */
+/** Time of a state without a time in the file. Every state from a device is newer. */
 const oldest = '1970-01-01T00:00:00Z';
 /** Later than {@link oldest}, as subscribing wins between equal times. */
 const afterOldest = '1970-01-01T00:00:00.000001Z';

@@ -1,4 +1,4 @@
-import { createPool, ensureGroups, ensureLogin, groups, skipGroupRights } from '#database';
+import { createPool, ensureGroups, ensureLogin, groups, skipGroupGrants } from '#database';
 import { applyMigrations, createDataSource, drift } from '#database/typeorm';
 import type { Log } from '#runtime';
 import type { DataSource } from 'typeorm';
@@ -29,7 +29,7 @@ export async function migrate(config: z.output<typeof migrateConfig>, log: Log):
   try {
     await lock.query('SELECT pg_advisory_lock($1)', [advisoryLock]);
     if (config.MIGRATE_GROUPS === 'on') await ensureGroups(lock);
-    if (config.MIGRATE_GROUPS === 'none') skipGroupRights(lock);
+    if (config.MIGRATE_GROUPS === 'none') skipGroupGrants(lock);
     await lock.query('CREATE SCHEMA IF NOT EXISTS sync');
     for (const migration of await applyMigrations(lock, config.DATABASE_DISTRIBUTION))
       log.info({ migration }, 'migrated');
@@ -45,7 +45,7 @@ export async function migrate(config: z.output<typeof migrateConfig>, log: Log):
       if (url && config.MIGRATE_GROUPS !== 'none') await ensureLogin(lock, group, url);
     const newer = await newerMigrations(dataSource);
     if (newer.length > 0)
-      return log.warn({ migrations: newer }, 'the schema is that of a later release');
+      return log.warn({ migrations: newer }, 'schema of a later release, left unchanged');
     const differences = await drift(dataSource);
     if (differences.length > 0)
       throw new Error(`the schema differs from the entities:\n${differences.join('\n')}`);

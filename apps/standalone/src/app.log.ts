@@ -12,15 +12,15 @@ import type { Readable } from 'node:stream';
 import type { Outages } from './outages.js';
 
 /** File size in bytes at which the log is rotated; the previous rotated file is replaced. */
-const defaultMostBytes = 10 * 1024 * 1024;
+const defaultMaxBytes = 10 * 1024 * 1024;
 
 const shownLevels: ReadonlySet<unknown> = new Set(['warn', 'error', 'fatal']);
 
 /**
  * Writes the output of an app to a file. Warnings, errors and lines that are no log lines, such as
  * stack traces, are also shown under the app's name; outages of servers by {@link Outages}. The
- * file is empty at the start, continues over restarts of the app, and is bounded together with one
- * rotated file, to about a read more. Only its owner can read it.
+ * file is emptied at the start, but not at restarts of the app. Its size and that of one rotated
+ * file are limited. Only its owner can read it.
  */
 export class AppLog {
   private file: number;
@@ -31,7 +31,7 @@ export class AppLog {
     readonly path: string,
     private readonly say: (line: string) => void,
     private readonly outages: Outages,
-    private readonly mostBytes = defaultMostBytes,
+    private readonly maxBytes = defaultMaxBytes,
   ) {
     const folder = dirname(path);
     mkdirSync(folder, { recursive: true });
@@ -54,7 +54,7 @@ export class AppLog {
 
   /** Writes whole lines. */
   private write(lines: string): void {
-    if (this.bytes > this.mostBytes) {
+    if (this.bytes > this.maxBytes) {
       closeSync(this.file);
       renameSync(this.path, `${this.path}.1`);
       this.file = openEmpty(this.path);

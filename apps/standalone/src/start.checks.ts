@@ -8,7 +8,7 @@ import type { StandaloneOptions } from './standalone.options.js';
 /** Time limit for an answer of a configured server, in milliseconds. */
 const answerMs = 3_000;
 
-/** Least free bytes for a data directory. A new Postgres needs some 50 MB, its log the same. */
+/** Minimum free bytes for a data directory. A new Postgres needs some 50 MB, its WAL as much. */
 const leastFreeBytes = 200_000_000;
 
 /** Results of the checks. */

@@ -2,7 +2,7 @@ import { eventually } from '#testing';
 import { describe, expect, it } from 'vitest';
 import { SupervisedRun, type ReadyProcess } from './supervised.run.js';
 
-const backoff = { firstMs: 10, mostMs: 40, healthyMs: 60_000 };
+const backoff = { firstMs: 10, maxMs: 40, healthyMs: 60_000 };
 
 class FakeRun implements ReadyProcess {
   end!: (how: string) => void;

@@ -12,12 +12,12 @@ export interface ReadyProcess {
 export interface Backoff {
   /** Pause after the first end. It doubles after each further one. */
   readonly firstMs: number;
-  readonly mostMs: number;
+  readonly maxMs: number;
   /** Run time after which the next pause is the first one again. */
   readonly healthyMs: number;
 }
 
-const defaultBackoff: Backoff = { firstMs: 500, mostMs: 30_000, healthyMs: 30_000 };
+const defaultBackoff: Backoff = { firstMs: 500, maxMs: 30_000, healthyMs: 30_000 };
 
 /**
  * Keeps one process running.
@@ -64,7 +64,7 @@ export class SupervisedRun<R extends ReadyProcess> {
     this.current?.kill?.();
   }
 
-  /** Starts the process. Stops it here if it became ready after a stop: nothing else has it yet. */
+  /** Starts the process, and stops it if {@link stop} was called before it became ready. */
   private async beginUnlessStopped(): Promise<R> {
     const { signal } = this.ending;
     const run = await this.begin(signal);
@@ -96,7 +96,7 @@ export class SupervisedRun<R extends ReadyProcess> {
     while (!signal.aborted) {
       await delay(pause, undefined, { signal }).catch(() => {});
       if (signal.aborted) break;
-      pause = Math.min(pause * 2, this.backoff.mostMs);
+      pause = Math.min(pause * 2, this.backoff.maxMs);
       try {
         const run = await this.beginUnlessStopped();
         this.say(`${this.name} serves again`);

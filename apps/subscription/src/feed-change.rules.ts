@@ -6,13 +6,14 @@ import { isLive, type SubscriptionRow } from './subscription.row.js';
 type Change = Omit<RequestOf<typeof applyFeed>, 'userId'>;
 
 /**
- * Applies what the publisher of a feed declares: a new URL, and a guid, by the rules of PATCH
+ * Applies the new URL and the guid that a feed's publisher declares, by the rules of PATCH
  * (docs/reference/interface-feeds.md, "Moves and guids"). `is_subscribed` and its time stay.
  *
- * - Nothing changes if the feed is not the current one of a subscribed subscription any more.
- * - A live subscription with the new URL is merged only if it has no declared guid, within the
- *   limits of a POST.
- * - A guid is applied only without a declared one, and if no other live subscription has it.
+ * - Nothing changes unless the user is subscribed, and `fromUrl` is the current URL.
+ * - Another live subscription with the new URL is merged only if it has no declared guid, within
+ *   the limits of a POST.
+ * - The guid is applied only to a subscription without a declared guid, and only if no other
+ *   subscription has that guid.
  */
 export function applyFeedChange(
   known: KnownSubscriptions,
@@ -21,13 +22,13 @@ export function applyFeedChange(
 ): AppliedFeed {
   const row = known.byUrl(fromUrl);
   if (!row || !isLive(row) || !row.isSubscribed || row.feedUrl !== fromUrl) return 'unchanged';
-  const moved = toUrl === undefined ? 'unchanged' : move(known, row, toUrl, budget);
+  const moved = toUrl === undefined ? 'unchanged' : applyMove(known, row, toUrl, budget);
   if (moved === 'taken' || moved === 'limit') return moved;
-  const isNamed = guid !== undefined && name(known, row, guid);
-  return isNamed ? 'applied' : moved;
+  const isGuidApplied = guid !== undefined && applyGuid(known, row, guid);
+  return isGuidApplied ? 'applied' : moved;
 }
 
-function move(
+function applyMove(
   known: KnownSubscriptions,
   row: SubscriptionRow,
   toUrl: string,
@@ -44,7 +45,7 @@ function move(
   return 'applied';
 }
 
-function name(known: KnownSubscriptions, row: SubscriptionRow, guid: string): boolean {
+function applyGuid(known: KnownSubscriptions, row: SubscriptionRow, guid: string): boolean {
   if (row.declaredGuids > 0 || row.guid === guid) return false;
   const owner = known.byGuid(guid);
   if (owner && owner !== row) return false;

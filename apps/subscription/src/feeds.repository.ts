@@ -1,5 +1,5 @@
 import { type Bound, clockOfUser, statement, type Statement } from '#database';
-import type { JudgedEntry } from './subscribe.rules.js';
+import type { ValidatedEntry } from './subscribe.rules.js';
 import type { SubscriptionQuotas } from './subscription.config.js';
 import { selectMatches, type SnapshotRow } from './subscription.repository.js';
 import type { SubscriptionRow } from './subscription.row.js';
@@ -7,11 +7,11 @@ import type { SubscriptionRow } from './subscription.row.js';
 /** Maximum number of URLs in one answer; each has at most 4,096 bytes. */
 export const pageUrls = 500;
 /**
- * The URLs of a page of subscriptions p: the current URL of a subscribed one, all URLs of any
- * other, which a client can have. The current URL comes first, with an empty key, then the others
- * by their lookup keys. A subscription without a URL yields a row without one.
+ * SQL that selects the URLs of a page of subscriptions `p`: for a subscribed one the current URL,
+ * for any other all URLs, as clients can have any of them. The current URL comes first, with an
+ * empty key, then the others by their lookup keys. A subscription without a URL yields one row.
  */
-const withUrls = `
+const selectUrls = `
    SELECT c.refused, p.id, p.is_subscribed AS "isSubscribed", p.title, u.url,
      encode(u.key, 'hex') AS key
    FROM ${clockOfUser} c LEFT JOIN p ON true LEFT JOIN LATERAL (
@@ -25,24 +25,24 @@ const withUrls = `
    ORDER BY p.id, u.key LIMIT $3`;
 
 /**
- * $1 user, $2 last row of the previous page, $3 maximum number of URLs, $4 since, $5 key of that
- * row's last URL. Reads the subscriptions that were subscribed or unsubscribed.
+ * Reads subscriptions that were subscribed or unsubscribed after $4, with their URLs. $1 user, $2
+ * and $5 cursor: subscription id and URL key of the last row, $3 maximum number of rows.
  */
-export const flipped = statement(
-  'subscription.flipped_feeds',
-  // A flip is always a change, too. Only ids are sorted among all matches.
+export const selectFlippedFeeds = statement(
+  'subscription.select_flipped_feeds',
+  // `changed` is never earlier than `flipped`, and has an index. Only ids of matches are sorted.
   `WITH p AS MATERIALIZED (
      SELECT s.id, s.is_subscribed, s.feed_url, s.has_lost_url, s.title
      FROM subscription.subscriptions s
      WHERE s.user_id = $1 AND s.changed > $4 AND s.flipped > $4
        AND s.id >= $2 AND (s.id > $2 OR NOT s.is_subscribed) AND s.merged_into IS NULL
      ORDER BY s.id LIMIT $3
-   )${withUrls}`,
+   )${selectUrls}`,
 );
 
-/** Like {@link flipped}, plus all subscribed ones. */
-export const subscribed = statement(
-  'subscription.subscribed_feeds',
+/** Like {@link selectFlippedFeeds}, and also reads all subscribed feeds. */
+export const selectSubscribedFeeds = statement(
+  'subscription.select_subscribed_feeds',
   `WITH p AS MATERIALIZED (
      SELECT s.id, s.is_subscribed, s.feed_url, s.has_lost_url, s.title
      FROM subscription.subscriptions s
@@ -51,41 +51,44 @@ export const subscribed = statement(
          s.is_subscribed OR s.flipped > $4
        )
      ORDER BY s.id LIMIT $3
-   )${withUrls}`,
+   )${selectUrls}`,
 );
 
-/** $1 user. Counts the subscribed feeds. */
+/** Counts the subscribed feeds of user $1. */
 export const countSubscribed = statement(
-  'subscription.count_feeds',
+  'subscription.count_subscribed',
   `SELECT c.refused, (
      SELECT count(*) FROM subscription.subscriptions s
      WHERE s.user_id = $1 AND s.is_subscribed AND s.merged_into IS NULL
    )::integer AS subscribed FROM ${clockOfUser} c`,
 );
 
-/** $1 user, $2 subscriptions. Reads the first guid of each, if it differs from the current one. */
-export const firstGuids = statement(
-  'subscription.first_guids',
+/** Reads the first guid of each subscription whose guid has changed. $1 user, $2 subscriptions. */
+export const selectFirstGuids = statement(
+  'subscription.select_first_guids',
   `SELECT of.id, found.* FROM unnest($2::bigint[]) of (id) CROSS JOIN LATERAL (
      SELECT f.guid FROM subscription.former_guids f
      WHERE f.user_id = $1 AND f.subscription_id = of.id ORDER BY f.replaced LIMIT 1
    ) found`,
 );
 
-/** Subscriptions that a full list omits. `<> ALL` could compare each with each. */
-const omitted = `s.user_id = $1 AND s.is_subscribed AND s.merged_into IS NULL
+/**
+ * SQL condition: a subscribed row that is not in the list $2. `NOT IN` with a subquery uses a hash
+ * table; `<> ALL` could compare each row with each id.
+ */
+const isOmitted = `s.user_id = $1 AND s.is_subscribed AND s.merged_into IS NULL
      AND s.id NOT IN (SELECT unnest($2::bigint[]))`;
 
-/** $1 user, $2 subscriptions. Returns a row if any other is subscribed. */
-export const hasOthers = statement(
-  'subscription.has_others',
-  // Index order, so that no other user's rows are read before the first match.
-  `SELECT s.id FROM subscription.subscriptions s WHERE ${omitted} ORDER BY s.id LIMIT 1`,
+/** Reads one subscribed row other than $2, if there is one. $1 user, $2 subscriptions. */
+export const selectOtherSubscribed = statement(
+  'subscription.select_other_subscribed',
+  // With ORDER BY, Postgres reads the user's rows by the primary key until the first match.
+  `SELECT s.id FROM subscription.subscriptions s WHERE ${isOmitted} ORDER BY s.id LIMIT 1`,
 );
 
-/** $1 user, $2 subscriptions, $3 keys of URLs. Returns a row if any has another URL. */
-export const hasOtherUrls = statement(
-  'subscription.has_other_urls',
+/** Reads one URL of the subscriptions $2 that is not in $3. $1 user, $3 keys of URLs. */
+export const selectOtherUrl = statement(
+  'subscription.select_other_url',
   `SELECT found.* FROM unnest($2::bigint[]) of (id) CROSS JOIN LATERAL (
      SELECT f.url_sha256 FROM subscription.feed_urls f
      WHERE f.user_id = $1 AND f.subscription_id = of.id
@@ -95,9 +98,8 @@ export const hasOtherUrls = statement(
 );
 
 /**
- * $1 user, $2 subscriptions, $3 stamp, $4 time. Unsubscribes all others, by the rule of
- * `KnownSubscriptions.setSubscribed`. It does not read them, as there can be as many as the quota
- * allows.
+ * Unsubscribes all subscriptions except $2, by the rule of `KnownSubscriptions.setSubscribed`. One
+ * statement, because there can be as many as the quota allows. $1 user, $3 stamp, $4 time.
  */
 export const unsubscribeOthers = statement(
   'subscription.unsubscribe_others',
@@ -107,15 +109,16 @@ export const unsubscribeOthers = statement(
        WHEN s.deletion_id IS NULL THEN greatest(s.is_subscribed_at, $4)
        ELSE s.is_subscribed_at
      END
-   WHERE ${omitted}`,
+   WHERE ${isOmitted}`,
 );
 
 /**
- * $1 user, $2 URLs, $3 their derived guids, $4 their keys, $5 stamp, $6 quota of live ones,
- * $7 other quotas. Returns the number of new subscriptions.
+ * Creates an unsubscribed subscription for each URL without one. Returns the number of new ones. $1
+ * user, $2 URLs, $3 their derived guids, $4 their keys, $5 stamp, $6 quota of live ones, $7 other
+ * quotas.
  */
 export const ensureSubscriptions = statement(
-  'subscription.ensure_feeds',
+  'subscription.ensure_subscriptions',
   'SELECT subscription.ensure_feeds($1, $2::text[], $3::uuid[], $4::bytea[], $5, $6, $7) AS made',
 );
 
@@ -125,17 +128,17 @@ export type Query = <Row extends object>(
   values: readonly unknown[],
 ) => Promise<Row[]>;
 
-/** Returns the statement for the rows and names of valid entries, and the remaining quotas. */
-export function namedByUrl(
+/** Returns the statement that reads the matches of valid entries, and the remaining quotas. */
+export function selectByUrls(
   userId: string,
-  entries: Iterable<JudgedEntry>,
+  entries: Iterable<ValidatedEntry>,
   newRows: number,
   quotas: SubscriptionQuotas,
 ): Bound<SnapshotRow> {
-  const usable = [...entries].filter((entry) => entry.fault === undefined);
+  const valid = [...entries].filter((entry) => entry.fault === undefined);
   return selectMatches(userId, {
-    guids: usable.map((entry) => entry.derivedGuid),
-    urls: usable.map((entry) => entry.feedUrl),
+    guids: valid.map((entry) => entry.derivedGuid),
+    urls: valid.map((entry) => entry.feedUrl),
     newRows,
     quotas,
   });
@@ -151,6 +154,6 @@ export async function readFirstGuids(
     ...new Set(rows.flatMap((row) => (row && row.guidChanged !== null ? [row.id] : []))),
   ];
   if (ids.length === 0) return new Map();
-  const found = await query<{ id: number; guid: string }>(firstGuids, [userId, ids]);
+  const found = await query<{ id: number; guid: string }>(selectFirstGuids, [userId, ids]);
   return new Map(found.map(({ id, guid }) => [id, guid]));
 }

@@ -1,60 +1,64 @@
 import type { Feed } from '#contracts';
 import type { KnownSubscriptions } from './known-subscriptions.js';
 import { MergeBudget } from './merge.budget.js';
-import { applyEntry, type JudgedEntry, matchEntry, type UsableEntry } from './subscribe.rules.js';
-import { isLive, never, type SubscriptionRow } from './subscription.row.js';
+import { applyEntry, type ValidatedEntry, matchEntry, type ValidEntry } from './subscribe.rules.js';
+import { isLive, earliestTime, type SubscriptionRow } from './subscription.row.js';
 
-/** Entries of a request of the gpodder API: feed URLs, and titles of added ones. */
-export interface JudgedFeeds {
-  add: readonly JudgedEntry[];
-  remove: readonly JudgedEntry[];
+/** The validated entries of an upload of the gpodder API. */
+export interface ValidatedFeeds {
+  add: readonly ValidatedEntry[];
+  remove: readonly ValidatedEntry[];
 }
 
 /** The subscription that each entry matches. */
 export type MatchedFeeds = Record<'add' | 'remove', (SubscriptionRow | undefined)[]>;
 
 /**
- * Subscribes and unsubscribes feeds (gpodder API). It skips entries that change nothing, as clients
- * send full lists repeatedly. A subscription with a PENDING deletion still counts as subscribed.
+ * Subscribes and unsubscribes feeds (gpodder API). It changes no row that already has the wanted
+ * state, as clients send full lists repeatedly. A subscription with a PENDING deletion counts as
+ * subscribed. Returns the subscription of each entry.
  */
-export function applyFeeds(known: KnownSubscriptions, { add, remove }: JudgedFeeds): MatchedFeeds {
+export function applyFeeds(
+  known: KnownSubscriptions,
+  { add, remove }: ValidatedFeeds,
+): MatchedFeeds {
   const added = add.map((entry) => (entry.fault ? undefined : subscribeWithTitle(known, entry)));
   // A subscription in both lists, by different URLs, stays subscribed.
-  const kept = new Set(added.flatMap((row) => (row ? [row.id] : [])));
+  const addedIds = new Set(added.flatMap((row) => (row ? [row.id] : [])));
   const removed = remove.map((entry) =>
     entry.fault ? undefined : live(matchEntry(known, entry).row),
   );
   for (const row of removed)
-    if (row?.isSubscribed && !kept.has(row.id)) known.setSubscribed(row, false);
+    if (row?.isSubscribed && !addedIds.has(row.id)) known.setSubscribed(row, false);
   return { add: added, remove: removed };
 }
 
 /** Returns the subscription that a URL matches, unless it is deleted. */
 export function findFeed(
   known: KnownSubscriptions,
-  entry: JudgedEntry,
+  entry: ValidatedEntry,
 ): SubscriptionRow | undefined {
   return entry.fault ? undefined : live(matchEntry(known, entry).row);
 }
 
 function subscribeWithTitle(
   known: KnownSubscriptions,
-  { title, ...entry }: UsableEntry,
+  { title, ...entry }: ValidEntry,
 ): SubscriptionRow | undefined {
   const row = subscribe(known, entry);
   // Clients send full lists with publishers' titles repeatedly, so these never replace a title.
-  if (row?.titleAt === null && title !== undefined) known.setTitle(row, title, never);
+  if (row?.titleAt === null && title !== undefined) known.setTitle(row, title, earliestTime);
   return row;
 }
 
-function subscribe(known: KnownSubscriptions, entry: UsableEntry): SubscriptionRow | undefined {
+function subscribe(known: KnownSubscriptions, entry: ValidEntry): SubscriptionRow | undefined {
   const { row, url } = matchEntry(known, entry);
   if (!row?.isSubscribed) {
     const outcome = applyEntry(known, entry, new MergeBudget());
     return 'code' in outcome ? undefined : outcome;
   }
   // The client uses this URL, so a later removal must list it.
-  if (url !== undefined && known.quota.allows({ urls: 1 })) known.nameUrl(row, entry.feedUrl);
+  if (url !== undefined && known.quota.allows({ urls: 1 })) known.assignUrl(row, entry.feedUrl);
   return row;
 }
 
@@ -64,7 +68,7 @@ const live = (row: SubscriptionRow | undefined) => (isLive(row) ? row : undefine
  * Returns the URL, guid and first guid of a subscription. The gpodder app stores its data under the
  * first guid, which never changes.
  *
- * @param firstGuids former first guids, by row id.
+ * @param firstGuids first guids by row id, for the rows whose guid has changed.
  */
 export function toFeed(
   row: SubscriptionRow | undefined,

@@ -17,8 +17,8 @@ import { type CallContext, Handle } from '#transport';
 import { applyFeeds, findFeed, type MatchedFeeds, toFeed } from './feeds.rules.js';
 import * as store from './feeds.repository.js';
 import { KnownSubscriptions } from './known-subscriptions.js';
-import { judgeEntry } from './subscribe.rules.js';
-import { type SubscriptionChanges, isNothing } from './subscription.changes.js';
+import { validateEntry } from './subscribe.rules.js';
+import { type SubscriptionChanges, isEmpty } from './subscription.changes.js';
 import { QUOTAS, type SubscriptionQuotas } from './subscription.config.js';
 import type { SubscriptionRow } from './subscription.row.js';
 import { type SnapshotRow, saveChanges, toSnapshot } from './subscription.repository.js';
@@ -26,7 +26,7 @@ import { type SnapshotRow, saveChanges, toSnapshot } from './subscription.reposi
 type Rows = readonly (SubscriptionRow | undefined)[];
 type Further = NonNullable<RequestOf<typeof listFeeds>['further']>;
 
-/** Controller of the gpodder API: subscriptions by feed URL, and the changes since a timestamp. */
+/** Handles the messages of the gpodder API about subscriptions, which it identifies by URL. */
 @Controller()
 export class FeedUrlService {
   constructor(
@@ -34,7 +34,7 @@ export class FeedUrlService {
     @Inject(QUOTAS) private readonly quotas: SubscriptionQuotas,
   ) {}
 
-  /** Returns a page of changed feed URLs. @throws Failure `unauthorized` for a refused user. */
+  /** Returns a page of changed feeds by URL. @throws Failure `unauthorized` for a refused user. */
   @Handle(listFeeds)
   async list(
     request: RequestOf<typeof listFeeds>,
@@ -61,8 +61,8 @@ export class FeedUrlService {
     context: CallContext,
   ): Promise<ReplyOf<typeof changeFeeds>> {
     const { userId, sessionId, add, titles = [], remove, whole } = request;
-    const asked = {
-      add: add.map((feedUrl, index) => judgeEntry({ feedUrl, title: titles[index] })),
+    const entries = {
+      add: add.map((feedUrl, index) => validateEntry({ feedUrl, title: titles[index] })),
       remove: remove.map(toEntry),
     };
     const { requestId, fingerprint } = context;
@@ -73,7 +73,12 @@ export class FeedUrlService {
       smallAnswer: false,
       advances: false,
       changes: ['subscriptions'] as const,
-      reads: store.namedByUrl(userId, [...asked.add, ...asked.remove], add.length, this.quotas),
+      reads: store.selectByUrls(
+        userId,
+        [...entries.add, ...entries.remove],
+        add.length,
+        this.quotas,
+      ),
       remainingMs: () => context.remainingMs(),
     };
     const { matched, timestamp } = await this.database.write(write, async (transaction) => {
@@ -81,29 +86,30 @@ export class FeedUrlService {
       const snapshot = toSnapshot(found);
       const apply = (stamp: string): { matched: MatchedFeeds; changes: SubscriptionChanges } => {
         const known = new KnownSubscriptions(snapshot, stamp, context.arrivedMs);
-        return { matched: applyFeeds(known, asked), changes: known.changes() };
+        return { matched: applyFeeds(known, entries), changes: known.changes() };
       };
       const trial = apply(before);
       const others =
-        whole && !transaction.repeated && (await hasOthers(query, userId, trial.matched));
-      if (transaction.repeated || (isNothing(trial.changes) && !others))
+        whole && !transaction.repeated && (await hasOtherSubscribed(query, userId, trial.matched));
+      if (transaction.repeated || (isEmpty(trial.changes) && !others))
         return { matched: trial.matched };
       const stamp = await transaction.advance();
       const applied = apply(stamp);
-      if (!isNothing(applied.changes))
+      if (!isEmpty(applied.changes))
         await saveChanges({ ...transaction, stamp }, userId, applied.changes, this.quotas);
       if (others)
-        transaction.last(store.unsubscribeOthers, [
+        transaction.sendWithCommit(store.unsubscribeOthers, [
           userId,
-          added(applied.matched),
+          addedIds(applied.matched),
           stamp,
           snapshot.now,
         ]);
-      // The client can list a removed subscription by its other URLs, and must remove these, too.
-      const hasOtherUrls = await keepsUrls(query, userId, applied.matched, remove);
+      // The client can have a removed subscription under its other URLs, too. Its next download
+      // lists them, so that the client removes them.
+      const repeatsUpload = await hasOtherUrls(query, userId, applied.matched, remove);
       return {
         matched: applied.matched,
-        timestamp: await answerWrite(transaction, request, before, hasOtherUrls),
+        timestamp: await answerWrite(transaction, request, before, repeatsUpload),
       };
     });
     const answered =
@@ -120,10 +126,10 @@ export class FeedUrlService {
   }: RequestOf<typeof findFeeds>): Promise<ReplyOf<typeof findFeeds>> {
     const query: store.Query = (...bound) => this.database.read(...bound);
     const entries = feedUrls.map(toEntry);
-    const [load, values] = store.namedByUrl(userId, entries, 0, this.quotas);
+    const [select, values] = store.selectByUrls(userId, entries, 0, this.quotas);
     const [[clock], found] = await Promise.all([
       query<{ refused: number | null }>(readClock, [userId]),
-      query<SnapshotRow>(load, values),
+      query<SnapshotRow>(select, values),
     ]);
     unlessRefused(clock);
     const known = new KnownSubscriptions(toSnapshot(found), '', 0);
@@ -131,14 +137,18 @@ export class FeedUrlService {
     return { feeds: (await this.toFeeds(userId, rows))(rows) };
   }
 
-  /** Finds or creates the feed of a URL. @throws Failure `unauthorized` for a refused user. */
+  /**
+   * Finds the subscription of a URL, or creates an unsubscribed one.
+   *
+   * @throws Failure `unauthorized` for a refused user.
+   */
   @Handle(ensureFeed)
   async ensure(
     request: RequestOf<typeof ensureFeed>,
     context: CallContext,
   ): Promise<ReplyOf<typeof ensureFeed>> {
     const { userId } = request;
-    const entry = judgeEntry(request);
+    const entry = validateEntry(request);
     if (entry.fault) return { feed: null };
     const find = async () =>
       (await this.find({ userId, feedUrls: [entry.feedUrl] })).feeds[0] ?? null;
@@ -175,7 +185,7 @@ export class FeedUrlService {
     return { subscribed: unlessRefused(counted).subscribed };
   }
 
-  /** Returns a function that maps rows to feeds in order. @param all every row to map later. */
+  /** Reads the first guids of all rows. @returns a function that maps some of them to feeds. */
   private async toFeeds(userId: string, all: Rows): Promise<(rows: Rows) => (Feed | null)[]> {
     const first = await store.readFirstGuids(
       (...bound) => this.database.read(...bound),
@@ -197,9 +207,9 @@ export class FeedUrlService {
       url: string | null;
       key: string | null;
     };
-    // A client without any data needs no removals.
+    // A client without data needs no removals: no row was unsubscribed after `infinity`.
     const from = since === 0 ? 'infinity' : new Date(since * 1_000).toISOString();
-    const list = first || since === 0 ? store.subscribed : store.flipped;
+    const list = first || since === 0 ? store.selectSubscribedFeeds : store.selectFlippedFeeds;
     const rows = await this.database.read<Row>(list, [
       userId,
       after,
@@ -215,7 +225,7 @@ export class FeedUrlService {
         url !== null && row.isSubscribed === isSubscribed ? [{ url, title }] : [],
       );
     const add = listed(true);
-    // Some clients normalize the URLs that they receive, and know a feed by that form alone.
+    // Some clients normalize the URLs that they receive, and store only that form.
     const remove = listed(false).flatMap(({ url }) => [url, normalizedUrl(url)]);
     return {
       add: add.map(({ url }) => url),
@@ -228,10 +238,10 @@ export class FeedUrlService {
   }
 }
 
-const toEntry = (feedUrl: string) => judgeEntry({ feedUrl });
+const toEntry = (feedUrl: string) => validateEntry({ feedUrl });
 
 /** Returns whether the removed subscriptions have other URLs than the given ones. */
-async function keepsUrls(
+async function hasOtherUrls(
   query: store.Query,
   userId: string,
   matched: MatchedFeeds,
@@ -240,16 +250,16 @@ async function keepsUrls(
   const ids = [...new Set(matched.remove.flatMap((row) => (row ? [row.id] : [])))];
   if (ids.length === 0) return false;
   const keys = urls.map((url) => Buffer.from(urlKey(url), 'hex'));
-  return (await query(store.hasOtherUrls, [userId, ids, keys])).length > 0;
+  return (await query(store.selectOtherUrl, [userId, ids, keys])).length > 0;
 }
 
-/** Returns the ids that stay subscribed when the request replaces the full list. */
-const added = ({ add }: MatchedFeeds) => add.flatMap((row) => (row ? [row.id] : []));
+/** Returns the ids of added feeds: all others are unsubscribed when a full list is replaced. */
+const addedIds = ({ add }: MatchedFeeds) => add.flatMap((row) => (row ? [row.id] : []));
 
-async function hasOthers(
+async function hasOtherSubscribed(
   query: store.Query,
   userId: string,
   matched: MatchedFeeds,
 ): Promise<boolean> {
-  return (await query(store.hasOthers, [userId, added(matched)])).length > 0;
+  return (await query(store.selectOtherSubscribed, [userId, addedIds(matched)])).length > 0;
 }

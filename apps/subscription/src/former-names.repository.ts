@@ -1,11 +1,17 @@
 import type { listFormerNames, ReplyOf, RequestOf } from '#contracts';
 import { clockOfUser, type Database, statement, unlessRefused } from '#database';
 
-/** Names per page. A URL has at most 4,096 bytes. */
+/** Aliases per page. A URL has at most 4,096 bytes. */
 const perPage = 250;
 
-/** Returns SQL for a page of names n after the key $2, by the primary key of their table. */
-const formerNames = (table: string, key: string, after: string, name: string, current: string) => `
+/** Returns SQL that selects a page of aliases `n` after the key $2, by the primary key. */
+const selectAliases = (
+  table: string,
+  key: string,
+  after: string,
+  name: string,
+  current: string,
+) => `
   SELECT c.refused, found.* FROM ${clockOfUser} c
   LEFT JOIN (
     SELECT ${key} AS key, ${name} AS name, s.guid FROM ${table} n
@@ -16,10 +22,10 @@ const formerNames = (table: string, key: string, after: string, name: string, cu
   ORDER BY found.key`;
 
 const hashOfUrl = 'n.url_sha256';
-const byKind = {
+const statementsByKind = {
   feed_url: statement(
-    'subscription.former_feed_urls',
-    formerNames(
+    'subscription.select_former_urls',
+    selectAliases(
       'subscription.feed_urls',
       hashOfUrl,
       `${hashOfUrl} > decode($2, 'hex')`,
@@ -28,12 +34,12 @@ const byKind = {
     ),
   ),
   guid: statement(
-    'subscription.former_guids',
-    formerNames('subscription.guids', 'n.guid', 'n.guid > $2::uuid', 'n.guid', 's.guid'),
+    'subscription.select_former_guids',
+    selectAliases('subscription.guids', 'n.guid', 'n.guid > $2::uuid', 'n.guid', 's.guid'),
   ),
 };
 
-/** Keys before the first ones. */
+/** Lower bounds of all keys. */
 const first = { feed_url: '', guid: '00000000-0000-0000-0000-000000000000' };
 
 interface Row {
@@ -48,7 +54,7 @@ export async function listFormer(
   database: Database,
   { userId, kind, after = first[kind] }: RequestOf<typeof listFormerNames>,
 ): Promise<ReplyOf<typeof listFormerNames>> {
-  const rows = await database.read<Row>(byKind[kind], [userId, after]);
+  const rows = await database.read<Row>(statementsByKind[kind], [userId, after]);
   unlessRefused(rows[0]);
   const found = rows.filter(({ key }) => key !== null);
   const last = found.at(-1)?.key;

@@ -1,7 +1,7 @@
 import { countedTime, isSuperseded, podcastGuid } from '#contracts';
 import { RemainingQuota } from './remaining.quota.js';
-import type { SubscriptionChanges, GuidName, Snapshot, Merge } from './subscription.changes.js';
-import { flippedAt, laterOf, urlChange } from './subscription.changes.js';
+import type { SubscriptionChanges, GuidOwner, Snapshot, Merge } from './subscription.changes.js';
+import { lastFlipOf, laterOf, urlChange } from './subscription.changes.js';
 import * as stored from './subscription.row.js';
 
 export type { SubscriptionChanges, Snapshot, Merge };
@@ -10,24 +10,25 @@ type SubscriptionRow = stored.SubscriptionRow;
 const { isLive, isStillSubscribed } = stored;
 
 /**
- * In-memory part of a user's subscriptions that one write reads and changes: the owners of guids
- * and URLs, and the changes so far. Invariants:
+ * The subscriptions that one write has read, with the owners of guids and URLs, and the changes of
+ * the write so far. Invariants:
  * - A guid or URL belongs to at most one subscription.
- * - A subscription, or its survivor after a merge, keeps all guids and URLs. A live subscription
- *   can take those of a tombstone.
- * - The current guid of a subscription is among its guids.
- * - The guid derived from each of its URLs names it unless another live subscription has it.
+ * - Every guid and URL keeps an owner. It can move: to the survivor of a merge, from a tombstone to
+ *   a live subscription, and a former URL to the subscription that moves to it.
+ * - The current guid of a subscription is one of its guids.
+ * - The guid derived from each of its URLs is one of its guids, unless another live subscription
+ *   has it or a quota is reached.
  *
  * Equal URLs are one URL: maps have their lookup keys, and rows the text that was sent first.
  */
 export class KnownSubscriptions {
-  /** Remaining quotas of the user. This class only counts changes; the rules refuse them. */
+  /** Remaining quotas of the user. This class only counts; the rules check the quotas. */
   readonly quota: RemainingQuota;
   private readonly rows: Map<number, SubscriptionRow>;
-  private readonly guids: Map<string, GuidName>;
+  private readonly guids: Map<string, GuidOwner>;
   private readonly urls: Map<string, number>;
   private readonly storedSubscribed: ReadonlySet<number>;
-  private readonly hashed = new stored.UrlKeys();
+  private readonly urlKeys = new stored.UrlKeys();
   private readonly created = new Set<number>();
   private readonly changedRows = new Set<number>();
   private readonly changedGuids = new Set<string>();
@@ -44,27 +45,29 @@ export class KnownSubscriptions {
     readonly arrivedMs: number,
   ) {
     this.rows = new Map(snapshot.rows.map((row) => [row.id, { ...row }]));
-    this.guids = new Map(snapshot.guids.map(([guid, ...name]) => [guid, name]));
+    this.guids = new Map(snapshot.guids.map(([guid, ...owner]) => [guid, owner]));
     this.urls = new Map(snapshot.urls);
     this.storedSubscribed = new Set(
       snapshot.rows.filter(({ isSubscribed }) => isSubscribed).map(({ id }) => id),
     );
-    this.quota = new RemainingQuota(snapshot.left);
+    this.quota = new RemainingQuota(snapshot.remaining);
   }
 
   byGuid(guid: string): SubscriptionRow | undefined {
-    const name = this.guids.get(guid);
-    return name && this.byId(name[0]);
+    const owner = this.guids.get(guid);
+    return owner && this.byId(owner[0]);
   }
 
   byUrl(feedUrl: string): SubscriptionRow | undefined {
-    const id = this.urls.get(this.hashed.keyOf(feedUrl));
+    const id = this.urls.get(this.urlKeys.keyOf(feedUrl));
     return id === undefined ? undefined : this.byId(id);
   }
 
   /** Returns whether a URL equals the current one of a subscription. */
   isCurrentUrl(row: SubscriptionRow, feedUrl: string): boolean {
-    return row.feedUrl === feedUrl || this.hashed.keyOf(row.feedUrl) === this.hashed.keyOf(feedUrl);
+    return (
+      row.feedUrl === feedUrl || this.urlKeys.keyOf(row.feedUrl) === this.urlKeys.keyOf(feedUrl)
+    );
   }
 
   /** Returns the subscription with an id, or its survivor after merges. */
@@ -81,20 +84,20 @@ export class KnownSubscriptions {
     this.rows.set(id, row);
     this.created.add(id);
     this.changedRows.add(id);
-    this.quota.take('live');
-    this.nameGuid(row, guid, sent);
-    this.nameUrl(row, feedUrl);
+    this.quota.add('live');
+    this.assignGuid(row, guid, sent);
+    this.assignUrl(row, feedUrl);
     this.setSubscribed(row, true, timestamp);
     return row;
   }
 
-  /** Returns whether a POST with this timestamp leaves a subscribed row unchanged. */
-  isSettled(row: SubscriptionRow, timestamp?: string): boolean {
+  /** Returns true if a subscribe with this timestamp would change neither state nor time. */
+  isUnchangedBy(row: SubscriptionRow, timestamp?: string): boolean {
     if (timestamp === undefined || !isLive(row) || !isStillSubscribed(row)) return false;
-    return this.timeOf(row, true, timestamp) === row.subscribedAt;
+    return this.effectiveTime(row, true, timestamp) === row.subscribedAt;
   }
 
-  /** Returns whether the current state is newer than a change of `isSubscribed`. */
+  /** Returns true if the current state is newer than a change of `isSubscribed`. */
   isSuperseded(row: SubscriptionRow, isSubscribed: boolean, timestamp?: string): boolean {
     const at = timestamp && countedTime(timestamp, this.arrivedMs).at;
     return isSuperseded({ ...row, isSubscribed: isStillSubscribed(row) }, isSubscribed, at);
@@ -102,22 +105,23 @@ export class KnownSubscriptions {
 
   /** Subscribes by POST. Revives a tombstone, and overrides a pending deletion. */
   add(row: SubscriptionRow, timestamp?: string): void {
-    if (row.deleted !== null) this.quota.take('live');
+    if (row.deleted !== null) this.quota.add('live');
     row.deleted = null;
     row.deletionId = null;
     this.setSubscribed(row, true, timestamp);
   }
 
-  /** Sets the state of a change that is not superseded; a pending DELETE keeps its time. */
+  /** Sets `isSubscribed`. While a deletion is PENDING, its time stays. */
   setSubscribed(row: SubscriptionRow, isSubscribed: boolean, timestamp?: string): void {
-    if (row.deletionId === null) row.subscribedAt = this.timeOf(row, isSubscribed, timestamp);
+    if (row.deletionId === null)
+      row.subscribedAt = this.effectiveTime(row, isSubscribed, timestamp);
     row.isSubscribed = isSubscribed;
     this.stampSubscription(row);
   }
 
   /**
-   * Sets the listener's title, or removes it if empty, unless the current one is newer. An equal
-   * title is no change, and only its time is stored.
+   * Sets the listener's title, or removes it if empty, unless the current one is newer. For an
+   * equal title only the time is stored, without a stamp.
    */
   setTitle(row: SubscriptionRow, title: string, timestamp?: string): void {
     const at =
@@ -135,55 +139,64 @@ export class KnownSubscriptions {
     this.changedRows.add(row.id);
   }
 
-  /** Makes a URL the current one; the former one still names the subscription. */
+  /** Makes a URL the current one. The former URL stays an alias. */
   moveTo(row: SubscriptionRow, feedUrl: string): void {
     if (row.feedUrl !== feedUrl) this.formerUrls.add(row.feedUrl);
     row.feedUrl = feedUrl;
     row.hasLostUrl = false;
     this.stampSubscription(row);
-    this.nameUrl(row, feedUrl);
+    this.assignUrl(row, feedUrl);
   }
 
-  /** Returns whether to record a former guid: only for the first change of a write (one stamp). */
+  /**
+   * Returns true if a change to this guid records the current one in `former_guids`: at most once
+   * per write, because all changes of a write have one stamp.
+   */
   wouldReplace(row: SubscriptionRow, guid: string): boolean {
     return guid !== row.guid && !this.formerGuids.has(row.id) && !this.created.has(row.id);
   }
 
-  /** Makes a client's guid the current one; the former one is recorded and stays a name. */
+  /**
+   * Makes a client's guid the current one. The former guid is stored in `former_guids` and stays an
+   * alias.
+   */
   changeGuid(row: SubscriptionRow, guid: string): void {
     if (this.wouldReplace(row, guid)) {
-      this.quota.take('guidChanges');
+      this.quota.add('guidChanges');
       this.formerGuids.set(row.id, row.guid);
     }
     row.guid = guid;
     row.guidChanged = this.stamp;
     this.changedRows.add(row.id);
-    this.nameGuid(row, guid, true);
-  }
-
-  /** Assigns a guid without live owners; a tombstone whose current one it is becomes a pointer. */
-  nameGuid(row: SubscriptionRow, guid: string, sent: boolean): void {
-    const owner = this.byGuid(guid);
-    const passes = owner !== undefined && owner !== row;
-    if (passes && owner.guid === guid) this.absorb(owner, row);
-    const [, wasSent, wasDerived] = this.guids.get(guid) ?? [row.id, false, false];
-    const isDerived = wasDerived && !(passes && owner.mergedInto === null);
-    this.own(guid, [row.id, sent || wasSent, isDerived || guid === podcastGuid(row.feedUrl)]);
-  }
-
-  /** Assigns a URL, and the guid derived from it unless another live subscription has it. */
-  nameUrl(row: SubscriptionRow, feedUrl: string): void {
-    const [key, former] = [this.hashed.keyOf(feedUrl), this.byUrl(feedUrl)];
-    if (!former) this.quota.take('urls');
-    else if (former !== row) this.passUrl(feedUrl, former, row);
-    this.urls.set(key, row.id);
-    this.changedUrls.add(key);
-    this.nameDerived(row, podcastGuid(feedUrl), former);
+    this.assignGuid(row, guid, true);
   }
 
   /**
-   * Merges a row into another, which gets its names, the later time and the title that was changed
-   * last. Cancels both deletions.
+   * Assigns a guid that no other live subscription has. If it is the current guid of a tombstone,
+   * the tombstone becomes a pointer.
+   */
+  assignGuid(row: SubscriptionRow, guid: string, sent: boolean): void {
+    const owner = this.byGuid(guid);
+    const isTransferred = owner !== undefined && owner !== row;
+    if (isTransferred && owner.guid === guid) this.absorb(owner, row);
+    const [, wasSent, wasDerived] = this.guids.get(guid) ?? [row.id, false, false];
+    const isDerived = wasDerived && !(isTransferred && owner.mergedInto === null);
+    this.setOwner(guid, [row.id, sent || wasSent, isDerived || guid === podcastGuid(row.feedUrl)]);
+  }
+
+  /** Assigns a URL, and the guid derived from it unless another live subscription has it. */
+  assignUrl(row: SubscriptionRow, feedUrl: string): void {
+    const [key, former] = [this.urlKeys.keyOf(feedUrl), this.byUrl(feedUrl)];
+    if (!former) this.quota.add('urls');
+    else if (former !== row) this.transferUrl(feedUrl, former, row);
+    this.urls.set(key, row.id);
+    this.changedUrls.add(key);
+    this.assignDerivedGuid(row, podcastGuid(feedUrl), former);
+  }
+
+  /**
+   * Merges a row into another, which gets its guids and URLs, the later time of `isSubscribed`, and
+   * the title that was changed last. Cancels the PENDING deletions of both.
    */
   merge(from: SubscriptionRow, into: SubscriptionRow): void {
     if (from.subscribedAt > into.subscribedAt) into.subscribedAt = from.subscribedAt;
@@ -199,47 +212,50 @@ export class KnownSubscriptions {
     return {
       rows: [...this.changedRows].map((id) => {
         const row = this.rows.get(id) as SubscriptionRow;
-        const flipped = this.flippedOf(row);
+        const flippedAt = this.lastFlip(row);
         const pointsTo = row.mergedInto === null ? {} : { mergedInto: this.byId(id).id };
-        return stored.withChanged({ ...row, ...pointsTo, flipped });
+        return stored.withChanged({ ...row, ...pointsTo, flippedAt });
       }),
       guids: [...this.changedGuids].map((guid) => {
-        const [id, ...flags] = this.guids.get(guid) as GuidName;
+        const [id, ...flags] = this.guids.get(guid) as GuidOwner;
         return [guid, this.byId(id).id, ...flags];
       }),
       urls: [...this.changedUrls].map((key) =>
-        urlChange(key, this.byId(this.urls.get(key) as number), this.hashed.urlOf(key)),
+        urlChange(key, this.byId(this.urls.get(key) as number), this.urlKeys.urlOf(key)),
       ),
       formerUrls: [...this.formerUrls],
       formerGuids: [...this.formerGuids],
       merges: this.merges.map((merge) => ({ ...merge, survivor: this.byId(merge.from).id })),
-      added: { ...this.quota.taken },
+      added: { ...this.quota.added },
     };
   }
 
-  /** Returns the stamp of the last flip: the write's, if it changed the state overall. */
-  private flippedOf(row: SubscriptionRow): string | null {
-    return flippedAt(row, this.storedSubscribed.has(row.id), this.created.has(row.id), this.stamp);
+  /** Returns the stamp of the last change of `isSubscribed`, with the changes of this write. */
+  private lastFlip(row: SubscriptionRow): string | null {
+    return lastFlipOf(row, this.storedSubscribed.has(row.id), this.created.has(row.id), this.stamp);
   }
 
-  /** Moves a URL to another row; clients that list it receive the new and the former owner. */
-  private passUrl(feedUrl: string, from: SubscriptionRow, into: SubscriptionRow): void {
+  /** Moves a URL to another row. Both get a stamp, so that gpodder clients receive both changes. */
+  private transferUrl(feedUrl: string, from: SubscriptionRow, into: SubscriptionRow): void {
     if (this.isCurrentUrl(from, feedUrl)) {
       from.hasLostUrl = true;
       this.changedRows.add(from.id);
     }
-    if (this.flippedOf(from) === null) return;
+    if (this.lastFlip(from) === null) return;
     for (const row of [
       ...(from.isSubscribed ? [from] : []),
       ...(into.isSubscribed ? [] : [into]),
     ]) {
-      row.flipped = this.stamp;
+      row.flippedAt = this.stamp;
       this.stampSubscription(row);
     }
   }
 
-  /** Returns the time of a change; a clamped time without a change of state keeps the current. */
-  private timeOf(row: SubscriptionRow, isSubscribed: boolean, timestamp?: string): string {
+  /**
+   * Returns the time to store for a change: never earlier than the current one. A clamped time
+   * counts only if `isSubscribed` changes.
+   */
+  private effectiveTime(row: SubscriptionRow, isSubscribed: boolean, timestamp?: string): string {
     const unclamped = { at: this.snapshot.now, clamped: false };
     const { at, clamped } =
       timestamp === undefined ? unclamped : countedTime(timestamp, this.arrivedMs);
@@ -248,11 +264,11 @@ export class KnownSubscriptions {
   }
 
   private absorb(from: SubscriptionRow, into: SubscriptionRow): void {
-    if (from.deleted === null) this.quota.take('live', -1);
-    this.quota.take('pointers');
+    if (from.deleted === null) this.quota.add('live', -1);
+    this.quota.add('pointers');
     this.merges.push({ from: from.id, into: into.id, hasStates: from.deleted === null });
-    // A client that missed either change must see the merged row.
-    into.flipped = laterOf(this.flippedOf(from), this.flippedOf(into));
+    // A client that missed the last change of either row must get the merged row.
+    into.flippedAt = laterOf(this.lastFlip(from), this.lastFlip(into));
     this.formerUrls.add(from.feedUrl);
     from.mergedInto = into.id;
     from.mergedAt = this.stamp;
@@ -261,8 +277,11 @@ export class KnownSubscriptions {
     this.changedRows.add(from.id).add(into.id);
   }
 
-  /** Assigns a URL's guid if the quota allows. It moves with the URL, unless current elsewhere. */
-  private nameDerived(
+  /**
+   * Assigns the guid derived from a URL, if the quotas allow. A guid of another live subscription
+   * moves only if that had the URL and has another current guid.
+   */
+  private assignDerivedGuid(
     row: SubscriptionRow,
     guid: string,
     formerOfUrl: SubscriptionRow | undefined,
@@ -275,27 +294,27 @@ export class KnownSubscriptions {
       if (isLive(owner)) {
         if (owner !== formerOfUrl) return;
         if (isCurrent)
-          return this.own(guid, [owner.id, wasSent, podcastGuid(owner.feedUrl) === guid]);
+          return this.setOwner(guid, [owner.id, wasSent, podcastGuid(owner.feedUrl) === guid]);
       } else if (isCurrent) {
         if (!this.quota.allows({ pointers: 1 })) return;
         this.absorb(owner, row);
       }
     }
-    this.own(guid, [row.id, wasSent, true]);
+    this.setOwner(guid, [row.id, wasSent, true]);
   }
 
-  /** Sets the owner of a guid, and updates the number of declared ones. */
-  private own(guid: string, name: GuidName): void {
+  /** Sets the owner of a guid, and updates `declaredGuids` of the old and the new one. */
+  private setOwner(guid: string, owner: GuidOwner): void {
     const before = this.guids.get(guid);
-    if (before?.every((part, index) => part === name[index])) return;
+    if (before?.every((part, index) => part === owner[index])) return;
     if (before) this.countDeclared(before, -1);
-    else this.quota.take('guids');
-    this.countDeclared(name, 1);
-    this.guids.set(guid, name);
+    else this.quota.add('guids');
+    this.countDeclared(owner, 1);
+    this.guids.set(guid, owner);
     this.changedGuids.add(guid);
   }
 
-  private countDeclared([id, sent, derived]: GuidName, count: number): void {
+  private countDeclared([id, sent, derived]: GuidOwner, count: number): void {
     if (!sent || derived) return;
     const row = this.byId(id);
     row.declaredGuids += count;

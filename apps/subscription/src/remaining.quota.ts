@@ -1,36 +1,38 @@
-/** Kinds of entries under quotas; `pointers` are subscriptions that were merged into others. */
-export const bounded = ['live', 'pointers', 'guidChanges', 'guids', 'urls'] as const;
-type Bounded = (typeof bounded)[number];
+/** Kinds of rows with a quota. `pointers` are subscriptions that were merged into others. */
+export const quotaKinds = ['live', 'pointers', 'guidChanges', 'guids', 'urls'] as const;
+type QuotaKind = (typeof quotaKinds)[number];
 
-/** The number of further entries that a quota allows, by kind. */
-export type Remaining = Record<Bounded, number>;
+/** Numbers of rows by kind. */
+export type Remaining = Record<QuotaKind, number>;
 
 /**
  * Tracks the remaining quotas of a user during one write
- * (docs/reference/subscriptions.md, "Quotas"). A user above a quota keeps the existing entries, and
- * gets no further ones.
+ * (docs/reference/subscriptions.md, "Quotas"). A user above a quota keeps all rows, and gets no
+ * further ones.
  */
 export class RemainingQuota {
-  /** Entries added so far, by kind; a negative number are removed ones. */
-  readonly taken: Remaining = { live: 0, pointers: 0, guidChanges: 0, guids: 0, urls: 0 };
+  /** Rows added by this write, by kind; negative if it removed more than it added. */
+  readonly added: Remaining = { live: 0, pointers: 0, guidChanges: 0, guids: 0, urls: 0 };
 
   constructor(private readonly remaining: Remaining) {}
 
-  take(what: Bounded, count = 1): void {
-    this.taken[what] += count;
+  add(what: QuotaKind, count = 1): void {
+    this.added[what] += count;
   }
 
-  /** Returns whether the quotas allow to add this many. */
+  /** Returns true if the quotas allow this many further rows. */
   allows(more: Partial<Remaining>): boolean {
-    return bounded.every((what) => this.fits(what, more[what] ?? 0));
+    return quotaKinds.every((what) => this.fits(what, more[what] ?? 0));
   }
 
   /** True if more was added than the quotas allow. */
   get isExceeded(): boolean {
-    return bounded.some((what) => this.taken[what] > 0 && this.taken[what] > this.remaining[what]);
+    return quotaKinds.some(
+      (what) => this.added[what] > 0 && this.added[what] > this.remaining[what],
+    );
   }
 
-  private fits(what: Bounded, more: number): boolean {
-    return more <= 0 || this.taken[what] + more <= this.remaining[what];
+  private fits(what: QuotaKind, more: number): boolean {
+    return more <= 0 || this.added[what] + more <= this.remaining[what];
   }
 }

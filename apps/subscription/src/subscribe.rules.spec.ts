@@ -24,7 +24,7 @@ import {
 import type { KnownSubscriptions } from './known-subscriptions.js';
 import { MergeBudget } from './merge.budget.js';
 import type { Remaining } from './remaining.quota.js';
-import { applyBatch, judgeEntry } from './subscribe.rules.js';
+import { applyBatch, validateEntry } from './subscribe.rules.js';
 
 const none = { live: 0, pointers: 0, guidChanges: 0, guids: 0, urls: 0 };
 const nothing = {
@@ -43,22 +43,22 @@ function post(
   known: KnownSubscriptions,
   ...entries: { feedUrl: string; guid?: string; timestamp?: string; title?: string }[]
 ) {
-  return applyBatch(known, entries.map(judgeEntry), new MergeBudget());
+  return applyBatch(known, entries.map(validateEntry), new MergeBudget());
 }
 
 describe('judgeEntry', () => {
   it.each([null, undefined])('treats %s as not sent', (sent) =>
-    expect(judgeEntry({ feedUrl: u, guid: sent, timestamp: sent })).toEqual({
+    expect(validateEntry({ feedUrl: u, guid: sent, timestamp: sent })).toEqual({
       feedUrl: u,
       derivedGuid: podcastGuid(u),
     }),
   );
 
   it.each([5, [], {}, true])('rejects %j as a guid and as a timestamp', (sent) => {
-    expect(judgeEntry({ feedUrl: u, guid: sent })).toMatchObject({
+    expect(validateEntry({ feedUrl: u, guid: sent })).toMatchObject({
       fault: { code: 'invalid_guid' },
     });
-    expect(judgeEntry({ feedUrl: u, timestamp: sent })).toMatchObject({
+    expect(validateEntry({ feedUrl: u, timestamp: sent })).toMatchObject({
       fault: { code: 'invalid_value' },
     });
   });
@@ -67,16 +67,21 @@ describe('judgeEntry', () => {
     ['podnews.net/rss', 'No protocol present'],
     ['https://podnews.net/\0', 'The URL contains a NUL character'],
   ])('returns a message for an invalid feed_url: %j', (feedUrl, message) => {
-    expect(judgeEntry({ feedUrl })).toEqual({ feedUrl, fault: { code: 'invalid_url', message } });
+    expect(validateEntry({ feedUrl })).toEqual({
+      feedUrl,
+      fault: { code: 'invalid_url', message },
+    });
   });
 
   it.each(['', 'no uuid', `{${A}}`])('rejects a guid other than a UUID string: %j', (sent) => {
     const fault = { code: 'invalid_guid', message: 'The guid is not a valid UUID' };
-    expect(judgeEntry({ feedUrl: u, guid: sent })).toEqual({ feedUrl: u, fault });
+    expect(validateEntry({ feedUrl: u, guid: sent })).toEqual({ feedUrl: u, fault });
   });
 
   it('accepts a guid of any version and case, and lowers it', () => {
-    expect(judgeEntry({ feedUrl: u, guid: 'ABCDEF00-0000-9000-F000-00000000000F' })).toMatchObject({
+    expect(
+      validateEntry({ feedUrl: u, guid: 'ABCDEF00-0000-9000-F000-00000000000F' }),
+    ).toMatchObject({
       guid: 'abcdef00-0000-9000-f000-00000000000f',
     });
   });
@@ -86,7 +91,7 @@ describe('judgeEntry', () => {
     'https://feeds.example',
     'https://x.example/%zz?a+b&&',
   ])('keeps the URL as it was sent, except for surrounding white space: %s', (feedUrl) =>
-    expect(judgeEntry({ feedUrl: ` \t${feedUrl}\n` })).toMatchObject({ feedUrl }),
+    expect(validateEntry({ feedUrl: ` \t${feedUrl}\n` })).toMatchObject({ feedUrl }),
   );
 
   it.each([
@@ -99,11 +104,13 @@ describe('judgeEntry', () => {
     [null, undefined],
     [{}, undefined],
   ])('keeps a title, and ignores others and the URL itself: %j', (title, kept) => {
-    expect(judgeEntry({ feedUrl: u, title })).toMatchObject({ feedUrl: u, title: kept });
+    expect(validateEntry({ feedUrl: u, title })).toMatchObject({ feedUrl: u, title: kept });
   });
 
   it('returns an invalid URL exactly as it was sent', () => {
-    expect(judgeEntry({ feedUrl: ' Nonsense\0 ☂ ' })).toMatchObject({ feedUrl: ' Nonsense\0 ☂ ' });
+    expect(validateEntry({ feedUrl: ' Nonsense\0 ☂ ' })).toMatchObject({
+      feedUrl: ' Nonsense\0 ☂ ',
+    });
   });
 });
 
@@ -177,7 +184,7 @@ describe('an entry with a stored guid', () => {
     expect(changedRow(known, 1)).toMatchObject({ feedUrl: v });
     expect(known.byUrl(v)?.id).toBe(1);
     // Clients that list the other one by that URL alone receive it again.
-    expect(changedRow(known, 2)).toMatchObject({ feedUrl: w, isSubscribed: true, flipped: now });
+    expect(changedRow(known, 2)).toMatchObject({ feedUrl: w, isSubscribed: true, flippedAt: now });
   });
 
   it('fails with feed_url_taken if another declared subscription has the URL', () => {
@@ -579,7 +586,7 @@ describe('the merges of one POST', () => {
 
   it('are limited to 20,000 states, each subscription counted once', () => {
     const known = knownSubscriptions(N, ...others);
-    const judged = entries.slice(0, 4).map(judgeEntry);
+    const judged = entries.slice(0, 4).map(validateEntry);
     const { success, failure } = applyBatch(
       known,
       judged,
@@ -593,7 +600,7 @@ describe('the merges of one POST', () => {
 
   it('first collect the subscriptions to count', () => {
     const budget = new MergeBudget();
-    applyBatch(knownSubscriptions(N, ...others), entries.slice(0, 2).map(judgeEntry), budget);
+    applyBatch(knownSubscriptions(N, ...others), entries.slice(0, 2).map(validateEntry), budget);
     expect([...budget.uncounted]).toEqual([10, 1, 11]);
   });
 });
@@ -774,7 +781,7 @@ describe('a timestamp', () => {
       code: 'invalid_value',
       message: 'The timestamp is not a date and time (RFC 3339)',
     };
-    expect(judgeEntry({ feedUrl: u, timestamp })).toEqual({ feedUrl: u, fault });
+    expect(validateEntry({ feedUrl: u, timestamp })).toEqual({ feedUrl: u, fault });
   });
 });
 
@@ -935,7 +942,7 @@ describe('a title', () => {
       titleAt: timestamp,
       subscriptionChanged: now,
       changed: now,
-      flipped: earlier,
+      flippedAt: earlier,
     });
   });
 

@@ -13,8 +13,8 @@ import type { MergeBudget } from './merge.budget.js';
 
 export type EntryFailure = { code: EntryFailureCode; message: string; guid?: string };
 
-/** A valid entry; `guid` is the client's, `derivedGuid` is derived from the URL. */
-export interface UsableEntry {
+/** A valid entry. `guid` is the client's, and `derivedGuid` is derived from the URL. */
+export interface ValidEntry {
   feedUrl: string;
   guid?: string;
   derivedGuid: string;
@@ -25,20 +25,22 @@ export interface UsableEntry {
   fault?: undefined;
 }
 
-/** A valid entry, or an entry with its fault. */
-export type JudgedEntry = UsableEntry | { feedUrl: string; fault: EntryFailure };
+/** A valid entry, or the fault of an invalid one. */
+export type ValidatedEntry = ValidEntry | { feedUrl: string; fault: EntryFailure };
 
 /**
- * The match of an entry (docs/reference/subscriptions.md, "Identifiers"): the matched subscription,
- * if any, and whether its URL or guid becomes the current one or an alias. `same` is another
- * subscription of the same podcast. `taken` has the URL and is another podcast.
+ * The match of an entry (docs/reference/subscriptions.md, "Identifiers").
+ * - `row`: the matched subscription, absent for a new one.
+ * - `url`, `guid`: what the entry's URL and guid become for `row`; absent for no change.
+ * - `duplicate`: another subscription of the same podcast, to merge into `row`.
+ * - `conflict`: a subscription of another podcast that has the URL.
  */
 export interface EntryMatch {
   row?: SubscriptionRow;
   url?: 'current' | 'alias';
   guid?: 'current' | 'alias';
-  same?: SubscriptionRow;
-  taken?: SubscriptionRow;
+  duplicate?: SubscriptionRow;
+  conflict?: SubscriptionRow;
 }
 
 const limitReached: EntryFailure = {
@@ -56,7 +58,7 @@ const superseded: EntryFailure = {
   message: 'The subscription was unsubscribed or deleted after the timestamp',
 };
 
-/** An entry as it was sent; `null` counts as not sent. */
+/** An unvalidated entry of a request. `null` counts as not sent. */
 export interface SentEntry {
   feedUrl: string;
   guid?: unknown;
@@ -64,11 +66,16 @@ export interface SentEntry {
   title?: unknown;
 }
 
-/** A constant, as building a schema costs more than a use of it. */
+/** Built once, because building a zod schema is slower than parsing. */
 const sentGuid = guidSchema.nullish();
 
 /** Validates one entry (docs/reference/subscriptions.md, "Subscriptions"). */
-export function judgeEntry({ feedUrl: sent, guid, timestamp, title }: SentEntry): JudgedEntry {
+export function validateEntry({
+  feedUrl: sent,
+  guid,
+  timestamp,
+  title,
+}: SentEntry): ValidatedEntry {
   const feedUrl = sent.trim();
   const fault = faultInHttpUrl(feedUrl);
   if (fault !== undefined) return { feedUrl: sent, fault: { code: 'invalid_url', message: fault } };
@@ -86,20 +93,20 @@ export function judgeEntry({ feedUrl: sent, guid, timestamp, title }: SentEntry)
     guid: parsed.data ?? undefined,
     derivedGuid: podcastGuid(feedUrl),
     timestamp: time?.instant,
-    title: titleOf(title, feedUrl),
+    title: readTitle(title, feedUrl),
   };
 }
 
-/** Returns a title as stored. Other types, an empty title and the URL itself count as not sent. */
-function titleOf(sent: unknown, feedUrl: string): string | undefined {
+/** Returns a title in its stored form. A title that is empty or equals the URL is not a title. */
+function readTitle(sent: unknown, feedUrl: string): string | undefined {
   if (typeof sent !== 'string' || sent.trim() === feedUrl) return undefined;
   return keptTitle(sent) || undefined;
 }
 
-/** Applies a batch in order. Items in `success` show their subscription after the full batch. */
+/** Applies a batch in order. Each item in `success` has the values after the whole batch. */
 export function applyBatch(
   known: KnownSubscriptions,
-  entries: readonly JudgedEntry[],
+  entries: readonly ValidatedEntry[],
   budget: MergeBudget,
 ): Subscribed {
   const failure: Subscribed['failure'] = [];
@@ -121,99 +128,106 @@ export function applyBatch(
   return { success, failure };
 }
 
-/** Applies one entry to the result of the earlier ones. */
+/** Applies one entry, after the earlier ones of its batch. */
 export function applyEntry(
   known: KnownSubscriptions,
-  entry: UsableEntry,
+  entry: ValidEntry,
   budget: MergeBudget,
 ): SubscriptionRow | EntryFailure {
   const { feedUrl, guid, derivedGuid, timestamp } = entry;
-  const { row, same, taken, ...names } = matchEntry(known, entry);
+  const { row, duplicate, conflict, ...roles } = matchEntry(known, entry);
   if (row && known.isSuperseded(row, true, timestamp)) return applySuperseded(known, entry, row);
-  // A merge keeps the later time of the two, so a later unsubscription or deletion stays in force.
-  if (row && same && !isStillSubscribed(same) && known.isSuperseded(same, true, timestamp))
+  // The merged row would have the later time, so an unsubscribe or deletion after the timestamp
+  // wins.
+  if (
+    row &&
+    duplicate &&
+    !isStillSubscribed(duplicate) &&
+    known.isSuperseded(duplicate, true, timestamp)
+  )
     return applySuperseded(known, entry, row);
-  if (taken)
+  if (conflict)
     return {
       code: 'feed_url_taken',
       message: 'Another subscription has this feed_url',
-      guid: taken.guid,
+      guid: conflict.guid,
     };
   const owner = guid === undefined ? undefined : known.byGuid(guid);
   const newGuid = guid ?? (row ? undefined : derivedGuid);
   const isAllowed = known.quota.allows({
-    live: (isLive(row) ? 0 : 1) - (same ? 1 : 0),
+    live: (isLive(row) ? 0 : 1) - (duplicate ? 1 : 0),
     guids: newGuid === undefined || known.byGuid(newGuid) ? 0 : 1,
-    urls: (row && !names.url) || known.byUrl(feedUrl) ? 0 : 1,
+    urls: (row && !roles.url) || known.byUrl(feedUrl) ? 0 : 1,
     guidChanges:
-      row && guid !== undefined && names.guid === 'current' && known.wouldReplace(row, guid)
+      row && guid !== undefined && roles.guid === 'current' && known.wouldReplace(row, guid)
         ? 1
         : 0,
-    pointers: same || (owner && owner !== row && owner.guid === guid) ? 1 : 0,
+    pointers: duplicate || (owner && owner !== row && owner.guid === guid) ? 1 : 0,
   });
   if (!isAllowed) return limitReached;
-  if (same && row && !budget.take(same, row)) return mergeTooLarge;
+  if (duplicate && row && !budget.take(duplicate, row)) return mergeTooLarge;
   if (!row) {
-    const made = known.create(feedUrl, guid ?? derivedGuid, guid !== undefined, timestamp);
-    return withTitle(known, entry, made);
+    const created = known.create(feedUrl, guid ?? derivedGuid, guid !== undefined, timestamp);
+    return withTitle(known, entry, created);
   }
-  if (same) known.merge(same, row);
-  if (guid !== undefined && names.guid === 'current') known.changeGuid(row, guid);
-  else if (guid !== undefined) known.nameGuid(row, guid, true);
+  if (duplicate) known.merge(duplicate, row);
+  if (guid !== undefined && roles.guid === 'current') known.changeGuid(row, guid);
+  else if (guid !== undefined) known.assignGuid(row, guid, true);
   // A revived tombstone does not return to a URL that another subscription took.
-  if (names.url === 'current' || row.hasLostUrl) known.moveTo(row, feedUrl);
-  else if (names.url === 'alias') known.nameUrl(row, feedUrl);
-  if (same || !known.isSettled(row, timestamp)) known.add(row, timestamp);
+  if (roles.url === 'current' || row.hasLostUrl) known.moveTo(row, feedUrl);
+  else if (roles.url === 'alias') known.assignUrl(row, feedUrl);
+  if (duplicate || !known.isUnchangedBy(row, timestamp)) known.add(row, timestamp);
   return withTitle(known, entry, row);
 }
 
-/** Applies the title of an entry, which has the entry's time. Returns the row. */
+/** Applies the title of an entry, if it has one, with the entry's time. Returns the row. */
 function withTitle(
   known: KnownSubscriptions,
-  { title, timestamp }: UsableEntry,
+  { title, timestamp }: ValidEntry,
   row: SubscriptionRow,
 ): SubscriptionRow {
   if (title !== undefined) known.setTitle(row, title, timestamp);
   return row;
 }
 
-/** Ignores the state of an outdated entry, but adds its names and title to a live subscription. */
+/** Applies an outdated entry: only its guid, URL and title, and only to a live subscription. */
 function applySuperseded(
   known: KnownSubscriptions,
-  entry: UsableEntry,
+  entry: ValidEntry,
   row: SubscriptionRow,
 ): SubscriptionRow | EntryFailure {
   if (!isLive(row)) return superseded;
-  addFreeNames(known, entry, row);
+  addUnusedAliases(known, entry, row);
   withTitle(known, entry, row);
   return isStillSubscribed(row) ? row : superseded;
 }
 
-/** Adds the guid and URL of an entry to a live subscription, if no other live one has them. */
-function addFreeNames(
+/** Adds the guid and URL of an entry as aliases, unless a live subscription has them. */
+function addUnusedAliases(
   known: KnownSubscriptions,
-  { feedUrl, guid }: UsableEntry,
+  { feedUrl, guid }: ValidEntry,
   row: SubscriptionRow,
 ): void {
-  const isFree = (owner: SubscriptionRow | undefined) => !isLive(owner);
+  const isUnused = (owner: SubscriptionRow | undefined) => !isLive(owner);
   if (
     guid !== undefined &&
-    isFree(known.byGuid(guid)) &&
+    isUnused(known.byGuid(guid)) &&
     known.quota.allows({ guids: 1, pointers: 1 })
   )
-    known.nameGuid(row, guid, true);
-  if (isFree(known.byUrl(feedUrl)) && known.quota.allows({ urls: 1 })) known.nameUrl(row, feedUrl);
+    known.assignGuid(row, guid, true);
+  if (isUnused(known.byUrl(feedUrl)) && known.quota.allows({ urls: 1 }))
+    known.assignUrl(row, feedUrl);
 }
 
 /** Returns the match of an entry among the subscriptions that were read. */
-export function matchEntry(known: KnownSubscriptions, entry: UsableEntry): EntryMatch {
+export function matchEntry(known: KnownSubscriptions, entry: ValidEntry): EntryMatch {
   return entry.guid === undefined
     ? matchByUrl(known, entry)
     : matchByGuid(known, entry, entry.guid);
 }
 
 /** Matches an entry without a guid by URL, else by the derived guid; never moves a URL. */
-function matchByUrl(known: KnownSubscriptions, { feedUrl, derivedGuid }: UsableEntry): EntryMatch {
+function matchByUrl(known: KnownSubscriptions, { feedUrl, derivedGuid }: ValidEntry): EntryMatch {
   const byUrl: EntryMatch = { row: known.byUrl(feedUrl) };
   const byGuid: EntryMatch = { row: known.byGuid(derivedGuid), url: 'alias' };
   // A live subscription takes precedence over a tombstone.
@@ -222,29 +236,31 @@ function matchByUrl(known: KnownSubscriptions, { feedUrl, derivedGuid }: UsableE
   );
 }
 
-/** Matches an entry by its guid. It can move the URL, or rename the owner of the URL. */
+/** Matches an entry by its guid. The match can move the URL, or give its owner the guid. */
 function matchByGuid(
   known: KnownSubscriptions,
-  { feedUrl, derivedGuid }: UsableEntry,
+  { feedUrl, derivedGuid }: ValidEntry,
   guid: string,
 ): EntryMatch {
-  const named = known.byGuid(guid);
+  const match = known.byGuid(guid);
   const owner = known.byUrl(feedUrl);
   const isCurrent = isLive(owner) && known.isCurrentUrl(owner, feedUrl);
   // For a URL without an owner: the subscription that an entry without a guid would match.
-  const alike = owner ? undefined : known.byGuid(derivedGuid);
-  if (!named) {
+  const byDerived = owner ? undefined : known.byGuid(derivedGuid);
+  if (!match) {
     if (owner)
       return { row: owner, guid: known.isCurrentUrl(owner, feedUrl) ? 'current' : 'alias' };
-    return alike && alike.declaredGuids === 0 ? { row: alike, guid: 'current', url: 'alias' } : {};
+    return byDerived && byDerived.declaredGuids === 0
+      ? { row: byDerived, guid: 'current', url: 'alias' }
+      : {};
   }
-  if (!isLive(named)) {
+  if (!isLive(match)) {
     if (isCurrent) return { row: owner, guid: 'alias' };
-    if (isLive(alike)) return { row: alike, guid: 'alias', url: 'alias' };
+    if (isLive(byDerived)) return { row: byDerived, guid: 'alias', url: 'alias' };
   }
-  if (owner === named) return { row: named };
-  if (isCurrent && owner.declaredGuids > 0) return { row: named, taken: owner };
-  const other = isCurrent ? owner : alike;
-  const isSame = isLive(other) && other !== named && other.declaredGuids === 0;
-  return { row: named, url: 'current', same: isSame ? other : undefined };
+  if (owner === match) return { row: match };
+  if (isCurrent && owner.declaredGuids > 0) return { row: match, conflict: owner };
+  const other = isCurrent ? owner : byDerived;
+  const isDuplicate = isLive(other) && other !== match && other.declaredGuids === 0;
+  return { row: match, url: 'current', duplicate: isDuplicate ? other : undefined };
 }

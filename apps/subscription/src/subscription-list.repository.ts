@@ -1,29 +1,29 @@
 import type { ListRequest, ReplyOf, listSubscriptions } from '#contracts';
 import { type Database, listing, listPage } from '#database';
 
-/** SQL condition: a guid is the current one of another subscription than r and its survivor. */
-const isAnothers = (guid: string) => `EXISTS (
+/** SQL condition: another subscription than `r` and its survivor has this current guid. */
+const belongsToAnother = (guid: string) => `EXISTS (
   SELECT 1 FROM subscription.guids g
   JOIN subscription.subscriptions x ON x.user_id = $1 AND x.id = g.subscription_id
   WHERE g.user_id = $1 AND g.guid = ${guid}
     AND g.subscription_id <> coalesce(r.merged_into, r.id) AND x.guid = g.guid)`;
 
-/** Each row r, its survivor s, and the guid by which the client has seen it. */
+/** SQL of each row `r`, its survivor `s`, and the guid that the client has stored for it. */
 const shownRows = `subscription.subscriptions r
   LEFT JOIN subscription.subscriptions s ON s.user_id = $1 AND s.id = r.merged_into
   CROSS JOIN LATERAL (
     SELECT CASE WHEN r.guid_changed > $2 THEN coalesce(
       (SELECT f.guid FROM subscription.former_guids f
        WHERE f.user_id = $1 AND f.subscription_id = r.id AND f.replaced > $2
-         AND NOT ${isAnothers('f.guid')}
+         AND NOT ${belongsToAnother('f.guid')}
        ORDER BY f.replaced LIMIT 1), r.guid) ELSE r.guid END AS guid
   ) seen`;
 
 /**
- * Lists one row per changed subscription. "guid" is its guid at "since", or the first one without
- * "since". It skips guids that became another subscription's, because showing them would undo that
- * one's entry. A merged subscription shows its survivor, unless that or another one has the same
- * guid.
+ * Lists one row per changed subscription. `guid` is its guid at `since`, or its first one without
+ * `since`. Guids that now belong to another subscription are skipped: a client would overwrite that
+ * one's entry. A merged subscription has the values of its survivor. It is omitted if its guid is
+ * the current one of the survivor or of another subscription.
  */
 export const list = listing('subscription.list', {
   row: 'r',
@@ -36,7 +36,7 @@ export const list = listing('subscription.list', {
     coalesce(s.title, r.title) AS title,
     CASE WHEN s.id IS NULL THEN r.deleted ELSE s.deleted END AS deleted`,
   matching: shownRows,
-  where: `(s.id IS NULL OR (seen.guid <> s.guid AND NOT ${isAnothers('seen.guid')}))`,
+  where: `(s.id IS NULL OR (seen.guid <> s.guid AND NOT ${belongsToAnother('seen.guid')}))`,
 });
 
 interface ListRow {

@@ -1,22 +1,22 @@
 import type { Remaining } from './remaining.quota.js';
-import { never, type SubscriptionRow } from './subscription.row.js';
+import { earliestTime, type SubscriptionRow } from './subscription.row.js';
 
-/** The owner of a guid, whether a client ever sent it, and whether an own URL yields it. */
-export type GuidName = [subscriptionId: number, sent: boolean, derived: boolean];
+/** The owner of a guid. `sent`: a client ever sent it. `derived`: a URL of the owner yields it. */
+export type GuidOwner = [subscriptionId: number, sent: boolean, derived: boolean];
 
-/** The data that a write has read: the rows of the request's names, and ids for new rows. */
+/** The data that a write has read: rows that match its guids and URLs, and ids for new rows. */
 export interface Snapshot {
   rows: SubscriptionRow[];
-  guids: [guid: string, ...name: GuidName][];
+  guids: [guid: string, ...owner: GuidOwner][];
   /** By the lookup key of the URL in hexadecimal. */
   urls: [key: string, subscriptionId: number][];
   newIds: number[];
-  left: Remaining;
+  remaining: Remaining;
   /** The time of the database, UTC with microseconds. */
   now: string;
 }
 
-/** A merge of one subscription into another. A former tombstone has no states. */
+/** A merge of one subscription into another. `hasStates` is false for a tombstone. */
 export interface Merge {
   from: number;
   into: number;
@@ -26,32 +26,34 @@ export interface Merge {
 /** The changes of a write. */
 export interface SubscriptionChanges {
   rows: (SubscriptionRow & { changed: string })[];
-  guids: [guid: string, ...name: GuidName][];
-  /** Includes the URL itself if it is available and not the current one, which the row has. */
+  guids: [guid: string, ...owner: GuidOwner][];
+  /** `url` is null if it is the current one, which the row has, or only its key was read. */
   urls: [key: string, subscriptionId: number, url: string | null][];
-  /** URLs that are no longer current, of any subscription. */
+  /** URLs that were current before this write. */
   formerUrls: string[];
-  /** Replaced at the write's stamp. */
+  /** Guids that were replaced at the write's stamp. */
   formerGuids: [subscriptionId: number, guid: string][];
-  /** In their order; `survivor` is the subscription that `into` finally became part of. */
+  /** In order. `survivor` is the last one of a chain of merges. */
   merges: (Merge & { survivor: number })[];
-  /** Increments of the counts under quotas, can be negative. */
+  /** Increments of the counts for quotas; can be negative. */
   added: Remaining;
 }
 
-/** Returns whether there is nothing to write. */
-export const isNothing = ({ rows, guids, urls }: SubscriptionChanges) =>
+/** Returns true if there is nothing to write. */
+export const isEmpty = ({ rows, guids, urls }: SubscriptionChanges) =>
   rows.length + guids.length + urls.length === 0;
 
-/** Returns the stamp of a row's last flip. @param was the stored `isSubscribed`. */
-export function flippedAt(
+/** Returns the stamp of the last change of `isSubscribed`. @param was the stored value. */
+export function lastFlipOf(
   row: SubscriptionRow,
   was: boolean,
   isNew: boolean,
   stamp: string,
 ): string | null {
   if (row.isSubscribed !== was) return stamp;
-  return isNew && row.mergedInto === null && row.subscribedAt !== never ? stamp : row.flipped;
+  return isNew && row.mergedInto === null && row.subscribedAt !== earliestTime
+    ? stamp
+    : row.flippedAt;
 }
 
 /** Returns the later of two optional stamps. */
@@ -64,7 +66,7 @@ export function laterOf(one: string | null, other: string | null): string | null
   );
 }
 
-/** Returns a URL of a row in the form that is written. */
+/** Returns a URL of a row in the form of {@link SubscriptionChanges}. */
 export function urlChange(
   key: string,
   { id, feedUrl }: SubscriptionRow,

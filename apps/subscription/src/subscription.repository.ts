@@ -9,24 +9,29 @@ import {
   unlessRefused,
 } from '#database';
 import { type SubscriptionChanges, type Snapshot, type Merge } from './known-subscriptions.js';
-import { mostStates } from './merge.budget.js';
-import { bounded } from './remaining.quota.js';
+import { maxMergedStates } from './merge.budget.js';
+import { quotaKinds } from './remaining.quota.js';
 import type { SubscriptionQuotas } from './subscription.config.js';
 import type { SubscriptionRow } from './subscription.row.js';
 
 const columns = `
   s.id, s.feed_url AS "feedUrl", s.guid, s.is_subscribed AS "isSubscribed",
   ${instant('s.is_subscribed_at')} AS "subscribedAt",
-  s.subscription_changed AS "subscriptionChanged", s.flipped, s.guid_changed AS "guidChanged",
+  s.subscription_changed AS "subscriptionChanged", s.flipped AS "flippedAt",
+  s.guid_changed AS "guidChanged",
   s.declared_guids AS "declaredGuids", s.deletion_id AS "deletionId", s.deleted,
   s.merged_into AS "mergedInto", s.merged_at AS "mergedAt", s.has_lost_url AS "hasLostUrl",
   s.title, ${instant('s.title_at')} AS "titleAt"`;
 
-const left = (limit: string, total: string) => `${limit}::bigint - coalesce(max(t.${total}), 0)`;
+const remaining = (limit: string, total: string) =>
+  `${limit}::bigint - coalesce(max(t.${total}), 0)`;
 
-/** $1 user, $2 guids, $3 URL keys, $4 count of new ids, $5 quota of live ones, $6 other quotas. */
-export const readNamed = statement(
-  'subscription.read_named',
+/**
+ * Reads a {@link Snapshot}: the subscriptions that match guids or URLs. $1 user, $2 guids, $3 URL
+ * keys, $4 number of new ids, $5 quota of live ones, $6 other quotas.
+ */
+export const selectSnapshot = statement(
+  'subscription.select_snapshot',
   `WITH g AS (
        SELECT found.* FROM unnest($2::uuid[]) sent (guid) CROSS JOIN LATERAL (
          SELECT g.guid, g.subscription_id, g.sent, g.derived FROM subscription.guids g
@@ -50,25 +55,28 @@ export const readNamed = statement(
      (SELECT json_agg(nextval('subscription.subscription_id'))
       FROM generate_series(1, $4)) AS "newIds",
      (SELECT json_build_object(
-        'live', ${left('$5', 'live')},
-        'pointers', ${left('$6', 'pointers')},
-        'guidChanges', ${left('$6', 'guid_changes')},
-        'guids', ${left('$6', 'guids')},
-        'urls', ${left('$6', 'urls')}
+        'live', ${remaining('$5', 'live')},
+        'pointers', ${remaining('$6', 'pointers')},
+        'guidChanges', ${remaining('$6', 'guid_changes')},
+        'guids', ${remaining('$6', 'guids')},
+        'urls', ${remaining('$6', 'urls')}
       )
-      FROM subscription.totals t WHERE t.user_id = $1) AS left,
+      FROM subscription.totals t WHERE t.user_id = $1) AS remaining,
      ${instant('clock_timestamp()')} AS now`,
 );
 
-/** $1 user, $2 subscriptions, $3 upper bound of the count. */
-const states = statement(
-  'subscription.count_states',
+/** Counts the episode states of subscriptions $2, each up to $3. $1 user. */
+const selectStateCounts = statement(
+  'subscription.select_state_counts',
   'SELECT subscription_id AS id, states FROM episode.count_states($1, $2::bigint[], $3)',
 );
 
-/** $1 user, $2 merged subscriptions, $3 the final survivor of each, $4 stamp. */
-export const absorbNames = statement(
-  'subscription.absorb_names',
+/**
+ * Assigns guids, URLs and pointers of merged subscriptions to their survivors. $1 user, $2 merged
+ * subscriptions, $3 the final survivor of each, $4 stamp.
+ */
+export const moveAliases = statement(
+  'subscription.move_aliases',
   `WITH guids AS (
      UPDATE subscription.guids g SET subscription_id = m.survivor, attached = $4
      FROM unnest($2::bigint[], $3::bigint[]) m (merged, survivor)
@@ -83,25 +91,28 @@ export const absorbNames = statement(
    WHERE s.user_id = $1 AND s.merged_into = m.merged`,
 );
 
-/** $1 user, $2 merged subscriptions, $3 the survivor of each, $4 stamp, $5 quota of aliases. */
-const absorbStates = statement(
-  'subscription.absorb_states',
+/**
+ * Merges the episodes of subscriptions. $1 user, $2 merged subscriptions, $3 the survivor of each,
+ * $4 stamp, $5 quota of aliases.
+ */
+const mergeStates = statement(
+  'subscription.merge_states',
   'SELECT episode.merge_subscriptions($1, $2::bigint[], $3::bigint[], $4, $5)',
 );
 
-/** The SQL of {@link saveRows}, which {@link save} combines with the names. */
-const savedRows = `
+/** SQL that inserts or updates rows, alone or together with their guids and URLs. */
+const upsertRows = `
      INSERT INTO subscription.subscriptions AS s (
        user_id, id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, flipped,
        guid_changed, declared_guids, deletion_id, deleted, merged_into, merged_at, changed,
        has_lost_url, title, title_at
      )
      SELECT $1, r.id, r."feedUrl", r.guid, r."isSubscribed", r."subscribedAt",
-       r."subscriptionChanged", r.flipped, r."guidChanged", r."declaredGuids", r."deletionId",
+       r."subscriptionChanged", r."flippedAt", r."guidChanged", r."declaredGuids", r."deletionId",
        r.deleted, r."mergedInto", r."mergedAt", r.changed, r."hasLostUrl", r.title, r."titleAt"
      FROM json_to_recordset($2) AS r (
        id bigint, "feedUrl" text, guid uuid, "isSubscribed" boolean, "subscribedAt" timestamptz,
-       "subscriptionChanged" timestamptz, flipped timestamptz, "guidChanged" timestamptz,
+       "subscriptionChanged" timestamptz, "flippedAt" timestamptz, "guidChanged" timestamptz,
        "declaredGuids" integer, "deletionId" bigint, deleted timestamptz, "mergedInto" bigint,
        "mergedAt" timestamptz, changed timestamptz, "hasLostUrl" boolean, title text,
        "titleAt" timestamptz
@@ -118,13 +129,16 @@ const savedRows = `
        changed = excluded.changed, has_lost_url = excluded.has_lost_url,
        title = excluded.title, title_at = excluded.title_at`;
 
-/** $1 user, $2 rows. Suffices for most writes to an existing subscription. */
-const saveRows = statement('subscription.save_rows', savedRows);
+/** Writes rows $2 of user $1. Most writes change no guid or URL. */
+const saveRows = statement('subscription.save_rows', upsertRows);
 
-/** $1 user, $2 rows, $3 guids, $4 URLs, $5 former guids, $6 stamp. */
-const save = statement(
-  'subscription.save',
-  `WITH rows AS (${savedRows}
+/**
+ * Writes rows with their guids and URLs. $1 user, $2 rows, $3 guids, $4 URLs, $5 former guids, $6
+ * stamp.
+ */
+const saveRowsAndAliases = statement(
+  'subscription.save_rows_and_aliases',
+  `WITH rows AS (${upsertRows}
    ), guids AS (
      INSERT INTO subscription.guids (user_id, guid, subscription_id, sent, derived, attached)
      SELECT $1, (g ->> 0)::uuid, (g ->> 1)::bigint, (g ->> 2)::boolean, (g ->> 3)::boolean, $6
@@ -149,9 +163,9 @@ const save = statement(
    SELECT $1, (f ->> 0)::bigint, $6, (f ->> 1)::uuid FROM json_array_elements($5) f`,
 );
 
-/** $1 user, $2 URLs by hex SHA-256. Stores URLs that left their row, with one lookup each. */
-export const keepUrls = statement(
-  'subscription.keep_urls',
+/** Stores the texts of URLs that are no longer current. $1 user, $2 URLs by hex key. */
+export const storeFormerUrls = statement(
+  'subscription.store_former_urls',
   `UPDATE subscription.feed_urls u SET url = $2::jsonb ->> encode(u.url_sha256, 'hex')
    WHERE u.user_id = $1 AND u.url IS NULL
      AND u.url_sha256 = ANY (ARRAY(
@@ -160,9 +174,9 @@ export const keepUrls = statement(
 );
 
 /**
- * $1 user, $2 to $6 increments of the counts under quotas. Only the one of live subscriptions can
- * be negative, and then a row exists; the row offered for insertion must still pass the table's
- * checks.
+ * Adds to the counts for quotas. $1 user, $2 to $6 increments. Only $2 can be negative, and then
+ * the row exists. Postgres checks the constraints also for a row that is not inserted, hence
+ * `greatest`.
  */
 const updateTotals = statement(
   'subscription.update_totals',
@@ -172,8 +186,9 @@ const updateTotals = statement(
      guid_changes = t.guid_changes + $4, guids = t.guids + $5, urls = t.urls + $6`,
 );
 
-export const byGuid = statement(
-  'subscription.by_guid',
+/** Reads the subscription that has or had guid $2. $1 user. */
+export const selectByGuid = statement(
+  'subscription.select_by_guid',
   `SELECT c.refused, found.* FROM ${clockOfUser} c
    LEFT JOIN (
      SELECT ${columns}, g.attached
@@ -183,14 +198,14 @@ export const byGuid = statement(
    ) found ON true`,
 );
 
-/** A row, and the stamp at which the requested guid became its name. */
-type NamedRow = SubscriptionRow & { attached: string };
+/** A row, and the stamp at which it got the requested guid. */
+type MatchedRow = SubscriptionRow & { attached: string };
 
-/** The result of {@link readNamed}; empty arrays are null. */
+/** The result of {@link selectSnapshot}; empty arrays are null. */
 export type SnapshotRow = { [Part in keyof Snapshot]: Snapshot[Part] | null };
 
 /** The guids and URLs that a write looks up, the number of its new rows, and the user's quotas. */
-interface Names {
+interface Lookup {
   guids: string[];
   urls: string[];
   newRows: number;
@@ -201,21 +216,21 @@ interface Names {
  * Returns the statement that reads the subscriptions that match guids or URLs. It also allocates
  * ids and reads the remaining quotas. See {@link toSnapshot}.
  */
-export function selectMatches(userId: string, names: Names): Bound<SnapshotRow> {
-  const { guids, urls, newRows, quotas } = names;
+export function selectMatches(userId: string, lookup: Lookup): Bound<SnapshotRow> {
+  const { guids, urls, newRows, quotas } = lookup;
   const keys = urls.map((url) => Buffer.from(urlKey(url), 'hex'));
   const limits = [quotas.QUOTA_LIVE_SUBSCRIPTIONS, quotas.QUOTA_SUBSCRIPTION_NAMES];
-  return [readNamed, [userId, guids, keys, newRows, ...limits]];
+  return [selectSnapshot, [userId, guids, keys, newRows, ...limits]];
 }
 
-/** Converts the result of {@link readNamed}. */
+/** Converts the row of {@link selectSnapshot}. */
 export function toSnapshot([result]: readonly SnapshotRow[]): Snapshot {
   return {
     rows: (result?.rows ?? []).map(withStamps),
     guids: result?.guids ?? [],
     urls: result?.urls ?? [],
     newIds: result?.newIds ?? [],
-    left: result?.left ?? { live: 0, pointers: 0, guidChanges: 0, guids: 0, urls: 0 },
+    remaining: result?.remaining ?? { live: 0, pointers: 0, guidChanges: 0, guids: 0, urls: 0 },
     now: result?.now ?? '',
   };
 }
@@ -226,15 +241,15 @@ export async function countStates(
   userId: string,
   ids: readonly number[],
 ): Promise<Map<number, number>> {
-  const counted = await transaction.query<{ id: number; states: number }>(states, [
+  const counted = await transaction.query<{ id: number; states: number }>(selectStateCounts, [
     userId,
     ids,
-    mostStates + 1,
+    maxMergedStates + 1,
   ]);
   return new Map(counted.map((row) => [row.id, row.states]));
 }
 
-/** Writes the changes: merges of states first, everything else with the commit. */
+/** Merges episodes immediately, and writes all other changes with the commit. */
 export async function saveChanges(
   transaction: Transaction,
   userId: string,
@@ -246,53 +261,60 @@ export async function saveChanges(
   if (rounds.length > 0) transaction.addEventKinds('episodes');
   for (const round of rounds) {
     const ids = [round.map(({ from }) => from), round.map(({ into }) => into)];
-    await transaction.query(absorbStates, [
+    await transaction.query(mergeStates, [
       userId,
       ...ids,
       transaction.stamp,
       quotas.QUOTA_SYNC_ID_ALIASES,
     ]);
   }
-  const [rows, ...names] = [changes.rows, changes.guids, changes.urls, changes.formerGuids];
+  const [rows, ...aliases] = [changes.rows, changes.guids, changes.urls, changes.formerGuids];
   const values = [userId, JSON.stringify(rows)];
-  if (names.every((set) => set.length === 0)) transaction.last(saveRows, values);
+  if (aliases.every((set) => set.length === 0)) transaction.sendWithCommit(saveRows, values);
   else
-    transaction.last(save, [
+    transaction.sendWithCommit(saveRowsAndAliases, [
       ...values,
-      ...names.map((set) => JSON.stringify(set)),
+      ...aliases.map((set) => JSON.stringify(set)),
       transaction.stamp,
     ]);
   if (changes.formerUrls.length > 0) {
     const byKey = Object.fromEntries(changes.formerUrls.map((url) => [urlKey(url), url]));
-    transaction.last(keepUrls, [userId, JSON.stringify(byKey)]);
+    transaction.sendWithCommit(storeFormerUrls, [userId, JSON.stringify(byKey)]);
   }
-  const increments = bounded.map((kind) => added[kind]);
+  const increments = quotaKinds.map((kind) => added[kind]);
   if (increments.some((number) => number !== 0))
-    transaction.last(updateTotals, [userId, ...increments]);
+    transaction.sendWithCommit(updateTotals, [userId, ...increments]);
   if (merges.length === 0) return;
-  // Last, as a survivor can be a new row.
+  // The last statement, because a survivor can be a new row.
   const ids = [merges.map(({ from }) => from), merges.map(({ survivor }) => survivor)];
-  transaction.last(absorbNames, [userId, ...ids, transaction.stamp]);
+  transaction.sendWithCommit(moveAliases, [userId, ...ids, transaction.stamp]);
 }
 
-/** Returns the row that a guid names. @throws Failure `unauthorized` for a refused user. */
+/**
+ * Returns the subscription that has or had a guid.
+ *
+ * @throws Failure `unauthorized` for a refused user.
+ */
 export async function findByGuid(
   database: Database,
   userId: string,
   guid: string,
-): Promise<NamedRow | undefined> {
-  const [row] = await database.read<NamedRow & { refused: number | null }>(byGuid, [userId, guid]);
+): Promise<MatchedRow | undefined> {
+  const [row] = await database.read<MatchedRow & { refused: number | null }>(selectByGuid, [
+    userId,
+    guid,
+  ]);
   return unlessRefused(row).id === null ? undefined : row;
 }
 
-/** Converts times to stamps: in JSON, Postgres prints them with an offset. */
+/** Converts the times of a row, which Postgres prints in JSON with an offset, to stamps. */
 function withStamps(row: SubscriptionRow): SubscriptionRow {
   const stamp = (time: string) => new Date(time).toISOString();
   const optional = (time: string | null) => time && stamp(time);
   return {
     ...row,
     subscriptionChanged: stamp(row.subscriptionChanged),
-    flipped: optional(row.flipped),
+    flippedAt: optional(row.flippedAt),
     guidChanged: optional(row.guidChanged),
     deleted: optional(row.deleted),
     mergedAt: optional(row.mergedAt),

@@ -1,34 +1,40 @@
 import { urlKey } from '#contracts';
 
-/** A subscription, or with `deleted` a tombstone. Times are stamps, except `subscribedAt`. */
+/**
+ * A subscription, or with `deleted` a tombstone. Times are stamps, except `subscribedAt` and
+ * `titleAt`.
+ */
 export interface SubscriptionRow {
   id: number;
   feedUrl: string;
   guid: string;
   isSubscribed: boolean;
-  /** Time of the last change of `isSubscribed` (UTC with microseconds), or of a later DELETE. */
+  /**
+   * Time of the last accepted subscribe, unsubscribe or DELETE, even if the value stayed the same.
+   * The client's timestamp if sent, else the server's time (UTC, microseconds).
+   */
   subscribedAt: string;
   subscriptionChanged: string;
-  /** Stamp of the last flip of `isSubscribed`, for clients that list feeds by URL; null: never. */
-  flipped: string | null;
+  /** Stamp at which `isSubscribed` last changed, for the gpodder API. Null if it never was true. */
+  flippedAt: string | null;
   guidChanged: string | null;
-  /** Number of its guids that a client sent and that are not derived from one of its URLs. */
+  /** Number of its guids that a client sent and that none of its URLs yields. */
   declaredGuids: number;
-  /** The PENDING deletion of it. */
+  /** The id of its PENDING deletion. */
   deletionId: number | null;
   deleted: string | null;
   mergedInto: number | null;
   mergedAt: string | null;
   /** The listener's own title. */
   title: string | null;
-  /** Time of the last change of `title` (UTC with microseconds); null: never. */
+  /** Time of the last accepted title (UTC, microseconds). Null before the first one. */
   titleAt: string | null;
-  /** True for a tombstone whose feedUrl a live subscription took. */
+  /** True for a tombstone whose current URL now belongs to another subscription. */
   hasLostUrl: boolean;
 }
 
-/** The time of a state without a user's choice: earlier than any other. */
-export const never = '1970-01-01T00:00:00.000000Z';
+/** The time of a value that the user never set. Every other time wins against it. */
+export const earliestTime = '1970-01-01T00:00:00.000000Z';
 
 /** Returns the row of a subscription that was never subscribed. */
 export function blankRow(
@@ -42,9 +48,9 @@ export function blankRow(
     feedUrl,
     guid,
     isSubscribed: false,
-    subscribedAt: never,
+    subscribedAt: earliestTime,
     subscriptionChanged: stamp,
-    flipped: null,
+    flippedAt: null,
     guidChanged: null,
     declaredGuids: 0,
     deletionId: null,
@@ -57,27 +63,28 @@ export function blankRow(
   };
 }
 
-/** Returns whether a subscription exists and is not deleted; a PENDING deletion does not count. */
+/** Returns true if a subscription exists and is no tombstone. It can have a PENDING deletion. */
 export function isLive(row: SubscriptionRow | undefined): row is SubscriptionRow {
   return row?.deleted === null;
 }
 
-/** Returns whether it is subscribed without a PENDING deletion. */
+/** Returns true if it is subscribed and has no PENDING deletion. */
 export function isStillSubscribed(row: SubscriptionRow): boolean {
   return row.isSubscribed && row.deletionId === null;
 }
 
-/** Adds the stamp that `since` is compared with (GET /subscriptions). Stamps compare as texts. */
+/** Adds `changed`, the stamp that GET /subscriptions compares with `since`: the latest of all. */
 export function withChanged(row: SubscriptionRow): SubscriptionRow & { changed: string } {
   if (row.mergedAt !== null) return { ...row, changed: row.mergedAt };
-  const changed = [row.guidChanged, row.deleted, row.flipped].reduce<string>(
+  // Stamps compare as texts.
+  const changed = [row.guidChanged, row.deleted, row.flippedAt].reduce<string>(
     (latest, stamp) => (stamp !== null && stamp > latest ? stamp : latest),
     row.subscriptionChanged,
   );
   return { ...row, changed };
 }
 
-/** Cache of the keys of URLs: rules look up the same URL repeatedly, and each is hashed once. */
+/** Caches the lookup keys of URLs, because the rules need the key of a URL repeatedly. */
 export class UrlKeys {
   private readonly keys = new Map<string, string>();
   private readonly urls = new Map<string, string>();

@@ -25,7 +25,7 @@ import { applyFeedChange } from './feed-change.rules.js';
 import { KnownSubscriptions } from './known-subscriptions.js';
 import { MergeBudget } from './merge.budget.js';
 import { QUOTAS, type SubscriptionQuotas } from './subscription.config.js';
-import { applyBatch, judgeEntry } from './subscribe.rules.js';
+import { applyBatch, validateEntry } from './subscribe.rules.js';
 import {
   countStates,
   type SnapshotRow,
@@ -38,14 +38,13 @@ import { listChanged } from './subscription-list.repository.js';
 import { applyPatch } from './update.rules.js';
 
 /**
- * Controller of users' subscriptions: answers the contracts of this service. Invariants:
+ * Handles the messages about subscriptions. Invariants:
  * - One guid and one URL belong to at most one subscription of a user (primary keys of `guids` and
  *   `feed_urls`).
- * - A write of any size is a fixed number of statements, under the user's clock, plus one per
- *   merge.
+ * - A write of any size is a fixed number of statements, under the lock of the user's clock, plus
+ *   one per round of merges.
  * - No user exceeds a quota.
- * - Rules are pure functions over the result of one statement. One statement writes their changes,
- *   in addition to those that merge.
+ * - Rules are pure functions over the result of one statement.
  */
 @Controller()
 export class SubscriptionService {
@@ -54,7 +53,7 @@ export class SubscriptionService {
     @Inject(QUOTAS) private readonly quotas: SubscriptionQuotas,
   ) {}
 
-  /** Adds a batch (POST /subscriptions). */
+  /** Subscribes to a batch of feeds (POST /subscriptions). */
   @Handle(subscribe)
   async subscribe(
     request: RequestOf<typeof subscribe>,
@@ -62,7 +61,7 @@ export class SubscriptionService {
   ): Promise<JsonText<Subscribed>> {
     const { userId, body } = request;
     const entries = body.subscriptions.map(({ feed_url: feedUrl, ...more }) =>
-      judgeEntry({ feedUrl, ...more }),
+      validateEntry({ feedUrl, ...more }),
     );
     const accepted = entries.filter((entry) => entry.fault === undefined);
     const reads = selectMatches(userId, {
@@ -73,13 +72,16 @@ export class SubscriptionService {
       newRows: accepted.length,
       quotas: this.quotas,
     });
-    const write = { userId, smallAnswer: false, changes, reads, ...budget(context) };
+    const write = { userId, smallAnswer: false, changes, reads, ...writeContext(context) };
     return this.database.write(write, async (transaction) => {
-      const { verdicts, known } = await withMerges(transaction, userId, context, (batch, merges) =>
-        applyBatch(batch, entries, merges),
+      const { result, known } = await applyWithMerges(
+        transaction,
+        userId,
+        context,
+        (batch, merges) => applyBatch(batch, entries, merges),
       );
       await saveChanges(transaction, userId, known.changes(), this.quotas);
-      return JsonText.of(verdicts);
+      return JsonText.of(result);
     });
   }
 
@@ -106,7 +108,7 @@ export class SubscriptionService {
     const urls = newFeedUrl === undefined ? [] : [newFeedUrl];
     const guids = [guid, ...(newGuid === undefined ? [] : [newGuid]), ...urls.map(podcastGuid)];
     const reads = selectMatches(userId, { guids, urls, newRows: 0, quotas: this.quotas });
-    const write = { userId, smallAnswer: false, changes, reads, ...budget(context) };
+    const write = { userId, smallAnswer: false, changes, reads, ...writeContext(context) };
     return this.database.write(write, async (transaction) => {
       const known = new KnownSubscriptions(
         toSnapshot(transaction.found),
@@ -122,7 +124,7 @@ export class SubscriptionService {
     });
   }
 
-  /** Applies a new URL or a declared guid of a feed, or changes nothing. */
+  /** Applies a new URL or a declared guid of a feed. Without an effect the write is rolled back. */
   @Handle(applyFeed)
   async applyFeed(
     { userId, ...change }: RequestOf<typeof applyFeed>,
@@ -131,9 +133,9 @@ export class SubscriptionService {
     const urls = [change.fromUrl, ...(change.toUrl === undefined ? [] : [change.toUrl])];
     const guids = [...(change.guid === undefined ? [] : [change.guid]), ...urls.map(podcastGuid)];
     const reads = selectMatches(userId, { guids, urls, newRows: 0, quotas: this.quotas });
-    const write = { userId, smallAnswer: true, changes, reads, ...budget(context) };
+    const write = { userId, smallAnswer: true, changes, reads, ...writeContext(context) };
     return this.database.write(write, async (transaction) => {
-      const { verdicts: outcome, known } = await withMerges(
+      const { result: outcome, known } = await applyWithMerges(
         transaction,
         userId,
         context,
@@ -157,13 +159,13 @@ export class SubscriptionService {
     if (!row) throw new Failure('not_found');
     if (row.deleted !== null) throw new Failure('gone');
     const { feedUrl, isSubscribed, subscriptionChanged, guidChanged, attached, title } = row;
-    const renamed = guidChanged !== null && guidChanged > attached ? guidChanged : attached;
+    const guidReplacedAt = guidChanged !== null && guidChanged > attached ? guidChanged : attached;
     return JsonText.of({
       feed_url: feedUrl,
       guid: request.guid,
       is_subscribed: isSubscribed,
       subscription_changed: subscriptionChanged,
-      ...(row.guid !== request.guid && { new_guid: row.guid, guid_changed: renamed }),
+      ...(row.guid !== request.guid && { new_guid: row.guid, guid_changed: guidReplacedAt }),
       ...(title !== null && { title }),
     });
   }
@@ -183,20 +185,20 @@ export class SubscriptionService {
   }
 }
 
-/** The kind of event of every write; a write that merges episodes adds theirs. */
+/** The kind of event of every write. `saveChanges` adds `episodes` if it merges some. */
 const changes = ['subscriptions'] as const;
 
-/** Applies rules; if they merge, counts the states and applies them again with limits. */
-async function withMerges<Verdicts>(
+/** Applies rules. If they merge, counts the states and applies the rules again with limits. */
+async function applyWithMerges<Result>(
   transaction: Transaction<SnapshotRow>,
   userId: string,
   context: CallContext,
-  apply: (known: KnownSubscriptions, merges: MergeBudget) => Verdicts,
-): Promise<{ verdicts: Verdicts; known: KnownSubscriptions }> {
+  apply: (known: KnownSubscriptions, merges: MergeBudget) => Result,
+): Promise<{ result: Result; known: KnownSubscriptions }> {
   const snapshot = toSnapshot(transaction.found);
   const applyWithin = (merges: MergeBudget) => {
     const known = new KnownSubscriptions(snapshot, transaction.stamp, context.arrivedMs);
-    return { verdicts: apply(known, merges), known };
+    return { result: apply(known, merges), known };
   };
   const merges = new MergeBudget();
   const applied = applyWithin(merges);
@@ -206,7 +208,8 @@ async function withMerges<Verdicts>(
   );
 }
 
-function budget(context: CallContext) {
+/** Returns the idempotency key, fingerprint and remaining time of a call, for `database.write`. */
+function writeContext(context: CallContext) {
   const { requestId, fingerprint } = context;
   return { requestId, fingerprint, remainingMs: () => context.remainingMs() };
 }

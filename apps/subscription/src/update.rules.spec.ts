@@ -57,7 +57,7 @@ describe('PATCH', () => {
   it('sets a title as the interface keeps it, and stamps the change', () => {
     const { answer, row } = patch({ title: ' A\nB ' }, X);
     expect(answer).toEqual({ title: 'A B', subscription_changed: now });
-    expect(row).toMatchObject({ title: 'A B', changed: now, flipped: earlier });
+    expect(row).toMatchObject({ title: 'A B', changed: now, flippedAt: earlier });
   });
 
   it('removes a title by an empty one', () => {
@@ -134,7 +134,7 @@ describe('PATCH', () => {
     const { known, row, other } = patch({ newFeedUrl: w }, X, Y);
     expect(row).toMatchObject({ feedUrl: w });
     expect(known.byUrl(w)?.id).toBe(1);
-    expect(other).toMatchObject({ mergedInto: null, isSubscribed: true, flipped: now });
+    expect(other).toMatchObject({ mergedInto: null, isSubscribed: true, flippedAt: now });
     expect(known.changes().merges).toEqual([]);
   });
 });

@@ -7,8 +7,8 @@ type Patch = Omit<RequestOf<typeof updateSubscription>, 'userId' | 'guid'>;
 /**
  * Applies a PATCH to a live subscription (docs/reference/subscriptions.md, "PATCH" and "Merging").
  * It first merges another subscription that has the guid, or has the URL as its current one. Sent
- * fields are stamped, even with an equal value, except the title. For an outdated `isSubscribed` or
- * title it answers with the current value.
+ * fields get a stamp, even with an equal value, except the title. For an outdated `isSubscribed` or
+ * title the answer has the current value.
  */
 export function applyPatch(known: KnownSubscriptions, row: SubscriptionRow, patch: Patch): Updated {
   const { newFeedUrl, newGuid, isSubscribed, timestamp, title } = patch;

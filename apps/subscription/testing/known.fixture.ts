@@ -51,7 +51,7 @@ export function knownWithin(
     subscribedAt: instantOf(Date.parse(earlier)),
     declaredGuids: declared.filter((name) => !urls.map(podcastGuid).includes(name)).length,
     deletionId: null,
-    flipped: earlier,
+    flippedAt: earlier,
     guidChanged: null,
     deleted: null,
     mergedInto: null,
@@ -81,7 +81,7 @@ export function knownWithin(
       urls: names(({ urls }) => urls.map(urlKey)),
       newIds: Array.from({ length: 20 }, (_, index) => 100 + index),
       now: instantOf(Date.parse(now)),
-      left: {
+      remaining: {
         live: 1_000,
         pointers: 1_000,
         guidChanges: 1_000,

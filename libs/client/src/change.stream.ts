@@ -32,7 +32,8 @@ export async function* readChangeStream(
         connection.signal,
       ),
     );
-    if (!response.body) throw new ApiError('unexpected', 'The platform reads no streams: poll');
+    if (!response.body)
+      throw new ApiError('unexpected', 'This platform cannot stream responses: poll');
     const reader = response.body.getReader();
     const decoder = new TextDecoder();
     let rest = '';

@@ -61,7 +61,7 @@ export async function registerClient(
   metadata: object,
 ): Promise<string> {
   if (issuer.registration_endpoint === undefined)
-    throw new ApiError('unexpected', 'The server registers no apps: set clientId');
+    throw new ApiError('unexpected', 'The server registers no clients: set clientId');
   const body = JSON.stringify({ token_endpoint_auth_method: 'none', ...metadata });
   const { client_id } = await requestJson<{ client_id: string }>(
     fetch,

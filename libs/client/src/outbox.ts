@@ -159,7 +159,7 @@ export async function readUnconfirmedChanges<Change>(
 
 /** Returns the sent changes with the key prefix. Those of the batch in flight come last. */
 async function readSentChanges<Change>(store: Store, prefix: string): Promise<Change[]> {
-  // In the order of a batch's way, so that concurrent syncs hide no change.
+  // Batches move from in flight to done. Reading in this order misses none that moves meanwhile.
   const inFlight = (await store.get(keys.batch)) as Batch | undefined;
   const answered = (await store.list(keys.done(''))) as [string, Batch][];
   const batches = [...answered.map(([, batch]) => batch), ...(inFlight ? [inFlight] : [])];

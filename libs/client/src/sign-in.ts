@@ -149,7 +149,7 @@ export class SignIn {
       response.get('state') !== pending.state ||
       (response.get('iss') ?? issuer.issuer) !== issuer.issuer
     )
-      throw new OAuthError('invalid_state', 'No sign-in is pending: start again');
+      throw new OAuthError('invalid_state', 'The redirect matches no pending sign-in: start again');
     await this.put(pendingKey, undefined);
     const error = response.get('error');
     if (error !== null) throw new OAuthError(error, response.get('error_description') ?? error);

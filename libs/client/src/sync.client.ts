@@ -51,7 +51,8 @@ export interface SyncClientOptions {
 /**
  * Keeps subscriptions and episodes on one device of a listener, also offline. Invariants:
  *
- * - A change is stored before its call returns, and only a rejection by the server removes it.
+ * - A change is stored before its call returns. It is kept until the server confirms it or rejects
+ *   it permanently.
  * - The latest change of each field wins, by its time and not by the order of syncs.
  * - After a sync the device has the state of the server.
  */

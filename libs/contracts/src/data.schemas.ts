@@ -8,7 +8,7 @@ import { guidSchema } from './values.js';
 export const dataFormat = 1;
 
 /** Maximum bytes of a line, without its line feed. */
-export const mostLineBytes = 1_024 * 1_024;
+export const maxLineBytes = 1_024 * 1_024;
 
 /** Text with the same bytes in UTF-8 as no other text: all lone surrogates have the same ones. */
 const claim = z

@@ -6,7 +6,7 @@ import { rpc } from './rpc.js';
 import { furtherSchema, readerSchema } from './reader.schemas.js';
 import { entryFailureCodes } from './shown.schemas.js';
 
-/** Uploads episode states, with one verdict per entry (POST /episodes). */
+/** Uploads episode states, with one result per entry (POST /episodes). */
 export const uploadEpisodes = rpc({
   pattern: 'episode.upload',
   write: true,
@@ -29,7 +29,7 @@ export const listEpisodes = rpc({
 });
 
 /** Maximum number of entries of one {@link uploadActions}. */
-export const mostActions = 250;
+export const maxActions = 250;
 
 /** A status and its client's time (full RFC 3339). Without a time, the time of arrival counts. */
 const acted = <Value extends z.ZodType>(value: Value) =>
@@ -65,7 +65,7 @@ export const uploadActions = rpc({
           statuses,
         }),
       )
-      .max(mostActions),
+      .max(maxActions),
   }),
   reply: z.object({
     /** The last timestamp of the session's list of episodes; 1 if none is stored. */

@@ -60,7 +60,7 @@ export const feedEpisodeSchema = z
 export type FeedEpisode = z.output<typeof feedEpisodeSchema>;
 
 /** Maximum number of podcasts on a page. Their texts have at most 2 MB. */
-export const mostPodcasts = 100;
+export const maxPodcasts = 100;
 
 /** Reads a page of the subscribed podcasts in the order of row ids (GET /feeds). */
 export const listPodcasts = rpc({
@@ -70,7 +70,7 @@ export const listPodcasts = rpc({
     userId: z.guid(),
     /** `next` of the previous page; 0 for the first one. */
     after: z.int().min(0),
-    perPage: z.int().min(1).max(mostPodcasts),
+    perPage: z.int().min(1).max(maxPodcasts),
     /** Only podcasts whose feed or subscription changed later. */
     since: stampSchema.optional(),
     /** Start of the URLs of {@link readArtwork}. Absent: the answer has no artwork. */
@@ -139,7 +139,7 @@ export const previewFeed = rpc({
 });
 
 /** Maximum number of entries of one {@link pushFeeds}. */
-export const mostPushed = 500;
+export const maxPushed = 500;
 
 /** The answer of POST /feeds: successes and failures per entry. */
 export const pushedSchema = z
@@ -152,21 +152,21 @@ export const pushedSchema = z
   .meta({ id: 'PushAnswer' });
 export type Pushed = z.output<typeof pushedSchema>;
 
-/** Stores the content of feeds, with one verdict per entry (POST /feeds). Idempotent. */
+/** Stores the content of feeds, with one result per entry (POST /feeds). Idempotent. */
 export const pushFeeds = rpc({
   pattern: 'feed.push',
   write: false,
-  request: z.object({ body: z.object({ feeds: z.array(z.unknown()).max(mostPushed) }) }),
+  request: z.object({ body: z.object({ feeds: z.array(z.unknown()).max(maxPushed) }) }),
   reply: jsonOf(pushedSchema),
 });
 
 /** Maximum number of guids of one {@link refreshFeeds}. */
-export const mostRefreshed = 250;
+export const maxRefreshed = 250;
 
-/** Fetches feeds soon, unless somebody's request did so in the last 15 minutes. */
+/** Makes feeds due, unless they were fetched in the last 15 minutes. */
 export const refreshFeeds = rpc({
   pattern: 'feed.refresh',
   write: false,
-  request: z.object({ userId: z.guid(), guids: z.array(z.guid()).max(mostRefreshed) }),
+  request: z.object({ userId: z.guid(), guids: z.array(z.guid()).max(maxRefreshed) }),
   reply: z.object({}),
 });

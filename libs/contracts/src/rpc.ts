@@ -7,9 +7,9 @@ export const services = ['subscription', 'episode', 'deletion', 'account'] as co
 export type Service = (typeof services)[number] | 'feed';
 
 /**
- * A message between the gateway and a service. Both ends import it and validate what they receive;
- * wrong types do not compile. Changes only add optional fields, so that the gateway of one release
- * can call services of the next.
+ * A message between the gateway and a service. Both ends import it, and validate the messages that
+ * they receive. Wrong types do not compile. Changes only add optional fields, so that the gateway
+ * of one release can call services of the next.
  */
 export interface Rpc<Request extends z.ZodType = z.ZodType, Reply extends z.ZodType = z.ZodType> {
   /** `<service>.<verb>`, also the name of the handler. */

@@ -5,7 +5,7 @@ import { furtherSchema, readerSchema } from './reader.schemas.js';
 import { rpc } from './rpc.js';
 import { subscribedSchema, subscriptionSchema, updatedSchema } from './shown.schemas.js';
 
-/** Adds a batch of subscriptions, with one verdict per entry (POST /subscriptions). */
+/** Adds a batch of subscriptions, with one result per entry (POST /subscriptions). */
 export const subscribe = rpc({
   pattern: 'subscription.subscribe',
   write: true,
@@ -39,7 +39,7 @@ export const updateSubscription = rpc({
     newGuid: z.guid().optional(),
     isSubscribed: z.boolean().optional(),
     timestamp: z.string().optional(),
-    /** Empty to remove the title. */
+    /** The listener's title; empty to remove it. */
     title: z.string().optional(),
   }),
   reply: jsonOf(updatedSchema),
@@ -82,8 +82,8 @@ export const listSubscriptions = rpc({
 });
 
 /**
- * Reads a page of earlier feed URLs or guids, which differ from the current one of their
- * subscription. Deleted subscriptions have some too.
+ * Reads a page of former feed URLs or guids, also of deleted subscriptions. Each differs from the
+ * current one of its subscription.
  */
 export const listFormerNames = rpc({
   pattern: 'subscription.list_former_names',
@@ -98,7 +98,7 @@ export const listFormerNames = rpc({
       .optional(),
   }),
   reply: z.object({
-    /** Earlier names with the current guid of their subscription. */
+    /** Former URLs or guids, with the current guid of their subscription. */
     names: z.array(z.object({ name: z.string(), guid: z.guid() })),
     next: z.string().optional(),
   }),
@@ -149,8 +149,8 @@ const feedSchema = z.object({
 export type Feed = z.output<typeof feedSchema>;
 
 /** Maximum number of feeds of one {@link changeFeeds}. */
-export const mostFeeds = 5_000;
-const feeds = z.array(z.string()).max(mostFeeds);
+export const maxFeeds = 5_000;
+const feeds = z.array(z.string()).max(maxFeeds);
 
 /**
  * Subscribes to and unsubscribes from feeds (gpodder API, POST and PUT subscriptions) in one write.
@@ -167,7 +167,7 @@ export const changeFeeds = rpc({
     credentialId: z.guid(),
     add: feeds,
     /** Titles in the order of `add`, for subscriptions that never had one. */
-    titles: z.array(z.string().nullable()).max(mostFeeds).optional(),
+    titles: z.array(z.string().nullable()).max(maxFeeds).optional(),
     remove: feeds,
     /** True to unsubscribe from all other feeds than `add`. */
     whole: z.boolean(),

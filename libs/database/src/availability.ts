@@ -9,13 +9,13 @@ const pauseMs = 1_000;
 
 /**
  * Detects outages: Postgres is available if it answers and has all migrations of this build.
- * - While available, it is not polled. A failed statement ({@link suspect}) causes one deciding
- *   poll: one lost connection is no outage.
+ * - While available, it is not polled. After a failed statement ({@link suspect}), the result of
+ *   one poll decides, because a single lost connection is no outage.
  * - While unavailable, it is polled about once a second, one poll at a time.
  * - Listeners are notified of changes only, in their order.
  */
 export class Availability {
-  private lacking: readonly string[] = [];
+  private problems: readonly string[] = [];
   private readonly listeners: ((isAvailable: boolean) => void)[] = [];
   private polling: Promise<readonly string[]> | undefined;
   private timer: NodeJS.Timeout | undefined;
@@ -26,11 +26,11 @@ export class Availability {
 
   /** The problems that the last poll found, as texts for an operator; empty if available. */
   get missing(): readonly string[] {
-    return this.lacking;
+    return this.problems;
   }
 
   get isAvailable(): boolean {
-    return this.lacking.length === 0;
+    return this.problems.length === 0;
   }
 
   /** Registers a listener for later changes. */
@@ -56,9 +56,9 @@ export class Availability {
 
   private async poll(): Promise<readonly string[]> {
     const found = await this.findMissingInTime();
-    if (this.isClosed) return this.lacking;
+    if (this.isClosed) return this.problems;
     const wasAvailable = this.isAvailable;
-    this.lacking = found;
+    this.problems = found;
     clearTimeout(this.timer);
     if (!this.isAvailable)
       this.timer = setTimeout(() => void this.check(), pauseMs * (1 + Math.random() / 2));

@@ -77,7 +77,9 @@ describe('nothing is reported for', () => {
 
 it('a statement that advances clocks and returns no stamp is rejected', () => {
   const made = (text: string) => () => statement(`test.${randomUUID()}`, text);
-  expect(made('SELECT sync.advance_clock($1)')).toThrow('does not answer where the clock is');
+  expect(made('SELECT sync.advance_clock($1)')).toThrow(
+    'advances a clock: it must return the stamp AS moved',
+  );
   expect(made('SELECT sync.advance_clock($1) AS moved')).not.toThrow();
   expect(made('SELECT sync.lock_clock($1)')).not.toThrow();
 });

@@ -9,18 +9,18 @@ export function nodesOf(urls: string): string[] {
 }
 
 /**
- * Returns a class of connections that go to the nodes in turn. A node that refused a connection
- * gets none for {@link pauseMs}, unless all did.
+ * Returns a class of connections that uses the nodes in rotation. A node that refused a connection
+ * gets none for {@link pauseMs}, unless all nodes refused one.
  */
 export function clientOfNodes(nodes: readonly string[]): typeof pg.Client {
   const pausedUntil = new Map<string, number>();
-  let turn = Math.floor(Math.random() * nodes.length);
+  let nextIndex = Math.floor(Math.random() * nodes.length);
   const nextNode = (): string => {
-    const first = turn % nodes.length;
-    turn += 1;
-    const inTurn = [...nodes.slice(first), ...nodes.slice(0, first)];
+    const first = nextIndex % nodes.length;
+    nextIndex += 1;
+    const inRotation = [...nodes.slice(first), ...nodes.slice(0, first)];
     const isReady = (node: string) => (pausedUntil.get(node) ?? 0) <= performance.now();
-    return inTurn.find(isReady) ?? (inTurn[0] as string);
+    return inRotation.find(isReady) ?? (inRotation[0] as string);
   };
 
   return class extends pg.Client {

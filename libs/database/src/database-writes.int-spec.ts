@@ -58,7 +58,7 @@ function a(write: Partial<Write<{ name: string }>> = {}): Write<{ name: string }
 }
 
 async function add(transaction: Transaction): Promise<string> {
-  transaction.last(addEffect, [userId, 'one']);
+  transaction.sendWithCommit(addEffect, [userId, 'one']);
   return 'added';
 }
 
@@ -160,7 +160,7 @@ describe('the last statements of a write', () => {
     );
     const seen = await database.write(a(), async (transaction) => {
       await add(transaction);
-      transaction.last(rename, [userId]);
+      transaction.sendWithCommit(rename, [userId]);
       return transaction.query(readEffects, [userId]);
     });
     expect(seen).toEqual([]);
@@ -181,7 +181,7 @@ describe('the last statements of a write', () => {
     const [before] = await database.read(backendPid, []);
     const failed = database.write(a({ requestId }), async (transaction) => {
       await add(transaction);
-      transaction.last(fail, [0]);
+      transaction.sendWithCommit(fail, [0]);
       return add(transaction);
     });
     await expect(failed).rejects.toMatchObject({ code: '22012' });

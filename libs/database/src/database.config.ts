@@ -19,10 +19,7 @@ export const syncIdQuota = z.object({
 
 /** The quotas of services that create subscriptions, even for actions with new feeds. */
 export const subscriptionQuotas = z.object({
-  QUOTA_LIVE_SUBSCRIPTIONS: quota(
-    10_000,
-    'Subscriptions that one user may have, deleted ones aside.',
-  ),
+  QUOTA_LIVE_SUBSCRIPTIONS: quota(10_000, 'Maximum subscriptions per user, without deleted ones.'),
   QUOTA_SUBSCRIPTION_NAMES: quota(
     50_000,
     'Maximum guids, feed URLs, guid changes and merged subscriptions per user, each.',

@@ -126,7 +126,7 @@ describe('a request id', () => {
     const again = await write(
       { requestId, changes: [], smallAnswer: false },
       async (transaction) => {
-        transaction.last(addEffect, [userId, transaction.stamp]);
+        transaction.sendWithCommit(addEffect, [userId, transaction.stamp]);
         return `${await addOne(transaction)} ${transaction.repeated}`;
       },
     );

@@ -20,17 +20,17 @@ export interface Write<Found extends object = object> {
   userId: string;
   /** A UUID. A repetition within an hour has no effect and gets the first answer if stored. */
   requestId: string;
-  /** Hash (hex) of a request with a client's key. Another hash for its id is `invalid`. */
+  /** Hash (hex) of a request with an idempotency key. Another hash with this key is `invalid`. */
   fingerprint?: string | undefined;
-  /** True to store the answer in any case. Other answers are stored only with a fingerprint. */
+  /** True to always store the answer. Other answers are stored only with a fingerprint. */
   smallAnswer: boolean;
   /** Kinds of the event that announces the write (docs/reference/events.md). */
   changes: readonly EventKind[];
   /** Returns how long the caller still waits, in milliseconds. */
   remainingMs(): number;
   /**
-   * True (default) to advance the clock first. If false, `stamp` is the current clock, and the
-   * write is rolled back unless it calls {@link Transaction.advance}.
+   * True (default) to advance the clock at the start. If false, `stamp` is the current clock, and
+   * the write is rolled back unless it calls {@link Transaction.advance}.
    */
   advances?: boolean;
   /** A query to run under the lock of the clock, sent together with it: no extra round trip. */
@@ -40,12 +40,15 @@ export interface Write<Found extends object = object> {
 /** The API of a running write. */
 export interface Transaction<Found extends object = object> {
   readonly stamp: string;
-  /** True for a repetition without a stored answer: `stamp` is the first; it is rolled back. */
+  /**
+   * True for a repeated request without a stored answer. `stamp` is that of the first run, and the
+   * transaction is rolled back.
+   */
   readonly repeated: boolean;
   /** The rows of {@link Write.reads}. */
   readonly found: Found[];
   /** Sends a statement with the commit, without its own round trip. Returns no rows. */
-  last(query: Statement, values: readonly unknown[]): void;
+  sendWithCommit(query: Statement, values: readonly unknown[]): void;
   query<Row extends object>(query: Statement, values: readonly unknown[]): Promise<Row[]>;
   /** Advances the clock of a write with `advances: false`. @returns the stamp of the write. */
   advance(): Promise<string>;
@@ -63,15 +66,15 @@ export const beginWrite = statement(
    FROM sync.begin_write($1, $2, decode($3, 'hex'), $4, $5)`,
 );
 
-/** $1 user, $2 request, $3 stamp, $4 answer, $5 maximum bytes of the user's answers. */
-export const keepAnswer = statement(
-  'sync.keep_answer',
+/** Stores an answer. $1 user, $2 request, $3 stamp, $4 answer, $5 maximum bytes of all answers. */
+export const storeAnswer = statement(
+  'sync.store_answer',
   'SELECT sync.keep_answer($1, $2, $3, $4, $5)',
 );
 
 /** Adds an event to a running write. $1 user, $2 kinds as bits. */
 export const addEvent = statement(
-  'sync.announce',
+  'sync.add_event',
   'INSERT INTO sync.events (user_id, kinds) VALUES ($1, $2)',
 );
 /** Advances an existing clock and returns its stamp. $1 user. */
@@ -80,7 +83,7 @@ export const advanceClock = statement(
   'SELECT stamp, stamp AS moved FROM sync.advance_clock($1) stamp',
 );
 
-const appliedMigrations = statement('sync.applied_migrations', 'SELECT name FROM sync.migrations');
+const selectMigrations = statement('sync.select_migrations', 'SELECT name FROM sync.migrations');
 
 /** `fingerprint` and `answer` are those of the first request if `repeated` is true. */
 interface WriteStart {
@@ -92,7 +95,7 @@ interface WriteStart {
 /** A stored answer; `json` is a reply of type {@link JsonText}. */
 type StoredAnswer = { reply: unknown } | { json: unknown } | { failure: { code: FailureCode } };
 
-/** Failures that are final, and stored as answers. After any other failure, a retry can succeed. */
+/** Failures that a repetition cannot change, so they are stored as answers. */
 const storedFailures: ReadonlySet<FailureCode> = new Set(['invalid', 'not_found', 'gone']);
 
 /** The pool's error message when all connections are in use. Postgres itself can be available. */
@@ -114,7 +117,7 @@ const poolIsBusy = /^timeout exceeded/;
  * - A fault that indicates an unavailable Postgres makes {@link availability} check immediately.
  */
 export class Database {
-  /** The state of Postgres as of the last statement or check of this process. */
+  /** The availability of Postgres, by the last statement or check of this process. */
   readonly availability = new Availability(() => this.missing());
   private readonly reads: SharedReads;
   private readonly queue = new UserQueue();
@@ -204,7 +207,7 @@ export class Database {
       if (!(error instanceof Failure) || !storedFailures.has(error.code)) throw error;
       return this.once<Reply, Found>(
         { ...write, reads: undefined },
-        async () => new Failed(error.code),
+        async () => new StoredFailure(error.code),
         false,
       );
     }
@@ -212,7 +215,7 @@ export class Database {
 
   private async once<Reply, Found extends object>(
     write: Write<Found>,
-    run: (transaction: Transaction<Found>) => Promise<Reply | Failed>,
+    run: (transaction: Transaction<Found>) => Promise<Reply | StoredFailure>,
     changes = true,
   ): Promise<Reply> {
     const { userId, requestId, fingerprint = null, reads, advances = true } = write;
@@ -231,7 +234,7 @@ export class Database {
       ]);
       const { stamp, repeated, answer, ...first } = started as WriteStart;
       if (repeated && first.fingerprint !== fingerprint) throw new Failure('invalid');
-      if (answer) return answered<Reply>(answer);
+      if (answer) return toReply<Reply>(answer);
       const last: Bound[] = [];
       const { query } = transaction;
       const addEventKinds = (...more: EventKind[]) => {
@@ -251,17 +254,17 @@ export class Database {
         repeated,
         found,
         query,
-        last: add,
+        sendWithCommit: add,
         advance,
         discard,
         addEventKinds,
       });
-      if (!repeated && (advanced || reply instanceof Failed)) {
-        if (write.smallAnswer || reply instanceof Failed || fingerprint !== null)
-          last.push([keepAnswer, [userId, requestId, stamp, stored(reply), this.answerBytes]]);
+      if (!repeated && (advanced || reply instanceof StoredFailure)) {
+        if (write.smallAnswer || reply instanceof StoredFailure || fingerprint !== null)
+          last.push([storeAnswer, [userId, requestId, stamp, toJson(reply), this.answerBytes]]);
         await transaction.commit(...last);
       }
-      if (reply instanceof Failed) throw new Failure(reply.code);
+      if (reply instanceof StoredFailure) throw new Failure(reply.code);
       return reply;
     };
     return this.inTurn(write.userId, write.remainingMs, begin);
@@ -326,11 +329,13 @@ export class Database {
   /** Returns the migrations of this build that the database lacks. It can have newer ones. */
   private async missing(): Promise<string[]> {
     const { rows } = await this.pool.query<{ name: string }>(
-      bind(appliedMigrations, [], this.prepared),
+      bind(selectMigrations, [], this.prepared),
     );
     const names = new Set(rows.map(({ name }) => name));
     const expected = migrations.map(({ name }) => name);
-    return expected.filter((name) => !names.has(name)).map((name) => `a migration: ${name}`);
+    return expected
+      .filter((name) => !names.has(name))
+      .map((name) => `migration not applied: ${name}`);
   }
 
   /** Maps transient faults to `unavailable`, a refused user to `unauthorized`; others are bugs. */
@@ -372,18 +377,20 @@ export function openDatabase(
 function lostConnection(): void {}
 
 /** A failure to store as the answer of a write. */
-class Failed {
+class StoredFailure {
   constructor(readonly code: FailureCode) {}
 }
 
 /** Serializes a reply as the JSON of an {@link StoredAnswer}. */
-function stored(reply: unknown): string {
+function toJson(reply: unknown): string {
   if (reply instanceof JsonText) return `{"json":${reply.toString()}}`;
-  return JSON.stringify(reply instanceof Failed ? { failure: { code: reply.code } } : { reply });
+  return JSON.stringify(
+    reply instanceof StoredFailure ? { failure: { code: reply.code } } : { reply },
+  );
 }
 
 /** Returns the reply of a stored answer. @throws Failure if the answer is one. */
-function answered<Reply>(answer: StoredAnswer): Reply {
+function toReply<Reply>(answer: StoredAnswer): Reply {
   if ('json' in answer) return JsonText.of(answer.json) as Reply;
   if ('reply' in answer) return answer.reply as Reply;
   throw new Failure(answer.failure.code);

@@ -104,9 +104,9 @@ export async function distribute(runner: QueryRunner): Promise<void> {
 }
 
 /**
- * Creates the views that services publish on all nodes, with their rights, and the names of the
- * migrations. Citus copies no rights to views: this runs again after a node was added. It needs
- * committed tables.
+ * Creates on all nodes the views that services publish, with their grants, and the names of the
+ * migrations. Citus copies no grants of views, so this must run again after a node was added. It
+ * needs committed tables.
  *
  * @throws Error if a node is unreachable.
  */

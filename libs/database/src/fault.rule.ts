@@ -9,7 +9,7 @@ export type FaultKind = 'unavailable' | 'transient' | 'permanent';
 /**
  * SQLSTATEs: 08 connection, 25006 read-only, 28 login, 3D no database, 57P shutdown, 53300 too many
  * connections. During a rollout 42P01, 42703, 42883, 3F000, 42501: missing table, column, function,
- * schema or right. Then codes of Node: sockets, host names, TLS.
+ * schema or privilege. Then codes of Node: sockets, host names, TLS.
  */
 const unavailableCodes =
   /^(08|25006|28|3D|57P|53300|42P01|42703|42883|3F000|42501)|^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOST|ENET|EAI_AGAIN)|^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/;

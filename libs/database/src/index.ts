@@ -4,8 +4,8 @@ export {
   advanceClock,
   beginWrite,
   Database,
-  keepAnswer,
   openDatabase,
+  storeAnswer,
   type Transaction,
   type Write,
 } from './database.js';
@@ -23,7 +23,7 @@ export {
 } from './database.config.js';
 export { type FaultKind, faultKind, refusedUser, rootCauseOf } from './fault.rule.js';
 export { clockOfUser, unlessRefused } from './refused.users.js';
-export { groups, ensureGroups, ensureLogin, skipGroupRights } from './roles.js';
+export { groups, ensureGroups, ensureLogin, skipGroupGrants } from './roles.js';
 export { type ClockCallback, type PgTransaction } from './pg.transaction.js';
 export { countdown, UserQueue } from './user.queue.js';
 export { type Bound, instant, statement, statements, type Statement } from './statement.js';

@@ -21,13 +21,13 @@ interface ListParts {
   readonly row: string;
   /** Columns of an item, including the row's `id`. */
   readonly columns: string;
-  /** Tables that decide which rows match. */
+  /** SQL after FROM: the tables that the conditions need. */
   readonly matching: string;
-  /** More tables for the columns, joined per row of `row`: the SQL after FROM. Default: none. */
+  /** SQL of further joins, only for the columns, run for each selected row. Default: none. */
   readonly joined?: string;
   /** Additional condition on the changed rows. Default: none. */
   readonly where?: string;
-  /** Query for a stored number of the user's rows. Default: they are counted. */
+  /** SQL that reads a stored number of the user's rows. Default: the rows are counted. */
   readonly total?: string;
 }
 
@@ -58,10 +58,10 @@ export function listing(name: string, parts: ListParts): Listing {
       : each(`SELECT ${row}.* FROM ${matching} ${rest}`, row, `SELECT ${columns} FROM ${joined}`);
   // greatest(changed) equals `changed`, but no index has it, so Postgres scans ids in their order.
   // With the index on `changed` it could read and sort all matches again for every page.
-  const walked = matchBy(`greatest(${row}.changed)`);
+  const walkCondition = matchBy(`greatest(${row}.changed)`);
   const page = (beyond: string, direction: string) => `
     WITH page AS (${items(`
-      WHERE ${walked} AND ${row}.id ${beyond} $4
+      WHERE ${walkCondition} AND ${row}.id ${beyond} $4
       ORDER BY ${row}.id ${direction} LIMIT $3 OFFSET $5`)})
     SELECT head.*, page.*
     FROM (
@@ -88,7 +88,7 @@ export function listing(name: string, parts: ListParts): Listing {
     ORDER BY page.id`;
   const changedPage = (beyond: string, direction: string) => `
     WITH page AS (${items(`
-      WHERE ${walked} AND ${row}.id ${beyond} $4 AND ${row}.id BETWEEN $5 AND $6
+      WHERE ${walkCondition} AND ${row}.id ${beyond} $4 AND ${row}.id BETWEEN $5 AND $6
       ORDER BY ${row}.id ${direction} LIMIT $3`)})
     SELECT head.*, page.* FROM ${clockOfUser} head
     LEFT JOIN page ON true ORDER BY page.id ${direction}`;
@@ -113,7 +113,7 @@ type Head = {
 };
 
 /** Returns the statement for a page, and its values. */
-function selected(list: Listing, request: ListRequest): [Statement, unknown[]] {
+function selectPage(list: Listing, request: ListRequest): [Statement, unknown[]] {
   const { userId, since, perPage, cursor, total, span: range } = request;
   const values = [userId, since ?? '-infinity', perPage + 1];
   const backward = cursor.from === 'before';
@@ -132,7 +132,7 @@ function selected(list: Listing, request: ListRequest): [Statement, unknown[]] {
 }
 
 /** Returns the first items of a page as JSON: as many as fit into `maxBytes`, but at least one. */
-function fitting<Row, Item>(
+function takeFitting<Row, Item>(
   rows: readonly Row[],
   toItem: (row: Row) => Item,
   maxBytes: number,
@@ -178,10 +178,10 @@ export async function listPage<Row extends object, Item>(
         more: false,
       };
   }
-  const rows = await database.read<Row & Head>(...selected(list, request));
+  const rows = await database.read<Row & Head>(...selectPage(list, request));
   const head = unlessRefused<Head>(rows[0]);
   const whole = head.id === null ? [] : rows.slice(0, perPage);
-  const items = fitting<Row, Item>(whole, toItem, request.maxBytes ?? defaultAnswerBytes);
+  const items = takeFitting<Row, Item>(whole, toItem, request.maxBytes ?? defaultAnswerBytes);
   const page = whole.slice(0, items.length);
   if (cursor.from === 'before') for (const part of [page, items]) part.reverse();
   return {

@@ -84,7 +84,7 @@ export class PgTransaction {
   ): Promise<Row[]> => {
     const limit = this.limit() + graceMs;
     const { rows } = await inStatementSpan(query.name, () => this.send(query, values, limit));
-    this.note(values, rows as Row[]);
+    this.reportClock(values, rows as Row[]);
     return rows as Row[];
   };
 
@@ -93,7 +93,7 @@ export class PgTransaction {
     const limit = this.limit() + graceMs;
     const sent: Promise<unknown>[] = last.map(async ([query, values]) => {
       const { rows } = await this.send(query, values, limit);
-      this.note(values, rows as object[]);
+      this.reportClock(values, rows as object[]);
     });
     sent.push(this.send(commit, [], limit));
     await inStatementSpan('commit', () => Promise.all(sent));
@@ -101,7 +101,7 @@ export class PgTransaction {
     for (const clock of this.moved) this.onMoved(...clock);
   }
 
-  private note(values: readonly unknown[], rows: readonly object[]): void {
+  private reportClock(values: readonly unknown[], rows: readonly object[]): void {
     const clock = clockIn(values, rows);
     if (clock) this.moved.set(...clock);
   }

@@ -23,7 +23,7 @@ export const sweepRequests = statement(
    SELECT count(*) AS removed FROM gone`,
 );
 
-/** The same on a cluster, where a statement about all users cannot lock rows first. */
+/** Like {@link sweepRequests} on a cluster, which cannot lock rows of several users first. */
 const sweepShards = statement(
   'sync.sweep_shards',
   `DELETE FROM sync.request r WHERE r.created_at < now() - interval '1 hour'`,
@@ -59,12 +59,9 @@ export class RequestSweep implements OnApplicationBootstrap, BeforeApplicationSh
         removed = row?.removed ?? 0;
       }
     } catch (error) {
-      // The outage is logged by its start and its end.
+      // Outages have their own log lines.
       if (faultKind(error) === 'unavailable') return;
-      this.log.warn(
-        { err: error },
-        'old markers of requests could not be removed; the next sweep tries again',
-      );
+      this.log.warn({ err: error }, 'expired request markers not deleted, retrying in a minute');
     }
   }
 }

@@ -55,7 +55,8 @@ const makeDeletion = `SELECT deletion.add_pending('${userId}', 1, 'epoch', NULL)
 /** Rights of the services that answer clients of the gpodder API. */
 const ofReaders = {
   'sync.user_clock':
-    'SELECT INSERT(user_id, stamp, answer_bytes, told) UPDATE(stamp, answer_bytes, told)',
+    'SELECT INSERT(user_id, stamp, answer_bytes, answered_second) ' +
+    'UPDATE(stamp, answer_bytes, answered_second)',
   'sync.readers': 'SELECT INSERT UPDATE DELETE',
   'sync.reader_sessions': 'SELECT INSERT UPDATE DELETE',
 };
@@ -160,7 +161,7 @@ const rights: Record<string, Record<string, string>> = {
 const services = ['subscription', 'episode', 'deletion'];
 const ofServices = {
   'sync.user_clock':
-    'SELECT INSERT(user_id, stamp, answer_bytes, told) UPDATE(stamp, answer_bytes)',
+    'SELECT INSERT(user_id, stamp, answer_bytes, answered_second) UPDATE(stamp, answer_bytes)',
   'sync.request': 'SELECT INSERT UPDATE DELETE',
   'sync.answer': 'SELECT INSERT UPDATE DELETE',
   'sync.migrations': 'SELECT',

@@ -1,7 +1,7 @@
 import type { QueryRunner } from 'typeorm';
 import { defaultStatementTimeoutMs } from './pool.js';
 
-/** The group of each app's login. Migrations grant rights to these groups only. */
+/** The group of each app's login. Migrations grant privileges to these groups only. */
 export const groups = {
   subscription: 'podcast_sync_subscription_group',
   episode: 'podcast_sync_episode_group',
@@ -12,30 +12,30 @@ export const groups = {
 } as const;
 
 /** SQLSTATEs of a concurrent CREATE ROLE: migrations of other databases create the same roles. */
-const raced = ['42710', '23505'];
+const duplicateCodes = ['42710', '23505'];
 /** SQLSTATE internal_error: "tuple concurrently updated". */
-const catalogRaced = 'XX000';
+const catalogRaceCode = 'XX000';
 
-/** Creates the missing groups. Needs the right to create roles. */
+/** Creates the missing groups. Needs the privilege to create roles. */
 export async function ensureGroups(runner: QueryRunner): Promise<void> {
   for (const group of Object.values(groups))
     await create(runner, group, `CREATE ROLE ${group} NOLOGIN`);
 }
 
-/** Returns true for a statement about the rights of groups. */
-const isGroupRight = (sql: string) =>
+/** Returns true for a GRANT or REVOKE that names a group. */
+const isGroupGrant = (sql: string) =>
   /\b(?:GRANT|REVOKE)\b/.test(sql) && Object.values(groups).some((group) => sql.includes(group));
 
-/** Makes a runner skip rights of groups, which the owner of a database often can't create. */
-export function skipGroupRights(runner: QueryRunner): void {
+/** Makes a runner skip grants to groups: the owner of a database often cannot create groups. */
+export function skipGroupGrants(runner: QueryRunner): void {
   const query = runner.query.bind(runner) as (sql: string, ...rest: unknown[]) => Promise<unknown>;
   runner.query = (sql: string, ...rest: unknown[]) =>
-    query(withoutGroupRights(sql), ...rest) as never;
+    query(withoutGroupGrants(sql), ...rest) as never;
 }
 
-function withoutGroupRights(sql: string): string {
+function withoutGroupGrants(sql: string): string {
   const statements = sql.split(';');
-  return statements.filter((statement) => !isGroupRight(statement)).join(';');
+  return statements.filter((statement) => !isGroupGrant(statement)).join(';');
 }
 
 /** Creates or updates a login from the user and password of its URL, and adds it to its group. */
@@ -43,25 +43,25 @@ export async function ensureLogin(runner: QueryRunner, group: string, url: strin
   const { username, password } = new URL(url);
   const name = decodeURIComponent(username);
   await create(runner, name, await format(runner, 'CREATE ROLE %I LOGIN', name));
-  await settled(
+  await retryOnCatalogRace(
     runner,
     await format(runner, 'ALTER ROLE %I LOGIN PASSWORD %L', name, decodeURIComponent(password)),
   );
-  await settled(runner, await format(runner, 'GRANT %I TO %I', group, name));
+  await retryOnCatalogRace(runner, await format(runner, 'GRANT %I TO %I', group, name));
   const limit = String(defaultStatementTimeoutMs);
-  await settled(
+  await retryOnCatalogRace(
     runner,
     await format(runner, 'ALTER ROLE %I SET statement_timeout = %L', name, limit),
   );
 }
 
-/** Repeats a statement that the catalog rejected because of a concurrent migration. */
-async function settled(runner: QueryRunner, sql: string, attempts = 10): Promise<void> {
+/** Runs a statement, and repeats it if a concurrent migration changed the same catalog row. */
+async function retryOnCatalogRace(runner: QueryRunner, sql: string, attempts = 10): Promise<void> {
   try {
     await runner.query(sql);
   } catch (error) {
-    if ((error as { code?: string }).code !== catalogRaced || attempts <= 1) throw error;
-    await settled(runner, sql, attempts - 1);
+    if ((error as { code?: string }).code !== catalogRaceCode || attempts <= 1) throw error;
+    await retryOnCatalogRace(runner, sql, attempts - 1);
   }
 }
 
@@ -69,7 +69,7 @@ async function create(runner: QueryRunner, role: string, sql: string): Promise<v
   const found: unknown[] = await runner.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [role]);
   if (found.length > 0) return;
   await runner.query(sql).catch((error: { code?: string }) => {
-    if (!raced.includes(error.code ?? '')) throw error;
+    if (!duplicateCodes.includes(error.code ?? '')) throw error;
   });
 }
 

@@ -8,7 +8,7 @@ import type { Distribution } from './database.config.js';
 import { distribute, isDistributed, publishOnAllNodes, requireCitus } from './distribution.js';
 
 /**
- * Applies the missing migrations, and distributes the rows of users if they are to be.
+ * Applies the missing migrations. On a Citus cluster it also distributes the rows of users.
  *
  * @returns the names of the migrations.
  */
@@ -20,7 +20,7 @@ export async function applyMigrations(
   const isInCluster = await isDistributed(runner);
   if (isInCluster && distribution !== 'citus')
     throw new Error('the rows of users are distributed: set DATABASE_DISTRIBUTION=citus');
-  if (isInCluster) for (const migration of runner.dataSource.migrations) distributing(migration);
+  if (isInCluster) for (const migration of runner.dataSource.migrations) distributeAfter(migration);
   const executor = new MigrationExecutor(runner.dataSource, runner);
   executor.transaction = 'each';
   const applied = (await executor.executePendingMigrations()).map(({ name }) => name);
@@ -32,7 +32,7 @@ export async function applyMigrations(
 }
 
 /** Makes a migration distribute its new tables and functions in its own transaction. */
-function distributing(migration: MigrationInterface): void {
+function distributeAfter(migration: MigrationInterface): void {
   const up = migration.up.bind(migration);
   migration.up = async (runner) => {
     // The change of sync.migrations, which is on all nodes, follows in the same transaction.

@@ -10,8 +10,8 @@ interface QueuedRead {
 }
 
 /**
- * Runs single statements. Those of one event loop iteration share a connection, pipelined: writing
- * to a connection and waking up its process costs more than a small read.
+ * Runs single read statements. The reads of one event loop iteration are pipelined on shared
+ * connections, because writing to a connection costs more than a small read.
  */
 export class SharedReads {
   private waiting: QueuedRead[] = [];
@@ -30,10 +30,10 @@ export class SharedReads {
     const { waiting } = this;
     this.waiting = [];
     for (let from = 0; from < waiting.length; from += maxTogether)
-      void this.together(waiting.slice(from, from + maxTogether));
+      void this.sendTogether(waiting.slice(from, from + maxTogether));
   }
 
-  private async together(reads: readonly QueuedRead[]): Promise<void> {
+  private async sendTogether(reads: readonly QueuedRead[]): Promise<void> {
     try {
       const client = await this.pool.connect();
       let left = reads.length;

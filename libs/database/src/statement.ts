@@ -16,12 +16,12 @@ export type Bound<Row extends object = object> = readonly [
   readonly row?: Row;
 };
 
-const made = new Map<string, Statement>();
+const byName = new Map<string, Statement>();
 /** All statements of this process by name. */
-export const statements: ReadonlyMap<string, Statement> = made;
+export const statements: ReadonlyMap<string, Statement> = byName;
 
 /** Matches SQL that advances users' clocks. */
-const movesClock = /\bsync\.(begin_write|advance_clock)\(/;
+const advancesClock = /\bsync\.(begin_write|advance_clock)\(/;
 
 /**
  * Registers a statement.
@@ -32,11 +32,12 @@ const movesClock = /\bsync\.(begin_write|advance_clock)\(/;
  * @throws Error without `moved`, or for a second text of a name.
  */
 export function statement(name: string, text: string): Statement {
-  if (movesClock.test(text) && !/ AS moved\b/.test(text))
-    throw new Error(`${name} does not answer where the clock is`);
-  if ((made.get(name)?.text ?? text) !== text) throw new Error(`two statements are named ${name}`);
+  if (advancesClock.test(text) && !/ AS moved\b/.test(text))
+    throw new Error(`statement ${name} advances a clock: it must return the stamp AS moved`);
+  if ((byName.get(name)?.text ?? text) !== text)
+    throw new Error(`two statements are named ${name}`);
   const query = Object.freeze({ name, text });
-  made.set(name, query);
+  byName.set(name, query);
   return query;
 }
 

@@ -44,7 +44,7 @@ function write<Reply>(requestId: string, run: (transaction: Transaction) => Prom
 /** Runs a write with an effect and an answer of this length. */
 async function answer(length: number, requestId: string = randomUUID()): Promise<string> {
   await write(requestId, async (transaction) => {
-    transaction.last(addEffect, [userId, transaction.stamp]);
+    transaction.sendWithCommit(addEffect, [userId, transaction.stamp]);
     return 'x'.repeat(length);
   });
   return requestId;
@@ -137,7 +137,7 @@ describe('a request with a deleted answer', () => {
   async function evicted(): Promise<{ requestId: string; stamp: string }> {
     const requestId = randomUUID();
     const stamp = await write(requestId, async (transaction) => {
-      transaction.last(addEffect, [userId, transaction.stamp]);
+      transaction.sendWithCommit(addEffect, [userId, transaction.stamp]);
       return transaction.stamp;
     });
     for (let n = 0; n < 2; n += 1) await answer(9_000);
@@ -150,7 +150,7 @@ describe('a request with a deleted answer', () => {
     for (let n = 0; n < 3; n += 1) {
       const again = await write(requestId, async (transaction) => {
         await transaction.query(addEffect, [userId, transaction.stamp]);
-        transaction.last(addEffect, [userId, transaction.stamp]);
+        transaction.sendWithCommit(addEffect, [userId, transaction.stamp]);
         return { stamp: transaction.stamp, repeated: transaction.repeated };
       });
       expect(again).toEqual({ stamp, repeated: true });

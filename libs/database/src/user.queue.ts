@@ -3,7 +3,7 @@ import { withTimeLimit } from '#runtime';
 
 /** Runs the writes of each user one after another, in the order of arrival. */
 export class UserQueue {
-  /** By user: settles when the last write, and with it every earlier one, has ended. */
+  /** The end of each user's last write, and with it of all earlier ones. */
   private readonly last = new Map<string, Promise<void>>();
 
   /**
@@ -31,7 +31,7 @@ export class UserQueue {
   }
 }
 
-const tooLate = () => unavailable("earlier writes of the user took all of this one's time");
+const tooLate = () => unavailable('the deadline passed while earlier writes of the user ran');
 
 /** Returns a function that returns the rest of a time limit that starts now, in milliseconds. */
 export function countdown(milliseconds: number): () => number {

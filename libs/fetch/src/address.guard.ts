@@ -57,7 +57,7 @@ export class AddressGuard {
     );
   }
 
-  /** Returns whether a name may be resolved. Its addresses are checked later. */
+  /** Returns true if a name is allowed to be resolved. Its addresses are checked later. */
   allowsName(name: string, port: number): boolean {
     // A trailing dot makes a name absolute and changes nothing else.
     return !nonPublicName.test(name.replace(/\.$/, '')) || this.isException(name, port);

@@ -6,7 +6,7 @@
  * - `timeout`: a limit of time passed.
  * - `redirects`: too many redirects, or a loop.
  * - `too_large`: more bytes than allowed, as sent or after decompression.
- * - `broken`: the body ended early or is not what `Content-Encoding` says.
+ * - `broken`: the body ended early or does not match `Content-Encoding`.
  */
 export type FetchFault =
   'refused' | 'unresolved' | 'unreachable' | 'timeout' | 'redirects' | 'too_large' | 'broken';

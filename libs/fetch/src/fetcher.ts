@@ -150,7 +150,7 @@ export class Fetcher {
     }
   }
 
-  /** Returns a URL that may be requested. @throws FetchError `refused`. */
+  /** Returns a URL that the guard allows. @throws FetchError `refused`. */
   private checked(text: string, base?: URL): URL {
     const refusal = (host: string, why: string) => new FetchError('refused', `${host}: ${why}`);
     const host = base?.host ?? 'URL';

@@ -48,7 +48,7 @@ const upload = () =>
   });
 const clock = async () => {
   const { rows } = await context.owner.query<{ stamp: Date; answered: string }>(
-    'SELECT stamp, told AS answered FROM sync.user_clock WHERE user_id = $1',
+    'SELECT stamp, answered_second AS answered FROM sync.user_clock WHERE user_id = $1',
     [userId],
   );
   return { stamp: Number(rows[0]?.stamp), answered: Number(rows[0]?.answered) };
@@ -126,10 +126,10 @@ describe('answerList', () => {
     const { timestamp } = await read(0);
     await read(timestamp - 7, call(), false);
     const { rows } = await context.owner.query(
-      'SELECT asked::int FROM sync.readers WHERE user_id = $1',
+      'SELECT since::int FROM sync.readers WHERE user_id = $1',
       [userId],
     );
-    expect(rows).toEqual([{ asked: 0 }]);
+    expect(rows).toEqual([{ since: 0 }]);
   });
 
   it('throws unauthorized for a refused user, and the clock stays', async () => {
@@ -233,7 +233,8 @@ describe('an upload', () => {
 it('the longest unused readers of a user are evicted above the limit', async () => {
   await read(0);
   await context.owner.query(
-    `INSERT INTO sync.readers (user_id, credential_id, list, asked, told, safe, arrived, used)
+    `INSERT INTO sync.readers (user_id, credential_id, list, since, answered_second, safe_second,
+       received_ms, used)
      SELECT $1, gen_random_uuid(), 1, 1, 1, 1, 1, now() - interval '2 days'
      FROM generate_series(1, 500)`,
     [userId],

@@ -9,7 +9,7 @@ import {
   uploadTimestamp,
 } from './sync-state.rules.js';
 
-/** The lists with timestamps, and their numbers in Postgres. */
+/** The numbers in Postgres of the lists with timestamps. */
 const lists = { subscriptions: 1, episodes: 2 } as const;
 type List = keyof typeof lists;
 
@@ -17,7 +17,7 @@ type List = keyof typeof lists;
 interface ListRead {
   readonly userId: string;
   readonly list: List;
-  /** The client (`readerSchema` of the contracts); absent to read the whole list. */
+  /** The reading client (`readerSchema` of the contracts). Without one, the whole list is read. */
   readonly reader?:
     | {
         readonly credentialId: string;
@@ -25,7 +25,7 @@ interface ListRead {
         readonly since: number;
       }
     | undefined;
-  /** True if the client has the whole list after this answer, so that its state changes. */
+  /** True if the client stores the answer, so that its state changes. */
   readonly updatesState: boolean;
 }
 
@@ -43,13 +43,14 @@ const inMs = (time: string) => `floor(extract(epoch FROM ${time}) * 1000)::bigin
 const isUseOutdated = (alias: string) =>
   `coalesce(${alias}.used < now() - interval '1 day', false)`;
 
-/** Reads the state. $1 user, $2 list, $3 app password, $4 session; always returns one row. */
+/** Reads T, K and M. $1 user, $2 list, $3 app password, $4 session. Returns exactly one row. */
 export const readState = statement(
   'sync.read_state',
-  `SELECT c.refused, coalesce(${inMs('c.stamp')}, 0) AS stamp, coalesce(c.told, 0) AS answered,
-     ${inMs('clock_timestamp()')} AS now,
-     r.asked AS since, r.told AS reader_answered, r.safe, r.arrived AS sent_at,
-     ${isUseOutdated('r')} OR ${isUseOutdated('s')} AS is_use_outdated, s.known AS session_stamp
+  `SELECT c.refused, coalesce(${inMs('c.stamp')}, 0) AS stamp,
+     coalesce(c.answered_second, 0) AS answered, ${inMs('clock_timestamp()')} AS now,
+     r.since, r.answered_second AS "readerAnswered", r.safe_second AS safe,
+     r.received_ms AS "receivedAt", s.stamp_ms AS "sessionStamp",
+     ${isUseOutdated('r')} OR ${isUseOutdated('s')} AS "isUseOutdated"
    FROM (SELECT $1::uuid AS id) u
    LEFT JOIN sync.user_clock c ON c.user_id = $1
    LEFT JOIN sync.readers r ON r.user_id = $1 AND r.credential_id = $3 AND r.list = $2
@@ -63,59 +64,61 @@ interface Row {
   readonly now: number;
   /** Null without a stored reader. */
   readonly since: number | null;
-  readonly reader_answered: number;
+  readonly readerAnswered: number;
   readonly safe: number;
-  readonly sent_at: number;
-  /** True if the last update of `used` of the reader or session is more than a day old. */
-  readonly is_use_outdated: boolean;
-  readonly session_stamp: number | null;
+  readonly receivedAt: number;
+  /** True if `used` of the reader or the session is more than a day old. */
+  readonly isUseOutdated: boolean;
+  readonly sessionStamp: number | null;
 }
 
 /** Locks the user's clock until the end of the transaction. $1 user. */
 const lockState = statement('sync.lock_state', 'SELECT sync.lock_clock($1)');
-/** Seals a second. $1 user, $2 second. The caller holds the lock of the clock. */
-const saveClock = statement(
-  'sync.seal_second',
+/** Seals a second: later stamps are after it. $1 user, $2 second. Needs the lock of the clock. */
+const sealClock = statement(
+  'sync.seal_clock',
   `UPDATE sync.user_clock c
-   SET told = $2::bigint, stamp = to_timestamp(($2::bigint + 1)::double precision)
+   SET answered_second = $2::bigint, stamp = to_timestamp(($2::bigint + 1)::double precision)
    WHERE c.user_id = $1`,
 );
-/** Stores K. $1 user, $2 list, $3 app password, $4 since, $5 answered, $6 safe, $7 sent at. */
+/** Stores K. $1 user, $2 list, $3 app password, $4 since, $5 answered, $6 safe, $7 received at. */
 export const saveReader = statement(
   'sync.save_reader',
-  `INSERT INTO sync.readers (user_id, list, credential_id, asked, told, safe, arrived)
+  `INSERT INTO sync.readers
+     (user_id, list, credential_id, since, answered_second, safe_second, received_ms)
    VALUES ($1, $2, $3, $4, $5, $6, $7)
    ON CONFLICT (user_id, credential_id, list) DO UPDATE
-     SET asked = excluded.asked, told = excluded.told, safe = excluded.safe,
-       arrived = excluded.arrived, used = excluded.used`,
+     SET since = excluded.since, answered_second = excluded.answered_second,
+       safe_second = excluded.safe_second, received_ms = excluded.received_ms,
+       used = excluded.used`,
 );
 /** Stores M. $1 user, $2 list, $3 session, $4 stamp up to which the session has all rows. */
 export const saveSession = statement(
-  'sync.save_reader_session',
-  `INSERT INTO sync.reader_sessions (user_id, list, session_id, known) VALUES ($1, $2, $3, $4)
+  'sync.save_session',
+  `INSERT INTO sync.reader_sessions (user_id, list, session_id, stamp_ms) VALUES ($1, $2, $3, $4)
    ON CONFLICT (user_id, session_id, list) DO UPDATE
-     SET known = excluded.known, used = excluded.used`,
+     SET stamp_ms = excluded.stamp_ms, used = excluded.used`,
 );
 /** Returns SQL that deletes all but the last used rows. $1 user, $2 number of rows to keep. */
-const evict = (table: string, key: string) => `
+const evictionSql = (table: string, key: string) => `
    DELETE FROM ${table} t WHERE t.user_id = $1 AND t.ctid = ANY (ARRAY(
      SELECT o.ctid FROM ${table} o WHERE o.user_id = $1
      ORDER BY o.used DESC, o.${key}, o.list OFFSET $2))`;
-const evictReaders = statement('sync.evict_readers', evict('sync.readers', 'credential_id'));
+const evictReaders = statement('sync.evict_readers', evictionSql('sync.readers', 'credential_id'));
 const evictSessions = statement(
-  'sync.evict_reader_sessions',
-  evict('sync.reader_sessions', 'session_id'),
+  'sync.evict_sessions',
+  evictionSql('sync.reader_sessions', 'session_id'),
 );
 /** Reads M. $1 user, $2 list, $3 session. */
 export const readSession = statement(
-  'sync.read_reader_session',
-  `SELECT s.known AS session_stamp FROM sync.reader_sessions s
+  'sync.read_session',
+  `SELECT s.stamp_ms AS "sessionStamp" FROM sync.reader_sessions s
    WHERE s.user_id = $1 AND s.session_id = $3 AND s.list = $2`,
 );
 
 /**
- * Returns the timestamp of a list's answer and the start of the list, and stores new state before
- * the list is read. A poll of an unchanged list is one statement without a write.
+ * Returns the timestamp of a list's answer, and the second after which the list starts. Stores the
+ * new state before the list is read. A poll of an unchanged list is one statement without a write.
  *
  * @throws Failure `unauthorized` for a refused user.
  */
@@ -151,12 +154,12 @@ export async function sessionTimestamp(
   sessionId: string | undefined,
 ): Promise<number> {
   if (sessionId === undefined) return uploadTimestamp(undefined);
-  const [row] = await database.read<Pick<Row, 'session_stamp'>>(readSession, [
+  const [row] = await database.read<Pick<Row, 'sessionStamp'>>(readSession, [
     userId,
     lists[list],
     sessionId,
   ]);
-  return uploadTimestamp(row?.session_stamp ?? undefined);
+  return uploadTimestamp(row?.sessionStamp ?? undefined);
 }
 
 /**
@@ -167,7 +170,7 @@ export async function sessionTimestamp(
  * @param repeatsUpload true if the client's next download must include its own upload.
  */
 export async function answerWrite(
-  transaction: Pick<Transaction, 'query' | 'last'>,
+  transaction: Pick<Transaction, 'query' | 'sendWithCommit'>,
   {
     userId,
     credentialId,
@@ -181,7 +184,8 @@ export async function answerWrite(
   const [row] = await transaction.query<Row>(readState, keyOf(key));
   const state = toState(unlessRefused(row));
   const { timestamp, after } = answerUpload(state, Date.parse(stampBefore), repeatsUpload);
-  for (const [query, values] of writesOf(key, state, after)) transaction.last(query, values);
+  for (const [query, values] of writesOf(key, state, after))
+    transaction.sendWithCommit(query, values);
   return timestamp;
 }
 
@@ -202,14 +206,14 @@ const keyOf = ({ userId, list, credentialId, sessionId }: StateKey) => [
 ];
 
 function toState(row: Row): SyncState {
-  const { stamp, answered, now, since, safe, session_stamp } = row;
+  const { stamp, answered, now, since, safe, sessionStamp } = row;
   return {
     clock: { stamp, answered, now },
     reader:
       since === null
         ? undefined
-        : { since, answered: row.reader_answered, safe, receivedAt: row.sent_at },
-    sessionStamp: session_stamp ?? undefined,
+        : { since, answered: row.readerAnswered, safe, receivedAt: row.receivedAt },
+    sessionStamp: sessionStamp ?? undefined,
   };
 }
 
@@ -239,7 +243,7 @@ function decide(
     receivedAt: call.arrivedMs,
     ageMs: call.ageMs(),
   });
-  return { answer, writes: writesOf(key, state, after, present.is_use_outdated) };
+  return { answer, writes: writesOf(key, state, after, present.isUseOutdated) };
 }
 
 /** Returns the statements that store a new state. @param touches true to update `used` anyway. */
@@ -247,7 +251,7 @@ function writesOf(key: StateKey, before: SyncState, after: SyncState, touches = 
   const [userId, list, credentialId, sessionId] = keyOf(key);
   const { clock, reader, sessionStamp } = after;
   const writes: Bound[] = [];
-  if (clock !== before.clock) writes.push([saveClock, [userId, clock.answered]]);
+  if (clock !== before.clock) writes.push([sealClock, [userId, clock.answered]]);
   if (reader && (touches || reader !== before.reader)) {
     const { since, answered, safe, receivedAt } = reader;
     writes.push([saveReader, [userId, list, credentialId, since, answered, safe, receivedAt]]);

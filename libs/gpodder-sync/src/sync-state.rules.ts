@@ -6,11 +6,11 @@
  * Clients receive and send whole seconds. Stamps are milliseconds since 1970.
  */
 
-/** A user's clock with the last second that clients received. */
+/** A user's clock, and the latest timestamp that the server has returned to any client. */
 export interface Clock {
   /** The stamp of the latest write; 0 for a user without writes. */
   readonly stamp: number;
-  /** T: the last second in any answer; 0 for none. No row has a stamp in (T, T + 1]. */
+  /** T: that timestamp in seconds; 0 for none. No row has a stamp after T s and up to T + 1 s. */
   readonly answered: number;
   /** Current time of the database. */
   readonly now: number;

@@ -79,7 +79,7 @@ export class Admission {
     );
   }
 
-  /** Runs every check except that of the route. Returns the error of the first that fails. */
+  /** Runs all checks except that of the route. Returns the error of the first failed check. */
   private async check(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -102,7 +102,9 @@ export class Admission {
     }
   }
 
-  /** Admits an unauthenticated client, of which only a body that arrives slowly takes a place. */
+  /**
+   * Admits a request without a credential. Only a body that has not arrived counts against a limit.
+   */
   private async admitOpen(request: FastifyRequest): Promise<void> {
     const body = ArrivingBody.of(request.raw, request.end);
     const user = body && (await this.options.sessionUser?.(request));

@@ -3,13 +3,13 @@ import { answerBrokenHttp } from './errors.js';
 import type { RequestEnd } from './request.end.js';
 import type { PendingBody } from './user.limiter.js';
 
-/** Time of a client to begin with its body in milliseconds, and its rate then in bytes per ms. */
+/** Grace period of a body in milliseconds, and minimum rate after it in bytes per millisecond. */
 const [graceMs, bytesPerMs] = [5_000, 4];
 /** Interval of the checks in milliseconds. */
 const checkMs = 1_000;
 
 /**
- * Returns true if a body is slower than any form: more than 5 s in addition to 4 kB/s.
+ * Returns true if a body arrives too slowly: at less than 4 kB/s after a grace period of 5 s.
  *
  * @param bytes received in `elapsedMs` milliseconds.
  */

@@ -46,13 +46,13 @@ export function parseBodies(fastify: FastifyInstance, { kinds, limit, onBody }: 
   const read = async (
     request: FastifyRequest,
     payload: IncomingMessage,
-    most = limit,
+    max = limit,
   ): Promise<Buffer> => {
     if (!request.hold) throw new Failure('unauthorized');
     const body = await readBody(
       payload,
       Number(request.headers['content-length'] ?? 0),
-      most,
+      max,
       request.hold,
     );
     request.bodyBytes = body.length;
@@ -104,14 +104,14 @@ export function parseBodies(fastify: FastifyInstance, { kinds, limit, onBody }: 
  * Returns the body of a batch as the client sent it, for the service that validates its entries.
  * Checks only their number.
  *
- * @throws Failure `invalid` for more than `most` entries.
+ * @throws Failure `invalid` for more than `max` entries.
  */
 export function sentBatch(
   { sentJson }: FastifyRequest,
   entries: readonly unknown[],
-  most: number,
+  max: number,
 ): JsonText<never> {
-  if (!sentJson || entries.length > most) throw new Failure('invalid');
+  if (!sentJson || entries.length > max) throw new Failure('invalid');
   return sentJson;
 }
 

@@ -66,7 +66,7 @@ export const httpAnswers: Readonly<Record<HttpFault, ErrorAnswer>> &
   408: { status: 408, message: 'Request timed out' },
   413: { status: 413, message: 'Request is too large' },
   421: { status: 421, message: 'This server is not known by that name' },
-  414: { status: 414, message: 'Request header is too large' },
+  414: { status: 414, message: 'Request URL is too long' },
   429: { status: 429, message: 'Too many requests' },
   431: { status: 431, message: 'Request header is too large' },
   503: { status: 503, message: 'Service unavailable' },
@@ -104,7 +104,7 @@ export function answerFor(error: unknown, log: Log, failures: FailureAnswers): E
   if (answer && status !== 400) return answer;
   // Bad requests and unsupported media types of Fastify and Nest count as invalid input.
   if (status !== undefined && status >= 400 && status < 500) return failures.invalid;
-  log.error({ err: error }, 'a request failed on a fault of ours');
+  log.error({ err: error }, 'request failed: internal error');
   return failures.internal;
 }
 

@@ -1,7 +1,7 @@
 import { commaList } from '#runtime';
 import { z } from 'zod';
 
-const integer = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
+const integer = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
 
 /** A rate limit as `requests/seconds`, e.g. 600/60. */
 export const rateLimit = z

@@ -76,7 +76,7 @@ export class RateLimits {
     try {
       addHeaders(reply, policy, limit, await limit.consume(key));
       if (this.condition.becomes('counting'))
-        this.log.info({ outage: 'Redis' }, 'requests are counted for the rate limits again');
+        this.log.info({ outage: 'Redis' }, 'rate limits active again');
     } catch (outcome) {
       if (!(outcome instanceof RateLimiterRes)) {
         this.count(policy, 'unchecked');

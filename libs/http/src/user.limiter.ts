@@ -67,8 +67,8 @@ interface LimitedUser {
  *   further one replaces the one whose last byte is oldest, so stalled uploads never block other
  *   clients. Requests without a body are not counted.
  * - Requests hold bodies, and answers that clients read slowly: together at most `bytes`. A user
- *   holds at most a quarter of that, and at most half of the free bytes, so that users who need
- *   little always find room. (Network switches with a shared buffer use this dynamic threshold.)
+ *   holds at most a quarter of that, and at most half of the free bytes, so that some bytes are
+ *   always free for other users. (Network switches with a shared buffer use this threshold.)
  * - A request's bytes are released when it ends, in any way.
  * - In each pool, a user's calls run within the pool's limits. Others start in order of arrival.
  * - Waiting counts against a call's budget. No call starts after its budget ends.

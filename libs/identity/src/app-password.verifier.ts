@@ -61,11 +61,11 @@ export class AppPasswordVerifier {
       max: bounds.max,
       ttl: bounds.ttl,
       missing: bounds.missing,
-      ask: (hash, address, wasCached) =>
+      lookUp: (hash, address, wasCached) =>
         wasCached ? this.ask(hash) : this.askUncached(hash, networkOf(address)),
       expiresAt: ({ expiresAt }) => (expiresAt === undefined ? undefined : Date.parse(expiresAt)),
-      isRevoked: ({ userId, credentialId }, askedAt) =>
-        revocations.refuses({ userId, credentialId, askedAt }),
+      isRevoked: ({ userId, credentialId }, lookedUpAt) =>
+        revocations.refuses({ userId, credentialId, lookedUpAt }),
     });
   }
 
@@ -126,4 +126,4 @@ export class AppPasswordVerifier {
 }
 
 /** Created once, because a refusal must cost less than the request. */
-const tooMany = unavailable('too many app passwords are asked for');
+const tooMany = unavailable('too many lookups of app passwords are running');

@@ -14,17 +14,17 @@ export interface CredentialCacheOptions<Value, Question> {
    * @param wasCached true if the key had a value before, valid or not.
    * @returns `undefined` if the key has no value.
    */
-  ask(key: string, question: Question, wasCached: boolean): Promise<Value | undefined>;
+  lookUp(key: string, question: Question, wasCached: boolean): Promise<Value | undefined>;
   /** Returns the expiry in milliseconds since the epoch; `undefined` for none. */
   expiresAt(value: Value): number | undefined;
-  /** Returns true if a value was revoked after its lookup at `askedAt` (`performance.now()`). */
-  isRevoked(value: Value, askedAt: number, key: string): boolean;
+  /** Returns true if a value was revoked after its lookup at `lookedUpAt` (`performance.now()`). */
+  isRevoked(value: Value, lookedUpAt: number, key: string): boolean;
 }
 
 /** A value and the time of its lookup (`performance.now()`). */
 interface CacheEntry<Value> {
   readonly value: Value;
-  readonly askedAt: number;
+  readonly lookedUpAt: number;
 }
 
 /**
@@ -67,10 +67,10 @@ export class CredentialCache<Value extends object, Question = undefined> {
     this.missing?.set(key, true);
   }
 
-  private isValid({ value, askedAt }: CacheEntry<Value>, key: string): boolean {
+  private isValid({ value, lookedUpAt }: CacheEntry<Value>, key: string): boolean {
     const { ttl, expiresAt, isRevoked } = this.options;
-    if (performance.now() >= askedAt + ttl) return false;
-    return (expiresAt(value) ?? Infinity) > Date.now() && !isRevoked(value, askedAt, key);
+    if (performance.now() >= lookedUpAt + ttl) return false;
+    return (expiresAt(value) ?? Infinity) > Date.now() && !isRevoked(value, lookedUpAt, key);
   }
 
   private askOnce(
@@ -90,13 +90,13 @@ export class CredentialCache<Value extends object, Question = undefined> {
     question: Question,
     wasCached: boolean,
   ): Promise<CacheEntry<Value> | undefined> {
-    const askedAt = performance.now();
-    const value = await this.options.ask(key, question, wasCached);
+    const lookedUpAt = performance.now();
+    const value = await this.options.lookUp(key, question, wasCached);
     if (!value) {
       this.remove(key);
       return undefined;
     }
-    const found = { value, askedAt };
+    const found = { value, lookedUpAt };
     this.found.set(key, found);
     return found;
   }

@@ -67,16 +67,16 @@ describe('a revocation', () => {
 
   it('of a user rejects app passwords of earlier lookups only', async () => {
     const [here, userId, credentialId] = [await follower(), randomUUID(), randomUUID()];
-    const askedAt = performance.now();
+    const lookedUpAt = performance.now();
     await writer.revoke([{ kind: 'user', id: userId }]);
-    await eventually(() => expect(here.refuses({ userId, credentialId, askedAt })).toBe(true));
-    expect(here.refuses({ userId, credentialId, askedAt: performance.now() + 1 })).toBe(false);
+    await eventually(() => expect(here.refuses({ userId, credentialId, lookedUpAt })).toBe(true));
+    expect(here.refuses({ userId, credentialId, lookedUpAt: performance.now() + 1 })).toBe(false);
   });
 
   it('of an app password rejects it after any lookup', async () => {
     const [here, userId, credentialId] = [await follower(), randomUUID(), randomUUID()];
     await writer.revoke([{ kind: 'credential', id: credentialId }]);
-    const accepted = { userId, credentialId, askedAt: Number.MAX_VALUE };
+    const accepted = { userId, credentialId, lookedUpAt: Number.MAX_VALUE };
     await eventually(() => expect(here.refuses(accepted)).toBe(true));
     expect(here.refuses({ ...accepted, credentialId: randomUUID() })).toBe(false);
   });
@@ -158,11 +158,11 @@ describe('a follower that lost its connection', () => {
     const [here, userId, marker] = [await follower(proxy.url), randomUUID(), randomUUID()];
     await writer.revoke([{ kind: 'user', id: userId }]);
     await eventually(() => expect(here.size).toBe(1));
-    const askedAt = performance.now();
+    const lookedUpAt = performance.now();
     proxy.cut();
     await writer.revoke([{ kind: 'grant', id: marker }]);
     await eventually(() => expect(here.refuses({ userId: '', gid: marker })).toBe(true));
-    expect(here.refuses({ userId, credentialId: randomUUID(), askedAt })).toBe(false);
+    expect(here.refuses({ userId, credentialId: randomUUID(), lookedUpAt })).toBe(false);
     proxy.close();
   });
 });

@@ -52,7 +52,7 @@ const perStep = 500;
 
 /** Publishes revocations to every process that accepts credentials. */
 export class RevocationWriter {
-  /** Numbers of revocations by this process, and of `unannounced` calls, for metrics. */
+  /** Numbers of published revocations by kind, and of failed calls (`unannounced`), for metrics. */
   readonly counts = {
     user: 0,
     grant: 0,
@@ -109,7 +109,7 @@ export interface AcceptedCredential {
   readonly issuedAt?: number | undefined;
   readonly credentialId?: string;
   /** Time of the lookup of an app password (`performance.now()`). */
-  readonly askedAt?: number;
+  readonly lookedUpAt?: number;
 }
 
 interface StoredRevocation {
@@ -165,7 +165,7 @@ export class Revocations {
   }
 
   /** Returns true if a credential was revoked after its issue or lookup. */
-  refuses({ userId, gid, issuedAt, credentialId, askedAt }: AcceptedCredential): boolean {
+  refuses({ userId, gid, issuedAt, credentialId, lookedUpAt }: AcceptedCredential): boolean {
     if (this.size === 0) return false;
     if (gid !== undefined && (this.tokens.has(`gid:${gid}`) || this.credentials.has(`gid:${gid}`)))
       return true;
@@ -173,7 +173,7 @@ export class Revocations {
       return true;
     const user = this.tokens.get(`user:${userId}`);
     if (!user) return false;
-    if (askedAt !== undefined) return askedAt <= user.receivedAt;
+    if (lookedUpAt !== undefined) return lookedUpAt <= user.receivedAt;
     return issuedAt === undefined || issuedAt * 1_000 <= user.at;
   }
 

@@ -43,11 +43,11 @@ export const redisConfig = z.object({
   REDIS_TLS: z
     .stringbool()
     .default(false)
-    .describe('Speak TLS to Sentinels, Cluster and server; for `REDIS_URL` say `rediss`.'),
+    .describe('Use TLS to Sentinels, Cluster and server; for `REDIS_URL` use `rediss`.'),
   REDIS_TLS_CA: z
     .string()
     .optional()
-    .describe("Certificates (PEM) of the authority that signed the servers' ones."),
+    .describe('Certificates (PEM) of the authority that signed those of the servers.'),
 });
 export type RedisConfig = z.output<typeof redisConfig>;
 

@@ -14,7 +14,7 @@ export const opsConfig = z.object({
     .max(65_535)
     .optional()
     .describe('Port for `/livez`, `/readyz` and `/metrics`; 0 for any free one. Not set: none.'),
-  VERSION: z.string().default('development').describe('Which build this is, shown in the metrics.'),
+  VERSION: z.string().default('development').describe('Name of the build, for the metrics.'),
 });
 export type OpsConfig = z.output<typeof opsConfig>;
 

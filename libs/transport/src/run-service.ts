@@ -41,7 +41,7 @@ export const serviceConfig = z.object({
     .max(10_000)
     .default(32)
     .describe(
-      'Requests that one replica works on at the same time; the rest is left to other replicas.',
+      'Requests that one replica runs at the same time. Others wait, or run on other replicas.',
     ),
 });
 export type ServiceConfig = z.output<typeof serviceConfig>;
@@ -111,16 +111,19 @@ export function takeRequestsWhileAvailable(
   log: Log,
 ): void {
   availability.onChange((isAvailable) => {
-    if (isAvailable) log.info({ outage }, 'Postgres available again, taking requests');
+    if (isAvailable) log.info({ outage }, 'Postgres available again: replica takes requests');
     else
-      log.warn({ outage, missing: availability.missing }, 'replica not ready, taking no requests');
+      log.warn(
+        { outage, missing: availability.missing },
+        'Postgres unavailable: replica takes no requests',
+      );
     strategy.takeRequests(isAvailable);
   });
   strategy.takeRequests(availability.isAvailable);
 }
 
 const retryMs = 1_000;
-/** The server of log lines that start or end an outage. */
+/** Value of the log field `outage`, in lines that start or end one. */
 const outage = 'Postgres';
 
 /** Opens the database and waits, without a time limit, until it has every migration. */

@@ -28,7 +28,7 @@ export function watchReplica(read: () => ReplicaCounters | undefined): void {
   );
   counter(
     'podcast_sync_transport_expired_total',
-    'Requests dropped unrun, past their deadline.',
+    'Requests that were not run because their deadline had passed.',
     () => read()?.expired,
   );
   counter(
@@ -38,7 +38,7 @@ export function watchReplica(read: () => ReplicaCounters | undefined): void {
   );
   counter(
     'podcast_sync_transport_dead_letters_total',
-    'Requests given up as dead letters.',
+    'Requests that became dead letters.',
     () => read()?.deadLetters,
   );
   counter(
@@ -58,7 +58,7 @@ export function watchClient(read: () => ClientCounters): void {
   counter('podcast_sync_transport_calls_total', 'Calls that were sent.', () => read().sent);
   counter(
     'podcast_sync_transport_refused_total',
-    'Calls refused immediately as unavailable.',
+    'Calls that failed immediately as unavailable.',
     () => read().refused,
   );
   counter(
@@ -68,7 +68,7 @@ export function watchClient(read: () => ClientCounters): void {
   );
   counter(
     'podcast_sync_transport_late_replies_total',
-    'Replies that nobody waited for.',
+    'Replies that arrived after the deadline of their call.',
     () => read().late,
   );
   counter(
@@ -80,7 +80,7 @@ export function watchClient(read: () => ClientCounters): void {
     new Gauge({
       registers: [],
       name: 'podcast_sync_transport_backlog_age_seconds',
-      help: 'How long the oldest unread request of a service waits.',
+      help: 'Time that the oldest unread request of a service has waited.',
       labelNames: ['service'],
       collect() {
         for (const [service, ms] of Object.entries(read().backlogMs))

@@ -2,7 +2,7 @@ import type { Cluster, Redis } from 'ioredis';
 import { serviceKeys } from './wire/format.js';
 
 /**
- * Returns true if a request that Redis received until a time is neither answered nor dropped.
+ * Returns true if a stream still contains a request that Redis received until a time.
  *
  * @param timeMs by the clock of Redis, in milliseconds.
  */

@@ -58,7 +58,7 @@ const routes: Readonly<Record<string, Route>> = {
 const corsRoutes: ReadonlySet<string> = new Set(['/jwks', '/reg']);
 
 /** Response to a rejected request. */
-interface Refusal {
+interface RejectedResponse {
   readonly status: 400 | 429 | 503;
   readonly retryAfter?: number;
   readonly error: string;
@@ -79,7 +79,7 @@ const maxRegistrationBytes = 16_384;
 /** Maximum size of a form in bytes. */
 const maxFormBytes = 57_344;
 
-const malformed: Refusal = {
+const malformed: RejectedResponse = {
   status: 400,
   error: 'invalid_request',
   error_description: 'the request is too long, or contains control characters or invalid Unicode',
@@ -183,7 +183,10 @@ export class Issuer implements OnApplicationShutdown {
   }
 
   /** Returns the reason to reject a request: Postgres is unavailable, or the limit is reached. */
-  private async findRefusal(limit: IssuerRequest, ofPage: boolean): Promise<Refusal | undefined> {
+  private async findRefusal(
+    limit: IssuerRequest,
+    ofPage: boolean,
+  ): Promise<RejectedResponse | undefined> {
     const error = 'temporarily_unavailable';
     if (!this.store.isAvailable) {
       const error_description = 'the database is unavailable';
@@ -203,7 +206,7 @@ export class Issuer implements OnApplicationShutdown {
     path: string,
     raw: IncomingMessage,
     response: ServerResponse,
-    refusal: Refusal,
+    refusal: RejectedResponse,
   ): void {
     const { status, retryAfter, ...error } = refusal;
     if (retryAfter !== undefined) response.setHeader('retry-after', String(retryAfter));

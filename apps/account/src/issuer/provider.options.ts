@@ -21,7 +21,7 @@ const lifetimes = {
   code: minute,
   /** A pending authorization request. */
   request: 15 * minute,
-  /** From its creation; each use creates a new token. */
+  /** Renewed on use: each use replaces the token by one with the full lifetime. */
   refreshToken: 90 * day,
   /** A grant without tokens. Refresh tokens extend it (oidc.adapter.ts). */
   grant: day,

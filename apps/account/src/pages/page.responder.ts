@@ -50,7 +50,8 @@ const outcomeSchema = z.object({ until: z.number(), value: z.unknown() });
 
 /**
  * Sends pages and redirects to browsers. Invariants:
- * - Each form is answered with a redirect, so that reload and Back repeat no form.
+ * - Each form is answered with a redirect, so that Reload and Back do not submit the form again
+ *   (POST/redirect/GET).
  * - A cookie carries the outcome of a form to the next page. It is sealed for path and account, and
  *   deleted by {@link PageResponder.takeOutcome}. So a new secret is shown once and not stored.
  */

@@ -24,7 +24,7 @@ export const copyUsers: CommandDefinition<CopyOptions> = {
       .option('--replace', 'overwrite users that exist in the target with an earlier state', false),
   read: ({ users, all, replace }: { users?: string; all?: true; replace: boolean }) => {
     if ((users === undefined) === (all === undefined))
-      throw new UsageError('name the users by either --users or --all');
+      throw new UsageError('use exactly one of: --users; --all');
     return { replace, ...(users !== undefined && { users }) };
   },
   run: async (options, { io }) =>

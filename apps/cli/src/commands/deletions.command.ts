@@ -48,10 +48,7 @@ const fail: CommandDefinition<DeletionsCommand> = {
   declare: (command) =>
     void command
       .argument('<ID>', 'id of the deletion', deletionId)
-      .option(
-        '--as <NAME>',
-        'name of the operator in the record (default: the user of this machine)',
-      ),
+      .option('--as <NAME>', 'operator name to record as the cause (default: the OS user)'),
   read: ({ as }: { as?: string }, [id]) => ({ verb: 'fail', deletionId: Number(id), operator: as }),
 };
 

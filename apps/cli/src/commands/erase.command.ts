@@ -32,13 +32,13 @@ export const erase: CommandDefinition<EraseCommand> = {
       issuer !== undefined || subject !== undefined,
     ];
     if (ways.filter(Boolean).length !== 1)
-      throw new UsageError('name the users by --issuer with --subject, --user or --users');
+      throw new UsageError('use exactly one of: --issuer and --subject; --user; --users');
     if (file !== undefined) return { file };
     const { dataUserSchema } = await import('#contracts');
     const user = dataUserSchema.safeParse(id === undefined ? { issuer, subject } : { id }).data;
     if (!user)
       throw new UsageError(
-        id === undefined ? '--issuer and --subject need each other' : '--user needs a UUID',
+        id === undefined ? 'use --issuer and --subject together' : '--user needs a UUID',
       );
     return { user };
   },

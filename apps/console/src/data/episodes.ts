@@ -19,7 +19,11 @@ const version = signal(0);
 /** Link to the next page of older episodes; `null` after the last one. */
 let olderLink: string | null | undefined;
 
-/** Episodes for the list: changes since the page was opened, then the loaded ones, newest first. */
+/**
+ * Episodes of the list: first those outside the loaded pages that changed while the page was open,
+ * latest change first; then the loaded pages, newest first. A change of a loaded episode does not
+ * move it.
+ */
 export const episodes = computed((): readonly Episode[] => {
   void version.value;
   return [...[...changed.values()].reverse(), ...loaded.values()];

@@ -74,28 +74,28 @@ const eraseTotals = statement(
    DELETE FROM subscription.totals t WHERE t.user_id = $1`,
 );
 /** $1 user, $2 origin of the request. */
-const record = statement(
-  'deletion.record_erasure',
+const insertErasure = statement(
+  'deletion.insert_erasure',
   'SELECT deletion.record_erasure($1, $2) AS status',
 );
 /** $1 user. */
-const claim = statement(
+const claimErasure = statement(
   'deletion.claim_erasure',
   'SELECT status, age FROM deletion.claim_erasure($1)',
 );
-const count = statement('deletion.count_erased', 'SELECT deletion.count_erased($1, $2)');
+const countErased = statement('deletion.count_erased', 'SELECT deletion.count_erased($1, $2)');
 /** $1 user, $2 final state, $3 cause, $4 kinds of events. */
-const end = statement(
-  'deletion.end_erasure',
+const endErasureRecord = statement(
+  'deletion.end_erasure_record',
   'SELECT deletion.end_erasure($1, $2, $3, $4) AS ended',
 );
-const read = statement(
-  'deletion.read_erasure',
+const selectErasure = statement(
+  'deletion.select_erasure',
   'SELECT status, removed, cause FROM deletion.erasures e WHERE e.user_id = $1',
 );
 /** $1 limit. In the order of `erasures_due`. */
-const readPending = statement(
-  'deletion.read_pending_erasures',
+const selectPendingErasures = statement(
+  'deletion.select_pending_erasures',
   `SELECT user_id AS "userId" FROM deletion.erasures e WHERE e.status = 'PENDING'
    ORDER BY coalesce(e.sent_at, '-infinity') LIMIT $1`,
 );
@@ -121,7 +121,7 @@ export function recordErasure(
   remainingMs: () => number,
 ): Promise<DeletionStatus> {
   return database.inTransaction(remainingMs, async (transaction) => {
-    const [recorded] = await transaction.query<{ status: DeletionStatus }>(record, [
+    const [recorded] = await transaction.query<{ status: DeletionStatus }>(insertErasure, [
       userId,
       JSON.stringify(origin),
     ]);
@@ -135,13 +135,13 @@ export async function readErasure(
   database: Database,
   userId: string,
 ): Promise<ErasureRecord | undefined> {
-  const [found] = await database.read<ErasureRecord>(read, [userId]);
+  const [found] = await database.read<ErasureRecord>(selectErasure, [userId]);
   return found;
 }
 
 /** Returns up to `limit` users whose erasure is PENDING. */
 export async function readPendingErasures(database: Database, limit: number): Promise<string[]> {
-  const rows = await database.read<{ userId: string }>(readPending, [limit]);
+  const rows = await database.read<{ userId: string }>(selectPendingErasures, [limit]);
   return rows.map(({ userId }) => userId);
 }
 
@@ -158,7 +158,7 @@ async function runClaimed<Row extends object>(
 ) {
   type Claim = { status: DeletionStatus; age: number };
   const [[found], rows] = await Promise.all([
-    transaction.query<Claim>(claim, [userId]),
+    transaction.query<Claim>(claimErasure, [userId]),
     transaction.query<Row>(query, values),
   ]);
   return found?.status === 'PENDING' ? { age: found.age, row: rows[0] as Row } : undefined;
@@ -177,7 +177,7 @@ export async function eraseStep(
     from,
     limit,
   ]);
-  if (step) await transaction.commit([count, [userId, step.row.rows]]);
+  if (step) await transaction.commit([countErased, [userId, step.row.rows]]);
   return step?.row;
 }
 
@@ -191,7 +191,7 @@ export async function eraseAccountStep(
     userId,
     limit,
   ]);
-  if (step) await transaction.commit([count, [userId, step.row.rows]]);
+  if (step) await transaction.commit([countErased, [userId, step.row.rows]]);
   return step?.row.rows;
 }
 
@@ -206,7 +206,10 @@ export async function endErasure(
   const last = await runClaimed(transaction, userId, eraseAccount, [userId, limit]);
   const kinds = database.eventBits(['erased']);
   if (last)
-    await transaction.commit([eraseTotals, [userId]], [end, [userId, 'SUCCESS', null, kinds]]);
+    await transaction.commit(
+      [eraseTotals, [userId]],
+      [endErasureRecord, [userId, 'SUCCESS', null, kinds]],
+    );
   return last?.age;
 }
 
@@ -220,6 +223,11 @@ export async function failErasure(
   userId: string,
   cause: string,
 ): Promise<boolean> {
-  const [ended] = await database.change<{ ended: boolean }>(end, [userId, 'FAILURE', cause, 0]);
+  const [ended] = await database.change<{ ended: boolean }>(endErasureRecord, [
+    userId,
+    'FAILURE',
+    cause,
+    0,
+  ]);
   return ended?.ended ?? false;
 }

@@ -9,14 +9,14 @@ export interface EventBatch {
 }
 
 /** $1 limit of rows, $2 lower bound of the batch number. */
-const take = statement(
+const takeEvents = statement(
   'sync.take_events',
   'SELECT batch, user_id AS "user", stamp, kinds FROM sync.take_events($1, $2)',
 );
 
 /** Lag of the first rows found, which usually include the oldest ones. */
-const lag = statement(
-  'sync.events_lag',
+const selectLag = statement(
+  'sync.select_lag',
   `SELECT coalesce(
      greatest(extract(epoch FROM clock_timestamp() - min(e.created_at)), 0), 0
    )::float8 AS lag
@@ -34,7 +34,7 @@ export async function takeBatch(
   above: number,
 ): Promise<EventBatch | undefined> {
   type Row = { batch: number; user: string; stamp: string; kinds: number };
-  const rows = await transaction.query<Row>(take, [limit, above]);
+  const rows = await transaction.query<Row>(takeEvents, [limit, above]);
   const [first] = rows;
   if (!first) return undefined;
   const events = rows.map(({ user, stamp, kinds }) => ({ user, kinds: namesOf(kinds), stamp }));
@@ -43,6 +43,6 @@ export async function takeBatch(
 
 /** Reads the age of the oldest row of the outbox in seconds; 0 for an empty outbox. */
 export async function readLag(database: Database): Promise<number | undefined> {
-  const [found] = await database.read<{ lag: number }>(lag, []);
+  const [found] = await database.read<{ lag: number }>(selectLag, []);
   return found?.lag;
 }

@@ -41,7 +41,7 @@ async function run(database: Database, command: DeletionsCommand): Promise<strin
         return `Deletion ${command.deletionId} will be sent again now.\n`;
       throw await notPending(database, command.deletionId);
     case 'fail': {
-      const { deletionId, operator = accountName() } = command;
+      const { deletionId, operator = operatorName() } = command;
       const cause = `ended by the operator ${operator}`;
       if (await endByOperator(database, deletionId, { status: 'FAILURE', cause }))
         return `Deletion ${deletionId} ended in FAILURE; nothing was deleted.\n`;
@@ -59,8 +59,8 @@ async function notPending(database: Database, deletionId: number): Promise<Comma
   );
 }
 
-/** Returns the name of the current account, or its number in containers without a name. */
-function accountName(): string {
+/** Returns the name of the operating system user, or its uid in a container without a name. */
+function operatorName(): string {
   try {
     return userInfo().username;
   } catch {

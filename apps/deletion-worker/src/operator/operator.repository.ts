@@ -33,16 +33,16 @@ const listFailed = statement(
    ORDER BY d.finished DESC, d.id DESC LIMIT $1`,
 );
 
-const retry = statement('deletion.retry', 'SELECT id FROM deletion.make_due($1)');
+const makeRecordDue = statement('deletion.make_record_due', 'SELECT id FROM deletion.make_due($1)');
 
 /** Uses an index of PENDING records, so final records do not slow it down. */
-const findPending = statement(
-  'deletion.find_pending',
+const findPendingRecord = statement(
+  'deletion.find_pending_record',
   `SELECT ${columns} FROM deletion.deletions d WHERE d.id = $1 AND d.status = 'PENDING'`,
 );
 
-const find = statement(
-  'deletion.find_by_id',
+const findRecord = statement(
+  'deletion.find_record',
   `SELECT ${columns} FROM deletion.deletions d WHERE d.id = $1`,
 );
 
@@ -57,7 +57,7 @@ export function listDeletions(
 
 /** Makes a PENDING record due, so a relay adds a new job. @returns false without such a record. */
 export async function makeDue(database: Database, deletionId: number): Promise<boolean> {
-  return (await database.change(retry, [deletionId])).length > 0;
+  return (await database.change(makeRecordDue, [deletionId])).length > 0;
 }
 
 /** Ends a PENDING record. @returns false without such a record. */
@@ -66,7 +66,7 @@ export async function endByOperator(
   deletionId: number,
   outcome: DeletionOutcome,
 ): Promise<boolean> {
-  const [found] = await database.read<ListedDeletion>(findPending, [deletionId]);
+  const [found] = await database.read<ListedDeletion>(findPendingRecord, [deletionId]);
   return (
     found !== undefined &&
     (await endInTransaction(database, found.userId, found.id, outcome)) !== undefined
@@ -78,6 +78,6 @@ export async function findDeletion(
   database: Database,
   deletionId: number,
 ): Promise<ListedDeletion | undefined> {
-  const [found] = await database.read<ListedDeletion>(find, [deletionId]);
+  const [found] = await database.read<ListedDeletion>(findRecord, [deletionId]);
   return found;
 }

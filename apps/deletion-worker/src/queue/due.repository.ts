@@ -30,12 +30,12 @@ const claims = [
 ];
 
 /** A locked record has a running job, so the functions skip it. */
-const nextNumbers = statement(
-  'deletion.take_again',
+const assignNextNumbers = statement(
+  'deletion.assign_next_numbers',
   `SELECT ${columns('id')} FROM deletion.take_again($1, $2, $3)`,
 );
-const nextErasureNumbers = statement(
-  'deletion.take_erasures_again',
+const assignNextErasureNumbers = statement(
+  'deletion.assign_next_erasure_numbers',
   `SELECT ${columns('NULL')} FROM deletion.take_erasures_again($1, $2)`,
 );
 
@@ -70,9 +70,9 @@ export async function assignNextJobNumbers(
   const deletionValues = [users(deletions), ids, sends(deletions)];
   const erasureValues = [users(erasures), sends(erasures)];
   return [
-    ...(ids.length > 0 ? await database.change<DueRecord>(nextNumbers, deletionValues) : []),
+    ...(ids.length > 0 ? await database.change<DueRecord>(assignNextNumbers, deletionValues) : []),
     ...(erasures.length > 0
-      ? await database.change<DueRecord>(nextErasureNumbers, erasureValues)
+      ? await database.change<DueRecord>(assignNextErasureNumbers, erasureValues)
       : []),
   ];
 }

@@ -23,7 +23,7 @@ export interface MatchedSubscription {
   /** Time of the listener's last change of `is_subscribed`, UTC with microseconds. */
   subscribedAt: string;
   deletionId: number | null;
-  /** True if a later write won against the deletion. */
+  /** True if a later write replaced the deletion. */
   isOvertaken: boolean | null;
 }
 
@@ -32,7 +32,7 @@ interface ClaimedDeletion {
   status: DeletionStatus;
   subscriptionId: number;
   /**
-   * True if the row of the subscription still names the deletion: no later write won against it.
+   * True if the row of the subscription still refers to the deletion: no later write replaced it.
    */
   isCurrent: boolean;
   /** Time since the request in seconds. */
@@ -40,8 +40,8 @@ interface ClaimedDeletion {
 }
 
 /** $1 user, $2 guid: reads a {@link MatchedSubscription}. */
-export const find = statement(
-  'deletion.find',
+export const findSubscription = statement(
+  'deletion.find_subscription',
   `SELECT n.subscription_id AS "subscriptionId", n.live AS "isLive",
      n.is_subscribed AS "isSubscribed",
      ${instant('n.is_subscribed_at')} AS "subscribedAt",
@@ -53,15 +53,18 @@ export const find = statement(
 );
 
 /** $1 user, $2 subscription, $3 stamp of the request, $4 its origin. */
-const insert = statement('deletion.insert', 'SELECT deletion.add_pending($1, $2, $3, $4) AS id');
+const insertRecord = statement(
+  'deletion.insert_record',
+  'SELECT deletion.add_pending($1, $2, $3, $4) AS id',
+);
 
 /**
  * Links a deletion to its subscription. $1 user, $2 subscription, $3 its new deletion, $4 time of
  * the DELETE. The row keeps the later of both times. Without $3 it keeps its
  * deletion, which can end at the same time.
  */
-export const mark = statement(
-  'deletion.mark',
+export const linkDeletion = statement(
+  'deletion.link_deletion',
   `UPDATE subscription.subscriptions
    SET deletion_id = coalesce($3, deletion_id),
      is_subscribed_at = greatest(is_subscribed_at, $4::timestamptz)
@@ -73,18 +76,21 @@ export const mark = statement(
  * deletion, $3 final state, $4 cause, $5 kinds of events. Only functions of the database are
  * allowed to update or lock records.
  */
-const end = statement('deletion.end', 'SELECT age FROM deletion.end_pending($1, $2, $3, $4, $5)');
+const endRecord = statement(
+  'deletion.end_record',
+  'SELECT age FROM deletion.end_pending($1, $2, $3, $4, $5)',
+);
 
 /** $1 user, $2 deletion. */
-export const read = statement(
-  'deletion.read',
+export const selectStatus = statement(
+  'deletion.select_status',
   `SELECT c.refused, d.status FROM ${clockOfUser} c
    LEFT JOIN deletion.deletions d ON d.user_id = $1 AND d.id = $2`,
 );
 
 /** $1 user, $2 last id of the previous page, $3 limit. */
-const list = statement(
-  'deletion.list',
+const selectRecords = statement(
+  'deletion.select_records',
   `SELECT c.refused, found.* FROM ${clockOfUser} c
    LEFT JOIN (
      SELECT d.id, d.status, d.requested, d.finished FROM deletion.deletions d
@@ -107,15 +113,15 @@ const avoidBitmaps = statement(
   `SELECT set_config('enable_bitmapscan', 'off', true)`,
 );
 
-/** $1 user, $2 subscription: finds out whether it has episodes. */
+/** Reads one episode of a subscription. $1 user, $2 subscription. */
 const findEpisode = statement(
   'deletion.find_episode',
   `SELECT e.id FROM episode.episodes e WHERE e.user_id = $1 AND e.subscription_id = $2 LIMIT 1`,
 );
 
 /** $1 user, $2 deletion: locks a record and reads it as a {@link ClaimedDeletion}. */
-const claim = statement(
-  'deletion.claim',
+const claimRecord = statement(
+  'deletion.claim_record',
   `SELECT status, subscription_id AS "subscriptionId", stands AS "isCurrent", age
    FROM deletion.claim($1, $2)`,
 );
@@ -126,8 +132,8 @@ const claim = statement(
  * tables and has no INSERT: a cluster would run each of its CTEs alone and send the rows to all
  * nodes.
  */
-export const cascade = statement(
-  'deletion.cascade',
+export const deleteSubscription = statement(
+  'deletion.delete_subscription',
   `WITH episodes AS (
      DELETE FROM episode.episodes WHERE user_id = $1 AND subscription_id = $2 RETURNING id
    ), states AS (
@@ -177,7 +183,7 @@ export async function insertDeletion(
   origin: Readonly<Record<string, string>>,
 ): Promise<number> {
   const values = [userId, subscriptionId, transaction.stamp, JSON.stringify(origin)];
-  const [inserted] = await transaction.query<{ id: number }>(insert, values);
+  const [inserted] = await transaction.query<{ id: number }>(insertRecord, values);
   return (inserted as { id: number }).id;
 }
 
@@ -203,7 +209,7 @@ export function endOf(
   ending: DeletionOutcome,
 ): [Statement, unknown[]] {
   return [
-    end,
+    endRecord,
     [userId, deletionId, ending.status, ending.cause, database.eventBits(['deletions'])],
   ];
 }
@@ -226,7 +232,7 @@ export async function startCascade(
   const bits = database.eventBits(['subscriptions', ...(episode ? (['episodes'] as const) : [])]);
   const { stamp } = clock as { stamp: string };
   return [
-    [cascade, [userId, subscriptionId, stamp]],
+    [deleteSubscription, [userId, subscriptionId, stamp]],
     ...(bits === 0 ? [] : [[addEvent, [userId, bits]] as const]),
   ];
 }
@@ -255,7 +261,7 @@ export async function readStatus(
   id: number,
 ): Promise<DeletionStatus | undefined> {
   const [record] = await database.read<{ status: DeletionStatus | null; refused: number | null }>(
-    read,
+    selectStatus,
     [userId, id],
   );
   return unlessRefused(record).status ?? undefined;
@@ -273,7 +279,7 @@ export async function readPage(
     requested: string;
     finished: string;
   };
-  const rows = await database.read<Row>(list, [userId, after, perPage + 1]);
+  const rows = await database.read<Row>(selectRecords, [userId, after, perPage + 1]);
   unlessRefused(rows[0]);
   const found = rows.filter((row) => row.id !== null).slice(0, perPage);
   const deletions = found.map(({ id, status, requested, finished }) => ({
@@ -303,7 +309,7 @@ export async function claimDeletion(
 ): Promise<ClaimedDeletion | undefined> {
   const [, [claimed]] = await Promise.all([
     transaction.query(lockClock, [userId]),
-    transaction.query<ClaimedDeletion>(claim, [userId, deletionId]),
+    transaction.query<ClaimedDeletion>(claimRecord, [userId, deletionId]),
   ]);
   return claimed;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { maxAttempts, overtaken, stepAfterFault, stepFor } from './deletion.rules.js';
+import { maxAttempts, overtakenOutcome, stepAfterFault, stepFor } from './deletion.rules.js';
 import type { FaultKind } from '#database';
 
 describe('the step for a locked record', () => {
@@ -10,7 +10,7 @@ describe('the step for a locked record', () => {
 
   it('executes a PENDING record, or ends it in FAILURE if a later write won', () => {
     expect(stepFor({ status: 'PENDING', isCurrent: true })).toEqual({ status: 'SUCCESS' });
-    expect(stepFor({ status: 'PENDING', isCurrent: false })).toEqual(overtaken);
+    expect(stepFor({ status: 'PENDING', isCurrent: false })).toEqual(overtakenOutcome);
   });
 });
 

@@ -11,14 +11,14 @@ export type DeletionOutcome =
  */
 export type Step = 'leave' | DeletionOutcome;
 
-/** Outcome of a deletion against which a later write of the user won. */
-export const overtaken: DeletionOutcome = {
+/** Outcome of a deletion after which the user changed the subscription again. */
+export const overtakenOutcome: DeletionOutcome = {
   status: 'FAILURE',
   cause: 'the subscription was added again, merged or deleted since the request',
 };
 
-/** Outcome of a DELETE that is older than the current value. */
-export const superseded: DeletionOutcome = {
+/** Outcome of a DELETE whose timestamp is older than the current value. */
+export const supersededOutcome: DeletionOutcome = {
   status: 'FAILURE',
   cause: 'the listener subscribed or unsubscribed later than the time of the request',
 };
@@ -39,7 +39,7 @@ export function stepFor({
   isCurrent: boolean;
 }): Step {
   if (status !== 'PENDING') return 'leave';
-  return isCurrent ? { status: 'SUCCESS' } : overtaken;
+  return isCurrent ? { status: 'SUCCESS' } : overtakenOutcome;
 }
 
 /** Number of attempts with transient faults after which a deletion ends in FAILURE. */

@@ -15,7 +15,12 @@ import { type Bound, Database, countdown, type Transaction, type Write } from '#
 import { traceHeaders } from '#runtime';
 import { type CallContext, Handle } from '#transport';
 import { DeletionRelay } from '../queue/deletion.relay.js';
-import { type DeletionOutcome, overtaken, stepFor, superseded } from './deletion.rules.js';
+import {
+  type DeletionOutcome,
+  overtakenOutcome,
+  stepFor,
+  supersededOutcome,
+} from './deletion.rules.js';
 import { beyondQuotas } from './quota.repository.js';
 import { type DeletionQuotas, QUOTAS } from '../deletion-worker.config.js';
 import { countOutcome } from './deletion.metrics.js';
@@ -23,10 +28,10 @@ import {
   startCascade,
   claimDeletion,
   endOf,
-  find,
+  findSubscription,
   findRequestedDeletion,
   insertDeletion,
-  mark,
+  linkDeletion,
   type MatchedSubscription,
   readPage,
   readStatus,
@@ -76,7 +81,7 @@ export class DeletionService {
       requestId: context.requestId,
       fingerprint: context.fingerprint,
       remainingMs: () => context.remainingMs(),
-      reads: [find, [userId, guid]],
+      reads: [findSubscription, [userId, guid]],
     };
     const { correlationId } = context;
     const origin = {
@@ -90,32 +95,33 @@ export class DeletionService {
       const movesTime = found && !found.isLive && at !== undefined && at > found.subscribedAt;
       if (!found?.isLive && !movesTime) throw new Failure('not_found');
       const { subscriptionId } = found as MatchedSubscription;
-      // Already deleted, but earlier: a subscription in between does not revive it.
+      const linkedAt = at ?? transaction.stamp;
+      const link = (deletionId: number | null) =>
+        transaction.sendWithCommit(linkDeletion, [userId, subscriptionId, deletionId, linkedAt]);
+      // Deleted already, at an earlier time. With the later time, no POST in between revives it.
       if (movesTime) {
-        transaction.last(mark, [userId, subscriptionId, null, at]);
+        link(null);
         return { deletionId: null };
       }
       if (found.deletionId !== null && !found.isOvertaken) {
-        transaction.last(mark, [userId, subscriptionId, null, at ?? transaction.stamp]);
+        link(null);
         return { deletionId: found.deletionId };
       }
-      // A later POST won against the pending deletion, which ends here. This request deletes the
+      // A later POST replaced the pending deletion, which ends here. This request deletes the
       // subscription of that POST.
       if (found.deletionId !== null) {
         const [ended] = await transaction.query<{ age: number }>(
-          ...endOf(this.database, userId, found.deletionId, overtaken),
+          ...endOf(this.database, userId, found.deletionId, overtakenOutcome),
         );
-        if (ended) outcomes.push([overtaken, ended.age]);
+        if (ended) outcomes.push([overtakenOutcome, ended.age]);
       }
       const deletionId = await insertDeletion(transaction, userId, subscriptionId, origin);
       if (isSuperseded(found, false, at)) {
-        transaction.last(...endOf(this.database, userId, deletionId, superseded));
-        outcomes.push([superseded, 0]);
-      } else transaction.last(mark, [userId, subscriptionId, deletionId, at ?? transaction.stamp]);
-      if (outcomes.length > 0) {
-        const [forget, values] = beyondQuotas(userId, this.quotas).records;
-        transaction.last(forget, values);
-      }
+        transaction.sendWithCommit(...endOf(this.database, userId, deletionId, supersededOutcome));
+        outcomes.push([supersededOutcome, 0]);
+      } else link(deletionId);
+      const [deleteRecords, values] = beyondQuotas(userId, this.quotas).records;
+      if (outcomes.length > 0) transaction.sendWithCommit(deleteRecords, values);
       return { deletionId };
     });
     for (const outcome of outcomes) countOutcome(...outcome);

@@ -30,7 +30,7 @@ const pendingIn = (table: string) => `(
    )`;
 
 const selectPending = statement(
-  'deletion.pending',
+  'deletion.select_pending',
   `SELECT d.pending, ${since('d.oldest')} AS "oldestAge", e.pending AS erasures,
      ${since('e.oldest')} AS "oldestErasure",
      ${since('least(d.due, e.due)')} AS "relayLag"

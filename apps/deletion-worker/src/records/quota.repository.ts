@@ -16,7 +16,7 @@ const finalRecords = `deletion.deletions WHERE user_id = $1 AND status <> 'PENDI
  * A tombstone with many pointers is deleted after its pointers.
  */
 export const deleteOldestTombstones = statement(
-  'deletion.forget_tombstones',
+  'deletion.delete_oldest_tombstones',
   `WITH oldest AS MATERIALIZED (
      SELECT id FROM ${tombstones} ORDER BY deleted, id LIMIT (${beyond(tombstones)})
    ), pointers AS MATERIALIZED (
@@ -52,7 +52,7 @@ export const deleteOldestTombstones = statement(
 
 /** Deletes the oldest final records beyond the quota. $1 user, $2 quota. */
 export const deleteOldestRecords = statement(
-  'deletion.forget_records',
+  'deletion.delete_oldest_records',
   `DELETE FROM deletion.deletions d
    WHERE d.user_id = $1
      AND d.id = ANY (ARRAY(

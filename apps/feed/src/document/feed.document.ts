@@ -13,8 +13,8 @@ export interface FeedItem {
 /** The content of a feed that the server uses. */
 export interface FeedDocument {
   /**
-   * True if the document has its end tag. The absence of an item from any other document says
-   * nothing, because its rest is missing or unreadable.
+   * True if the document has its end tag. Otherwise an item can be missing because the rest of the
+   * document was not read.
    */
   readonly isWhole: boolean;
   readonly title?: string;
@@ -32,7 +32,7 @@ export interface FeedDocument {
   readonly isBlocked: boolean;
   /** `itunes:complete`: no more episodes will follow. */
   readonly isComplete: boolean;
-  /** Minutes for which the publisher asks to keep the document. */
+  /** Minutes for which the document can be cached (`ttl` of RSS). */
   readonly ttl?: number;
   /** Items in the order of the document, each with a guid or an enclosure, and unique by them. */
   readonly items: readonly FeedItem[];

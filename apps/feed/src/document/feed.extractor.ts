@@ -31,7 +31,7 @@ class FieldTexts {
     const trimmed = text.trim();
     if (trimmed === '' || rank >= (this.ranks.get(name) ?? Infinity)) return 0;
     this.ranks.set(name, rank);
-    // A copy, because a substring keeps the whole chunk of the document in memory.
+    // Copied, because a substring references the whole chunk of the document.
     this.texts.set(name, Buffer.from(trimmed).toString());
     return trimmed.length;
   }
@@ -63,7 +63,7 @@ export class FeedExtractor implements Partial<Handler> {
   /** True for Atom, where a `link` is empty and needs no prefix. */
   private isAtom = false;
   private readonly prefixes = new Map<string, string>();
-  /** The last start tag, and what its attributes say if it is a link. */
+  /** The last start tag, and the attributes of a link. */
   private tag = '';
   private readonly link = { rel: '', href: '' };
   /** The field that the text belongs to, its target, and the length of `open` with its element. */
@@ -93,8 +93,8 @@ export class FeedExtractor implements Partial<Handler> {
     if (++this.attributeCount > maxAttributes) throw new UnreadableError('too many attributes');
     const name = sent.toLowerCase();
     if (this.open.length === 1 && name.startsWith('xmlns:')) this.addPrefix(name.slice(6), value);
-    const wanted = attributeFields.get(this.tag);
-    if (wanted?.attribute === name) this.keep(this.target(), wanted.field, value);
+    const source = attributeFields.get(this.tag);
+    if (source?.attribute === name) this.keep(this.target(), source.field, value);
     if (this.tag === 'atom:link' && (name === 'rel' || name === 'href'))
       this.link[name] = value.slice(0, maxText);
   }

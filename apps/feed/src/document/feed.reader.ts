@@ -33,7 +33,7 @@ export class FeedReader {
   /** @param contentType the header of the response. */
   constructor(private readonly contentType = '') {}
 
-  /** Reads a chunk. Returns false if the rest of the document is of no use. */
+  /** Reads a chunk. Returns false if the rest of the document is not needed. */
   write(chunk: Uint8Array): boolean {
     if (this.decoder) this.decode(chunk);
     else {

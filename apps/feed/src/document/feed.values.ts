@@ -4,7 +4,7 @@ import { keptTitle } from '#contracts';
 /** Maximum bytes of a description. */
 const maxDescriptionBytes = 1_000;
 
-/** Seconds of a day, for a duration that cannot be right. */
+/** Maximum credible duration in seconds: a week. Longer ones are ignored. */
 const maxDurationSeconds = 7 * 86_400;
 
 const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { judgePush } from './push.rules.js';
+import { validatePush } from './push.rules.js';
 
 const feed_url = 'https://a.example/feed';
 const guid = '0d3b5a52-6a3e-5a0c-9a9e-6c1d7c6c2c11';
@@ -21,7 +21,7 @@ describe('an entry of POST /feeds', () => {
         { episode_guid: '1', title: 'Again' },
       ],
     };
-    expect(judgePush(sent)).toEqual({
+    expect(validatePush(sent)).toEqual({
       url: feed_url,
       document: {
         isWhole: true,
@@ -45,14 +45,14 @@ describe('an entry of POST /feeds', () => {
   it('has URLs without surrounding white space, as those of subscriptions', () => {
     const moved = 'https://b.example/feed';
     const sent = { feed_url: ` ${feed_url}\n`, new_feed_url: ` ${moved} ` };
-    expect(judgePush(sent)).toMatchObject({ url: feed_url, document: { newFeedUrl: moved } });
-    expect(judgePush({ feed_url: ' x ' })).toMatchObject({ feed_url: ' x ', code: 'invalid_url' });
+    expect(validatePush(sent)).toMatchObject({ url: feed_url, document: { newFeedUrl: moved } });
+    expect(validatePush({ feed_url: ' x ' })).toMatchObject({ feed_url: ' x ', code: 'invalid_url' });
   });
 
   it('ignores texts and links of another form, and null', () => {
     const sent = { feed_url, title: 1, link: 'x', language: '?', guid: null, episodes: null };
-    expect(judgePush(sent)).toMatchObject({ document: { items: [] } });
-    expect(judgePush(sent)).not.toHaveProperty('document.title', expect.anything());
+    expect(validatePush(sent)).toMatchObject({ document: { items: [] } });
+    expect(validatePush(sent)).not.toHaveProperty('document.title', expect.anything());
   });
 
   it.each<[unknown, string, string]>([
@@ -69,6 +69,6 @@ describe('an entry of POST /feeds', () => {
     [{ feed_url, episodes: [{ enclosure_url: 'x' }] }, 'invalid_url', 'episodes[0]'],
     [{ feed_url, episodes: Array.from({ length: 101 }) }, 'limit_reached', 'More than 100'],
   ])('is refused: %j', (sent, code, message) => {
-    expect(judgePush(sent)).toMatchObject({ code, message: expect.stringContaining(message) });
+    expect(validatePush(sent)).toMatchObject({ code, message: expect.stringContaining(message) });
   });
 });

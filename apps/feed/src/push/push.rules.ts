@@ -12,7 +12,7 @@ import type { FeedDocument, FeedItem } from '../document/feed.document.js';
 import { descriptionOf, lineOf } from '../document/feed.values.js';
 import { isPrivate } from '../feed.address.js';
 import { canMove } from '../schedule/move.rules.js';
-import { keptEpisodes } from '../schedule/result.rules.js';
+import { maxStoredEpisodes } from '../schedule/result.rules.js';
 
 /** A valid entry of POST /feeds, in the form of a fetched document. */
 export interface PushedFeed {
@@ -20,17 +20,17 @@ export interface PushedFeed {
   readonly document: FeedDocument;
 }
 
-type Refusal = Pushed['failure'][number];
+type PushFailure = Pushed['failure'][number];
 
 /**
  * Validates an entry of POST /feeds (docs/reference/interface-feeds.md, "Pushing"). Invalid texts
  * and links count as absent, as in a fetched document.
  */
-export function judgePush(sent: unknown): PushedFeed | Refusal {
-  if (!isJsonObject(sent)) return refusal('', 'invalid_value', 'An entry must be an object');
+export function validatePush(sent: unknown): PushedFeed | PushFailure {
+  if (!isJsonObject(sent)) return pushFailure('', 'invalid_value', 'An entry must be an object');
   const url = textOf(sent.feed_url).trim();
   const refuse = (code: EntryFailureCode, message: string) =>
-    refusal(textOf(sent.feed_url), code, message);
+    pushFailure(textOf(sent.feed_url), code, message);
   const fault = faultInHttpUrl(url);
   if (fault !== undefined) return refuse('invalid_url', fault);
   if (isPrivate(url)) return refuse('invalid_url', 'The URL is of a feed for one listener');
@@ -39,8 +39,8 @@ export function judgePush(sent: unknown): PushedFeed | Refusal {
     return refuse('invalid_guid', 'guid is not a valid UUID');
   const episodes = sent.episodes ?? [];
   if (!Array.isArray(episodes)) return refuse('invalid_value', 'episodes is not an array');
-  if (episodes.length > keptEpisodes)
-    return refuse('limit_reached', `More than ${keptEpisodes} episodes: send the newest ones`);
+  if (episodes.length > maxStoredEpisodes)
+    return refuse('limit_reached', `More than ${maxStoredEpisodes} episodes: send the newest ones`);
   const items: FeedItem[] = [];
   for (const [index, episode] of episodes.entries()) {
     const item = toItem(episode);
@@ -54,7 +54,7 @@ export function judgePush(sent: unknown): PushedFeed | Refusal {
   return { url, document: { ...toDocument(sent, guid.data, items), newFeedUrl } };
 }
 
-function refusal(feedUrl: string, code: EntryFailureCode, message: string): Refusal {
+function pushFailure(feedUrl: string, code: EntryFailureCode, message: string): PushFailure {
   return { feed_url: feedUrl, code, message };
 }
 
@@ -64,7 +64,7 @@ function toItem(sent: unknown): FeedItem | { code: EntryFailureCode; message: st
   if ('code' in entry) return entry;
   const { episodeGuid, enclosureUrl, publishDate, title, episodeUrl, duration } = entry.metadata;
   if (episodeGuid === undefined && enclosureUrl === undefined)
-    return { code: 'missing_identifier', message: 'episode_guid or enclosure_url is missing' };
+    return { code: 'missing_identifier', message: 'send episode_guid or enclosure_url' };
   return {
     guid: episodeGuid,
     title,

@@ -35,7 +35,7 @@ export type Outcome =
     };
 
 /**
- * Fetches a feed. A document that broke off, or is too large, still gives what was read.
+ * Fetches a feed. If the document breaks off or is too large, the part that was read is returned.
  *
  * @param stopped ends the fetch; its reason is thrown.
  */
@@ -70,8 +70,8 @@ async function outcomeOf(response: FetchedResponse, isConditional: boolean): Pro
     return { kind: 'failed', fault: `http_${status}`, retryAfter: retryTime(response) };
   const document = await read(response);
   if (!document) return { kind: 'failed', fault: 'not_a_feed' };
-  // The validators of a document that was not read to its end would hide the rest permanently. Some
-  // servers send validators that never change, and say that the document is always stale.
+  // With the validators of a partly read document, later fetches would get 304 and never the rest.
+  // Servers with `Expires: 0` often send validators that never change.
   const isReliable = document.isWhole && response.header('expires') !== '0';
   return {
     kind: 'document',
@@ -99,7 +99,7 @@ function validator(response: FetchedResponse, name: string): string | null {
   return value !== '' && value.length <= 512 && /^[\x20-\x7e]+$/.test(value) ? value : null;
 }
 
-/** Returns for how long the publisher calls the response current (RFC 9111, 4.2.1). */
+/** Returns the freshness lifetime of a response in milliseconds (RFC 9111, 4.2.1). */
 function freshTime(response: FetchedResponse): number {
   const seconds = /(?:^|[\s,])max-age=(\d{1,9})/i.exec(response.header('cache-control') ?? '')?.[1];
   if (seconds !== undefined) return Number(seconds) * 1_000;

@@ -13,7 +13,7 @@ import { resultOf } from './result.rules.js';
 const [idleMs, faultMs, sweepMs] = [1_000, 5_000, 3_600_000];
 const sweptRows = 1_000;
 
-/** One document in a hundred is fetched without validators, which finds wrong validators. */
+/** Share of fetches without validators, which corrects the effect of wrong validators. */
 const unconditionalShare = 0.01;
 
 const fetches = oneCounter('podcast_sync_feed_fetches_total', 'Fetches of feeds, by outcome.', [
@@ -128,7 +128,7 @@ export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
     fetches.inc({ outcome: isSaved ? label : 'lease_lost' });
   }
 
-  /** Returns the sightings of a candidate for a new URL after a fetch. */
+  /** Returns the candidate for a new URL after a fetch, with its number of sightings. */
   private async moveOf(feed: ClaimedFeed, outcome: Outcome, now: number): Promise<Move | null> {
     const { repository } = this.options;
     const { url, key, move } = feed;
@@ -139,12 +139,12 @@ export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
     if (to === undefined) return document ? null : move;
     const isRedirected = outcome.redirects.some((redirect) => redirect.url === to);
     const read = document && comparedOf(document);
-    // After the first sighting of a redirect, the stored content is that of the new URL.
+    // From the second fetch with this redirect on, the stored content is that of the new URL.
     const isComparable = !isRedirected || move?.to !== to;
     const otherKey = isRedirected ? Buffer.from(key, 'hex') : feedKey(to);
-    const other = isComparable ? await repository.compared(otherKey) : undefined;
-    // A URL that a document names is a feed only if it was fetched as one.
-    if (!isRedirected && !other) await repository.want([feedKey(to)], [to], [laneOf(to)]);
+    const other = isComparable ? await repository.readCompared(otherKey) : undefined;
+    // The document's new URL must be fetched once to prove that it is a feed.
+    if (!isRedirected && !other) await repository.ensureFeeds([feedKey(to)], [to], [laneOf(to)]);
     const [from, target] = isRedirected ? [other, read] : [read, other];
     return nextMove(move, to, {
       now,
@@ -162,11 +162,14 @@ export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
         : (feed.declaredGuid ?? undefined);
     const isMoving = move?.isProven && apply.moves;
     if (!feed.isVisitDue || !(isMoving || (declares !== undefined && apply.guids))) return;
-    if (isMoving) await repository.want([feedKey(move.to)], [move.to], [laneOf(move.to)]);
+    if (isMoving) await repository.ensureFeeds([feedKey(move.to)], [move.to], [laneOf(move.to)]);
     const held = await repository.startVisits([Buffer.from(feed.key, 'hex')], apply);
     for (const url of held) {
       moves.inc({ outcome: 'held' });
-      log.warn({ host: new URL(url).hostname }, 'feeds are not moved: many name the same URL');
+      log.warn(
+        { host: new URL(url).hostname },
+        'feed move held: many feeds of this host name the same new URL',
+      );
     }
   }
 
@@ -177,13 +180,13 @@ export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
     return fetchFeed(fetcher, request, this.stopped.signal);
   }
 
-  /** Returns the outcome of a bug, so that its feed is not fetched again and again. */
+  /** Returns the outcome for a bug, so that the feed is fetched again only after a pause. */
   private toFailure(error: unknown, { key, url }: ClaimedFeed): Outcome {
     this.stopped.signal.throwIfAborted();
-    // Neither the URL nor details of Postgres: they can contain a secret that nobody recognised.
+    // Logs neither the URL nor details of Postgres, because they can contain secrets.
     const feed = { host: new URL(url).hostname, feed: key.slice(0, 8) };
     const { stack } = error as Error;
-    this.options.log.error({ ...feed, stack }, 'feed cannot be read or stored');
+    this.options.log.error({ ...feed, stack }, 'feed skipped until its next fetch: internal error');
     return { kind: 'failed', fault: 'internal' };
   }
 
@@ -191,12 +194,15 @@ export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
   private async attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
     try {
       const result = await work();
-      if (this.outage.becomes('')) this.options.log.info('feeds are fetched again');
+      if (this.outage.becomes('')) this.options.log.info('feed fetch loop available again');
       return result;
     } catch (error) {
       const isNew = this.outage.becomes((error as Error).message);
       if (isNew && !this.stopped.signal.aborted)
-        this.options.log.warn({ err: error }, 'feeds are not fetched, retrying');
+        this.options.log.warn(
+          { err: error },
+          'feed fetch loop unavailable, retrying: feeds are not fetched',
+        );
       return undefined;
     }
   }

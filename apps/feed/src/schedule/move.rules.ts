@@ -5,9 +5,9 @@ import type { FeedDocument } from '../document/feed.document.js';
 import type { Outcome } from './feed.fetch.js';
 
 const day = 86_400_000;
-/** Sightings of a candidate, and days from the first to the last, that prove a move alone. */
+/** Sightings of a candidate, and days from the first to the last, that suffice as a proof. */
 const [provenSightings, provenDays] = [3, 7];
-/** Newest episodes of the feed that are compared, and the least number of equal guids. */
+/** Number of newest episodes to compare, and minimum number of equal guids among them. */
 const [comparedItems, leastEqual] = [20, 3];
 
 /** The sightings of one candidate for a new URL. Times are milliseconds since 1970. */
@@ -18,7 +18,7 @@ export interface Move {
   readonly isProven: boolean;
 }
 
-/** The content of a feed that a proof compares. */
+/** The content of a feed by which two feeds are compared. */
 export interface Compared {
   readonly guids: readonly string[];
   readonly declaredGuid?: string | null | undefined;
@@ -50,8 +50,8 @@ function isUpgrade(from: string, to: string): boolean {
 }
 
 /**
- * Returns whether a feed can move to a URL. Private feeds, addresses, and a step back to http are
- * never part of a move.
+ * Returns true if a feed can move to a URL. Moves from or to private feeds or IP addresses, and
+ * from https to http, are not allowed.
  */
 export function canMove(from: string, to: unknown): to is string {
   if (typeof to !== 'string' || to === from) return false;
@@ -82,7 +82,9 @@ export function nextMove(
   return { to: candidate, seen, since, isProven };
 }
 
-/** Returns whether two feeds are the same: by URL, declared guid, or half of their episodes. */
+/**
+ * Returns true if two feeds have similar URLs, the same guid, or half of the episodes in common.
+ */
 export function areSameFeeds(
   from: Compared & { readonly url: string },
   to: Compared & { readonly url: string },

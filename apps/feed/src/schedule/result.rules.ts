@@ -4,17 +4,17 @@ import type { FeedDocument, FeedItem } from '../document/feed.document.js';
 import type { Claim, ClaimedFeed, Content, Result } from '../feed.repository.js';
 import type { Outcome } from './feed.fetch.js';
 import {
-  blockOf,
+  blockDurationMs,
   nextAfterFailure,
   nextAfterSuccess,
-  pauseOf,
-  type Rhythm,
-  rhythmOf,
+  lanePauseMs,
+  type PublishingInterval,
+  publishingIntervalOf,
   statusAfterFailure,
 } from './schedule.rules.js';
 
 /** Number of the newest episodes that are kept. */
-export const keptEpisodes = 100;
+export const maxStoredEpisodes = 100;
 
 /** The time and duration of a fetch, in milliseconds. */
 interface Timing {
@@ -23,10 +23,10 @@ interface Timing {
   readonly random: () => number;
 }
 
-type Failure = Extract<Outcome, { kind: 'failed' }>;
+type FailedFetch = Extract<Outcome, { kind: 'failed' }>;
 
 /**
- * Returns what is stored after a fetch.
+ * Returns the values to store after a fetch.
  *
  * @param stored reads the stored episodes as JSON.
  */
@@ -37,7 +37,7 @@ export async function resultOf(
   timing: Timing,
   stored: () => Promise<string>,
 ): Promise<Result> {
-  if (outcome.kind === 'failed') return failed(blocks, feed, outcome, timing);
+  if (outcome.kind === 'failed') return resultOfFailure(blocks, feed, outcome, timing);
   const { etag, lastModified, contentSha256 } = feed;
   const isComplete = outcome.kind === 'document' ? outcome.document.isComplete : feed.isComplete;
   const base = {
@@ -47,10 +47,10 @@ export async function resultOf(
     fault: null,
     status: 'ok' as const,
     isComplete,
-    laneBusyMs: pauseOf(timing.durationMs),
+    laneBusyMs: lanePauseMs(timing.durationMs),
     laneBlocks: 0,
   };
-  const next = (rhythm: Rhythm) =>
+  const next = (rhythm: PublishingInterval) =>
     nextAfterSuccess({ ...rhythm, isComplete }, { ...timing, freshFor: outcome.freshFor });
   if (outcome.kind === 'unchanged') {
     const { latest, gapSeconds } = feed;
@@ -62,7 +62,7 @@ export async function resultOf(
   }
   const { document } = outcome;
   const dates = document.items.flatMap(({ publishDate }) => publishDate?.getTime() ?? []);
-  const rhythm = rhythmOf(dates, timing.now);
+  const rhythm = publishingIntervalOf(dates, timing.now);
   const { content, sha256 } = await contentOf(document, rhythm, { stored, contentSha256 });
   return {
     ...base,
@@ -75,13 +75,18 @@ export async function resultOf(
   };
 }
 
-function failed(blocks: number, feed: ClaimedFeed, outcome: Failure, timing: Timing): Result {
+function resultOfFailure(
+  blocks: number,
+  feed: ClaimedFeed,
+  outcome: FailedFetch,
+  timing: Timing,
+): Result {
   const { etag, lastModified, contentSha256, gapSeconds, isComplete } = feed;
   const { fault, retryAfter } = outcome;
   const isBlock = fault === 'http_429';
   const failures = feed.failures + 1;
   const failingSince = feed.failingSince ?? timing.now;
-  const gones = fault === 'http_410' ? feed.gones + 1 : 0;
+  const goneCount = fault === 'http_410' ? feed.gones + 1 : 0;
   const nextAt = Math.max(
     nextAfterFailure({ failures, failingSince }, timing),
     timing.now + Math.min(retryAfter ?? 0, 86_400_000),
@@ -95,11 +100,11 @@ function failed(blocks: number, feed: ClaimedFeed, outcome: Failure, timing: Tim
     gapSeconds,
     isComplete,
     failures,
-    gones,
+    gones: goneCount,
     failingSince,
     fault,
-    status: statusAfterFailure(feed.status, { failingSince, gones, isRefused }, timing.now),
-    laneBusyMs: isBlock ? blockOf(blocks + 1, retryAfter) : pauseOf(timing.durationMs),
+    status: statusAfterFailure(feed.status, { failingSince, goneCount, isRefused }, timing.now),
+    laneBusyMs: isBlock ? blockDurationMs(blocks + 1, retryAfter) : lanePauseMs(timing.durationMs),
     laneBlocks: isBlock ? blocks + 1 : 0,
   };
 }
@@ -111,7 +116,7 @@ function failed(blocks: number, feed: ClaimedFeed, outcome: Failure, timing: Tim
  */
 export async function contentOf(
   document: FeedDocument,
-  { latest }: Rhythm,
+  { latest }: PublishingInterval,
   { stored, contentSha256 }: { stored: () => Promise<string>; contentSha256?: string | null },
 ): Promise<{ content?: Content; sha256: string }> {
   const known = async () => JSON.parse(await stored()) as Episode[];
@@ -130,9 +135,11 @@ export async function contentOf(
   const hashed = [fields, episodes.map(withoutSeen)];
   const sha256 = createHash('sha256').update(JSON.stringify(hashed)).digest('hex');
   if (sha256 === contentSha256) return { sha256 };
-  const seen = new Map((before ?? (await known())).map((episode) => [nameOf(episode), episode]));
+  const seen = new Map(
+    (before ?? (await known())).map((episode) => [identityOf(episode), episode]),
+  );
   const dated = episodes.map((episode) => {
-    const earlier = seen.get(nameOf(episode));
+    const earlier = seen.get(identityOf(episode));
     return { ...episode, seen: earlier ? earlier.seen : seenNow };
   });
   return { content: { ...fields, episodes: JSON.stringify(dated) }, sha256 };
@@ -154,7 +161,7 @@ export function withoutSeen(episode: Episode): Omit<Episode, 'seen'> {
   return shown;
 }
 
-const nameOf = ({ episode_guid, enclosure_url }: Episode) =>
+const identityOf = ({ episode_guid, enclosure_url }: Episode) =>
   episode_guid === undefined ? ` ${enclosure_url}` : episode_guid;
 
 /** Returns the newest episodes, newest first. Those without a date follow, in their order. */
@@ -168,10 +175,10 @@ function newest(items: readonly FeedItem[], before: readonly Episode[]): Episode
     duration: item.duration,
     image_url: item.imageUrl,
   }));
-  const names = new Set(current.map(nameOf));
-  return [...current, ...before.filter((episode) => !names.has(nameOf(episode)))]
+  const names = new Set(current.map(identityOf));
+  return [...current, ...before.filter((episode) => !names.has(identityOf(episode)))]
     .sort((one, other) => compareDates(other.publish_date, one.publish_date))
-    .slice(0, keptEpisodes);
+    .slice(0, maxStoredEpisodes);
 }
 
 /** Compares dates as `toISOString` writes them; a missing one is the earliest. */

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import {
-  blockOf,
+  blockDurationMs,
   nextAfterFailure,
   nextAfterSuccess,
-  pauseOf,
-  rhythmOf,
+  lanePauseMs,
+  publishingIntervalOf,
   statusAfterFailure,
 } from './schedule.rules.js';
 
@@ -26,7 +26,7 @@ describe('rhythmOf', () => {
       [-5, 1, 2, 3, 400].map((n) => now - n * day),
       { latest: now - day, gap: day },
     ],
-  ])('of %s', (_, dates, rhythm) => expect(rhythmOf(dates, now)).toEqual(rhythm));
+  ])('of %s', (_, dates, rhythm) => expect(publishingIntervalOf(dates, now)).toEqual(rhythm));
 });
 
 describe('nextAfterSuccess', () => {
@@ -84,20 +84,23 @@ describe('failures', () => {
     ['410 for three days', 3, 3, false, 'gone'],
     ['of a forbidden address', 0, 0, true, 'refused'],
   ])('%s: the status', (_, days, gones, isRefused, status) => {
-    const failure = { failingSince: now - days * day, gones, isRefused };
+    const failure = { failingSince: now - days * day, goneCount: gones, isRefused };
     expect(statusAfterFailure('ok', failure, now)).toBe(status);
   });
 
   it('blocks a host as long as it asks, else longer each time', () => {
-    expect([blockOf(1, 5 * hour), blockOf(1, 1), blockOf(1, 90 * day)]).toEqual([
-      5 * hour,
-      60_000,
-      day,
+    expect([
+      blockDurationMs(1, 5 * hour),
+      blockDurationMs(1, 1),
+      blockDurationMs(1, 90 * day),
+    ]).toEqual([5 * hour, 60_000, day]);
+    expect([blockDurationMs(1, undefined), blockDurationMs(3, undefined)]).toEqual([
+      hour / 4,
+      hour,
     ]);
-    expect([blockOf(1, undefined), blockOf(3, undefined)]).toEqual([hour / 4, hour]);
   });
 
   it('pauses for twice the duration of a request', () => {
-    expect([pauseOf(1), pauseOf(700)]).toEqual([1_000, 1_400]);
+    expect([lanePauseMs(1), lanePauseMs(700)]).toEqual([1_000, 1_400]);
   });
 });

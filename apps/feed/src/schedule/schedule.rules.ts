@@ -3,21 +3,21 @@
 
 const [second, hour, day] = [1_000, 3_600_000, 86_400_000];
 
-/** Facts of a feed that decide when it changes next. */
-export interface Rhythm {
+/** The interval of a feed's episodes, from which its next change is estimated. */
+export interface PublishingInterval {
   /** The date of the newest episode. */
   readonly latest?: number | undefined;
   /** The median pause between episodes. */
   readonly gap?: number | undefined;
-  /** True if the publisher says that no episodes follow. */
+  /** True if the feed declares that no episodes will follow (`itunes:complete`). */
   readonly isComplete?: boolean;
 }
 
 /** Number of the newest episodes that the pause is computed from. */
 const sampleSize = 10;
 
-/** Returns the rhythm of episodes by their dates. Dates in the future say nothing. */
-export function rhythmOf(dates: readonly number[], now: number): Rhythm {
+/** Returns the publishing interval by the dates of episodes. Ignores dates in the future. */
+export function publishingIntervalOf(dates: readonly number[], now: number): PublishingInterval {
   const newest = dates.filter((date) => date <= now).sort((one, other) => other - one);
   const sample = newest.slice(0, sampleSize);
   const gaps = sample.slice(1).map((date, index) => (sample[index] as number) - date);
@@ -26,15 +26,16 @@ export function rhythmOf(dates: readonly number[], now: number): Rhythm {
 }
 
 /**
- * Returns the time of the next fetch after a successful one. Around the expected time of the next
- * episode it is soon, otherwise a quarter of the pause away, for silent feeds a tenth of their
- * silence. The limits are an hour and a day, for silent feeds a week.
+ * Returns the time of the next fetch after a successful one. The interval depends on the gap
+ * between episodes: a fortieth around the expected time of the next episode, otherwise a quarter;
+ * from an hour to a day. For feeds without recent episodes it is a tenth of their silence, from a
+ * day to a week.
  *
  * @param freshFor the time for which the publisher calls the document current; at most a day
  *   counts.
  */
 export function nextAfterSuccess(
-  { latest, gap, isComplete = false }: Rhythm,
+  { latest, gap, isComplete = false }: PublishingInterval,
   { now, freshFor, random }: { now: number; freshFor: number; random: () => number },
 ): number {
   const interval = isComplete ? 14 * day : intervalOf(latest, gap, now);
@@ -65,37 +66,41 @@ export function nextAfterFailure(
 /** The state of a feed for its followers (docs/reference/interface-feeds.md, "Status"). */
 export type FeedStatus = 'pending' | 'ok' | 'failing' | 'gone' | 'refused';
 
-/** Returns the status of a feed after a failure. @param gones consecutive answers with 410. */
+/** Returns the status of a feed after a failure. @param goneCount consecutive answers with 410. */
 export function statusAfterFailure(
   before: FeedStatus,
-  { failingSince, gones, isRefused }: { failingSince: number; gones: number; isRefused: boolean },
+  {
+    failingSince,
+    goneCount,
+    isRefused,
+  }: { failingSince: number; goneCount: number; isRefused: boolean },
   now: number,
 ): FeedStatus {
   const failing = now - failingSince;
   if (isRefused) return 'refused';
-  if (failing > 180 * day || (gones >= 3 && failing >= 3 * day)) return 'gone';
+  if (failing > 180 * day || (goneCount >= 3 && failing >= 3 * day)) return 'gone';
   return failing >= 3 * day ? 'failing' : before;
 }
 
 /** Returns the pause of a lane after a request: twice its duration, and at least a second. */
-export function pauseOf(durationMs: number): number {
+export function lanePauseMs(durationMs: number): number {
   return within(2 * durationMs, second, hour);
 }
 
 /**
  * Returns for how long a host gets no request after a 429.
  *
- * @param blocks the number of consecutive 429s. @param asked the duration of `Retry-After`.
+ * @param consecutive429s includes this one. @param retryAfterMs the duration of `Retry-After`.
  */
-export function blockOf(blocks: number, asked: number | undefined): number {
-  return within(asked ?? (hour / 4) * 2 ** (blocks - 1), 60 * second, day);
+export function blockDurationMs(consecutive429s: number, retryAfterMs: number | undefined): number {
+  return within(retryAfterMs ?? (hour / 4) * 2 ** (consecutive429s - 1), 60 * second, day);
 }
 
-/** Spreads feeds that were fetched together, so that they do not stay together. */
+/** Returns a random interval of 85 to 115 %, so that fetches of different feeds spread. */
 function jittered(interval: number, random: () => number): number {
   return Math.round(interval * (0.85 + 0.3 * random()));
 }
 
-function within(value: number, least: number, most: number): number {
-  return Math.min(Math.max(value, least), most);
+function within(value: number, min: number, max: number): number {
+  return Math.min(Math.max(value, min), max);
 }

@@ -28,13 +28,14 @@ export interface TaskLoopOptions {
 }
 
 /**
- * Visits the followers of feeds: their episodes get titles, and their subscriptions follow moves
- * and declared guids. Invariants:
- * - A task is leased for a page of users, and then its progress is stored. A process can die at any
- *   point: another one repeats at most a page. Repeated calls have no effect.
- * - Users are visited one after another with pauses, and tasks in turns, so that a feed with many
- *   followers delays nobody.
- * - A feed that is noted again during a task starts it again, because earlier users can need it.
+ * Runs the tasks of feeds: it gives the followers' episodes titles, and applies moves and declared
+ * guids to their subscriptions. Invariants:
+ * - A task is leased for a page of users, and then its progress is stored. If the process dies,
+ *   another one repeats at most a page. Repeated calls have no effect.
+ * - Users of a task are served one after another with pauses, and each task gets one page at a
+ *   time, so that a feed with many followers delays no other one.
+ * - If a feed is touched again during its task, the task restarts, because earlier users can need
+ *   the change.
  */
 export class TaskLoop implements OnModuleInit, OnApplicationShutdown {
   private readonly stopped = new AbortController();
@@ -63,26 +64,29 @@ export class TaskLoop implements OnModuleInit, OnApplicationShutdown {
     ]);
     while (!signal.aborted) {
       try {
-        const isBusy = (await this.settleTouched()) || (await this.runNext());
-        if (this.outage.becomes('')) this.options.log.info('followers of feeds are visited again');
+        const isBusy = (await this.createTasks()) || (await this.runNext());
+        if (this.outage.becomes('')) this.options.log.info('feed task loop available again');
         if (!isBusy) await this.pause(idleMs);
       } catch (error) {
         if (this.outage.becomes((error as Error).message) && !signal.aborted)
-          this.options.log.warn({ err: error }, 'followers of feeds are not visited, retrying');
+          this.options.log.warn(
+            { err: error },
+            'feed task loop unavailable, retrying: titles and moves are delayed',
+          );
         await this.pause(faultMs);
       }
     }
   }
 
-  /** Turns noted feeds into tasks. Returns true if there were some. */
-  private async settleTouched(): Promise<boolean> {
+  /** Creates tasks for touched feeds. Returns false if there were none. */
+  private async createTasks(): Promise<boolean> {
     const { feeds, tasks } = this.options;
-    const urls = await tasks.touched(touchedRows);
+    const urls = await tasks.readTouched(touchedRows);
     if (urls.length === 0) return false;
     const readable = urls.filter((url) => !isPrivate(url));
     const keys = readable.map(feedKey);
     if (readable.length > 0) {
-      await feeds.want(keys, readable, readable.map(laneOf));
+      await feeds.ensureFeeds(keys, readable, readable.map(laneOf));
       await feeds.refresh(keys);
     }
     await tasks.settleTouched(urls, urls.map(feedKey));

@@ -10,7 +10,7 @@ const leaseSeconds = 60;
 /** A leased task. */
 export interface Task {
   readonly id: number;
-  /** Names the lease: without it the task is not changed. */
+  /** Identifies the lease. A caller whose lease expired cannot change the task. */
   readonly lease: string;
   readonly url: string;
   /** Describes episodes, or applies a new URL and a declared guid to subscriptions. */
@@ -24,13 +24,13 @@ export interface Task {
 /** A follower of a feed. */
 export interface Follower {
   readonly userId: string;
-  /** True if the user has something to change. */
+  /** True if the task can change data of this user. */
   readonly isConcerned: boolean;
 }
 
-/** $1 maximum number of rows. */
-const readTouched = statement(
-  'feed.read_touched',
+/** Reads URLs of touched feeds after a delay. $1 maximum number of rows. */
+const selectTouched = statement(
+  'feed.select_touched',
   `SELECT DISTINCT r.url FROM (
      SELECT t.url FROM feed.touched t
      WHERE t.created_at < now() - interval '${touchedSeconds} s' LIMIT $1
@@ -41,8 +41,8 @@ const readTouched = statement(
  * $1 URLs, $2 their keys. Creates the tasks of touched feeds, or restarts them, and removes their
  * rows from the outbox. Feeds without a row have no task.
  */
-const settleTouched = statement(
-  'feed.settle_touched',
+const createTasks = statement(
+  'feed.create_tasks',
   `WITH sent AS MATERIALIZED (
      SELECT s.url, s.key FROM unnest($1::text[], $2::bytea[]) s (url, key)
    ), made AS (
@@ -55,7 +55,7 @@ const settleTouched = statement(
 );
 
 /** Leases a task. One that describes episodes waits until its feed was fetched or pushed. */
-const claim = statement(
+const claimTask = statement(
   'feed.claim_task',
   `WITH due AS (
      SELECT k.id FROM feed.tasks k JOIN feed.fetches t ON t.url_sha256 = k.url_sha256
@@ -71,11 +71,11 @@ const claim = statement(
 );
 
 /**
- * $1 lookup key of the URL, $2 URL, $3 last user, $4 maximum number of rows, $5 kind of the task,
- * $6 true to move, $7 guid.
+ * Reads the next followers of a feed. $1 lookup key of the URL, $2 URL, $3 last user, $4 maximum
+ * number of rows, $5 kind of the task, $6 true to move, $7 guid.
  */
-export const followers = statement(
-  'feed.followers',
+export const selectFollowers = statement(
+  'feed.select_followers',
   `SELECT v.user_id AS "userId", CASE WHEN $5 = 'describe' THEN EXISTS (
      SELECT 1 FROM episode.untitled u
      WHERE u.user_id = v.user_id AND u.subscription_id = v.subscription_id
@@ -84,16 +84,19 @@ export const followers = statement(
    WHERE v.url_sha256 = $1 AND v.user_id > $3 AND v.feed_url = $2 ORDER BY v.user_id LIMIT $4`,
 );
 
-/** $1 id, $2 lease, $3 previous cursor, $4 next cursor. Ends the lease. */
-const advance = statement(
+/**
+ * Stores the progress of a task and ends its lease. A restarted task keeps its cursor. $1 id, $2
+ * lease, $3 previous cursor, $4 next cursor.
+ */
+const advanceTask = statement(
   'feed.advance_task',
   `UPDATE feed.tasks k SET busy_until = now(),
      cursor = CASE WHEN k.cursor = $3 THEN $4 ELSE k.cursor END
    WHERE k.id = $1 AND k.busy_until = $2::timestamptz`,
 );
 
-/** $1 id, $2 lease, $3 cursor. Removes a task, or ends the lease of a restarted one. */
-const finish = statement(
+/** Deletes a task, or ends the lease of a restarted one. $1 id, $2 lease, $3 cursor. */
+const finishTask = statement(
   'feed.finish_task',
   `WITH done AS (
      DELETE FROM feed.tasks k WHERE k.id = $1 AND k.busy_until = $2::timestamptz AND k.cursor = $3
@@ -107,33 +110,33 @@ const finish = statement(
 export class TaskRepository {
   constructor(private readonly database: Database) {}
 
-  /** Returns URLs of feeds that uploads of episodes without a title noted. */
-  async touched(limit: number): Promise<string[]> {
-    const rows = await this.database.read<{ url: string }>(readTouched, [limit]);
+  /** Returns URLs of feeds for which uploads contained episodes without a title. */
+  async readTouched(limit: number): Promise<string[]> {
+    const rows = await this.database.read<{ url: string }>(selectTouched, [limit]);
     return rows.map(({ url }) => url);
   }
 
   async settleTouched(urls: readonly string[], keys: readonly Buffer[]): Promise<void> {
-    await this.database.change(settleTouched, [urls, keys]);
+    await this.database.change(createTasks, [urls, keys]);
   }
 
   async claim(): Promise<Task | undefined> {
-    return (await this.database.change<Task>(claim, []))[0];
+    return (await this.database.change<Task>(claimTask, []))[0];
   }
 
   /** Returns the next followers of a feed by user id. @param key lookup key of the URL, in hex. */
   followers(task: Task, key: string, limit: number): Promise<Follower[]> {
     const { url, cursor, kind, toUrl, guid } = task;
     const values = [Buffer.from(key, 'hex'), url, cursor, limit, kind, toUrl !== null, guid];
-    return this.database.read<Follower>(followers, values);
+    return this.database.read<Follower>(selectFollowers, values);
   }
 
   /** Stores the progress of a task, unless it was restarted, and ends its lease. */
   async advance({ id, lease, cursor }: Task, next: string): Promise<void> {
-    await this.database.change(advance, [id, lease, cursor, next]);
+    await this.database.change(advanceTask, [id, lease, cursor, next]);
   }
 
   async finish({ id, lease, cursor }: Task): Promise<void> {
-    await this.database.change(finish, [id, lease, cursor]);
+    await this.database.change(finishTask, [id, lease, cursor]);
   }
 }

@@ -46,7 +46,7 @@ export interface Caller {
   expires?: number | undefined;
 }
 
-/** Sources for revocations and app passwords. Without `appPasswords` none is accepted. */
+/** Sources of revocations and app passwords. Without `appPasswords` no app password is accepted. */
 export interface Credentials {
   readonly revocations?: Revocations;
   readonly appPasswords?: AppPasswordVerifier;
@@ -64,7 +64,7 @@ interface Verified extends Caller {
 /** A caller with an app password, and the time of its check (`performance.now()`). */
 interface Holder extends Caller {
   credentialId: string;
-  askedAt: number;
+  lookedUpAt: number;
 }
 
 /** Signature algorithms without a shared secret. */
@@ -86,7 +86,7 @@ export class Authenticator {
   private readonly verified = new CredentialCache<Verified, string>({
     max: cacheSize,
     ttl: Infinity,
-    ask: (_hash, token) => this.verify(token),
+    lookUp: (_hash, token) => this.verify(token),
     // Cached as long as a new verification would accept the token.
     expiresAt: ({ expires }) => expires + clockToleranceSeconds * 1_000,
     isRevoked: ({ keys, version }) => version !== keys.version(),
@@ -140,7 +140,7 @@ export class Authenticator {
     return keys?.version() === version && !this.credentials.revocations?.refuses(caller);
   }
 
-  /** Changes with revocations. While unchanged, only time or new keys make {@link holds} false. */
+  /** Number of received revocations. While it stays, only time or new keys end a credential. */
   get revoked(): number {
     return this.credentials.revocations?.received ?? 0;
   }
@@ -158,7 +158,7 @@ export class Authenticator {
       scopes: new Set(credential.scopes),
       expires,
       credentialId,
-      askedAt: performance.now(),
+      lookedUpAt: performance.now(),
     };
   }
 

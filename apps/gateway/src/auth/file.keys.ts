@@ -9,7 +9,8 @@ const pollMs = 1_000;
 /**
  * The keys of an issuer in a file. Invariants:
  * - A changed file takes effect within a second, also after a swap of a link (Kubernetes secrets).
- * - A missing or invalid file changes nothing and is logged once, because it may be incomplete.
+ * - A missing or invalid file is logged once, and the current keys stay: the file can be
+ *   incomplete.
  */
 export class FileKeys implements IssuerKeys {
   private keySet: JSONWebKeySet = { keys: [] };

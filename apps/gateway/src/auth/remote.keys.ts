@@ -7,7 +7,7 @@ import type { IssuerKeys } from './issuer.keys.js';
 export interface Pace {
   /** Keys older than this are fetched again in the background, and used meanwhile. */
   readonly maxAge: number;
-  /** Minimum time between two fetches, so that unknown keys cannot cause many. */
+  /** Minimum time between two fetches, so that tokens with unknown key ids cannot cause many. */
   readonly coolDown: number;
 }
 
@@ -24,7 +24,7 @@ export class RemoteKeys implements IssuerKeys {
   private local: (JWTVerifyGetKey & { jwks(): JSONWebKeySet }) | undefined;
   private count = 0;
   private fetchedAt = -Infinity;
-  private askedAt = -Infinity;
+  private lookedUpAt = -Infinity;
   private fetching: Promise<void> | undefined;
 
   /** @param keySetUrl resolves to the URL of the key set, and can make a request (discovery). */
@@ -61,8 +61,8 @@ export class RemoteKeys implements IssuerKeys {
   /** Fetches the keys, at most once per cool-down. Logs failures and never rejects. */
   private refresh(): Promise<void> {
     if (this.fetching) return this.fetching;
-    if (performance.now() < this.askedAt + this.pace.coolDown) return Promise.resolve();
-    this.askedAt = performance.now();
+    if (performance.now() < this.lookedUpAt + this.pace.coolDown) return Promise.resolve();
+    this.lookedUpAt = performance.now();
     this.fetching = this.fetch()
       .catch((error: unknown) => {
         const { issuer } = this;

@@ -6,8 +6,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { OpenStream } from '../openapi.decorators.js';
 import { ChangeStreams } from './change.streams.js';
 
-/** Later than every change. A list since then is empty, so it costs only the read of the clock. */
-const never = '9999-12-31T23:59:59.999Z';
+/** Later than every stamp. With it as `since` a list is empty, and only the clock is read. */
+const latestTime = '9999-12-31T23:59:59.999Z';
 
 /** Disables proxy caches and buffers. A reconnecting client can reach another gateway. */
 const headers = {
@@ -40,7 +40,7 @@ export class ChangesController {
     const readClock = async () => {
       const list = {
         userId,
-        since: never,
+        since: latestTime,
         perPage: 1,
         cursor: { from: 'page', page: 1 },
       } as const;

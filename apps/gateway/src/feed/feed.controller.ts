@@ -19,9 +19,9 @@ import {
   listFeedEpisodes,
   listNewEpisodes,
   listPodcasts,
-  mostPodcasts,
+  maxPodcasts,
   feedPreviewSchema,
-  mostPushed,
+  maxPushed,
   previewFeed,
   pushedSchema,
   pushFeeds,
@@ -52,7 +52,7 @@ import {
 /** Approximate maximum bytes of a podcast, and of an episode, in an answer. */
 const [podcastBytes, episodeBytes] = [16_384, 16_384];
 /** Maximum number of episodes of a podcast. */
-const mostEpisodes = 100;
+const maxEpisodes = 100;
 
 /** Previews of one user at a gateway: number, and seconds. */
 const previewLimit = { points: 20, duration: 60 };
@@ -67,7 +67,7 @@ const artworkHeaders = {
   'cross-origin-resource-policy': 'cross-origin',
 };
 
-/** The query of a request, the name of the array of its answer, and the encoder of its cursors. */
+/** The query of a request, the name of the array in its answer, and the encoder of its cursors. */
 interface Read {
   readonly array: 'feeds' | 'episodes';
   readonly url: URL;
@@ -111,7 +111,7 @@ export class FeedController {
     const list = `feeds ${array}`;
     const url = new URL(`${linkBase(request, this.config)}${request.url}`);
     const sent = new QueryString(url.search, listParameters);
-    const query = readListQuery(sent, { userId, list, maxPerPage: mostPodcasts }, this.cursors);
+    const query = readListQuery(sent, { userId, list, maxPerPage: maxPodcasts }, this.cursors);
     const scope = { userId, list, since: query.since };
     return { array, url, sent, query, encode: (cursor) => this.cursors.encode(cursor, scope) };
   }
@@ -121,7 +121,7 @@ export class FeedController {
   @ApiQuery({
     name: 'per_page',
     required: false,
-    description: `Rows on a page, 50 unless sent, clamped to ${mostPodcasts}.`,
+    description: `Rows on a page, 50 unless sent, clamped to ${maxPodcasts}.`,
     schema: { type: 'integer', minimum: 1 },
   })
   @Operation(
@@ -155,7 +155,9 @@ export class FeedController {
   @ApiQuery({
     name: 'guid',
     required: false,
-    description: 'A podcast. Without it `since` is required.',
+    description:
+      'Guid of a subscribed podcast; `since` and `cursor` are then ignored. Without `guid`, ' +
+      '`since` is required.',
     schema: { type: 'string', format: 'uuid' },
   })
   @Since()
@@ -169,7 +171,7 @@ export class FeedController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    const answerBytes = Math.min(mostEpisodes * episodeBytes, this.config.MAX_ANSWER_BYTES);
+    const answerBytes = Math.min(maxEpisodes * episodeBytes, this.config.MAX_ANSWER_BYTES);
     const sent = new QueryString(new URL(request.url, 'http://localhost').search, ['guid']);
     const guids = sent.getAll('guid');
     if (guids.length > 0) {
@@ -224,7 +226,7 @@ export class FeedController {
     // The content is shown to all users: a token without scopes does not allow this.
     if (!request.caller?.scopes?.has(pushScope))
       throw new AuthenticationFailure('scope', {}, pushScope);
-    const body = sentBatch(request, sent.feeds, mostPushed);
+    const body = sentBatch(request, sent.feeds, maxPushed);
     return this.services.call(pushFeeds, request, { body });
   }
 
@@ -274,7 +276,7 @@ function answerPage(
   const cursorOf = (time: string) =>
     next && encode({ direction: 'after', boundary: next, syncTimestamp: time, total: 0 });
   const cursor = cursorOf(start);
-  // The cursor has the time of the walk, which must not change the ETag. A hash of the row id would
+  // The cursor contains the time of the first page, which must not change the ETag. A hash of the row id would
   // let clients guess it.
   const print = JSON.stringify([url.href, cursorOf(new Date(0).toISOString())]);
   const link = cursor && `${url.origin}${url.pathname}${sent.with({ cursor })}`;

@@ -2,7 +2,7 @@ import {
   faultInHttpUrl,
   feedEpisodeSchema,
   guidSchema,
-  mostRefreshed,
+  maxRefreshed,
   podcastSchema,
 } from '#contracts';
 import { z } from 'zod';
@@ -49,5 +49,5 @@ export const previewSchema = z
   .meta({ id: 'PreviewRequest' });
 
 export const refreshSchema = z
-  .object({ guids: z.array(guidSchema).max(mostRefreshed) })
+  .object({ guids: z.array(guidSchema).max(maxRefreshed) })
   .meta({ id: 'RefreshRequest' });

@@ -33,7 +33,7 @@ describe('httpAnswers', () => {
     [404, 'Resource not found'],
     [408, 'Request timed out'],
     [413, 'Request is too large'],
-    [414, 'Request header is too large'],
+    [414, 'Request URL is too long'],
     [429, 'Too many requests'],
     [431, 'Request header is too large'],
     [503, 'Service unavailable'],

@@ -27,8 +27,8 @@ const end = Number.MAX_SAFE_INTEGER;
 
 /**
  * Returns the neighbours of a page (docs/reference/interface.md, "Paging"). A page that was reached
- * by a link always has a neighbour on the side of its origin. Before a page past the end is the
- * last page.
+ * by a link has the page of that link as a neighbour. The previous page of a page number past the
+ * end is the last page.
  */
 export function neighbours(facts: PageFacts): { next?: Neighbour; previous?: Neighbour } {
   const { page, cursor, total, range, syncTimestamp, more } = facts;

@@ -59,7 +59,7 @@ export class OpmlExport {
         yield piece;
         piece = '';
       }
-      // Releases the bytes of the page; `always` prevents a refusal.
+      // Releases the bytes of the page. With `always` the call never fails.
       request.hold?.(-held, true);
     }
     yield piece + opmlEnd;

@@ -47,7 +47,7 @@ export class OpmlImport {
     if (answerBytes(feeds) > this.config.MAX_ANSWER_BYTES)
       throw new TooLarge('the answer would be');
     const userId = userIdOf(request);
-    const size = Math.min(this.config.MAX_SUBSCRIPTION_ENTRIES, mostEntries);
+    const size = Math.min(this.config.MAX_SUBSCRIPTION_ENTRIES, maxEntries);
     const answers: SubscribeReply[] = [];
     // An empty list is also written, to store the idempotency key.
     for (let first = 0; first === 0 || first < feeds.length; first += size) {
@@ -85,7 +85,7 @@ async function opmlOf(document: Buffer): Promise<Opml> {
 }
 
 /** Maximum entries of one write. A thousand would block the service for too long. */
-const mostEntries = 250;
+const maxEntries = 250;
 
 /** Returns the approximate maximum size of the answer for these feeds, in bytes. */
 function answerBytes(feeds: Opml['feeds']): number {
@@ -95,7 +95,7 @@ function answerBytes(feeds: Opml['feeds']): number {
   );
 }
 
-/** Merges the verdicts of all writes into one answer, with the number of skipped entries. */
+/** Merges the answers of all writes into one, with the number of skipped entries. */
 function joined(answers: readonly SubscribeReply[], skipped: number): JsonText {
   const lists: Record<'success' | 'failure', string[]> = { success: [], failure: [] };
   for (const answer of answers) {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { uploadActions } from '#contracts';
-import { type ActionEntry, readAction } from './action.rules.js';
+import { type ActionEntry, parseAction } from './action.rules.js';
 
 const at = '2024-03-01T12:00:05.000000Z';
 const required = {
@@ -11,7 +11,7 @@ const required = {
 };
 /** Returns the values that an action sets, by name. */
 const valuesOf = (action: object) => {
-  const { statuses, duration } = readAction({ ...required, ...action }).entry as ActionEntry;
+  const { statuses, duration } = parseAction({ ...required, ...action }).entry as ActionEntry;
   const values = Object.entries(statuses).map(([name, status]) => [name, status?.value]);
   return { ...Object.fromEntries(values), ...(duration === undefined ? {} : { duration }) };
 };
@@ -19,7 +19,7 @@ const valuesOf = (action: object) => {
 const played = { playedStatus: true, newStatus: false, playbackPosition: 0 };
 const started = { newStatus: false };
 
-describe('readAction returns the values of an action', () => {
+describe('parseAction returns the values of an action', () => {
   it.each([
     [
       'AntennaPod: stopped',
@@ -98,19 +98,19 @@ describe('readAction returns the values of an action', () => {
   ])('%s', (_, action, values) => expect(valuesOf(action)).toEqual(values));
 
   it('each with the time of the action, or without one', () => {
-    expect(readAction({ ...required, action: 'new' }).entry?.statuses).toEqual({
+    expect(parseAction({ ...required, action: 'new' }).entry?.statuses).toEqual({
       newStatus: { value: true, at },
       playedStatus: { value: false, at },
     });
     expect(
-      readAction({ ...required, action: 'new', timestamp: null }).entry?.statuses.newStatus,
+      parseAction({ ...required, action: 'new', timestamp: null }).entry?.statuses.newStatus,
     ).toEqual({ value: true });
   });
 });
 
-describe('readAction identifies the episode', () => {
+describe('parseAction identifies the episode', () => {
   it('by feed URL, guid and enclosure URL, repaired', () => {
-    const read = readAction({
+    const read = parseAction({
       podcast: ' a.example/f',
       episode: 'https://a.example/1.mp3 ',
       guid: 'g',
@@ -136,23 +136,23 @@ describe('readAction identifies the episode', () => {
     ['an empty enclosure URL', ''],
     ['an invalid enclosure URL', 'content://x/1'],
   ])('by guid alone with %s (GNOME Podcasts)', (_, episode) => {
-    const { entry } = readAction({ ...required, episode, guid: 'g', action: 'new' });
+    const { entry } = parseAction({ ...required, episode, guid: 'g', action: 'new' });
     expect(entry).toMatchObject({ episodeGuid: 'g' });
     expect(entry).not.toHaveProperty('enclosureUrl');
   });
 
   it('and omits an invalid device id', () => {
-    const read = readAction({ ...required, device: 'no such device!', action: 'new' });
+    const read = parseAction({ ...required, device: 'no such device!', action: 'new' });
     expect(read.device).toBeUndefined();
     expect(read.entry).toBeDefined();
   });
 });
 
-describe('readAction skips an invalid action', () => {
+describe('parseAction skips an invalid action', () => {
   it.each([
-    ['no_object', null],
-    ['no_object', 'x'],
-    ['no_object', []],
+    ['not_an_object', null],
+    ['not_an_object', 'x'],
+    ['not_an_object', []],
     ['missing_key', {}],
     ['missing_key', { ...required }],
     ['missing_key', { ...required, action: 1 }],
@@ -164,12 +164,12 @@ describe('readAction skips an invalid action', () => {
     ['unusable_episode', { ...required, action: 'play', episode: 'content://x' }],
     ['unusable_episode', { ...required, action: 'play', episode: '' }],
   ])('as %s', (skipped, sent) => {
-    expect(readAction(sent).skipped).toBe(skipped);
-    expect(readAction(sent).entry).toBeUndefined();
+    expect(parseAction(sent).skipped).toBe(skipped);
+    expect(parseAction(sent).entry).toBeUndefined();
   });
 });
 
-it('readAction turns any JSON into a valid entry of uploadActions, or skips it', () => {
+it('parseAction turns any JSON into a valid entry of uploadActions, or skips it', () => {
   const texts = fc.oneof(fc.webUrl(), fc.string({ unit: 'binary' }));
   const loose = fc.oneof(fc.jsonValue(), fc.double(), texts);
   const actions = fc.oneof(
@@ -195,7 +195,7 @@ it('readAction turns any JSON into a valid entry of uploadActions, or skips it',
   const entries = uploadActions.request.shape.entries;
   fc.assert(
     fc.property(actions, (sent) => {
-      const { entry, skipped } = readAction(sent);
+      const { entry, skipped } = parseAction(sent);
       expect(entry === undefined).toBe(skipped !== undefined);
       expect(entries.safeParse(entry ? [entry] : []).success).toBe(true);
     }),

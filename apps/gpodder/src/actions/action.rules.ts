@@ -7,8 +7,8 @@ export type ActionEntry = RequestOf<typeof uploadActions>['entries'][number];
 type Statuses = ActionEntry['statuses'];
 
 /** Reason to skip an action; a label of the metrics. */
-export type SkippedReason =
-  | 'no_object'
+export type SkipReason =
+  | 'not_an_object'
   | 'missing_key'
   | 'unknown_action'
   | 'unusable_podcast'
@@ -17,7 +17,7 @@ export type SkippedReason =
   | 'refused';
 
 /** A parsed action. `podcast` and `episode` are as sent, for `update_urls`. */
-export interface ReadAction {
+export interface ParsedAction {
   readonly podcast?: string;
   readonly episode?: string;
   /** Repaired `episode`; absent if it is unusable. */
@@ -27,25 +27,25 @@ export interface ReadAction {
   readonly device?: string | undefined;
   /** Absent if the action is skipped. */
   readonly entry?: ActionEntry;
-  readonly skipped?: SkippedReason;
+  readonly skipped?: SkipReason;
 }
 
 /** An action that is not skipped. */
-export interface UsableAction extends ReadAction {
+export interface UsableAction extends ParsedAction {
   readonly podcast: string;
   readonly feedUrl: string;
   readonly entry: ActionEntry;
 }
 
 /** Returns true for an action that is not skipped. */
-export function isUsable(action: ReadAction): action is UsableAction {
+export function isUsable(action: ParsedAction): action is UsableAction {
   return action.entry !== undefined;
 }
 
 /** Parses one element of an upload (docs/reference/gpodder.md, "Actions in"). */
-export function readAction(sent: unknown): ReadAction {
+export function parseAction(sent: unknown): ParsedAction {
   if (typeof sent !== 'object' || sent === null || Array.isArray(sent))
-    return { skipped: 'no_object' };
+    return { skipped: 'not_an_object' };
   const { podcast, episode, action, guid, device, timestamp, ...times } = sent as Record<
     string,
     unknown

@@ -11,7 +11,7 @@ const firstMilliseconds = 1e11;
 /** The last millisecond of the year 9999. */
 const lastMilliseconds = 253_402_300_799_999;
 
-/** The oldest time, which never wins over another one. */
+/** The earliest time. A status with it never replaces another one. */
 export const oldestTime = '1970-01-01T00:00:00.000000Z';
 
 /**

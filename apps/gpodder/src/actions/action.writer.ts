@@ -1,5 +1,5 @@
 import { type ReplyOf, type RequestOf, type Rpc, uploadActions } from '#contracts';
-import { isUsable, readAction, type SkippedReason, type UsableAction } from './action.rules.js';
+import { isUsable, parseAction, type SkipReason, type UsableAction } from './action.rules.js';
 import { UrlUpdates } from './url.repair.js';
 
 /** The user, and the session of the upload. */
@@ -15,7 +15,7 @@ export class ActionWriter {
   readonly updates = new UrlUpdates();
   readonly devices = new Set<string>();
   /** Number of skipped actions by reason. */
-  readonly skipped = new Map<SkippedReason, number>();
+  readonly skipped = new Map<SkipReason, number>();
   /** Timestamp of the answer: the lowest of all messages, so that the client misses no change. */
   timestamp: number | undefined;
 
@@ -26,17 +26,17 @@ export class ActionWriter {
 
   /** Parses an element of an upload, and collects changed URLs. @returns undefined if skipped. */
   read(sent: unknown): UsableAction | undefined {
-    const action = readAction(sent);
+    const action = parseAction(sent);
     const { podcast, episode, feedUrl, enclosureUrl, device, skipped } = action;
     if (skipped !== undefined) this.skip(skipped);
     if (podcast !== undefined) this.updates.addRepaired(podcast, feedUrl);
-    // GNOME Podcasts sends no URL next to a guid.
+    // GNOME Podcasts sends an empty episode URL if the action has a guid: nothing to repair.
     if (episode) this.updates.addRepaired(episode, enclosureUrl);
     if (device !== undefined) this.devices.add(device);
     return isUsable(action) ? action : undefined;
   }
 
-  /** Writes at most `mostActions` actions. */
+  /** Writes at most `maxActions` actions. */
   async write(actions: readonly UsableAction[]): Promise<void> {
     const { userId, sessionId } = this.uploader;
     const entries = actions.map(({ entry }) => entry);
@@ -45,8 +45,9 @@ export class ActionWriter {
     this.timestamp = Math.min(this.timestamp ?? timestamp, timestamp);
     const currentUrls = new Map(moved);
     for (const [index, { podcast, feedUrl }] of actions.entries()) {
-      const verdict = verdicts[index] ?? null;
-      if (verdict !== null) this.skip(verdict === 'unknown_subscription' ? verdict : 'refused');
+      const failureCode = verdicts[index] ?? null;
+      if (failureCode !== null)
+        this.skip(failureCode === 'unknown_subscription' ? failureCode : 'refused');
       const currentUrl = currentUrls.get(feedUrl);
       if (currentUrl !== undefined) this.updates.addMoved(podcast, feedUrl, currentUrl);
     }
@@ -58,7 +59,7 @@ export class ActionWriter {
     return this.timestamp ?? 1;
   }
 
-  private skip(reason: SkippedReason): void {
+  private skip(reason: SkipReason): void {
     this.skipped.set(reason, (this.skipped.get(reason) ?? 0) + 1);
   }
 }

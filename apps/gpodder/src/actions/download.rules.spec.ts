@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ActedEpisode, ActedStatuses } from '#contracts';
-import { readAction } from './action.rules.js';
+import { parseAction } from './action.rules.js';
 import { actionsOf } from './download.rules.js';
 
 const at = (minute: number) => `2024-03-01T12:${String(minute).padStart(2, '0')}:05.678901Z`;
@@ -195,7 +195,7 @@ it('actions that a client sends back unchanged result in the same actions', () =
       const firstActions = actionsOf(first, 'all');
       let after = first;
       for (const action of firstActions) {
-        const { entry } = readAction(action);
+        const { entry } = parseAction(action);
         expect(entry).toBeDefined();
         after = {
           ...after,

@@ -1,6 +1,6 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { Inject, Injectable } from '@nestjs/common';
-import { Failure, mostActions, unavailable } from '#contracts';
+import { Failure, maxActions, unavailable } from '#contracts';
 import { Services } from '#http';
 import type { Log } from '#runtime';
 import type { FastifyRequest } from 'fastify';
@@ -46,10 +46,10 @@ export class UploadService {
       (contract, payload) => this.services.call(contract, request, payload),
       { userId, sessionId: session?.sessionId },
     );
-    for (let from = 0; from < sent.length; from += mostActions) {
+    for (let from = 0; from < sent.length; from += maxActions) {
       if (request.end?.reached) throw unavailable('the client disconnected');
       const actions = sent
-        .slice(from, from + mostActions)
+        .slice(from, from + maxActions)
         .flatMap((action) => writer.read(action) ?? []);
       if (actions.length > 0) await writer.write(actions);
       // Lets other requests run, as the call of a write would.

@@ -1,6 +1,6 @@
 import { areAlikeUrls, faultInHttpUrl, faultInSpacedUrl, textLimits } from '#contracts';
 
-/** A pair of `update_urls`: the sent URL, and the used one, which is empty for an unusable URL. */
+/** A pair of `update_urls`: the sent URL, and the one in use, which is empty if it is unusable. */
 export type UrlUpdate = [sent: string, used: string];
 
 /** Schemes of players for feeds, instead of http or in front of a whole URL. */

@@ -16,7 +16,7 @@ export function callerOf({ gpodderCaller }: FastifyRequest): Caller {
   return gpodderCaller;
 }
 
-/** Injects the result of {@link callerOf} into a parameter of a handler. */
+/** Injects the {@link callerOf} of the request into a parameter of a handler. */
 export const CurrentCaller = createParamDecorator((_: unknown, context: ExecutionContext) =>
   callerOf(context.switchToHttp().getRequest<FastifyRequest>()),
 );

@@ -31,10 +31,10 @@ export class Sessions {
       max: 20_000,
       ttl: 60_000,
       missing: { max: 20_000, ttl: 5_000 },
-      ask: (_sessionId, session) => this.lookUp(session),
+      lookUp: (_sessionId, session) => this.lookUp(session),
       expiresAt: ({ expiresAt }) => (expiresAt === undefined ? undefined : Date.parse(expiresAt)),
-      isRevoked: ({ userId, credentialId }, askedAt, gid) =>
-        revocations.refuses({ userId, credentialId, gid, askedAt }),
+      isRevoked: ({ userId, credentialId }, lookedUpAt, gid) =>
+        revocations.refuses({ userId, credentialId, gid, lookedUpAt }),
     });
   }
 

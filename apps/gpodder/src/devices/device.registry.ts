@@ -26,7 +26,7 @@ export class DeviceRegistry {
 
   /**
    * Saves the devices of a request. Logs a Failure instead of throwing it, because requests do not
-   * depend on devices. A client that can only read creates none, so that it evicts none.
+   * depend on devices. A read-only client creates no device, because that could evict another one.
    */
   async register(request: FastifyRequest, ids: Iterable<string>): Promise<void> {
     const { userId, credentialId, scopes } = callerOf(request);

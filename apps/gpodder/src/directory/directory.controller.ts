@@ -65,7 +65,7 @@ export class DirectoryController {
     return [];
   }
 
-  /** Returns a subscribed podcast. Other lookups would tell what users of the server follow. */
+  /** Returns a podcast of the caller. Other lookups would reveal the podcasts of other users. */
   @Get('api/2/data/podcast.json')
   async podcast(@Req() request: FastifyRequest) {
     const url = await this.subscriptions.currentUrl(request, queryOf(request).get('url') ?? '');

@@ -68,7 +68,10 @@ export class UpdatesController {
   }
 }
 
-/** Returns an episode with the name of its aggregated action as its status, by default `new`. */
+/**
+ * Returns an episode with a status: its listening action, else its download action, else `new`.
+ * `withAction` adds that action.
+ */
 function updateOf(episode: ActedEpisode, withAction: boolean, described: Described): object {
   const [action] = actionsOf(episode, 'aggregated');
   return {

@@ -2,7 +2,7 @@ import {
   chunkLimits,
   findAccount,
   keptTitle,
-  mostActions,
+  maxActions,
   type ReplyOf,
   type RequestOf,
   type Rpc,
@@ -14,8 +14,8 @@ import { ActionWriter } from '../actions/action.writer.js';
 import {
   type ActionEntry,
   isUsable,
-  type ReadAction,
-  readAction,
+  type ParsedAction,
+  parseAction,
   type UsableAction,
 } from '../actions/action.rules.js';
 import { oldestTime } from '../actions/action.values.js';
@@ -83,7 +83,7 @@ export class AccountWriter {
     }
   }
 
-  /** Writes at most `mostActions` actions, each as JSON text, like an upload. */
+  /** Writes at most `maxActions` actions, each as JSON text, like an upload. */
   async writeActions(texts: readonly string[]): Promise<void> {
     const actions = texts.flatMap((text) => this.parseAction(text) ?? []).map(withTime);
     await this.upload(actions);
@@ -93,8 +93,8 @@ export class AccountWriter {
   /** Marks favourites, except those that were ever marked or unmarked here. */
   async writeFavorites(favorites: readonly unknown[]): Promise<void> {
     const actions = favorites.flatMap((favorite) => this.parseFavorite(favorite) ?? []);
-    for (let from = 0; from < actions.length; from += mostActions)
-      await this.upload(actions.slice(from, from + mostActions));
+    for (let from = 0; from < actions.length; from += maxActions)
+      await this.upload(actions.slice(from, from + maxActions));
     this.written.favorites += actions.length;
   }
 
@@ -118,9 +118,9 @@ export class AccountWriter {
   }
 
   private parseAction(text: string): UsableAction | undefined {
-    let action: ReadAction = { skipped: 'no_object' };
+    let action: ParsedAction = { skipped: 'not_an_object' };
     try {
-      action = readAction(JSON.parse(text));
+      action = parseAction(JSON.parse(text));
     } catch {
       // Invalid JSON is no object.
     }
@@ -135,7 +135,11 @@ export class AccountWriter {
     const enclosureUrl = data && repairEnclosureUrl(data.url);
     if (!data || feedUrl === undefined || enclosureUrl === undefined) {
       const reason = feedUrl === undefined ? 'no valid podcast URL' : 'no valid episode URL';
-      this.skipped.add('favourite', favorite, data ? reason : 'no URL of podcast and episode');
+      this.skipped.add(
+        'favourite',
+        favorite,
+        data ? reason : 'url or podcast_url is missing or not a string',
+      );
       return undefined;
     }
     const statuses = { favoriteStatus: { value: true, at: oldestTime } };

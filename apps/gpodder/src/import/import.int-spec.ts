@@ -219,10 +219,10 @@ it('an import skips invalid entries, and lists them with their reasons', async (
     'skipped device null: no id',
     'skipped feed null: no valid URL',
     'skipped feed nonsense: no valid URL',
-    'skipped action {"position":NaN}: no_object',
+    'skipped action {"position":NaN}: not_an_object',
     'skipped action {"podcast":"x"}: missing_key',
     'skipped favourite {"url":"https://a.example/2.mp3","podcast_url":null}: ' +
-      'no URL of podcast and episode',
+      'url or podcast_url is missing or not a string',
     'skipped favourite {"url":"local","podcast_url":"https://0.example/feed"}: ' +
       'no valid episode URL',
   ])

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mostActions } from '#contracts';
+import { maxActions } from '#contracts';
 import { connectRedis } from '#redis';
 import { count, createLog, loadConfig, type ProgramIo, ProgressLine } from '#runtime';
 import { StreamClient } from '#transport';
@@ -119,7 +119,7 @@ class Import {
       hash.update(value).update('\n');
       actions += 1;
       if (actions > written) batch.push(value);
-      if (batch.length === mostActions) await write();
+      if (batch.length === maxActions) await write();
       if (actions === written && hash.copy().digest('hex') !== writtenHash) {
         await answer.return(0);
         return this.rewriteAnswer();

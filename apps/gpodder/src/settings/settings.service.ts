@@ -31,8 +31,8 @@ type Scope = RequestOf<typeof changeSettings>['scope'];
 type Values = Record<string, unknown>;
 
 /**
- * Reads and changes settings of the caller. Settings of podcasts and episodes use stable ids: the
- * podcast's first guid and the episode's sync_id. So they stay if a feed moves or gets a new guid.
+ * Reads and changes settings of the caller. Settings of podcasts and episodes are stored under the
+ * podcast's first guid or the episode's sync_id, which never change.
  */
 @Injectable()
 export class SettingsService {

@@ -1,5 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { type changeFeeds, Failure, type Feed, mostFeeds, type RequestOf } from '#contracts';
+import { type changeFeeds, Failure, type Feed, maxFeeds, type RequestOf } from '#contracts';
 import { repairFeedUrl, UrlUpdates } from '../actions/url.repair.js';
 import { checkEntryCount } from '../http/input.js';
 
@@ -61,7 +61,7 @@ export async function readWholeList(
 ): Promise<FeedChanges> {
   checkEntryCount(entries.length, maxEntries);
   const sent = entries.map((entry) => (hasUrl(entry) ? entry : { url: entry }));
-  const { feeds, unusable } = await feedsOf(stringsOf(sent.map(({ url }) => url)), mostFeeds);
+  const { feeds, unusable } = await feedsOf(stringsOf(sent.map(({ url }) => url)), maxFeeds);
   if (feeds.size === 0 && entries.length > 0) throw new Failure('invalid');
   return { add: feeds, titles: titlesOf(sent, feeds), remove: new Map(), unusable };
 }

@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { Failure, listPodcasts, mostPodcasts, type Podcast, type ReplyOf } from '#contracts';
+import { Failure, listPodcasts, maxPodcasts, type Podcast, type ReplyOf } from '#contracts';
 import { linkBase, Services } from '#http';
 import type { FastifyRequest } from 'fastify';
 import { callerOf } from '../auth/request.caller.js';
@@ -14,8 +14,8 @@ export class PodcastsService {
   ) {}
 
   /**
-   * Returns the subscribed podcasts by feed URL. Titles are no reason to fail: without feeds, or
-   * without the feed service, the result is empty.
+   * Returns the subscribed podcasts by feed URL. With FEEDS=off, or if the feed service is
+   * unavailable, the result is empty instead of a failure.
    */
   async described(request: FastifyRequest): Promise<ReadonlyMap<string, Podcast>> {
     const described = new Map<string, Podcast>();
@@ -26,7 +26,7 @@ export class PodcastsService {
         const page: ReplyOf<typeof listPodcasts> = await this.services.call(listPodcasts, request, {
           userId,
           after,
-          perPage: mostPodcasts,
+          perPage: maxPodcasts,
           artworkUrl: `${linkBase(request, this.config)}/feeds/artwork/`,
         });
         request.hold?.(page.feeds.text.length);

@@ -8,6 +8,7 @@ import { UnguessableDeletionIds1764110000000 } from './1764110000000-unguessable
 import { CreateFeedImages1764111000000 } from './1764111000000-create-feed-images.js';
 import { CreatePreviews1764111001000 } from './1764111001000-create-previews.js';
 import { RecordAppUse1764112000000 } from './1764112000000-record-app-use.js';
+import { RenameSyncState1764113000000 } from './1764113000000-rename-sync-state.js';
 
 /** All migrations in order. A released migration is never edited. */
 export const migrations = [
@@ -21,4 +22,5 @@ export const migrations = [
   CreateFeedImages1764111000000,
   CreatePreviews1764111001000,
   RecordAppUse1764112000000,
+  RenameSyncState1764113000000,
 ];

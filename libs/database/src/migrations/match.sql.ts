@@ -1,4 +1,5 @@
-// Functions of create-episode that match and count the episodes of subscriptions.
+// SQL functions for merging subscriptions: `match_subscriptions` pairs equal episodes, and
+// `count_states` counts the states of a subscription. Three migrations create them.
 
 import { unknownDate } from './status.sql.js';
 

@@ -9,13 +9,46 @@ const definer = 'LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog,
 const isPending = "d.status IS NOT DISTINCT FROM 'PENDING'";
 
 /**
+ * Returns the SQL of the function that ends the record of an erasure.
+ *
+ * @param column of `sync.user_clock`, with the last second that a gpodder client received.
+ */
+export const endErasure = (column: 'told' | 'answered_second') => `
+  -- Ends a record. After SUCCESS, it has only the user's id and the times of the erasure, and the
+  -- clock refuses the user permanently. p_kinds is the event for the outbox.
+  CREATE OR REPLACE FUNCTION deletion.end_erasure(
+    p_user uuid, p_status text, p_cause text, p_kinds smallint
+  ) RETURNS boolean
+  ${definer} AS $$
+  DECLARE
+    ${now};
+  BEGIN
+    UPDATE deletion.erasures e
+    SET status = p_status, cause = p_cause, finished = statement_timestamp(),
+      origin = CASE WHEN p_status = 'SUCCESS' THEN NULL ELSE e.origin END,
+      removed = CASE WHEN p_status = 'SUCCESS' THEN 0 ELSE e.removed END
+    WHERE e.user_id = p_user AND e.status = 'PENDING';
+    IF NOT FOUND OR p_status <> 'SUCCESS' THEN
+      RETURN FOUND;
+    END IF;
+    UPDATE sync.user_clock c
+    SET refused = 3, answer_bytes = 0, ${column} = 0, stamp = ${advanced}
+    WHERE c.user_id = p_user;
+    IF p_kinds <> 0 THEN
+      INSERT INTO sync.events (user_id, kinds) VALUES (p_user, p_kinds);
+    END IF;
+    RETURN true;
+  END $$;
+`;
+
+/**
  * SQL of the functions that alone change a record of a deletion (deletion.repository.ts,
  * due.repository.ts, operator.repository.ts). Those of relays read due records of all users and
  * then claim each one: a cluster accepts locks and skipped locks only in statements about one user.
  */
 export const routedDeletions = `
   -- Adds a PENDING record. A cluster sends the defaults of an INSERT along, so it would need the
-  -- right to set the status.
+  -- privilege to set the status.
   CREATE FUNCTION deletion.add_pending(
     p_user uuid, p_subscription bigint, p_requested timestamptz, p_origin json
   ) RETURNS bigint
@@ -63,7 +96,8 @@ export const routedDeletions = `
     WHERE d.user_id = p_user AND d.id = p_id AND ${isPending} RETURNING d.attempts;
   END $$;
 
-  -- Locks a record, with the right to update. "stands": its subscription has this deletion.
+  -- Locks a record. SECURITY DEFINER, because FOR UPDATE needs the UPDATE privilege. "stands": the
+  -- row of the subscription refers to this deletion.
   CREATE FUNCTION deletion.claim(p_user uuid, p_id bigint)
   RETURNS TABLE (status text, subscription_id bigint, stands boolean, age double precision)
   ${definer} AS $$
@@ -201,30 +235,7 @@ export const routedErasures = `
     WHERE e.user_id = p_user AND e.status = 'PENDING';
   END $$;
 
-  -- Ends a record. After SUCCESS, it has only the user's id and the times of the erasure, and the
-  -- clock refuses the user permanently. p_kinds is the event for the outbox.
-  CREATE FUNCTION deletion.end_erasure(
-    p_user uuid, p_status text, p_cause text, p_kinds smallint
-  ) RETURNS boolean
-  ${definer} AS $$
-  DECLARE
-    ${now};
-  BEGIN
-    UPDATE deletion.erasures e
-    SET status = p_status, cause = p_cause, finished = statement_timestamp(),
-      origin = CASE WHEN p_status = 'SUCCESS' THEN NULL ELSE e.origin END,
-      removed = CASE WHEN p_status = 'SUCCESS' THEN 0 ELSE e.removed END
-    WHERE e.user_id = p_user AND e.status = 'PENDING';
-    IF NOT FOUND OR p_status <> 'SUCCESS' THEN
-      RETURN FOUND;
-    END IF;
-    UPDATE sync.user_clock c SET refused = 3, answer_bytes = 0, told = 0, stamp = ${advanced}
-    WHERE c.user_id = p_user;
-    IF p_kinds <> 0 THEN
-      INSERT INTO sync.events (user_id, kinds) VALUES (p_user, p_kinds);
-    END IF;
-    RETURN true;
-  END $$;
+  ${endErasure('told')}
 
   CREATE FUNCTION deletion.take_erasures(p_limit integer, p_resend_after_ms double precision)
   RETURNS TABLE (user_id uuid, send integer, fresh boolean, origin json)

@@ -53,7 +53,8 @@ export const routedClock = `
       VALUES (p_user, 'epoch') ON CONFLICT (user_id) DO NOTHING;
     END LOOP;
     IF v_refused IS NOT NULL THEN
-      RAISE EXCEPTION 'the user is refused' USING ERRCODE = '${refusedUser}';
+      RAISE EXCEPTION 'podcast user is disabled, being erased or erased'
+        USING ERRCODE = '${refusedUser}';
     END IF;
     LOOP
       INSERT INTO sync.request (user_id, request_id, stamp, fingerprint)

@@ -10,7 +10,7 @@ const [firstPauseMs, lastPauseMs] = [100, 5_000];
  * Calls a service until it answers something other than `unavailable`. All attempts have one
  * request id, so a write takes effect once.
  *
- * @throws Failure any other one; AbortError once `stopped`.
+ * @throws Failure with another code; AbortError once `stopped`.
  */
 export async function callUntilAvailable<C extends Rpc>(
   client: StreamClient,

@@ -27,8 +27,8 @@ const faultPauseMs = 250;
  * service.
  *
  * Invariants:
- * - It is up only while Redis has confirmed its subscription; after each loss it subscribes again.
- * - After a connection was lost, no service counts as alive until the next poll.
+ * - It is up only while Redis has confirmed its subscription. After each loss it subscribes again.
+ * - After a lost connection, no service counts as alive until its view is read again.
  */
 export class ClientLinks {
   readonly writer: RedisLink;
@@ -44,7 +44,7 @@ export class ClientLinks {
     this.subscriber = new RedisLink('subscriber', connect(), log);
     for (const { redis } of this.all) redis.on('close', () => this.lost());
     this.subscriber.redis.on('ready', () => void this.subscribe());
-    // The payload stays bytes: most of a reply is passed on unparsed.
+    // The payload stays a Buffer, because most of a reply is forwarded without parsing.
     this.subscriber.redis.on('messageBuffer', (from: Buffer, message: Buffer) => {
       if (from.toString() === channel) onMessage(message);
     });
@@ -60,7 +60,7 @@ export class ClientLinks {
     return this.subscribed && this.writer.isUp;
   }
 
-  /** Subscribes to replies and polls every service. Waits for Redis without a time limit. */
+  /** Subscribes to replies, and reads the views of all services from Redis. Waits for Redis. */
   async open(): Promise<void> {
     this.polling.start();
     while (!this.closed.isSet) {
@@ -79,7 +79,7 @@ export class ClientLinks {
     await Promise.all([...this.all.map((link) => link.close()), this.polling.stop()]);
   }
 
-  /** Returns the view of a service. The first call adds the service to the polled ones. */
+  /** Returns the view of a service. The first call adds it to the views that are read regularly. */
   view(service: string): ServiceView {
     const existing = this.views.get(service);
     if (existing) return existing;
@@ -103,7 +103,7 @@ export class ClientLinks {
   }
 
   private async poll(): Promise<void> {
-    // The ping detects a lost peer: a subscribed connection sends nothing else.
+    // The ping detects a lost connection: a subscribed one sends nothing else.
     await Promise.all([
       this.subscriber.redis.ping(),
       ...[...this.views.values()].map((view) => view.poll()),
@@ -112,7 +112,7 @@ export class ClientLinks {
 
   private lost(): void {
     this.subscribed &&= this.subscriber.isUp;
-    for (const view of this.views.values()) view.forget();
+    for (const view of this.views.values()) view.markDead();
     this.options.onLost();
   }
 }

@@ -5,12 +5,12 @@ import { retentionMs, group, serviceKeys, type ServiceKeys } from '../wire/forma
 import type { RedisLink } from '../wire/redis.link.js';
 
 /**
- * The share of its budget that a request can wait in the stream. With a larger share, replicas with
- * a backlog would only send answers after the deadline.
+ * Maximum share of a call's budget that the backlog can take. With a larger share, replicas would
+ * answer most requests after their deadline.
  */
 const waitingShare = 0.5;
 
-/** Maximum bytes of requests in one step: Redis serves no other command during that step. */
+/** Maximum bytes of requests per script call, during which Redis runs no other command. */
 const maxBytes = 4 * 2 ** 20;
 
 interface Addition {
@@ -18,11 +18,11 @@ interface Addition {
   readonly done: (error?: Error) => void;
 }
 
-/** A client's view of one service: liveness, backlog, and the stream, filled in batches. */
+/** A client's access to one service: its heartbeat, its backlog, and its stream of requests. */
 export class ServiceView {
-  /** Calls of this client that the service has not answered. */
+  /** Number of calls that this client waits for. */
   inFlight = 0;
-  /** Wait of the oldest unread request at the last poll, in milliseconds. */
+  /** Time that the oldest unread request had waited at the last read, in milliseconds. */
   backlogMs = 0;
   private readonly keys: ServiceKeys;
   private readonly batcher = new Batcher<Addition>(
@@ -41,8 +41,8 @@ export class ServiceView {
     this.keys = serviceKeys(service);
   }
 
-  /** True once the service was polled. */
-  get isKnown(): boolean {
+  /** True once heartbeat and backlog were read. */
+  get wasPolled(): boolean {
     return this.aliveUntil !== undefined;
   }
 
@@ -50,14 +50,14 @@ export class ServiceView {
     return this.polling !== undefined;
   }
 
-  /** Reads the heartbeat and the backlog. Concurrent callers share one poll. */
+  /** Reads heartbeat and backlog from Redis. Concurrent calls share one read. */
   poll(): Promise<void> {
     this.polling ??= this.read().finally(() => (this.polling = undefined));
     return this.polling;
   }
 
-  /** Counts no replica as alive until the next poll, e.g. after a connection to Redis was lost. */
-  forget(): void {
+  /** Makes {@link isAlive} false until the next read, e.g. after a lost connection to Redis. */
+  markDead(): void {
     this.aliveUntil = 0;
   }
 
@@ -65,13 +65,13 @@ export class ServiceView {
     return this.inFlight >= this.maxInFlight;
   }
 
-  /** True while the heartbeat that the last poll found is valid. */
+  /** True until the heartbeat of the last read expires. */
   get isAlive(): boolean {
     return performance.now() < (this.aliveUntil ?? 0);
   }
 
-  /** Returns the reason why no answer is possible within `budgetMs`; `undefined` if one is. */
-  refusal(budgetMs: number): string | undefined {
+  /** Returns why a call with this budget would fail; `undefined` if it can be sent. */
+  rejectionReason(budgetMs: number): string | undefined {
     if (!this.isAlive) return 'no replica is alive';
     if (this.backlogMs > budgetMs * waitingShare) return 'the backlog is too long for the deadline';
     return undefined;
@@ -91,16 +91,17 @@ export class ServiceView {
       for (const [index, { done }] of additions.entries())
         done(ids[index] ? undefined : unavailable('the service has no stream'));
     } catch (error) {
-      for (const { done } of additions) done(unavailable('Redis did not take the request', error));
+      for (const { done } of additions)
+        done(unavailable('Redis rejected the request or is unavailable', error));
     }
   }
 
   private async read(): Promise<void> {
     const { requests, alive } = this.keys;
-    const asked = performance.now();
+    const startedAt = performance.now();
     const [aliveMs, waitedMs] = await this.link.redis.rpcPoll(requests, alive, group);
-    // Measured from before the poll: a slow answer must not extend the heartbeat's validity.
-    this.aliveUntil = asked + aliveMs;
+    // From the start of the read: a slow answer must not extend the heartbeat's validity.
+    this.aliveUntil = startedAt + aliveMs;
     this.backlogMs = waitedMs;
   }
 }

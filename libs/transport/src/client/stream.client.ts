@@ -25,14 +25,16 @@ import { ClientLinks } from './client.links.js';
 import type { ServiceView } from './service.view.js';
 
 export interface StreamClientOptions {
-  /** Opens a connection. The client keeps two: one writes, one is subscribed to replies. */
+  /** Opens a connection. The client uses two: one writes, one is subscribed to replies. */
   readonly connect: () => Redis | Cluster;
   readonly log: Logger;
-  /** Services to poll from the start; others are polled from their first call on. */
+  /** Services whose heartbeat is read from the start; for others from their first call on. */
   readonly services?: readonly string[];
-  /** Maximum number of waiting calls to one service; others fail immediately. Default 1,000. */
+  /**
+   * Maximum number of running calls to one service; further ones fail immediately. Default 1,000.
+   */
   readonly maxInFlight?: number;
-  /** Interval between polls of the services. Default 500 ms. */
+  /** Interval at which heartbeats and backlogs are read from Redis. Default 500 ms. */
   readonly pollMs?: number;
 }
 
@@ -70,11 +72,10 @@ const timedOut: WireResult = { error: unavailable('no reply within the deadline'
  *
  * Invariants:
  * - Every call is settled once: by its reply, its deadline or a fault, whichever comes first.
- * - A call is refused immediately without a live replica or Redis, or above the limit of calls in
- *   flight.
- * - A call is refused immediately if the backlog leaves too little of its deadline.
- * - It receives only its own replies, on its own channel, and matches each to a waiting call by id.
- * - Nothing is sent twice.
+ * - A call fails immediately if no replica is alive, Redis is disconnected, too many calls run, or
+ *   the backlog leaves too little of its deadline.
+ * - The client has its own channel for replies, and matches each reply to its call by id.
+ * - No request is sent twice.
  */
 export class StreamClient extends ClientProxy {
   private readonly channel = replyChannel(randomUUID());
@@ -103,7 +104,10 @@ export class StreamClient extends ClientProxy {
     return this.links?.isUp ?? false;
   }
 
-  /** Subscribes to replies and polls every service. Waits for Redis without a time limit. */
+  /**
+   * Opens the connections, subscribes to replies, and starts reading each service's heartbeat and
+   * backlog from Redis. Waits for Redis without a time limit.
+   */
   override connect(): Promise<void> {
     this.opening ??= this.open();
     return this.opening;
@@ -137,30 +141,32 @@ export class StreamClient extends ClientProxy {
       ...(correlationId !== undefined && { correlationId }),
     };
     const view = this.links?.view(service);
-    if (!view || view.isFull) throw this.refusal(view ? tooMany : notConnected);
+    if (!view || view.isFull) throw this.createRefusal(view ? tooMany : notConnected);
     const limitMs = Math.min(budgetMs, maxBudgetMs);
     const request = { pattern, budgetMs: limitMs, metadata };
     const result = await this.answer(view, request, data);
     if ('error' in result) throw failureOf(result.error);
     const reply = contract.reply.safeParse(result.value);
     if (reply.success) return reply.data as ReplyOf<C>;
-    const cause = new Error(`the reply of ${pattern} is not what its contract says`, {
+    const cause = new Error(`invalid reply of ${pattern}: does not match its contract`, {
       cause: reply.error,
     });
     throw new Failure('internal', { cause });
   }
 
-  /** Implements Nest's `send()`. @throws Error always: replies are validated by contract. */
+  /**
+   * Disables Nest's `send()`, which has no contract to validate the reply. @throws Error always.
+   */
   protected override publish(): never {
     throw new Error('the transport carries calls by contract only: use call()');
   }
 
-  /** Implements Nest's `emit()`. @throws Error always: there are no events. */
+  /** Disables Nest's `emit()`, because the transport has no events. @throws Error always. */
   protected override dispatchEvent(): never {
     return this.publish();
   }
 
-  /** @throws Error always: nothing outside the transport uses its connections. */
+  /** Disables Nest's access to the connections. @throws Error always. */
   override unwrap(): never {
     return this.publish();
   }
@@ -210,7 +216,7 @@ export class StreamClient extends ClientProxy {
     });
   }
 
-  /** Ends a call. @returns whether the call was still waiting. */
+  /** Ends a call. @returns false if it had already ended. */
   private settle(id: string, result: () => WireResult): boolean {
     const call = this.pending.get(id);
     if (!call) return false;
@@ -230,16 +236,16 @@ export class StreamClient extends ClientProxy {
     request: Omit<WireRequest, 'data'>,
     data: object,
   ): Promise<void> {
-    // A stalled event loop makes the last poll too old to prove that no replica is alive, so it
-    // polls again. It does not wait for a running poll, which can hang during a failover.
-    if (!view.isKnown || (!view.isAlive && !view.isPolling)) await this.links?.refresh(view);
-    const reason = this.isUp ? view.refusal(request.budgetMs) : 'Redis is disconnected';
-    if (reason) throw this.refusal(reason);
+    // After a stalled event loop, the last heartbeat is too old to prove that no replica is alive,
+    // so it is read again. A running read is not awaited: it can hang during a failover.
+    if (!view.wasPolled || (!view.isAlive && !view.isPolling)) await this.links?.refresh(view);
+    const reason = this.isUp ? view.rejectionReason(request.budgetMs) : 'Redis is disconnected';
+    if (reason) throw this.createRefusal(reason);
     this.counts.sent += 1;
     await view.send(encodeRequest({ ...request, data: encodePayload(data) }));
   }
 
-  private refusal(reason: string): Failure {
+  private createRefusal(reason: string): Failure {
     this.counts.refused += 1;
     return unavailable(reason);
   }

@@ -9,7 +9,7 @@ type Handler<C extends Rpc> = (
   context: CallContext,
 ) => ReplyOf<C> | Promise<ReplyOf<C>>;
 
-/** Rethrows errors as they are: Nest's filter turns failures and faults into the same error. */
+/** Rethrows errors unchanged. Nest's default filter would turn a Failure into a generic error. */
 @Catch()
 class ThrownFilter implements ExceptionFilter {
   catch(thrown: unknown): never {

@@ -62,7 +62,7 @@ describe('RedisClock', () => {
   it('returns the answer', async () => {
     const { clock } = machine(0);
     expect(
-      await clock.learn(
+      await clock.sampleFrom(
         async () => [42, 'x'] as const,
         ([now]) => now,
       ),

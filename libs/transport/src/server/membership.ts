@@ -3,61 +3,61 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { group, type ServiceKeys } from '../wire/format.js';
 import type { RedisLink } from '../wire/redis.link.js';
 
-/** Growth of a sample's uncertainty with its age; more than two clocks drift apart. */
+/** Growth of a sample's uncertainty per millisecond of age: more than the drift of two clocks. */
 const driftPerMs = 0.001;
 
-/** Maximum age of the held sample in milliseconds, regardless of its accuracy. */
+/** Maximum age of the best sample in milliseconds, regardless of its accuracy. */
 const maxSampleAgeMs = 10_000;
 
 /**
  * Estimates Redis' own time between two answers of Redis.
  *
  * Invariants:
- * - It reads no wall clock of this machine, so setting one changes nothing here.
- * - The uncertainty of a sample is half its round trip: a slow answer replaces no better one.
- * - The first sample that contradicts the held one reveals a step of Redis' time and replaces it.
+ * - It uses only the monotonic clock of this machine, so a change of the system time has no effect.
+ * - The uncertainty of a sample is half its round trip. A less certain sample is ignored.
+ * - A sample that contradicts the best one shows a step of Redis' time, and replaces it.
  */
 export class RedisClock {
-  private held?: { offset: number; uncertainty: number; at: number };
+  private best?: { offset: number; uncertainty: number; at: number };
 
   constructor(private readonly monotonic: () => number = () => performance.now()) {}
 
   /** Returns Redis' time in milliseconds; NaN before the first answer. */
   now(): number {
-    return this.monotonic() + (this.held?.offset ?? Number.NaN);
+    return this.monotonic() + (this.best?.offset ?? Number.NaN);
   }
 
-  /** Calls `ask`, samples Redis' time in milliseconds from its answer and returns the answer. */
-  async learn<Answer>(
-    ask: () => Promise<Answer>,
+  /** Calls Redis, takes a sample of its time from the answer, and returns the answer. */
+  async sampleFrom<Answer>(
+    call: () => Promise<Answer>,
     timeIn: (answer: Answer) => number,
   ): Promise<Answer> {
-    const asked = this.monotonic();
-    const answer = await ask();
-    this.sample(timeIn(answer), asked, this.monotonic());
+    const sentAt = this.monotonic();
+    const answer = await call();
+    this.sample(timeIn(answer), sentAt, this.monotonic());
     return answer;
   }
 
-  /** Adds a sample: Redis reported `redisMs` at some time between `asked` and `answered`. */
-  sample(redisMs: number, asked: number, answered: number): void {
-    const offset = redisMs - (asked + answered) / 2;
+  /** Adds a sample: Redis reported `redisMs` at some time between `sentAt` and `receivedAt`. */
+  sample(redisMs: number, sentAt: number, receivedAt: number): void {
+    const offset = redisMs - (sentAt + receivedAt) / 2;
     // 1 is added because Redis' time is cut to whole milliseconds.
-    const uncertainty = (answered - asked) / 2 + 1;
-    const held = this.held;
-    if (held) {
-      const age = answered - held.at;
-      const heldUncertainty = held.uncertainty + age * driftPerMs;
-      const contradicts = Math.abs(offset - held.offset) > uncertainty + heldUncertainty;
-      if (!contradicts && uncertainty > heldUncertainty && age < maxSampleAgeMs) return;
+    const uncertainty = (receivedAt - sentAt) / 2 + 1;
+    const best = this.best;
+    if (best) {
+      const age = receivedAt - best.at;
+      const bestUncertainty = best.uncertainty + age * driftPerMs;
+      const contradicts = Math.abs(offset - best.offset) > uncertainty + bestUncertainty;
+      if (!contradicts && uncertainty > bestUncertainty && age < maxSampleAgeMs) return;
     }
-    this.held = { offset, uncertainty, at: answered };
+    this.best = { offset, uncertainty, at: receivedAt };
   }
 }
 
-/** Idle time in milliseconds after which a consumer that owns nothing is deleted. */
-const forgottenMs = 60_000;
+/** Idle time in milliseconds after which a consumer without pending requests is deleted. */
+const deadConsumerMs = 60_000;
 
-/** Lifetime of a heartbeat that expires on write: clients ignore it, the replica stays a member. */
+/** Negative lifetime: the heartbeat is expired when written, so clients ignore the replica. */
 const expiredTtlMs = -1;
 
 /** A replica's membership of its consumer group, and its heartbeat, which samples Redis' time. */
@@ -84,7 +84,7 @@ export class Membership {
     await this.heartbeat();
   }
 
-  /** True if the next heartbeat lets clients count on this replica. */
+  /** True if the next heartbeat makes clients send requests to this replica. */
   get isServing(): boolean {
     return this.serving;
   }
@@ -99,13 +99,12 @@ export class Membership {
     const { requests, alive } = this.keys;
     const ttlMs = this.serving ? this.heartbeatTtlMs : expiredTtlMs;
     const write = () => this.link.redis.rpcHeartbeat(requests, alive, group, this.replica, ttlMs);
-    [, this.alive] = await this.clock.learn(write, ([now]) => now);
+    [, this.alive] = await this.clock.sampleFrom(write, ([now]) => now);
   }
 
   /**
-   * Starts or stops serving; resolves when Redis has the heartbeat. The last replica to stop
-   * resolves `drainGraceMs` later, since it still has to read the requests of clients that have not
-   * polled yet.
+   * Starts or stops serving; resolves when Redis has the heartbeat. If no other replica serves, it
+   * resolves `drainGraceMs` later: clients that have not read the heartbeat still send requests.
    */
   async setServing(isServing: boolean, drainGraceMs: number): Promise<void> {
     this.serving = isServing;
@@ -113,7 +112,7 @@ export class Membership {
     if (!this.serving && this.alive === 0) await delay(drainGraceMs, undefined, { ref: false });
   }
 
-  /** Removes the heartbeat, so that clients ignore the replica. @returns whether Redis did it. */
+  /** Removes the heartbeat, so that clients ignore the replica. @returns false if Redis failed. */
   async withdraw(): Promise<boolean> {
     return this.link.redis.zrem(this.keys.alive, this.replica).then(
       () => true,
@@ -131,7 +130,7 @@ export class Membership {
       this.keys.requests,
       this.keys.alive,
       group,
-      forgottenMs,
+      deadConsumerMs,
     );
   }
 }

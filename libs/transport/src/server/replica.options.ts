@@ -1,17 +1,17 @@
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
 
-/** Timing of a replica, in milliseconds. Together the defaults take over in about 2 s. */
+/** Timing of a replica, in milliseconds. With the defaults a takeover starts within about 2 s. */
 export interface ReplicaTimings {
-  /** Interval of heartbeats, renewals of running requests and polls for abandoned ones. */
+  /** Interval of heartbeats, of renewals of running requests, and of checks for abandoned ones. */
   readonly heartbeatMs: number;
   /** Validity of a heartbeat. */
   readonly heartbeatTtlMs: number;
   /** Age of the last renewal after which a request counts as abandoned. */
   readonly abandonedMs: number;
-  /** Time that one read waits for requests. */
+  /** Maximum time that a read blocks until a request arrives. */
   readonly blockMs: number;
-  /** Time that a stopping replica keeps reading, until every client has polled its heartbeat. */
+  /** Time that a stopping replica continues to read, until all clients have read its heartbeat. */
   readonly drainGraceMs: number;
   /** Time that a stopping replica waits for running handlers. */
   readonly drainMs: number;
@@ -43,7 +43,7 @@ export interface ReplicaOptions {
 export interface ReplicaCounters {
   readonly inFlight: number;
   readonly handled: number;
-  /** Dropped without a run, because the caller had stopped waiting. */
+  /** Requests that were not run, because their deadline had passed. */
   readonly expired: number;
   readonly takeovers: number;
   readonly deadLetters: number;

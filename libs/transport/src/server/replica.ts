@@ -13,7 +13,7 @@ import { Takeover } from './takeover.js';
 /** Interval between deletions of dead replicas' consumers, in milliseconds. */
 const cleanUpMs = 30_000;
 
-/** Maximum requests per read next to other replicas, so that each gets a share of a burst. */
+/** Maximum requests per read while other replicas serve, so that each gets a share of a burst. */
 const maxTogether = 4;
 
 /** Characters of a request above which parsing and validation block the event loop noticeably. */
@@ -27,17 +27,17 @@ const faultPauseMs = 250;
  *
  * Invariants:
  * - It writes its heartbeat only after the group exists, and is ready only while it reads.
- * - While it takes no requests it neither reads nor takes over, and its heartbeat tells clients to
- *   ignore it. It still answers the requests it has read. The last replica reads on until clients
- *   have polled its heartbeat.
- * - It never has more than `maxInFlight` requests; the others stay in the stream.
+ * - While it takes no requests it neither reads nor takes over, and clients ignore its heartbeat.
+ *   It still answers the requests that it has read. If no other replica serves, it first continues
+ *   to read until clients have read its heartbeat.
+ * - It never runs more than `maxInFlight` requests; the others stay in the stream.
  * - A request past its deadline is acknowledged and never run.
  * - A request is acknowledged in the step that sends its reply, so a dying replica leaves all
  *   unanswered requests to others.
  * - A request that was taken over runs alone: if it kills this replica, no other one dies with it.
- * - It stops in order: it stops reading, answers all running requests, and leaves. A consumer with
- *   pending requests is never deleted.
- * - No fault of Redis ends it: it reconnects, creates the group again and reads on.
+ * - It stops in order: it stops reading, answers all running requests, and leaves the group. A
+ *   consumer with pending requests is never deleted.
+ * - After any fault of Redis it reconnects, creates the group again and continues to read.
  */
 export class Replica {
   readonly id = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`;
@@ -53,13 +53,13 @@ export class Replica {
     renewal: RepeatingTask,
     cleanUp: RepeatingTask,
   ];
-  /** Running requests whose callers wait. */
+  /** Running requests before their deadline, by entry id. */
   private readonly running = new Map<string, StreamEntry>();
-  /** Running requests whose callers have stopped waiting. */
+  /** Entry ids of running requests after their deadline. */
   private readonly overdue = new Set<string>();
   /** Set while another request can be read. */
   private readonly capacity = new ManualResetEvent(true);
-  /** Set while no request runs that a caller waits for; while draining, while none runs at all. */
+  /** Set while no request runs before its deadline; while draining, while no request runs. */
   private readonly idle = new ManualResetEvent(true);
   private readonly draining = new ManualResetEvent();
   private stopping?: Promise<void>;
@@ -95,7 +95,7 @@ export class Replica {
       isRunning: (id) => this.running.has(id),
     });
     this.logFault = writer.logFault;
-    const heartbeat = () => Promise.all([this.membership.heartbeat(), this.pollAbandoned()]);
+    const heartbeat = () => Promise.all([this.membership.heartbeat(), this.checkAbandoned()]);
     this.tasks = [
       // One task for both, so that an idle process wakes up once.
       new RepeatingTask(timings.heartbeatMs, heartbeat, this.logFault),
@@ -152,9 +152,8 @@ export class Replica {
     const { drainGraceMs, drainMs } = this.options.timings;
     const [heartbeat, renewal, cleanUp] = this.tasks;
     await heartbeat.stop();
-    const isCountedOn =
-      this.membership.isServing && this.isUp && (await this.membership.withdraw());
-    if (isCountedOn) await delay(drainGraceMs);
+    const hadClients = this.membership.isServing && this.isUp && (await this.membership.withdraw());
+    if (hadClients) await delay(drainGraceMs);
     this.draining.set();
     this.updateSignals();
     const ended = Promise.resolve(this.reading).then(() => this.idle.wait());
@@ -172,7 +171,10 @@ export class Replica {
     const canLeave = this.running.size === 0 && this.isUp;
     const pending = canLeave ? await this.membership.leave().catch(() => undefined) : undefined;
     if (pending !== 0)
-      this.options.log.warn({ pending, running: this.inFlight }, 'left requests to other replicas');
+      this.options.log.warn(
+        { pending, running: this.inFlight },
+        'stopped with unanswered requests, which other replicas take over',
+      );
   }
 
   private async join(): Promise<void> {
@@ -254,7 +256,7 @@ export class Replica {
       }
       if (!(await this.takeover.begin(entry))) continue;
       void this.run(entry);
-      // Waits until it ends or is overdue: a hanging request must not stop reading.
+      // Waits until it ends or its deadline passes: a hanging request must not block reads.
       await this.idle.wait();
     }
     this.takeoverIsDue = false;
@@ -284,8 +286,8 @@ export class Replica {
   }
 
   /**
-   * Renews running requests against takeovers. A request whose caller has stopped waiting leaves
-   * the stream, even while its handler still runs.
+   * Renews running requests, so that no other replica takes them over. A request past its deadline
+   * is removed from the stream, even while its handler runs.
    */
   private async renew(): Promise<void> {
     const now = this.clock.now();
@@ -298,7 +300,7 @@ export class Replica {
     await this.takeover.renew([...this.running.keys()]);
   }
 
-  private async pollAbandoned(): Promise<void> {
+  private async checkAbandoned(): Promise<void> {
     if (this.isTaking && !this.takeoverIsDue) this.takeoverIsDue = await this.takeover.isDue();
   }
 }

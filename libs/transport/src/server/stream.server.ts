@@ -20,7 +20,7 @@ import {
 export interface StreamServerOptions {
   /** The service of this replica: the part of its patterns before the first dot. */
   readonly service: string;
-  /** Opens a connection. The server keeps two: one waits for requests, one answers. */
+  /** Opens a connection. The server uses two: one reads requests, one answers. */
   readonly connect: () => Redis | Cluster;
   readonly log: Logger;
   /** Maximum number of concurrent requests; the rest is left to other replicas. Default 64. */
@@ -37,7 +37,7 @@ export class CallContext
   extends BaseRpcContext<[entry: StreamEntry, now: () => number]>
   implements CallMetadata
 {
-  /** Identifies the caller's request in all its deliveries. */
+  /** The id of the caller's request, equal in all deliveries. */
   get requestId(): string {
     return this.entry.request.metadata.requestId ?? this.entry.id;
   }
@@ -47,7 +47,7 @@ export class CallContext
     return this.entry.request.metadata.fingerprint;
   }
 
-  /** The caller's name for its request, for logs. */
+  /** `X-Request-Id` of the caller's request, for logs. */
   get correlationId(): string | undefined {
     return this.entry.request.metadata.correlationId;
   }
@@ -87,8 +87,7 @@ export class CallContext
  * to handlers. {@link Replica} lists the guarantees of delivery.
  *
  * Invariants:
- * - Every handler has a contract, and sees only payloads that it accepts. The caller validates
- *   replies.
+ * - Every handler has a contract, and gets only valid payloads. The caller validates replies.
  * - A thrown `Failure` is sent as data. Any other error is logged once, with its cause, and sent as
  *   `internal`.
  * - A reply that is too large is sent as `internal`: Redis would cut the caller's connection with
@@ -115,9 +114,8 @@ export class StreamServer extends Server implements CustomTransportStrategy {
   }
 
   /**
-   * Starts or stops taking requests, e.g. while Postgres is unavailable. While stopped it reads
-   * none and clients ignore it: their calls are `unavailable` immediately if it is the last
-   * replica.
+   * Starts or stops taking requests, e.g. while Postgres is unavailable. While stopped, clients
+   * ignore this replica. Without any other replica, their calls fail immediately.
    */
   takeRequests(isTaking: boolean): void {
     this.isTaking = isTaking;
@@ -145,17 +143,17 @@ export class StreamServer extends Server implements CustomTransportStrategy {
     super.addHandler(...handler);
   }
 
-  /** @throws Error always: the status of the connections is {@link isUp}. */
+  /** Disables Nest's status events; see {@link isUp} instead. @throws Error always. */
   override on(): never {
     throw new Error('the transport has no events');
   }
 
-  /** @throws Error always: nothing outside the transport uses its connections. */
+  /** Disables Nest's access to the connections. @throws Error always. */
   override unwrap(): never {
     throw new Error('the connections are internal to the transport');
   }
 
-  /** Joins the replicas, unless the process answers nothing. */
+  /** Starts the replica, unless the process has no handlers. */
   private async start(): Promise<void> {
     if (this.messageHandlers.size === 0) return;
     const { maxInFlight = 64, timings } = this.options;
@@ -180,11 +178,11 @@ export class StreamServer extends Server implements CustomTransportStrategy {
     let outcome = 'ok';
     try {
       // During a rolling release the caller can be newer; `unavailable` lets it retry.
-      if (!handler) throw new Failure('unavailable', { cause: `nothing handles ${pattern}` });
+      if (!handler) throw new Failure('unavailable', { cause: `no handler for ${pattern}` });
       const payload = contractOf(handler).request.safeParse(JSON.parse(data));
       if (!payload.success) throw new Failure('invalid');
       const result = encodeResult({ value: await this.invoke(handler, payload.data, context) });
-      this.refuseTooLarge(result);
+      this.checkSize(result);
       return result;
     } catch (error) {
       const failure = this.toFailure(error, context, handler && contractOf(handler).secret);
@@ -196,7 +194,7 @@ export class StreamServer extends Server implements CustomTransportStrategy {
   }
 
   /** @throws Error for a reply above the limit. */
-  private refuseTooLarge(result: string): void {
+  private checkSize(result: string): void {
     const bytes = Buffer.byteLength(result);
     if (bytes > this.maxReplyBytes)
       throw new Error(`the reply has ${bytes} bytes, more than ${this.maxReplyBytes}`);

@@ -11,11 +11,11 @@ import type { RedisLink } from '../wire/redis.link.js';
 /** Number of deliveries without an answer after which a request becomes a dead letter. */
 const maxDeliveries = 3;
 
-/** Number of pending requests that one poll for abandoned ones covers. */
+/** Maximum number of abandoned requests per check. */
 const pollCount = 100;
 
 /** Result of a request that became a dead letter. */
-const givenUp = encodeResult({ error: { code: 'unavailable' } });
+const deadLetterResult = encodeResult({ error: { code: 'unavailable' } });
 
 export interface TakeoverOptions {
   readonly keys: ServiceKeys;
@@ -36,11 +36,11 @@ interface PendingRequest {
  * Takes over the requests of dead replicas.
  *
  * Invariants:
- * - A request belongs to one replica at a time: of several, `XCLAIM` with a minimum idle time lets
- *   one win.
- * - Only a run counts as a delivery. A reservation does not, so that requests that merely wait
- *   while replicas die do not become dead letters.
- * - A request whose caller has stopped waiting is never run.
+ * - A request belongs to one replica at a time: of several concurrent `XCLAIM` with a minimum idle
+ *   time, one succeeds.
+ * - Only a run counts as a delivery, and a reservation does not. So requests that wait while
+ *   replicas die do not become dead letters.
+ * - A request past its deadline is never run.
  */
 export class Takeover {
   /** The request that is reserved and not yet running; it is renewed like a running one. */
@@ -55,12 +55,12 @@ export class Takeover {
     private readonly options: TakeoverOptions,
   ) {}
 
-  /** Returns whether any request is abandoned. */
+  /** Returns true if any request is abandoned. */
   async isDue(): Promise<boolean> {
     return (await this.abandoned()).length > 0;
   }
 
-  /** Reserves the oldest abandoned request; ends those that expired or were delivered too often. */
+  /** Reserves an abandoned request. Ends those that expired or were delivered too often. */
   async reserve(): Promise<StreamEntry | undefined> {
     const { keys, replica, abandonedMs } = this.options;
     this.reserved = undefined;
@@ -73,7 +73,7 @@ export class Takeover {
         pending.id,
       );
       const entry = fields && decodeEntry(pending.id, fields);
-      if (entry && (await this.isWorthRunning(entry, pending.deliveries))) {
+      if (entry && (await this.canRun(entry, pending.deliveries))) {
         this.reserved = entry.id;
         return entry;
       }
@@ -95,7 +95,7 @@ export class Takeover {
     this.taken += 1;
     this.log.warn(
       { entry: entry.id, pattern: entry.request.pattern },
-      'took over a request of a dead replica',
+      'request of a dead replica taken over',
     );
     return true;
   }
@@ -124,12 +124,12 @@ export class Takeover {
       entryId,
       reason,
       deliveries,
-      givenUp,
+      deadLetterResult,
     );
     this.deadLettered += 1;
     this.log.error(
       { entry: entryId, reason, deliveries, stream: dead },
-      'request given up: kept as a dead letter',
+      'request failed repeatedly, moved to the dead letters',
     );
   }
 
@@ -149,9 +149,9 @@ export class Takeover {
       .filter(({ id }) => !isRunning(id));
   }
 
-  private async isWorthRunning(entry: StreamEntry, deliveries: number): Promise<boolean> {
+  private async canRun(entry: StreamEntry, deliveries: number): Promise<boolean> {
     const late = this.options.now() >= entry.deadline;
-    // A late request that two replicas did not answer can have killed them: keep it.
+    // A late request that two replicas did not answer can have killed them: kept for diagnosis.
     if (deliveries >= maxDeliveries || (late && deliveries > 1)) {
       await this.deadLetter(entry.id, `no answer after ${deliveries} deliveries`, deliveries);
       return false;

@@ -3,14 +3,14 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { Batcher } from './batcher.js';
 
-function batch(bytesOf: (item: number) => number = () => 1, mostBytes = 1_000_000) {
+function batch(bytesOf: (item: number) => number = () => 1, maxBytes = 1_000_000) {
   const sent: number[][] = [];
   const answers: (() => void)[] = [];
   const send = (some: number[]) => {
     sent.push(some);
     return new Promise<void>((resolve) => answers.push(resolve));
   };
-  const items = new Batcher<number>(send, bytesOf, mostBytes);
+  const items = new Batcher<number>(send, bytesOf, maxBytes);
   return { items, sent, answer: () => answers.shift()?.() };
 }
 

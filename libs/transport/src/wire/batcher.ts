@@ -1,11 +1,10 @@
-/** Limit of items: Lua can pass about 8,000 arguments to a command, and a script blocks Redis. */
+/** Maximum items per batch. Lua can pass about 8,000 arguments, and a script blocks Redis. */
 const maxItems = 1_000;
 
 /**
- * Collects items and sends them together: a command with ten items costs about as much as one with
- * one. A batch holds the items of one event loop iteration, or those added before the answer to the
- * previous batch. So an idle Redis gets items without delay. An item beyond `maxBytes` is sent
- * alone.
+ * Collects items and sends them together, because a command with ten items costs about as much as
+ * with one. A batch contains the items of one event loop iteration, or those that were added before
+ * the answer to the previous batch. An item beyond `maxBytes` is sent alone.
  */
 export class Batcher<Item> {
   private readonly items: Item[] = [];

@@ -28,7 +28,7 @@ export function replyChannel(client: string): string {
   return `rpc:replies:${client}`;
 }
 
-/** Maximum budget. Requests older than twice this are trimmed, which is after their deadline. */
+/** Maximum budget in milliseconds. Requests are trimmed at twice this age, past any deadline. */
 export const maxBudgetMs = 60_000;
 export const retentionMs = 2 * maxBudgetMs;
 
@@ -36,7 +36,7 @@ export const retentionMs = 2 * maxBudgetMs;
 export interface WireRequest {
   readonly pattern: string;
   readonly data: string;
-  /** Time that the caller waits, counted from its addition to the stream. */
+  /** Time until the deadline in milliseconds, counted from the addition to the stream. */
   readonly budgetMs: number;
   /** Out-of-band data: request id, trace context. */
   readonly metadata: Readonly<Record<string, string>>;

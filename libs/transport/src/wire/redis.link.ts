@@ -9,10 +9,10 @@ import { withScripts, type ScriptedRedis } from './redis.scripts.js';
 /** Time limit for Redis' answer to QUIT, in milliseconds. */
 const quitLimitMs = 1_000;
 
-/** Time in milliseconds in which the same fault is not logged again. */
+/** Time in milliseconds for which a repeated fault is not logged. */
 const repeatedMs = 10_000;
 
-/** The server of log lines that start or end an outage. */
+/** Value of the log field `outage`, in lines that start or end one. */
 const outage = 'Redis';
 
 /** Errors of ioredis for commands of a lost connection, whose outage is logged. */
