@@ -46,7 +46,10 @@ describe('an entry of POST /feeds', () => {
     const moved = 'https://b.example/feed';
     const sent = { feed_url: ` ${feed_url}\n`, new_feed_url: ` ${moved} ` };
     expect(validatePush(sent)).toMatchObject({ url: feed_url, document: { newFeedUrl: moved } });
-    expect(validatePush({ feed_url: ' x ' })).toMatchObject({ feed_url: ' x ', code: 'invalid_url' });
+    expect(validatePush({ feed_url: ' x ' })).toMatchObject({
+      feed_url: ' x ',
+      code: 'invalid_url',
+    });
   });
 
   it('ignores texts and links of another form, and null', () => {
