@@ -66,7 +66,7 @@ export const gatewayConfig = z
       .optional()
       .describe(
         'Key that encrypts the cursors of links: at least 32 random characters, the same for all ' +
-          'replicas. After a change, links from before are ignored. Not set: a key that is in the ' +
+          'replicas. After a change, links from before are ignored. Not set: a key from the ' +
           'source, so that cursors can show row ids.',
       ),
     FEEDS: feedsMode

@@ -4,14 +4,15 @@ import { type Database, statement } from '#database';
  * $1 maximum number of rows. Returns pictures whose source is due, and postpones their next fetch,
  * longer after each failure. So a fetch that fails, or whose process dies, needs no other write.
  */
-const claim = statement(
+export const claimImages = statement(
   'feed.claim_images',
   `UPDATE feed.images i SET failures = i.failures + 1,
      next_at = now() + least(4 ^ least(i.failures, 7) * interval '5 min', interval '30 days')
-   FROM (
+   WHERE i.url_sha256 = ANY (ARRAY(
+     -- As an array it is expected to be short, so that each picture is looked up by its key.
      SELECT d.url_sha256 FROM feed.images d WHERE d.next_at <= now()
      ORDER BY d.next_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED
-   ) due WHERE i.url_sha256 = due.url_sha256
+   ))
    RETURNING i.url_sha256 AS key, i.source`,
 );
 
@@ -46,7 +47,7 @@ export class ImageRepository {
 
   /** Returns pictures to fetch. */
   claim(limit: number) {
-    return this.database.change<{ key: Buffer; source: string }>(claim, [limit]);
+    return this.database.change<{ key: Buffer; source: string }>(claimImages, [limit]);
   }
 
   async store(key: Buffer, source: string, bytes: Uint8Array): Promise<void> {

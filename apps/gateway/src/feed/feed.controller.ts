@@ -276,8 +276,8 @@ function answerPage(
   const cursorOf = (time: string) =>
     next && encode({ direction: 'after', boundary: next, syncTimestamp: time, total: 0 });
   const cursor = cursorOf(start);
-  // The cursor contains the time of the first page, which must not change the ETag. A hash of the row id would
-  // let clients guess it.
+  // The cursor contains the time of the first page, which must not change the ETag. A hash of the
+  // row id would let clients guess it.
   const print = JSON.stringify([url.href, cursorOf(new Date(0).toISOString())]);
   const link = cursor && `${url.origin}${url.pathname}${sent.with({ cursor })}`;
   const head = JSON.stringify({ ...envelope, next: link }).slice(0, -1);

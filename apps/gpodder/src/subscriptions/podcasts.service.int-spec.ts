@@ -23,9 +23,8 @@ beforeAll(async () => {
   );
   await fixture.owner.query(
     `INSERT INTO feed.images (url_sha256, id, source, bytes, next_at)
-     SELECT url_sha256, $1, image_url, '', now() FROM feed.feeds
-     WHERE image_url IS NOT NULL`,
-    [artwork],
+     SELECT url_sha256, $1, image_url, '', now() FROM feed.feeds WHERE url = $2`,
+    [artwork, feed],
   );
   // For some seconds after the subscription, answers hide whether others follow the feed.
   await fixture.owner.query(
