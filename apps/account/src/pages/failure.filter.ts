@@ -31,8 +31,8 @@ const kindByRefusal: Partial<Record<Refusal['code'], FailureKind>> = {
   limited: 'tooMany',
   busy: 'busy',
   unavailable: 'unavailable',
-  credentials: 'forbidden',
-  erased: 'forbidden',
+  credentials: 'signedOut',
+  erased: 'erased',
 };
 
 const kindByFailure: Partial<Record<FailureCode, FailureKind>> = {

@@ -141,7 +141,7 @@ export const accountTexts: typeof english = {
     labelHint: 'Ein Name, an dem du es erkennst, etwa „AntennaPod auf meinem Telefon“.',
     labelInvalid:
       'Gib einen Namen mit 1 bis 64 Zeichen ein, darunter ein Buchstabe oder eine Ziffer.',
-    rights: 'Es kann',
+    rights: 'Zugriff',
     rightsOf: { all: 'lesen und ändern', read: 'nur lesen' },
     expires: 'Es läuft ab',
     expiry: { never: 'nie', month: 'nach 30 Tagen', year: 'nach einem Jahr' },

@@ -131,7 +131,7 @@ export const accountTexts = {
     label: 'What is it for?',
     labelHint: 'A name that you will recognize, such as “AntennaPod on my phone”.',
     labelInvalid: 'Enter a name of 1 to 64 characters with a letter or digit.',
-    rights: 'It can',
+    rights: 'Access',
     rightsOf: { all: 'read and change', read: 'only read' },
     expires: 'It expires',
     expiry: { never: 'never', month: 'after 30 days', year: 'after a year' },

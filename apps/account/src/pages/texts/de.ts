@@ -178,10 +178,12 @@ export const de: Texts = {
       'Das Formular kam von einer anderen Website. ' +
         'Öffne diese Seite direkt und versuch es noch einmal.',
     ],
-    forbidden: [
+    forbidden: ['Kein Zugriff', 'Das ist dir nicht erlaubt.'],
+    signedOut: [
       'Kein Zugriff',
-      'Das ist dir nicht erlaubt. Melde dich neu an und versuch es noch einmal.',
+      'Du bist nicht mehr angemeldet, oder dein Konto ist gesperrt. Melde dich neu an.',
     ],
+    erased: ['Konto gelöscht', 'Dieses Konto wurde gelöscht und kann nicht mehr verwendet werden.'],
     notFound: ['Seite nicht gefunden', 'Diese Seite gibt es auf diesem Server nicht.'],
     methodNotAllowed: [
       'Das hat nicht geklappt',

@@ -172,7 +172,12 @@ export const en = {
       'This did not work',
       'The form was sent from another site. Open this page directly and try again.',
     ),
-    forbidden: failure('Access denied', 'You are not allowed to do this. Sign in again and retry.'),
+    forbidden: failure('Access denied', 'You are not allowed to do this.'),
+    signedOut: failure(
+      'Access denied',
+      'You are no longer signed in, or your account is disabled. Sign in again.',
+    ),
+    erased: failure('Account erased', 'This account was erased and cannot be used again.'),
     notFound: failure('Page not found', 'There is no such page on this server.'),
     methodNotAllowed: failure(
       'This did not work',

@@ -160,7 +160,7 @@ export function RecoveryCodeField({ texts, ...field }: FieldOf) {
 }
 
 /** Renders the reason why a form was rejected, if there is one. */
-export function Refusal({ children }: { children: string | undefined }) {
+export function RefusalNotice({ children }: { children: string | undefined }) {
   if (children === undefined) return null;
   return (
     <p class="notice bad" role="alert">
@@ -202,7 +202,7 @@ export function SecondStepForms({
   const isRecovery = refused?.form === 'recovery' || refused?.problem !== undefined;
   return (
     <>
-      <Refusal>{refused?.problem}</Refusal>
+      <RefusalNotice>{refused?.problem}</RefusalNotice>
       <form method="post" action={actions.code}>
         <Hidden values={values} />
         <CodeField

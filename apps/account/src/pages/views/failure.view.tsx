@@ -7,6 +7,8 @@ export const failureStatus = {
   badRequest: 400,
   crossSite: 403,
   forbidden: 403,
+  signedOut: 403,
+  erased: 403,
   notFound: 404,
   methodNotAllowed: 405,
   tooLarge: 413,

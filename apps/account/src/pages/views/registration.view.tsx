@@ -7,7 +7,7 @@ import {
   NameField,
   NewPasswordField,
   RecoveryCodeField,
-  Refusal,
+  RefusalNotice,
 } from './components.js';
 
 /** Content of a registration page. */
@@ -24,7 +24,7 @@ export function registerPage({ texts }: Visit, of: Registration): Page {
   const isOnlyPassword = name === undefined && password !== undefined;
   const body = (
     <>
-      <Refusal>{of.problems?.form}</Refusal>
+      <RefusalNotice>{of.problems?.form}</RefusalNotice>
       <form method="post" action={of.action}>
         <Hidden values={{ next: of.next }} />
         <NameField
@@ -93,7 +93,7 @@ export function forgotPage({ texts }: Visit, of: { mail: boolean } & RefusedForm
   const { forgot } = texts;
   const body = (
     <>
-      <Refusal>{of.problems?.form}</Refusal>
+      <RefusalNotice>{of.problems?.form}</RefusalNotice>
       {of.mail && (
         <form method="post" action="/forgot">
           <NameField texts={texts} autofocus />
@@ -116,7 +116,7 @@ export function recoverPage({ texts }: Visit, { entered, problems }: RefusedForm
   const password = problems?.password;
   const body = (
     <>
-      <Refusal>{problems?.form}</Refusal>
+      <RefusalNotice>{problems?.form}</RefusalNotice>
       <form method="post" action="/recover">
         <NameField texts={texts} value={entered} autofocus={password === undefined} />
         <RecoveryCodeField texts={texts} />
@@ -137,7 +137,7 @@ export function resetPage(
   const { forgot } = texts;
   const body = (
     <>
-      <Refusal>{problems?.form}</Refusal>
+      <RefusalNotice>{problems?.form}</RefusalNotice>
       <form method="post" action={action}>
         <HiddenName name={name} />
         <NewPasswordField texts={texts} error={problems?.password} autofocus />

@@ -12,7 +12,7 @@ import {
   LinkButton,
   NewPasswordField,
   PasswordField,
-  Refusal,
+  RefusalNotice,
   type RefusedSecondStep,
   SecondStepForms,
 } from './components.js';
@@ -26,7 +26,7 @@ export function changePasswordPage(
   const { current, password, form } = problems;
   const body = (
     <>
-      <Refusal>{form}</Refusal>
+      <RefusalNotice>{form}</RefusalNotice>
       <form method="post" action="/password">
         <HiddenName name={name} />
         <PasswordField
@@ -54,7 +54,7 @@ export function changeEmailPage(
   const { title, lead, submit, hint, remove } = texts.changeEmail;
   const body = (
     <>
-      <Refusal>{of.problems?.form}</Refusal>
+      <RefusalNotice>{of.problems?.form}</RefusalNotice>
       <form method="post" action="/email">
         <Field
           id="email"

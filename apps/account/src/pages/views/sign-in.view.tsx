@@ -5,7 +5,7 @@ import {
   Hidden,
   NameField,
   PasswordField,
-  Refusal,
+  RefusalNotice,
   type RefusedSecondStep,
   SecondStepForms,
 } from './components.js';
@@ -54,7 +54,7 @@ export function signInPage({ texts }: Visit, of: SignIn): Page {
   const body = (
     <>
       {notice}
-      <Refusal>{of.problem}</Refusal>
+      <RefusalNotice>{of.problem}</RefusalNotice>
       <form method="post" action="/sign-in">
         <Hidden values={{ next: of.next }} />
         <NameField texts={texts} value={of.name} autofocus={of.name === undefined} />
