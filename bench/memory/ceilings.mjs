@@ -12,4 +12,4 @@ export const ceilings = {
 };
 
 /** Memory limit of all processes together, in MB. */
-export const totalCeiling = 330;
+export const totalCeiling = 360;
