@@ -241,22 +241,6 @@ const messages = [
     near: ['libs/transport'],
   },
   {
-    // Events that Redis did not take are removed from the outbox.
-    id: 'events-lost',
-    file: `${deletion}/events/event.relay.ts`,
-    find: 'if (fault === undefined) await transaction.commit();',
-    replace: 'await transaction.commit();',
-    near: ['apps/deletion-worker'],
-  },
-  {
-    // After a restore of Postgres, the numbers of event batches start below those in Redis.
-    id: 'old-batch-numbers',
-    file: `${deletion}/events/event.relay.ts`,
-    find: 'this.lastStoredNumber = later;',
-    replace: 'this.lastStoredNumber = 0;',
-    near: ['apps/deletion-worker'],
-  },
-  {
     // A dead letter keeps the data of its request.
     id: 'data-in-dead-letter',
     file: `${transport}/wire/redis.scripts.ts`,
