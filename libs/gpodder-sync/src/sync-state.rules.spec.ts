@@ -93,6 +93,14 @@ describe('a download', () => {
     expect(answer).toEqual({ timestamp: 90, since: 70, initial: false, unchanged: false });
   });
 
+  it('that is older than a write moves neither clock nor session, also without a reader', () => {
+    const state = { ...stateOf(clock(102_500, 101)), sessionStamp: 90_000 };
+    const { answer, after } = answerRead(state, { since: 80, receivedAt: 2, ageMs: 3_000 });
+    expect(answer).toEqual({ timestamp: 101, since: 80, initial: true, unchanged: false });
+    const stored = { since: 80, answered: 101, safe: 0, receivedAt: 2 };
+    expect(after).toEqual({ ...state, reader: stored });
+  });
+
   it.each([101, 102])(
     'without a stored reader returns a timestamp above its since, so that a sync ends: %i',
     (since) => {

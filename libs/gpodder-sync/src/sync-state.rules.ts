@@ -108,15 +108,19 @@ export function answerStateless(clock: Clock, since: number): ListAnswer {
  * Answers a read of a list, which then has all rows later than {@link ListAnswer.since}.
  *
  * Another `since` than before confirms that the client received the last answer. The same `since`
- * confirms only the answer before it. A late read changes nothing.
+ * confirms only the answer before it. A late read changes nothing but an absent K.
  *
  * @returns the state afterwards, with the same objects if they are unchanged.
  */
 export function answerRead(state: SyncState, read: Read): { answer: ListAnswer; after: SyncState } {
   const { reader, sessionStamp = 0 } = state;
-  const { since } = read;
-  if (reader && isLate(read, state.clock, reader))
-    return { answer: answerOf(state.clock, reader, since), after: state };
+  const { since, receivedAt } = read;
+  if (isLate(read, state.clock, reader)) {
+    if (reader) return { answer: answerOf(state.clock, reader, since), after: state };
+    // Without a later timestamp or M: nobody may receive this answer.
+    const first = { since, answered: Math.max(1, state.clock.answered), safe: 0, receivedAt };
+    return { answer: answerOf(state.clock, first, since), after: { ...state, reader: first } };
+  }
   let clock = sealSecond(state.clock);
   let next = lastReadAfter(reader, read, clock.answered);
   // Without a new second, the client would repeat this `since` as if the answer was lost, and get
@@ -143,9 +147,9 @@ export function answerRead(state: SyncState, read: Read): { answer: ListAnswer; 
  * received before the last read that changed the state, or it is old and a write happened since. An
  * answer that the client already has does not include that write.
  */
-function isLate({ receivedAt, ageMs }: Read, clock: Clock, reader: LastRead): boolean {
-  if (receivedAt <= reader.receivedAt && reader.receivedAt - receivedAt < deliveryLimitMs)
-    return true;
+function isLate({ receivedAt, ageMs }: Read, clock: Clock, reader?: LastRead): boolean {
+  const newest = reader?.receivedAt ?? -Infinity;
+  if (receivedAt <= newest && newest - receivedAt < deliveryLimitMs) return true;
   return ageMs > redeliveryAgeMs && clock.stamp > clock.now - ageMs;
 }
 
