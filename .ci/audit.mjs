@@ -1,7 +1,7 @@
 // Fails on known vulnerabilities of locked packages, except those in audit-allow.json: a list of
 // {"id": "GHSA-…", "reason": "why it can't hurt here", "until": "2026-01-31"}. An exception expires
 // after `until`. The argument can name another list. Without advisories from the registry nothing
-// is checked: the gate reports that and passes, the check of a release (`--strict`) fails.
+// is checked: the gate reports that and passes, a release (`--strict`, apps/release.mjs) fails.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';

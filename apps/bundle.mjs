@@ -2,7 +2,7 @@
 // Loading some two thousand small files from node_modules takes most of a program's start time; a
 // few large files take a third of that. Programs share common chunks.
 // Also writes packages.json with the packages of each program, for the bill of materials
-// (apps/trace.mjs).
+// (apps/trace.mjs), and `external`, those that are not bundled (apps/release.mjs).
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { rolldown } from 'rolldown';
@@ -24,7 +24,13 @@ const programs = {
 };
 
 /** Packages that read their own files from disk and so cannot be bundled. */
-const onDisk = [/^@bull-board\//, /^swagger-ui-dist/, /^@node-rs\/argon2/, /^wasm-vips/];
+const external = [
+  '@bull-board/api',
+  '@bull-board/fastify',
+  '@node-rs/argon2',
+  'swagger-ui-dist',
+  'wasm-vips',
+];
 
 /** Optional modules of Nest, TypeORM and others may be missing; such warnings are ignored. */
 const expected = new Set(['UNRESOLVED_IMPORT', 'EVAL']);
@@ -34,7 +40,7 @@ const bundle = await rolldown({
     Object.entries(programs).map(([name, path]) => [name, `dist/apps/${path}.js`]),
   ),
   platform: 'node',
-  external: onDisk,
+  external: (id) => external.some((name) => id === name || id.startsWith(`${name}/`)),
   onLog(level, log, pass) {
     if (!(expected.has(log.code) && /node_modules/.test(log.message))) pass(level, log);
   },
@@ -85,4 +91,5 @@ const packagesOf = (name) => {
   return [...new Set(roots.filter((root) => root !== undefined))].sort();
 };
 const packages = Object.fromEntries(Object.keys(programs).map((name) => [name, packagesOf(name)]));
+packages.external = external;
 writeFileSync(join(folder, 'packages.json'), `${JSON.stringify(packages, undefined, 2)}\n`);

@@ -3,10 +3,10 @@
 //   node apps/trace.mjs PROGRAM FOLDER  a program of dist/programs, such as gateway or podcast-sync
 // Adds sbom.cdx.json, a bill of materials of their packages as CycloneDX.
 // Prints their size, and fails if it exceeds the budget of an image.
-import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { nodeFileTrace } from '@vercel/nft';
+import { billOfMaterials, packageIn } from './bill.of.materials.mjs';
 
 const [program = '', folder = ''] = process.argv.slice(2);
 
@@ -67,10 +67,8 @@ for (const file of new Set(files)) {
 // An image has no shell that could insert the program's name into a command.
 writeFileSync(join(folder, 'main.js'), `import './dist/programs/${program}.js';\n`);
 
-writeFileSync(
-  join(folder, 'sbom.cdx.json'),
-  `${JSON.stringify(billOfMaterials([...packages]), undefined, 2)}\n`,
-);
+const materials = billOfMaterials(`podcast-sync/${program}`, new Set([...packages].map(packageIn)));
+writeFileSync(join(folder, 'sbom.cdx.json'), `${JSON.stringify(materials, undefined, 2)}\n`);
 
 const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
 const total = [...weights.values()].reduce((sum, bytes) => sum + bytes, 0);
@@ -81,26 +79,3 @@ process.stdout.write(
     `(${parts}, …)\n`,
 );
 if (total > budget * 1e6) process.exitCode = 1;
-
-/** Returns npm's bill of materials, reduced to the packages of this image. */
-function billOfMaterials(roots) {
-  // Without `--omit dev`, which also drops peers of development packages, such as jose.
-  const sbom = ['sbom', '--package-lock-only', '--sbom-format', 'cyclonedx'];
-  const all = JSON.parse(execFileSync('npm', sbom, { encoding: 'utf8', maxBuffer: 2 ** 26 }));
-  const manifests = roots.map((root) =>
-    JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')),
-  );
-  const refs = new Set(manifests.map(({ name, version }) => `${name}@${version}`));
-  const components = all.components.filter((component) => refs.has(component['bom-ref']));
-  const found = new Set(components.map((component) => component['bom-ref']));
-  const unknown = [...refs].filter((ref) => !found.has(ref));
-  if (unknown.length > 0) throw new Error(`npm sbom does not know ${unknown.join(', ')}`);
-  const image = { ...all.metadata.component, type: 'application', name: `podcast-sync/${program}` };
-  const dependencies = all.dependencies
-    .filter(({ ref }) => refs.has(ref) || ref === image['bom-ref'])
-    .map(({ ref, dependsOn = [] }) => ({
-      ref,
-      dependsOn: dependsOn.filter((other) => refs.has(other)),
-    }));
-  return { ...all, metadata: { ...all.metadata, component: image }, components, dependencies };
-}
