@@ -14,15 +14,23 @@ describe('dateOf', () => {
     ['2002-10-02T15:00:00+02:00', '2002-10-02T13:00:00Z'],
     ['2002-10-02T13:00:00.123Z', '2002-10-02T13:00:00Z'],
     ['2002-10-02 13:00:00', '2002-10-02T13:00:00Z'],
+    ['Tue, 29 Feb 2000 24:00:00 GMT', '2000-03-01T00:00:00Z'],
     [' 2002-10-02\n', '2002-10-02T00:00:00Z'],
   ])('reads %s', (text, date) => {
     expect(dateOf(text)).toEqual(new Date(date));
   });
 
-  it.each(['', 'yesterday', 'Wed, 02 Foo 2002 13:00:00 GMT', '2002-13-02', '0001-01-01', 'foo 1'])(
-    'reads no date from "%s"',
-    (text) => expect(dateOf(text)).toBeUndefined(),
-  );
+  it.each([
+    '',
+    'yesterday',
+    'Wed, 02 Foo 2002 13:00:00 GMT',
+    'Sun, 31 Feb 2002 13:00:00 GMT',
+    'Wed, 02 Oct 2002 25:00:00 GMT',
+    '2002-13-02',
+    '2002-02-30T13:00:00Z',
+    '0001-01-01',
+    'foo 1',
+  ])('reads no date from "%s"', (text) => expect(dateOf(text)).toBeUndefined());
 });
 
 describe('durationOf', () => {

@@ -33,7 +33,10 @@ const rfc3339 =
 
 const duration = /^(?:(?:(\d{1,3}):)?(\d{1,3}):)?(\d{1,6})(?:\.\d{1,6})?$/;
 
-/** Returns a date of a feed, without fractions of a second, or `undefined` if it has none. */
+/**
+ * Returns a date of a feed, without fractions of a second. Returns `undefined` for other texts, and
+ * for days and times that do not exist, such as 30 February.
+ */
 export function dateOf(text: string): Date | undefined {
   const trimmed = text.trim();
   const milliseconds = iso(trimmed) ?? mail(trimmed);
@@ -44,7 +47,8 @@ export function dateOf(text: string): Date | undefined {
 
 function iso(text: string): number | undefined {
   const [, day, time = '00:00', zone = 'Z'] = rfc3339.exec(text) ?? [];
-  return day === undefined ? undefined : Date.parse(`${day}T${time}${zone.toUpperCase()}`);
+  if (day === undefined || !isDay(...toNumbers(day.split('-')))) return undefined;
+  return Date.parse(`${day}T${time}${zone.toUpperCase()}`);
 }
 
 function mail(text: string): number | undefined {
@@ -55,15 +59,21 @@ function mail(text: string): number | undefined {
   if (month === -1) return undefined;
   // RFC 2822, 4.3.
   const century = year.length === 4 ? 0 : Number(year) < 50 ? 2_000 : 1_900;
-  const utc = Date.UTC(
-    century + Number(year),
-    month,
-    Number(day),
-    Number(hour),
-    Number(minute),
-    Number(second),
-  );
-  return utc - offsetMs(zone);
+  const fullYear = century + Number(year);
+  if (!isDay(fullYear, month + 1, Number(day))) return undefined;
+  const [hours, minutes, seconds] = toNumbers([hour, minute, second]);
+  // Some feeds write midnight as 24:00.
+  if (hours > 24 || minutes > 59 || seconds > 60) return undefined;
+  return Date.UTC(fullYear, month, Number(day), hours, minutes, seconds) - offsetMs(zone);
+}
+
+const toNumbers = (texts: readonly (string | number)[]) =>
+  texts.map(Number) as [number, number, number];
+
+/** Returns true if the calendar has the day. `Date` turns others into days of the next month. */
+function isDay(year: number, month: number, day: number): boolean {
+  const date = new Date(Date.UTC(year, month - 1, day));
+  return date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
 }
 
 /** Returns the offset of a zone, in milliseconds. Unknown names count as UTC. */
