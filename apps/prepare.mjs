@@ -53,4 +53,6 @@ const { readCommandLine } = await import('./cli/src/podcast-sync.ts');
 const read = await readCommandLine(['start', ...process.argv.slice(2)], process);
 if (typeof read === 'number') process.exit(read === 0 ? 100 : read);
 process.stdout.write('Building ...\n');
-process.exit(spawnSync('npm', ['run', '-s', 'build'], { stdio: 'inherit' }).status ?? 1);
+// Its output is for developers, but its errors are for everybody.
+const stdio = ['inherit', 'ignore', 'inherit'];
+process.exit(spawnSync('npm', ['run', '-s', 'build'], { stdio }).status ?? 1);
