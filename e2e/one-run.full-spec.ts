@@ -44,6 +44,7 @@ describe.runIf(inject('stack').launched)('two replicas of every service', () => 
       () => fetch(`${system.baseUrl}/subscriptions`, { headers }),
       () => fetch(`${system.baseUrl}/episodes`, { headers }),
       () => fetch(`${system.baseUrl}/deletions/1`, { headers }),
+      () => fetch(`${system.baseUrl}/feeds`, { headers }),
       () =>
         fetch(`${system.baseUrl}/subscriptions`, {
           method: 'POST',
@@ -63,7 +64,7 @@ describe.runIf(inject('stack').launched)('two replicas of every service', () => 
     await Promise.all(Array.from({ length: atOnce }, client));
     await system.stop();
     const replicas = handled();
-    expect(replicas).toHaveLength(6);
+    expect(replicas).toHaveLength(8);
     expect(replicas.reduce((sum, count) => sum + count, 0)).toBe(requests);
     expect(replicas.every((count) => count > 0)).toBe(true);
   });

@@ -22,8 +22,14 @@ export const barriers = `
     LANGUAGE plpgsql AS $$ BEGIN ${pass('OLD')} END $$;
   CREATE FUNCTION public.barrier_of_claim() RETURNS trigger LANGUAGE plpgsql AS $$
   BEGIN
-    -- Every write advances the clock first; a cascade does so while it locks the PENDING record.
-    IF current_query() LIKE '%DELETE FROM episode.episodes%' THEN ${pass('NEW')} END IF;
+    -- A cascade advances the clock while it locks a PENDING record that was sent to the queue. The
+    -- other services cannot read the records.
+    IF pg_has_role(session_user, 'podcast_sync_deletion_group', 'MEMBER') THEN
+      IF EXISTS (
+        SELECT FROM deletion.deletions d
+        WHERE d.user_id = NEW.user_id AND d.status = 'PENDING' AND d.sent_at IS NOT NULL
+      ) THEN ${pass('NEW')} END IF;
+    END IF;
     RETURN NEW;
   END $$;
   CREATE CONSTRAINT TRIGGER barrier_requested
