@@ -10,7 +10,7 @@ import { CONFIG, type GpodderConfig, LOG } from '../gpodder.config.js';
 import { skippedEntryMetrics } from '../gpodder.metrics.js';
 import { readJsonBody, checkEntryCount } from '../http/input.js';
 import { ActionWriter } from './action.writer.js';
-import type { UrlUpdate } from './url.repair.js';
+import type { UrlUpdate } from '../url.repair.js';
 
 /** The answer to an upload. */
 export interface UploadAnswer {
