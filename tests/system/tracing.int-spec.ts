@@ -85,7 +85,9 @@ describe('the log', () => {
     const path = `/subscriptions/${made.body.success[0]?.guid}`;
     await device.send('DELETE', path, { headers: { 'x-request-id': 'mine-2' } });
     await eventually(async () =>
-      expect(apps[2]?.output).toMatch(/"requestId":"mine-2".*"msg":"deletion ended in FAILURE"/),
+      expect(apps[2]?.output).toMatch(
+        /"correlationId":"mine-2".*"msg":"deletion ended in FAILURE"/,
+      ),
     );
     await owner.query('DROP FUNCTION public.fault() CASCADE');
     await owner.end();
