@@ -99,7 +99,7 @@ describe('the log', () => {
       headers: { 'x-request-id': 'mine-1' },
     });
     expect(answer.headers.get('x-request-id')).toBe('mine-1');
-    await eventually(async () => expect(gateway.output).toContain('"requestId":"mine-1"'));
+    await eventually(async () => expect(gateway.output).toContain('"correlationId":"mine-1"'));
     const lines = gateway.output.split('\n').filter((line) => line.includes('mine-1'));
     expect(lines).toHaveLength(1);
     expect(JSON.parse(lines[0]!)).toMatchObject({

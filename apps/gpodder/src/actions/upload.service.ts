@@ -66,6 +66,6 @@ export class UploadService {
   private report({ id }: FastifyRequest, { skipped }: ActionWriter): void {
     if (skipped.size === 0) return;
     for (const [reason, actions] of skipped) this.countSkipped(reason, actions);
-    this.log.info({ requestId: id, skipped: Object.fromEntries(skipped) }, 'actions skipped');
+    this.log.info({ correlationId: id, skipped: Object.fromEntries(skipped) }, 'actions skipped');
   }
 }

@@ -87,7 +87,7 @@ export class FeedListService {
     this.countSkipped('refused_feed', refused);
     if (refused > 0 || changes.unusable.length > 0)
       this.log.info(
-        { requestId: request.id, refused, unusable: changes.unusable.length },
+        { correlationId: request.id, refused, unusable: changes.unusable.length },
         'feeds skipped',
       );
     return { timestamp: found.timestamp, update_urls: updatesOf(changes, found) };
