@@ -160,7 +160,7 @@ export class KnownSubscriptions {
   }
 
   /**
-   * Makes a client's guid the current one. The former guid is stored in `former_guids` and stays an
+   * Makes a declared guid the current one. The former guid is stored in `former_guids` and stays an
    * alias.
    */
   changeGuid(row: SubscriptionRow, guid: string): void {
