@@ -85,7 +85,9 @@ describe('the log', () => {
     const path = `/subscriptions/${made.body.success[0]?.guid}`;
     await device.send('DELETE', path, { headers: { 'x-request-id': 'mine-2' } });
     await eventually(async () =>
-      expect(apps[2]?.output).toMatch(/"requestId":"mine-2".*"msg":"deletion ended in FAILURE"/),
+      expect(apps[2]?.output).toMatch(
+        /"correlationId":"mine-2".*"msg":"deletion ended in FAILURE"/,
+      ),
     );
     await owner.query('DROP FUNCTION public.fault() CASCADE');
     await owner.end();
@@ -97,7 +99,7 @@ describe('the log', () => {
       headers: { 'x-request-id': 'mine-1' },
     });
     expect(answer.headers.get('x-request-id')).toBe('mine-1');
-    await eventually(async () => expect(gateway.output).toContain('"requestId":"mine-1"'));
+    await eventually(async () => expect(gateway.output).toContain('"correlationId":"mine-1"'));
     const lines = gateway.output.split('\n').filter((line) => line.includes('mine-1'));
     expect(lines).toHaveLength(1);
     expect(JSON.parse(lines[0]!)).toMatchObject({

@@ -80,21 +80,21 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
 
   private async attempt(data: unknown): Promise<void> {
     const { userId, deletionId, origin = {} } = deletionQueue.job.parse(data);
-    const run = () => this.delete({ userId, deletionId }, origin['requestId']);
+    const run = () => this.delete({ userId, deletionId }, origin['correlationId']);
     await inSpan('deletion.job', { kind: SpanKind.CONSUMER, parent: traceOf(origin) }, run);
   }
 
-  private async delete({ userId, deletionId }: DeletionJob, requestId?: string): Promise<void> {
+  private async delete({ userId, deletionId }: DeletionJob, correlationId?: string): Promise<void> {
     try {
       const outcome = await this.deletions.process({ userId, deletionId });
       attempts.inc({ result: 'done' });
       if (outcome?.status === 'FAILURE')
         this.log.info(
-          { deletionId, requestId, cause: outcome.cause },
+          { deletionId, correlationId, cause: outcome.cause },
           'deletion ended in FAILURE: a later write won',
         );
     } catch (error) {
-      await this.handleFault({ userId, deletionId }, error, requestId);
+      await this.handleFault({ userId, deletionId }, error, correlationId);
     }
   }
 
@@ -102,7 +102,7 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
   private async handleFault(
     { userId, deletionId }: DeletionJob,
     error: unknown,
-    requestId?: string,
+    correlationId?: string,
   ): Promise<never> {
     const kind = faultKind(error);
     attempts.inc({ result: kind });
@@ -114,28 +114,28 @@ export class DeletionProcessor implements OnApplicationBootstrap, BeforeApplicat
     const age = await endInTransaction(this.database, userId, deletionId, step);
     if (age !== undefined) {
       countOutcome(step, age);
-      this.log.error({ err: error, deletionId, requestId }, 'deletion ended in FAILURE');
+      this.log.error({ err: error, deletionId, correlationId }, 'deletion ended in FAILURE');
     }
     throw new UnrecoverableError(step.cause);
   }
 
   private async attemptErasure(data: unknown): Promise<void> {
     const { userId, origin = {} } = deletionQueue.erasure.parse(data);
-    const run = () => this.erase(userId, origin['requestId']);
+    const run = () => this.erase(userId, origin['correlationId']);
     await inSpan('erasure.job', { kind: SpanKind.CONSUMER, parent: traceOf(origin) }, run);
   }
 
   /** Erases a user. The queue and then the relay retry transient faults without limit. */
-  private async erase(userId: string, requestId?: string): Promise<void> {
+  private async erase(userId: string, correlationId?: string): Promise<void> {
     try {
       if (await this.erasures.process({ userId }, () => this.isStopping))
-        this.log.info({ requestId }, 'user erased');
+        this.log.info({ correlationId }, 'user erased');
     } catch (error) {
       if (faultKind(error) !== 'permanent') throw error;
       const cause = rootCauseOf(error);
       if (await failErasure(this.database, userId, cause)) {
         countErasure('failure');
-        this.log.error({ err: error, requestId }, 'erasure ended in FAILURE');
+        this.log.error({ err: error, correlationId }, 'erasure ended in FAILURE');
       }
       throw new UnrecoverableError(cause);
     }

@@ -60,7 +60,7 @@ const everything = [
        origin)
    SELECT $1, s.id, '2025-01-01', CASE s.id % 2 WHEN 0 THEN 'PENDING' ELSE 'FAILURE' END,
      CASE s.id % 2 WHEN 1 THEN '2025-01-01'::timestamptz END,
-     CASE s.id % 2 WHEN 1 THEN $2 END, '{"requestId":"r"}'
+     CASE s.id % 2 WHEN 1 THEN $2 END, '{"correlationId":"r"}'
    FROM subscription.subscriptions s WHERE s.user_id = $1 AND s.merged_into IS NULL`,
   `INSERT INTO sync.request (user_id, request_id, stamp, fingerprint)
    SELECT $1, gen_random_uuid(), '2025-01-01', '\\x00' FROM generate_series(1, $3::int)`,

@@ -9,13 +9,13 @@ import {
   type uploadActions,
   wireNames,
 } from '#contracts';
+import type { FailedEntry } from './answer.budget.js';
 import type { KnownEpisodes } from './known-episodes.js';
 import {
   type AppliedEntry,
   applyUpload,
   entriesPerIteration,
   failedEntry,
-  type FailedEntry,
   unlimitedBudget,
   type Upload,
 } from './upload.rules.js';

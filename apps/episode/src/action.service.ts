@@ -16,6 +16,7 @@ import { type CallContext, Handle } from '#transport';
 import { readActions } from './action.repository.js';
 import { type ActedResult, ensureSubscriptions, selectActed } from './action.sql.js';
 import { applyActions, validateAction, movedFeeds } from './action.rules.js';
+import type { FailedEntry } from './answer.budget.js';
 import { describeNew } from './describe.repository.js';
 import { type EpisodeQuotas, QUOTAS } from './episode.config.js';
 import { saveChanges, toCandidates } from './episode.repository.js';
@@ -23,7 +24,6 @@ import { type EpisodeChanges, KnownEpisodes } from './known-episodes.js';
 import {
   type AppliedEntry,
   applyUpload,
-  type FailedEntry,
   hasTooManyCandidates,
   unlimitedBudget,
   type Upload,

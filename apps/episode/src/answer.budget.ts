@@ -1,6 +1,10 @@
-import { Failure } from '#contracts';
-import type { FailedEntry, Upload } from './upload.rules.js';
+import { type EpisodeEntry, Failure, type Uploaded } from '#contracts';
 import { type EpisodeRow, shown } from './episode.rules.js';
+
+/** An entry that cannot be applied: the reason, and the identifiers that it was sent with. */
+export type FailedEntry = Uploaded['failure'][number];
+/** An entry of an upload, valid or not. */
+type AnsweredEntry = Pick<EpisodeEntry, 'temporaryId'> | FailedEntry;
 
 /** Upper bound for the bytes of a failure, without the fields of its entry. */
 const failureBytes = 200;
@@ -22,7 +26,7 @@ export class AnswerBudget {
   private readonly items = new Map<number, { text: string; bytes: number; shown: number }>();
 
   /** @throws Failure `invalid` if the failures of all entries exceed the budget. */
-  constructor(maxBytes: number, entries: readonly (Upload | FailedEntry)[]) {
+  constructor(maxBytes: number, entries: readonly AnsweredEntry[]) {
     this.freeBytes =
       maxBytes - envelopeBytes - entries.reduce((sum, entry) => sum + reservedFor(entry), 0);
     if (this.freeBytes < 0) throw new Failure('invalid');
@@ -70,11 +74,11 @@ export class AnswerBudget {
   }
 }
 
-function temporaryIdBytes(entry: Upload | FailedEntry): number {
-  const name = 'rawEntry' in entry ? entry.temporaryId : entry.temporary_id;
+function temporaryIdBytes(entry: AnsweredEntry): number {
+  const name = 'message' in entry ? entry.temporary_id : entry.temporaryId;
   return name === undefined ? 0 : bytesOf({ temporary_id: name });
 }
 
-function reservedFor(entry: Upload | FailedEntry): number {
+function reservedFor(entry: AnsweredEntry): number {
   return failureBytes + temporaryIdBytes(entry);
 }

@@ -25,7 +25,8 @@ import { applyUploads, validateEntry } from './upload.rules.js';
 
 /**
  * Handles the messages about episode states. Invariants:
- * - A status only moves forward in its client's time, in any order of arrival.
+ * - A status only moves forward in its client's time, in any order of arrival: to the minute if
+ *   either time is in minute form.
  * - A row is stamped if and only if its values that clients see changed.
  * - An upload of any size is a fixed number of statements, under the user's clock, one less if it
  *   names all its episodes. It reads a limited number of episodes ({@link selectCandidates}).

@@ -9,12 +9,9 @@ import {
   unknownMetadata,
   type Uploaded,
 } from '#contracts';
-import type { AnswerBudget } from './answer.budget.js';
+import type { AnswerBudget, FailedEntry } from './answer.budget.js';
 import { type EpisodeRow, merged, withMetadata, withStatuses } from './episode.rules.js';
 import type { KnownEpisodes, NamedSubscription } from './known-episodes.js';
-
-/** An entry that cannot be applied: the reason, and the identifiers that it was sent with. */
-export type FailedEntry = Uploaded['failure'][number];
 
 /**
  * A valid entry. `rawEntry` is its JSON as received, empty for an action of a gpodder client; a

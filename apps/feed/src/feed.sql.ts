@@ -1,5 +1,4 @@
 import { clockOfUser, statement } from '#database';
-import { seenNow } from './schedule/result.rules.js';
 
 /** Days without a read by a follower after which a feed is no longer fetched, and deleted. */
 const retentionDays = 14;
@@ -99,6 +98,9 @@ export const selectEpisodesOfAll = statement(
      FROM unnest($1::bytea[]) WITH ORDINALITY s (key, n) JOIN feed.feeds f ON f.url_sha256 = s.key
    ) r WHERE r.bytes <= ${maxEpisodeBytes} OR r.n = 1 ORDER BY r.n`,
 );
+
+/** The `seen` of new episodes: the statement that stores them replaces it by its time. */
+export const seenNow = 'now';
 
 /**
  * Returns the SQL of episodes as JSON in which the current time replaces {@link seenNow}. It cannot

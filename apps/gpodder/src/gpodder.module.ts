@@ -17,7 +17,7 @@ import { errorFormat } from './http/errors.js';
 import { NextcloudController } from './nextcloud/nextcloud.controller.js';
 import { SettingsController } from './settings/settings.controller.js';
 import { SettingsService } from './settings/settings.service.js';
-import { SubscriptionsService } from './subscriptions/subscriptions.service.js';
+import { FeedListService } from './subscriptions/feed-list.service.js';
 import { PodcastsService } from './subscriptions/podcasts.service.js';
 import { ListsController } from './subscriptions/lists.controller.js';
 import { SubscriptionsController } from './subscriptions/subscriptions.controller.js';
@@ -55,7 +55,7 @@ export class GpodderModule {
         { provide: Sessions, useValue: sessions },
         { provide: APP_FILTER, useValue: new FailureFilter(errorFormat(config), log) },
         DeviceRegistry,
-        SubscriptionsService,
+        FeedListService,
         PodcastsService,
         SettingsService,
         UploadService,

@@ -29,12 +29,17 @@ describe('readableLine', () => {
     ],
     [
       'omits a warning about one request',
+      '{"level":"warn","msg":"failed","correlationId":"r1"}',
+      undefined,
+    ],
+    [
+      'omits a warning about one message',
       '{"level":"warn","msg":"failed","requestId":"r1"}',
       undefined,
     ],
     [
       'returns an error of one request',
-      '{"level":"error","msg":"failed","requestId":"r1"}',
+      '{"level":"error","msg":"failed","correlationId":"r1"}',
       'error: failed',
     ],
   ])('%s', (_rule, line, text) => {

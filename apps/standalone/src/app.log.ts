@@ -97,18 +97,20 @@ export function readableLine(line: string): ReadableLine | undefined {
   if (line.trim() === '' || isRoutine(line)) return undefined;
   if (!line.startsWith('{')) return { text: line };
   try {
-    const { level, msg, err, outage, missing, requestId } = JSON.parse(line) as {
+    const { level, msg, err, outage, missing, requestId, correlationId } = JSON.parse(line) as {
       level?: string;
       msg?: string;
       err?: { message?: string };
       outage?: string;
       missing?: string[];
       requestId?: string;
+      correlationId?: string;
     };
     const cause = err?.message || missing?.join('; ');
     const isShown = shownLevels.has(level);
     if (outage !== undefined) return { outage, isEnd: !isShown, reason: cause };
-    if (!isShown || (level === 'warn' && requestId !== undefined)) return undefined;
+    const isOfRequest = (requestId ?? correlationId) !== undefined;
+    if (!isShown || (level === 'warn' && isOfRequest)) return undefined;
     return { text: `${level}: ${msg ?? ''}${cause && cause !== msg ? ` (${cause})` : ''}` };
   } catch {
     return { text: line };

@@ -34,11 +34,10 @@ function applyMove(
   toUrl: string,
   budget: MergeBudget,
 ): AppliedFeed {
-  const owner = known.byUrl(toUrl);
-  const other =
-    isLive(owner) && owner !== row && known.isCurrentUrl(owner, toUrl) ? owner : undefined;
+  const owner = known.byCurrentUrl(toUrl);
+  const other = isLive(owner) && owner !== row ? owner : undefined;
   if (other && other.declaredGuids > 0) return 'taken';
-  const needed = { urls: owner ? 0 : 1, pointers: other ? 1 : 0 };
+  const needed = { urls: known.byUrl(toUrl) ? 0 : 1, pointers: other ? 1 : 0 };
   if (!known.quota.allows(needed) || (other && !budget.take(other, row))) return 'limit';
   if (other) known.merge(other, row);
   known.moveTo(row, toUrl);

@@ -63,11 +63,14 @@ export class KnownSubscriptions {
     return id === undefined ? undefined : this.byId(id);
   }
 
-  /** Returns whether a URL equals the current one of a subscription. */
-  isCurrentUrl(row: SubscriptionRow, feedUrl: string): boolean {
-    return (
-      row.feedUrl === feedUrl || this.urlKeys.keyOf(row.feedUrl) === this.urlKeys.keyOf(feedUrl)
-    );
+  /**
+   * Returns the subscription that has a URL as its current one. All moves of a feed to that URL
+   * read it: `matchByGuid` (POST) and `applyMove` (publisher) merge it, or refuse if it has a
+   * declared guid. `applyPatch` always merges it.
+   */
+  byCurrentUrl(feedUrl: string): SubscriptionRow | undefined {
+    const row = this.byUrl(feedUrl);
+    return row && this.urlKeys.keyOf(row.feedUrl) === this.urlKeys.keyOf(feedUrl) ? row : undefined;
   }
 
   /** Returns the subscription with an id, or its survivor after merges. */
@@ -157,7 +160,7 @@ export class KnownSubscriptions {
   }
 
   /**
-   * Makes a client's guid the current one. The former guid is stored in `former_guids` and stays an
+   * Makes a declared guid the current one. The former guid is stored in `former_guids` and stays an
    * alias.
    */
   changeGuid(row: SubscriptionRow, guid: string): void {
@@ -237,7 +240,7 @@ export class KnownSubscriptions {
 
   /** Moves a URL to another row. Both get a stamp, so that gpodder clients receive both changes. */
   private transferUrl(feedUrl: string, from: SubscriptionRow, into: SubscriptionRow): void {
-    if (this.isCurrentUrl(from, feedUrl)) {
+    if (this.byCurrentUrl(feedUrl)) {
       from.hasLostUrl = true;
       this.changedRows.add(from.id);
     }

@@ -244,23 +244,22 @@ function matchByGuid(
 ): EntryMatch {
   const match = known.byGuid(guid);
   const owner = known.byUrl(feedUrl);
-  const isCurrent = isLive(owner) && known.isCurrentUrl(owner, feedUrl);
+  const current = known.byCurrentUrl(feedUrl);
   // For a URL without an owner: the subscription that an entry without a guid would match.
   const byDerived = owner ? undefined : known.byGuid(derivedGuid);
   if (!match) {
-    if (owner)
-      return { row: owner, guid: known.isCurrentUrl(owner, feedUrl) ? 'current' : 'alias' };
+    if (owner) return { row: owner, guid: current ? 'current' : 'alias' };
     return byDerived && byDerived.declaredGuids === 0
       ? { row: byDerived, guid: 'current', url: 'alias' }
       : {};
   }
   if (!isLive(match)) {
-    if (isCurrent) return { row: owner, guid: 'alias' };
+    if (isLive(current)) return { row: current, guid: 'alias' };
     if (isLive(byDerived)) return { row: byDerived, guid: 'alias', url: 'alias' };
   }
   if (owner === match) return { row: match };
-  if (isCurrent && owner.declaredGuids > 0) return { row: match, conflict: owner };
-  const other = isCurrent ? owner : byDerived;
+  if (isLive(current) && current.declaredGuids > 0) return { row: match, conflict: current };
+  const other = isLive(current) ? current : byDerived;
   const isDuplicate = isLive(other) && other !== match && other.declaredGuids === 0;
   return { row: match, url: 'current', duplicate: isDuplicate ? other : undefined };
 }

@@ -18,7 +18,7 @@ export interface SubscriptionRow {
   /** Stamp at which `isSubscribed` last changed, for the gpodder API. Null if it never was true. */
   flippedAt: string | null;
   guidChanged: string | null;
-  /** Number of its guids that a client sent and that none of its URLs yields. */
+  /** Number of its declared guids: sent by a client or its feed, and derived from no URL of it. */
   declaredGuids: number;
   /** The id of its PENDING deletion. */
   deletionId: number | null;

@@ -14,10 +14,7 @@ export function applyPatch(known: KnownSubscriptions, row: SubscriptionRow, patc
   const { newFeedUrl, newGuid, isSubscribed, timestamp, title } = patch;
   const wasSubscribed = row.isSubscribed;
   if (newGuid !== undefined) absorb(known, row, known.byGuid(newGuid));
-  if (newFeedUrl !== undefined) {
-    const owner = known.byUrl(newFeedUrl);
-    if (owner && known.isCurrentUrl(owner, newFeedUrl)) absorb(known, row, owner);
-  }
+  if (newFeedUrl !== undefined) absorb(known, row, known.byCurrentUrl(newFeedUrl));
   if (newGuid !== undefined) known.changeGuid(row, newGuid);
   if (newFeedUrl !== undefined) known.moveTo(row, newFeedUrl);
   const isMerged = row.isSubscribed !== wasSubscribed;

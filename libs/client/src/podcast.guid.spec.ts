@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { v5 as uuidv5 } from 'uuid';
 import { describe, expect, it } from 'vitest';
 import { normalizedUrl } from '../../contracts/src/feed.url.js';
-import { podcastGuid as guidOfServer } from '../../contracts/src/podcast-guid.js';
+import { podcastGuid as guidOfServer } from '../../contracts/src/feed.hashes.js';
 import { differentUrls, equalUrls } from '../../contracts/testing/url.vectors.js';
 import { podcastGuid as guidOfSdk } from './podcast.guid.js';
 

@@ -11,7 +11,10 @@ export function podcastGuid(feedUrl: string): string {
   });
 }
 
-/** Returns the SHA-1 of a message (FIPS 180-4, 6.1). Browsers provide SHA-1 on https pages only. */
+/**
+ * Returns the SHA-1 of a message (FIPS 180-4, 6.1). Browsers provide SHA-1 on https pages only, and
+ * only asynchronously. A package for it would be the only dependency of the SDK.
+ */
 function sha1(message: Uint8Array): Uint8Array {
   const blocks = Math.ceil((message.length + 9) / 64);
   const padded = new Uint8Array(blocks * 64);

@@ -41,7 +41,8 @@ export const readClock = statement(
  * - Each statement reads clock, total and rows from one snapshot.
  * - A client that follows the links misses no row that exists during the walk, while others write.
  *   Pages are in the order of ids, which never change, and start at the boundary id of a row. A row
- *   that changes during the walk keeps its place.
+ *   that changes during the walk keeps its place. `page.links.spec.ts` tests the links over a
+ *   simulated list, and the conformance cases `walk-while-*` over a real server.
  */
 export function listing(name: string, parts: ListParts): Listing {
   const { row, columns, matching, joined, where = 'true' } = parts;

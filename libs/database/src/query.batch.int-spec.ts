@@ -53,6 +53,15 @@ describe('statements of a batch', () => {
     expect(syncs()).toBe(2);
   });
 
+  it('use the type parsers of the client', async () => {
+    client.setTypeParser(pg.types.builtins.INT8, Number);
+    const [first, second] = ['SELECT 1::int8 AS n', 'SELECT 2::int8 AS n'];
+    expect(await rowsOf(named('first', first), named('second', second))).toEqual([
+      [{ n: 1 }],
+      [{ n: 2 }],
+    ]);
+  });
+
   it('do not run after one that fails, and can run later', async () => {
     const [begin, commit] = [named('begin', 'BEGIN'), named('commit', 'COMMIT')];
     const [divide, read] = ['SELECT 1 / $1::int AS quotient', 'SELECT txid_current_if_assigned()'];

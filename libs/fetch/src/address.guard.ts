@@ -10,7 +10,10 @@ const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
 /** IPv4 addresses behind NAT64 (RFC 6052, 2.1). */
 const nat64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
 
-/** Names of local networks (RFC 6762, 6761, 8375), and of Kubernetes; and names without a dot. */
+/**
+ * Names that no public host has: of local networks (RFC 6762, 6761), Kubernetes and the DNS itself;
+ * and names without a dot. Other local names, such as `nas.lan`, are refused by their address.
+ */
 const nonPublicName = /^[^.]+$|\.(?:local|localhost|internal|svc|arpa)$/;
 
 const entryForm = /^(\[[^\]]{1,60}\]|[^:[\]]{1,253})(?::(\d{1,5}))?$/;
@@ -18,8 +21,9 @@ const hostName = /^[a-z\d](?:[a-z\d_.-]{0,251}[a-z\d])?$/;
 
 /**
  * Decides which hosts, addresses and ports outgoing requests reach: public addresses on public
- * ports, and configured exceptions. It protects the server's network from URLs that users and
- * publishers of feeds choose (SSRF). `fetcher.int-spec.ts` tests a list of refused addresses.
+ * ports, and configured exceptions (`FEEDS_ALLOW`). It protects the server's network from URLs that
+ * users and publishers of feeds choose (SSRF). One address that is not allowed refuses the whole
+ * host (`HostResolver`). `fetcher.int-spec.ts` tests a list of refused addresses.
  */
 export class AddressGuard {
   private readonly exceptions: readonly Exception[];

@@ -98,7 +98,7 @@ export class Admission {
       }
       return undefined;
     } catch (error) {
-      return errors.answerTo(error, request, this.log.child({ requestId: request.id }));
+      return errors.answerTo(error, request, this.log.child({ correlationId: request.id }));
     }
   }
 
@@ -125,7 +125,7 @@ export class Admission {
         this.refused(reason);
         // Logs only the code of the cause, because its message could quote the token.
         const facts = {
-          requestId: request.id,
+          correlationId: request.id,
           reason,
           detail: (cause as { code?: string } | undefined)?.code,
         };

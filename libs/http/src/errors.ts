@@ -53,7 +53,7 @@ export class FailureFilter implements ExceptionFilter {
     const { request } = reply;
     this.errors.send(
       reply,
-      this.errors.answerTo(error, request, this.log.child({ requestId: request.id })),
+      this.errors.answerTo(error, request, this.log.child({ correlationId: request.id })),
     );
   }
 }

@@ -19,7 +19,7 @@ import { Admission, type AdmissionOptions } from './admission.js';
 import { httpAnswers } from './errors.js';
 import { watchHeldBytes } from './http.metrics.js';
 import { hasValidHost, ownHost } from './own.host.js';
-import { recordRequests, requestId, securityHeaders, trackEnds } from './request.hooks.js';
+import { correlationId, recordRequests, securityHeaders, trackEnds } from './request.hooks.js';
 import { RouteTable } from './route.table.js';
 
 /** Compression of JSON and OPML answers. See docs/design/security.md for its safety. */
@@ -84,7 +84,7 @@ export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAd
     trustProxy: config.TRUSTED_PROXIES ?? false,
     return503OnClosing: false,
     exposeHeadRoutes: true,
-    genReqId: requestId,
+    genReqId: correlationId,
     rewriteUrl: ({ url = '/' }) => rewrite(url),
     frameworkErrors: (_error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
       // Fastify runs no hook for such a request.
@@ -102,7 +102,7 @@ export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAd
   // Without it, routes of plugins would answer with the texts of Fastify.
   fastify.addHook('onRoute', (route) => {
     route.errorHandler ??= (error, request, reply) => {
-      const to = log.child({ requestId: request.id });
+      const to = log.child({ correlationId: request.id });
       errors.send(reply, errors.answerTo(error, request, to));
     };
   });

@@ -11,8 +11,11 @@ const privateRanges: readonly string[] = [
   'carrierGradeNat',
 ];
 
-/** Names that cannot be registered: those of local networks, and those without a dot. */
-const localName = /^[^.]+$|\.(?:local|localhost|lan|internal|home\.arpa)$/;
+/**
+ * Names that no attacker can register: those of local networks, and those without a dot. Of `arpa`
+ * only `home.arpa` (RFC 8375): owners of networks have names in other parts.
+ */
+const unregistrableName = /^[^.]+$|\.(?:local|localhost|lan|internal|home\.arpa)$/;
 
 /**
  * Returns a predicate of the server's own host names: the public URL's, configured names, and names
@@ -34,7 +37,7 @@ export function ownHost({
     const address = name.replace(/^\[|\]$/g, '');
     if (own.has(name)) return true;
     if (ipaddr.isValid(address)) return privateRanges.includes(ipaddr.process(address).range());
-    return localName.test(name);
+    return unregistrableName.test(name);
   };
 }
 

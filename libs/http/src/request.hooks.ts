@@ -23,8 +23,8 @@ declare module 'fastify' {
 /** Accepted form of an `X-Request-Id`: short, and safe in logs and shells. */
 const saneId = /^[\w.:-]{1,128}$/;
 
-/** Returns the id of a request: a valid `X-Request-Id`, else a new UUID. */
-export function requestId(request: IncomingMessage): string {
+/** Returns the correlation id of a request: a valid `X-Request-Id`, else a new UUID. */
+export function correlationId(request: IncomingMessage): string {
   const id = request.headers['x-request-id'];
   return typeof id === 'string' && saneId.test(id) ? id : randomUUID();
 }
@@ -49,7 +49,7 @@ export function recordRequests(fastify: FastifyInstance, log: Log): void {
     observe(route, method, status, (request.streamStartMs ?? reply.elapsedTime) / 1_000);
     const ms = Math.round(reply.elapsedTime * 10) / 10;
     const { span } = request.trace;
-    log.info({ requestId: id, method, route, status, ms, trace_id: traceId(span) }, 'request');
+    log.info({ correlationId: id, method, route, status, ms, trace_id: traceId(span) }, 'request');
     span.updateName(`${method} ${route}`);
     span.setAttributes({
       'http.request.method': method,

@@ -71,9 +71,12 @@ export class RevocationWriter {
    * Revokes credentials from the Redis time of this call. Call it after the commit in Postgres,
    * because receivers look up credentials there again. It is idempotent.
    *
-   * Logs a failure and never rejects, because the commit has ended the credentials: without Redis,
-   * access tokens stay valid until they expire, at most ten minutes. App passwords stay valid for a
-   * minute.
+   * Logs a failure and never rejects, because the commit has ended the credentials. Receivers get
+   * no notification without Redis, or if this process dies between the commit and this call. Then:
+   * - App passwords and gpodder sessions stay valid until their next lookup, at most 60 s
+   *   ({@link CredentialCache}).
+   * - Access tokens stay valid until they expire, at most ten minutes.
+   * - A repeated end of a gpodder session notifies again, and so does each attempt of an erasure.
    */
   async revoke(revocations: readonly Revocation[]): Promise<void> {
     try {

@@ -56,7 +56,11 @@ describe('a call', () => {
     const { logged } = await replica();
     expect(
       await codeOf(
-        (await client()).call(probe, { text: 'x', outcome: 'throw' }, { requestId: 'r7' }),
+        (await client()).call(
+          probe,
+          { text: 'x', outcome: 'throw' },
+          { requestId: 'r7', correlationId: 'c7' },
+        ),
       ),
     ).toBe('internal');
     const errors = logged.filter((line) => line.level === 50);
@@ -64,6 +68,7 @@ describe('a call', () => {
     expect(errors[0]).toMatchObject({
       pattern: probe.pattern,
       requestId: 'r7',
+      correlationId: 'c7',
       err: { message: 'thrown for x' },
     });
   });

@@ -48,7 +48,8 @@ const maxLabelLength = 64;
 /**
  * Passwords for apps that cannot sign in by a browser. They grant no access to pages. Invariants:
  * - An app password is shown once; only its hash is stored.
- * - A revocation takes effect with its commit. Gateways that cached the password are notified.
+ * - No lookup finds a revoked one after the commit. Gateways that cached it are notified and refuse
+ *   it within a second; without a notification, within 60 s ({@link RevocationWriter.revoke}).
  * - A suspended one (`SignOut`) is invalid until its owner keeps it.
  */
 @Injectable()

@@ -23,7 +23,7 @@ export class ExportController {
   ): Promise<void> {
     const document = await this.documents.open(account.id);
     document.on('error', (error) => {
-      this.log.warn({ requestId: request.id, err: error }, 'export aborted');
+      this.log.warn({ correlationId: request.id, err: error }, 'export aborted');
     });
     if (request.end?.reached) return void document.destroy();
     request.end?.onReached(() => document.destroy());

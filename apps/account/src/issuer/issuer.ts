@@ -139,7 +139,7 @@ export class Issuer implements OnApplicationShutdown {
       listen: (raw, response) =>
         void runWithOrigin(origin, () => this.answer(path, route, raw, response)).catch(
           (error: unknown) => {
-            const fields = { err: error, requestId: request.id, route: name };
+            const fields = { err: error, correlationId: request.id, route: name };
             this.log.error(fields, 'issuer request failed: internal error');
             if (response.headersSent) response.destroy();
             else sendJson(response, 500, { error: 'server_error' });

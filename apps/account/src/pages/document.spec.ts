@@ -17,8 +17,9 @@ it('escapes a value in a text and in an attribute', () => {
 
 it('has the same elements and attributes for every value', () => {
   const shapeOf = (detail: string) =>
-    documentOf(visit, failurePage(visit, 'badRequest', { detail, requestId: detail })).split(/[<"]/)
-      .length;
+    documentOf(visit, failurePage(visit, 'badRequest', { detail, correlationId: detail })).split(
+      /[<"]/,
+    ).length;
   const characters = fc.constantFrom('<', '>', '"', "'", '&', ';', 'a', 'ü', '\0');
   fc.assert(
     fc.property(fc.array(characters), (value) => {

@@ -88,7 +88,7 @@ export function sendFailure(reply: FastifyReply, failure: PageFailure): FastifyR
   return sendPage(
     reply,
     visit,
-    failurePage(visit, failure.kind, { ...failure, requestId: request.id }),
+    failurePage(visit, failure.kind, { ...failure, correlationId: request.id }),
   );
 }
 
@@ -136,7 +136,7 @@ export class PageFailureFilter implements ExceptionFilter {
     if (error instanceof Refusal && error.code === 'registration')
       return this.page(reply, registrationClosedPage);
     const failure = toPageFailure(error);
-    const log = this.log.child({ requestId: reply.request.id });
+    const log = this.log.child({ correlationId: reply.request.id });
     if (failure.kind === 'internal') log.error({ err: error }, 'page failed: internal error');
     if (failure.kind === 'unavailable')
       log.debug({ err: error }, 'page failed: Postgres or Redis unavailable');

@@ -65,7 +65,7 @@ export class ErasureService {
     const { correlationId } = context;
     const origin = {
       ...traceHeaders(),
-      ...(correlationId !== undefined && { requestId: correlationId }),
+      ...(correlationId !== undefined && { correlationId }),
     };
     const status = await recordErasure(this.database, userId, origin, () => context.remainingMs());
     this.relay.wake();

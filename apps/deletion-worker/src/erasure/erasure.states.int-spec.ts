@@ -24,7 +24,7 @@ const nil = '00000000-0000-0000-0000-000000000000';
 
 /** Calls of every function for erasures. */
 const functions: Record<string, string> = {
-  record_erasure: `SELECT deletion.record_erasure($1::uuid, '{"requestId":"again"}')`,
+  record_erasure: `SELECT deletion.record_erasure($1::uuid, '{"correlationId":"again"}')`,
   take_erasures: 'SELECT * FROM deletion.take_erasures(1000, 0) WHERE user_id = $1::uuid',
   take_erasures_again: 'SELECT * FROM deletion.take_erasures_again(ARRAY[$1::uuid], ARRAY[0])',
   claim_erasure: 'SELECT * FROM deletion.claim_erasure($1::uuid)',

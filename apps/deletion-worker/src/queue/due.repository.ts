@@ -9,7 +9,7 @@ export interface DueRecord {
   send: number;
   /** True for a new number: the relay then adds a job, regardless of earlier ones. */
   isNew: boolean;
-  /** Trace headers and request id of the DELETE. */
+  /** Trace headers and correlation id of the DELETE. */
   origin: Record<string, string> | null;
 }
 

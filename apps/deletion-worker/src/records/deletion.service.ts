@@ -86,7 +86,7 @@ export class DeletionService {
     const { correlationId } = context;
     const origin = {
       ...traceHeaders(),
-      ...(correlationId !== undefined && { requestId: correlationId }),
+      ...(correlationId !== undefined && { correlationId }),
     };
     const outcomes: [outcome: DeletionOutcome, age: number][] = [];
     const reply = await this.database.write(write, async (transaction) => {

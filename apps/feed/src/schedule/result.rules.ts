@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { FeedEpisode } from '#contracts';
 import type { FeedDocument, FeedItem } from '../document/feed.document.js';
 import type { Claim, ClaimedFeed, Content, Result } from '../feed.repository.js';
+import { seenNow } from '../feed.sql.js';
 import type { Outcome } from './feed.fetch.js';
 import {
   blockDurationMs,
@@ -144,9 +145,6 @@ export async function contentOf(
   });
   return { content: { ...fields, episodes: JSON.stringify(dated) }, sha256 };
 }
-
-/** The `seen` of new episodes: the statement that stores them replaces it by its time. */
-export const seenNow = 'now';
 
 /** A stored episode: the form of an answer, without the podcast's guid. */
 export interface Episode extends Omit<FeedEpisode, 'podcast_guid'> {

@@ -9,7 +9,7 @@ import { callerOf, readerOf } from '../auth/request.caller.js';
 import { DeviceRegistry } from '../devices/device.registry.js';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
 import { queryOf, readSince } from '../http/input.js';
-import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
+import { FeedListService } from '../subscriptions/feed-list.service.js';
 import { type ActionSelection, actionsOf } from './download.rules.js';
 
 /** Episodes of the first page, which is sent immediately, and of each further page. */
@@ -36,7 +36,7 @@ export class DownloadService {
 
   constructor(
     private readonly services: Services,
-    private readonly subscriptions: SubscriptionsService,
+    private readonly feeds: FeedListService,
     private readonly devices: DeviceRegistry,
     @Inject(CONFIG) config: GpodderConfig,
   ) {
@@ -67,7 +67,7 @@ export class DownloadService {
       perPage: firstPage,
       // An empty URL matches none.
       ...(podcast !== null && {
-        feedUrl: (await this.subscriptions.currentUrl(request, podcast)) ?? '',
+        feedUrl: (await this.feeds.currentUrl(request, podcast)) ?? '',
       }),
     };
     const aggregated = query.get('aggregated')?.toLowerCase() === 'true' ? 'aggregated' : 'all';

@@ -10,7 +10,7 @@ import { CONFIG, type GpodderConfig, LOG } from '../gpodder.config.js';
 import { skippedEntryMetrics } from '../gpodder.metrics.js';
 import { readJsonBody, checkEntryCount } from '../http/input.js';
 import { ActionWriter } from './action.writer.js';
-import type { UrlUpdate } from './url.repair.js';
+import type { UrlUpdate } from '../url.repair.js';
 
 /** The answer to an upload. */
 export interface UploadAnswer {
@@ -66,6 +66,6 @@ export class UploadService {
   private report({ id }: FastifyRequest, { skipped }: ActionWriter): void {
     if (skipped.size === 0) return;
     for (const [reason, actions] of skipped) this.countSkipped(reason, actions);
-    this.log.info({ requestId: id, skipped: Object.fromEntries(skipped) }, 'actions skipped');
+    this.log.info({ correlationId: id, skipped: Object.fromEntries(skipped) }, 'actions skipped');
   }
 }

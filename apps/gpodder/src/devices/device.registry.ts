@@ -44,7 +44,7 @@ export class DeviceRegistry {
       for (const id of unsaved) this.saved.set(keyOf(credentialId, id), true);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
-      this.log.debug({ err: error, requestId: request.id }, 'devices not saved');
+      this.log.debug({ err: error, correlationId: request.id }, 'devices not saved');
     }
   }
 }

@@ -5,9 +5,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
 import { queryOf } from '../http/input.js';
 import { Public } from '../auth/route.access.js';
+import { FeedListService } from '../subscriptions/feed-list.service.js';
 import { formatOf, podcastObject, writeFeeds } from '../subscriptions/formats.js';
 import { PodcastsService } from '../subscriptions/podcasts.service.js';
-import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 
 /**
  * Answers the directory paths of gpodder.net with empty lists, and finds only podcasts of the
@@ -17,7 +17,7 @@ import { SubscriptionsService } from '../subscriptions/subscriptions.service.js'
 export class DirectoryController {
   constructor(
     private readonly podcasts: PodcastsService,
-    private readonly subscriptions: SubscriptionsService,
+    private readonly feeds: FeedListService,
     @Inject(CONFIG) private readonly config: GpodderConfig,
   ) {}
 
@@ -68,7 +68,7 @@ export class DirectoryController {
   /** Returns a podcast of the caller. Other lookups would reveal the podcasts of other users. */
   @Get('api/2/data/podcast.json')
   async podcast(@Req() request: FastifyRequest) {
-    const url = await this.subscriptions.currentUrl(request, queryOf(request).get('url') ?? '');
+    const url = await this.feeds.currentUrl(request, queryOf(request).get('url') ?? '');
     if (url === undefined) throw new Failure('not_found');
     const described = await this.podcasts.described(request);
     if (!described.has(url)) throw new Failure('not_found');

@@ -7,7 +7,7 @@ import { callerOf, readerOf } from '../auth/request.caller.js';
 import { readDeviceId } from '../devices/device.rules.js';
 import { DeviceRegistry } from '../devices/device.registry.js';
 import { queryOf, readSince } from '../http/input.js';
-import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
+import { FeedListService } from '../subscriptions/feed-list.service.js';
 import { type Described, podcastObject } from '../subscriptions/formats.js';
 import { PodcastsService } from '../subscriptions/podcasts.service.js';
 import { episodeObject } from './episode.object.js';
@@ -20,7 +20,7 @@ const perPage = 1_000;
 export class UpdatesController {
   constructor(
     private readonly services: Services,
-    private readonly feeds: SubscriptionsService,
+    private readonly feeds: FeedListService,
     private readonly podcasts: PodcastsService,
     private readonly devices: DeviceRegistry,
   ) {}

@@ -19,7 +19,7 @@ import {
   type UsableAction,
 } from '../actions/action.rules.js';
 import { oldestTime } from '../actions/action.values.js';
-import { repairEnclosureUrl, repairFeedUrl } from '../actions/url.repair.js';
+import { repairEnclosureUrl, repairFeedUrl } from '../url.repair.js';
 import type { SkippedEntries } from './skipped.entries.js';
 
 const feedSchema = z.object({ url: z.string(), title: z.string().catch('').default('') });

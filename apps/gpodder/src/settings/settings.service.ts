@@ -10,9 +10,9 @@ import {
 } from '#contracts';
 import { Services } from '#http';
 import type { FastifyRequest } from 'fastify';
-import { repairEnclosureUrl, repairFeedUrl } from '../actions/url.repair.js';
 import { callerOf } from '../auth/request.caller.js';
 import { readDeviceId } from '../devices/device.rules.js';
+import { repairEnclosureUrl, repairFeedUrl } from '../url.repair.js';
 import {
   favorite,
   checkSettingLimits,

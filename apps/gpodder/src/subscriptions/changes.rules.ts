@@ -1,7 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { type changeFeeds, Failure, type Feed, maxFeeds, type RequestOf } from '#contracts';
-import { repairFeedUrl, UrlUpdates } from '../actions/url.repair.js';
 import { checkEntryCount } from '../http/input.js';
+import { repairFeedUrl, UrlUpdates } from '../url.repair.js';
 
 /** Entries per event loop iteration, so that other requests run in between. */
 const perIteration = 500;

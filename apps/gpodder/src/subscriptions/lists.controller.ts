@@ -20,7 +20,7 @@ import { DeviceRegistry } from '../devices/device.registry.js';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
 import { queryOf } from '../http/input.js';
 import { readWholeList } from './changes.rules.js';
-import { SubscriptionsService } from './subscriptions.service.js';
+import { FeedListService } from './feed-list.service.js';
 import { PodcastsService } from './podcasts.service.js';
 import { type Format, formatOf, podcastObject, readFeeds, writeFeeds } from './formats.js';
 
@@ -30,7 +30,7 @@ const ofDevice = 'subscriptions/:user/:device.:format([^.]*)';
 @Controller()
 export class ListsController {
   constructor(
-    private readonly feeds: SubscriptionsService,
+    private readonly feeds: FeedListService,
     private readonly podcasts: PodcastsService,
     private readonly devices: DeviceRegistry,
     private readonly services: Services,

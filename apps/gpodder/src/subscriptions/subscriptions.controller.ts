@@ -5,13 +5,13 @@ import { DeviceRegistry } from '../devices/device.registry.js';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
 import { readObjectBody, queryOf, readSince } from '../http/input.js';
 import { readChanges } from './changes.rules.js';
-import { SubscriptionsService } from './subscriptions.service.js';
+import { FeedListService } from './feed-list.service.js';
 
 /** Reads and writes changes of subscriptions (gpodder API v2 and Nextcloud). */
 @Controller()
 export class SubscriptionsController {
   constructor(
-    private readonly feeds: SubscriptionsService,
+    private readonly feeds: FeedListService,
     private readonly devices: DeviceRegistry,
     @Inject(CONFIG) private readonly config: GpodderConfig,
   ) {}

@@ -37,7 +37,7 @@ export class CallContext
   extends BaseRpcContext<[entry: StreamEntry, now: () => number]>
   implements CallMetadata
 {
-  /** The id of the caller's request, equal in all deliveries. */
+  /** Identity of the message, equal in all deliveries; a write takes effect once for it. */
   get requestId(): string {
     return this.entry.request.metadata.requestId ?? this.entry.id;
   }
@@ -216,15 +216,15 @@ export class StreamServer extends Server implements CustomTransportStrategy {
 
   /** Returns the failure to send for an error, and logs the details for operators. */
   private toFailure(error: unknown, context: CallContext, secret = false): FailureData {
-    const { pattern } = context;
-    const requestId = context.correlationId ?? context.requestId;
+    const { pattern, requestId, correlationId } = context;
+    const fields = { pattern, requestId, correlationId };
     const logged = (thrown: unknown) => (secret ? withoutValues(thrown) : thrown);
     if (error instanceof Failure) {
       if (error.cause !== undefined)
-        this.log.warn({ err: logged(error.cause), pattern, requestId }, `failed: ${error.code}`);
+        this.log.warn({ err: logged(error.cause), ...fields }, `failed: ${error.code}`);
       return { code: error.code };
     }
-    this.log.error({ err: logged(error), pattern, requestId }, 'handler failed');
+    this.log.error({ err: logged(error), ...fields }, 'handler failed');
     return { code: 'internal' };
   }
 }

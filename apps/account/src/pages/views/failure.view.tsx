@@ -27,7 +27,7 @@ export interface FailureDetails {
   retryAfterSeconds?: number | undefined;
   /** Limited attempt, which the text explains instead of the kind. */
   attempt?: Attempt | undefined;
-  requestId?: string | undefined;
+  correlationId?: string | undefined;
   /** Host or private scheme of the app that sent the request. */
   app?: string | undefined;
   /** Error text of the protocol, for developers of apps. */
@@ -54,9 +54,9 @@ export function failurePage(
           <code>{of.detail}</code>
         </p>
       )}
-      {of.requestId !== undefined && (
+      {of.correlationId !== undefined && (
         <p class="quiet small">
-          {failure.request} <code>{of.requestId}</code>
+          {failure.request} <code>{of.correlationId}</code>
         </p>
       )}
       {(kind !== 'tooMany' || of.attempt) && (

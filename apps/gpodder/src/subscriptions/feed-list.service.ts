@@ -10,10 +10,10 @@ import {
 import { Services } from '#http';
 import type { Log } from '#runtime';
 import type { FastifyRequest } from 'fastify';
-import { repairFeedUrl } from '../actions/url.repair.js';
 import { callerOf, readerOf } from '../auth/request.caller.js';
 import { LOG } from '../gpodder.config.js';
 import { skippedEntryMetrics } from '../gpodder.metrics.js';
+import { repairFeedUrl } from '../url.repair.js';
 import { type FeedChanges, messagesOf, updatesOf } from './changes.rules.js';
 import type { ListedFeed } from './formats.js';
 
@@ -28,7 +28,7 @@ interface FeedDelta {
 
 /** Reads and changes the subscriptions of the caller. */
 @Injectable()
-export class SubscriptionsService {
+export class FeedListService {
   private readonly countSkipped = skippedEntryMetrics();
 
   constructor(
@@ -87,7 +87,7 @@ export class SubscriptionsService {
     this.countSkipped('refused_feed', refused);
     if (refused > 0 || changes.unusable.length > 0)
       this.log.info(
-        { requestId: request.id, refused, unusable: changes.unusable.length },
+        { correlationId: request.id, refused, unusable: changes.unusable.length },
         'feeds skipped',
       );
     return { timestamp: found.timestamp, update_urls: updatesOf(changes, found) };
