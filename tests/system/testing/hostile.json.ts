@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 
-/** JSON, or nearly, as bytes. */
+/** Bytes of a JSON text, which can be invalid. */
 export type JsonBytes = Buffer;
 
 const text = (json: string): JsonBytes => Buffer.from(json, 'utf8');
 const bytes = (raw: string): JsonBytes => Buffer.from(raw, 'latin1');
 
-/** Names that mean something to JavaScript, and every name of the interface. */
-export const treacherousNames = [
+/** Names with a meaning in JavaScript, and the names of the interface. */
+export const reservedNames = [
   '__proto__',
   'constructor',
   'prototype',
@@ -146,7 +146,7 @@ export const hostileValue: fc.Arbitrary<JsonBytes> = fc.oneof(
 const mark = '@@here@@';
 
 /** A document with one replaced value at any position, or with one more or repeated member. */
-export function spoilt(document: unknown): fc.Arbitrary<JsonBytes> {
+export function corrupted(document: unknown): fc.Arbitrary<JsonBytes> {
   const positions = positionsOf(document, []);
   const replaced = fc
     .tuple(fc.constantFrom(...positions), hostileValue)
@@ -154,7 +154,7 @@ export function spoilt(document: unknown): fc.Arbitrary<JsonBytes> {
       insert(JSON.stringify(withMark(document, position)), `"${mark}"`, value),
     );
   const added = fc
-    .tuple(fc.constantFrom(...treacherousNames), fc.nat(), hostileValue)
+    .tuple(fc.constantFrom(...reservedNames), fc.nat(), hostileValue)
     .map(([name, place, value]) => {
       const whole = JSON.stringify(document);
       const braces = [...whole.matchAll(/\{/g)].map(({ index }) => index + 1);
