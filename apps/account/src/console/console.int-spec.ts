@@ -145,7 +145,7 @@ describe('token requests', () => {
     const answer = await ask(ours);
     expect([answer.status, await answer.json()]).toEqual([
       401,
-      { code: '401', message: 'Nobody is signed in' },
+      { code: '401', message: 'Sign in first' },
     ]);
   });
 
