@@ -75,7 +75,7 @@ async function fault(
   if (!answer) return request.mayEndEarly ? undefined : 'no answer';
   const { status, headers, body } = answer;
   if (!(status >= 200 && status < 500)) return `status ${status}`;
-  // An answer to what is not HTTP can't know that HEAD was meant.
+  // The server cannot detect HEAD in an invalid request.
   if (request.head) return body === '' || status === 400 ? undefined : 'HEAD with a body';
   if (status === 204 || status === 304) return body === '' ? undefined : `${status} with a body`;
   if (status >= 400)

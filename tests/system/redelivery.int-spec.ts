@@ -59,7 +59,7 @@ const position = async (device: Device) => {
   return body.episodes.map((episode) => episode.playback_position.value)[0];
 };
 
-/** The first one's answer is stored; the second one is judged again under its first stamp. */
+/** The answer of the first write is stored; the second write runs again with its first stamp. */
 const cases: readonly Case[] = [
   {
     write: 'POST /subscriptions',
@@ -231,7 +231,7 @@ async function play(
   }
 }
 
-/** The messages of a replica that was suspended arrive after all. */
+/** Lets the delayed messages of a suspended replica arrive. */
 async function comeBackLate(replica: AppProcess, wire: TcpProxy): Promise<void> {
   wire.release();
   if (replica.hasExited) return;

@@ -63,7 +63,7 @@ function readPaths(name: string): string[] {
   ];
 }
 
-/** Any text of a query; values that are no text are replaced. */
+/** Any text of a query; lone surrogates are replaced. */
 function encoded(text: string): string {
   return encodeURIComponent(text.toWellFormed());
 }

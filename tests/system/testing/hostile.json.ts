@@ -117,7 +117,7 @@ const fixed: readonly JsonBytes[] = [
     '"\xf5\x80\x80\x80"',
     '\xff\xfe"\x00a\x00"',
   ].map(bytes),
-  // A raw NUL and a raw line break in a string, an escape that is none, a lone surrogate escaped.
+  // A raw NUL and a raw line break in a string, an invalid escape, an escaped lone surrogate.
   ...['"\x00"', '"\n"', '"\\x41"', '"\\ud800"', '"\\ud800\\ud800"', '"\\u00zz"', '"'].map(bytes),
   ...[20, 31, 33, 1_000, 200_000].map((depth) => text('['.repeat(depth) + ']'.repeat(depth))),
   ...[30, 40, 50_000].map((depth) => text('{"a":'.repeat(depth) + '1' + '}'.repeat(depth))),

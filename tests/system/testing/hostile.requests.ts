@@ -127,7 +127,7 @@ function bodies(context: HostileContext): fc.Arbitrary<RawRequest> {
 const opml =
   '<?xml version="1.0" encoding="UTF-8"?><opml version="2.0"><head/><body><outline text="a"><outline xmlUrl="https://feeds.example/1.xml"/></outline></body></opml>';
 
-/** Lists of feeds: whole, with something in their midst, cut, and made of pieces. */
+/** OPML documents: valid, with inserted text, truncated, and of random parts. */
 function lists(context: HostileContext): fc.Arbitrary<RawRequest> {
   const piece = fc.oneof(
     fc.constantFrom(
