@@ -101,7 +101,7 @@ describe('a load with faults has the same result as one without', () => {
     stop();
     expect(await ended).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('a new start continues'),
+      stderr: expect.stringContaining('a later run continues'),
     });
     expect(await loader.run(file)).toMatchObject({ code: 0, refused: [] });
     expect(await listsOf(names)).toEqual(undisturbed);

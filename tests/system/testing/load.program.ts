@@ -35,7 +35,7 @@ export function fileOf(...lines: readonly (object | string)[]): string {
 }
 
 /** The result of a run of `load`. */
-export interface LoadOutcome {
+export interface LoadResult {
   readonly code: number | null;
   readonly stderr: string;
   readonly refused: RefusedLine[];
@@ -61,12 +61,12 @@ export class LoadProgram {
   }
 
   /** Writes a file and loads it in this process. */
-  async load(content: string | Buffer, ...options: string[]): Promise<LoadOutcome> {
+  async load(content: string | Buffer, ...options: string[]): Promise<LoadResult> {
     return this.run(this.write(content), ...options);
   }
 
   /** Loads an existing file in this process. */
-  async run(path: string, ...options: string[]): Promise<LoadOutcome> {
+  async run(path: string, ...options: string[]): Promise<LoadResult> {
     const { code, stderr } = await callProgram(
       podcastSync,
       ['load', ...options, path],
@@ -89,7 +89,7 @@ export class LoadProgram {
     let stderr = '';
     child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
     const refusals = path === '-' ? join(this.folder, 'stdin.refused') : `${path}.refused`;
-    const ended = new Promise<LoadOutcome>((resolve) =>
+    const ended = new Promise<LoadResult>((resolve) =>
       child.once('close', (code) => resolve({ code, stderr, refused: refusedLines(refusals) })),
     );
     return { ended, kill: () => child.kill('SIGKILL'), stop: () => child.kill('SIGTERM') };
