@@ -48,7 +48,7 @@ afterAll(async () => {
 const idOf = (user: string) => userId(TokenIssuer.issuer, user, TokenIssuer.issuer);
 const deviceIn = ({ stack, gateway }: Cell, user: string) => stack.device(gateway, user);
 
-/** A user who is known by the token of the first cell. */
+/** A user with the token of the first cell. */
 async function newUser(): Promise<Device> {
   const device = await deviceIn(cells[0], freshUser());
   ingress.send(device.token, device);
@@ -80,7 +80,7 @@ async function leftOf({ stack }: Cell, users: readonly string[]): Promise<string
   return Object.keys(found).filter((table) => !shared.includes(table));
 }
 
-/** A file with users as their tokens name them. */
+/** Writes a file with the issuers and subjects of users. */
 function named(users: readonly Device[]): string {
   const file = join(folder, `users-${freshUser()}`);
   const lines = users.map(({ user }) =>
@@ -125,7 +125,7 @@ describe('users who move to another cell while they listen', () => {
     await Promise.all(all.map((listener) => listener.end()));
     for (const listener of all) await listener.check();
 
-    // The old cell forgets them, and refuses who still comes there.
+    // The old cell erases the users, and rejects their further requests.
     await erase(from.stack, '--users', users);
     const [{ device }] = all as [Listener];
     expect(

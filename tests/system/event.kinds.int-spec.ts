@@ -33,7 +33,7 @@ beforeEach(async () => {
   user = await newUser();
 });
 
-/** The kinds that are announced of the user when something is done. */
+/** Returns the kinds of the user's events that an action causes. */
 async function announcedBy(act: () => Promise<unknown>): Promise<Set<string>> {
   await announced();
   const before = (await eventsIn(redis)).length;
@@ -43,7 +43,7 @@ async function announcedBy(act: () => Promise<unknown>): Promise<Set<string>> {
   return new Set(events.flatMap(({ kinds }) => kinds.split(',')));
 }
 
-/** Resolves when nothing waits to be announced. */
+/** Resolves when all events of the user are published. */
 const announced = () =>
   eventually(async () => {
     const { rows } = await owner.query('SELECT FROM sync.events WHERE user_id = $1', [user.id]);

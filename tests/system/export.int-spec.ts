@@ -29,7 +29,7 @@ afterAll(async () => {
   await stack.close();
 });
 
-/** Somebody of whom every table has rows, with a browser that is signed in. */
+/** Creates a user with rows in every table, and a signed-in browser. */
 async function person(episodes?: number): Promise<{ user: ErasedUser; cookie: string }> {
   const user = await ErasedUser.store(owner, episodes === undefined ? {} : { episodes });
   const secret = randomBytes(32).toString('base64url');
@@ -74,7 +74,7 @@ async function column(statement: string, id: string): Promise<string[]> {
   return rows.map(({ value }) => value).sort();
 }
 
-/** Somebody with more than any buffer holds. */
+/** Creates a user whose export exceeds all buffers. */
 async function largePerson(episodes = 3_000): Promise<{ user: ErasedUser; cookie: string }> {
   const made = await person(episodes);
   await owner.query('UPDATE episode.episodes SET title = repeat($2, $3::int) WHERE user_id = $1', [

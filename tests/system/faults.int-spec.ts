@@ -4,7 +4,7 @@ import { FaultStack } from './testing/fault.stack.js';
 /** A deletion that a fault interrupts is sent again after half a minute. */
 const limitMs = 120_000;
 
-let world: FaultStack;
+let faults: FaultStack;
 
 const full = Boolean(process.env.TEST_FULL);
 const kinds = [
@@ -16,49 +16,49 @@ describe.each(full ? kinds : kinds.slice(0, 1))(
   'where Redis comes back $kept, a fault',
   { timeout: limitMs },
   ({ durableRedis }) => {
-    beforeAll(async () => void (world = await FaultStack.open({ durableRedis })));
-    beforeEach(() => world.complete());
-    afterAll(() => world.stack.close());
+    beforeAll(async () => void (faults = await FaultStack.open({ durableRedis })));
+    beforeEach(() => faults.complete());
+    afterAll(() => faults.stack.close());
 
     it('SIGKILL of a replica of each service: errors by the deadline, no loss', async () => {
-      await world.underTraffic('SIGKILL', async (traffic) => {
-        await Promise.all(world.oneOfEach().map((replica) => replica.kill()));
+      await faults.underTraffic('SIGKILL', async (traffic) => {
+        await Promise.all(faults.oneOfEach().map((replica) => replica.kill()));
         await traffic.continueFor(200);
       });
     });
 
     it('SIGTERM of a replica of each service: no request fails', async () => {
-      const traffic = await world.underTraffic('SIGTERM', async () => {
-        await Promise.all(world.oneOfEach().map((replica) => replica.stop()));
+      const traffic = await faults.underTraffic('SIGTERM', async () => {
+        await Promise.all(faults.oneOfEach().map((replica) => replica.stop()));
       });
       expect(traffic.failed).toEqual([]);
     });
 
     it('restart of Redis: requests fail immediately, and recover automatically', async () => {
-      const { redis } = world.stack;
-      await world.underTraffic('Redis killed', async () => {
+      const { redis } = faults.stack;
+      await faults.underTraffic('Redis killed', async () => {
         await redis.kill();
-        await world.expectAllRefused();
+        await faults.expectAllRefused();
         await redis.start();
       });
-      world.expectAllAlive();
+      faults.expectAllAlive();
     });
 
     it('restart of Postgres: requests fail immediately, and recover automatically', async () => {
-      const { postgresServer } = world.stack;
-      await world.underTraffic('Postgres killed', async () => {
+      const { postgresServer } = faults.stack;
+      await faults.underTraffic('Postgres killed', async () => {
         await postgresServer.kill();
-        await world.expectAllRefused();
+        await faults.expectAllRefused();
         await postgresServer.start();
       });
-      world.expectAllAlive();
+      faults.expectAllAlive();
     });
 
     it.each(full ? ['users'] : [])(
       'SIGKILL of one of two gateways: %s of the other do not notice',
       async () => {
-        const [stays, goes] = world.gateways;
-        const [served, cut] = [await world.traffic(4, [stays!]), await world.traffic(4, [goes!])];
+        const [stays, goes] = faults.gateways;
+        const [served, cut] = [await faults.traffic(4, [stays!]), await faults.traffic(4, [goes!])];
         await Promise.all([served.continueFor(), cut.continueFor()]);
         await goes!.kill();
         await served.continueFor(200);

@@ -8,7 +8,7 @@ import { hostileGpodderRequests } from './testing/hostile.gpodder.js';
 import {
   type HostileRequest,
   hostileRequests,
-  type HostileWorld,
+  type HostileContext,
 } from './testing/hostile.requests.js';
 import { exchange, type RawAnswer } from './testing/raw.http.js';
 import { failureAnswers } from '../../apps/gateway/src/http/errors.js';
@@ -37,7 +37,7 @@ let apps: Pick<AppProcess, 'facts'>[];
 /** The apps with {@link everythingOn}, only with full counts. */
 let processes: AppProcess[] = [];
 let device: Device;
-let world: HostileWorld;
+let context: HostileContext;
 beforeAll(async () => {
   const names = [
     'gateway',
@@ -56,7 +56,7 @@ beforeAll(async () => {
   }
   device = await stack.device(apps[0]!);
   const platform = await stack.device(apps[0]!, freshUser(), { scope: 'write:feeds' });
-  world = { token: device.token, platform: platform.token, guid: await subscribed() };
+  context = { token: device.token, platform: platform.token, guid: await subscribed() };
 }, 120_000);
 afterAll(() => stack?.close());
 
@@ -75,7 +75,7 @@ async function fault(
   if (!answer) return request.mayEndEarly ? undefined : 'no answer';
   const { status, headers, body } = answer;
   if (!(status >= 200 && status < 500)) return `status ${status}`;
-  // An answer to what is not HTTP can't know that HEAD was meant.
+  // The server cannot detect HEAD in an invalid request.
   if (request.head) return body === '' || status === 400 ? undefined : 'HEAD with a body';
   if (status === 204 || status === 304) return body === '' ? undefined : `${status} with a body`;
   if (status >= 400)
@@ -171,7 +171,7 @@ describe(
       const heaps: number[] = [];
       await expectMannerly(
         cases.main,
-        hostileRequests(world),
+        hostileRequests(context),
         (request) => outcome(request),
         async () => heaps.push(await heap()),
       );
@@ -215,7 +215,7 @@ describe('hostile requests that were not answered as they should be', () => {
       `${line} HTTP/1.1`,
       'Host: a.example',
       'Connection: close',
-      `Authorization: Bearer ${world.token}`,
+      `Authorization: Bearer ${context.token}`,
     ];
     const bytes = Buffer.from([...lines, ...headers, '', ''].join('\r\n'));
     expect(await outcome({ kind, bytes, head: false, mayEndEarly: false })).toEqual({

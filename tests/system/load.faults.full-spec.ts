@@ -85,7 +85,7 @@ describe('a load with faults has the same result as one without', () => {
     const again = await loader.run(file);
     expect(again).toMatchObject({
       code: 0,
-      said: expect.stringContaining('continuing after line'),
+      stderr: expect.stringContaining('continuing after line'),
       refused: [],
     });
     expect(await listsOf(names)).toEqual(undisturbed);
@@ -101,7 +101,7 @@ describe('a load with faults has the same result as one without', () => {
     stop();
     expect(await ended).toMatchObject({
       code: 1,
-      said: expect.stringContaining('a new start continues'),
+      stderr: expect.stringContaining('a later run continues'),
     });
     expect(await loader.run(file)).toMatchObject({ code: 0, refused: [] });
     expect(await listsOf(names)).toEqual(undisturbed);

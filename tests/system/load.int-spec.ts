@@ -420,10 +420,10 @@ describe('of a file that is not as it should be', () => {
 
   it('of another form nothing is loaded', async () => {
     const user = freshUser();
-    const { code, said } = await loader.load(
+    const { code, stderr } = await loader.load(
       fileOf({ podcast_sync: { format: 2 } }, ...partOf(user, [feed(1)])),
     );
-    expect([code, said]).toEqual([
+    expect([code, stderr]).toEqual([
       1,
       expect.stringContaining('the file is of format 2; this build reads 1'),
     ]);
@@ -436,8 +436,8 @@ describe('of a file that is not as it should be', () => {
     const zipped = gzipSync(
       fileOf(...partOf(whole, [feed(1)], [episode(1)]), ...partOf(broken, [feed(1)], many)),
     );
-    const { code, said, refused } = await loader.load(zipped.subarray(0, zipped.length - 500));
-    expect([code, said]).toEqual([1, expect.stringContaining('corrupt gzip')]);
+    const { code, stderr, refused } = await loader.load(zipped.subarray(0, zipped.length - 500));
+    expect([code, stderr]).toEqual([1, expect.stringContaining('corrupt gzip')]);
     expect(refused).toMatchObject([{ line: 5, code: 'incomplete' }]);
     expect(await items(await device(whole), 'episodes')).toHaveLength(1);
     expect(await lists(await device(broken))).toEqual([[], []]);
@@ -446,7 +446,7 @@ describe('of a file that is not as it should be', () => {
   it('missing files and wrong options have their own exit codes', async () => {
     expect(await loader.run('nowhere.ndjson')).toMatchObject({
       code: 1,
-      said: expect.stringContaining('ENOENT'),
+      stderr: expect.stringContaining('ENOENT'),
     });
     expect(await loader.run('x', '--parallel', '0')).toMatchObject({ code: 2 });
   });

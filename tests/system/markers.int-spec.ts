@@ -59,13 +59,13 @@ afterAll(async () => {
   await world.close();
 });
 
-/** All that is stored of a user, in all tables: marker, answer and clock too. */
+/** Returns all rows of a user, including marker, answer and clock. */
 async function rowsOf(userId: string): Promise<string[]> {
   const { rows } = await world.owner.query<{ of: string; row: string }>(everyRow, [userId]);
   return rows.map(({ of, row }) => `${of} ${row}`).sort();
 }
 
-/** A guid, or with another first digit a sync_id, that is easy to draw again. */
+/** Returns a guid, or with another digit a sync_id. Random requests repeat small numbers. */
 const guidOf = (n: number, digit = 'a') =>
   `${digit}0000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 const feedOf = (n: number) => `https://podcast.example/${n}`;
@@ -126,7 +126,7 @@ const written = {
   'judged again': 0,
 };
 
-/** One user's requests, and what they were answered. */
+/** The requests of one user with their answers. */
 class Requests {
   readonly userId = freshUser();
   private readonly sent: {
@@ -157,7 +157,7 @@ class Requests {
     }
   }
 
-  /** Runs a write. @returns its answer, to the letter, or the code of its failure. */
+  /** Runs a write. @returns the text of its answer, or the code of its failure. */
   private async deliver(request: Write, id: string, fingerprint?: string): Promise<string> {
     try {
       const reply = await this.run(request, call(id, 10_000, fingerprint));
@@ -218,7 +218,7 @@ class Requests {
     if (deletionId !== undefined) await deletions.process({ userId: this.userId, deletionId });
   }
 
-  /** As when there is no room for them any more. */
+  /** Deletes the stored answers, as the limit of their size does. */
   async loseAnswers(): Promise<void> {
     await world.owner.query('DELETE FROM sync.answer WHERE user_id = $1', [this.userId]);
     for (const one of this.sent) one.isKept = false;

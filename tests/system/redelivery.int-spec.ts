@@ -30,7 +30,8 @@ interface Case {
   other(userId: string, guid: string): Promise<unknown>;
   /** The other device's write, as that device reads it. */
   read(device: Device, guid: string): Promise<unknown>;
-  readonly stands: unknown;
+  /** The value that {@link read} must return. */
+  readonly expected: unknown;
 }
 
 const feed = 'https://example.org/feed';
@@ -39,7 +40,7 @@ const post = (device: Device, key?: string) =>
     body: { subscriptions: [{ feed_url: feed }] },
     key,
   });
-/** Equal client times: whichever is applied later stands. */
+/** Equal client times: the one that is applied later wins. */
 const timestamp = '2026-01-02T00:00:00Z';
 const upload = (device: Device, podcast_guid: string) => {
   const episodes = [
@@ -58,7 +59,7 @@ const position = async (device: Device) => {
   return body.episodes.map((episode) => episode.playback_position.value)[0];
 };
 
-/** The first one's answer is stored; the second one is judged again under its first stamp. */
+/** The answer of the first write is stored; the second write runs again with its first stamp. */
 const cases: readonly Case[] = [
   {
     write: 'POST /subscriptions',
@@ -66,7 +67,7 @@ const cases: readonly Case[] = [
     send: (device, _guid, key) => post(device, key),
     other: (userId, guid) => subscriptions.update({ userId, guid, isSubscribed: false }, call()),
     read: isSubscribed,
-    stands: false,
+    expected: false,
   },
   {
     write: 'POST /episodes without a key',
@@ -82,7 +83,7 @@ const cases: readonly Case[] = [
       return episodes.upload({ userId, body: { episodes: [entry] } }, call());
     },
     read: position,
-    stands: 90,
+    expected: 90,
   },
 ];
 
@@ -189,7 +190,7 @@ async function silence(wire: TcpProxy): Promise<void> {
  * and killed or suspended. Another device writes. Then the other replica takes over the request.
  */
 async function play(
-  { app, send, keyless, other, read, stands }: Case,
+  { app, send, keyless, other, read, expected }: Case,
   fault: 'kill' | 'pause',
 ): Promise<void> {
   const phone = await stack.device(gateway);
@@ -218,19 +219,19 @@ async function play(
     expect(redelivered.status).toBe(200);
     expect(second.replica.output).toContain('request of a dead replica taken over');
     expect(leaves(redelivered.body)).toEqual(expect.arrayContaining(leaves(answer ?? {})));
-    expect(await read(phone, guid)).toBe(stands);
+    expect(await read(phone, guid)).toBe(expected);
     await comeBackLate(first.replica, first.wire);
-    expect(await read(phone, guid)).toBe(stands);
+    expect(await read(phone, guid)).toBe(expected);
     // The same holds when the client itself sends the write again.
     const again = key ? await send(phone, guid, key) : redelivered;
     expect(again).toMatchObject({ status: redelivered.status, body: redelivered.body });
-    expect(await read(phone, guid)).toBe(stands);
+    expect(await read(phone, guid)).toBe(expected);
   } finally {
     await first.replica.kill();
   }
 }
 
-/** The messages of a replica that was suspended arrive after all. */
+/** Lets the delayed messages of a suspended replica arrive. */
 async function comeBackLate(replica: AppProcess, wire: TcpProxy): Promise<void> {
   wire.release();
   if (replica.hasExited) return;

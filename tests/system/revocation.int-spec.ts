@@ -44,8 +44,8 @@ async function accounts(...args: string[]): Promise<string> {
   return (await callProgram(podcastSync, ['accounts', ...args], env)).stdout.trim();
 }
 
-/** Somebody with an account, signed in. */
-async function somebody(name: string): Promise<Person> {
+/** Creates an account and signs in. */
+async function createPerson(name: string): Promise<Person> {
   const person = new Person(origin);
   await person.submit(new URL(await accounts('invite')).pathname, { name, password });
   return person;
@@ -78,7 +78,7 @@ async function appPassword(person: Person): Promise<string> {
   );
 }
 
-/** The id of the only thing that the person's page ends by such a form. */
+/** Returns the id in the only form of this kind on the account page. */
 async function idOf(person: Person, action: string): Promise<string> {
   const [, form = ''] = (await person.read('/account')).split(`action="${action}"`);
   return /name="id" value="([^"]+)"/.exec(form)?.[1] ?? '';
@@ -106,7 +106,7 @@ async function refusedEverywhere(what: string, credential: string): Promise<void
 
 describe('every gateway refuses within a second', () => {
   it('the token of an app that its person has ended', async () => {
-    const person = await somebody('ends-an-app');
+    const person = await createPerson('ends-an-app');
     const token = await accessToken(person);
     expect(await everywhere(token)).toEqual([200, 200]);
     await person.submit('/apps/end', { id: await idOf(person, '/apps/end') });
@@ -114,7 +114,7 @@ describe('every gateway refuses within a second', () => {
   });
 
   it('an app password that its person has revoked, and nothing else', async () => {
-    const person = await somebody('revokes-a-password');
+    const person = await createPerson('revokes-a-password');
     const [token, secret] = [await accessToken(person), await appPassword(person)];
     expect([await everywhere(token), await everywhere(secret)].flat()).toEqual([
       200, 200, 200, 200,
@@ -129,7 +129,7 @@ describe('every gateway refuses within a second', () => {
 
 describe('a gateway that restarts', () => {
   it('refuses credentials that were revoked before its start, from the first request', async () => {
-    const person = await somebody('ends-meanwhile');
+    const person = await createPerson('ends-meanwhile');
     const token = await accessToken(person);
     expect(await everywhere(token)).toEqual([200, 200]);
     await gateways[1]?.stop();

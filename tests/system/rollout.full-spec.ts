@@ -5,7 +5,7 @@ import { asOwner, countedOn, ended, endWell, healed, trafficAt } from './testing
 /** A deletion that a fault interrupts is sent again after half a minute. */
 const limitMs = 240_000;
 const services: readonly Exclude<App, 'gateway'>[] = ['subscription', 'episode', 'deletion-worker'];
-/** The migration that is missing for a while: one that a service needs for all that it does. */
+/** The migration that is missing temporarily. All operations of a service need it. */
 const missing = 'CreateEpisode1763715602000';
 /** The first one of those that are missing when the code starts. */
 const first = 'CreateDeletion1763715603000';
@@ -43,7 +43,7 @@ describe('a rollout', { timeout: limitMs }, () => {
     await healed(stack, gateways[0]!);
     const traffic = await trafficAt(stack, gateways);
     await traffic.continueFor();
-    // Out of sight and unknown, with all that was acknowledged: undone it would be lost.
+    // Hides the table and the migration. Reverting it would lose acknowledged writes.
     await asOwner(stack, (owner) =>
       eventually(() =>
         owner.query(

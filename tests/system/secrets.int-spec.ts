@@ -103,12 +103,12 @@ async function signInAndSecure(person: Person): Promise<void> {
     .flatMap((code) => [code, code.replaceAll('-', '')]);
 }
 
-/** An address of the person, proven by the link of a mail to it. */
+/** Verifies an address of the person by the link in a mail. */
 async function proveAddress(person: Person): Promise<void> {
   await person.submit('/email', { email: 'ann@example.com' });
   const path = await eventually(() => {
     const [, found] = /(\/links\/[\w-]{43})/.exec((mails[0] ?? '').replaceAll('=\r\n', '')) ?? [];
-    if (found === undefined) throw new Error('no mail has come');
+    if (found === undefined) throw new Error('no mail arrived');
     return found;
   });
   await person.submit(path, {});
@@ -180,7 +180,7 @@ async function useLoginFlow(person: Person): Promise<void> {
   secrets['login flow'] = [poll, login, appPassword];
 }
 
-/** An app of one's own by code and PKCE, as the first one to register here. */
+/** Registers an app, and signs in by code and PKCE. */
 async function useApp(person: Person): Promise<void> {
   const insecure = { execute: [client.allowInsecureRequests] };
   const metadata = {

@@ -8,25 +8,25 @@ import { namedStatements } from './testing/named.statements.js';
 
 /** Statements for no user or all users. docs/design/scaling.md describes each on a cluster. */
 const ofAllUsers = {
-  'sync.select_migrations': 'which migrations the database has',
-  'sync.sweep_requests': 'removes what is old, whoever it is of',
+  'sync.select_migrations': 'reads the applied migrations',
+  'sync.sweep_requests': 'deletes old rows of all users',
   'sync.sweep_shards': 'the same on a cluster',
-  'sync.take_events': 'a relay announces whatever has changed',
-  'sync.select_lag': 'how long the oldest of all waits, for metrics',
-  'dump.select_users': 'finds out whom there is to dump',
-  'dump.count_users': 'says how many that are',
+  'sync.take_events': 'a relay publishes the changes of all users',
+  'sync.select_lag': 'reads the age of the oldest event, for metrics',
+  'dump.select_users': 'lists users to dump',
+  'dump.count_users': 'counts users to dump',
   'feed.select_followers': 'a task visits the followers of a feed',
-  'deletion.take': 'a relay takes what is due, whoever it is of',
-  'deletion.assign_next_numbers': 'names the user of each record together with its id',
-  'deletion.take_erasures': 'a relay takes what is due, whoever it is of',
-  'deletion.assign_next_erasure_numbers': 'names the user of each record',
-  'deletion.select_pending_erasures': 'reads the accounts that wait for their erasure',
-  'deletion.select_pending': 'counts what waits, for metrics',
-  'deletion.list_pending': 'shows an operator what waits',
-  'deletion.list_failed': 'shows an operator what failed',
-  'deletion.make_record_due': 'an operator knows the id of a record and not whose it is',
-  'deletion.find_pending_record': 'an operator knows the id of a record and not whose it is',
-  'deletion.find_record': 'an operator knows the id of a record and not whose it is',
+  'deletion.take': 'a relay takes due deletions of all users',
+  'deletion.assign_next_numbers': 'assigns numbers; each record names its user',
+  'deletion.take_erasures': 'a relay takes due erasures of all users',
+  'deletion.assign_next_erasure_numbers': 'assigns numbers; each record names its user',
+  'deletion.select_pending_erasures': 'lists accounts with a pending erasure',
+  'deletion.select_pending': 'counts pending deletions, for metrics',
+  'deletion.list_pending': 'lists pending deletions for an operator',
+  'deletion.list_failed': 'lists failed deletions for an operator',
+  'deletion.make_record_due': 'an operator has the id of a record, but not its user',
+  'deletion.find_pending_record': 'an operator has the id of a record, but not its user',
+  'deletion.find_record': 'an operator has the id of a record, but not its user',
 };
 
 /** Functions for one user that also change an account: the coordinator of a cluster runs them. */
@@ -48,8 +48,8 @@ afterAll(async () => {
 });
 
 /** Statements that a node of a cluster can run alone. */
-describe('every statement but those of all users', () => {
-  it('is not on the list of those', () => {
+describe('every statement except those for all users', () => {
+  it('the list of exceptions contains only existing statements', () => {
     expect(Object.keys(ofAllUsers).filter((name) => !named.has(name))).toEqual([]);
   });
 

@@ -27,7 +27,7 @@ const args = [
 
 /**
  * Hashes of styles that Chromium adds to its error document for broken XML. The policy of the page
- * blocks them, which nobody sees.
+ * blocks them without a visible effect.
  */
 const brokenXmlStyles =
   /ICa0DhwZQJsOd\/Rn0N8H6FdQ71GfNL\+op2zhAQ\+Y4mM=|ZD0chCyBaNHl\+4UwQHJIHGoYhKwMeyCXGgJTKW5\/67E=/;

@@ -7,15 +7,15 @@ const alternatives: Readonly<Record<string, readonly string[]>> = {
   REDIS_URL: ['REDIS_SENTINELS', 'REDIS_CLUSTER'],
 };
 
-/** The data directory has no running system. */
-export class NoSystemError extends Error {}
+/** The data directory lacks a required file: `podcast-sync start` never ran on it. */
+export class MissingDataFileError extends Error {}
 
 /**
  * Returns the environment with the variables of the system that `start` runs on a data directory.
- * Set variables have priority. The files are ignored if the server's variable is set and nobody
- * named the directory.
+ * Set variables have priority. If the variable of the server (the first of `files`) is set, the
+ * files are used only with `--data`.
  *
- * @throws NoSystemError if a file is missing.
+ * @throws MissingDataFileError.
  */
 export function dataEnvironment(
   environment: NodeJS.ProcessEnv,
@@ -35,8 +35,7 @@ export function dataEnvironment(
       ...Object.fromEntries(paths.map(([name, path]) => [`${name}_FILE`, path])),
     };
   const [variable, path] = absent;
-  throw new NoSystemError(
-    `no system has run on ${data.directory}, as ${path} is missing: ` +
-      `name another directory by --data DIR, or set ${variable}`,
+  throw new MissingDataFileError(
+    `${path} not found: run "podcast-sync start" first, pass --data DIR, or set ${variable}`,
   );
 }

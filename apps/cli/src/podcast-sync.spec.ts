@@ -112,12 +112,12 @@ describe('--data', () => {
     });
   });
 
-  it('exits with 78 and names the file if the directory has no system', async () => {
+  it('exits with 78 and names the file if the directory lacks it', async () => {
     const { code, stderr } = await run('dump --data /nowhere');
     expect([code, stderr]).toEqual([
       78,
-      'dump: no system has run on /nowhere, as /nowhere/dump-database-url is missing: ' +
-        'name another directory by --data DIR, or set DATABASE_URL\n' +
+      'dump: /nowhere/dump-database-url not found: run "podcast-sync start" first, ' +
+        'pass --data DIR, or set DATABASE_URL\n' +
         'See: podcast-sync dump --help\n',
     ]);
   });

@@ -2,7 +2,7 @@ import { Command, CommanderError } from 'commander';
 import type { ProgramIo } from '#runtime';
 import { type CommandDefinition, type CommandGroup, UsageError } from './command.js';
 import { commands } from './commands.js';
-import { dataEnvironment, NoSystemError } from './data.environment.js';
+import { dataEnvironment, MissingDataFileError } from './data.environment.js';
 import { notEmpty } from './operands.js';
 
 interface ReadCommand {
@@ -34,7 +34,8 @@ export async function podcastSync(args: readonly string[], io: ProgramIo): Promi
     const { message, name: kind } = error as Error;
     io.stderr.write(`${name}: ${message}\n`);
     // Compared by name, because its class would load libraries that help does not need.
-    if (kind !== 'ConfigurationError' && !(error instanceof NoSystemError)) return exitCode.failed;
+    if (kind !== 'ConfigurationError' && !(error instanceof MissingDataFileError))
+      return exitCode.failed;
     io.stderr.write(`See: podcast-sync ${name} --help\n`);
     return exitCode.configuration;
   }

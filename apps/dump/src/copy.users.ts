@@ -2,7 +2,7 @@ import { count, duration, loadConfig, type ProgramIo, ProgressLine } from '#runt
 import { dumpClient } from './dump.client.js';
 import { copyConfig } from './dump.config.js';
 import type { CopyOptions } from './dump.options.js';
-import { type DumpedUsers, everyUser, namedUsers } from './dumped.users.js';
+import { type DumpedUsers, namedUsers, readUsersOfPart } from './dumped.users.js';
 import { UserCopier } from './user.copier.js';
 
 /** Users per transaction. */
@@ -26,7 +26,7 @@ export async function copyUsers(options: CopyOptions, io: ProgramIo): Promise<nu
     const all = { index: 0, of: 1 };
     const users =
       options.users === undefined
-        ? await everyUser(source, all)
+        ? await readUsersOfPart(source, all)
         : namedUsers(options.users, config);
     await copyAll(copier, users, io);
     return copier.counts.refused > 0 ? 3 : 0;

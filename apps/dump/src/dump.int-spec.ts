@@ -170,7 +170,7 @@ describe('a dump', () => {
 });
 
 describe('the users of a dump', () => {
-  it('are all users once, each in one shard', async () => {
+  it('are all users once, each in one partition', async () => {
     for (let n = 0; n < 30; n += 1) await StoredUser.make(database.owner);
     const { rows } = await database.owner.query<{ id: string }>(
       'SELECT user_id AS id FROM sync.user_clock ORDER BY 1',
@@ -179,9 +179,9 @@ describe('the users of a dump', () => {
       linesIn((await dump(args)).stdout).flatMap((line) =>
         'user' in line && 'id' in line.user ? [line.user.id] : [],
       );
-    const shards = await Promise.all([1, 2, 3].map((n) => idsOf('--shard', `${n}/3`)));
-    expect(shards.flat().sort()).toEqual(rows.map(({ id }) => id));
-    expect(shards.every(({ length }) => length > 0)).toBe(true);
+    const partitions = await Promise.all([1, 2, 3].map((n) => idsOf('--shard', `${n}/3`)));
+    expect(partitions.flat().sort()).toEqual(rows.map(({ id }) => id));
+    expect(partitions.every(({ length }) => length > 0)).toBe(true);
     expect(await idsOf()).toEqual(rows.map(({ id }) => id));
   });
 

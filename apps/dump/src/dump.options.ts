@@ -1,14 +1,14 @@
-/** One of several parts of all users, by the hash of their ids. The index starts at 0. */
-export interface Shard {
+/** One of `of` partitions of all users, by the hash of their ids. `index` starts at 0. */
+export interface UserPartition {
   readonly index: number;
   readonly of: number;
 }
 
 /** Options of `dump`. */
 export interface DumpOptions {
-  /** A file that names users. Default: all users of the shard. */
+  /** A file that names users. Default: all users of the partition. */
   readonly users?: string;
-  readonly shard: Shard;
+  readonly shard: UserPartition;
   /** Default: standard output. */
   readonly out?: string;
 }

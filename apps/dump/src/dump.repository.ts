@@ -10,24 +10,25 @@ import { statement } from '#database';
 // Each statement except those for users reads one page of one user by row ids, so no result is
 // large. Postgres builds the JSON while this process waits for the disk.
 
-/** SQL condition for users `c` of a shard, without erased ones. */
-const inShard = (index: string, shards: string) => `
+/** SQL condition for users `c` of a partition that are neither erased nor being erased. */
+const inPartition = (index: string, partitions: string) => `
    c.refused IS DISTINCT FROM 2 AND c.refused IS DISTINCT FROM 3
-     AND (uuid_hash_extended(c.user_id, 0) & 9223372036854775807) % ${shards} = ${index}::bigint`;
+     AND (uuid_hash_extended(c.user_id, 0) & 9223372036854775807) % ${partitions}
+       = ${index}::bigint`;
 
-/** Users of a shard, without erased ones. $1 last user before, $2 limit, $3 shard, $4 shards. */
+/** A page of users. $1 last user before, $2 limit, $3 partition, $4 number of partitions. */
 export const selectUsers = statement(
   'dump.select_users',
   `SELECT c.user_id AS id FROM sync.user_clock c
-   WHERE c.user_id > $1 AND ${inShard('$3', '$4')}
+   WHERE c.user_id > $1 AND ${inPartition('$3', '$4')}
    ORDER BY c.user_id LIMIT $2`,
 );
 
-/** Number of users of a shard. $1 shard, $2 number of shards. */
+/** Number of users. $1 partition, $2 number of partitions. */
 export const countUsers = statement(
   'dump.count_users',
   `SELECT count(*) AS users FROM sync.user_clock c
-   WHERE ${inShard('$1', '$2')}`,
+   WHERE ${inPartition('$1', '$2')}`,
 );
 
 /** Returns whether a user was erased or is being erased; no row without writes. $1 user. */

@@ -11,7 +11,7 @@ import { type DumpConfig, dumpConfig } from './dump.config.js';
 import type { DumpOptions } from './dump.options.js';
 import { describeProgress, describeResult } from './dump.progress.js';
 import { DumpReader } from './dump.reader.js';
-import { everyUser, namedUsers } from './dumped.users.js';
+import { namedUsers, readUsersOfPart } from './dumped.users.js';
 
 /**
  * Writes the data of users (docs/reference/data.md). Memory is constant: pages are read only as
@@ -44,7 +44,7 @@ async function writeAll(
   const reader = new DumpReader(client);
   const { users, share } =
     options.users === undefined
-      ? await everyUser(client, options.shard)
+      ? await readUsersOfPart(client, options.shard)
       : namedUsers(options.users, config);
   const progress = new ProgressLine(io.stderr, 'dump', (seconds) =>
     describeProgress(reader.counts, share(), seconds),

@@ -1,7 +1,7 @@
 import { createReadStream, statSync } from 'node:fs';
 import { type IdentityConfig, type NamedUser, usersIn } from '#identity';
 import type pg from 'pg';
-import type { Shard } from './dump.options.js';
+import type { UserPartition } from './dump.options.js';
 import { countUsers, selectUsers } from './dump.repository.js';
 
 /** Users, and the share of all that were read, from 0 to 1. */
@@ -13,11 +13,18 @@ export interface DumpedUsers {
 const pageUsers = 1_000;
 const beforeAll = '00000000-0000-0000-0000-000000000000';
 
-/** Returns all users of a shard who ever wrote, sorted by id. New users can be missing. */
-export async function everyUser(client: pg.Client, { index, of }: Shard): Promise<DumpedUsers> {
+/**
+ * Returns the users with a clock in one hash partition of `dump --shard`, sorted by id, without
+ * users that are erased or being erased. Users that first write during the iteration can be
+ * missing.
+ */
+export async function readUsersOfPart(
+  client: pg.Client,
+  { index, of }: UserPartition,
+): Promise<DumpedUsers> {
   const { rows } = await client.query<{ users: string }>({ ...countUsers, values: [index, of] });
   const total = Number(rows[0]?.users);
-  let come = 0;
+  let readCount = 0;
   async function* all(): AsyncGenerator<NamedUser> {
     for (let after = beforeAll, isLast = false; !isLast;) {
       const page = await client.query<{ id: string }>({
@@ -25,14 +32,14 @@ export async function everyUser(client: pg.Client, { index, of }: Shard): Promis
         values: [after, pageUsers, index, of],
       });
       for (const { id } of page.rows) {
-        come += 1;
+        readCount += 1;
         yield { id, name: { id } };
       }
       after = page.rows.at(-1)?.id ?? after;
       isLast = page.rows.length < pageUsers;
     }
   }
-  return { users: all(), share: () => (total === 0 ? 1 : Math.min(come / total, 1)) };
+  return { users: all(), share: () => (total === 0 ? 1 : Math.min(readCount / total, 1)) };
 }
 
 /**

@@ -151,7 +151,10 @@ export type CandidatesResult = {
   [Part in Exclude<keyof Candidates, 'episodes'>]: Candidates[Part] | null;
 } & { episodes: StateRow[] | null };
 
-/** Returns the statement that reads the episodes that entries match; see {@link toCandidates}. */
+/**
+ * Returns the statement that reads episodes by sync_id, alias or episode_guid only, for
+ * {@link toCandidates}.
+ */
 export function selectMatches(
   userId: string,
   uploads: readonly Upload[],
@@ -168,7 +171,10 @@ export function selectMatches(
   ];
 }
 
-/** Returns the statement for all episodes that entries can match; see {@link toCandidates}. */
+/**
+ * Returns the statement that reads match candidates of all ranks, up to 2,000 rows and 6 MiB
+ * (`incomplete` lists omissions), for {@link toCandidates}.
+ */
 export function selectCandidates(
   userId: string,
   uploads: readonly Upload[],

@@ -128,7 +128,10 @@ export const keptEpisodes = `(SELECT json_agg(r) FROM (
          FROM ${rowTables} WHERE s.user_id = $1 AND s.id = kept.id OFFSET 0
        ) e
      ) r) AS episodes`;
-/** The entries and ranks with rows outside `kept`, and the id up to which all are in it. */
+/**
+ * Lookups (entry, rank) that omitted candidates, by `kept` or by their row limit. All candidates
+ * with ids up to `complete_to` were read.
+ */
 export const incomplete = `(SELECT json_agg(json_build_array(i.entry, i.rank, i.complete_to)) FROM (
        SELECT f.entry, f.rank, least(
            min(f.id) FILTER (WHERE f.last),

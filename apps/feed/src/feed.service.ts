@@ -154,7 +154,7 @@ export class FeedService {
   }
 
   /**
-   * Returns which feed is at a URL, by a fetch of its own, which a replica with a way out sends.
+   * Returns which feed is at a URL. A replica with internet access fetches it for this request.
    *
    * @throws Failure `unavailable` if too many others wait.
    */

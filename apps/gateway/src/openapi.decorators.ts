@@ -27,8 +27,8 @@ export function Operation(summary: string, success: Success, errors: readonly nu
   );
 }
 
-/** Describes the parameters of both lists and conditional requests. Invalid values are ignored. */
-export function ListParameters() {
+/** Describes the query parameters of lists, and `If-None-Match`. Invalid values are ignored. */
+export function ApiListParameters() {
   const number = (name: string, description: string) =>
     ApiQuery({ name, required: false, description, schema: { type: 'integer', minimum: 1 } });
   return applyDecorators(
@@ -59,7 +59,7 @@ export function ListParameters() {
 }
 
 /** Describes an operation that answers with an event stream. */
-export function OpenStream(summary: string) {
+export function ApiEventStream(summary: string) {
   const description =
     'Server-Sent Events: `changed`, with the stamp of the clock as data, first and after changes.';
   return applyDecorators(
@@ -76,8 +76,8 @@ export function OpenStream(summary: string) {
   );
 }
 
-/** Describes the header of idempotent writes. */
-export function Repeatable() {
+/** Describes the header `Idempotency-Key` of a write. */
+export function ApiIdempotencyKey() {
   return ApiHeader({
     name: 'Idempotency-Key',
     required: false,

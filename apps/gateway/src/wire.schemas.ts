@@ -60,8 +60,6 @@ export const subscriptionPageSchema = page
   .extend({ subscriptions: z.array(subscriptionSchema) })
   .meta({ id: 'SubscriptionPage' });
 
-const timeOfChange = 'When, by the clock of the client, the listener';
-
 /** A valid entry for the API description. The service validates each entry separately. */
 export const subscriptionEntrySchema = z.object({
   feed_url: z.string().describe('Absolute http or https URL.'),
@@ -72,8 +70,8 @@ export const subscriptionEntrySchema = z.object({
   timestamp: z.iso
     .datetime({ offset: true })
     .optional()
-    .meta({ description: `${timeOfChange} subscribed, and chose the title.` }),
-  title: z.string().optional().describe('The own title of the listener for the podcast.'),
+    .meta({ description: "Time of the subscription and of the title by the client's clock." }),
+  title: z.string().optional().describe("The listener's own title for the podcast."),
 });
 
 export const subscribeSchema = z
@@ -86,15 +84,15 @@ export const updateSchema = z
     new_feed_url: httpUrl.nullish(),
     new_guid: guidSchema.nullish(),
     is_subscribed: z.boolean().nullish(),
-    timestamp: sentTime.nullish().describe(`${timeOfChange} made the change.`),
-    title: z.string().nullish().describe('The own title of the listener; empty to remove it.'),
+    timestamp: sentTime.nullish().describe("Time of the change by the client's clock."),
+    title: z.string().nullish().describe("The listener's own title; empty to remove it."),
   })
   .refine(
     (patch) =>
       [patch.new_feed_url, patch.new_guid, patch.is_subscribed, patch.title].some(
         (value) => (value ?? undefined) !== undefined,
       ),
-    'needs another known field than timestamp',
+    'needs a field other than timestamp',
   )
   .meta({ id: 'UpdateRequest' });
 

@@ -22,7 +22,7 @@ export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** Parses the body. @throws SyntaxError if it is no JSON. */
+  /** Parses the body. @throws SyntaxError if it is not JSON. */
   json<Value = Record<string, unknown>>(): Value;
 }
 

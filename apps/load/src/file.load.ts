@@ -78,7 +78,7 @@ export class FileLoad {
   private async outcome(progress: ProgressFile | undefined): Promise<LoadOutcome> {
     if (this.stopped.aborted) {
       this.io.stderr.write(
-        `load: stopped; a new start continues after line ${progress?.reached.line ?? 0}\n`,
+        `load: stopped; a later run continues after line ${progress?.reached.line ?? 0}\n`,
       );
       return 'stopped';
     }

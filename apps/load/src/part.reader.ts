@@ -111,5 +111,5 @@ export class PartReader {
 }
 
 function unreadable({ bytes }: Line): ParsedLine {
-  return { kind: 'unusable', message: `The line is too long or no UTF-8 (${bytes} bytes)` };
+  return { kind: 'unusable', message: `The line is too long or not valid UTF-8 (${bytes} bytes)` };
 }

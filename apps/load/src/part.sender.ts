@@ -33,7 +33,7 @@ const fewEntries = 25;
  * Sends users' parts to the services by the API's contracts, one chunk of a user after the other.
  * Invariants:
  * - all attempts of a chunk have the same request id, so a lost response causes no second effect;
- * - `unavailable` is no rejection: the call is repeated until the service answers;
+ * - `unavailable` is not a rejection: the call is repeated until the service answers;
  * - nothing of a disabled or erased user is applied, and the first line of the part is rejected.
  */
 export class PartSender {
@@ -101,7 +101,7 @@ export class PartSender {
       const place = left.findIndex((entry) => entry.feedUrl === feedUrl);
       return left.splice(place, 1)[0]?.line as number;
     };
-    // A newer stored state is no rejection.
+    // A newer stored state is not a rejection.
     const refused = failure.filter(({ code }) => code !== 'superseded');
     if (refused.length > 0)
       await this.refuse(

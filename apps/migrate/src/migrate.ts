@@ -13,7 +13,7 @@ const advisoryLock = 5_067_220_841;
  * can run concurrently. The schema of a later release stays unchanged, so that a release can be
  * rolled back.
  *
- * @throws Error if the schema then differs from the entities, unless it is a later release's.
+ * @throws Error if the account schema then differs from this release, unless a later one made it.
  */
 export async function migrate(config: z.output<typeof migrateConfig>, log: Log): Promise<void> {
   const dataSource = createDataSource(
@@ -48,7 +48,10 @@ export async function migrate(config: z.output<typeof migrateConfig>, log: Log):
       return log.warn({ migrations: newer }, 'schema of a later release, left unchanged');
     const differences = await drift(dataSource);
     if (differences.length > 0)
-      throw new Error(`the schema differs from the entities:\n${differences.join('\n')}`);
+      throw new Error(
+        'tables of the account schema differ from this release. Undo manual changes, or report a ' +
+          `bug. Statements that would correct them:\n${differences.join('\n')}`,
+      );
   } finally {
     await lock.release();
     await dataSource.destroy();

@@ -137,8 +137,8 @@ export function applyEntry(
   const { feedUrl, guid, derivedGuid, timestamp } = entry;
   const { row, duplicate, conflict, ...roles } = matchEntry(known, entry);
   if (row && known.isSuperseded(row, true, timestamp)) return applySuperseded(known, entry, row);
-  // The merged row would have the later time, so an unsubscribe or deletion after the timestamp
-  // wins.
+  // A later unsubscribe or deletion of the duplicate wins over this entry: the merge would keep its
+  // later time.
   if (
     row &&
     duplicate &&

@@ -6,9 +6,9 @@ type Patch = Omit<RequestOf<typeof updateSubscription>, 'userId' | 'guid'>;
 
 /**
  * Applies a PATCH to a live subscription (docs/reference/subscriptions.md, "PATCH" and "Merging").
- * It first merges another subscription that has the guid, or has the URL as its current one. Sent
- * fields get a stamp, even with an equal value, except the title. For an outdated `isSubscribed` or
- * title the answer has the current value.
+ * First merges into `row` any other subscription that has the new guid, or the new URL as its
+ * current URL. A guid, a URL and an applied `isSubscribed` get a new stamp even if equal, a title
+ * only if it differs. Outdated values change nothing; the answer has the current ones.
  */
 export function applyPatch(known: KnownSubscriptions, row: SubscriptionRow, patch: Patch): Updated {
   const { newFeedUrl, newGuid, isSubscribed, timestamp, title } = patch;

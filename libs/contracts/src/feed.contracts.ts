@@ -84,7 +84,7 @@ export const listPodcasts = rpc({
   }),
 });
 
-/** Reads the newest episodes of a subscribed podcast. Fails with `not_found` for another guid. */
+/** Reads the newest episodes of a subscribed podcast. Fails with `not_found` for other guids. */
 export const listFeedEpisodes = rpc({
   pattern: 'feed.list_episodes',
   write: false,
@@ -104,7 +104,9 @@ export const listNewEpisodes = rpc({
   }),
 });
 
-/** Reads a picture in base64 (GET /feeds/artwork/{id}). Fails with `not_found` for another id. */
+/**
+ * Reads a picture in base64 (GET /feeds/artwork/{id}). Fails with `not_found` for an unknown id.
+ */
 export const readArtwork = rpc({
   pattern: 'feed.read_artwork',
   write: false,

@@ -33,7 +33,10 @@ export class UserQueue {
 
 const tooLate = () => unavailable('the deadline passed while earlier writes of the user ran');
 
-/** Returns a function that returns the rest of a time limit that starts now, in milliseconds. */
+/**
+ * Starts a countdown. Returns a function for the remaining milliseconds (negative after the
+ * deadline).
+ */
 export function countdown(milliseconds: number): () => number {
   const end = performance.now() + milliseconds;
   return () => end - performance.now();

@@ -59,7 +59,7 @@ export class ArrivingBody implements PendingBody {
 
   drop(): void {
     const { socket } = this.raw;
-    const error = new Error('the body is too slow');
+    const error = new Error('request body timed out');
     answerBrokenHttp(Object.assign(error, { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), socket);
     socket.destroySoon();
   }

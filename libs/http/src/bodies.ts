@@ -147,10 +147,10 @@ const weight = 3;
 const firstBuffer = 16_384;
 
 /**
- * Reads a body of at most `limit` bytes. Accounts for the bytes received, not for those declared: a
- * client that declares much and sends little holds little.
+ * Reads a body of at most `limit` bytes. Accounts for received bytes, not for the declared length,
+ * so that a client cannot reserve memory without sending.
  *
- * @throws TooLarge; Error with the `statusCode` 400 if the client stops half-way; Failure
+ * @throws TooLarge; Error with the `statusCode` 400 if the connection closes early; Failure
  *   `unavailable` of `hold`.
  */
 export function readBody(

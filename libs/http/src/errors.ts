@@ -65,7 +65,7 @@ export const httpAnswers: Readonly<Record<HttpFault, ErrorAnswer>> &
   404: { status: 404, message: 'Resource not found' },
   408: { status: 408, message: 'Request timed out' },
   413: { status: 413, message: 'Request is too large' },
-  421: { status: 421, message: 'This server is not known by that name' },
+  421: { status: 421, message: 'Unknown host name' },
   414: { status: 414, message: 'Request URL is too long' },
   429: { status: 429, message: 'Too many requests' },
   431: { status: 431, message: 'Request header is too large' },

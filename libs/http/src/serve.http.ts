@@ -73,8 +73,8 @@ export interface ServeOptions {
   /** Timeouts of clients; only tests override them. */
   readonly timeouts?: HttpTimeouts;
   /**
-   * Maximum wait of a stop for started answers, in milliseconds. By default the rest of {@link
-   * stopLimitMs} without the time to close; only tests override it.
+   * Maximum wait for started answers at a stop, in milliseconds. Default: {@link stopLimitMs} less
+   * the times to drain and to close. Only tests override it.
    */
   readonly answersMs?: number | undefined;
   /** Creates the Nest application of an app; only tests override it. */
@@ -116,8 +116,8 @@ export async function serveApps(
     facts: { port: (server.address() as AddressInfo).port },
     missing: async () => running.flatMap((app) => app.missing?.() ?? []),
     stop: async () => {
-      // Not ready by now, but still serving: load balancers send requests until they poll readiness
-      // again.
+      // The process is no longer ready, but still serves: load balancers send requests until their
+      // next readiness check.
       const drainMs = config.DRAIN_SECONDS * 1_000;
       for (const app of running) app.drain?.(drainMs);
       await delay(drainMs);

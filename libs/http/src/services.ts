@@ -32,7 +32,7 @@ export interface ServicesOptions {
 
 /** Maximum queued requests of one user. */
 const waitingPerUser = 200;
-/** Approximate maximum size of an answer that is no list, in bytes. */
+/** Approximate maximum size of an answer that is not a list, in bytes. */
 const smallAnswer = 16_384;
 
 /** Returns the maximum running and queued requests of one user, reads and writes together. */

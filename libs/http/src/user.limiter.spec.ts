@@ -52,13 +52,13 @@ afterEach(() => {
 
 describe('calls of one user', () => {
   it('run a few at a time, the others in the order in which they came', async () => {
-    const world = new Scenario();
-    const all = ['a', 'b', 'c', 'd'].map((name) => world.call(name));
-    expect(world.started).toEqual(['a', 'b']);
-    await world.end('b');
-    expect(world.started).toEqual(['a', 'b', 'c']);
-    for (const name of ['a', 'c', 'd']) await world.end(name);
-    expect(world.started).toEqual(['a', 'b', 'c', 'd']);
+    const scenario = new Scenario();
+    const all = ['a', 'b', 'c', 'd'].map((name) => scenario.call(name));
+    expect(scenario.started).toEqual(['a', 'b']);
+    await scenario.end('b');
+    expect(scenario.started).toEqual(['a', 'b', 'c']);
+    for (const name of ['a', 'c', 'd']) await scenario.end(name);
+    expect(scenario.started).toEqual(['a', 'b', 'c', 'd']);
     expect(await Promise.all(all)).toEqual(['done', 'done', 'done', 'done']);
   });
 
@@ -72,11 +72,11 @@ describe('calls of one user', () => {
   });
 
   it('in one pool leave the other pools free', () => {
-    const world = new Scenario({ calls: 1 });
+    const scenario = new Scenario({ calls: 1 });
     const reads: CallPool = { calls: 1, bytes: 100 };
-    void world.call('a');
+    void scenario.call('a');
     const read = vi.fn<() => Promise<void>>(() => Promise.resolve());
-    void world.limiter.run(
+    void scenario.limiter.run(
       reads,
       { user: 'ann', bytes: 1, budgetMs: 5_000, end: new RequestEnd() },
       read,
@@ -85,61 +85,61 @@ describe('calls of one user', () => {
   });
 
   it('do not delay another user', () => {
-    const world = new Scenario({ calls: 1 });
-    void world.call('a');
-    void world.call('b');
-    void world.call('c', { user: 'bob' });
-    expect(world.started).toEqual(['a', 'c']);
+    const scenario = new Scenario({ calls: 1 });
+    void scenario.call('a');
+    void scenario.call('b');
+    void scenario.call('c', { user: 'bob' });
+    expect(scenario.started).toEqual(['a', 'c']);
   });
 });
 
 describe('calls that carry much', () => {
   it('run within the limit of bytes, and a larger one alone', async () => {
-    const world = new Scenario({ calls: 9, bytes: 10 });
-    void world.call('a', { bytes: 99 });
-    void world.call('b', { bytes: 6 });
-    void world.call('c', { bytes: 4 });
-    expect(world.started).toEqual(['a']);
-    await world.end('a');
-    expect(world.started).toEqual(['a', 'b', 'c']);
+    const scenario = new Scenario({ calls: 9, bytes: 10 });
+    void scenario.call('a', { bytes: 99 });
+    void scenario.call('b', { bytes: 6 });
+    void scenario.call('c', { bytes: 4 });
+    expect(scenario.started).toEqual(['a']);
+    await scenario.end('a');
+    expect(scenario.started).toEqual(['a', 'b', 'c']);
   });
 
   it('are not overtaken by smaller ones', async () => {
-    const world = new Scenario({ calls: 9, bytes: 10 });
+    const scenario = new Scenario({ calls: 9, bytes: 10 });
     for (const [name, bytes] of [
       ['a', 6],
       ['b', 6],
       ['c', 1],
     ] as const)
-      void world.call(name, { bytes });
-    expect(world.started).toEqual(['a']);
-    await world.end('a');
-    expect(world.started).toEqual(['a', 'b', 'c']);
+      void scenario.call(name, { bytes });
+    expect(scenario.started).toEqual(['a']);
+    await scenario.end('a');
+    expect(scenario.started).toEqual(['a', 'b', 'c']);
   });
 
   it('delay no call after they gave up', async () => {
-    const world = new Scenario({ calls: 9, bytes: 10 });
+    const scenario = new Scenario({ calls: 9, bytes: 10 });
     const caller = new RequestEnd();
-    void world.call('a', { bytes: 6 });
-    const gone = world.call('b', { bytes: 6, caller });
-    void world.call('c', { bytes: 1 });
+    void scenario.call('a', { bytes: 6 });
+    const gone = scenario.call('b', { bytes: 6, caller });
+    void scenario.call('c', { bytes: 1 });
     caller.reach();
     expect(await gone).toBe('unavailable');
     await vi.advanceTimersByTimeAsync(0);
-    expect(world.started).toEqual(['a', 'c']);
+    expect(scenario.started).toEqual(['a', 'c']);
   });
 });
 
 describe('a call that has to wait', () => {
   it('never starts once its time is up', async () => {
-    const world = new Scenario({ calls: 1 });
-    void world.call('a', { budgetMs: 60_000 });
-    const late = world.call('b', { budgetMs: 1_000 });
+    const scenario = new Scenario({ calls: 1 });
+    void scenario.call('a', { budgetMs: 60_000 });
+    const late = scenario.call('b', { budgetMs: 1_000 });
     await vi.advanceTimersByTimeAsync(1_000);
     expect(await late).toBe('unavailable');
-    await world.end('a');
-    expect(world.started).toEqual(['a']);
-    expect(world.limiter.size).toBe(0);
+    await scenario.end('a');
+    expect(scenario.started).toEqual(['a']);
+    expect(scenario.limiter.size).toBe(0);
   });
 
   it('never starts after its time limit, even if the timer fires late', async () => {
@@ -163,36 +163,36 @@ describe('a call that has to wait', () => {
   });
 
   it('starts with the rest of its budget', async () => {
-    const world = new Scenario({ calls: 1 });
-    void world.call('a');
-    void world.call('b');
+    const scenario = new Scenario({ calls: 1 });
+    void scenario.call('a');
+    void scenario.call('b');
     await vi.advanceTimersByTimeAsync(1_200);
-    await world.end('a');
-    expect(world.remaining).toEqual([5_000, 3_800]);
+    await scenario.end('a');
+    expect(scenario.remaining).toEqual([5_000, 3_800]);
   });
 
   it('stops waiting when its caller leaves', async () => {
-    const world = new Scenario({ calls: 1 });
+    const scenario = new Scenario({ calls: 1 });
     const caller = new RequestEnd();
-    void world.call('a');
-    const gone = world.call('b', { caller });
+    void scenario.call('a');
+    const gone = scenario.call('b', { caller });
     caller.reach();
-    void world.call('c');
-    await world.end('a');
+    void scenario.call('c');
+    await scenario.end('a');
     expect(await gone).toBe('unavailable');
-    expect(world.started).toEqual(['a', 'c']);
+    expect(scenario.started).toEqual(['a', 'c']);
   });
 
   it('hands on no place that came in the moment in which its caller left', async () => {
-    const world = new Scenario({ calls: 1 });
+    const scenario = new Scenario({ calls: 1 });
     const caller = new RequestEnd();
-    void world.call('a');
-    void world.call('b', { caller });
-    void world.call('c');
+    void scenario.call('a');
+    void scenario.call('b', { caller });
+    void scenario.call('c');
     caller.reach();
-    await world.end('a');
-    await world.end('c');
-    expect(world.limiter.size).toBe(0);
+    await scenario.end('a');
+    await scenario.end('c');
+    expect(scenario.limiter.size).toBe(0);
   });
 });
 
@@ -216,7 +216,7 @@ describe('any sequence of events', () => {
   it('the limits and the order hold, every call ends, and nothing is left', () =>
     fc.assert(
       fc.asyncProperty(limits, fc.array(step, { maxLength: 60 }), async (most, steps) => {
-        const world = new Scenario(most);
+        const scenario = new Scenario(most);
         const callers: RequestEnd[] = [];
         const calls: Promise<string>[] = [];
         const bytes = new Map<string, number>();
@@ -226,32 +226,32 @@ describe('any sequence of events', () => {
             const caller = new RequestEnd();
             const name = `${action.user}.${calls.length}`;
             bytes.set(name, action.bytes);
-            calls.push(world.call(name, { ...action, user: userOf(name), caller }));
+            calls.push(scenario.call(name, { ...action, user: userOf(name), caller }));
             callers.push(caller);
           }
           if (action.kind === 'end')
-            await world.end(world.running[action.which % world.running.length] ?? '');
+            await scenario.end(scenario.running[action.which % scenario.running.length] ?? '');
           if (action.kind === 'leave') callers[action.which % callers.length]?.reach();
           if (action.kind === 'pass') await vi.advanceTimersByTimeAsync(action.ms);
           for (const user of ['0', '1', '2']) {
-            const running = world.running.filter((name) => userOf(name) === user);
+            const running = scenario.running.filter((name) => userOf(name) === user);
             const sum = running.reduce((all, name) => all + (bytes.get(name) ?? 0), 0);
             expect(running.length).toBeLessThanOrEqual(most.calls);
             expect(running.length <= 1 || sum <= most.bytes).toBe(true);
           }
         }
-        while (world.running.length > 0) await world.end(world.running[0] as string);
+        while (scenario.running.length > 0) await scenario.end(scenario.running[0] as string);
         await vi.advanceTimersByTimeAsync(300);
         const ends = await Promise.all(calls);
-        expect(ends.filter((end) => end === 'done')).toHaveLength(world.started.length);
-        expect(world.remaining.every((ms) => ms > 0)).toBe(true);
+        expect(ends.filter((end) => end === 'done')).toHaveLength(scenario.started.length);
+        expect(scenario.remaining.every((ms) => ms > 0)).toBe(true);
         for (const user of ['0', '1', '2']) {
-          const order = world.started
+          const order = scenario.started
             .filter((name) => userOf(name) === user)
             .map((name) => Number(name.split('.')[1]));
           expect(order).toEqual(order.toSorted((a, b) => a - b));
         }
-        expect(world.limiter.size).toBe(0);
+        expect(scenario.limiter.size).toBe(0);
       }),
       { numRuns: 200 },
     ));

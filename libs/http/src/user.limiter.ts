@@ -95,7 +95,7 @@ export class UserLimiter {
    * @throws Failure `unavailable` if the user has too many requests, or this one has ended.
    */
   admit(key: string, end: RequestEnd): Hold {
-    if (end.reached) throw failures.callerLeft;
+    if (end.reached) throw failures.disconnected;
     const user = this.userOf(key);
     if (user.requests >= this.limits.requests) throw failures.requests;
     return this.begin(key, user, end);
@@ -108,7 +108,7 @@ export class UserLimiter {
    * @throws Failure `unavailable` if this one has ended.
    */
   admitOpen(key: string, end: RequestEnd, body?: PendingBody): Hold {
-    if (end.reached) throw failures.callerLeft;
+    if (end.reached) throw failures.disconnected;
     const user = this.userOf(key);
     if (body) {
       const { bodies } = user;
@@ -136,7 +136,7 @@ export class UserLimiter {
       this.forget(key, user);
     });
     return (bytes, always = false) => {
-      if (end.reached) throw failures.callerLeft;
+      if (end.reached) throw failures.disconnected;
       const allowed = Math.min(this.limits.bytes / 4, (this.limits.bytes - this.held) / 2);
       if (!always && user.bytes + bytes > allowed) throw failures.bytes;
       this.held += bytes;
@@ -202,7 +202,7 @@ async function wait(
   calls: PoolCalls,
   { bytes, budgetMs, end }: LimitedCall,
 ): Promise<void> {
-  if (end.reached) throw failures.callerLeft;
+  if (end.reached) throw failures.disconnected;
   await new Promise<void>((resolve, reject) => {
     // Synchronous, so that no call starts after it left the queue.
     const leave = (settle: () => void) => {
@@ -219,7 +219,7 @@ async function wait(
       });
     const entry = { bytes, start: () => leave(resolve) };
     const timer = setTimeout(() => giveUp(failures.tooLate), budgetMs);
-    const unsubscribe = end.onReached(() => giveUp(failures.callerLeft));
+    const unsubscribe = end.onReached(() => giveUp(failures.disconnected));
     calls.waiting.add(entry);
   });
 }
@@ -240,7 +240,7 @@ function begin(calls: PoolCalls, bytes: number): void {
 /** Created once, because a refusal must cost less than the request. */
 const failures = {
   requests: unavailable('too many requests of one user'),
-  bytes: unavailable('too many bytes are held'),
-  callerLeft: unavailable('the caller went away'),
-  tooLate: unavailable('earlier calls of the user took all of its time'),
+  bytes: unavailable('requests hold too many bytes'),
+  disconnected: unavailable('the client disconnected'),
+  tooLate: unavailable('the time limit passed while earlier calls of the user ran'),
 };

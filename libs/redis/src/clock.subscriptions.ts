@@ -24,8 +24,8 @@ const confirmLimitMs = 2_000;
 /**
  * Subscribes to users' clocks, each from {@link listen} until {@link forget} (ADR 26). Invariants:
  * - Redis only sends notifications of its users: each user has a channel.
- * - It reports possible losses: a lost connection, or a missing heartbeat of its own, as behind a
- *   server that no longer receives publications. It then drops all its subscriptions.
+ * - It reports possible losses: a lost connection, or 10 s without its own heartbeat, such as when
+ *   the server no longer receives publications. It then drops all its subscriptions.
  */
 export class ClockSubscriptions {
   private readonly self = `clock:listener:${randomUUID()}`;

@@ -26,7 +26,10 @@ export const tracingConfig = z.object({
     .max(1)
     .default(1)
     .describe('Share of sampled traces; a trace from another process keeps its sampling decision.'),
-  OTEL_SDK_DISABLED: z.stringbool().default(false).describe('No traces, whatever else is set.'),
+  OTEL_SDK_DISABLED: z
+    .stringbool()
+    .default(false)
+    .describe('Disables traces, regardless of other variables.'),
 });
 export type TracingConfig = z.output<typeof tracingConfig>;
 
@@ -40,7 +43,7 @@ const flushLimitMs = 2_000;
  * nothing.
  *
  * @returns a function that sends the remaining spans and ends tracing. It never rejects, as a
- * missing collector is no fault of the app.
+ * missing collector does not affect the app.
  */
 export async function startTracing(
   app: string,

@@ -117,7 +117,7 @@ class Supervision {
   async start(name: string): Promise<ChildReplica> {
     const replica = await this.stage.replica(name);
     void replica.ended().then(() => {
-      // The end of the case can kill a starting replica, which is no fault.
+      // The end of the case can kill a starting replica, which is not a fault.
       if (!this.ended) this.start(name).catch(() => {});
     });
     return replica;

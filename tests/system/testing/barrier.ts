@@ -62,7 +62,7 @@ export class Barrier {
     return new Barrier(client, (rows[0] as { pid: number }).pid);
   }
 
-  /** Waits until something is held. @returns the Postgres processes that stand here. */
+  /** Waits until a deletion is held. @returns the ids of the waiting Postgres processes. */
   async reached(timeout = 10_000): Promise<number[]> {
     return eventually(
       async () => {

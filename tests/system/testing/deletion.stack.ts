@@ -22,13 +22,13 @@ export class DeletionStack {
     readonly gateway: AppProcess,
     /** The process of each app that runs now. */
     readonly running: { subscription: AppProcess; episode: AppProcess; worker: AppProcess },
-    /** May look at and change everything. */
+    /** A connection with all rights. */
     readonly owner: pg.Pool,
-    /** The deletion queue, from the outside. */
+    /** The deletion queue of the worker. */
     readonly queue: Queue<DeletionJob>,
   ) {}
 
-  /** @param durable whether Postgres and Redis keep what they have when they are killed. */
+  /** @param durable whether killed servers keep their data. */
   static async open(
     environment: Readonly<Record<string, string>> = {},
     durable = false,

@@ -40,15 +40,15 @@ export class FaultStack {
   /** Starts it. The queue has its own Redis, as in production, and Postgres loses no commit. */
   static async open(options: { durableRedis?: boolean } = {}) {
     const stack = await AppStack.open({ ...options, durablePostgres: true, ownQueue: true });
-    const world = new FaultStack(
+    const faults = new FaultStack(
       stack,
       await stack.start(['gateway', 'gateway']).catch(async (error: unknown) => {
         await stack.close();
         throw error;
       }),
     );
-    await world.complete();
-    return world;
+    await faults.complete();
+    return faults;
   }
 
   /** Restarts missing replicas up to two of each service, and waits for the recovery. */

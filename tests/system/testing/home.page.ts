@@ -11,7 +11,7 @@ export const homeFiles = 'docs/examples/home';
 
 /**
  * Returns the commands of docs/guide/home.md. A block with `docker compose` is for Docker. Blocks
- * in a language, such as nginx, are no commands.
+ * in a language, such as nginx, are not commands.
  */
 export function homePage(): { docker: Commands; systemd: Commands } {
   const page = readFileSync(join(repository, 'docs/guide/home.md'), 'utf8');

@@ -1,12 +1,6 @@
 import fc from 'fast-check';
-import { hostileValue, spoilt } from './hostile.json.js';
+import { corrupted, hostileValue } from './hostile.json.js';
 import type { RawRequest } from './raw.http.js';
-
-/** Somebody with an app password. */
-export interface GpodderWorld {
-  readonly name: string;
-  readonly password: string;
-}
 
 const action = {
   podcast: 'https://feeds.example/1.xml',
@@ -69,7 +63,7 @@ function readPaths(name: string): string[] {
   ];
 }
 
-/** Any text of a query; values that are no text are replaced. */
+/** Any text of a query; lone surrogates are replaced. */
 function encoded(text: string): string {
   return encodeURIComponent(text.toWellFormed());
 }
@@ -78,7 +72,10 @@ function encoded(text: string): string {
 export function hostileGpodderRequests({
   name,
   password,
-}: GpodderWorld): fc.Arbitrary<RawRequest & { kind: string }> {
+}: {
+  readonly name: string;
+  readonly password: string;
+}): fc.Arbitrary<RawRequest & { kind: string }> {
   const basic = `Authorization: Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`;
   const request = (method: string, target: string, body?: Buffer): RawRequest => {
     const length = body === undefined ? [] : [`Content-Length: ${body.length}`];
@@ -99,7 +96,7 @@ export function hostileGpodderRequests({
   const writes = documents(name);
   const bodies = fc.oneof(
     ...writes.map(([method, path, document]) =>
-      spoilt(document).map((body) => request(method, path, body)),
+      corrupted(document).map((body) => request(method, path, body)),
     ),
   );
   const others = fc

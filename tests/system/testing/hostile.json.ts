@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 
-/** JSON, or nearly, as bytes. */
+/** Bytes of a JSON text, which can be invalid. */
 export type JsonBytes = Buffer;
 
 const text = (json: string): JsonBytes => Buffer.from(json, 'utf8');
 const bytes = (raw: string): JsonBytes => Buffer.from(raw, 'latin1');
 
-/** Names that mean something to JavaScript, and every name of the interface. */
-export const treacherousNames = [
+/** Names with a meaning in JavaScript, and the names of the interface. */
+export const reservedNames = [
   '__proto__',
   'constructor',
   'prototype',
@@ -117,7 +117,7 @@ const fixed: readonly JsonBytes[] = [
     '"\xf5\x80\x80\x80"',
     '\xff\xfe"\x00a\x00"',
   ].map(bytes),
-  // A raw NUL and a raw line break in a string, an escape that is none, a lone surrogate escaped.
+  // A raw NUL and a raw line break in a string, an invalid escape, an escaped lone surrogate.
   ...['"\x00"', '"\n"', '"\\x41"', '"\\ud800"', '"\\ud800\\ud800"', '"\\u00zz"', '"'].map(bytes),
   ...[20, 31, 33, 1_000, 200_000].map((depth) => text('['.repeat(depth) + ']'.repeat(depth))),
   ...[30, 40, 50_000].map((depth) => text('{"a":'.repeat(depth) + '1' + '}'.repeat(depth))),
@@ -146,7 +146,7 @@ export const hostileValue: fc.Arbitrary<JsonBytes> = fc.oneof(
 const mark = '@@here@@';
 
 /** A document with one replaced value at any position, or with one more or repeated member. */
-export function spoilt(document: unknown): fc.Arbitrary<JsonBytes> {
+export function corrupted(document: unknown): fc.Arbitrary<JsonBytes> {
   const positions = positionsOf(document, []);
   const replaced = fc
     .tuple(fc.constantFrom(...positions), hostileValue)
@@ -154,7 +154,7 @@ export function spoilt(document: unknown): fc.Arbitrary<JsonBytes> {
       insert(JSON.stringify(withMark(document, position)), `"${mark}"`, value),
     );
   const added = fc
-    .tuple(fc.constantFrom(...treacherousNames), fc.nat(), hostileValue)
+    .tuple(fc.constantFrom(...reservedNames), fc.nat(), hostileValue)
     .map(([name, place, value]) => {
       const whole = JSON.stringify(document);
       const braces = [...whole.matchAll(/\{/g)].map(({ index }) => index + 1);

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
-import { hostileValue, spoilt, treacherousNames } from './hostile.json.js';
+import { corrupted, hostileValue, reservedNames } from './hostile.json.js';
 import type { RawRequest } from './raw.http.js';
 
 /** Values for requests: a valid credential and an existing subscription. */
-export interface HostileWorld {
+export interface HostileContext {
   readonly token: string;
   /** A credential that can push feeds. */
   readonly platform: string;
@@ -28,13 +28,13 @@ const methods = [
 ];
 
 /** Requests of every kind by unauthenticated or faulty clients. */
-export function hostileRequests(world: HostileWorld): fc.Arbitrary<HostileRequest> {
+export function hostileRequests(context: HostileContext): fc.Arbitrary<HostileRequest> {
   const kinds = {
-    'a body': { weight: 8, arbitrary: bodies(world) },
-    'a body of any bytes': { weight: 2, arbitrary: anyBodies(world) },
-    OPML: { weight: 2, arbitrary: lists(world) },
-    'a path': { weight: 5, arbitrary: paths(world) },
-    'a header': { weight: 3, arbitrary: headers(world) },
+    'a body': { weight: 8, arbitrary: bodies(context) },
+    'a body of any bytes': { weight: 2, arbitrary: anyBodies(context) },
+    OPML: { weight: 2, arbitrary: lists(context) },
+    'a path': { weight: 5, arbitrary: paths(context) },
+    'a header': { weight: 3, arbitrary: headers(context) },
     'a credential': { weight: 2, arbitrary: credentials() },
     'no HTTP': { weight: 2, arbitrary: noHttp() },
   };
@@ -64,7 +64,7 @@ function request(
 }
 
 const json = 'Content-Type: application/json';
-const bearer = ({ token }: Pick<HostileWorld, 'token'>) => `Authorization: Bearer ${token}`;
+const bearer = ({ token }: Pick<HostileContext, 'token'>) => `Authorization: Bearer ${token}`;
 
 const status = { value: true, timestamp: '2023-02-23T14:00:00Z' };
 /** A valid body of each write. */
@@ -115,20 +115,20 @@ const pushed = {
   ],
 };
 
-function bodies(world: HostileWorld): fc.Arbitrary<RawRequest> {
-  const writes = documents(world.guid).map(([method, path, document]) =>
-    spoilt(document).map((body) => request(method, path, [bearer(world), json], body)),
+function bodies(context: HostileContext): fc.Arbitrary<RawRequest> {
+  const writes = documents(context.guid).map(([method, path, document]) =>
+    corrupted(document).map((body) => request(method, path, [bearer(context), json], body)),
   );
-  const platform = bearer({ token: world.platform });
-  const pushes = spoilt(pushed).map((body) => request('POST', '/feeds', [platform, json], body));
+  const platform = bearer({ token: context.platform });
+  const pushes = corrupted(pushed).map((body) => request('POST', '/feeds', [platform, json], body));
   return fc.oneof(...writes, pushes);
 }
 
 const opml =
   '<?xml version="1.0" encoding="UTF-8"?><opml version="2.0"><head/><body><outline text="a"><outline xmlUrl="https://feeds.example/1.xml"/></outline></body></opml>';
 
-/** Lists of feeds: whole, with something in their midst, cut, and made of pieces. */
-function lists(world: HostileWorld): fc.Arbitrary<RawRequest> {
+/** OPML documents: valid, with inserted text, truncated, and of random parts. */
+function lists(context: HostileContext): fc.Arbitrary<RawRequest> {
   const piece = fc.oneof(
     fc.constantFrom(
       '<',
@@ -173,18 +173,18 @@ function lists(world: HostileWorld): fc.Arbitrary<RawRequest> {
   return fc
     .tuple(path, type, document, encoding)
     .map(([target, contentType, text, of]) =>
-      request('POST', target, [bearer(world), contentType], Buffer.from(text, of)),
+      request('POST', target, [bearer(context), contentType], Buffer.from(text, of)),
     );
 }
 
 /** Any bytes as a body, on every operation, also on those that take none. */
-function anyBodies(world: HostileWorld): fc.Arbitrary<RawRequest> {
+function anyBodies(context: HostileContext): fc.Arbitrary<RawRequest> {
   const operation = fc.constantFrom(
-    ...documents(world.guid),
+    ...documents(context.guid),
     ['GET', '/subscriptions'] as const,
     ['GET', '/episodes'] as const,
     ['GET', '/deletions/1'] as const,
-    ['GET', `/subscriptions/${world.guid}`] as const,
+    ['GET', `/subscriptions/${context.guid}`] as const,
     ['DELETE', '/subscriptions/x'] as const,
   );
   const types = ['application/json', 'text/plain', 'application/json; charset=utf-16', ''];
@@ -202,7 +202,7 @@ function anyBodies(world: HostileWorld): fc.Arbitrary<RawRequest> {
   return fc
     .tuple(operation, type, coding, body)
     .map(([[method, path], contentType, encoding, raw]) =>
-      request(method, path, [bearer(world), contentType, encoding], raw),
+      request(method, path, [bearer(context), contentType, encoding], raw),
     );
 }
 
@@ -235,12 +235,12 @@ const parameterValues = [
 ];
 
 /** Every method on every path, and on invalid ones. */
-function paths(world: HostileWorld): fc.Arbitrary<RawRequest> {
+function paths(context: HostileContext): fc.Arbitrary<RawRequest> {
   const segment = fc.oneof(
-    fc.constantFrom(...knownSegments, world.guid),
+    fc.constantFrom(...knownSegments, context.guid),
     fc.constantFrom(...escapes, ...oddSegments),
-    fc.constantFrom(...ids, world.guid.toUpperCase(), `${world.guid}%20`),
-    fc.constantFrom(...treacherousNames.slice(0, 8)),
+    fc.constantFrom(...ids, context.guid.toUpperCase(), `${context.guid}%20`),
+    fc.constantFrom(...reservedNames.slice(0, 8)),
   );
   const value = fc.oneof(
     fc.constantFrom(...escapes, ...parameterValues),
@@ -260,7 +260,7 @@ function paths(world: HostileWorld): fc.Arbitrary<RawRequest> {
     .filter(([, start, segments]) => start !== '' || segments.length > 0)
     .map(([method, start, segments, pairs]) => {
       const search = pairs.length > 0 ? `?${pairs.join('&')}` : '';
-      return request(method, `${start}${segments.join('/')}${search}`, [bearer(world)]);
+      return request(method, `${start}${segments.join('/')}${search}`, [bearer(context)]);
     });
 }
 
@@ -293,7 +293,7 @@ const asked = [
 /** Headers that can keep a request open: a missing body, another protocol, keep-alive. */
 const endless = /^(transfer-encoding|content-length|upgrade|expect|connection)/i;
 
-function headers(world: HostileWorld): fc.Arbitrary<RawRequest> {
+function headers(context: HostileContext): fc.Arbitrary<RawRequest> {
   const value = fc.oneof(
     fc.constantFrom(...fieldValues),
     fc.string({ unit: 'grapheme-ascii', maxLength: 50 }),
@@ -304,7 +304,7 @@ function headers(world: HostileWorld): fc.Arbitrary<RawRequest> {
   const fields = fc.array(field, { minLength: 1, maxLength: 4 });
   return fc.tuple(fc.constantFrom(...asked), fields).map(([[method, path], sent]) => {
     const mayEndEarly = sent.some((one) => endless.test(one));
-    return { ...request(method, path, [bearer(world), ...sent]), mayEndEarly };
+    return { ...request(method, path, [bearer(context), ...sent]), mayEndEarly };
   });
 }
 

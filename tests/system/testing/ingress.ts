@@ -4,14 +4,14 @@ import { buffer } from 'node:stream/consumers';
 import type { Device } from '#testing';
 
 /** Target of a user's requests: a cell, and whether it accepts writes. */
-interface Way {
+interface Route {
   cell: Device;
   isFrozen: boolean;
 }
 
 /** Routes each user to one of two cells, by the token; users have one token per cell. */
 export class Ingress {
-  private readonly ways = new Map<string, Way>();
+  private readonly routes = new Map<string, Route>();
   private readonly server: Server = createServer((incoming, outgoing) => {
     this.forward(incoming, outgoing).catch(() => outgoing.destroy());
   });
@@ -28,26 +28,26 @@ export class Ingress {
     this.server.closeAllConnections();
   }
 
-  /** @param token by which the user is known here. @param cell the user's device there. */
+  /** Routes the requests with a token to a cell. @param cell the user's device there. */
   send(token: string, cell: Device): void {
-    this.ways.set(`Bearer ${token}`, { cell, isFrozen: false });
+    this.routes.set(`Bearer ${token}`, { cell, isFrozen: false });
   }
 
-  /** From now on those that write are answered with 503. */
+  /** Answers all further writes with 503. */
   freeze(): void {
-    for (const way of this.ways.values()) way.isFrozen = true;
+    for (const route of this.routes.values()) route.isFrozen = true;
   }
 
   private async forward(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const { method = '', url = '', headers } = incoming;
     const body = await buffer(incoming);
-    const way = this.ways.get(headers.authorization ?? '') as Way;
+    const route = this.routes.get(headers.authorization ?? '') as Route;
     const writes = method !== 'GET';
-    if (writes && way.isFrozen)
+    if (writes && route.isFrozen)
       return void outgoing.writeHead(503, { 'retry-after': '1' }).end('{}');
     if (writes) this.writing += 1;
     try {
-      const answer = await way.cell.send(method, url, {
+      const answer = await route.cell.send(method, url, {
         ...(body.length > 0 && { body: JSON.parse(body.toString()) as unknown }),
         ...(headers['idempotency-key'] && { key: String(headers['idempotency-key']) }),
       });

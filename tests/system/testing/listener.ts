@@ -18,7 +18,7 @@ class Copy {
       if (new_guid !== undefined) this.subscriptions.delete(guid);
       this.subscriptions.set(new_guid ?? guid, shown);
     }
-    // That the guid of its subscription changed is no change of an episode.
+    // A new guid of the subscription does not count as a change of the episode.
     for (const { podcast_guid: _, ...episode } of await this.changed(device, 'episodes'))
       this.episodes.set(episode['sync_id'], episode);
   }
@@ -34,7 +34,7 @@ class Copy {
   }
 }
 
-/** A feed that a listener has added, and what was acknowledged of it. */
+/** A feed of a listener, with the state that the server has acknowledged. */
 interface Feed {
   guid: string;
   isSubscribed: boolean;
@@ -124,7 +124,7 @@ export class Listener {
     } else if (kind === 7 && live.length > 2) {
       await this.write('DELETE', `/subscriptions/${feed.guid}`);
       feed.isDeleted = true;
-      // Until it is carried out, what comes for it goes with it.
+      // A write during the deletion would be deleted too.
       await this.isGone(feed);
     } else await this.listen(feed);
   }
@@ -161,7 +161,7 @@ export class Listener {
     );
   }
 
-  /** Sends a write again for as long as it is not taken. */
+  /** Repeats a write until it is acknowledged. */
   private write(method: string, path: string, body?: unknown): Promise<Body> {
     const key = randomUUID();
     return eventually(

@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { callProgram, repository, TokenIssuer } from '#testing';
 import { podcastSync } from '../../../apps/cli/src/podcast-sync.js';
 
-/** A line that was refused, as its file has it. */
+/** A rejected line, as in the file of rejected lines. */
 export interface RefusedLine {
   line: number;
   code: string;
   message: string;
 }
 
-/** The lines of a user's part, the end with the right counts. */
+/** Returns the lines of a user's part. The last line has the correct counts by default. */
 export function partOf(
   user: string,
   subscriptions: readonly object[],
@@ -27,22 +27,21 @@ export function partOf(
   ];
 }
 
-/** Lines of a file; a string stands as it is. */
+/** Returns the text of a file with these lines; strings are not encoded. */
 export function fileOf(...lines: readonly (object | string)[]): string {
   return lines
     .map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`)
     .join('');
 }
 
-/** A run of the loader that has ended. */
-export interface Ended {
+/** The result of a run of `load`. */
+export interface LoadResult {
   readonly code: number | null;
-  /** Its standard error. */
-  readonly said: string;
+  readonly stderr: string;
   readonly refused: RefusedLine[];
 }
 
-/** The loader with its own directory of files. */
+/** Runs `podcast-sync load` on files in its own directory. */
 export class LoadProgram {
   readonly folder = mkdtempSync(join(tmpdir(), 'podcast-sync-load-test-'));
   private child: ChildProcess | undefined;
@@ -62,21 +61,21 @@ export class LoadProgram {
   }
 
   /** Writes a file and loads it in this process. */
-  async load(content: string | Buffer, ...options: string[]): Promise<Ended> {
+  async load(content: string | Buffer, ...options: string[]): Promise<LoadResult> {
     return this.run(this.write(content), ...options);
   }
 
   /** Loads an existing file in this process. */
-  async run(path: string, ...options: string[]): Promise<Ended> {
+  async run(path: string, ...options: string[]): Promise<LoadResult> {
     const { code, stderr } = await callProgram(
       podcastSync,
       ['load', ...options, path],
       this.environment,
     );
-    return { code, said: stderr, refused: refusedLines(`${path}.refused`) };
+    return { code, stderr, refused: refusedLines(`${path}.refused`) };
   }
 
-  /** Starts the built program on a file, or with `-` on this input; `kill` is SIGKILL. */
+  /** Starts the built program on a file, or on `input` for the path `-`. */
   begin(path: string, options: readonly string[] = [], input?: Buffer) {
     const program = join(repository, 'dist', 'programs', 'podcast-sync.js');
     const child = spawn(process.execPath, [program, 'load', ...options, path], {
@@ -87,11 +86,11 @@ export class LoadProgram {
     this.child = child;
     child.stdin.on('error', () => undefined);
     child.stdin.end(input);
-    let said = '';
-    child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
+    let stderr = '';
+    child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
     const refusals = path === '-' ? join(this.folder, 'stdin.refused') : `${path}.refused`;
-    const ended = new Promise<Ended>((resolve) =>
-      child.once('close', (code) => resolve({ code, said, refused: refusedLines(refusals) })),
+    const ended = new Promise<LoadResult>((resolve) =>
+      child.once('close', (code) => resolve({ code, stderr, refused: refusedLines(refusals) })),
     );
     return { ended, kill: () => child.kill('SIGKILL'), stop: () => child.kill('SIGTERM') };
   }

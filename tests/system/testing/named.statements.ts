@@ -5,8 +5,8 @@ import { type Statement, statements } from '#database';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 
-/** Every file of a program that makes statements. */
-function* makers(): Generator<string> {
+/** Yields the paths of all program files that call `statement()` or `listing()`. */
+function* filesWithStatements(): Generator<string> {
   for (const folder of ['apps', 'libs'])
     for (const file of readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })) {
       if (!/[\\/]src[\\/].*(?<!spec)\.ts$/.test(file)) continue;
@@ -19,8 +19,8 @@ function* makers(): Generator<string> {
     }
 }
 
-/** Every statement of the programs that has a name, by that. */
+/** Returns all named statements of the programs by name. */
 export async function namedStatements(): Promise<Map<string, Statement>> {
-  for (const file of makers()) await import(file);
+  for (const file of filesWithStatements()) await import(file);
   return new Map([...statements].filter(([name]) => !name.startsWith('test.')));
 }

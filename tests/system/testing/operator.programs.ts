@@ -19,7 +19,7 @@ async function succeed(args: readonly string[], env: NodeJS.ProcessEnv): Promise
   return outcome;
 }
 
-/** Writes what users of a system have into a file. */
+/** Writes the data of a system's users to a file. */
 export const dump = ({ postgres }: OperatedSystem, out: string, ...args: string[]) =>
   succeed(['dump', '--out', out, ...args], { DATABASE_URL: postgres.urls.dump });
 

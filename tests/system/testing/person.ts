@@ -1,6 +1,6 @@
 import { HttpBrowser } from '../../../apps/account/testing/http.browser.js';
 
-/** A person's browser at the pages of a system, which tells what is secret of what it sees. */
+/** A person's browser on the account pages. `cookies` has the values that are secrets. */
 export class Person {
   private readonly browser: HttpBrowser;
 
@@ -16,7 +16,7 @@ export class Person {
     return (await this.browser.fetch(new URL(path, this.origin))).text();
   }
 
-  /** The redirect target of a page. */
+  /** Returns the redirect target of a page. */
   async follow(path: string): Promise<URL> {
     const url = new URL(path, this.origin);
     return HttpBrowser.target(await this.browser.fetch(url), url);
@@ -36,6 +36,6 @@ export class Person {
   }
 }
 
-/** The value that a page shows only once. */
+/** Returns the secret that a page shows only once; an empty text without one. */
 export const shownSecret = (page: string) =>
   /class="secret"[^>]*>([^<]+)</.exec(page)?.[1]?.trim() ?? '';

@@ -3,15 +3,15 @@ import type { Statement } from '#database';
 
 /** Work of Postgres for a statement. */
 export interface Plan {
-  /** Rows that came back. */
+  /** Returned rows. */
   readonly rows: number;
-  /** Pages of 8 KiB that were looked at, in memory or not. */
+  /** Read pages of 8 KiB, from memory or disk. */
   readonly buffers: number;
-  /** Indexes that were looked into, by name. */
+  /** Names of the scanned indexes. */
   readonly indexes: ReadonlySet<string>;
-  /** Tables that were read from end to end. */
+  /** Names of the tables with a sequential scan. */
   readonly sequential: ReadonlySet<string>;
-  /** Pairs of rows that a join compared and that did not belong together. */
+  /** Pairs of rows that joins compared and discarded. */
   readonly pairsTried: number;
   /** Rows of `episodes` and `states` that were read, including filtered ones. */
   readonly episodesRead: number;
@@ -34,7 +34,7 @@ interface Node {
   readonly Plans?: readonly Node[];
 }
 
-/** Runs a statement as the services do, prepared, and undoes what it wrote. */
+/** Explains a prepared statement, as the services run it, and rolls its writes back. */
 export async function explain(
   client: pg.Client,
   { text }: Statement,
@@ -44,7 +44,7 @@ export async function explain(
   await client.query(`BEGIN; SET LOCAL plan_cache_mode = ${mode}; PREPARE explained AS ${text}`);
   try {
     const run = `EXECUTE explained (${values.map(literal).join(', ')})`;
-    // The first run also looks into the catalog, which counts.
+    // The first run also reads pages of the catalog, which EXPLAIN would count.
     await client.query(`SAVEPOINT before; ${run}; ROLLBACK TO before`);
     const { rows } = await client.query<{ 'QUERY PLAN': [{ Plan: Node }] }>(
       `EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) ${run}`,
@@ -101,7 +101,7 @@ function read(top: Node): Plan {
   };
 }
 
-/** Without those of the nodes below it, which are counted in it; but for a CTE that only writes. */
+/** Returns the buffers of a node without those of its children; not less than 0 (writing CTEs). */
 function ownBuffers(node: Node): number {
   const buffers = (one: Node) => one['Shared Hit Blocks'] + one['Shared Read Blocks'];
   return Math.max(

@@ -31,7 +31,7 @@ interface Episode {
 const [guids, urls, syncIds] = [4, 4, 6];
 const maybe = <Value>(arbitrary: fc.Arbitrary<Value>) => fc.option(arbitrary, { nil: undefined });
 const url = fc.nat(urls - 1);
-/** The declared guids, and then those that are derived from the URLs. */
+/** The declared guids, then those derived from the URLs. */
 const name = fc.nat(guids + urls - 1);
 
 /** A time of 2025; some to the minute. */
@@ -102,11 +102,11 @@ const history: fc.Arbitrary<History> = fc
     ...steps,
   ]);
 
-/** Histories by chance. */
+/** Returns random histories. */
 export const histories = (count: number, seed: number): History[] =>
   fc.sample(history, { numRuns: count, seed });
 
-/** A user with a history, on the device of any system that has them. */
+/** A user with random guids and URLs, who can run the same history on several systems. */
 export class RandomUser {
   private readonly urls: string[];
   /** Every guid that can identify a subscription of the user. */
@@ -118,7 +118,7 @@ export class RandomUser {
     this.names = [...Array.from({ length: guids }, () => randomUUID()), ...this.urls.map(guidOf)];
   }
 
-  /** Does all of a history, and waits until deletions have ended. */
+  /** Runs all steps of a history, and waits until its deletions have ended. */
   async live(device: Device, steps: History): Promise<void> {
     for (const doing of steps) await this.take(device, doing);
   }
@@ -180,7 +180,7 @@ export class RandomUser {
     const named = await Promise.all(
       this.names.map((guid) => send(device, 'GET', `/subscriptions/${guid}`)),
     );
-    // Says nothing, and so changes nothing.
+    // Entries without fields change nothing; the answer shows the matched episodes.
     const asked = this.names.flatMap((podcast_guid) =>
       this.syncIds.map((sync_id) => ({ podcast_guid, sync_id })),
     );
@@ -194,7 +194,7 @@ export class RandomUser {
   }
 }
 
-/** All items of a list; with `since` those that changed. */
+/** Returns all items of a list; with `since` only the changed ones. */
 export async function listed(
   device: Device,
   list: 'subscriptions' | 'episodes',
@@ -211,14 +211,14 @@ export async function listed(
 
 const stamps = ['subscription_changed', 'guid_changed', 'deleted'];
 
-/** An item with the mere presence of its stamps. */
+/** Returns an item with `true` instead of each stamp. */
 function withoutStamps(item: Body): Body {
   return Object.fromEntries(
     Object.entries(item).map(([field, value]) => [field, stamps.includes(field) || value]),
   );
 }
 
-/** Sends a request until it is answered; what is refused for what it is, is answered. */
+/** Repeats a request until its answer is not a server error. */
 function send(device: Device, method: string, path: string, body?: unknown): Promise<Body> {
   const key = method === 'GET' ? {} : { key: randomUUID() };
   return eventually(async () => {

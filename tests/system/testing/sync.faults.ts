@@ -12,7 +12,7 @@ export type Fault =
   | { fault: 'kill'; app: 'subscription' | 'episode' }
   | { fault: 'kill'; app: 'worker'; at: Moment };
 
-/** Runs requests of one user with a fault in their midst. */
+/** Runs requests of one user, and causes a fault while they run. */
 export async function during(
   stack: DeletionStack,
   userId: string,
@@ -110,7 +110,7 @@ async function killWorker(
   const killed = async () => {
     await barrier.reached(1_000).catch(() => []);
     await stack.crash('worker');
-    // Postgres does not notice the death before it has carried out a commit that it has read.
+    // Postgres does not notice the death before it has run a commit that it has read.
     await (at === 'finished' ? barrier.open() : barrier.cut());
   };
   await both(

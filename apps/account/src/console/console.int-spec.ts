@@ -41,7 +41,7 @@ async function freeOrigin(): Promise<string> {
 }
 
 /** Creates a signed-in user. @param issuer of the provider; null for an account with a password. */
-async function somebody(issuer: string | null = null) {
+async function createPerson(issuer: string | null = null) {
   const [id, session, cookie] = [randomUUID(), randomUUID(), randomBytes(32).toString('base64url')];
   const subject = issuer && id;
   const account =
@@ -75,7 +75,7 @@ const read = (token: string) =>
 
 describe('a token of the console', () => {
   it('grants pages of this origin read and write access for ten minutes', async () => {
-    const { id, name, session, headers } = await somebody();
+    const { id, name, session, headers } = await createPerson();
     const { access_token: token, ...rest } = await tokenOf(headers);
     expect(rest).toEqual({ expires_in: 600, api, user: { id, name } });
     expect(decodeJwt(token)).toMatchObject({
@@ -95,7 +95,7 @@ describe('a token of the console', () => {
   });
 
   it('is also issued to users of another provider', async () => {
-    const { id, headers } = await somebody('http://provider.invalid');
+    const { id, headers } = await createPerson('http://provider.invalid');
     const { access_token: token, user } = await tokenOf(headers, party);
     expect(user.id).toBe(id);
     expect((await read(token)).status).toBe(200);
@@ -105,12 +105,12 @@ describe('a token of the console', () => {
     ['a sign-out', '/sign-out', {}],
     ['the end of the other sessions', '/sessions/end-others', {}],
   ])('ends with its session, by %s', async (_, path) => {
-    const { id, headers } = await somebody();
+    const { id, headers } = await createPerson();
     const { access_token: token } = await tokenOf(headers);
     expect((await read(token)).status).toBe(200);
     let by = headers;
     if (path !== '/sign-out') {
-      const other = await somebody();
+      const other = await createPerson();
       await database.query('UPDATE account.sessions SET account_id = $1 WHERE id = $2', [
         id,
         other.session,
@@ -135,7 +135,7 @@ describe('token requests', () => {
     [{ origin: 'https://evil.example' }],
     [{ origin: 'null' }],
   ])('is given to a page of another site: %j', async (from) => {
-    const { headers } = await somebody();
+    const { headers } = await createPerson();
     const answer = await ask({ ...headers, ...from } as Record<string, string>);
     expect(answer.status).toBe(403);
     expect(await answer.text()).not.toContain('access_token');
@@ -145,7 +145,7 @@ describe('token requests', () => {
     const answer = await ask(ours);
     expect([answer.status, await answer.json()]).toEqual([
       401,
-      { code: '401', message: 'Nobody is signed in' },
+      { code: '401', message: 'Sign in first' },
     ]);
   });
 
@@ -165,13 +165,13 @@ describe('token requests', () => {
   });
 
   it('of a disabled account get no token', async () => {
-    const { id, headers } = await somebody();
+    const { id, headers } = await createPerson();
     await database.query('UPDATE account.accounts SET disabled_at = now() WHERE id = $1', [id]);
     expect((await ask({ ...headers, ...ours })).status).toBe(401);
   });
 
   it('by GET or above the limit get no token', async () => {
-    const { headers } = await somebody();
+    const { headers } = await createPerson();
     expect(
       (await fetch(`${origin}/console/token`, { headers })).headers.get('content-type'),
     ).not.toMatch(/json/);

@@ -32,8 +32,9 @@ export class TokenController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<TokenResponse | { code: string; message: string }> {
     await this.limits.consume('token', ip);
-    if (!person) return sendRefusal(reply, 401, 'Nobody is signed in');
-    if (!this.tokens.isConfigured) return sendRefusal(reply, 501, 'API_URLS is not set');
+    if (!person) return sendRefusal(reply, 401, 'Sign in first');
+    if (!this.tokens.isConfigured)
+      return sendRefusal(reply, 501, 'The console has no API: the operator must set API_URLS');
     const { accessToken, expiresIn, api } = await this.tokens.issue(person.session);
     const { id, name } = person.account;
     return { access_token: accessToken, expires_in: expiresIn, api, user: { id, name } };

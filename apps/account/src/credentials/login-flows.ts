@@ -49,7 +49,8 @@ const hashToken = (token: string) => (tokenPattern.test(token) ? hashSecret(toke
  *   app password.
  * - The approval only marks the flow; the poll creates the app password. A repeated poll within a
  *   minute replaces the app password, since the response may be lost.
- * - Above the limit of open flows, the network with the most loses its oldest.
+ * - Above 10,000 open flows, a start deletes the oldest of the networks with the most
+ *   ({@link capFairly}).
  */
 @Injectable()
 export class LoginFlows {

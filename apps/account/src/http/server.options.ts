@@ -45,7 +45,7 @@ export function serverOptions(
     authenticate: async () => undefined,
     sessionUser: async (request) => {
       const { session: cookie } = cookies.read(request);
-      // Without the database, limits count by the network, and a page reports the outage.
+      // Without the database, rate limits apply per network; the page handler reports the outage.
       const found = cookie && (await session(cookie).catch(() => undefined));
       return found ? found.accountId : undefined;
     },

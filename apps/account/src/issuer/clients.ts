@@ -52,7 +52,10 @@ export class Clients implements Adapter {
     return client?.payload as AdapterPayload | undefined;
   }
 
-  /** Registers a client. Above the limit, the network with the most loses its oldest unused one. */
+  /**
+   * Registers a client. Above 10,000 unused clients, deletes the oldest of the networks with the
+   * most ({@link capFairly}).
+   */
   async upsert(id: string, payload: AdapterPayload): Promise<void> {
     await this.whileAvailable(async () => {
       await this.source.query(

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { AccountBrowser } from '../../testing/account.browser.js';
 
-let world: AccountBrowser;
-beforeAll(async () => void (world = await AccountBrowser.open()));
-afterAll(() => world.close());
+let browser: AccountBrowser;
+beforeAll(async () => void (browser = await AccountBrowser.open()));
+afterAll(() => browser.close());
 
 it('follows a registration, and makes an app password that the script copies', async () => {
-  const { page, id, name } = await world.person({ javaScriptEnabled: true });
+  const { page, id, name } = await browser.person({ javaScriptEnabled: true });
   await page.goto('/connect');
   await page.getByText('Only this computer reaches this address').waitFor();
   await page.getByRole('link', { name: 'Kasts' }).click();
-  await page.getByText(world.origin, { exact: true }).waitFor();
+  await page.getByText(browser.origin, { exact: true }).waitFor();
   await page.getByText(name, { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Make an app password' }).click();
   const secret = page.getByText(/^pst_/);
@@ -24,7 +24,7 @@ it('follows a registration, and makes an app password that the script copies', a
   // The page waits, and changes when the app uses its password.
   await page.getByRole('link', { name: 'I have done that' }).click();
   await page.getByRole('heading', { name: 'Waiting for Kasts' }).waitFor();
-  await world.database.query(
+  await browser.database.query(
     'UPDATE account.credentials SET last_used_at = now() WHERE account_id = $1',
     [id],
   );
@@ -33,7 +33,7 @@ it('follows a registration, and makes an app password that the script copies', a
 });
 
 it('works without scripts, and shows an app password once', async () => {
-  const { page, id } = await world.person();
+  const { page, id } = await browser.person();
   await page.getByRole('main').getByRole('link', { name: 'Connect an app' }).click();
   await page.getByRole('link', { name: 'gPodder Desktop' }).click();
   await page.getByRole('button', { name: 'Make an app password' }).click();
@@ -43,7 +43,7 @@ it('works without scripts, and shows an app password once', async () => {
   await page.getByRole('button', { name: 'Make an app password' }).waitFor();
   expect(await page.getByText(/^pst_/).count()).toBe(0);
   // Another app password does not count.
-  await world.database.query(
+  await browser.database.query(
     `INSERT INTO account.credentials (id, account_id, hash, label, scopes, last_used_at)
      VALUES (gen_random_uuid(), $1, sha256('other'), 'Other', '{}', now())`,
     [id],
@@ -56,9 +56,9 @@ it('works without scripts, and shows an app password once', async () => {
 });
 
 it('reports an app that signed in by the browser, but none from before', async () => {
-  const { page, id } = await world.person();
+  const { page, id } = await browser.person();
   const insert = (label: string, at: string) =>
-    world.database.query(
+    browser.database.query(
       `INSERT INTO account.credentials
          (id, account_id, hash, label, scopes, created_at, last_used_at)
        VALUES (gen_random_uuid(), $1, sha256($2::text::bytea), $2, '{}', now() + $3::interval,
@@ -77,7 +77,7 @@ it('reports an app that signed in by the browser, but none from before', async (
 it.each(['/connect/nothing', '/connect/constructor', '/connect/nothing/wait?since=1'])(
   '%s does not exist',
   async (path) => {
-    const { page } = await world.person();
+    const { page } = await browser.person();
     expect((await page.goto(path))?.status()).toBe(404);
   },
 );

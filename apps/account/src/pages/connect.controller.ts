@@ -98,7 +98,7 @@ export class ConnectController {
     }
   }
 
-  /** Says whether the app has connected. The script of the page repeats the request. */
+  /** Shows whether the app has connected. The script of the page repeats the request. */
   @Get('connect/:app/wait')
   @ForPerson()
   async wait(

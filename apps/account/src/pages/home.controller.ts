@@ -17,9 +17,12 @@ import { type AccountOverview, accountPage } from './views/account.view.js';
 import { forwardPage } from './views/failure.view.js';
 import { donePage, type Message } from './views/message.view.js';
 
-/** Groups the services of all that has access to an account. */
+/**
+ * The services that list and end access to an account: OAuth grants, app passwords, sessions,
+ * devices.
+ */
 @Injectable()
-export class Access {
+export class AccessServices {
   constructor(
     readonly grants: Grants,
     readonly appPasswords: AppPasswords,
@@ -32,7 +35,7 @@ export class Access {
 @Injectable()
 export class Overview {
   constructor(
-    private readonly access: Access,
+    private readonly access: AccessServices,
     private readonly recoveryCodes: RecoveryCodes,
     private readonly emails: Emails,
     private readonly notices: Notices,
@@ -85,7 +88,7 @@ export class HomeController {
   constructor(
     private readonly pages: PageResponder,
     private readonly overview: Overview,
-    private readonly access: Access,
+    private readonly access: AccessServices,
     @Inject(CONFIG) private readonly config: AccountConfig,
   ) {}
 

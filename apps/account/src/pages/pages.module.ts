@@ -4,7 +4,7 @@ import { GpodderModule } from '../gpodder/gpodder.module.js';
 import { IssuerModule } from '../issuer/issuer.module.js';
 import { PeopleModule } from '../people/people.module.js';
 import { RelyingPartyModule } from '../relying.party/relying-party.module.js';
-import { Access, HomeController, Overview } from './home.controller.js';
+import { AccessServices, HomeController, Overview } from './home.controller.js';
 import { ApprovalController } from './approval.controller.js';
 import { ConnectController } from './connect.controller.js';
 import { ConnectedApps } from './connected.apps.js';
@@ -34,6 +34,6 @@ import { SignInController } from './sign-in.controller.js';
     SecurityController,
     SignInController,
   ],
-  providers: [Access, ConnectedApps, Overview, PageResponder],
+  providers: [AccessServices, ConnectedApps, Overview, PageResponder],
 })
 export class PagesModule {}

@@ -124,7 +124,7 @@ describe('a notice', () => {
     });
     await flows.allow(login, id);
     await flows.poll(poll);
-    // A repeated poll replaces the app password and is no news.
+    // A repeated poll replaces the app password and causes no notice.
     await flows.poll(poll);
     expect(await noticed()).toMatchObject([
       { kind: 'app_password', label: 'AntennaPod', address: '192.0.2.3' },

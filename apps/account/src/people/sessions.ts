@@ -219,7 +219,7 @@ interface SessionStart extends Visitor {
   readonly accountId: string;
 }
 
-/** Gives the session of an old cookie a new one; undefined if there is no such session. */
+/** Moves the valid session of an earlier cookie to a new one; undefined if there is none. */
 async function renewSession(
   manager: EntityManager,
   before: Buffer,

@@ -20,7 +20,10 @@ export const backup: CommandDefinition<BackupInput> = {
   declare: (command) =>
     void command
       .argument('<FILE>', 'a new file')
-      .option('--secrets <DIR>', 'the folder of podcast-sync secrets, which has the keys'),
+      .option(
+        '--secrets <DIR>',
+        'also back up the keys in DIR, which podcast-sync secrets created',
+      ),
   read: ({ secrets }: { secrets?: string }, [file = '']) => ({ file, secrets }),
   run: async ({ file, secrets }, { io, data }) => {
     const isOfData = io.env['DATABASE_URL_FILE'] === join(data, ownerUrl);

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option } from 'commander';
 import type { CommandDefinition } from '../command.js';
-import type { DumpOptions, Shard } from '../../../dump/src/dump.options.js';
+import type { DumpOptions, UserPartition } from '../../../dump/src/dump.options.js';
 
 /** `podcast-sync dump` */
 export const dump: CommandDefinition<DumpOptions> = {
@@ -19,7 +19,7 @@ export const dump: CommandDefinition<DumpOptions> = {
       )
       .addOption(
         new Option('--shard <I/N>', 'part I of N parts of all users, I from 1 to N')
-          .argParser(shardOf)
+          .argParser(parsePartition)
           .default({ index: 0, of: 1 }, '1/1')
           .conflicts('users'),
       )
@@ -30,7 +30,7 @@ export const dump: CommandDefinition<DumpOptions> = {
   run: async (options, { io }) => (await import('../../../dump/src/dump.js')).dump(options, io),
 };
 
-function shardOf(text: string): Shard {
+function parsePartition(text: string): UserPartition {
   const [, number, of] = (/^(\d{1,6})\/(\d{1,6})$/.exec(text) ?? []).map(Number);
   if (!number || !of || number > of)
     throw new InvalidArgumentError('Expected I/N, with I from 1 to N.');

@@ -13,11 +13,11 @@ export const importCommand: CommandDefinition<ImportOptions> = {
   summary: 'imports an account of another server into an account of this one',
   details:
     'The other server has the gpodder API or is a Nextcloud with gpoddersync. The command ' +
-    'imports subscriptions, episode actions and favourites. Newer data here stays, also ' +
-    'unsubscriptions. A repetition has no further effect.',
+    'imports subscriptions, episode actions and favourites. It keeps newer data of this server, ' +
+    'also unsubscriptions. A repetition has no further effect.',
   examples: ['import --from https://cloud.example --user ann'],
   environment: 'REDIS_URL or other REDIS_ variables, as in all apps.',
-  exitCodes: '0 all imported, 1 not done',
+  exitCodes: '0 imported, 1 not done',
   data: { files: { REDIS_URL: 'redis-url' } },
   declare: (command) =>
     void command
@@ -31,7 +31,7 @@ export const importCommand: CommandDefinition<ImportOptions> = {
       .option('--insecure', 'allows http, which reveals the password on the network')
       .option(
         '--progress <FILE>',
-        'file from which a new start continues (default: import-….progress in this directory)',
+        'file with the progress, from which a later run continues (default: import-….progress)',
       ),
   read: ({ from, user, login = user, passwordFile, progress, insecure }: Typed) => {
     if (from.username !== '' || from.password !== '')
@@ -40,7 +40,7 @@ export const importCommand: CommandDefinition<ImportOptions> = {
       );
     if (from.protocol === 'http:' && !insecure)
       throw new UsageError(
-        '--from is not https, which reveals the password on the network (--insecure allows it)',
+        'http reveals the password on the network: use https in --from, or allow it by --insecure',
       );
     const pathname = from.pathname.endsWith('/') ? from.pathname : `${from.pathname}/`;
     return {

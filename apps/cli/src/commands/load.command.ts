@@ -31,7 +31,7 @@ export const load: CommandDefinition<LoadOptions> = {
       )
       .option(
         '--progress <FILE>',
-        'file from which a new start continues (default: FILE.progress)',
+        'file with the progress, from which a later run continues (default: FILE.progress)',
       ),
   read: (options: Omit<LoadOptions, 'files'>, files) => {
     if (files.length > 1 && (options.refused !== undefined || options.progress !== undefined))

@@ -9,8 +9,7 @@ interface RestoreInput {
 export const restore: CommandDefinition<RestoreInput> = {
   name: 'restore',
   summary: 'restores data, accounts and keys from a backup to an empty database',
-  details:
-    'Stop the system before. The file is one of podcast-sync backup; - is the standard input.',
+  details: 'Stop the system first. podcast-sync backup wrote the file; - is the standard input.',
   examples: ['restore podcast-sync.backup', 'restore --secrets .data/secrets -'],
   environment:
     'DATABASE_URL, as the owner of the database, and MIGRATE_GROUPS. If DATABASE_URL is not ' +
@@ -19,7 +18,7 @@ export const restore: CommandDefinition<RestoreInput> = {
   declare: (command) =>
     void command
       .argument('<FILE>', 'the backup')
-      .option('--secrets <DIR>', 'the folder of podcast-sync secrets, which gets the keys'),
+      .option('--secrets <DIR>', 'write the keys to DIR, in the layout of podcast-sync secrets'),
   read: ({ secrets }: { secrets?: string }, [file = '']) => ({ file, secrets }),
   run: async ({ file, secrets }, { io, data }) => {
     const [{ runMigrate }, { restore: run }] = await Promise.all([
@@ -29,7 +28,8 @@ export const restore: CommandDefinition<RestoreInput> = {
     const restoreTo = async (env: NodeJS.ProcessEnv, ofData?: string) => {
       const { stdin, stdout, stderr } = io;
       const own = { env: { LOG_LEVEL: 'warn', ...env }, stdin, stdout, stderr };
-      if ((await runMigrate(own)) !== 0) throw new Error('the database could not be migrated');
+      if ((await runMigrate(own)) !== 0)
+        throw new Error('migration failed (see above): nothing was restored');
       const keys =
         secrets !== undefined
           ? ({ layout: 'secrets', path: secrets } as const)

@@ -28,7 +28,7 @@ export interface BackupOptions {
 }
 
 /**
- * Writes the rows of one snapshot, and the keys. The system can keep running.
+ * Writes a snapshot of all schemas except `feed`, and the keys. The system can keep running.
  *
  * @throws ConfigurationError, or Error with the reason; then the incomplete file is removed.
  */

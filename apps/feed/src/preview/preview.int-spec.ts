@@ -29,7 +29,7 @@ afterAll(async () => {
   await context?.close();
 });
 
-/** Asks for a preview, which a replica with a way out answers. */
+/** Requests a preview; a replica with internet access fetches the feed. */
 async function preview(feedUrl: string) {
   const answer = context.service.preview({ feedUrl });
   await eventually(async () => expect(await loop.startNext()).toBe(true));

@@ -32,7 +32,7 @@ const take = statement(
   'DELETE FROM feed.previews WHERE id = $1 AND result IS NOT NULL RETURNING result',
 );
 
-/** The SQL of previews: requests that a replica without a way out leaves to one with it. */
+/** The SQL of previews. Replicas request them; one with internet access fetches the feed. */
 export class PreviewRepository {
   constructor(private readonly database: Database) {}
 

@@ -21,7 +21,7 @@ export function trustedIssuers(config: IssuerVariables): TrustedIssuer[] {
   const files = byIssuer('AUTH_JWKS_FILE', config.AUTH_JWKS_FILE, issuers);
   for (const url of urls.values())
     if (!webAddress.test(url) || !URL.canParse(url))
-      throw new Error(`AUTH_JWKS_URL: ${url} is no http(s) URL`);
+      throw new Error(`AUTH_JWKS_URL: ${url} is not an http or https URL`);
   return issuers.map((issuer) => {
     const [url, file] = [urls.get(issuer), files.get(issuer)];
     if (url !== undefined && file !== undefined)

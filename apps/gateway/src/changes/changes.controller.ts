@@ -3,7 +3,7 @@ import { ApiTags } from '@nestjs/swagger';
 import { Failure, listSubscriptions } from '#contracts';
 import { AuthenticationFailure, RequestEnd, Services } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { OpenStream } from '../openapi.decorators.js';
+import { ApiEventStream } from '../openapi.decorators.js';
 import { ChangeStreams } from './change.streams.js';
 
 /** Later than every stamp. With it as `since` a list is empty, and only the clock is read. */
@@ -27,7 +27,7 @@ export class ChangesController {
   ) {}
 
   @Get()
-  @OpenStream('Sends notifications of changes')
+  @ApiEventStream('Sends notifications of changes')
   async follow(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { caller, end = new RequestEnd() } = request;
     if (!caller) throw new Failure('unauthorized');

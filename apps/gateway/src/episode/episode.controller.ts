@@ -8,7 +8,7 @@ import { UserId } from '../auth/request.user.js';
 import { CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { episodePageSchema, uploadSchema } from '../wire.schemas.js';
 import { ListResponder } from '../list/list.responder.js';
-import { ListParameters, Operation, Repeatable } from '../openapi.decorators.js';
+import { ApiIdempotencyKey, ApiListParameters, Operation } from '../openapi.decorators.js';
 
 /** /episodes (docs/reference/episodes.md, "Episodes"). */
 @ApiTags('Episodes')
@@ -22,7 +22,7 @@ export class EpisodeController {
 
   @Post()
   @HttpCode(200)
-  @Repeatable()
+  @ApiIdempotencyKey()
   @Operation('Uploads episode states', { status: 200, schema: uploadedSchema }, [405])
   upload(
     @UserId() userId: string,
@@ -38,7 +38,7 @@ export class EpisodeController {
   }
 
   @Get()
-  @ListParameters()
+  @ApiListParameters()
   @Operation(
     'Lists episodes whose state changed since a timestamp',
     { status: 200, schema: episodePageSchema },

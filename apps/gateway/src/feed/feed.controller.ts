@@ -54,13 +54,13 @@ const [podcastBytes, episodeBytes] = [16_384, 16_384];
 /** Maximum number of episodes of a podcast. */
 const maxEpisodes = 100;
 
-/** Previews of one user at a gateway: number, and seconds. */
+/** Maximum previews of one user per gateway: number, and seconds. */
 const previewLimit = { points: 20, duration: 60 };
 
 /** Permission to write the content of feeds for all users. */
 const pushScope = 'write:feeds';
 
-/** A picture never changes, other pages can show it, and as a document it can do nothing. */
+/** Headers of a picture: it never changes, other sites can embed it, and it runs no script. */
 const artworkHeaders = {
   'cache-control': 'public, max-age=31536000, immutable',
   'content-security-policy': "default-src 'none'; sandbox",
@@ -76,8 +76,8 @@ interface Read {
   readonly encode: (cursor: Cursor) => string;
 }
 
-/** Describes `since`, `cursor` and conditional requests. */
-const Since = () =>
+/** Describes `since`, `cursor` and the status 304. */
+const ApiSince = () =>
   applyDecorators(
     ApiQuery({
       name: 'since',
@@ -94,11 +94,11 @@ const Since = () =>
     ApiResponse({ status: 304, description: 'Nothing changed.' }),
   );
 
-/** /feeds (docs/reference/interface-feeds.md). They do not exist with FEEDS=off. */
+/** Serves /feeds (docs/reference/interface-feeds.md); absent with FEEDS=off. */
 @ApiTags('Feeds')
 @Controller('feeds')
 export class FeedController {
-  /** Previews of a user: each is a request to a publisher. */
+  /** Counts previews by user, because each sends a request to a publisher. */
   private readonly previews = new RateLimiterMemory(previewLimit);
 
   constructor(
@@ -117,7 +117,7 @@ export class FeedController {
   }
 
   @Get()
-  @Since()
+  @ApiSince()
   @ApiQuery({
     name: 'per_page',
     required: false,
@@ -160,7 +160,7 @@ export class FeedController {
       '`since` is required.',
     schema: { type: 'string', format: 'uuid' },
   })
-  @Since()
+  @ApiSince()
   @Operation(
     'Lists the newest episodes of one subscribed podcast, or new ones of all',
     { status: 200, schema: feedEpisodesSchema },

@@ -23,12 +23,12 @@ export interface CursorScope {
 
 /** Bytes of the synthetic IV, which is also the check value. */
 const ivBytes = 16;
-/** A cursor in base64url: the IV and six numbers of 8 bytes, so its length tells nothing. */
+/** A cursor in base64url: the IV and six numbers of 8 bytes, so its length reveals nothing. */
 const cursorPattern = /^[\w-]{86}$/;
 
 /**
  * Encodes cursors for links and decodes them (ADR 61). Invariants:
- * - A cursor shows nothing of its content. Row ids come from sequences of all users, and their
+ * - A cursor does not reveal its content. Row ids come from sequences of all users, and their
  *   growth would show how many rows other users add.
  * - Only this key and the scope of a cursor decode it. All replicas have the same key.
  * - Equal cursors of one scope are equal texts: the IV is a MAC of scope and content (RFC 5297, 1).

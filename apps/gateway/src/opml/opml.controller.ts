@@ -3,7 +3,7 @@ import { ApiBody, ApiConsumes, ApiTags } from '@nestjs/swagger';
 import { Failure, importedSchema } from '#contracts';
 import { xmlTypes } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Operation, Repeatable } from '../openapi.decorators.js';
+import { ApiIdempotencyKey, Operation } from '../openapi.decorators.js';
 import { OpmlExport } from './opml.export.js';
 import { OpmlImport } from './opml.import.js';
 
@@ -24,7 +24,7 @@ export class OpmlController {
 
   @Post('subscriptions/opml')
   @HttpCode(200)
-  @Repeatable()
+  @ApiIdempotencyKey()
   @ApiConsumes(...xmlTypes)
   @ApiBody({
     description: 'An OPML document: of 5,000 feeds and 2 MiB at most.',

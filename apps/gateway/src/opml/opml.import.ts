@@ -45,13 +45,13 @@ export class OpmlImport {
     const until = performance.now() + budgetMs;
     const { feeds, skipped } = await opmlOf(document);
     if (answerBytes(feeds) > this.config.MAX_ANSWER_BYTES)
-      throw new TooLarge('the answer would be');
+      throw new TooLarge('the answer would have too many bytes');
     const userId = userIdOf(request);
     const size = Math.min(this.config.MAX_SUBSCRIPTION_ENTRIES, maxEntries);
     const answers: SubscribeReply[] = [];
     // An empty list is also written, to store the idempotency key.
     for (let first = 0; first === 0 || first < feeds.length; first += size) {
-      if (end.reached) throw unavailable('the caller went away');
+      if (end.reached) throw unavailable('the client disconnected');
       const entries = feeds
         .slice(first, first + size)
         .map(({ feedUrl, title }) => ({ feed_url: feedUrl, title }));
@@ -71,7 +71,11 @@ export class OpmlImport {
   }
 }
 
-/** Parses a document. @throws Failure `invalid` for no OPML, or outlines but no feed; TooLarge. */
+/**
+ * Parses a document.
+ *
+ * @throws Failure `invalid` for a document that is not OPML, or has outlines but no feed; TooLarge.
+ */
 async function opmlOf(document: Buffer): Promise<Opml> {
   try {
     const opml = await readOpml(document, parsingSlot, { maxFeeds });

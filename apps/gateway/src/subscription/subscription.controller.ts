@@ -36,7 +36,7 @@ import {
   updateSchema,
 } from '../wire.schemas.js';
 import { ListResponder } from '../list/list.responder.js';
-import { ListParameters, Operation, Repeatable } from '../openapi.decorators.js';
+import { ApiIdempotencyKey, ApiListParameters, Operation } from '../openapi.decorators.js';
 
 /** /subscriptions (docs/reference/subscriptions.md, "Subscriptions"). */
 @ApiTags('Subscriptions')
@@ -50,7 +50,7 @@ export class SubscriptionController {
 
   @Post()
   @HttpCode(200)
-  @Repeatable()
+  @ApiIdempotencyKey()
   @Operation('Adds subscriptions', { status: 200, schema: subscribedSchema }, [405])
   subscribe(
     @UserId() userId: string,
@@ -62,7 +62,7 @@ export class SubscriptionController {
   }
 
   @Get()
-  @ListParameters()
+  @ApiListParameters()
   @Operation(
     'Lists subscriptions changed since a timestamp',
     { status: 200, schema: subscriptionPageSchema },
@@ -87,7 +87,7 @@ export class SubscriptionController {
   }
 
   @Patch(':guid')
-  @Repeatable()
+  @ApiIdempotencyKey()
   @Operation('Updates one subscription', { status: 200, schema: updatedSchema }, [404, 405])
   update(
     @UserId() userId: string,
@@ -109,11 +109,11 @@ export class SubscriptionController {
 
   @Delete(':guid')
   @HttpCode(202)
-  @Repeatable()
+  @ApiIdempotencyKey()
   @ApiQuery({
     name: 'timestamp',
     required: false,
-    description: 'When, by the clock of the client, the listener deleted it.',
+    description: "Time of the deletion by the client's clock.",
     schema: { type: 'string', format: 'date-time' },
   })
   @Operation(

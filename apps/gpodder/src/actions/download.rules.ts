@@ -17,7 +17,9 @@ export interface ClientAction {
 /** Selection of an episode's actions: all, only the relevant one, or only a relevant `play`. */
 export type ActionSelection = 'all' | 'aggregated' | 'nextcloud';
 
-/** `total` of a played episode of unknown length in seconds: longer than real ones. */
+/**
+ * Seconds sent as `total` if a played episode has no known duration. Longer than any real episode.
+ */
 const unknownLength = 86_400;
 /** Seconds after the position in an episode of unknown length, because its end means played. */
 const minRemaining = 3_600;

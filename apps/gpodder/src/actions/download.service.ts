@@ -27,7 +27,7 @@ type PageRequest = RequestOf<typeof listActions>;
  * Invariants:
  * - A download is one answer, with at most one page of the service in memory.
  * - `MAX_READS_PER_USER` limits the concurrent downloads of a user; further ones wait.
- * - An incomplete answer is no valid JSON.
+ * - An incomplete answer is not valid JSON.
  */
 @Injectable()
 export class DownloadService {
@@ -107,7 +107,7 @@ export class DownloadService {
     let [page, prefix, heldBytes] = [first, '{"actions":[', textOf(first, selection).length];
     for (;;) {
       const text = textOf(page, selection);
-      // A slow client keeps the largest page in memory. Without memory for it, the answer breaks.
+      // A slow client holds the largest page in memory. Above the limits, the answer is cut off.
       if (text.length > heldBytes) request.hold?.(text.length - heldBytes);
       heldBytes = Math.max(heldBytes, text.length);
       if (text !== '') {

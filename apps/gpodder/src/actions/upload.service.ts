@@ -34,7 +34,7 @@ export class UploadService {
    * Applies actions in order, in messages of limited size. If one fails, earlier ones keep their
    * effect. The client repeats all of them, which is idempotent.
    *
-   * @throws Failure `invalid` for a body that is no array; TooLarge for too many actions; other
+   * @throws Failure `invalid` for a body that is not an array; TooLarge for too many actions; other
    *   failures of calls.
    */
   async upload(request: FastifyRequest, body: Buffer | undefined): Promise<UploadAnswer> {

@@ -47,7 +47,7 @@ export class DevicesController {
     await this.describe(request, caller, device, body);
   }
 
-  /** Returns all devices as synchronized, whatever a client links. */
+  /** Returns all devices as synchronized, and ignores the links that a client sends. */
   @Get('api/2/sync-devices/:user.json')
   async linked(@Req() request: FastifyRequest, @CurrentCaller() { userId }: Caller) {
     const { devices } = await this.services.call(listDevices, request, { userId });

@@ -122,7 +122,7 @@ export class AccountWriter {
     try {
       action = parseAction(JSON.parse(text));
     } catch {
-      // Invalid JSON is no object.
+      // Invalid JSON counts as `not_an_object`.
     }
     if (isUsable(action)) return action;
     this.skipped.add('action', text, action.skipped ?? 'refused');

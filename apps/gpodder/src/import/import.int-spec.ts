@@ -233,7 +233,7 @@ it('an import skips invalid entries, and lists them with their reasons', async (
   ]);
 });
 
-it('an import reports an answer that is no list', async () => {
+it('an import reports an answer that is not a list', async () => {
   const ann = await fixture.user();
   const answers: Record<string, string> = {
     '/api/2/devices/ann.json': '[]',
@@ -248,8 +248,8 @@ it('an import reports an answer that is no list', async () => {
   server.close();
   expect([code, output]).toEqual([0, expect.stringContaining('0 favourites; 2 skipped')]);
   for (const line of [
-    `skipped answer {"feeds":["${feed(0)}"]}: subscriptions/ann.json is no list`,
-    'skipped answer {"favorites":[]}: api/2/favorites/ann.json is no list',
+    `skipped answer {"feeds":["${feed(0)}"]}: subscriptions/ann.json is not a list`,
+    'skipped answer {"favorites":[]}: api/2/favorites/ann.json is not a list',
   ])
     expect(output).toContain(`import: ${line}\n`);
 });

@@ -12,7 +12,7 @@ import { readPassword } from './password.js';
 import { SkippedEntries } from './skipped.entries.js';
 
 /**
- * Imports an account of another server, until the end, SIGINT or SIGTERM.
+ * Imports an account of another server. SIGINT and SIGTERM stop it; a later run continues.
  *
  * @throws Error with a message for operators; ConfigurationError.
  */

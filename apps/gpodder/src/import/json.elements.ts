@@ -25,14 +25,15 @@ export class JsonElements {
    */
   async *read(chunks: AsyncIterable<string>): AsyncGenerator<string, Record<string, unknown>> {
     for await (const chunk of chunks) yield* this.readChunk(chunk);
-    if (this.depth !== 0 || this.inString) throw new AnswerError('the answer is truncated');
+    if (this.depth !== 0 || this.inString)
+      throw new AnswerError("the other server's answer is truncated: run the command again");
     const value = parseAnswer(this.rest);
     if (
       typeof value !== 'object' ||
       value === null ||
       !Array.isArray((value as Record<string, unknown>)[this.key])
     )
-      throw new AnswerError(`the answer is not an object with an array ${this.key}`);
+      throw new AnswerError(`the other server's answer has no array "${this.key}"`);
     return value as Record<string, unknown>;
   }
 
@@ -80,7 +81,9 @@ export class JsonElements {
     if (this.inArray) this.element += text;
     else this.rest += text;
     if (this.element.length > maxCharacters || this.rest.length > maxCharacters)
-      throw new AnswerError('the answer has a part that is too large');
+      throw new AnswerError(
+        `the other server's answer has a part of more than ${maxCharacters} characters`,
+      );
   }
 }
 
@@ -89,6 +92,6 @@ export function parseAnswer(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new AnswerError('the answer is not JSON');
+    throw new AnswerError("the other server's answer is not JSON");
   }
 }

@@ -4,7 +4,7 @@ import type { SkippedEntries } from './skipped.entries.js';
 
 /** Maximum time between two chunks of an answer, in milliseconds. */
 const idleTimeoutMs = 120_000;
-/** Maximum redirects, and maximum characters of an answer that is no list of actions. */
+/** Maximum redirects, and maximum characters of an answer that is not a list of actions. */
 const [maxRedirects, maxCharacters] = [5, 33_554_432];
 
 /** Error for a missing answer, or one that rejects the request. */
@@ -87,7 +87,7 @@ function gpodderServer(
   const readList = async (path: string): Promise<unknown[]> => {
     const answer = await http.getOptional(path, z.unknown());
     const { data } = listSchema.safeParse(answer ?? null);
-    if (!data) skipped.add('answer', answer, `${path} is no list`);
+    if (!data) skipped.add('answer', answer, `${path} is not a list`);
     return data ?? [];
   };
   return {
@@ -132,7 +132,9 @@ class SourceClient {
       for await (const chunk of this.chunks(path)) {
         text += chunk;
         if (text.length > maxCharacters)
-          throw new ServerError(`the answer of ${path.split('?', 1)[0]} is too large`);
+          throw new ServerError(
+            `${this.base.host}: ${path.split('?', 1)[0]} has more than ${maxCharacters} characters`,
+          );
       }
       return schema.safeParse(parseAnswer(text)).data;
     } catch (error) {

@@ -37,7 +37,7 @@ export function checkSettingLimits({ set, remove }: SettingChanges): void {
  * Splits the favourite from a change of an episode's settings.
  *
  * @returns the new favourite status, `undefined` for no change, and the other changes.
- * @throws Failure `invalid` if it is no boolean.
+ * @throws Failure `invalid` if it is not a boolean.
  */
 export function splitFavorite({
   set,

@@ -34,7 +34,7 @@ const faultPauseMs = 250;
  * - A request past its deadline is acknowledged and never run.
  * - A request is acknowledged in the step that sends its reply, so a dying replica leaves all
  *   unanswered requests to others.
- * - A request that was taken over runs alone: if it kills this replica, no other one dies with it.
+ * - A request that was taken over runs alone: if it kills this replica, it interrupts no other.
  * - It stops in order: it stops reading, answers all running requests, and leaves the group. A
  *   consumer with pending requests is never deleted.
  * - After any fault of Redis it reconnects, creates the group again and continues to read.

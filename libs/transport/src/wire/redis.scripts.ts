@@ -46,7 +46,10 @@ export interface Scripts {
   ): Promise<string[] | null>;
   /** Counts a delivery of this replica's request; returns 0 for another replica's request. */
   rpcDeliver(requests: string, group: string, replica: string, entryId: string): Promise<number>;
-  /** Renews those of the given requests that are still this replica's, against a takeover. */
+  /**
+   * Resets the idle time of the given requests that this replica still owns, so no other replica
+   * takes them over.
+   */
   rpcRenew(requests: string, group: string, replica: string, ...entryIds: string[]): Promise<void>;
   /**
    * Moves a request of this replica to the dead letters and publishes `result` to its caller. The

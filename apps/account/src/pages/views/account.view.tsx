@@ -95,7 +95,7 @@ const joinParts = (...parts: ComponentChildren[]) =>
     </>
   ));
 
-/** Renders when an app synced: the first thing that its owner looks for. */
+/** Renders the time of the last sync of an app. */
 const synced = (visit: Visit, at: Date | null) =>
   at ? [visit.texts.home.synced, ' ', when(visit, at)] : visit.texts.home.neverSynced;
 
@@ -105,7 +105,7 @@ function problemOf({ texts: { home }, now }: Visit, { expiresAt, suspendedAt }: 
   return suspendedAt === null ? undefined : home.suspended;
 }
 
-/** Renders apps of the three kinds of sign-in, the last one that synced first. */
+/** Renders the apps, those that synced last first. */
 function Apps({ visit, of }: SectionProps) {
   const { home, connect } = visit.texts;
   const apps = [

@@ -129,7 +129,7 @@ export function recoverPage({ texts }: Visit, { entered, problems }: RefusedForm
   return { title, lead, isRefused: problems !== undefined, body };
 }
 
-/** Returns the page of a link that sets a new password. */
+/** Returns the page that a password-reset link opens. */
 export function resetPage(
   { texts }: Visit,
   { action, name, problems }: { action: string; name: string } & RefusedForm,
