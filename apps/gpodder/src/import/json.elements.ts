@@ -80,7 +80,9 @@ export class JsonElements {
     if (this.inArray) this.element += text;
     else this.rest += text;
     if (this.element.length > maxCharacters || this.rest.length > maxCharacters)
-      throw new AnswerError('the answer has a part that is too large');
+      throw new AnswerError(
+        'the response has an entry, or text outside the list, of more than 1,048,576 characters',
+      );
   }
 }
 
