@@ -27,7 +27,7 @@ const maxRepeatedCounts = 3;
 
 const perPage = 250;
 
-/** Reads changes from the server into a store. Only one pull at a time may run on a store. */
+/** Reads changes from the server into a store. Run only one pull at a time on a store. */
 export class Pull {
   constructor(
     private readonly api: Api,
