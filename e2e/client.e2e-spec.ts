@@ -59,7 +59,7 @@ describe('the SDK has every operation', () => {
     const draft = async () => Response.json({ total: 0, page: 1, per_page: 50 });
     await expect((await fresh({ fetch: draft })).listSubscriptions()).rejects.toMatchObject({
       code: 'unexpected',
-      message: 'The server lacks the addition urn:podcast-sync:polling',
+      message: 'The server does not support urn:podcast-sync:polling',
     });
   });
 

@@ -9,7 +9,7 @@ import { baseUrl, token } from './stack.js';
 interface Device {
   waiting: unknown[];
   subscriptions: Record<string, { feed_url: string; is_subscribed: boolean }>;
-  episodes: Record<string, { playback_position: { value: number } }>;
+  episodes: Record<string, { podcast_guid: string; playback_position: { value: number } }>;
 }
 
 const podcast = '9b024349-ccf0-5f69-a609-6b82873eab3c';
@@ -65,9 +65,17 @@ it('the example client works offline, and synced devices have equal data', async
     episodes: phone.episodes,
   });
 
-  await send('PATCH', `/subscriptions/${podcast}`, { new_guid: crypto.randomUUID() });
+  const newGuid = crypto.randomUUID();
+  await send('PATCH', `/subscriptions/${podcast}`, { new_guid: newGuid });
   await run('phone', 'subscribe', 'https://example.com/other.xml');
   const renamed = await run('phone', 'sync');
   expect(Object.keys(renamed.subscriptions)).not.toContain(podcast);
+  expect(renamed.episodes[episode]?.podcast_guid).toBe(newGuid);
   expect((await run('tablet', 'sync')).subscriptions).toEqual(renamed.subscriptions);
+
+  const merged = { podcast_guid: newGuid, episode_guid: 'ep-2' };
+  await send('POST', '/episodes', { episodes: [merged] });
+  expect(Object.keys((await run('phone', 'sync')).episodes)).toHaveLength(2);
+  await send('POST', '/episodes', { episodes: [{ ...merged, sync_id: episode }] });
+  expect(Object.keys((await run('phone', 'sync')).episodes)).toEqual([episode]);
 });

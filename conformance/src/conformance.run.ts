@@ -27,32 +27,27 @@ export interface Outcome {
   remaining: number;
 }
 
-/** A step whose answer is not the expected one. */
+/** The answer to a step differs from the expected one. */
 class Mismatch extends Error {}
 
+/** Time limit of a step with `until`, in milliseconds. */
 const untilLimit = 20_000;
 
 /**
- * Runs vectors one after another against a server and deletes what they made, also after an error.
+ * Runs vectors one after another against a server. Then it deletes the subscriptions that they
+ * created, also after an error.
  */
-export async function runVectors(
-  target: Target,
-  vectors: Vector[],
-  report: (result: Result) => void = () => undefined,
-): Promise<Outcome> {
+export async function runVectors(target: Target, vectors: Vector[]): Promise<Outcome> {
   const client = new ServerClient(target);
   const run = `https://conformance.example/${randomUUID()}`;
   const start = new Date(Date.now() - 600_000).toISOString();
   const results: Result[] = [];
   let remaining = 0;
   try {
-    for (const vector of vectors) {
-      const result = await runVector(client, vector, `${run}/${vector.id}`);
-      results.push(result);
-      report(result);
-    }
+    for (const vector of vectors)
+      results.push(await runVector(client, vector, `${run}/${vector.id}`));
   } finally {
-    // After the time limit there is still a moment to clean the server.
+    // The deletions have 30 seconds, also after the time limit of the run.
     const deadline = Math.max(target.deadline, Date.now() + 30_000);
     remaining = await new ServerClient({ ...target, deadline }).deleteFeeds(run, start);
   }
@@ -86,8 +81,9 @@ function usersOf(step: Step): HttpRequest['user'][] {
   return [step.user ?? 1, ...inner.flatMap(usersOf)];
 }
 
-/** The steps of one vector, with the values and the devices that they share. */
+/** Runs the steps of one vector, which share captured values and devices. */
 class VectorRun {
+  /** The next `since` by device. */
   private readonly cursors = new Map<string, string>();
 
   constructor(

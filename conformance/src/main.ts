@@ -12,7 +12,7 @@ const usage = `Checks a server of the Open Podcast API.
 
   --base URL       the URL in front of /subscriptions, such as https://sync.example/v1
   --token TOKEN    a bearer token of a user for tests (or the variable TOKEN)
-  --token2 TOKEN   one of another user, for the vectors of two users (or TOKEN2)
+  --token2 TOKEN   a token of another user, for vectors with two users (or TOKEN2)
   --profile NAME   ${profiles.join(', ')};
                    repeatable, all except additions by default
   --vector ID      only this vector; repeatable
@@ -20,8 +20,8 @@ const usage = `Checks a server of the Open Podcast API.
   --timeout SEC    a limit for the run, 300 by default
   --help           this text
 
-Exits with 0 if the server passes, 1 if a vector of the level must or ours failed, or if something
-was left behind, and 2 if the server or the arguments cannot be used.
+Exits with 0 if the server passes, 1 if a vector of the level must or ours failed or a subscription
+was not deleted, and 2 if the server or an argument cannot be used.
 `;
 
 const options = {
@@ -35,13 +35,13 @@ const options = {
   help: { type: 'boolean' },
 } as const;
 
-/** The arguments cannot be used; the message says why. */
+/** An argument is missing or invalid. The message says which one. */
 class UsageError extends Error {}
 
 type Values = ReturnType<typeof parseArgs<{ options: typeof options }>>['values'];
 
 /** @throws UsageError for an option that does not exist. */
-function parse(): Values {
+function parseOptions(): Values {
   try {
     return parseArgs({ options }).values;
   } catch (error) {
@@ -49,11 +49,11 @@ function parse(): Values {
   }
 }
 
-/** Returns the server, the vectors and the reports of a run. @throws UsageError */
-function request(values: Values) {
+/** Returns the server, the vectors and the files of the reports. @throws UsageError */
+function checkOptions(values: Values) {
   const base = values.base?.replace(/\/$/, '') ?? '';
-  const named = values.profile ?? profiles.filter((profile) => profile !== 'additions');
-  const unknown = named.find((name) => !(profiles as readonly string[]).includes(name));
+  const selected = values.profile ?? profiles.filter((profile) => profile !== 'additions');
+  const unknown = selected.find((name) => !(profiles as readonly string[]).includes(name));
   const token = values.token ?? process.env['TOKEN'] ?? '';
   const token2 = values.token2 ?? process.env['TOKEN2'];
   const seconds = Number(values.timeout);
@@ -61,15 +61,17 @@ function request(values: Values) {
     throw new UsageError('--base: give the http or https URL of the API');
   if (token === '') throw new UsageError('--token: give a bearer token of a user for tests');
   if (unknown !== undefined)
-    throw new UsageError(`--profile: ${unknown} is none of ${profiles.join(', ')}`);
+    throw new UsageError(`--profile: unknown profile ${unknown}: use ${profiles.join(', ')}`);
   if (!(seconds > 0)) throw new UsageError('--timeout: give a number of seconds above 0');
   const reports = values.report ?? [];
   if (!reports.every((file) => /\.(xml|html)$/.test(file)))
-    throw new UsageError('--report: the name of the file has to end with .xml or .html');
-  const vectors = readVectors(values.vector ? profiles : named).filter(
+    throw new UsageError('--report: give a file whose name ends with .xml or .html');
+  const vectors = readVectors(values.vector ? profiles : selected).filter(
     ({ id }) => values.vector?.includes(id) ?? true,
   );
-  if (vectors.length === 0) throw new UsageError('--vector: there is no such vector');
+  const missing = values.vector?.find((id) => !vectors.some((vector) => vector.id === id));
+  if (missing !== undefined)
+    throw new UsageError(`--vector: unknown vector ${missing}: use an id of vectors/*.json`);
   const tokens = token2 === undefined ? [token] : [token, token2];
   const target: Target = { base, tokens, deadline: Date.now() + seconds * 1_000 };
   return { target, vectors, reports };
@@ -90,12 +92,12 @@ async function checkTarget(target: Target): Promise<void> {
 }
 
 async function main(): Promise<number> {
-  const values = parse();
+  const values = parseOptions();
   if (values.help) {
     process.stdout.write(usage);
     return 0;
   }
-  const { target, vectors, reports } = request(values);
+  const { target, vectors, reports } = checkOptions(values);
   await checkTarget(target);
   const outcome = await runVectors(target, vectors);
   for (const file of reports)

@@ -35,7 +35,7 @@ describe('mismatch', () => {
     expect(captured({ $has: [1] }, undefined)).toContain('absent');
   });
 
-  test('$lacks, $each and $size look at rows', () => {
+  test('$lacks, $each and $size compare rows', () => {
     expect(captured({ $lacks: 2 }, [1, 3])).toEqual({});
     expect(captured({ $lacks: 1 }, [1, 3])).toContain('$lacks');
     expect(captured({ $each: '$number' }, [1, 'b'])).toContain('"b"');
@@ -53,6 +53,7 @@ describe('mismatch', () => {
     expect(captured({ $minute: '2024-06-19T15:46' }, '2024-06-19T17:46:59+02:00')).toEqual({});
     expect(captured({ $after: '2024-06-19T15:46:00Z' }, '2024-06-19T15:46')).toContain('$after');
     expect(captured({ $after: '2024-06-19T15:45:59Z' }, '2024-06-19T15:46')).toEqual({});
+    expect(captured({ $after: '2024-06-19T15:46:00Z' }, '2024-06-30T15:46:00')).toContain('$after');
     expect(captured({ $after: '2024-06-19T15:46:00Z' }, 'yesterday')).toContain('$after');
   });
 });

@@ -1,17 +1,21 @@
-/** Values by name: `{{name}}` in a vector stands for one, `$kind as name` sets one. */
+/** Captured values by name. `$kind as name` in a vector sets one, `{{name}}` inserts it. */
 export type Captures = Record<string, unknown>;
 
 const dateTime = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
 const minute = /^\d{4}-\d\d-\d\dT\d\d:\d\d$/;
 const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
-/** Milliseconds of a time; one without a zone is in UTC. `NaN` if it is none. */
-function milliseconds(time: unknown): number {
-  const text = String(time);
-  return Date.parse(minute.test(text) ? `${text}Z` : text);
+/**
+ * Returns a time in milliseconds since 1970, or `NaN` for other values. A time has a zone, or the
+ * form `YYYY-MM-DDThh:mm`, which is in UTC.
+ */
+function milliseconds(value: unknown): number {
+  const text = String(value);
+  if (minute.test(text)) return Date.parse(`${text}Z`);
+  return dateTime.test(text) ? Date.parse(text) : NaN;
 }
 
-/** The wildcards of vectors: `$uuid` matches what `uuid` returns true for. */
+/** The wildcards of vectors. `$uuid` matches the values for which `uuid` returns true. */
 const wildcards: Record<string, (value: unknown) => boolean> = {
   any: (value) => value !== undefined,
   absent: (value) => value === undefined || value === null,
@@ -69,6 +73,7 @@ const operators: Record<string, Operator> = {
       : differs(path, { $minute: time }, actual),
 };
 
+/** Returns an array, or an empty one for other values. */
 function rows(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
 }
@@ -85,7 +90,7 @@ function short(value: unknown): string {
 const fits = (pattern: unknown, captures: Captures) => (row: unknown) =>
   matches(pattern, row, captures);
 
-/** True if a value matches; only then its captures are kept. */
+/** Returns true if a value matches. Only then its captures are kept. */
 function matches(pattern: unknown, actual: unknown, captures: Captures): boolean {
   const own = { ...captures };
   if (mismatch(pattern, actual, own) !== undefined) return false;
@@ -94,8 +99,12 @@ function matches(pattern: unknown, actual: unknown, captures: Captures): boolean
 }
 
 /**
- * Compares a value with a pattern and returns the first difference, or `undefined`. Objects may
- * have more fields than their pattern, arrays have the same length and order.
+ * Compares a value with a pattern and returns the first difference, or `undefined`. A pattern is a
+ * value, a wildcard or an operator (README.md). Objects can have more fields than their pattern;
+ * arrays must have the same length and order.
+ *
+ * @param captures gets the captured values.
+ * @param path of the value in the answer, for the message.
  */
 export function mismatch(
   pattern: unknown,

@@ -12,7 +12,7 @@ interface Count {
   skipped: number;
 }
 
-/** True if a result makes the server fail: a recommendation that it does not follow is none. */
+/** Returns true if a result makes the server fail. A failed `should` vector is only a warning. */
 export function isFailure({ outcome, vector }: Result): boolean {
   return outcome === 'failed' && vector.level !== 'should';
 }
@@ -32,14 +32,14 @@ function quote({ document, heading, sentence }: Citation): string {
   return `${document}, "${heading}": ${sentence}`;
 }
 
-/** Returns the report for a terminal: each vector that failed with its sentence, then counts. */
+/** Returns the report for a terminal: each failed vector with its sentence, then the counts. */
 export function terminalReport({ results, remaining }: Outcome): string {
   const failed = results.filter(({ outcome }) => outcome === 'failed');
   const lines = failed.flatMap((result) => [
     `${isFailure(result) ? 'FAILED' : 'WARNING'} ${result.vector.id} (${result.vector.level})`,
     `  ${result.vector.title}`,
     `  ${result.detail}`,
-    `  holds ${quote(result.vector.cites)}`,
+    `  cites ${quote(result.vector.cites)}`,
     ...(result.vector.conflicts ? [`  against ${quote(result.vector.conflicts)}`] : []),
     '',
   ]);
@@ -143,7 +143,7 @@ ${rows.join('\n')}
 }
 
 function escape(text: string): string {
-  // Control characters are no XML.
+  // XML does not allow control characters.
   return text
     .replaceAll(/\p{Cc}/gu, ' ')
     .replaceAll('&', '&amp;')

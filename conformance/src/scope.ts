@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { Captures } from './match.rules.js';
 
-/** The values that the strings of one vector refer to. */
+/** Replaces the references `{{name}}` in one vector by their values. README.md lists them. */
 export class Scope {
   readonly captures: Captures = {};
   private readonly start = Date.now();
 
-  /** `prefix` starts the URL of every feed, so that the run finds what it made. */
+  /** @param prefix of the URLs of all feeds, by which the run finds and deletes them. */
   constructor(private readonly prefix: string) {}
 
   /** Returns a value of a vector with each `{{name}}` replaced. */
@@ -19,7 +19,7 @@ export class Scope {
     );
   }
 
-  /** A string that is one reference keeps the type of its value, such as the number of an id. */
+  /** Replaces the references in a string. A single reference keeps its type, such as a number. */
   private resolveText(text: string): unknown {
     const whole = /^\{\{([^{}]+)\}\}$/.exec(text)?.[1];
     if (whole !== undefined) return this.value(whole);
@@ -51,7 +51,7 @@ export class Scope {
     return this.captures[name];
   }
 
-  /** The start of the vector, moved by seconds. */
+  /** Returns the start of the vector plus some seconds. */
   private time(seconds: string): Date {
     return new Date(this.start + Number(seconds) * 1_000);
   }

@@ -2,33 +2,36 @@ import { setTimeout as wait } from 'node:timers/promises';
 
 /** A server and the users of a run. */
 export interface Target {
-  /** Without a slash at the end. */
+  /** Base URL of the API, without a slash at the end. */
   base: string;
-  /** Of the first and, if it is there, the second user. */
+  /** Bearer tokens of the first user and, optionally, of the second. */
   tokens: string[];
   /** The time limit of all requests, in milliseconds since 1970. */
   deadline: number;
 }
 
+/** A request of a vector. */
 export interface HttpRequest {
   method: string;
-  /** A path relative to the base, or a whole URL. */
+  /** A path relative to the base, or the absolute URL of a link. */
   path: string;
+  /** The user whose token is sent. */
   user: 1 | 2 | 'none' | 'invalid';
   headers?: Record<string, string>;
   body?: string;
 }
 
+/** The answer to a request. */
 export interface HttpAnswer {
   status: number;
   headers: Headers;
-  /** The JSON of the body, or its text if it is none. */
+  /** The parsed JSON body, or the raw text. */
   body: unknown;
-  /** The server's time in the answer: a client sends it as its next `since`. */
+  /** The next `since` of a client: the server's time in the answer. */
   cursor: string;
 }
 
-/** The fields of a row that the runner reads; a broken server can leave any of them out. */
+/** The fields of a subscription that the runner reads. A faulty server can omit any of them. */
 interface Row {
   feed_url?: string;
   guid?: string;
@@ -36,18 +39,20 @@ interface Row {
   deleted?: string;
 }
 
-/** The server is unreachable, or its paging does not end. */
+/** The run cannot use the server. The message says why, such as paging that does not end. */
 export class ServerError extends Error {}
 
+/** Time limit of one request, in milliseconds. */
 const requestLimit = 15_000;
-const pageLimit = 1_000;
+const maxPages = 1_000;
 const busyStatuses = [429, 503];
-const deletionsAtATime = 10;
+const maxParallelDeletions = 10;
 
 /** Sends the requests of vectors. */
 export class ServerClient {
   constructor(readonly target: Target) {}
 
+  /** Returns true if the run has the token of a user. */
   hasUser(user: HttpRequest['user']): boolean {
     return typeof user !== 'number' || this.target.tokens[user - 1] !== undefined;
   }
@@ -92,9 +97,12 @@ export class ServerClient {
   }
 
   /**
-   * Reads all pages of a list and returns the first answer with the rows of all. It follows `next`
-   * or, as the draft makes `next` optional, counts `page` up to a page with fewer rows than its
-   * `per_page`.
+   * Reads all pages of a list and returns the first answer with the rows of all. It follows `next`.
+   * Without `next`, which is optional in the draft, it increases `page` until a page has fewer rows
+   * than its `per_page`.
+   *
+   * @param list name of the array of rows.
+   * @param afterFirst runs between the first and the second page.
    */
   async walk(
     request: HttpRequest,
@@ -109,7 +117,7 @@ export class ServerClient {
     let rows = all;
     const isFull = () => rows.length > 0 && rows.length >= perPageOf(first.body);
     for (let page = 2; hasLinks ? next !== undefined : isFull(); page += 1) {
-      if (page > pageLimit) throw new ServerError(`${request.path} has no end`);
+      if (page > maxPages) throw new ServerError(`the pages of ${request.path} do not end`);
       const path = next ?? withPage(request.path, page);
       const answer = await this.send({ ...request, path });
       rows = rowsOf(answer.body, list);
@@ -120,8 +128,11 @@ export class ServerClient {
   }
 
   /**
-   * Deletes the live subscriptions whose https or http URL has a prefix, of all users, and waits
-   * for the deletions. Returns how many could not be deleted. Tombstones remain, as the draft says.
+   * Deletes the live subscriptions of all users whose https or http URL has a prefix, and waits for
+   * the deletions. Tombstones remain, as the draft demands.
+   *
+   * @param since only subscriptions that changed later.
+   * @returns the number of subscriptions that the server did not delete.
    */
   async deleteFeeds(prefix: string, since: string): Promise<number> {
     let remaining = 0;
@@ -129,13 +140,14 @@ export class ServerClient {
       if (!this.hasUser(user)) continue;
       const path = `/subscriptions?since=${encodeURIComponent(since)}&per_page=100`;
       const { body } = await this.walk({ method: 'GET', path, user }, 'subscriptions');
-      const made = (rowsOf(body, 'subscriptions') as Row[]).filter(
+      const created = (rowsOf(body, 'subscriptions') as Row[]).filter(
         (row) => row.feed_url?.replace('http:', 'https:').startsWith(prefix) && !row.deleted,
       );
-      const guids = [...new Set(made.map((row) => row.new_guid ?? row.guid ?? ''))];
+      const guids = [...new Set(created.map((row) => row.new_guid ?? row.guid ?? ''))];
       while (guids.length > 0) {
-        const some = guids.splice(0, deletionsAtATime).map((guid) => this.deleteFeed(guid, user));
-        remaining += (await Promise.all(some)).filter((isDeleted) => !isDeleted).length;
+        const batch = guids.splice(0, maxParallelDeletions);
+        const results = await Promise.all(batch.map((guid) => this.deleteFeed(guid, user)));
+        remaining += results.filter((isDeleted) => !isDeleted).length;
       }
     }
     return remaining;
@@ -159,13 +171,13 @@ export class ServerClient {
     return user === 'none' ? undefined : this.target.tokens[user - 1];
   }
 
-  /** Links of another origin would carry the token there. */
+  /** Returns the URL of a path or link. @throws ServerError for a link that leaks the token. */
   private url(path: string): URL {
     const { base } = this.target;
     if (path.startsWith('/')) return new URL(`${base}${path}`);
     const url = new URL(path, base);
     if (url.origin === new URL(base).origin) return url;
-    throw new ServerError(`the link ${path} leads away from ${base}`);
+    throw new ServerError(`the link ${path} has another origin than ${base}`);
   }
 }
 
@@ -177,7 +189,10 @@ function jsonOrText(text: string): unknown {
   }
 }
 
-/** `Date` has whole seconds: a second earlier repeats rows and loses none. */
+/**
+ * Returns the next `since`: `Sync-Timestamp`, else a second before `Date` or the request. `Date`
+ * has whole seconds, so a row can come twice, and none is missed.
+ */
 function cursorOf(headers: Headers, sent: number): string {
   const exact = headers.get('sync-timestamp');
   if (exact !== null) return exact;
@@ -195,7 +210,7 @@ function nextOf(body: unknown): string | undefined {
   return typeof next === 'string' ? next : undefined;
 }
 
-/** Returns the page size of an answer; 1 without one, so that only an empty page is the last. */
+/** Returns the page size of an answer. Without one it is 1: only an empty page is then the last. */
 function perPageOf(body: unknown): number {
   return Number((body as { per_page?: unknown } | undefined)?.per_page ?? 1);
 }

@@ -7,23 +7,26 @@ export interface Citation {
   sentence: string;
 }
 
-/** The draft demands the rule, or recommends it; or it is a rule of Podcast Sync. */
+/** `must`: the draft demands the rule. `should`: it recommends it. `ours`: a Podcast Sync rule. */
 export type Level = 'must' | 'should' | 'ours';
 
-/** A request and its expected answer. `vector.schema.json` describes every field. */
+/**
+ * One step of a vector: a request with its expected answer, a walk over all pages, or steps that
+ * run in parallel. `vector.schema.json` describes every field.
+ */
 export interface Step {
   /** Method and path relative to the base, such as `GET /subscriptions`. */
   request?: string;
-  /** The token that is sent: of the first user by default. */
+  /** The user whose token is sent. Default: 1. `none` sends no token. */
   user?: 1 | 2 | 'none' | 'invalid';
   headers?: Record<string, string>;
   /** Sent as JSON. */
   body?: unknown;
-  /** Sent as it is, with the content type of `headers`. */
+  /** Sent unchanged, with the content type of `headers`. */
   raw?: string;
-  /** The device whose `since` is sent, and set to the time of the answer. */
+  /** A device. `since` is the time of the last answer to it; this answer replaces that time. */
   poll?: string;
-  /** Name of the array of rows: all pages are read, and the rows joined. */
+  /** The array of rows of a list. All pages are read, and `expect` sees the rows of all. */
   walk?: string;
   /** Steps after the first page of a walk. */
   between?: Step[];
@@ -31,12 +34,14 @@ export interface Step {
   parallel?: Step[];
   /** True if the request is repeated until its answer is the expected one. */
   until?: boolean;
+  /** The allowed statuses. Default: 200. */
   status?: number | number[];
+  /** The pattern of the body (`mismatch` in match.rules.ts). */
   expect?: unknown;
   expectHeaders?: Record<string, unknown>;
 }
 
-/** A test of one rule. */
+/** A test of one rule. The rule is the sentence that it cites. */
 export interface Vector {
   id: string;
   profile: string;
@@ -55,7 +60,7 @@ interface VectorFile {
 
 const folder = new URL('../vectors/', import.meta.url);
 
-/** Profiles in the order in which they run. `additions` runs only if it is named. */
+/** Profiles in the order in which they run. `additions` only runs with `--profile additions`. */
 export const profiles = [
   'subscriptions',
   'deletions',
@@ -64,13 +69,13 @@ export const profiles = [
   'additions',
 ] as const;
 
-/** Returns the vectors of some profiles, in the order of `profiles` and of their files. */
-export function readVectors(named: readonly string[]): Vector[] {
+/** Returns the vectors of the profiles, in the order of {@link profiles} and of their files. */
+export function readVectors(selected: readonly string[]): Vector[] {
   const files = readdirSync(folder)
     .toSorted()
     .map((name) => JSON.parse(readFileSync(new URL(name, folder), 'utf8')) as VectorFile);
   return profiles
-    .filter((profile) => named.includes(profile))
+    .filter((profile) => selected.includes(profile))
     .flatMap((profile) => files.filter((file) => file.profile === profile))
     .flatMap(({ profile, vectors }) => vectors.map((vector) => ({ ...vector, profile })));
 }

@@ -90,7 +90,7 @@ class Account {
   readonly played = new Map<string, Played>();
   readonly deletions: { id: number; status: string }[] = [];
 
-  /** The newest row behind a guid. */
+  /** Returns the row of the current guid for a current or former guid. */
   newest(guid: string): Podcast {
     const podcast = this.podcasts.get(guid.toLowerCase());
     if (!podcast) throw new Failure(404);
@@ -98,14 +98,14 @@ class Account {
   }
 }
 
-/** A server of the published draft, with faults. */
+/** A server of the published draft. Faults break it on purpose. */
 export class DraftServer {
   private readonly accounts = new Map<string, Account>();
   private readonly faults: ReadonlySet<Fault>;
   private http: Server | undefined;
   private clock = 0;
 
-  /** `tokens` are the accepted ones, a user each. */
+  /** @param tokens the accepted tokens, one for each user. */
   constructor(
     private readonly tokens: readonly string[],
     ...faults: Fault[]
@@ -139,7 +139,7 @@ export class DraftServer {
     ).length;
   }
 
-  /** A time later than all before, so that a strict `since` loses nothing. */
+  /** Returns a time later than all before, so that `since` misses no change. */
   private now(): number {
     this.clock = Math.max(this.clock + 1, Date.now());
     return this.clock;
@@ -252,7 +252,7 @@ export class DraftServer {
     return row;
   }
 
-  /** Points a row to the one of another guid, which is made if there is none. */
+  /** Points a row to that of another guid, which it inserts if needed. Returns the latter. */
   private point(account: Account, row: Podcast, guid: string): Podcast {
     if (row.guid === guid) return row;
     const existing = account.podcasts.get(guid);

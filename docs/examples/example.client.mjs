@@ -1,4 +1,4 @@
-// A client of the interface: one device that works offline and is in step with others after a sync.
+// A client of the interface: it works offline, and a sync synchronizes all devices.
 //   export TOKEN=$(npm run -s token -- ann)
 //   node docs/examples/example.client.mjs phone.json subscribe https://podnews.net/rss
 //   … play GUID SYNC_ID SECONDS    stores the position of the listener
@@ -14,11 +14,11 @@ const device = existsSync(file)
   : { waiting: [], since: {}, subscriptions: {}, episodes: {} };
 const save = () => writeFileSync(file, JSON.stringify(device, undefined, 2));
 
-/** A pending change has its own key: sent twice, it takes effect once. */
+/** Stores a change of one entry. Its key makes it take effect once, even if it is sent twice. */
 const enqueue = (path, body) => device.waiting.push({ path, body, key: randomUUID() });
 
-/** True if the server rejects a request, however often it is sent. */
-const isPermanent = (status) => [404, 405, 410].includes(status);
+/** Returns true if a retry of the same request cannot succeed. */
+const isPermanent = (status) => [404, 405, 410, 413, 414, 431].includes(status);
 
 async function request(path, options = {}) {
   for (;;) {
@@ -66,8 +66,38 @@ async function poll(list, apply) {
   device.since[list] = first;
 }
 
+/**
+ * Stores a subscription. A new guid replaces the old one, also in episodes. A deletion also deletes
+ * the episodes.
+ */
+function applySubscription({ guid, new_guid = guid, feed_url, is_subscribed, deleted }) {
+  delete device.subscriptions[guid];
+  if (!deleted) device.subscriptions[new_guid] = { feed_url, is_subscribed };
+  for (const episode of Object.values(device.episodes)) {
+    if (episode.podcast_guid !== guid) continue;
+    if (deleted) delete device.episodes[episode.sync_id];
+    else episode.podcast_guid = new_guid;
+  }
+}
+
+const applyEpisode = (episode) => (device.episodes[episode.sync_id] = episode);
+
+/** Reads all episodes again if the counts differ: lists do not report merged episodes. */
+async function removeMergedEpisodes() {
+  const { body, stamp } = await request('/episodes?per_page=1');
+  // After a write in between, the counts cannot be compared before the next sync.
+  if (stamp !== device.since.subscriptions || stamp !== device.since.episodes) return;
+  if (body.total === Object.keys(device.episodes).length) return;
+  device.episodes = {};
+  delete device.since.episodes;
+  await poll('episodes', applyEpisode);
+}
+
 if (command === 'subscribe')
-  enqueue('/subscriptions', { subscriptions: args.map((url) => ({ feed_url: url })) });
+  for (const feed_url of args) {
+    const timestamp = new Date().toISOString();
+    enqueue('/subscriptions', { subscriptions: [{ feed_url, timestamp }] });
+  }
 if (command === 'play') {
   const [podcast_guid, sync_id, seconds] = args;
   const playback_position = { value: Number(seconds), timestamp: new Date().toISOString() };
@@ -75,15 +105,8 @@ if (command === 'play') {
 }
 if (command === 'sync') {
   await send();
-  await poll('subscriptions', ({ guid, new_guid = guid, feed_url, is_subscribed, deleted }) => {
-    // A new guid replaces the old one. A deletion also deletes the episodes.
-    delete device.subscriptions[guid];
-    if (!deleted) device.subscriptions[new_guid] = { feed_url, is_subscribed };
-    for (const { sync_id } of Object.values(device.episodes).filter(
-      (episode) => deleted && episode.podcast_guid === guid,
-    ))
-      delete device.episodes[sync_id];
-  });
-  await poll('episodes', (item) => (device.episodes[item.sync_id] = item));
+  await poll('subscriptions', applySubscription);
+  await poll('episodes', applyEpisode);
+  await removeMergedEpisodes();
 }
 save();

@@ -86,14 +86,15 @@ test('a failure ends with 1 and its sentence', async () => {
   const target = ['--base', base, '--token', 'one'];
   const { code, out } = await suite(...target, '--vector', 'sync-timestamp');
   expect(code).toBe(1);
-  expect(out).toContain('holds Podcast Sync: docs/reference/interface.md, "Lists": Each answer');
+  expect(out).toContain('cites Podcast Sync: docs/reference/interface.md, "Lists": Each answer');
 });
 
 test.each([
   [['--token', 'one'], '--base'],
   [['--base', 'http://127.0.0.1:9'], '--token'],
   [['--base', 'http://127.0.0.1:9', '--token', 'one'], 'no answer to GET'],
-  [['--base', 'http://127.0.0.1:9', '--token', 'one', '--profile', 'all'], '--profile: all'],
+  [['--base', 'http://127.0.0.1:9', '--token', 'one', '--profile', 'all'], 'profile all'],
+  [['--base', 'http://127.0.0.1:9', '--token', 'one', '--vector', 'none'], 'vector none'],
   [['--base', 'http://127.0.0.1:9', '--token', 'one', '--report', 'a.txt'], '--report'],
   [['--base', 'http://127.0.0.1:9', '--token', 'one', '--color'], '--color'],
 ])('arguments that cannot be used end with 2: %j', async (options, message) => {

@@ -137,7 +137,7 @@ describe('adding a podcast', () => {
     const found = page.getByRole('group', { name: 'Podcast at this address' });
     await found.getByText('Ann of To be added').waitFor();
     expect(await visit.feeds()).toEqual([]);
-    expect(await page.evaluate('document.activeElement.className')).toBe('look');
+    expect(await page.evaluate('document.activeElement.className')).toBe('preview');
     await found.getByRole('button', { name: 'Subscribe' }).click();
     await page.getByText('Subscribed to To be added').waitFor();
     expect(await visit.feeds()).toEqual([url]);

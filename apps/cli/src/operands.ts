@@ -30,5 +30,5 @@ export function origin(text: string): string {
 /** Returns a text that is not empty. @throws InvalidArgumentError */
 export function notEmpty(text: string): string {
   if (text !== '') return text;
-  throw new InvalidArgumentError('Expected a text that is not empty.');
+  throw new InvalidArgumentError('Must not be empty.');
 }

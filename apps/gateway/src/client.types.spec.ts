@@ -76,7 +76,7 @@ test('pages have the fields of answers and headers', () => {
   expectTypeOf<Plain<client.PodcastPage>>().toEqualTypeOf<
     Body<z.output<typeof podcastPageSchema>>
   >();
-  expectTypeOf<Plain<client.FeedEpisodePage>>().toEqualTypeOf<
+  expectTypeOf<Plain<client.NewEpisodePage>>().toEqualTypeOf<
     Plain<z.output<typeof feedEpisodesSchema> & Omit<Headers, 'perPage'>>
   >();
 });

@@ -64,7 +64,7 @@ export interface Page {
   /** Links to the next and the previous page, for {@link ListQuery.link}. */
   next?: string;
   previous?: string;
-  /** The next `since`, after the last page. All pages of a list that `next` links share it. */
+  /** The next `since`, after the last page. Pages that `next` connects have the same value. */
   syncTimestamp: string;
   etag?: string;
 }
@@ -74,10 +74,12 @@ export type SubscriptionPage = Page & { subscriptions: Subscription[] };
 /** A page of episodes. */
 export type EpisodePage = Page & { episodes: Episode[] };
 
-/** A page of podcasts; see {@link Page}. */
+/** A page of subscribed podcasts. */
 export type PodcastPage = Omit<Page, 'total' | 'page' | 'previous'> & { feeds: Podcast[] };
-/** A page of new episodes. */
-export type FeedEpisodePage = Omit<PodcastPage, 'perPage' | 'feeds'> & { episodes: FeedEpisode[] };
+/** A page of new episodes of all subscribed podcasts. */
+export type NewEpisodePage = Pick<Page, 'notModified' | 'next' | 'syncTimestamp' | 'etag'> & {
+  episodes: FeedEpisode[];
+};
 
 /** Result of a list read with `ifNoneMatch` if nothing has changed. */
 export interface NotModified {
@@ -99,7 +101,7 @@ export interface Api {
   ): Promise<SubscriptionPage | NotModified>;
   /** `GET /subscriptions` without `ifNoneMatch`. */
   listSubscriptions(query?: ListQuery, options?: CallOptions): Promise<SubscriptionPage>;
-  /** Yields all pages in order. */
+  /** `GET /subscriptions`: yields all pages in order. */
   subscriptions(
     query?: Pick<ListQuery, 'since' | 'perPage'>,
     options?: CallOptions,
@@ -131,7 +133,7 @@ export interface Api {
   ): Promise<EpisodePage | NotModified>;
   /** `GET /episodes` without `ifNoneMatch`. */
   listEpisodes(query?: ListQuery, options?: CallOptions): Promise<EpisodePage>;
-  /** Yields all pages in order. */
+  /** `GET /episodes`: yields all pages in order. */
   episodes(
     query?: Pick<ListQuery, 'since' | 'perPage'>,
     options?: CallOptions,
@@ -150,10 +152,12 @@ export interface Api {
   /** `GET /feeds/episodes?guid=`: returns the newest episodes of a podcast. */
   feedEpisodes(guid: string, options?: CallOptions): Promise<{ episodes: FeedEpisode[] }>;
   /**
-   * `GET /feeds/episodes?since=`: yields pages of episodes that became known later.
+   * `GET /feeds/episodes?since=`: yields pages of the episodes that the server first read after
+   * `since`. Episodes from before the subscription are only in {@link feedEpisodes}.
+   *
    * @param since a `syncTimestamp` of a page of {@link feeds} or of this method.
    */
-  newEpisodes(since: string, options?: CallOptions): AsyncIterable<FeedEpisodePage>;
+  newEpisodes(since: string, options?: CallOptions): AsyncIterable<NewEpisodePage>;
   /**
    * `POST /feeds/preview`: returns the feed at a URL, for a listener who might subscribe. At most
    * 20 per minute. Takes up to 20 seconds.
@@ -161,7 +165,10 @@ export interface Api {
   previewFeed(feedUrl: string, options?: CallOptions): Promise<FeedPreview>;
   /** `POST /feeds/refresh`: asks for at most 250 feeds to be fetched soon. */
   refreshFeeds(guids: readonly string[], options?: CallOptions): Promise<{ guids: string[] }>;
-  /** `GET /changes`: yields the user's clock now and after each change, while the stream lasts. */
+  /**
+   * `GET /changes`: yields the current `Sync-Timestamp`, then a new one after each change. It ends
+   * with the stream: call it again.
+   */
   changes(options?: CallOptions): AsyncIterable<string>;
   /** `GET /capabilities`: returns the parts of the API that the server supports. */
   capabilities(options?: CallOptions): Promise<Capabilities>;
@@ -212,7 +219,7 @@ function listsOf(sender: RequestSender) {
     return sender.send(request, async (response): Promise<(Page & Rows) | NotModified> => {
       const syncTimestamp = response.headers.get('sync-timestamp');
       if (syncTimestamp === null)
-        throw new ApiError('unexpected', 'The server lacks the addition urn:podcast-sync:polling');
+        throw new ApiError('unexpected', 'The server does not support urn:podcast-sync:polling');
       if (response.status === 304) return { notModified: true, syncTimestamp };
       const { per_page: perPage, ...body } = await readJson<
         Omit<Page, 'perPage'> & { per_page: number } & Rows

@@ -10,8 +10,8 @@ import type {
 
 /**
  * Returns the server's time of a change, in milliseconds. It is later than the state that the
- * listener saw, and not in the future. The device's clock can have been corrected since, so the
- * offset that comes closer is used: the current one or that of the change.
+ * listener saw, and not in the future. The device's clock can have been corrected since the change.
+ * Of the current offset and that of the change, the one that needs less adjustment is used.
  *
  * @param now the device's time.
  * @param offset by how much the server's clock is ahead of it.
@@ -47,7 +47,7 @@ export function compactActions(actions: readonly SubscriptionAction[]): Subscrip
   ];
 }
 
-/** Merges two changes of one subscription. */
+/** Merges two changes of one subscription. The guid of `other` is kept. */
 export function mergeSubscriptionChanges(
   one: SubscriptionChange,
   other: SubscriptionChange,
@@ -55,7 +55,7 @@ export function mergeSubscriptionChanges(
   return { ...one, ...other, actions: compactActions([...one.actions, ...other.actions]) };
 }
 
-/** Merges two changes of one episode: the later value of each field wins. */
+/** Merges two changes of one episode: the later value of each state wins, else that of `other`. */
 export function mergeEpisodeChanges(one: EpisodeChange, other: EpisodeChange): EpisodeChange {
   const states = { ...one.states };
   for (const [name, state] of Object.entries(other.states) as [

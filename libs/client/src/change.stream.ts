@@ -11,9 +11,9 @@ const openLimit = 30_000;
 const maxLineLength = 1_024;
 
 /**
- * Yields the user's clock from one stream of `GET /changes` (server-sent events): the current
- * value, then each new value. Ends when the server ends it, the connection breaks or no data
- * arrives for a minute.
+ * Yields the `Sync-Timestamp` of the user from one stream of `GET /changes` (server-sent events):
+ * the current one, then a new one after each change. Ends when the server ends the stream, the
+ * connection breaks or no data arrives for a minute.
  *
  * @throws ApiError when the stream cannot be opened: `not_found` if the server has none,
  * `unexpected` if the platform's `fetch` cannot read a response in parts. Poll in these cases.

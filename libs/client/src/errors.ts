@@ -1,5 +1,5 @@
 /**
- * Reasons of a failed call. The list is closed.
+ * Reasons of a failed call. A new code is a breaking change.
  *
  * - `unauthorized`: 401 or 403, also with a new token; the user has to sign in or grant more access
  * - `not_found`: 404, no such subscription, deletion or operation
@@ -11,7 +11,8 @@
  * - `timeout`: no response in time
  * - `aborted`: the caller's signal was aborted
  * - `network`: the server is unreachable
- * - `unexpected`: the response is not from the server, such as a captive portal or a 404 of a proxy
+ * - `unexpected`: the response is not from the API, such as a captive portal or a 404 of a proxy,
+ *   or the server lacks the feature that the message names
  */
 export type ApiErrorCode =
   | 'unauthorized'
@@ -68,7 +69,7 @@ export class ApiError extends Error {
     this.retryAfter = parts.retryAfter;
   }
 
-  /** Returns the error that a response means by its status. */
+  /** Maps the status of a response to an ApiError. */
   static fromResponse({ status, headers }: Response): ApiError {
     const seconds = Number(headers.get('retry-after') ?? Number.NaN);
     const retryAfter = seconds >= 0 ? seconds : undefined;

@@ -14,8 +14,8 @@ const watchInterval = 500;
 
 /**
  * Returns a store in a JSON file that only its owner can read. Several processes can share it, also
- * on a network file system. Each write replaces the whole file, so it suits about ten
- * thousand episodes.
+ * on a network file system. Each write replaces the whole file, which suits up to about 10,000
+ * episodes.
  *
  * @param path the file. A missing folder is created.
  */

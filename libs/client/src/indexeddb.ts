@@ -24,7 +24,7 @@ const table = 'records';
  */
 export async function indexedDbStore(name: string): Promise<
   Store & {
-    /** Closes the database. The store is unusable then. */
+    /** Closes the database. The store is unusable afterwards. */
     close(): void;
   }
 > {

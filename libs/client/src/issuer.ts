@@ -14,9 +14,9 @@ export class OAuthError extends Error {
   }
 }
 
-/** Endpoints of an issuer (RFC 8414). */
+/** Metadata of an issuer (RFC 8414), and the API that its tokens are for. */
 export interface Issuer {
-  /** The API that the tokens are for (RFC 8707). */
+  /** URL of the API, sent as `resource` with each request for a token (RFC 8707). */
   resource: string;
   issuer: string;
   authorization_endpoint: string;
@@ -46,11 +46,14 @@ export async function discoverIssuer(
     fetch,
     wellKnown(new URL(issuer), 'oauth-authorization-server'),
   );
-  // These endpoints receive secrets: the issuer must match, and be as secure as the API.
+  // These endpoints receive secrets. Only an API on plain http can have an issuer without TLS.
   const endpoints = [metadata.authorization_endpoint, metadata.token_endpoint];
   const isSafe = endpoints.every((url) => url?.startsWith('https:') || base.protocol === 'http:');
   if (metadata.issuer !== issuer || !isSafe)
-    throw new ApiError('unexpected', `The metadata of ${issuer} names another issuer, or no https`);
+    throw new ApiError(
+      'unexpected',
+      `Issuer mismatch or insecure endpoint in the metadata of ${issuer}`,
+    );
   return { ...metadata, resource: api.resource };
 }
 
@@ -61,7 +64,10 @@ export async function registerClient(
   metadata: object,
 ): Promise<string> {
   if (issuer.registration_endpoint === undefined)
-    throw new ApiError('unexpected', 'The server registers no clients: set clientId');
+    throw new ApiError(
+      'unexpected',
+      'The server does not support client registration: set clientId',
+    );
   const body = JSON.stringify({ token_endpoint_auth_method: 'none', ...metadata });
   const { client_id } = await requestJson<{ client_id: string }>(
     fetch,

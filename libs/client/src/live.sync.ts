@@ -37,6 +37,7 @@ export class LiveSync {
 
   constructor(private readonly options: LiveSyncOptions) {}
 
+  /** Syncs until {@link stop}. A second call has no effect. */
   start(): void {
     if (this.running) return;
     const abort = new AbortController();
@@ -54,6 +55,7 @@ export class LiveSync {
     this.running = { abort, ended };
   }
 
+  /** Aborts the running sync and closes the stream. Resolves after both have ended. */
   async stop(): Promise<void> {
     const { running } = this;
     this.running = undefined;
@@ -78,6 +80,7 @@ export class LiveSync {
     this.timer = setTimeout(send, Math.max(0, delay));
   }
 
+  /** Calls back when a sync fails. @returns a function that removes the listener. */
   onError(listener: (error: unknown) => void): () => void {
     this.errorListeners.add(listener);
     return () => void this.errorListeners.delete(listener);

@@ -58,7 +58,7 @@ export async function addSubscriptionAction(
 /**
  * Adds a listener's change to the pending changes of an episode.
  *
- * @returns the `sync_id` of the episode: the server's, or a new one that the upload announces.
+ * @returns the `sync_id` of the episode: the server's, or a new one that the upload sends.
  */
 export async function addEpisodeChange(
   store: Store,

@@ -27,7 +27,7 @@ const maxRepeatedCounts = 3;
 
 const perPage = 250;
 
-/** Reads changes from the server into a store. Only one pull at a time may run on a store. */
+/** Reads changes from the server into a store. Run only one pull at a time on a store. */
 export class Pull {
   constructor(
     private readonly api: Api,
@@ -117,7 +117,7 @@ export class Pull {
       const episode = { ...(value as Episode), podcast_guid: guid };
       const moved = keys.episode(guid, episode.sync_id);
       writes.set(key, undefined);
-      // A row that already exists was read later.
+      // An existing row is newer: it was read after the change of the guid.
       if (!writes.get(moved) && !(await this.store.get(moved))) writes.set(moved, episode);
     }
     const moving = (await this.store.get(keys.subscriptionChange(former))) as
@@ -188,7 +188,7 @@ export class Pull {
    * Compares the number of stored episodes with the server's, and reads all episodes again if they
    * differ. Lists do not show episodes that a merge or a new subscription removed.
    *
-   * @returns false if a write during the count made the numbers incomparable.
+   * @returns false if a write in between makes the numbers incomparable: their stamps differ.
    */
   private async compareCounts(): Promise<boolean> {
     const meta = await readMeta(this.store);

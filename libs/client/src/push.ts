@@ -58,7 +58,7 @@ const maxServerFaults = 3;
 /** Maximum number of batches per sync, which bounds a sync while changes continue. */
 const maxBatches = 10_000;
 
-/** Sends the pending changes of a store. Only one push at a time may run on a store. */
+/** Sends the pending changes of a store. Run only one push at a time on a store. */
 export class Push {
   constructor(
     private readonly api: Api,
@@ -71,7 +71,7 @@ export class Push {
   /**
    * Sends batches until no change is pending. Each sent batch leaves a record for the next pull.
    *
-   * @throws ApiError when sending fails for now. The changes stay stored for the next run.
+   * @throws ApiError when sending fails. The changes stay stored for the next run.
    */
   async run(): Promise<void> {
     for (let count = 0; count < maxBatches; count++) {
@@ -132,10 +132,10 @@ export class Push {
       const failures: SyncFailure[] = [];
       const retried: KeyedChange[] = [];
       for (const { temporary_id, code, message } of failure) {
-        const [name, change] = changes[Number(temporary_id)] as [string, EpisodeChange];
+        const [recordKey, change] = changes[Number(temporary_id)] as [string, EpisodeChange];
         // Other entries used up the response's size limit; the next batch has fewer.
         if (code === 'limit_reached' && success.length > 0 && !change.wasOverLimit)
-          retried.push([name, { ...change, wasOverLimit: true }]);
+          retried.push([recordKey, { ...change, wasOverLimit: true }]);
         else failures.push(failureOf(change, code, message));
       }
       return [failures, retried];
@@ -190,7 +190,10 @@ export class Push {
     });
   }
 
-  /** Returns the next changes to send, of one kind. Changes with server faults go last, singly. */
+  /**
+   * Returns the next changes to send, of one kind. Changes with server faults are sent last, each
+   * in a request of its own.
+   */
   private async nextChanges(): Promise<[kind: Batch['kind'], changes: KeyedChange[]]> {
     const subscriptions = (await this.store.list(prefixes.subscriptionChanges)) as [
       string,

@@ -55,6 +55,7 @@ export interface SubscriptionAction extends ChangeTime {
   title?: string;
 }
 
+/** A change that a server fault can return to the outbox. */
 interface Retried {
   /** Number of server faults for this change alone. Changes with fewer faults are sent first. */
   serverFaults?: number;

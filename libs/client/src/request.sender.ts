@@ -5,8 +5,8 @@ export interface ApiOptions {
   /** Base URL of the API, such as `https://api.example.org`. A path (`/v1`) is kept. */
   baseUrl: string;
   /**
-   * Returns the current access token. It is called before each request, and again with the token
-   * that a 401 rejected: then it should refresh. Concurrent rejected requests share one call.
+   * Returns the current access token. It is called before each request. After a 401 it is called
+   * again with the rejected token and returns a new one. Concurrent rejected requests share a call.
    */
   token: (context?: { rejected: string }) => string | Promise<string>;
   /** Default: the platform's `fetch`. */

@@ -24,7 +24,7 @@ export interface SignInOptions {
 
 /** Data that a user needs to authorize a device (RFC 8628). */
 export interface DeviceCode {
-  /** Code to compare or to type. */
+  /** Code that the user enters at `verification_uri`, or compares there. */
   user_code: string;
   verification_uri: string;
   /** URL that includes the code, for a QR code. */
@@ -100,8 +100,8 @@ export class SignIn {
    * Starts a sign-in in a browser. Needs `crypto.subtle`, which browsers have on https and
    * localhost only.
    *
-   * @param redirectUri a page of the app, a private scheme with a dot in it, or
-   * `http://127.0.0.1:PORT/…`.
+   * @param redirectUri a page of the app, `http://127.0.0.1:PORT/…`, or a URL with a private scheme
+   * that contains a dot, such as `org.example.player:/signed-in`.
    * @returns the URL to open.
    * @throws ApiError, OAuthError
    */
@@ -173,7 +173,7 @@ export class SignIn {
     const issuer = await this.discover();
     const endpoint = issuer.device_authorization_endpoint;
     if (endpoint === undefined)
-      throw new ApiError('unexpected', 'The server has no sign-in by device code');
+      throw new ApiError('unexpected', 'The server does not support sign-in by device code');
     const client_id = await this.clientIdFor(issuer, 'device', {
       grant_types: [deviceGrant, 'refresh_token'],
     });

@@ -21,7 +21,7 @@ export interface Store {
    */
   withLock<T>(name: string, run: () => Promise<T>): Promise<T>;
   /**
-   * Calls back after writes of other tabs or processes. Only stores that these share need it.
+   * Calls back after writes of other tabs or processes. Needed only if these share the store.
    *
    * @returns a function that removes the listener.
    */

@@ -37,6 +37,7 @@ export interface LocalSubscription extends StoredSubscription {
 export interface LocalEpisode extends EpisodeMetadata, Statuses {
   podcast_guid: string;
   sync_id: string;
+  /** True if a change is unsent or unconfirmed. */
   pending: boolean;
 }
 
@@ -44,7 +45,7 @@ export interface LocalEpisode extends EpisodeMetadata, Statuses {
 export interface SyncClientOptions {
   api: Api;
   store: Store;
-  /** Device time in milliseconds since 1970. Its error is corrected by the server's time. */
+  /** Device time in milliseconds since 1970. The client corrects its error by the server's time. */
   clock?: () => number;
 }
 
@@ -96,7 +97,11 @@ export class SyncClient {
     });
   }
 
-  /** Returns all episodes with a state, of one podcast or of all, with pending changes applied. */
+  /**
+   * Returns all episodes that have a state, with pending changes applied.
+   *
+   * @param podcast any guid of a subscription. Default: the episodes of all podcasts.
+   */
   async episodes(podcast?: string): Promise<LocalEpisode[]> {
     const guid = podcast === undefined ? undefined : await resolveGuid(this.store, podcast);
     const prefix = guid === undefined ? prefixes.episodes : keys.episode(guid, '');
@@ -148,7 +153,7 @@ export class SyncClient {
    * @param feedUrl check it with {@link faultInHttpUrl}: the server rejects an invalid one later.
    * @param feed.guid the guid that the feed declares (`podcast:guid`), if any.
    * @param feed.title the listener's own title, if any. See {@link setTitle}.
-   * @returns the podcast's guid. If the server has another one, both find the podcast.
+   * @returns the podcast's guid. If the server assigns another one, both identify the podcast.
    */
   async subscribe(feedUrl: string, feed: { guid?: string; title?: string } = {}): Promise<string> {
     const feed_url = feedUrl.trim();
@@ -181,8 +186,8 @@ export class SyncClient {
   }
 
   /**
-   * Deletes a subscription with all its states, on all devices. The server deletes asynchronously;
-   * the subscription can appear again until then.
+   * Deletes a subscription and the states of its episodes, on all devices. The server deletes
+   * asynchronously: the subscription can appear in lists again until the deletion ends.
    */
   delete(podcast: string): Promise<void> {
     return this.changeSubscription(podcast, 'delete');
@@ -219,8 +224,7 @@ export class SyncClient {
   /**
    * Reads changes, sends pending ones and reads their results.
    *
-   * @throws ApiError when the sync fails for now. The store keeps everything, and the next sync
-   * continues.
+   * @throws ApiError when the sync fails. The store keeps all changes, and the next sync continues.
    */
   async sync({ signal }: CallOptions = {}): Promise<void> {
     await this.store.withLock('sync', async () => {

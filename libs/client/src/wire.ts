@@ -36,7 +36,10 @@ export interface SubscriptionEntry {
   title?: string;
 }
 
-/** Reasons for rejecting an entry of a batch. */
+/**
+ * Reasons for rejecting an entry of a batch. docs/reference/subscriptions.md and episodes.md define
+ * them.
+ */
 export type EntryFailureCode =
   | 'invalid_url'
   | 'invalid_guid'
@@ -78,7 +81,7 @@ export interface SubscriptionPatch {
   title?: string;
 }
 
-/** The applied fields of a patch, with their stamps. */
+/** The applied fields of a patch, with the times of their changes on the server. */
 export interface UpdateAnswer {
   new_feed_url?: string;
   is_subscribed?: boolean;
@@ -133,35 +136,48 @@ export interface Podcast {
   /** The current guid of its subscription. */
   guid: string;
   feed_url: string;
-  /** `private`: not fetched by the server. `refused`: at an address that it does not contact. */
+  /**
+   * - `pending`: not fetched yet
+   * - `ok`: fetched
+   * - `failing`: no success for three days
+   * - `gone`: ended by the publisher, or no success for half a year
+   * - `refused`: at an address that the server does not connect to
+   * - `private`: a feed for one listener, which the server does not fetch
+   */
   status: 'pending' | 'ok' | 'failing' | 'gone' | 'refused' | 'private';
   title?: string;
   author?: string;
   description?: string;
   link?: string;
   language?: string;
-  /** At the publisher's server, which sees who loads it. */
+  /** On the publisher's server: loading it reveals the client's IP address. */
   image_url?: string;
-  /** An image of 256 x 256 pixels at the server of the API. A URL never changes its content. */
+  /** A picture of 256 x 256 pixels on the API's server. The content of a URL never changes. */
   artwork?: string;
   latest_publish_date?: string;
 }
 
 /** The feed at a URL, before a subscription. Texts are plain. */
 export interface FeedPreview {
-  /** `private`: for one listener, not fetched. `refused`: at an address the server avoids. */
+  /**
+   * - `ok`: a feed
+   * - `not_a_feed`: another document; see `alternates`
+   * - `private`: a feed for one listener, which the server does not fetch
+   * - `refused`: at an address that the server does not connect to
+   * - `failed`: no response in time, or an error
+   */
   status: 'ok' | 'not_a_feed' | 'private' | 'refused' | 'failed';
   title?: string;
   author?: string;
   description?: string;
   link?: string;
-  /** An image of 256 x 256 pixels, as a `data:` URL. */
+  /** A picture of 256 x 256 pixels, as a `data:` URL. */
   picture?: string;
-  /** With `not_a_feed`: feeds that the page names. */
+  /** With `not_a_feed`: at most five feeds that the page links to. */
   alternates?: { feed_url: string; title?: string }[];
 }
 
-/** An episode of a feed. With a status it is an {@link EpisodeEntry}. */
+/** An episode of a feed. Add a status to upload it as an {@link EpisodeEntry}. */
 export interface FeedEpisode {
   podcast_guid: string;
   episode_guid?: string;
@@ -171,7 +187,7 @@ export interface FeedEpisode {
   episode_url?: string;
   /** In seconds. */
   duration?: number;
-  /** At the publisher's server. */
+  /** On the publisher's server: loading it reveals the client's IP address. */
   image_url?: string;
 }
 

@@ -11,7 +11,7 @@ it('creates an app password that is shown once, and revokes it', async () => {
   const { page, id } = await fixture.person();
   await page.getByRole('link', { name: 'New app password' }).click();
   await page.getByLabel('What is it for?').fill('A script <b>of mine</b>');
-  await page.getByLabel('only read').check();
+  await page.getByLabel('read only').check();
   await page.getByLabel('after 30 days').check();
   await page.getByRole('button', { name: 'Create app password' }).click();
   const secret = (await page.locator('.secret').textContent()) ?? '';
@@ -104,7 +104,7 @@ it('erases an account after the entry of its name, and signs out', async () => {
   await page.getByRole('link', { name: 'Erase account' }).click();
   await page.getByLabel('Enter your name').fill('somebody else');
   await page.getByRole('button', { name: 'Erase everything' }).click();
-  await page.getByText('This is not your name.').waitFor();
+  await page.getByText('The name does not match.').waitFor();
   await page.getByLabel('Enter your name').fill(name);
   await page.getByRole('button', { name: 'Erase everything' }).click();
   await page.getByRole('heading', { name: 'Your account is being erased' }).waitFor();

@@ -22,9 +22,9 @@ export class ChangeLoader {
   /**
    * Loads changes if the data is older than a notification.
    *
-   * @param stamp the sync timestamp of the change. Default: loads in any case.
+   * @param stamp the sync timestamp of the change. The default is later than any: it always loads.
    */
-  async notify(stamp = '9'): Promise<void> {
+  async notify(stamp = '9999'): Promise<void> {
     if (this.running) {
       if (this.notified === undefined || stamp > this.notified) this.notified = stamp;
       return;

@@ -3,7 +3,7 @@ import type { Episode, FeedEpisode, Statuses } from '#client';
 /** An episode of a list: of a feed with the listener's statuses, or of the history. */
 export type ListedEpisode = FeedEpisode & Statuses & { readonly sync_id?: string };
 
-/** The part of the episodes that a list shows. */
+/** The listener's progress in an episode. */
 export type Progress = 'new' | 'started' | 'played';
 
 /**
@@ -16,10 +16,10 @@ export function withStatuses(
 ): ListedEpisode[] {
   const rows = new Map<string, Episode>();
   for (const row of history)
-    for (const name of namesOf(row)) if (!rows.has(name)) rows.set(name, row);
+    for (const id of identifiersOf(row)) if (!rows.has(id)) rows.set(id, row);
   return ofFeeds.map((episode) => {
-    const row = namesOf(episode)
-      .map((name) => rows.get(name))
+    const row = identifiersOf(episode)
+      .map((id) => rows.get(id))
       .find(Boolean);
     return { ...row, ...episode };
   });
@@ -35,8 +35,9 @@ export function episodesOfPodcast(
   return [...listed, ...history.filter(({ sync_id }) => !matched.has(sync_id))];
 }
 
-function namesOf({ podcast_guid: podcast, episode_guid, enclosure_url }: FeedEpisode): string[] {
-  return [episode_guid, enclosure_url].flatMap((name) => (name ? [`${podcast} ${name}`] : []));
+/** Returns the podcast with the guid of the episode, and with its file. */
+function identifiersOf({ podcast_guid, episode_guid, enclosure_url }: FeedEpisode): string[] {
+  return [episode_guid, enclosure_url].flatMap((id) => (id ? [`${podcast_guid} ${id}`] : []));
 }
 
 /** Returns the key of an episode in a list. */
@@ -44,23 +45,23 @@ export function keyOf({ podcast_guid, episode_guid, enclosure_url }: ListedEpiso
   return [podcast_guid, episode_guid, enclosure_url].join(' ');
 }
 
-/** Returns how far the listener is. */
+/** Returns how far the listener is in an episode, by its statuses. */
 export function progressOf({ played_status, playback_position }: Statuses): Progress {
   if (played_status?.value === true) return 'played';
   return (playback_position?.value ?? 0) > 0 ? 'started' : 'new';
 }
 
-/** Returns the publish date, unless it is unknown, which the API answers as 1970. */
+/** Returns the publish date, or `undefined` if it is unknown: the API then returns 1970. */
 export function publishedAt({ publish_date: date = '1970' }: ListedEpisode): Date | undefined {
   return date < '1971' ? undefined : new Date(date);
 }
 
-/** Compares dates of the API, which have one format; a missing one is the earliest. */
-export function compareTexts(one = '', other = ''): number {
+/** Compares dates of the API as texts, since all have one format. A missing one is the earliest. */
+export function compareDates(one = '', other = ''): number {
   return Number(one > other) - Number(one < other);
 }
 
-/** Returns the time of the latest change of the statuses, in minutes of UTC; empty without one. */
+/** Returns the latest time of the statuses, `YYYY-MM-DDThh:mm` in UTC; empty without a status. */
 export function changedAt(episode: Statuses): string {
   const { playback_position, played_status, favorite_status, new_status, download_status } =
     episode;
@@ -76,7 +77,7 @@ export function changedAt(episode: Statuses): string {
   return last;
 }
 
-/** Returns the time of the latest change by guid of the podcast. */
+/** Returns the latest {@link changedAt} of each podcast, by guid. */
 export function changesOfPodcasts(history: readonly Episode[]): ReadonlyMap<string, string> {
   const changes = new Map<string, string>();
   for (const episode of history) {
@@ -87,7 +88,7 @@ export function changesOfPodcasts(history: readonly Episode[]): ReadonlyMap<stri
   return changes;
 }
 
-/** Returns the date of {@link changedAt}; the API writes minutes without a time zone. */
+/** Returns the date of {@link changedAt}, which has no time zone; `undefined` for an empty one. */
 export function dateOfChange(changed: string): Date | undefined {
   return changed === '' ? undefined : new Date(changed.length === 16 ? `${changed}Z` : changed);
 }

@@ -2,7 +2,7 @@ import { computed, signal } from '@preact/signals';
 import { ApiError, type FeedEpisode, type Podcast } from '#client';
 import { feedHost } from '../ui/feed.name.js';
 import { ChangeLoader } from './change.loader.js';
-import { compareTexts, withStatuses } from './episode.rules.js';
+import { compareDates, withStatuses } from './episode.rules.js';
 import { episodes } from './episodes.js';
 import { retryUntilAnswered } from './network.js';
 import { connect } from './session.js';
@@ -14,12 +14,11 @@ const perPage = 100;
  * until a feed is pending again.
  */
 const pollDelay = { first: 2_000, factor: 1.5, max: 5 * 60_000 };
-/** Number of feeds whose episodes are loaded at the same time. */
-const batch = 8;
+const maxParallelLoads = 8;
 
 /** The subscribed podcasts as their publishers describe them, by guid. */
 export const podcasts = signal<ReadonlyMap<string, Podcast>>(new Map());
-/** False on a server without feeds, where podcasts only have the listener's titles. */
+/** False if the server fetches no feeds. Podcasts then only have the listener's titles. */
 export const hasFeeds = signal(true);
 
 /** Returns the title of a podcast: the listener's, else the publisher's, else a name of its URL. */
@@ -88,7 +87,7 @@ export function episodesOfFeed(guid: string): readonly FeedEpisode[] | undefined
 /** Loads the episodes of a feed, unless they are loaded and the feed has not changed. */
 export async function loadEpisodesOfFeed(guid: string): Promise<void> {
   const podcast = podcasts.value.get(guid);
-  if (!podcast || !isUnread(podcast)) return;
+  if (!podcast || !isOutdated(podcast)) return;
   const api = await connect();
   const answer = await retryUntilAnswered(() => api.feedEpisodes(guid)).catch((error: unknown) => {
     // The podcast was unsubscribed meanwhile.
@@ -98,16 +97,16 @@ export async function loadEpisodesOfFeed(guid: string): Promise<void> {
   loaded.value = new Map(loaded.value).set(guid, { of: podcast, episodes: answer.episodes });
 }
 
-/** Returns true if the episodes of a feed are not loaded, or the feed has changed since then. */
-function isUnread(podcast: Podcast): boolean {
+/** Returns true if the episodes of a feed are not loaded, or the feed changed since their load. */
+function isOutdated(podcast: Podcast): boolean {
   return podcast.status !== 'pending' && loaded.value.get(podcast.guid)?.of !== podcast;
 }
 
-/** Podcasts with episodes, that with the newest one first. */
+/** Podcasts with episodes, ordered by their newest episode. */
 const byNewest = computed(() =>
   [...podcasts.value.values()]
     .filter((podcast) => podcast.latest_publish_date !== undefined)
-    .sort((one, other) => compareTexts(newestOf(other), newestOf(one))),
+    .sort((one, other) => compareDates(newestOf(other), newestOf(one))),
 );
 
 const newestOf = ({ latest_publish_date: date = '' }: Podcast) => date;
@@ -115,20 +114,20 @@ const newestOf = ({ latest_publish_date: date = '' }: Podcast) => date;
 /** The newest episodes of all podcasts, newest first, with the listener's statuses. */
 export const newest = computed(() => {
   const next = byNewest.value.find(
-    (podcast) => isUnread(podcast) && !loaded.value.has(podcast.guid),
+    (podcast) => isOutdated(podcast) && !loaded.value.has(podcast.guid),
   );
   // Feeds that are not loaded only have older episodes.
   const end = next ? newestOf(next) : '';
   const shown = byNewest.value
     .flatMap(({ guid }) => episodesOfFeed(guid) ?? [])
     .filter(({ publish_date: date }) => date !== undefined && date > end)
-    .sort((one, other) => compareTexts(other.publish_date, one.publish_date));
+    .sort((one, other) => compareDates(other.publish_date, one.publish_date));
   return withStatuses(shown, episodes.value);
 });
 
 let loadingNewest: Promise<void> | undefined;
 
-/** Loads changed feeds, and others until {@link newest} has more episodes. @throws ApiError */
+/** Loads the next feeds until {@link newest} has more episodes. @throws ApiError */
 export function loadNewest(): Promise<void> {
   loadingNewest ??= loadNextFeeds().finally(() => (loadingNewest = undefined));
   return loadingNewest;
@@ -137,9 +136,9 @@ export function loadNewest(): Promise<void> {
 async function loadNextFeeds(): Promise<void> {
   const before = newest.value.length;
   for (;;) {
-    const next = byNewest.value.filter(isUnread);
+    const next = byNewest.value.filter(isOutdated);
     if (next.length === 0) return;
-    await Promise.all(next.slice(0, batch).map(({ guid }) => loadEpisodesOfFeed(guid)));
+    await Promise.all(next.slice(0, maxParallelLoads).map(({ guid }) => loadEpisodesOfFeed(guid)));
     if (newest.value.length > before) return;
   }
 }

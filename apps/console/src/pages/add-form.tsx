@@ -14,24 +14,24 @@ const { subscriptions: t, preview: ofPreview } = texts;
 
 // Input of the user, which survives a change of the page.
 const input = signal('');
-/** The feed that the user looks at; without a result while the server reads it. */
-const look = signal<{ readonly feedUrl: string; readonly result?: FeedPreview } | undefined>(
+/** The previewed feed; without a result while the server reads it. */
+const preview = signal<{ readonly feedUrl: string; readonly result?: FeedPreview } | undefined>(
   undefined,
 );
 
 /**
- * Renders the form that adds a podcast. The server reads the feed first, and the user sees what it
- * is. Without a connection, or on a server without feeds, the form subscribes immediately.
+ * Renders the form that adds a podcast. It shows a preview of the feed first. Without a connection,
+ * or if the server does not fetch feeds, it subscribes immediately.
  */
 export function AddForm() {
   const error = useSignal<string | undefined>(undefined);
   const submit = (event: Event) => {
     event.preventDefault();
     const feedUrl = feedUrlOf(input.value);
-    error.value = feedUrl === undefined ? t.addInvalid : existing(feedUrl);
+    error.value = feedUrl === undefined ? t.addInvalid : duplicateError(feedUrl);
     if (feedUrl === undefined || error.value !== undefined)
       return document.getElementById('feed')?.focus();
-    if (hasFeeds.value && isOnline.value) void lookAt(feedUrl);
+    if (hasFeeds.value && isOnline.value) void loadPreview(feedUrl);
     else void subscribe(feedUrl);
   };
   return (
@@ -51,13 +51,13 @@ export function AddForm() {
         />
         <button>{t.addSubmit}</button>
       </form>
-      <Look />
+      <Preview />
     </section>
   );
 }
 
-/** Returns that the user is subscribed already, as an error; `undefined` otherwise. */
-function existing(feedUrl: string): string | undefined {
+/** Returns an error message if the user is already subscribed to the feed, else `undefined`. */
+function duplicateError(feedUrl: string): string | undefined {
   const name = feedName(feedUrl);
   const same = subscriptions.value.find(
     (row) => row.isSubscribed && feedName(row.feedUrl) === name,
@@ -65,22 +65,23 @@ function existing(feedUrl: string): string | undefined {
   return same && ofPreview.isSubscribed(podcastName(same));
 }
 
-async function lookAt(feedUrl: string): Promise<void> {
-  const asked = { feedUrl };
-  look.value = asked;
+/** Loads the preview of a feed, unless the user closes it or requests another one meanwhile. */
+async function loadPreview(feedUrl: string): Promise<void> {
+  const loading = { feedUrl };
+  preview.value = loading;
   try {
     const result = await (await connect()).previewFeed(feedUrl);
-    if (look.value === asked) look.value = { feedUrl, result };
+    if (preview.value === loading) preview.value = { feedUrl, result };
   } catch (error) {
-    if (look.value !== asked) return;
-    // A server without previews.
+    if (preview.value !== loading) return;
+    // The server has no previews.
     if (error instanceof ApiError && error.code === 'not_found') await subscribe(feedUrl);
-    else look.value = { feedUrl, result: { status: 'failed' } };
+    else preview.value = { feedUrl, result: { status: 'failed' } };
   }
 }
 
 async function subscribe(feedUrl: string, name = feedName(feedUrl)): Promise<void> {
-  close();
+  closePreview();
   input.value = '';
   const outcome = await addSubscription(feedUrl);
   if (outcome === 'done') return showNotice(t.done.add(name));
@@ -89,21 +90,21 @@ async function subscribe(feedUrl: string, name = feedName(feedUrl)): Promise<voi
   if (input.value === '') input.value = feedUrl;
 }
 
-/** Closes the look, and moves the focus back to the form. */
-function close(): void {
-  look.value = undefined;
+/** Closes the preview, and moves the focus back to the form. */
+function closePreview(): void {
+  preview.value = undefined;
   document.getElementById('feed')?.focus();
 }
 
-/** Renders what the server found, with the choices of the user. */
-function Look() {
-  const found = useRef<HTMLDivElement>(null);
-  const result = look.value?.result;
-  // The next key press is about what was found.
+/** Renders the preview with its buttons. */
+function Preview() {
+  const group = useRef<HTMLDivElement>(null);
+  const result = preview.value?.result;
+  // The next Tab key reaches the buttons, and a screen reader reads the preview.
   useEffect(() => {
-    if (result) found.current?.focus();
+    if (result) group.current?.focus();
   }, [result]);
-  if (!look.value) return null;
+  if (!preview.value) return null;
   if (!result)
     return (
       <p class="quiet" role="status">
@@ -111,19 +112,20 @@ function Look() {
       </p>
     );
   return (
-    <div class="look" ref={found} tabIndex={-1} role="group" aria-label={ofPreview.label}>
+    <div class="preview" ref={group} tabIndex={-1} role="group" aria-label={ofPreview.label}>
       {result.status === 'ok' ? (
-        <Found result={result} />
+        <PodcastSummary result={result} />
       ) : (
         <p class="notice">{ofPreview.status[result.status]}</p>
       )}
       <Alternates of={result} />
-      <Choices feedUrl={look.value.feedUrl} result={result} />
+      <PreviewButtons feedUrl={preview.value.feedUrl} result={result} />
     </div>
   );
 }
 
-function Found({ result: { title, author, description, picture } }: { result: FeedPreview }) {
+function PodcastSummary({ result }: { result: FeedPreview }) {
+  const { title, author, description, picture } = result;
   return (
     <div class="podcast">
       {picture !== undefined && (
@@ -150,7 +152,7 @@ function Found({ result: { title, author, description, picture } }: { result: Fe
   );
 }
 
-/** Renders the feeds that a page names. */
+/** Renders the feeds that a page links to, with a preview of each. */
 function Alternates({ of: { alternates = [] } }: { of: FeedPreview }) {
   if (alternates.length === 0) return null;
   return (
@@ -163,7 +165,7 @@ function Alternates({ of: { alternates = [] } }: { of: FeedPreview }) {
           class="plain"
           onClick={() => {
             input.value = feedUrl;
-            void lookAt(feedUrl);
+            void loadPreview(feedUrl);
           }}
         >
           <bdi>{title ?? feedName(feedUrl)}</bdi>
@@ -173,7 +175,7 @@ function Alternates({ of: { alternates = [] } }: { of: FeedPreview }) {
   );
 }
 
-function Choices({ feedUrl, result }: { feedUrl: string; result: FeedPreview }) {
+function PreviewButtons({ feedUrl, result }: { feedUrl: string; result: FeedPreview }) {
   const isFeed = result.status === 'ok' || result.status === 'private';
   return (
     <p class="actions">
@@ -186,7 +188,7 @@ function Choices({ feedUrl, result }: { feedUrl: string; result: FeedPreview }) 
           {isFeed ? ofPreview.subscribe : ofPreview.subscribeAnyway}
         </button>
       )}
-      <button type="button" class="plain" onClick={close}>
+      <button type="button" class="plain" onClick={closePreview}>
         {texts.cancel}
       </button>
     </p>

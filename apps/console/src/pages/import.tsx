@@ -35,7 +35,7 @@ export function ImportCard() {
         </>
       )}
       {current?.state === 'running' && (
-        <Progress done={current.results.length} all={current.feeds.length} />
+        <ProgressBar done={current.results.length} all={current.feeds.length} />
       )}
       {(current?.state === 'stopped' || current?.state === 'finished') && (
         <>
@@ -82,7 +82,7 @@ function FileField() {
   );
 }
 
-function Progress({ done, all }: { done: number; all: number }) {
+function ProgressBar({ done, all }: { done: number; all: number }) {
   return (
     <>
       <progress max={all} value={done} aria-label={t.importing} />

@@ -4,7 +4,7 @@ import { useCallback, useEffect } from 'preact/hooks';
 import { faultInHttpUrl, type Podcast as Described } from '#client';
 import {
   changedAt,
-  compareTexts,
+  compareDates,
   dateOfChange,
   episodesOfPodcast,
   keyOf,
@@ -124,7 +124,7 @@ function Episodes({ guid }: { guid: string }) {
       episodes.value.filter(({ podcast_guid }) => podcast_guid === guid),
     ),
   );
-  const items = useComputed(() => inOrder(all.value, shows.value, order.value)).value;
+  const items = useComputed(() => selectEpisodes(all.value, shows.value, order.value)).value;
   return (
     <section class="card list">
       <div class="tools">
@@ -170,16 +170,16 @@ function Episodes({ guid }: { guid: string }) {
   );
 }
 
-/** Returns the matching episodes. Without a status, an episode is not part of the history. */
-function inOrder(
+/** Returns the matching episodes in order. The order by listening omits those without a status. */
+function selectEpisodes(
   all: readonly ListedEpisode[],
   shown: Shown,
   order: 'date' | 'listened',
 ): readonly ListedEpisode[] {
   const matching = all.filter((episode) => shown === 'all' || progressOf(episode) === shown);
   if (order === 'date')
-    return matching.sort((one, other) => compareTexts(other.publish_date, one.publish_date));
+    return matching.sort((one, other) => compareDates(other.publish_date, one.publish_date));
   return matching
     .filter((episode) => changedAt(episode) !== '')
-    .sort((one, other) => compareTexts(changedAt(other), changedAt(one)));
+    .sort((one, other) => compareDates(changedAt(other), changedAt(one)));
 }

@@ -1,7 +1,7 @@
 import { type Signal, signal, useComputed, useSignal } from '@preact/signals';
 import { useCallback, useEffect } from 'preact/hooks';
 import { Field, Row } from '#ui';
-import { compareTexts } from '../data/episode.rules.js';
+import { compareDates } from '../data/episode.rules.js';
 import {
   changesByPodcast,
   isComplete as isHistoryComplete,
@@ -44,7 +44,7 @@ export function Subscriptions() {
   const managed = useSignal<{ guid: string } | undefined>(undefined);
   const hasFailed = useSignal(false);
   const shown = useComputed(() =>
-    inOrder(matchingSubscriptions(search.value, showsSubscribed.value), order.value),
+    sortSubscriptions(matchingSubscriptions(search.value, showsSubscribed.value), order.value),
   );
   const load = useCallback(() => {
     hasFailed.value = false;
@@ -111,7 +111,10 @@ function matchingSubscriptions(text: string, isSubscribed: boolean): readonly Li
   );
 }
 
-function inOrder(rows: readonly ListedSubscription[], by: Order): readonly ListedSubscription[] {
+function sortSubscriptions(
+  rows: readonly ListedSubscription[],
+  by: Order,
+): readonly ListedSubscription[] {
   if (by === 'time') return rows;
   if (by === 'title')
     return rows.toSorted((one, other) => collator.compare(podcastName(one), podcastName(other)));
@@ -119,7 +122,7 @@ function inOrder(rows: readonly ListedSubscription[], by: Order): readonly Liste
     by === 'newest'
       ? podcasts.value.get(guid)?.latest_publish_date
       : changesByPodcast.value.get(guid);
-  return rows.toSorted((one, other) => compareTexts(dateOf(other), dateOf(one)));
+  return rows.toSorted((one, other) => compareDates(dateOf(other), dateOf(one)));
 }
 
 function NoRows({ isWholeList, isSearch }: { isWholeList: boolean; isSearch: boolean }) {
@@ -193,7 +196,7 @@ function SubscriptionRow({
       name={name}
       href={`/console/podcast?guid=${guid}`}
       picture={<Picture guid={guid} name={name} />}
-      tag={change && <span class="tag">{progressOf(change.kind)}</span>}
+      tag={change && <span class="tag">{pendingText(change.kind)}</span>}
       lines={[podcasts.value.get(guid)?.author ?? feedUrl]}
     >
       <button
@@ -207,7 +210,7 @@ function SubscriptionRow({
   );
 }
 
-function progressOf(kind: keyof typeof t.pending): string {
+function pendingText(kind: keyof typeof t.pending): string {
   return isOnline.value ? t.pending[kind] : t.waiting;
 }
 
@@ -218,7 +221,7 @@ function PendingAdditions() {
     <ul class="waiting" role="list">
       {added.slice(0, 20).map(({ feedUrl }, at) => (
         <li key={at} class="cut">
-          <bdi>{feedUrl}</bdi> <span class="tag">{progressOf('add')}</span>
+          <bdi>{feedUrl}</bdi> <span class="tag">{pendingText('add')}</span>
         </li>
       ))}
     </ul>

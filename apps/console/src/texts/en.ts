@@ -133,7 +133,7 @@ export const en = {
     title: frameTexts.en.nav.new,
     lead: 'The newest episodes of your podcasts.',
     none: 'No episodes yet. They appear here when the server has read your feeds.',
-    noFeeds: 'This server does not read feeds, so it does not know new episodes.',
+    noFeeds: 'This server does not read feeds, so it cannot list new episodes.',
   },
   data: {
     title: frameTexts.en.nav.data,
@@ -142,7 +142,7 @@ export const en = {
     file: 'OPML file',
     invalidFile: 'This is not an OPML file, or it is damaged.',
     noFeeds: 'The file contains no podcasts.',
-    tooLarge: 'The file is larger than 10 MB, or its folders are nested too deep.',
+    tooLarge: 'The file is larger than 10 MB, or its folders are nested too deeply.',
     found: (n: number) => `${podcasts(n)} found.`,
     skipped: (n: number) =>
       n === 1

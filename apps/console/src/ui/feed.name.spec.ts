@@ -8,8 +8,8 @@ describe('searchKey', () => {
     ['Über', 'uber'],
     ['ﬁn', 'fin'],
     ['Я', 'я'],
-  ])('ignores case and accents: %s as %s', (name, sought) =>
-    expect(searchKey(name)).toBe(searchKey(sought)),
+  ])('ignores case and accents: %s as %s', (name, key) =>
+    expect(searchKey(name)).toBe(searchKey(key)),
   );
 });
 

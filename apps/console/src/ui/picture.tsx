@@ -1,6 +1,6 @@
 import { podcasts } from '../data/podcasts.js';
 
-/** Renders the picture of a podcast, else the first letters of its name on a colour of its own. */
+/** Renders the picture of a podcast, else the first letters of its name on a colour of its guid. */
 export function Picture({ guid, name }: { guid: string; name: string }) {
   const artwork = podcasts.value.get(guid)?.artwork;
   const hue = (Number.parseInt(guid.slice(0, 4), 16) * 137) % 360;

@@ -6,7 +6,7 @@ import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
 import { queryOf } from '../http/input.js';
 import { Public } from '../auth/route.access.js';
 import { FeedListService } from '../subscriptions/feed-list.service.js';
-import { formatOf, podcastObject, writeFeeds } from '../subscriptions/formats.js';
+import { formatOf, podcastObject, serializeFeeds } from '../subscriptions/formats.js';
 import { PodcastsService } from '../subscriptions/podcasts.service.js';
 
 /**
@@ -35,7 +35,7 @@ export class DirectoryController {
     @Res() reply: FastifyReply,
     @Param('format') format: string,
   ) {
-    const { type, body } = writeFeeds(formatOf(format), [], [], queryOf(request).get('jsonp'));
+    const { type, body } = serializeFeeds(formatOf(format), [], [], queryOf(request).get('jsonp'));
     await reply.type(type).send(body);
   }
 
@@ -70,9 +70,9 @@ export class DirectoryController {
   async podcast(@Req() request: FastifyRequest) {
     const url = await this.feeds.currentUrl(request, queryOf(request).get('url') ?? '');
     if (url === undefined) throw new Failure('not_found');
-    const described = await this.podcasts.described(request);
-    if (!described.has(url)) throw new Failure('not_found');
-    return podcastObject({ url }, described);
+    const podcastsByUrl = await this.podcasts.readByUrl(request);
+    if (!podcastsByUrl.has(url)) throw new Failure('not_found');
+    return podcastObject({ url }, podcastsByUrl);
   }
 
   @Get('api/2/data/episode.json')

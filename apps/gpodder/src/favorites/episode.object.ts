@@ -1,16 +1,16 @@
 import type { ActedEpisode } from '#contracts';
-import type { Described } from '../subscriptions/formats.js';
+import type { PodcastsByUrl } from '../subscriptions/formats.js';
 
 /** Returns an episode in the format of gpodder.net. Clients require all fields. */
 export function episodeObject(
   { title, enclosureUrl, feedUrl, episodeUrl, publishDate }: ActedEpisode,
-  described: Described,
+  podcastsByUrl: PodcastsByUrl,
 ) {
   const isDated = !publishDate.startsWith('1970-01-01T00:00:00');
   return {
     title: title || enclosureUrl,
     url: enclosureUrl,
-    podcast_title: described.get(feedUrl)?.title ?? '',
+    podcast_title: podcastsByUrl.get(feedUrl)?.title ?? '',
     podcast_url: feedUrl,
     description: '',
     website: episodeUrl,

@@ -21,10 +21,10 @@ export class FavoritesController {
   @Get('api/2/favorites/:user.json')
   async list(@Req() request: FastifyRequest, @CurrentCaller() { userId }: Caller) {
     const first = { userId, favorites: true, perPage };
-    const described = await this.podcasts.described(request);
+    const podcastsByUrl = await this.podcasts.readByUrl(request);
     const favorites: object[] = [];
     for (let page = await this.services.call(listActions, request, first); ;) {
-      const episodes = page.episodes.map((episode) => episodeObject(episode, described));
+      const episodes = page.episodes.map((episode) => episodeObject(episode, podcastsByUrl));
       request.hold?.(JSON.stringify(episodes).length);
       favorites.push(...episodes);
       if (!page.next) return favorites;

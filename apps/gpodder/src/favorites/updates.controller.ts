@@ -8,7 +8,7 @@ import { readDeviceId } from '../devices/device.rules.js';
 import { DeviceRegistry } from '../devices/device.registry.js';
 import { queryOf, readSince } from '../http/input.js';
 import { FeedListService } from '../subscriptions/feed-list.service.js';
-import { type Described, podcastObject } from '../subscriptions/formats.js';
+import { type PodcastsByUrl, podcastObject } from '../subscriptions/formats.js';
 import { PodcastsService } from '../subscriptions/podcasts.service.js';
 import { episodeObject } from './episode.object.js';
 
@@ -34,18 +34,18 @@ export class UpdatesController {
     // Called first, so that its timestamp is the lower one of both lists.
     const { delta, added } = await this.feeds.peekSince(request, since);
     const { remove, timestamp } = delta;
-    const [episodes, described] = await Promise.all([
+    const [episodes, podcastsByUrl] = await Promise.all([
       this.changedEpisodes(request, since),
-      this.podcasts.described(request),
+      this.podcasts.readByUrl(request),
       this.devices.register(request, [id]),
     ]);
     const withActions = query.get('include_actions')?.toLowerCase() === 'true';
     return {
-      add: added.map((feed) => podcastObject(feed, described)),
+      add: added.map((feed) => podcastObject(feed, podcastsByUrl)),
       // gpodder.net's code and its documentation use different names.
       rem: remove,
       remove,
-      updates: episodes.map((episode) => updateOf(episode, withActions, described)),
+      updates: episodes.map((episode) => updateOf(episode, withActions, podcastsByUrl)),
       timestamp,
     };
   }
@@ -72,10 +72,14 @@ export class UpdatesController {
  * Returns an episode with a status: its listening action, else its download action, else `new`.
  * `withAction` adds that action.
  */
-function updateOf(episode: ActedEpisode, withAction: boolean, described: Described): object {
+function updateOf(
+  episode: ActedEpisode,
+  withAction: boolean,
+  podcastsByUrl: PodcastsByUrl,
+): object {
   const [action] = actionsOf(episode, 'aggregated');
   return {
-    ...episodeObject(episode, described),
+    ...episodeObject(episode, podcastsByUrl),
     status: action?.action ?? 'new',
     ...(withAction && action && { action }),
   };

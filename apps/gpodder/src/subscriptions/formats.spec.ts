@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Failure } from '#contracts';
-import { podcastObject, readFeeds, writeFeeds } from './formats.js';
+import { podcastObject, readFeeds, serializeFeeds } from './formats.js';
 
 const read = (text: string) => readFeeds('txt', Buffer.from(text), 10);
 const readOpml = (text: string) => readFeeds('opml', Buffer.from(text), 10);
@@ -35,7 +35,7 @@ describe('readFeeds of OPML', () => {
 
   it('returns the feeds of a written list', async () => {
     const [a, b] = ['https://a.example/?a=1&b=<"\'>', 'https://b.example/é'];
-    const { body } = writeFeeds('opml', [{ url: a, title: 'A & <A>' }, { url: b }], [], null);
+    const { body } = serializeFeeds('opml', [{ url: a, title: 'A & <A>' }, { url: b }], [], null);
     expect(await readOpml(body)).toEqual([
       { url: a, title: 'A & <A>' },
       { url: b, title: b },
@@ -43,9 +43,9 @@ describe('readFeeds of OPML', () => {
   });
 });
 
-describe('writeFeeds of XML', () => {
+describe('serializeFeeds of XML', () => {
   it('has all fields of a podcast, escaped', () => {
-    const { body } = writeFeeds('xml', [{ url: 'https://a.example/?a=1&b=<"\'>' }], [], null);
+    const { body } = serializeFeeds('xml', [{ url: 'https://a.example/?a=1&b=<"\'>' }], [], null);
     const fields = Object.keys(podcastObject({ url: '' }, new Map()));
     for (const key of fields) expect(body).toContain(`<${key}>`);
     expect(body).toContain('<url>https://a.example/?a=1&#38;b=&#60;&#34;&#39;&#62;</url>');

@@ -27,12 +27,12 @@ export function formatOf(name: string, unsupported: readonly Format[] = []): For
   return name as Format;
 }
 
-/** Descriptions of podcasts by feed URL. */
-export type Described = ReadonlyMap<string, Podcast>;
+/** Podcasts as their publishers describe them, by feed URL. */
+export type PodcastsByUrl = ReadonlyMap<string, Podcast>;
 
 /** Returns a podcast in the format of gpodder.net's directory. Clients require all fields. */
-export function podcastObject({ url, title }: ListedFeed, described: Described) {
-  const podcast = described.get(url);
+export function podcastObject({ url, title }: ListedFeed, podcastsByUrl: PodcastsByUrl) {
+  const podcast = podcastsByUrl.get(url);
   const { author, description, link, image_url: image, artwork } = podcast ?? {};
   return {
     url,
@@ -52,18 +52,18 @@ export function podcastObject({ url, title }: ListedFeed, described: Described) 
  * Returns the body of a list of feeds and its content type.
  *
  * @param items JSON values, one for each feed, for the formats of JSON.
- * @param described titles and more for OPML and XML.
+ * @param podcastsByUrl has the titles for OPML, and all other fields for XML.
  * @param callback the `jsonp` of the query.
  * @throws Failure `invalid` for `jsonp` without a valid callback.
  */
-export function writeFeeds(
+export function serializeFeeds(
   format: Format,
   feeds: readonly ListedFeed[],
   items: readonly unknown[],
   callback: string | null,
-  described: Described = new Map(),
+  podcastsByUrl: PodcastsByUrl = new Map(),
 ): { type: string; body: string } {
-  return { type: types[format], body: bodyOf(format, feeds, items, callback, described) };
+  return { type: types[format], body: bodyOf(format, feeds, items, callback, podcastsByUrl) };
 }
 
 function bodyOf(
@@ -71,7 +71,7 @@ function bodyOf(
   feeds: readonly ListedFeed[],
   items: readonly unknown[],
   callback: string | null,
-  described: Described,
+  podcastsByUrl: PodcastsByUrl,
 ): string {
   switch (format) {
     case 'json':
@@ -84,17 +84,17 @@ function bodyOf(
     case 'opml':
       return writeOpml(
         feeds.map(({ url }) => url),
-        feeds.map(({ url, title }) => title ?? described.get(url)?.title),
+        feeds.map(({ url, title }) => title ?? podcastsByUrl.get(url)?.title),
       );
     case 'xml': {
-      const elements = feeds.map((feed) => podcastElement(feed, described));
+      const elements = feeds.map((feed) => podcastElement(feed, podcastsByUrl));
       return `${xmlDeclaration}<podcasts>${elements.join('')}</podcasts>\n`;
     }
   }
 }
 
-function podcastElement(feed: ListedFeed, described: Described): string {
-  const fields = Object.entries(podcastObject(feed, described)).map(
+function podcastElement(feed: ListedFeed, podcastsByUrl: PodcastsByUrl): string {
+  const fields = Object.entries(podcastObject(feed, podcastsByUrl)).map(
     ([key, value]) => `<${key}>${escaped(String(value))}</${key}>`,
   );
   return `<podcast>${fields.join('')}</podcast>`;

@@ -22,7 +22,7 @@ import { queryOf } from '../http/input.js';
 import { readWholeList } from './changes.rules.js';
 import { FeedListService } from './feed-list.service.js';
 import { PodcastsService } from './podcasts.service.js';
-import { type Format, formatOf, podcastObject, readFeeds, writeFeeds } from './formats.js';
+import { type Format, formatOf, podcastObject, readFeeds, serializeFeeds } from './formats.js';
 
 const ofDevice = 'subscriptions/:user/:device.:format([^.]*)';
 
@@ -44,10 +44,10 @@ export class ListsController {
     @Param('format') format: Format,
   ) {
     const feeds = await this.feeds.subscribed(request);
-    const described = await this.podcasts.described(request);
-    const items = feeds.map((feed) => podcastObject(feed, described));
+    const podcastsByUrl = await this.podcasts.readByUrl(request);
+    const items = feeds.map((feed) => podcastObject(feed, podcastsByUrl));
     const callback = queryOf(request).get('jsonp');
-    const { type, body } = writeFeeds(format, feeds, items, callback, described);
+    const { type, body } = serializeFeeds(format, feeds, items, callback, podcastsByUrl);
     await reply.type(type).send(body);
   }
 
@@ -64,9 +64,9 @@ export class ListsController {
     if (!devices.some((one) => one.id === id)) throw new Failure('not_found');
     const feeds = await this.feeds.subscribed(request);
     const urls = feeds.map(({ url }) => url);
-    const described = supported === 'opml' ? await this.podcasts.described(request) : undefined;
+    const podcastsByUrl = supported === 'opml' ? await this.podcasts.readByUrl(request) : undefined;
     const callback = queryOf(request).get('jsonp');
-    const { type, body } = writeFeeds(supported, feeds, urls, callback, described);
+    const { type, body } = serializeFeeds(supported, feeds, urls, callback, podcastsByUrl);
     await reply.type(type).send(body);
   }
 

@@ -17,9 +17,9 @@ export class PodcastsService {
    * Returns the subscribed podcasts by feed URL. With FEEDS=off, or if the feed service is
    * unavailable, the result is empty instead of a failure.
    */
-  async described(request: FastifyRequest): Promise<ReadonlyMap<string, Podcast>> {
-    const described = new Map<string, Podcast>();
-    if (this.config.FEEDS === 'off') return described;
+  async readByUrl(request: FastifyRequest): Promise<ReadonlyMap<string, Podcast>> {
+    const podcastsByUrl = new Map<string, Podcast>();
+    if (this.config.FEEDS === 'off') return podcastsByUrl;
     const { userId } = callerOf(request);
     try {
       for (let after: number | undefined = 0; after !== undefined;) {
@@ -30,12 +30,12 @@ export class PodcastsService {
           artworkUrl: `${linkBase(request, this.config)}/feeds/artwork/`,
         });
         request.hold?.(page.feeds.text.length);
-        for (const podcast of page.feeds.parse()) described.set(podcast.feed_url, podcast);
+        for (const podcast of page.feeds.parse()) podcastsByUrl.set(podcast.feed_url, podcast);
         after = page.next;
       }
     } catch (error) {
       if (!(error instanceof Failure) || error.code !== 'unavailable') throw error;
     }
-    return described;
+    return podcastsByUrl;
   }
 }

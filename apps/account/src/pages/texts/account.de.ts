@@ -169,7 +169,7 @@ export const accountTexts: typeof english = {
       'Niemand kann sie wiederherstellen.',
     exportFirst: 'Vielleicht möchtest du deine Daten vorher exportieren.',
     confirm: (name) => `Gib deinen Namen (${name}) ein, um fortzufahren`,
-    wrongName: 'Das ist nicht dein Name.',
+    wrongName: 'Der Name stimmt nicht überein. Gib ihn genau so ein, wie er angezeigt wird.',
     submit: 'Alles löschen',
     keep: 'Konto behalten',
     doneTitle: 'Dein Konto wird gelöscht',

@@ -24,7 +24,8 @@ export const de: Texts = {
   hidePassword: 'Passwort verbergen',
 
   name: 'Name',
-  nameHint: 'Bis zu 64 Buchstaben, Ziffern, Punkte, Binde- und Unterstriche, ohne Leerzeichen.',
+  nameHint:
+    'Bis zu 64 Buchstaben (A bis Z), Ziffern, Punkte, Binde- und Unterstriche, ohne Leerzeichen.',
   password: 'Passwort',
   newPassword: 'Neues Passwort',
   passwordHint:

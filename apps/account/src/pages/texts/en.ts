@@ -26,7 +26,7 @@ export const en = {
   hidePassword: 'Hide password',
 
   name: 'Name',
-  nameHint: 'Up to 64 letters, digits, dots, hyphens and underscores, without spaces.',
+  nameHint: 'Up to 64 letters (A to Z), digits, dots, hyphens and underscores, without spaces.',
   password: 'Password',
   newPassword: 'New password',
   passwordHint:
