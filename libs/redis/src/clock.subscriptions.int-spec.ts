@@ -85,6 +85,29 @@ describe('ClockSubscriptions', () => {
     proxy.close();
   });
 
+  it('reports a loss before the first heartbeat to those who had subscribed', async () => {
+    const [reading, writing] = await Promise.all([
+      TcpProxy.to(server.url),
+      TcpProxy.to(server.url),
+    ]);
+    writing.refuse();
+    let losses = 0;
+    const connect = (url: string) => connectRedis(redisConfig.parse({ REDIS_URL: url }));
+    const subscriptions = new ClockSubscriptions(
+      connect(reading.url),
+      connect(writing.url),
+      { onNotification: () => {}, onLost: () => (losses += 1) },
+      log,
+    );
+    closing.push(() => subscriptions.close());
+    await eventually(() => subscriptions.listen('ann'));
+    reading.cut();
+    await eventually(() => expect(subscriptions.size).toBe(0));
+    writing.accept();
+    await eventually(() => expect(losses).toBe(1));
+    for (const proxy of [reading, writing]) proxy.close();
+  });
+
   it('reports a missed heartbeat', async () => {
     const { subscriptions, losses } = await subscriber(server.url, {
       intervalMs: 50,

@@ -35,7 +35,8 @@ export class ClockSubscriptions {
   private readonly condition = new Condition<'connected' | 'disconnected'>('disconnected');
   private readonly timer: NodeJS.Timeout;
   private heartbeatAt = performance.now();
-  private wasConnected = false;
+  /** True from a disconnection until it is reported. */
+  private hasLost = false;
   /** Number of heartbeats sent, and the last one received since the subscription. */
   private sent = 0;
   private lastHeartbeat: number | undefined;
@@ -127,16 +128,19 @@ export class ClockSubscriptions {
     this.lastHeartbeat = heartbeat;
     this.heartbeatAt = performance.now();
     if (!this.condition.becomes('connected')) return;
-    if (this.wasConnected) {
-      this.log.info({ outage: 'Redis' }, 'change subscription available again');
-      this.events.onLost();
-    }
-    this.wasConnected = true;
+    if (!this.hasLost) return;
+    this.hasLost = false;
+    this.log.info({ outage: 'Redis' }, 'change subscription available again');
+    this.events.onLost();
   }
 
   private onDisconnected(): void {
-    if (this.condition.becomes('disconnected'))
-      this.log.warn({ outage: 'Redis' }, 'change subscription unavailable: Redis disconnected');
+    // Users can be subscribed before the first heartbeat arrives.
+    if (this.condition.becomes('disconnected') || this.users.size > 0) {
+      if (!this.hasLost)
+        this.log.warn({ outage: 'Redis' }, 'change subscription unavailable: Redis disconnected');
+      this.hasLost = true;
+    }
     this.users.clear();
     this.lastHeartbeat = undefined;
   }
