@@ -175,7 +175,7 @@ const clock = [
   {
     // Two writes have the same stamp if the clock is ahead of the time of Postgres.
     id: 'clock-stands-still',
-    file: `${database}/migrations/routed.sql.ts`,
+    file: `${database}/migrations/clock.sql.ts`,
     find: "(c.stamp AT TIME ZONE 'UTC' + interval '1 millisecond') AT TIME ZONE 'UTC'",
     replace: 'c.stamp',
     near: ['libs/database'],

@@ -1,5 +1,5 @@
 // SQL functions for merging subscriptions: `match_subscriptions` pairs equal episodes, and
-// `count_states` counts the states of a subscription. Three migrations create them.
+// `count_states` counts the states of a subscription.
 
 import { unknownDate } from './status.sql.js';
 
@@ -16,7 +16,7 @@ export const matchSubscriptions = `
   -- matchKeys of apps/episode/src/match.rules.ts in SQL, where the rule is described.
   -- merge-subscription.int-spec.ts next to it compares the two. The parameters are columns: a row
   -- of a shard of a cluster has another type than a row of the table.
-  CREATE OR REPLACE FUNCTION episode.match_keys(
+  CREATE FUNCTION episode.match_keys(
     p_episode_guid text, p_title text, p_publish_date timestamptz, p_episode_url text,
     p_enclosure_url text, p_found boolean
   ) RETURNS TABLE (rank integer, key bytea)
@@ -52,7 +52,7 @@ export const matchSubscriptions = `
 
   -- Returns the pairs of equal episodes of pairs of subscriptions. New uploads have no statistics,
   -- so the settings force hash joins: both sides can be large.
-  CREATE OR REPLACE FUNCTION
+  CREATE FUNCTION
     episode.match_subscriptions(p_user uuid, p_from bigint[], p_into bigint[])
   RETURNS TABLE (absorbed bigint, survivor bigint)
   LANGUAGE plpgsql STABLE
@@ -101,7 +101,7 @@ export const matchSubscriptions = `
 export const countStates = `
   -- Published to the subscription service: the numbers of states of subscriptions, each counted up
   -- to p_most.
-  CREATE OR REPLACE FUNCTION
+  CREATE FUNCTION
     episode.count_states(p_user uuid, p_subscriptions bigint[], p_most bigint)
   RETURNS TABLE (subscription_id bigint, states bigint)
   LANGUAGE plpgsql STABLE SECURITY DEFINER

@@ -19,7 +19,7 @@ interface StatusColumn {
   readonly type: 'double precision' | 'boolean';
 }
 
-/** The statuses of the first migrations, in the order of their bits in `minute_forms`. */
+/** The statuses of the first release, in the order of their bits in `minute_forms`. */
 export const statuses: readonly StatusColumn[] = [
   { column: 'playback_position', type: 'double precision' },
   { column: 'played_status', type: 'boolean' },

@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /** Creates subscriptions, their guids and URLs, and the views that the other services read. */
-export class CreateSubscription1763715601000 implements MigrationInterface {
+export class CreateSubscription1764195000002 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
       CREATE SCHEMA subscription;

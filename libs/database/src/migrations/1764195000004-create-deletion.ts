@@ -1,18 +1,19 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { routedDeletions, routedErasures } from './routed.deletion.sql.js';
+import { deletionFunctions, erasureFunctions } from './deletion.sql.js';
 
 /** Creates the records of deletions and erasures, and the refusal of users. */
-export class CreateDeletion1763715603000 implements MigrationInterface {
+export class CreateDeletion1764195000004 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
       CREATE SCHEMA deletion;
       GRANT USAGE ON SCHEMA deletion TO podcast_sync_deletion_group;
 
-      -- A random id below 2^52, which is exact in JSON. A sequence for all users would tell each of
-      -- them how many deletions the others requested.
+      -- Returns a random id of 52 bits, which is exact in JSON. From the ids of a sequence, or from
+      -- results of random(), a user could compute how many deletions other users requested. A UUID
+      -- has secure random bits after its first 17 digits, which contain its version and variant.
       CREATE FUNCTION deletion.new_id() RETURNS bigint
       LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-        SELECT 1 + floor(random() * 4503599627370496)::bigint
+        SELECT 1 + ('x' || right(translate(gen_random_uuid()::text, '-', ''), 13))::bit(52)::bigint
       $$;
 
       CREATE TABLE deletion.deletions (
@@ -89,8 +90,8 @@ export class CreateDeletion1763715603000 implements MigrationInterface {
       REVOKE EXECUTE ON FUNCTION sync.refuse_user(uuid, smallint) FROM PUBLIC;
       GRANT EXECUTE ON FUNCTION sync.refuse_user(uuid, smallint) TO podcast_sync_account_group;
     `);
-    await runner.query(routedDeletions);
-    await runner.query(routedErasures);
+    await runner.query(deletionFunctions);
+    await runner.query(erasureFunctions);
     await runner.query(`
       REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA deletion FROM PUBLIC;
       GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA deletion TO podcast_sync_deletion_group;

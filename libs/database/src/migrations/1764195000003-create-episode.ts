@@ -3,7 +3,7 @@ import { countStates, matchSubscriptions } from './match.sql.js';
 import { mergeSubscriptions, statuses, unknownDate, wholeStatuses } from './status.sql.js';
 
 /** Creates episode states, and the merge that the subscription service runs in its transaction. */
-export class CreateEpisode1763715602000 implements MigrationInterface {
+export class CreateEpisode1764195000003 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(keys);
     await runner.query(tables);

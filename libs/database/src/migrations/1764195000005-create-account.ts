@@ -4,7 +4,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
  * Creates people, credentials, sessions and the OAuth issuer's state. The tables are not
  * distributed by user, as most lookups precede the identification. Secrets are stored as SHA-256.
  */
-export class CreateAccount1763715604000 implements MigrationInterface {
+export class CreateAccount1764195000005 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
       CREATE SCHEMA account;
@@ -89,8 +89,11 @@ export class CreateAccount1763715604000 implements MigrationInterface {
         hash bytea NOT NULL,
         label text NOT NULL,
         scopes text[] NOT NULL,
+        -- True for the app password of a podcast app, false for that of a script.
+        is_app boolean NOT NULL DEFAULT false,
         created_at timestamptz NOT NULL DEFAULT now(),
-        last_used_on date,
+        -- To the minute.
+        last_used_at timestamptz,
         expires_at timestamptz,
         -- The sign-out after which its owner has to keep it.
         suspended_at timestamptz,
@@ -124,6 +127,9 @@ export class CreateAccount1763715604000 implements MigrationInterface {
         id text NOT NULL,
         caption text NOT NULL,
         type text NOT NULL,
+        -- The app password that the device used last. Without a foreign key: a device outlives its
+        -- app password, and the id then matches none.
+        credential_id uuid,
         -- At most once a day.
         last_used_at timestamptz NOT NULL DEFAULT now(),
         CONSTRAINT devices_pkey PRIMARY KEY (account_id, id),

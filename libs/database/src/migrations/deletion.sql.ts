@@ -1,7 +1,7 @@
-// Functions of deletions and erasures in the form that a cluster by user runs as well, as in
-// routed.sql.ts.
+// Functions that run on plain Postgres and on Citus distributed by user_id. Each statement filters
+// one user_id, so Citus routes it to one node.
 
-import { advanced, now } from './routed.sql.js';
+import { advanced, now } from './clock.sql.js';
 
 const definer = 'LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp';
 
@@ -9,44 +9,11 @@ const definer = 'LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog,
 const isPending = "d.status IS NOT DISTINCT FROM 'PENDING'";
 
 /**
- * Returns the SQL of the function that ends the record of an erasure.
- *
- * @param column of `sync.user_clock`, with the last second that a gpodder client received.
- */
-export const endErasure = (column: 'told' | 'answered_second') => `
-  -- Ends a record. After SUCCESS, it has only the user's id and the times of the erasure, and the
-  -- clock refuses the user permanently. p_kinds is the event for the outbox.
-  CREATE OR REPLACE FUNCTION deletion.end_erasure(
-    p_user uuid, p_status text, p_cause text, p_kinds smallint
-  ) RETURNS boolean
-  ${definer} AS $$
-  DECLARE
-    ${now};
-  BEGIN
-    UPDATE deletion.erasures e
-    SET status = p_status, cause = p_cause, finished = statement_timestamp(),
-      origin = CASE WHEN p_status = 'SUCCESS' THEN NULL ELSE e.origin END,
-      removed = CASE WHEN p_status = 'SUCCESS' THEN 0 ELSE e.removed END
-    WHERE e.user_id = p_user AND e.status = 'PENDING';
-    IF NOT FOUND OR p_status <> 'SUCCESS' THEN
-      RETURN FOUND;
-    END IF;
-    UPDATE sync.user_clock c
-    SET refused = 3, answer_bytes = 0, ${column} = 0, stamp = ${advanced}
-    WHERE c.user_id = p_user;
-    IF p_kinds <> 0 THEN
-      INSERT INTO sync.events (user_id, kinds) VALUES (p_user, p_kinds);
-    END IF;
-    RETURN true;
-  END $$;
-`;
-
-/**
  * SQL of the functions that alone change a record of a deletion (deletion.repository.ts,
  * due.repository.ts, operator.repository.ts). Those of relays read due records of all users and
  * then claim each one: a cluster accepts locks and skipped locks only in statements about one user.
  */
-export const routedDeletions = `
+export const deletionFunctions = `
   -- Adds a PENDING record. A cluster sends the defaults of an INSERT along, so it would need the
   -- privilege to set the status.
   CREATE FUNCTION deletion.add_pending(
@@ -174,7 +141,7 @@ export const routedDeletions = `
 `;
 
 /** SQL of the functions that alone write a record of an erasure (erasure.repository.ts). */
-export const routedErasures = `
+export const erasureFunctions = `
   -- Records an erasure and refuses the user: in the services by the clock, in the account app as
   -- disabled. It locks the clock first, as all code that locks both does: a concurrently created
   -- account is seen or refused. A repetition has no effect; a failed erasure starts again.
@@ -235,7 +202,31 @@ export const routedErasures = `
     WHERE e.user_id = p_user AND e.status = 'PENDING';
   END $$;
 
-  ${endErasure('told')}
+  -- Ends a record. After SUCCESS, it has only the user's id and the times of the erasure, and the
+  -- clock refuses the user permanently. p_kinds is the event for the outbox.
+  CREATE FUNCTION deletion.end_erasure(
+    p_user uuid, p_status text, p_cause text, p_kinds smallint
+  ) RETURNS boolean
+  ${definer} AS $$
+  DECLARE
+    ${now};
+  BEGIN
+    UPDATE deletion.erasures e
+    SET status = p_status, cause = p_cause, finished = statement_timestamp(),
+      origin = CASE WHEN p_status = 'SUCCESS' THEN NULL ELSE e.origin END,
+      removed = CASE WHEN p_status = 'SUCCESS' THEN 0 ELSE e.removed END
+    WHERE e.user_id = p_user AND e.status = 'PENDING';
+    IF NOT FOUND OR p_status <> 'SUCCESS' THEN
+      RETURN FOUND;
+    END IF;
+    UPDATE sync.user_clock c
+    SET refused = 3, answer_bytes = 0, answered_second = 0, stamp = ${advanced}
+    WHERE c.user_id = p_user;
+    IF p_kinds <> 0 THEN
+      INSERT INTO sync.events (user_id, kinds) VALUES (p_user, p_kinds);
+    END IF;
+    RETURN true;
+  END $$;
 
   CREATE FUNCTION deletion.take_erasures(p_limit integer, p_resend_after_ms double precision)
   RETURNS TABLE (user_id uuid, send integer, fresh boolean, origin json)

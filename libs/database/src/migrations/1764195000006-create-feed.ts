@@ -1,10 +1,11 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Creates the feeds of podcasts, the schedule of their fetches, and the tasks that visit followers.
- * No table lists the users of a feed. All rows can be read again from the publishers.
+ * Creates the feeds of podcasts with their pictures, the schedule of fetches, the tasks that visit
+ * followers, and previews. No table lists the users of a feed. All rows can be read again from the
+ * publishers.
  */
-export class CreateFeed1764100000000 implements MigrationInterface {
+export class CreateFeed1764195000006 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
       CREATE SCHEMA feed;
@@ -87,6 +88,41 @@ export class CreateFeed1764100000000 implements MigrationInterface {
       CREATE INDEX lanes_due ON feed.lanes (next_at);
       GRANT SELECT, INSERT, UPDATE, DELETE ON feed.feeds, feed.fetches, feed.lanes
         TO podcast_sync_feed_group;
+
+      -- The pictures of feeds.
+      CREATE TABLE feed.images (
+        url_sha256 bytea NOT NULL,
+        -- The name of the picture in answers. A new picture has a new one, so that caches keep it.
+        id uuid NOT NULL,
+        -- The URL at the publisher.
+        source text NOT NULL,
+        -- A WebP image of 256 x 256 pixels; null until the source was read.
+        bytes bytea,
+        -- When the source is read next. A started fetch postpones it.
+        next_at timestamptz NOT NULL,
+        -- The fetches since the last success.
+        failures integer NOT NULL DEFAULT 0,
+        CONSTRAINT images_pkey PRIMARY KEY (url_sha256),
+        CONSTRAINT images_id UNIQUE (id),
+        CONSTRAINT images_size CHECK (octet_length(bytes) <= 65536),
+        CONSTRAINT images_feed_fkey FOREIGN KEY (url_sha256) REFERENCES feed.feeds (url_sha256)
+          ON DELETE CASCADE
+      );
+      CREATE INDEX images_due ON feed.images (next_at);
+      GRANT SELECT, INSERT, UPDATE, DELETE ON feed.images TO podcast_sync_feed_group;
+
+      -- Requests of users who look at a feed before they subscribe: a few rows, for seconds,
+      -- without a user.
+      CREATE TABLE feed.previews (
+        id uuid NOT NULL,
+        url text NOT NULL,
+        created_at timestamptz NOT NULL DEFAULT now(),
+        is_claimed boolean NOT NULL DEFAULT false,
+        -- The answer as JSON.
+        result text,
+        CONSTRAINT previews_pkey PRIMARY KEY (id)
+      );
+      GRANT SELECT, INSERT, UPDATE, DELETE ON feed.previews TO podcast_sync_feed_group;
 
       -- Feeds of new episodes without a title: an outbox of the episode service.
       CREATE TABLE feed.touched (
