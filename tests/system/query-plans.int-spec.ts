@@ -347,7 +347,7 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
       uses: ['guids_pkey', 'subscriptions_pkey'],
       buffers: 24,
     });
-    await expectPlans(await dueOf('deletion.take', 'deletion.deletions'), [10, 1_000], {
+    await expectPlans(await dueOf('deletion.claim_due', 'deletion.deletions'), [10, 1_000], {
       uses: ['deletions_due'],
       buffers: 10 * 40,
     });
@@ -409,7 +409,7 @@ it('a relay looks up due erasures, for any number of ended ones', async () => {
     SELECT gen_random_uuid(), now()
     FROM generate_series(1, 200);
     ANALYZE deletion.erasures`);
-  await expectPlans(await dueOf('deletion.take_erasures', 'deletion.erasures'), [10, 1_000], {
+  await expectPlans(await dueOf('deletion.claim_due_erasures', 'deletion.erasures'), [10, 1_000], {
     uses: ['erasures_due'],
     buffers: 10 * 40,
   });

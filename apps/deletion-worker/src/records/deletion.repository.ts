@@ -122,7 +122,7 @@ const findEpisode = statement(
 /** $1 user, $2 deletion: locks a record and reads it as a {@link ClaimedDeletion}. */
 const claimRecord = statement(
   'deletion.claim_record',
-  `SELECT status, subscription_id AS "subscriptionId", stands AS "isCurrent", age
+  `SELECT status, subscription_id AS "subscriptionId", is_current AS "isCurrent", age
    FROM deletion.claim($1, $2)`,
 );
 

@@ -22,7 +22,8 @@ export class CreateDeletion1764195000004 implements MigrationInterface {
         subscription_id bigint NOT NULL,
         status text NOT NULL DEFAULT 'PENDING',
         requested timestamptz(3) NOT NULL,
-        send integer NOT NULL DEFAULT 0,
+        -- The number of its last job.
+        job_number integer NOT NULL DEFAULT 0,
         sent_at timestamptz,
         attempts integer NOT NULL DEFAULT 0,
         finished timestamptz(3),
@@ -48,7 +49,7 @@ export class CreateDeletion1764195000004 implements MigrationInterface {
         user_id uuid NOT NULL,
         status text NOT NULL DEFAULT 'PENDING',
         requested timestamptz(3) NOT NULL,
-        send integer NOT NULL DEFAULT 0,
+        job_number integer NOT NULL DEFAULT 0,
         sent_at timestamptz,
         -- Number of deleted rows so far, for operators.
         removed bigint NOT NULL DEFAULT 0,
@@ -59,7 +60,7 @@ export class CreateDeletion1764195000004 implements MigrationInterface {
         CONSTRAINT erasures_status CHECK (status IN ('PENDING', 'SUCCESS', 'FAILURE')),
         CONSTRAINT erasures_finished_when_final CHECK ((finished IS NULL) = (status = 'PENDING')),
         CONSTRAINT erasures_cause_of_failure CHECK ((cause IS NULL) = (status <> 'FAILURE')),
-        CONSTRAINT erasures_say_nothing
+        CONSTRAINT erasures_success_is_anonymous
           CHECK (status <> 'SUCCESS' OR (origin IS NULL AND removed = 0))
       );
       -- For the relays: the PENDING records of all users.
@@ -69,9 +70,10 @@ export class CreateDeletion1764195000004 implements MigrationInterface {
       GRANT SELECT ON deletion.erasures TO podcast_sync_deletion_group;
       GRANT DELETE ON episode.totals, subscription.totals TO podcast_sync_deletion_group;
 
-      -- Published to the account app: refuses a user (1), or admits the user again (NULL). It never
-      -- changes the refusal of an erasure. Returns the value, which holds until the end of the
-      -- transaction: the lock waits for a running write of the user and delays the next one.
+      -- Called by the account app (EXECUTE is granted to podcast_sync_account_group). Refuses a
+      -- user (1), or admits the user again (NULL). It never changes the refusal of an erasure.
+      -- Returns the value, which holds until the end of the transaction: the lock waits for a
+      -- running write of the user and delays the next one.
       CREATE FUNCTION sync.refuse_user(p_user uuid, p_refused smallint) RETURNS smallint
       LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
       DECLARE
