@@ -148,7 +148,7 @@ const sql = [
     // An upload gives episodes to a deleted subscription.
     id: 'episodes-of-tombstone',
     file: `${episode}/episode.sql.ts`,
-    find: `n.guid = s."podcastGuid" AND n.live OFFSET 0`,
+    find: `n.guid = s."podcastGuid" AND n.is_live OFFSET 0`,
     replace: `n.guid = s."podcastGuid" OFFSET 0`,
     near: ['apps/episode'],
   },

@@ -614,7 +614,7 @@ describe('query plans of feeds with 20,000 feeds in 2,000 lanes', () => {
 
   beforeAll(() =>
     client.query(`
-      INSERT INTO feed.feeds (url_sha256, url, declared_guid, wanted)
+      INSERT INTO feed.feeds (url_sha256, url, declared_guid, last_read_at)
       SELECT sha256(n::text::bytea), 'https://feeds.example/' || n, md5((n / 2)::text)::uuid,
         now() - CASE WHEN n % 1000 = 0 THEN interval '20 days' ELSE interval '1 hour' END
       FROM generate_series(1, 20000) n;
@@ -675,7 +675,7 @@ describe('query plans of feeds with 20,000 feeds in 2,000 lanes', () => {
 
   it('a sweep finds the feeds that nobody reads', async () => {
     await expectPlans(fetches.deleteUnread, [10], {
-      uses: ['feeds_wanted'],
+      uses: ['feeds_last_read'],
       buffers: 10 * 60,
       small: ['previews'],
     });

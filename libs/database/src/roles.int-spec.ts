@@ -78,8 +78,8 @@ const rights: Record<string, Record<string, string>> = {
     'episode.sync_ids': 'SELECT INSERT UPDATE DELETE',
     'episode.totals': 'SELECT INSERT UPDATE',
     'episode.episode_id': 'nextval',
-    'subscription.named_subscriptions': 'SELECT',
-    'subscription.named_by_url': 'SELECT',
+    'subscription.subscriptions_by_guid': 'SELECT',
+    'subscription.subscriptions_by_url': 'SELECT',
     'subscription.current_guids': 'SELECT',
     // The columns that the views publish.
     'subscription.subscriptions':
@@ -88,7 +88,7 @@ const rights: Record<string, Record<string, string>> = {
     'subscription.guids': 'SELECT(user_id, guid, subscription_id)',
     'subscription.feed_urls': 'SELECT(user_id, url_sha256, subscription_id)',
     'subscription.followed_feeds': 'SELECT',
-    'feed.known_episodes': 'SELECT',
+    'feed.newest_episodes': 'SELECT',
     'feed.touched': 'INSERT',
   },
   deletion: {
@@ -105,7 +105,7 @@ const rights: Record<string, Record<string, string>> = {
     'subscription.guids': 'SELECT DELETE',
     'subscription.former_guids': 'SELECT DELETE',
     'subscription.feed_urls': 'SELECT DELETE',
-    'subscription.named_subscriptions': 'SELECT',
+    'subscription.subscriptions_by_guid': 'SELECT',
     'sync.events': 'SELECT INSERT DELETE',
     'sync.readers': 'SELECT DELETE',
     'sync.reader_sessions': 'SELECT DELETE',
@@ -147,7 +147,7 @@ const rights: Record<string, Record<string, string>> = {
     'episode.untitled': 'SELECT',
     'subscription.followers': 'SELECT',
     'subscription.followed_feeds': 'SELECT',
-    'subscription.named_subscriptions': 'SELECT',
+    'subscription.subscriptions_by_guid': 'SELECT',
     'subscription.subscriptions':
       'SELECT(user_id, id, feed_url, guid, is_subscribed, is_subscribed_at, declared_guids, ' +
       'deletion_id, deleted, merged_into, changed, title)',
@@ -181,7 +181,7 @@ describe('the login of', () => {
     ['episode', 'DELETE FROM episode.sync_ids'],
     [
       'episode',
-      `SELECT * FROM subscription.named_subscriptions, subscription.named_by_url,
+      `SELECT * FROM subscription.subscriptions_by_guid, subscription.subscriptions_by_url,
         subscription.current_guids`,
     ],
     ['deletion', makeDeletion],
@@ -193,7 +193,7 @@ describe('the login of', () => {
        SET is_subscribed = false, flipped = now(), subscription_changed = now(), deleted = now(),
          changed = now()`,
     ],
-    ['deletion', 'SELECT * FROM subscription.named_subscriptions'],
+    ['deletion', 'SELECT * FROM subscription.subscriptions_by_guid'],
   ])('%s may do what it owns: %s', async (role, sql) => {
     expect(await outcome(role, sql)).toBe('done');
   });

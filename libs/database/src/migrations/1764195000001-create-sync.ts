@@ -97,7 +97,7 @@ export class CreateSync1764195000001 implements MigrationInterface {
         answer json NOT NULL,
         writer smallint NOT NULL DEFAULT sync.writer(),
         CONSTRAINT answer_pkey PRIMARY KEY (user_id, request_id),
-        -- Whoever deletes a marker deletes its answer, also of another service.
+        -- The deletion of a marker deletes its answer, also that of another service.
         CONSTRAINT answer_request_fkey
           FOREIGN KEY (user_id, request_id) REFERENCES sync.request ON DELETE CASCADE
       );

@@ -53,7 +53,7 @@ export class CreateAccount1764195000005 implements MigrationInterface {
         created_at timestamptz NOT NULL DEFAULT now(),
         -- The last authentication by password, code or provider.
         authenticated_at timestamptz NOT NULL DEFAULT now(),
-        -- At most once an hour.
+        -- Updated at most once an hour.
         last_used_at timestamptz NOT NULL DEFAULT now(),
         expires_at timestamptz NOT NULL,
         address text NOT NULL,
@@ -112,7 +112,7 @@ export class CreateAccount1764195000005 implements MigrationInterface {
         id uuid NOT NULL,
         account_id uuid NOT NULL,
         created_at timestamptz NOT NULL DEFAULT now(),
-        -- At most once a day.
+        -- Updated at most once a day.
         last_used_at timestamptz NOT NULL DEFAULT now(),
         ended_at timestamptz,
         CONSTRAINT gpodder_sessions_pkey PRIMARY KEY (credential_id, id),
@@ -130,7 +130,7 @@ export class CreateAccount1764195000005 implements MigrationInterface {
         -- The app password that the device used last. Without a foreign key: a device outlives its
         -- app password, and the id then matches none.
         credential_id uuid,
-        -- At most once a day.
+        -- Updated at most once a day.
         last_used_at timestamptz NOT NULL DEFAULT now(),
         CONSTRAINT devices_pkey PRIMARY KEY (account_id, id),
         CONSTRAINT devices_type CHECK (type IN ('desktop', 'laptop', 'mobile', 'server', 'other')),
@@ -242,8 +242,9 @@ export class CreateAccount1764195000005 implements MigrationInterface {
       );
       GRANT SELECT, INSERT, DELETE ON account.notices TO podcast_sync_account_group;
 
-      -- For the deletion worker: deletes up to p_limit rows of a user, the account last, and
-      -- returns their number. With fewer than p_limit, none is left.
+      -- Called by the deletion worker (EXECUTE is granted to podcast_sync_deletion_group). Deletes
+      -- up to p_limit rows of a user, the account last, and returns their number. With fewer than
+      -- p_limit, none is left.
       CREATE FUNCTION account.erase_user(p_user uuid, p_limit integer) RETURNS integer
       LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
       DECLARE

@@ -12,11 +12,13 @@ export class CreateFeed1764195000006 implements MigrationInterface {
       GRANT USAGE ON SCHEMA feed TO podcast_sync_feed_group, podcast_sync_episode_group;
 
       CREATE TABLE feed.feeds (
-        -- The SHA-256 of the exact URL: whoever knows it could fetch the feed.
+        -- The SHA-256 of the exact URL. Only users who have the URL, and could fetch it, find the
+        -- row.
         url_sha256 bytea NOT NULL,
         url text NOT NULL,
-        -- When a follower last read it, to the day. A feed that nobody reads is removed.
-        wanted timestamptz NOT NULL,
+        -- When a follower last read it, to the day; a push sets a later time. Feeds that nobody
+        -- reads are removed.
+        last_read_at timestamptz NOT NULL,
         status text NOT NULL DEFAULT 'pending',
         title text,
         author text,
@@ -33,7 +35,7 @@ export class CreateFeed1764195000006 implements MigrationInterface {
         CONSTRAINT feeds_pkey PRIMARY KEY (url_sha256),
         CONSTRAINT feeds_status CHECK (status IN ('pending', 'ok', 'failing', 'gone', 'refused'))
       );
-      CREATE INDEX feeds_wanted ON feed.feeds (wanted);
+      CREATE INDEX feeds_last_read ON feed.feeds (last_read_at);
       CREATE INDEX feeds_declared_guid ON feed.feeds (declared_guid)
         WHERE declared_guid IS NOT NULL;
 
@@ -51,7 +53,7 @@ export class CreateFeed1764195000006 implements MigrationInterface {
         is_complete boolean NOT NULL DEFAULT false,
         failures integer NOT NULL DEFAULT 0,
         -- The consecutive answers with 410.
-        gones integer NOT NULL DEFAULT 0,
+        gone_count integer NOT NULL DEFAULT 0,
         failing_since timestamptz,
         fault text,
         -- Until when a pushed feed is not fetched.
@@ -61,7 +63,7 @@ export class CreateFeed1764195000006 implements MigrationInterface {
         move_seen integer NOT NULL DEFAULT 0,
         move_since timestamptz,
         move_proven boolean NOT NULL DEFAULT false,
-        -- What was applied to the followers, and when the feed last got it.
+        -- The URL and the guid that were last applied to the followers, each with its time.
         moved_to text,
         moved_at timestamptz,
         named_guid uuid,
@@ -145,7 +147,7 @@ export class CreateFeed1764195000006 implements MigrationInterface {
         created_at timestamptz NOT NULL DEFAULT now(),
         -- The end of a lease.
         busy_until timestamptz NOT NULL DEFAULT '-infinity',
-        -- What a task of the kind 'apply' applies.
+        -- The new URL and guid, for a task of the kind 'apply'.
         to_url text,
         guid uuid,
         CONSTRAINT tasks_pkey PRIMARY KEY (id),
@@ -158,8 +160,8 @@ export class CreateFeed1764195000006 implements MigrationInterface {
 
       -- Published to the episode service: the newest episodes of feeds. A contract; change it like
       -- a message.
-      CREATE VIEW feed.known_episodes AS SELECT f.url_sha256, f.episodes FROM feed.feeds f;
-      GRANT SELECT ON feed.known_episodes TO podcast_sync_episode_group;
+      CREATE VIEW feed.newest_episodes AS SELECT f.url_sha256, f.episodes FROM feed.feeds f;
+      GRANT SELECT ON feed.newest_episodes TO podcast_sync_episode_group;
     `);
   }
 

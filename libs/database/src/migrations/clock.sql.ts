@@ -154,10 +154,10 @@ export const eventFunctions = `
     END IF;
     FOR user_id IN SELECT d.user_id FROM json_to_recordset(v_due) d (user_id uuid) LIMIT p_limit
     LOOP
-      WITH taken AS (
+      WITH deleted AS (
         DELETE FROM sync.events e WHERE e.user_id = take_events.user_id RETURNING e.kinds
       )
-      SELECT c.stamp::timestamptz, (SELECT bit_or(t.kinds)::integer FROM taken t)
+      SELECT c.stamp::timestamptz, (SELECT bit_or(d.kinds)::integer FROM deleted d)
       INTO stamp, kinds
       FROM sync.user_clock c WHERE c.user_id = take_events.user_id;
       IF kinds IS NOT NULL THEN

@@ -81,8 +81,8 @@ export const deletionFunctions = `
   END $$;
 
   -- Claims records without sent_at, or with one older than p_resend_after_ms. A record without it
-  -- was never sent, or an operator requested a retry: it gets the number of a new job, and is_new is
-  -- true. Rows that another relay or a cascade has locked are skipped.
+  -- was never sent, or an operator requested a retry: it gets the number of a new job, and is_new
+  -- is true. Rows that another relay or a cascade has locked are skipped.
   CREATE FUNCTION deletion.claim_due(p_limit integer, p_resend_after_ms double precision)
   RETURNS TABLE (user_id uuid, id bigint, job_number integer, is_new boolean, origin json)
   ${definer} AS $$
