@@ -14,3 +14,23 @@ export const migrations = [
   CreateAccount1764195000005,
   CreateFeed1764195000006,
 ];
+
+/** Returns the time at the end of a migration's name, in milliseconds since 1970. */
+const timeOf = (name: string) => Number(name.slice(-13));
+const times = migrations.map(({ name }) => timeOf(name));
+const [first, last] = [Math.min(...times), Math.max(...times)];
+
+/**
+ * Returns true if the applied migrations include one of a version before 0.2.0. Such a schema
+ * cannot be upgraded, because 0.2.0 replaced all earlier migrations.
+ *
+ * @param applied the names of the migrations.
+ */
+export function areBeforeFirstRelease(applied: readonly string[]): boolean {
+  return applied.some((name) => timeOf(name) < first);
+}
+
+/** Returns the applied migrations that are later than those of this release, by name. */
+export function laterMigrations(applied: readonly string[]): string[] {
+  return applied.filter((name) => timeOf(name) > last);
+}
