@@ -46,8 +46,10 @@ export async function restore(options: RestoreOptions, io: ProgramIo): Promise<v
   const source = options.file === '-' ? io.stdin : createReadStream(options.file);
   const gunzip = createGunzip();
   const unpacked = pipeline(source, gunzip);
-  // The reader of the unpacked text fails with the same error.
+  // The reader of the unpacked text fails with the same error. It can start after the error, while
+  // the database is slow: an error event without a listener would end the process.
   unpacked.catch(() => undefined);
+  gunzip.on('error', () => undefined);
   const writer = new BackupRestorer(client, new BackupReader(gunzip as AsyncIterable<Buffer>));
   const progress = new ProgressLine(io.stderr, 'restore', () => `${count(writer.rows)} rows`);
   try {
