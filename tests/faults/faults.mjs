@@ -148,7 +148,7 @@ const sql = [
     // An upload gives episodes to a deleted subscription.
     id: 'episodes-of-tombstone',
     file: `${episode}/episode.sql.ts`,
-    find: `n.guid = s."podcastGuid" AND n.live OFFSET 0`,
+    find: `n.guid = s."podcastGuid" AND n.is_live OFFSET 0`,
     replace: `n.guid = s."podcastGuid" OFFSET 0`,
     near: ['apps/episode'],
   },
@@ -175,7 +175,7 @@ const clock = [
   {
     // Two writes have the same stamp if the clock is ahead of the time of Postgres.
     id: 'clock-stands-still',
-    file: `${database}/migrations/routed.sql.ts`,
+    file: `${database}/migrations/clock.sql.ts`,
     find: "(c.stamp AT TIME ZONE 'UTC' + interval '1 millisecond') AT TIME ZONE 'UTC'",
     replace: 'c.stamp',
     near: ['libs/database'],

@@ -17,10 +17,10 @@ afterAll(async () => {
 const record = async (id: number) =>
   (
     await stack.owner.query(
-      'SELECT status, send, attempts, cause FROM deletion.deletions WHERE id = $1',
+      'SELECT status, job_number, attempts, cause FROM deletion.deletions WHERE id = $1',
       [id],
     )
-  ).rows[0] as { status: string; send: number; attempts: number; cause: string | null };
+  ).rows[0] as { status: string; job_number: number; attempts: number; cause: string | null };
 /** Expected rows after a successful deletion: none. */
 async function expectGone(user: SimulatedUser, guid: string): Promise<void> {
   expect(await user.sees(guid)).toEqual({ subscription: 410, episodes: [] });
@@ -139,7 +139,7 @@ describe('Postgres', () => {
     );
     await stack.stack.postgresServer.start();
     await user.ends(deletionId, 'SUCCESS');
-    expect(await record(deletionId)).toMatchObject({ send: 1, attempts: 0 });
+    expect(await record(deletionId)).toMatchObject({ job_number: 1, attempts: 0 });
     await eventually(() => expectGone(user, guid));
     await witness.stop();
   }, 90_000);

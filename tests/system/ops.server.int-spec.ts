@@ -89,7 +89,7 @@ describe('readiness', () => {
   it('requires every migration, and ignores those that the build does not have', async () => {
     const owner = new pg.Client({ connectionString: stack.postgres.url });
     await owner.connect();
-    const name = 'CreateEpisode1763715602000';
+    const name = 'CreateEpisode1764195000003';
     await owner.query("UPDATE sync.migrations SET name = 'Newer9999999999999' WHERE name = $1", [
       name,
     ]);

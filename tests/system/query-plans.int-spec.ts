@@ -347,7 +347,7 @@ describe(`query plans on plain tables of writes with ${size} episode states`, ()
       uses: ['guids_pkey', 'subscriptions_pkey'],
       buffers: 24,
     });
-    await expectPlans(await dueOf('deletion.take', 'deletion.deletions'), [10, 1_000], {
+    await expectPlans(await dueOf('deletion.claim_due', 'deletion.deletions'), [10, 1_000], {
       uses: ['deletions_due'],
       buffers: 10 * 40,
     });
@@ -409,7 +409,7 @@ it('a relay looks up due erasures, for any number of ended ones', async () => {
     SELECT gen_random_uuid(), now()
     FROM generate_series(1, 200);
     ANALYZE deletion.erasures`);
-  await expectPlans(await dueOf('deletion.take_erasures', 'deletion.erasures'), [10, 1_000], {
+  await expectPlans(await dueOf('deletion.claim_due_erasures', 'deletion.erasures'), [10, 1_000], {
     uses: ['erasures_due'],
     buffers: 10 * 40,
   });
@@ -614,7 +614,7 @@ describe('query plans of feeds with 20,000 feeds in 2,000 lanes', () => {
 
   beforeAll(() =>
     client.query(`
-      INSERT INTO feed.feeds (url_sha256, url, declared_guid, wanted)
+      INSERT INTO feed.feeds (url_sha256, url, declared_guid, last_read_at)
       SELECT sha256(n::text::bytea), 'https://feeds.example/' || n, md5((n / 2)::text)::uuid,
         now() - CASE WHEN n % 1000 = 0 THEN interval '20 days' ELSE interval '1 hour' END
       FROM generate_series(1, 20000) n;
@@ -675,7 +675,7 @@ describe('query plans of feeds with 20,000 feeds in 2,000 lanes', () => {
 
   it('a sweep finds the feeds that nobody reads', async () => {
     await expectPlans(fetches.deleteUnread, [10], {
-      uses: ['feeds_wanted'],
+      uses: ['feeds_last_read'],
       buffers: 10 * 60,
       small: ['previews'],
     });

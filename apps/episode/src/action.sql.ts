@@ -24,12 +24,12 @@ import type { CandidatesResult } from './episode.repository.js';
 export const subscriptionOf = (key: string, derivedGuid: string) => `(
        SELECT n.subscription_id, n.current_guid, n.feed_url FROM (
          SELECT 1 AS place, u.subscription_id, u.current_guid, u.feed_url
-         FROM subscription.named_by_url u
-         WHERE u.user_id = $1 AND u.url_sha256 = ${key} AND u.live
+         FROM subscription.subscriptions_by_url u
+         WHERE u.user_id = $1 AND u.url_sha256 = ${key} AND u.is_live
          UNION ALL
          SELECT 2, g.subscription_id, g.current_guid, g.feed_url
-         FROM subscription.named_subscriptions g
-         WHERE g.user_id = $1 AND g.guid = ${derivedGuid} AND g.live
+         FROM subscription.subscriptions_by_guid g
+         WHERE g.user_id = $1 AND g.guid = ${derivedGuid} AND g.is_live
        ) n ORDER BY n.place LIMIT 1
      )`;
 

@@ -30,7 +30,7 @@ const selectFeedEpisodes = statement(
   `SELECT encode(r.key, 'hex') AS key, r.episodes FROM (
      SELECT s.n, s.key, k.episodes, sum(octet_length(k.episodes)) OVER (ORDER BY s.n) AS bytes
      FROM unnest($1::bytea[]) WITH ORDINALITY s (key, n)
-     JOIN feed.known_episodes k ON k.url_sha256 = s.key
+     JOIN feed.newest_episodes k ON k.url_sha256 = s.key
    ) r WHERE r.bytes <= ${maxBytes} OR r.n = 1`,
 );
 
@@ -44,10 +44,10 @@ const insertTouched = statement(
 const selectUntitledRows = statement(
   'episode.select_untitled_rows',
   `WITH untitled AS MATERIALIZED (
-     SELECT e.id FROM subscription.named_by_url n
+     SELECT e.id FROM subscription.subscriptions_by_url n
      JOIN episode.episodes e
        ON e.user_id = $1 AND e.subscription_id = n.subscription_id AND e.title = ''
-     WHERE n.user_id = $1 AND n.url_sha256 = $3 AND n.live AND n.feed_url = $2
+     WHERE n.user_id = $1 AND n.url_sha256 = $3 AND n.is_live AND n.feed_url = $2
      ORDER BY e.id DESC LIMIT ${maxRows}
    ), rows AS MATERIALIZED (
      SELECT e.* FROM untitled CROSS JOIN LATERAL (

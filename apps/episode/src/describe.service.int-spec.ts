@@ -35,7 +35,7 @@ beforeEach(async () => {
 /** Stores a feed as the feed service does. */
 async function know(url: string, ...items: object[]): Promise<void> {
   await context.owner.query(
-    `INSERT INTO feed.feeds (url_sha256, url, wanted, status, episodes)
+    `INSERT INTO feed.feeds (url_sha256, url, last_read_at, status, episodes)
      VALUES ($1, $2, now(), 'ok', $3)
      ON CONFLICT (url_sha256) DO UPDATE SET episodes = excluded.episodes`,
     [createHash('sha256').update(url).digest(), url, JSON.stringify(items)],

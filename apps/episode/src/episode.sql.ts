@@ -97,8 +97,8 @@ const eitherHasNoGuid = `(x.bare OR x."episodeGuid" IS NULL)`;
 const namedSubscriptions = `named_subscriptions AS MATERIALIZED (
      SELECT n.guid AS "podcastGuid", n.subscription_id, n.current_guid
      FROM (SELECT DISTINCT "podcastGuid" FROM sent) s CROSS JOIN LATERAL (
-       SELECT * FROM subscription.named_subscriptions n
-       WHERE n.user_id = $1 AND n.guid = s."podcastGuid" AND n.live OFFSET 0
+       SELECT * FROM subscription.subscriptions_by_guid n
+       WHERE n.user_id = $1 AND n.guid = s."podcastGuid" AND n.is_live OFFSET 0
      ) n
    )`;
 const currentGuids = `

@@ -60,7 +60,7 @@ export interface ClaimedFeed {
   readonly gapSeconds: number | null;
   readonly isComplete: boolean;
   readonly failures: number;
-  readonly gones: number;
+  readonly goneCount: number;
   readonly failingSince: number | null;
   readonly declaredGuid: string | null;
   readonly move: Move | null;
@@ -78,7 +78,7 @@ export interface Result {
   readonly gapSeconds: number | null;
   readonly isComplete: boolean;
   readonly failures: number;
-  readonly gones: number;
+  readonly goneCount: number;
   readonly failingSince: number | null;
   readonly fault: string | null;
   readonly status: FeedStatus;

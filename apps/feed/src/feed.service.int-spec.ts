@@ -517,9 +517,13 @@ describe('pushing', () => {
       ),
     );
     expect(await urls()).toEqual(feeds.toSorted());
-    await context.owner.query(`UPDATE feed.feeds SET wanted = wanted - interval '29 days'`);
+    await context.owner.query(
+      `UPDATE feed.feeds SET last_read_at = last_read_at - interval '29 days'`,
+    );
     expect(await context.repository.sweep(100)).toBe(0);
-    await context.owner.query(`UPDATE feed.feeds SET wanted = wanted - interval '2 days'`);
+    await context.owner.query(
+      `UPDATE feed.feeds SET last_read_at = last_read_at - interval '2 days'`,
+    );
     expect(await context.repository.sweep(100)).toBe(40);
   });
 });
@@ -571,7 +575,7 @@ describe('a feed that nobody reads', () => {
   it('is not fetched, and is removed', async () => {
     const url = serve('/old', rss('Old'));
     const { userId } = await fetched(context, url);
-    await context.owner.query(`UPDATE feed.feeds SET wanted = now() - interval '15 days'`);
+    await context.owner.query(`UPDATE feed.feeds SET last_read_at = now() - interval '15 days'`);
     await context.makeDue();
     await context.fetchDue();
     expect(context.server.requests).toHaveLength(1);
@@ -579,7 +583,7 @@ describe('a feed that nobody reads', () => {
     await context.podcasts(userId);
     await context.fetchDue();
     expect(context.server.requests).toHaveLength(2);
-    await context.owner.query(`UPDATE feed.feeds SET wanted = now() - interval '15 days'`);
+    await context.owner.query(`UPDATE feed.feeds SET last_read_at = now() - interval '15 days'`);
     await context.makeDue();
     await context.fetchDue();
     expect(await context.repository.sweep(10)).toBe(1);

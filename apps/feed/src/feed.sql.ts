@@ -32,7 +32,7 @@ export const selectFollowedByGuid = statement(
   `SELECT c.refused, f.subscription_id AS id, f.guid, f.feed_url AS "feedUrl", f.title,
      f.changed > now() - interval '${hiddenSeconds} s' AS "isNew"
    FROM ${clockOfUser} c LEFT JOIN (
-     SELECT v.* FROM subscription.named_subscriptions n
+     SELECT v.* FROM subscription.subscriptions_by_guid n
      JOIN subscription.followed_feeds v
        ON v.user_id = $1 AND v.subscription_id = n.subscription_id
      WHERE n.user_id = $1 AND n.guid = ANY ($2::uuid[])
@@ -40,22 +40,22 @@ export const selectFollowedByGuid = statement(
 );
 
 /**
- * Reads feeds, inserts missing ones, and updates `wanted` of the others once a day, which keeps
- * them scheduled. New feeds are due before all others of their lane. It locks in the order of keys
- * and lanes, or skips locked rows. $1 keys, $2 URLs, $3 lanes.
+ * Reads feeds, inserts missing ones, and updates `last_read_at` of the others once a day, which
+ * keeps them scheduled. New feeds are due before all others of their lane. It locks in the order of
+ * keys and lanes, or skips locked rows. $1 keys, $2 URLs, $3 lanes.
  */
 export const ensureFeeds = statement(
   'feed.ensure_feeds',
   `WITH sent AS (
      SELECT DISTINCT * FROM unnest($1::bytea[], $2::text[], $3::text[]) s (key, url, lane)
    ), noted AS (
-     UPDATE feed.feeds f SET wanted = now() WHERE f.url_sha256 IN (
+     UPDATE feed.feeds f SET last_read_at = now() WHERE f.url_sha256 IN (
        SELECT o.url_sha256 FROM feed.feeds o
-       WHERE o.url_sha256 = ANY ($1) AND o.wanted < now() - interval '1 day'
+       WHERE o.url_sha256 = ANY ($1) AND o.last_read_at < now() - interval '1 day'
        FOR NO KEY UPDATE SKIP LOCKED
      ) RETURNING f.url_sha256
    ), made AS (
-     INSERT INTO feed.feeds (url_sha256, url, wanted)
+     INSERT INTO feed.feeds (url_sha256, url, last_read_at)
      SELECT s.key, s.url, now() FROM sent s
      WHERE NOT EXISTS (SELECT FROM feed.feeds f WHERE f.url_sha256 = s.key)
      ORDER BY s.key ON CONFLICT DO NOTHING RETURNING url_sha256
@@ -129,9 +129,9 @@ export const storePushed = statement(
      ORDER BY t.url_sha256 FOR NO KEY UPDATE OF t
    ), postponed AS (
      UPDATE feed.fetches t SET pushed_until = u.time, next_at = u.time, etag = NULL,
-       last_modified = NULL, content_sha256 = NULL, failures = 0, gones = 0, failing_since = NULL,
-       fault = NULL, move_to = l."newFeedUrl", move_since = now(), move_seen = 0,
-       move_proven = l."newFeedUrl" IS NOT NULL
+       last_modified = NULL, content_sha256 = NULL, failures = 0, gone_count = 0,
+       failing_since = NULL, fault = NULL, move_to = l."newFeedUrl", move_since = now(),
+       move_seen = 0, move_proven = l."newFeedUrl" IS NOT NULL
      FROM locked l, (SELECT now() + interval '${pushedDays} days' AS time) u
      WHERE t.url_sha256 = l.url_sha256 RETURNING t.url_sha256
    )
@@ -139,7 +139,7 @@ export const storePushed = statement(
      description = s.description, link = s.link, language = s.language, image_url = s.image_url,
      declared_guid = s.declared_guid, latest_publish_date = s.latest_publish_date,
      episodes = ${withSeenTime('s.episodes')}, changed = now(),
-     wanted = greatest(f.wanted, now() + interval '${pushedDays - retentionDays} days')
+     last_read_at = greatest(f.last_read_at, now() + interval '${pushedDays - retentionDays} days')
    FROM sent s JOIN postponed p ON p.url_sha256 = s.url_sha256 WHERE f.url_sha256 = s.url_sha256`,
 );
 
@@ -249,14 +249,14 @@ export const claimLanes = statement(
      SELECT encode(t.url_sha256, 'hex') AS key, f.url, f.status, t.etag,
        t.last_modified AS "lastModified", encode(t.content_sha256, 'hex') AS "contentSha256",
        ${milliseconds('f.latest_publish_date')} AS latest, t.gap_seconds AS "gapSeconds",
-       t.is_complete AS "isComplete", t.failures, t.gones,
+       t.is_complete AS "isComplete", t.failures, t.gone_count AS "goneCount",
        ${milliseconds('t.failing_since')} AS "failingSince", f.declared_guid AS "declaredGuid",
        CASE WHEN t.move_to IS NOT NULL THEN jsonb_build_object('to', t.move_to, 'seen', t.move_seen,
          'since', ${milliseconds('t.move_since')}, 'isProven', t.move_proven) END AS move,
        t.visited_at < now() - interval '1 day' AS "isVisitDue"
      FROM feed.fetches t JOIN feed.feeds f ON f.url_sha256 = t.url_sha256
      WHERE t.lane = l.lane AND t.next_at <= now()
-       AND f.wanted > now() - interval '${retentionDays} days'
+       AND f.last_read_at > now() - interval '${retentionDays} days'
      ORDER BY t.next_at LIMIT 1
    ) n ON true`,
 );
@@ -273,7 +273,7 @@ const endLease = (soonest: string) => `
 /** SQL of the time of the next feed of lane $1. It reads the first rows of an index. */
 const nextOf = (condition: string) => `(
   SELECT t.next_at FROM feed.fetches t JOIN feed.feeds f ON f.url_sha256 = t.url_sha256
-  WHERE t.lane = $1 AND f.wanted > now() - interval '${retentionDays} days' AND ${condition}
+  WHERE t.lane = $1 AND f.last_read_at > now() - interval '${retentionDays} days' AND ${condition}
   ORDER BY t.next_at LIMIT 1
 )`;
 
@@ -291,7 +291,7 @@ export const saveResult = statement(
      SELECT to_timestamp(("nextAt") / 1000) AS next_at, r.*
      FROM jsonb_to_record($6::jsonb) r (
        "nextAt" double precision, etag text, "lastModified" text, "contentSha256" text,
-       "gapSeconds" integer, "isComplete" boolean, failures integer, gones integer,
+       "gapSeconds" integer, "isComplete" boolean, failures integer, "goneCount" integer,
        "failingSince" double precision, fault text, status text, move jsonb
      )
    ), lane AS (
@@ -304,7 +304,8 @@ export const saveResult = statement(
        fetched_at = now(), etag = r.etag,
        last_modified = r."lastModified", content_sha256 = decode(r."contentSha256", 'hex'),
        gap_seconds = r."gapSeconds", is_complete = r."isComplete", failures = r.failures,
-       gones = r.gones, failing_since = to_timestamp(r."failingSince" / 1000), fault = r.fault,
+       gone_count = r."goneCount", failing_since = to_timestamp(r."failingSince" / 1000),
+       fault = r.fault,
        move_to = r.move ->> 'to', move_seen = coalesce((r.move ->> 'seen')::integer, 0),
        move_since = to_timestamp((r.move ->> 'since')::double precision / 1000),
        move_proven = coalesce((r.move ->> 'isProven')::boolean, false)
@@ -347,7 +348,7 @@ export const deleteUnread = statement(
   `WITH old AS (
      DELETE FROM feed.feeds f WHERE f.url_sha256 IN (
        SELECT o.url_sha256 FROM feed.feeds o
-       WHERE o.wanted < now() - interval '${retentionDays} days'
+       WHERE o.last_read_at < now() - interval '${retentionDays} days'
        LIMIT $1 FOR UPDATE SKIP LOCKED
      ) RETURNING 1
    ), lanes AS (

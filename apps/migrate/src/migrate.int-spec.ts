@@ -78,6 +78,31 @@ describe('migrate', () => {
     await expect(run()).rejects.toThrow(/differ from this release\.[^]*email/);
   });
 
+  it('refuses a database of a version before 0.2.0, and changes nothing', async () => {
+    await query(
+      url,
+      `CREATE SCHEMA sync;
+       CREATE TABLE sync.migrations (id serial PRIMARY KEY, timestamp bigint, name text);
+       INSERT INTO sync.migrations (timestamp, name)
+       VALUES (1763715600000, 'CreateSync1763715600000')`,
+    );
+    const schema = () =>
+      query(
+        url,
+        `SELECT n.nspname, c.relname FROM pg_namespace n
+         LEFT JOIN pg_class c ON c.relnamespace = n.oid
+         WHERE n.nspname !~ '^(pg_|information_schema)' ORDER BY 1, 2`,
+      );
+    const before = await schema();
+    await expect(run()).rejects.toThrow(
+      /created by a version before 0\.2\.0, which cannot be upgraded\. It is unchanged\./,
+    );
+    expect(await schema()).toEqual(before);
+    expect(await query(url, 'SELECT name FROM sync.migrations')).toEqual([
+      { name: 'CreateSync1763715600000' },
+    ]);
+  });
+
   it('keeps the schema of a later release', async () => {
     await run();
     await query(url, 'ALTER TABLE episode.episodes ADD COLUMN chapter text');

@@ -1,19 +1,34 @@
-import { createPool, ensureGroups, ensureLogin, groups, skipGroupGrants } from '#database';
+import {
+  areBeforeFirstRelease,
+  createPool,
+  ensureGroups,
+  ensureLogin,
+  groups,
+  laterMigrations,
+  skipGroupGrants,
+} from '#database';
 import { applyMigrations, createDataSource, drift } from '#database/typeorm';
 import type { Log } from '#runtime';
-import type { DataSource } from 'typeorm';
+import type { QueryRunner } from 'typeorm';
 import type { z } from 'zod';
 import type { migrateConfig } from './migrate.config.js';
 
 /** Serializes migrations of a database. Any number that nothing else uses. */
 const advisoryLock = 5_067_220_841;
 
+const tooOld =
+  'The database was created by a version before 0.2.0, which cannot be upgraded. ' +
+  'It is unchanged. Keep it, and start with an empty one: choose another --data directory or ' +
+  'another database. ' +
+  "docs/guide/upgrade.md describes how to move the users' data (npm run dump, npm run load).";
+
 /**
  * Migrates the database to this release: group roles, schema, logins. It is idempotent, and several
  * can run concurrently. The schema of a later release stays unchanged, so that a release can be
  * rolled back.
  *
- * @throws Error if the account schema then differs from this release, unless a later one made it.
+ * @throws Error for a database of a version before 0.2.0, which stays unchanged; also if the
+ * account schema then differs from this release, unless a later one made it.
  */
 export async function migrate(config: z.output<typeof migrateConfig>, log: Log): Promise<void> {
   const dataSource = createDataSource(
@@ -28,6 +43,7 @@ export async function migrate(config: z.output<typeof migrateConfig>, log: Log):
   const lock = dataSource.createQueryRunner();
   try {
     await lock.query('SELECT pg_advisory_lock($1)', [advisoryLock]);
+    if (areBeforeFirstRelease(await appliedMigrations(lock))) throw new Error(tooOld);
     if (config.MIGRATE_GROUPS === 'on') await ensureGroups(lock);
     if (config.MIGRATE_GROUPS === 'none') skipGroupGrants(lock);
     await lock.query('CREATE SCHEMA IF NOT EXISTS sync');
@@ -43,7 +59,7 @@ export async function migrate(config: z.output<typeof migrateConfig>, log: Log):
     };
     for (const [group, url] of Object.entries(logins))
       if (url && config.MIGRATE_GROUPS !== 'none') await ensureLogin(lock, group, url);
-    const newer = await newerMigrations(dataSource);
+    const newer = laterMigrations(await appliedMigrations(lock));
     if (newer.length > 0)
       return log.warn({ migrations: newer }, 'schema of a later release, left unchanged');
     const differences = await drift(dataSource);
@@ -58,13 +74,14 @@ export async function migrate(config: z.output<typeof migrateConfig>, log: Log):
   }
 }
 
-/** Returns applied migrations that are later than those of this release. */
-async function newerMigrations(dataSource: DataSource): Promise<string[]> {
-  // A name ends with the timestamp.
-  const times = dataSource.migrations.map(({ constructor: { name } }) => Number(name.slice(-13)));
-  const applied = await dataSource.query<{ name: string }[]>(
-    'SELECT name FROM sync.migrations WHERE timestamp > $1 ORDER BY id',
-    [Math.max(...times)],
-  );
-  return applied.map(({ name }) => name);
+/** Returns the names of the applied migrations in their order; none for a new database. */
+async function appliedMigrations(runner: QueryRunner): Promise<string[]> {
+  const [{ exists }] = (await runner.query(
+    `SELECT to_regclass('sync.migrations') IS NOT NULL AS "exists"`,
+  )) as [{ exists: boolean }];
+  if (!exists) return [];
+  const rows = (await runner.query('SELECT name FROM sync.migrations ORDER BY id')) as {
+    name: string;
+  }[];
+  return rows.map(({ name }) => name);
 }

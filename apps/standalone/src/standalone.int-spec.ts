@@ -17,6 +17,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { commandLine, removePostgres } from '#embedded';
 import {
+  createDatabase,
   eventually,
   freshUser,
   isRunning,
@@ -209,6 +210,29 @@ describe('one system on one machine', { timeout: 120_000 }, () => {
       await owner.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
       await owner.query(`DROP ROLE ${name}`);
       await owner.end();
+    }
+  });
+
+  it('prints one sentence for a database of a version before 0.2.0', async () => {
+    const database = await createDatabase();
+    const client = new pg.Client({ connectionString: database.ownerUrl });
+    try {
+      await client.connect();
+      await client.query(
+        `INSERT INTO sync.migrations (timestamp, name)
+         VALUES (1763715600000, 'CreateSync1763715600000')`,
+      );
+      const environment = {
+        POSTGRES_URL: database.ownerUrl,
+        REDIS_URL: inject('servers').redisUrl,
+      };
+      const system = LaunchedSystem.launch({ data: join(root, 'data'), environment });
+      expect(await system.ended).toBe(1);
+      expect(system.output.match(/created by a version before 0\.2\.0/g)).toHaveLength(1);
+      expect(system.output).not.toMatch(/^\s*at /m);
+    } finally {
+      await client.end();
+      await database.drop();
     }
   });
 

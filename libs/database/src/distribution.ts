@@ -7,10 +7,10 @@ import type { QueryRunner } from 'typeorm';
  */
 export const delegatedFunctions: readonly string[] = [
   'deletion.add_pending',
+  'deletion.add_removed_rows',
   'deletion.claim',
   'deletion.claim_erasure',
   'deletion.count_attempt',
-  'deletion.count_erased',
   'deletion.end_erasure',
   'deletion.end_pending',
   'deletion.erase_requests',

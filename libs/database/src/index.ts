@@ -11,6 +11,7 @@ export {
 } from './database.js';
 export { delegatedFunctions } from './distribution.js';
 export { DatabaseModule } from './database.module.js';
+export { areBeforeFirstRelease, laterMigrations } from './migrations/index.js';
 export { createPool } from './pool.js';
 export { watchPool } from './pool.metrics.js';
 export {

@@ -16,11 +16,11 @@ export const sweepRequests = statement(
      SELECT user_id, request_id FROM sync.request
      WHERE created_at < now() - interval '1 hour' ORDER BY created_at LIMIT $1
      FOR UPDATE SKIP LOCKED
-   ), gone AS (
+   ), deleted AS (
      DELETE FROM sync.request r USING old
      WHERE r.user_id = old.user_id AND r.request_id = old.request_id RETURNING 1
    )
-   SELECT count(*) AS removed FROM gone`,
+   SELECT count(*) AS removed FROM deleted`,
 );
 
 /** Like {@link sweepRequests} on a cluster, which cannot lock rows of several users first. */

@@ -78,8 +78,8 @@ const rights: Record<string, Record<string, string>> = {
     'episode.sync_ids': 'SELECT INSERT UPDATE DELETE',
     'episode.totals': 'SELECT INSERT UPDATE',
     'episode.episode_id': 'nextval',
-    'subscription.named_subscriptions': 'SELECT',
-    'subscription.named_by_url': 'SELECT',
+    'subscription.subscriptions_by_guid': 'SELECT',
+    'subscription.subscriptions_by_url': 'SELECT',
     'subscription.current_guids': 'SELECT',
     // The columns that the views publish.
     'subscription.subscriptions':
@@ -88,7 +88,7 @@ const rights: Record<string, Record<string, string>> = {
     'subscription.guids': 'SELECT(user_id, guid, subscription_id)',
     'subscription.feed_urls': 'SELECT(user_id, url_sha256, subscription_id)',
     'subscription.followed_feeds': 'SELECT',
-    'feed.known_episodes': 'SELECT',
+    'feed.newest_episodes': 'SELECT',
     'feed.touched': 'INSERT',
   },
   deletion: {
@@ -105,7 +105,7 @@ const rights: Record<string, Record<string, string>> = {
     'subscription.guids': 'SELECT DELETE',
     'subscription.former_guids': 'SELECT DELETE',
     'subscription.feed_urls': 'SELECT DELETE',
-    'subscription.named_subscriptions': 'SELECT',
+    'subscription.subscriptions_by_guid': 'SELECT',
     'sync.events': 'SELECT INSERT DELETE',
     'sync.readers': 'SELECT DELETE',
     'sync.reader_sessions': 'SELECT DELETE',
@@ -147,7 +147,7 @@ const rights: Record<string, Record<string, string>> = {
     'episode.untitled': 'SELECT',
     'subscription.followers': 'SELECT',
     'subscription.followed_feeds': 'SELECT',
-    'subscription.named_subscriptions': 'SELECT',
+    'subscription.subscriptions_by_guid': 'SELECT',
     'subscription.subscriptions':
       'SELECT(user_id, id, feed_url, guid, is_subscribed, is_subscribed_at, declared_guids, ' +
       'deletion_id, deleted, merged_into, changed, title)',
@@ -181,7 +181,7 @@ describe('the login of', () => {
     ['episode', 'DELETE FROM episode.sync_ids'],
     [
       'episode',
-      `SELECT * FROM subscription.named_subscriptions, subscription.named_by_url,
+      `SELECT * FROM subscription.subscriptions_by_guid, subscription.subscriptions_by_url,
         subscription.current_guids`,
     ],
     ['deletion', makeDeletion],
@@ -193,7 +193,7 @@ describe('the login of', () => {
        SET is_subscribed = false, flipped = now(), subscription_changed = now(), deleted = now(),
          changed = now()`,
     ],
-    ['deletion', 'SELECT * FROM subscription.named_subscriptions'],
+    ['deletion', 'SELECT * FROM subscription.subscriptions_by_guid'],
   ])('%s may do what it owns: %s', async (role, sql) => {
     expect(await outcome(role, sql)).toBe('done');
   });
@@ -337,19 +337,19 @@ describe('the login of', () => {
     const owners = {
       'account.erase_user(uuid,integer)': groups.deletion,
       [`deletion.add_pending(uuid,bigint,${instant},json)`]: groups.deletion,
+      'deletion.add_removed_rows(uuid,bigint)': groups.deletion,
       'deletion.claim(uuid,bigint)': groups.deletion,
+      'deletion.claim_due(integer,double precision)': groups.deletion,
+      'deletion.claim_due_erasures(integer,double precision)': groups.deletion,
       'deletion.claim_erasure(uuid)': groups.deletion,
       'deletion.count_attempt(uuid,bigint)': groups.deletion,
-      'deletion.count_erased(uuid,bigint)': groups.deletion,
       'deletion.end_erasure(uuid,text,text,smallint)': groups.deletion,
       'deletion.end_pending(uuid,bigint,text,text,smallint)': groups.deletion,
       'deletion.erase_requests(uuid,uuid,integer)': groups.deletion,
       'deletion.make_due(bigint)': groups.deletion,
       'deletion.record_erasure(uuid,json)': groups.deletion,
-      'deletion.take(integer,double precision)': groups.deletion,
-      'deletion.take_again(uuid[],bigint[],integer[])': groups.deletion,
-      'deletion.take_erasures(integer,double precision)': groups.deletion,
-      'deletion.take_erasures_again(uuid[],integer[])': groups.deletion,
+      'deletion.renumber_lost_erasure_jobs(uuid[],integer[])': groups.deletion,
+      'deletion.renumber_lost_jobs(uuid[],bigint[],integer[])': groups.deletion,
       'episode.count_states(uuid,bigint[],bigint)': groups.subscription,
       'episode.merge_subscriptions(uuid,bigint[],bigint[],timestamp with time zone,bigint)':
         groups.subscription,

@@ -134,13 +134,13 @@ export class DeletionStack {
   /** Describes a user's pending deletions: records, queue and the worker's last output. */
   async pending(userId: string): Promise<unknown> {
     const { rows } = await this.owner.query(
-      `SELECT id, status, send, sent_at
+      `SELECT id, status, job_number, sent_at
        FROM deletion.deletions WHERE user_id = $1 AND status = 'PENDING'`,
       [userId],
     );
     const jobs = await Promise.all(
-      rows.map(async ({ id, send }) =>
-        this.queue.getJobState(`deletion-${String(id)}-${String(send)}`),
+      rows.map(async ({ id, job_number: jobNumber }) =>
+        this.queue.getJobState(`deletion-${String(id)}-${String(jobNumber)}`),
       ),
     );
     const [counts, isPaused] = await Promise.all([

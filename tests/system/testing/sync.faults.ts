@@ -83,13 +83,14 @@ async function change(
   userId: string,
   become: 'lost' | 'doubled' | 'late',
 ) {
-  const { rows } = await owner.query<{ id: number; send: number }>(
-    'SELECT id::float8 AS id, send FROM deletion.deletions WHERE user_id = $1 AND send > 0',
+  const { rows } = await owner.query<{ id: number; jobNumber: number }>(
+    `SELECT id::float8 AS id, job_number AS "jobNumber" FROM deletion.deletions
+     WHERE user_id = $1 AND job_number > 0`,
     [userId],
   );
-  for (const { id, send } of rows) {
+  for (const { id, jobNumber } of rows) {
     const data = { userId, deletionId: id };
-    if (become === 'lost') await queue.remove(`deletion-${id}-${send}`);
+    if (become === 'lost') await queue.remove(`deletion-${id}-${jobNumber}`);
     // Also for ended deletions: an old job that reappears.
     else
       await queue.add('deletion', data, {

@@ -31,7 +31,7 @@ function phase(table: string, key: string, type: keyof typeof keys, condition = 
     WITH page AS MATERIALIZED (
       SELECT t.ctid AS place, t.${key} AS key FROM ${table} t
       WHERE t.user_id = $1 AND t.${key} >= $2::${type} AND ${condition} ORDER BY t.${key} LIMIT $3
-    ), gone AS (
+    ), deleted AS (
       DELETE FROM ${table} t WHERE t.user_id = $1 AND t.ctid = ANY (ARRAY(SELECT place FROM page))
     )
     SELECT count(*)::int AS rows,
@@ -83,7 +83,10 @@ const claimErasure = statement(
   'deletion.claim_erasure',
   'SELECT status, age FROM deletion.claim_erasure($1)',
 );
-const countErased = statement('deletion.count_erased', 'SELECT deletion.count_erased($1, $2)');
+const addRemovedRows = statement(
+  'deletion.add_removed_rows',
+  'SELECT deletion.add_removed_rows($1, $2)',
+);
 /** $1 user, $2 final state, $3 cause, $4 kinds of events. */
 const endErasureRecord = statement(
   'deletion.end_erasure_record',
@@ -177,7 +180,7 @@ export async function eraseStep(
     from,
     limit,
   ]);
-  if (step) await transaction.commit([countErased, [userId, step.row.rows]]);
+  if (step) await transaction.commit([addRemovedRows, [userId, step.row.rows]]);
   return step?.row;
 }
 
@@ -191,7 +194,7 @@ export async function eraseAccountStep(
     userId,
     limit,
   ]);
-  if (step) await transaction.commit([countErased, [userId, step.row.rows]]);
+  if (step) await transaction.commit([addRemovedRows, [userId, step.row.rows]]);
   return step?.row.rows;
 }
 

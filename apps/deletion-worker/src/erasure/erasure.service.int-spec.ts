@@ -59,7 +59,7 @@ describe('a user who is erased', () => {
       user_id: user.id,
       status: 'SUCCESS',
       requested: finished,
-      send: expect.any(Number) as number,
+      job_number: expect.any(Number) as number,
       sent_at: expect.toSatisfy((sent) => sent === null || sent instanceof Date) as Date | null,
       removed: '0',
       finished,

@@ -25,11 +25,12 @@ const nil = '00000000-0000-0000-0000-000000000000';
 /** Calls of every function for erasures. */
 const functions: Record<string, string> = {
   record_erasure: `SELECT deletion.record_erasure($1::uuid, '{"correlationId":"again"}')`,
-  take_erasures: 'SELECT * FROM deletion.take_erasures(1000, 0) WHERE user_id = $1::uuid',
-  take_erasures_again: 'SELECT * FROM deletion.take_erasures_again(ARRAY[$1::uuid], ARRAY[0])',
+  claim_due_erasures: 'SELECT * FROM deletion.claim_due_erasures(1000, 0) WHERE user_id = $1::uuid',
+  renumber_lost_erasure_jobs:
+    'SELECT * FROM deletion.renumber_lost_erasure_jobs(ARRAY[$1::uuid], ARRAY[0])',
   claim_erasure: 'SELECT * FROM deletion.claim_erasure($1::uuid)',
   erase_requests: `SELECT * FROM deletion.erase_requests($1::uuid, '${nil}', 10)`,
-  count_erased: 'SELECT deletion.count_erased($1::uuid, 7)',
+  add_removed_rows: 'SELECT deletion.add_removed_rows($1::uuid, 7)',
   end_erasure: `SELECT deletion.end_erasure($1::uuid, 'FAILURE', 'why', 0::smallint)`,
 };
 
@@ -70,7 +71,8 @@ it('markers of requests are erased only while their user is being erased', async
 it('no other function writes records', async () => {
   const { rows } = await context.owner.query<{ name: string }>(
     `SELECT proname AS name FROM pg_proc
-     WHERE pronamespace = 'deletion'::regnamespace AND proname ~ 'eras' ORDER BY 1`,
+     WHERE pronamespace = 'deletion'::regnamespace AND proname ~ 'eras|^add_removed_rows$'
+     ORDER BY 1`,
   );
   expect(rows.map(({ name }) => name)).toEqual(Object.keys(functions).toSorted());
 });

@@ -63,12 +63,12 @@ describe('deletions list', () => {
 
 describe('deletions retry', () => {
   it('sends a new job regardless of the last one', async () => {
-    const sends = () => user.record(deletionId).then(({ send }) => send);
-    await eventually(async () => expect(await sends()).toBe(1));
+    const jobNumber = () => user.record(deletionId).then((record) => record.job_number);
+    await eventually(async () => expect(await jobNumber()).toBe(1));
     const { code, stdout } = await deletions(['retry', String(deletionId)]);
     expect([code, stdout]).toEqual([0, `Deletion ${deletionId} will be sent again now.\n`]);
     context.relay.wake();
-    await eventually(async () => expect(await sends()).toBe(2));
+    await eventually(async () => expect(await jobNumber()).toBe(2));
     expect(await (await context.queue.getJob(`deletion-${deletionId}-1`))?.getState()).toBe(
       'waiting',
     );
@@ -78,11 +78,15 @@ describe('deletions retry', () => {
   });
 
   it('has the same effect when repeated', async () => {
-    await eventually(async () => expect(await user.record(deletionId)).toMatchObject({ send: 1 }));
+    await eventually(async () =>
+      expect(await user.record(deletionId)).toMatchObject({ job_number: 1 }),
+    );
     const outcomes = await Promise.all([1, 2].map(() => deletions(['retry', String(deletionId)])));
     expect(outcomes.map(({ code }) => code)).toEqual([0, 0]);
     context.relay.wake();
-    await eventually(async () => expect(await user.record(deletionId)).toMatchObject({ send: 2 }));
+    await eventually(async () =>
+      expect(await user.record(deletionId)).toMatchObject({ job_number: 2 }),
+    );
   });
 });
 

@@ -9,8 +9,8 @@ export interface ListedDeletion {
   status: DeletionStatus;
   requested: string;
   finished: string | null;
-  /** Number of its jobs, and the time at which a relay last claimed it. */
-  send: number;
+  /** Number of its last job, and the time at which a relay last claimed it. */
+  jobNumber: number;
   sentAt: string | null;
   attempts: number;
   userId: string;
@@ -18,8 +18,9 @@ export interface ListedDeletion {
   cause: string | null;
 }
 
-const columns = `d.id, d.status, d.requested, d.finished, d.send, d.sent_at AS "sentAt", d.attempts,
-  d.user_id AS "userId", d.subscription_id AS "subscriptionId", d.cause`;
+const columns = `d.id, d.status, d.requested, d.finished, d.job_number AS "jobNumber",
+  d.sent_at AS "sentAt", d.attempts, d.user_id AS "userId",
+  d.subscription_id AS "subscriptionId", d.cause`;
 
 const listPending = statement(
   'deletion.list_pending',

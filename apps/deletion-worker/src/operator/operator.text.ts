@@ -21,13 +21,13 @@ function cells({
   id,
   requested,
   sentAt,
-  send,
+  jobNumber,
   attempts,
   userId,
   subscriptionId,
   cause,
 }: ListedDeletion): string[] {
-  const numbers = [send, attempts].map(String);
+  const numbers = [jobNumber, attempts].map(String);
   // The message of a fault can have several lines, a record has one.
   const oneLine = (cause ?? '').replace(/\s+/g, ' ');
   return [

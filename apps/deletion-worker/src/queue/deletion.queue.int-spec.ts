@@ -53,16 +53,16 @@ const ends = (deletionId: number, status: string) =>
   eventually(async () => expect(await user.record(deletionId)).toMatchObject({ status }), {
     timeout: 10_000,
   });
-const jobOf = (deletionId: number, send: number) =>
-  context.queue.getJob(`deletion-${deletionId}-${send}`);
+const jobOf = (deletionId: number, jobNumber: number) =>
+  context.queue.getJob(`deletion-${deletionId}-${jobNumber}`);
 /** Waits until the record is sent and its job exists. The relay writes the record first. */
-const wasSent = (deletionId: number, send: number) =>
+const wasSent = (deletionId: number, jobNumber: number) =>
   eventually(async () => {
     expect(await user.record(deletionId)).toMatchObject({
-      send,
+      job_number: jobNumber,
       sent_at: expect.any(Date) as Date,
     });
-    expect(await jobOf(deletionId, send)).toBeDefined();
+    expect(await jobOf(deletionId, jobNumber)).toBeDefined();
   });
 const longAgo = (deletionId: number) =>
   context.owner.query(
@@ -133,7 +133,7 @@ describe('the relay', () => {
       const { sent_at: sentAt } = await user.record(deletionId);
       expect(Date.now() - (sentAt as Date).getTime()).toBeLessThan(20_000);
     });
-    expect(await user.record(deletionId)).toMatchObject({ send: 1 });
+    expect(await user.record(deletionId)).toMatchObject({ job_number: 1 });
     expect(await jobOf(deletionId, 2)).toBeUndefined();
   });
 
@@ -145,7 +145,9 @@ describe('the relay', () => {
       { userId: 'no user', deletionId },
       { jobId: `deletion-${deletionId}-1`, attempts: 1 },
     );
-    await context.owner.query('UPDATE deletion.deletions SET send = 1 WHERE id = $1', [deletionId]);
+    await context.owner.query('UPDATE deletion.deletions SET job_number = 1 WHERE id = $1', [
+      deletionId,
+    ]);
     await longAgo(deletionId);
     await startWorker();
     await eventually(async () =>
@@ -154,7 +156,7 @@ describe('the relay', () => {
     expect(await user.record(deletionId)).toMatchObject({ status: 'PENDING' });
     relay.wake();
     await ends(deletionId, 'SUCCESS');
-    expect(await user.record(deletionId)).toMatchObject({ send: 2 });
+    expect(await user.record(deletionId)).toMatchObject({ job_number: 2 });
   });
 
   it('holds no lock while Redis does not respond', async () => {
@@ -187,14 +189,14 @@ describe('the relay', () => {
     await relay.beforeApplicationShutdown();
     expect(await user.record(deletionId)).toMatchObject({
       status: 'PENDING',
-      send: 0,
+      job_number: 0,
       sent_at: null,
     });
     await redis.start();
     const later = context.anotherRelay();
     await eventually(async () => {
       later.wake();
-      expect(await user.record(deletionId)).toMatchObject({ send: 1 });
+      expect(await user.record(deletionId)).toMatchObject({ job_number: 1 });
     });
   });
 });

@@ -9,7 +9,7 @@ import { Database } from '#database';
 import { Condition, type Log, withTimeLimit } from '#runtime';
 import { context, ROOT_CONTEXT } from '@opentelemetry/api';
 import { Queue } from 'bullmq';
-import { assignNextJobNumbers, claimDue, type DueRecord } from './due.repository.js';
+import { renumberLostJobs, claimDue, type DueRecord } from './due.repository.js';
 
 /** Interval of polls in milliseconds. */
 const pollMs = 2_000;
@@ -109,7 +109,7 @@ export class DeletionRelay implements OnApplicationBootstrap, BeforeApplicationS
     const lost = sent.filter((_, index) => !openStates.has(states[index] ?? ''));
     const due = [
       ...claimed.filter((row) => row.isNew),
-      ...(await assignNextJobNumbers(this.database, lost)),
+      ...(await renumberLostJobs(this.database, lost)),
     ];
     if (due.length > 0) await withRedisLimit(this.queue.addBulk(due.map(jobOf)));
   }
@@ -133,8 +133,10 @@ function jobOf(row: DueRecord) {
 }
 
 /** Returns the id of a job. BullMQ rejects ids of digits only and ids with a colon. */
-function jobId({ userId, deletionId, send }: DueRecord): string {
-  return deletionId === null ? `erasure-${userId}-${send}` : `deletion-${deletionId}-${send}`;
+function jobId({ userId, deletionId, jobNumber }: DueRecord): string {
+  return deletionId === null
+    ? `erasure-${userId}-${jobNumber}`
+    : `deletion-${deletionId}-${jobNumber}`;
 }
 
 /** Rejects after a time limit: a queue that was never connected would wait permanently. */

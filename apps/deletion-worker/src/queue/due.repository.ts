@@ -6,7 +6,7 @@ export interface DueRecord {
   /** Null for an erasure: a user has at most one. */
   deletionId: number | null;
   /** The number of its last job. */
-  send: number;
+  jobNumber: number;
   /** True for a new number: the relay then adds a job, regardless of earlier ones. */
   isNew: boolean;
   /** Trace headers and correlation id of the DELETE. */
@@ -14,7 +14,8 @@ export interface DueRecord {
 }
 
 const columns = (id: 'id' | 'NULL') =>
-  `user_id AS "userId", ${id} AS "deletionId", send, fresh AS "isNew", origin`;
+  `user_id AS "userId", ${id} AS "deletionId", job_number AS "jobNumber", is_new AS "isNew",
+   origin`;
 
 /**
  * Claims PENDING records that are due. $1 limit, $2 age of `sent_at` in milliseconds. A record
@@ -22,21 +23,21 @@ const columns = (id: 'id' | 'NULL') =>
  * functions skip rows that another relay locks.
  */
 const claims = [
-  statement('deletion.take', `SELECT ${columns('id')} FROM deletion.take($1, $2)`),
+  statement('deletion.claim_due', `SELECT ${columns('id')} FROM deletion.claim_due($1, $2)`),
   statement(
-    'deletion.take_erasures',
-    `SELECT ${columns('NULL')} FROM deletion.take_erasures($1, $2)`,
+    'deletion.claim_due_erasures',
+    `SELECT ${columns('NULL')} FROM deletion.claim_due_erasures($1, $2)`,
   ),
 ];
 
 /** A locked record has a running job, so the functions skip it. */
-const assignNextNumbers = statement(
-  'deletion.assign_next_numbers',
-  `SELECT ${columns('id')} FROM deletion.take_again($1, $2, $3)`,
+const renumberJobs = statement(
+  'deletion.renumber_lost_jobs',
+  `SELECT ${columns('id')} FROM deletion.renumber_lost_jobs($1, $2, $3)`,
 );
-const assignNextErasureNumbers = statement(
-  'deletion.assign_next_erasure_numbers',
-  `SELECT ${columns('NULL')} FROM deletion.take_erasures_again($1, $2)`,
+const renumberErasureJobs = statement(
+  'deletion.renumber_lost_erasure_jobs',
+  `SELECT ${columns('NULL')} FROM deletion.renumber_lost_erasure_jobs($1, $2)`,
 );
 
 /**
@@ -58,21 +59,21 @@ export function claimDue(
  *
  * @returns the records with their new numbers.
  */
-export async function assignNextJobNumbers(
+export async function renumberLostJobs(
   database: Database,
   lost: readonly DueRecord[],
 ): Promise<DueRecord[]> {
   const users = (rows: readonly DueRecord[]) => rows.map((row) => row.userId);
-  const sends = (rows: readonly DueRecord[]) => rows.map((row) => row.send);
+  const jobNumbers = (rows: readonly DueRecord[]) => rows.map((row) => row.jobNumber);
   const deletions = lost.filter(({ deletionId }) => deletionId !== null);
   const erasures = lost.filter(({ deletionId }) => deletionId === null);
   const ids = deletions.map((row) => row.deletionId);
-  const deletionValues = [users(deletions), ids, sends(deletions)];
-  const erasureValues = [users(erasures), sends(erasures)];
+  const deletionValues = [users(deletions), ids, jobNumbers(deletions)];
+  const erasureValues = [users(erasures), jobNumbers(erasures)];
   return [
-    ...(ids.length > 0 ? await database.change<DueRecord>(assignNextNumbers, deletionValues) : []),
+    ...(ids.length > 0 ? await database.change<DueRecord>(renumberJobs, deletionValues) : []),
     ...(erasures.length > 0
-      ? await database.change<DueRecord>(assignNextErasureNumbers, erasureValues)
+      ? await database.change<DueRecord>(renumberErasureJobs, erasureValues)
       : []),
   ];
 }

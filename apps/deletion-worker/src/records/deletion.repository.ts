@@ -42,11 +42,11 @@ interface ClaimedDeletion {
 /** $1 user, $2 guid: reads a {@link MatchedSubscription}. */
 export const findSubscription = statement(
   'deletion.find_subscription',
-  `SELECT n.subscription_id AS "subscriptionId", n.live AS "isLive",
+  `SELECT n.subscription_id AS "subscriptionId", n.is_live AS "isLive",
      n.is_subscribed AS "isSubscribed",
      ${instant('n.is_subscribed_at')} AS "subscribedAt",
      d.id AS "deletionId", d.id IS DISTINCT FROM n.deletion_id AS "isOvertaken"
-   FROM subscription.named_subscriptions n
+   FROM subscription.subscriptions_by_guid n
    LEFT JOIN deletion.deletions d
      ON d.user_id = $1 AND d.subscription_id = n.subscription_id AND d.status = 'PENDING'
    WHERE n.user_id = $1 AND n.guid = $2`,
@@ -122,7 +122,7 @@ const findEpisode = statement(
 /** $1 user, $2 deletion: locks a record and reads it as a {@link ClaimedDeletion}. */
 const claimRecord = statement(
   'deletion.claim_record',
-  `SELECT status, subscription_id AS "subscriptionId", stands AS "isCurrent", age
+  `SELECT status, subscription_id AS "subscriptionId", is_current AS "isCurrent", age
    FROM deletion.claim($1, $2)`,
 );
 
@@ -169,7 +169,7 @@ export const deleteSubscription = statement(
  */
 const findRequested = statement(
   'deletion.find_requested',
-  `SELECT max(d.id) AS "deletionId" FROM subscription.named_subscriptions n
+  `SELECT max(d.id) AS "deletionId" FROM subscription.subscriptions_by_guid n
    JOIN deletion.deletions d ON d.user_id = $1 AND d.subscription_id = n.subscription_id
      AND d.requested <= $3
    WHERE n.user_id = $1 AND n.guid = $2`,

@@ -72,9 +72,9 @@ const changes: Record<string, (id: string) => [sql: string, values: unknown[]]> 
   count_attempt: (id) => ['deletion.count_attempt($1, $2)', [userId, id]],
   claim: (id) => ['deletion.claim($1, $2)', [userId, id]],
   make_due: (id) => ['deletion.make_due($1)', [id]],
-  take: () => ['deletion.take(1000, -1000000)', []],
-  take_again: (id) => [
-    'deletion.take_again(ARRAY[$1::uuid], ARRAY[$2::bigint], ARRAY[0])',
+  claim_due: () => ['deletion.claim_due(1000, -1000000)', []],
+  renumber_lost_jobs: (id) => [
+    'deletion.renumber_lost_jobs(ARRAY[$1::uuid], ARRAY[$2::bigint], ARRAY[0])',
     [userId, id],
   ],
 };
@@ -110,7 +110,8 @@ describe('the table of deletions', () => {
     const { rows } = await owner.query<{ name: string }>(
       // erasure.states.int-spec.ts tests those of erasures; new_id reads and writes no table.
       `SELECT DISTINCT proname AS name FROM pg_proc
-       WHERE pronamespace = 'deletion'::regnamespace AND proname !~ 'eras|^new_id$'`,
+       WHERE pronamespace = 'deletion'::regnamespace
+         AND proname !~ 'eras|^(add_removed_rows|new_id)$'`,
     );
     const called = new Set([
       'add_pending',
@@ -122,7 +123,7 @@ describe('the table of deletions', () => {
   const columns = [
     'status',
     'attempts',
-    'send',
+    'job_number',
     'sent_at',
     'cause',
     'finished',
@@ -153,7 +154,7 @@ describe('the table of deletions', () => {
         status: 'PENDING',
         finished: null,
         cause: null,
-        send: 0,
+        job_number: 0,
       });
     },
   );

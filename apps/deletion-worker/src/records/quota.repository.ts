@@ -23,7 +23,7 @@ export const deleteOldestTombstones = statement(
      SELECT s.id FROM subscription.subscriptions s
      JOIN oldest ON s.user_id = $1 AND s.merged_into = oldest.id
      LIMIT ${maxRemovedRows}
-   ), gone AS MATERIALIZED (
+   ), excess AS MATERIALIZED (
      SELECT id FROM pointers
      UNION ALL
      SELECT o.id FROM oldest o WHERE NOT EXISTS (
@@ -31,23 +31,23 @@ export const deleteOldestTombstones = statement(
        WHERE s.user_id = $1 AND s.merged_into = o.id AND s.id NOT IN (SELECT id FROM pointers)
      )
    ), guids AS (
-     DELETE FROM subscription.guids g USING gone
-     WHERE g.user_id = $1 AND g.subscription_id = gone.id RETURNING g.guid
+     DELETE FROM subscription.guids g USING excess
+     WHERE g.user_id = $1 AND g.subscription_id = excess.id RETURNING g.guid
    ), urls AS (
-     DELETE FROM subscription.feed_urls u USING gone
-     WHERE u.user_id = $1 AND u.subscription_id = gone.id RETURNING u.url_sha256
+     DELETE FROM subscription.feed_urls u USING excess
+     WHERE u.user_id = $1 AND u.subscription_id = excess.id RETURNING u.url_sha256
    ), changes AS (
-     DELETE FROM subscription.former_guids f USING gone
-     WHERE f.user_id = $1 AND f.subscription_id = gone.id RETURNING f.guid
+     DELETE FROM subscription.former_guids f USING excess
+     WHERE f.user_id = $1 AND f.subscription_id = excess.id RETURNING f.guid
    ), total AS (
      UPDATE subscription.totals t
      SET pointers = greatest(t.pointers - (SELECT count(*) FROM pointers), 0),
        guid_changes = greatest(t.guid_changes - (SELECT count(*) FROM changes), 0),
        guids = greatest(t.guids - (SELECT count(*) FROM guids), 0),
        urls = greatest(t.urls - (SELECT count(*) FROM urls), 0)
-     WHERE t.user_id = $1 AND EXISTS (SELECT 1 FROM gone)
+     WHERE t.user_id = $1 AND EXISTS (SELECT 1 FROM excess)
    )
-   DELETE FROM subscription.subscriptions s USING gone WHERE s.user_id = $1 AND s.id = gone.id`,
+   DELETE FROM subscription.subscriptions s USING excess WHERE s.user_id = $1 AND s.id = excess.id`,
 );
 
 /** Deletes the oldest final records beyond the quota. $1 user, $2 quota. */

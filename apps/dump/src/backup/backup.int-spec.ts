@@ -152,6 +152,12 @@ describe('restore', () => {
       (text: string) => text.replace('"migrations":["', '"migrations":["Later","'),
       'another schema',
     ],
+    [
+      'of a version before 0.2.0',
+      (text: string) =>
+        text.replace(/"migrations":\[[^\]]*\]/, '"migrations":["CreateSync1763715600000"]'),
+      'cannot be upgraded',
+    ],
     ['of another format', () => 'a picture\n', 'not a backup'],
   ])('rejects a file %s, and changes nothing', async (_, change, reason) => {
     const target = await fixture.database('dump');

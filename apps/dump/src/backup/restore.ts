@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
+import { areBeforeFirstRelease } from '#database';
 import { count, duration, loadConfig, type ProgramIo, ProgressLine } from '#runtime';
 import type pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
@@ -45,8 +46,10 @@ export async function restore(options: RestoreOptions, io: ProgramIo): Promise<v
   const source = options.file === '-' ? io.stdin : createReadStream(options.file);
   const gunzip = createGunzip();
   const unpacked = pipeline(source, gunzip);
-  // The reader of the unpacked text fails with the same error.
+  // The reader of the unpacked text fails with the same error. It can start after the error, while
+  // the database is slow: an error event without a listener would end the process.
   unpacked.catch(() => undefined);
+  gunzip.on('error', () => undefined);
   const writer = new BackupRestorer(client, new BackupReader(gunzip as AsyncIterable<Buffer>));
   const progress = new ProgressLine(io.stderr, 'restore', () => `${count(writer.rows)} rows`);
   try {
@@ -142,7 +145,10 @@ class BackupRestorer {
 function compareSchemas(head: BackupHead, applied: readonly string[]): void {
   if (JSON.stringify(head.migrations) === JSON.stringify(applied)) return;
   throw new Error(
-    `the backup of ${head.created} has another schema than this release: restore it with ` +
-      'the release that created it, then upgrade',
+    areBeforeFirstRelease(head.migrations)
+      ? `the backup of ${head.created} is of a version before 0.2.0, which cannot be upgraded: ` +
+          'restore it with that version (docs/guide/upgrade.md)'
+      : `the backup of ${head.created} has another schema than this release: restore it with ` +
+          'the release that created it, then upgrade',
   );
 }

@@ -18,7 +18,7 @@ const feed: ClaimedFeed = {
   gapSeconds: 86_400,
   isComplete: false,
   failures: 0,
-  gones: 0,
+  goneCount: 0,
   failingSince: null,
   declaredGuid: null,
   move: null,
@@ -52,12 +52,17 @@ const item = (guid: string, daysAgo?: number): FeedItem => ({
 
 describe('a document', () => {
   it('replaces content and validators, and ends failures', async () => {
-    const failing = { failures: 3, gones: 1, failingSince: now - day, status: 'failing' as const };
+    const failing = {
+      failures: 3,
+      goneCount: 1,
+      failingSince: now - day,
+      status: 'failing' as const,
+    };
     const saved = await result(document([item('a', 1), item('b', 2), item('c', 3)]), failing);
     expect(saved).toMatchObject({
       etag: '"new"',
       failures: 0,
-      gones: 0,
+      goneCount: 0,
       failingSince: null,
       status: 'ok',
       gapSeconds: 86_400,
@@ -126,9 +131,13 @@ describe('a failure', () => {
 
   it('with 410 ends the feed after the third', async () => {
     const since = { failingSince: now - 3 * day };
-    expect(await result(failed('http_410'), { ...since, gones: 1 })).toMatchObject({ gones: 2 });
-    const third = await result(failed('http_410'), { ...since, gones: 2 });
-    expect(third).toMatchObject({ gones: 3, status: 'gone' });
-    expect(await result(failed('http_404'), { ...since, gones: 2 })).toMatchObject({ gones: 0 });
+    expect(await result(failed('http_410'), { ...since, goneCount: 1 })).toMatchObject({
+      goneCount: 2,
+    });
+    const third = await result(failed('http_410'), { ...since, goneCount: 2 });
+    expect(third).toMatchObject({ goneCount: 3, status: 'gone' });
+    expect(await result(failed('http_404'), { ...since, goneCount: 2 })).toMatchObject({
+      goneCount: 0,
+    });
   });
 });

@@ -43,7 +43,7 @@ export async function resultOf(
   const isComplete = outcome.kind === 'document' ? outcome.document.isComplete : feed.isComplete;
   const base = {
     failures: 0,
-    gones: 0,
+    goneCount: 0,
     failingSince: null,
     fault: null,
     status: 'ok' as const,
@@ -87,7 +87,7 @@ function resultOfFailure(
   const isBlock = fault === 'http_429';
   const failures = feed.failures + 1;
   const failingSince = feed.failingSince ?? timing.now;
-  const goneCount = fault === 'http_410' ? feed.gones + 1 : 0;
+  const goneCount = fault === 'http_410' ? feed.goneCount + 1 : 0;
   const nextAt = Math.max(
     nextAfterFailure({ failures, failingSince }, timing),
     timing.now + Math.min(retryAfter ?? 0, 86_400_000),
@@ -101,7 +101,7 @@ function resultOfFailure(
     gapSeconds,
     isComplete,
     failures,
-    gones: goneCount,
+    goneCount,
     failingSince,
     fault,
     status: statusAfterFailure(feed.status, { failingSince, goneCount, isRefused }, timing.now),

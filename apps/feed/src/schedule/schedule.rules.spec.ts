@@ -83,8 +83,8 @@ describe('failures', () => {
     ['410 once', 0, 1, false, 'ok'],
     ['410 for three days', 3, 3, false, 'gone'],
     ['of a forbidden address', 0, 0, true, 'refused'],
-  ])('%s: the status', (_, days, gones, isRefused, status) => {
-    const failure = { failingSince: now - days * day, goneCount: gones, isRefused };
+  ])('%s: the status', (_, days, goneCount, isRefused, status) => {
+    const failure = { failingSince: now - days * day, goneCount, isRefused };
     expect(statusAfterFailure('ok', failure, now)).toBe(status);
   });
 

@@ -17,7 +17,7 @@ beforeAll(async () => {
   const favorite = { set: { is_favorite: true } };
   await ann.request(`/api/2/settings/{u}/episode.json?${settings}`, { body: favorite });
   await fixture.owner.query(
-    `INSERT INTO feed.feeds (url_sha256, url, wanted, status, title, author, link, image_url)
+    `INSERT INTO feed.feeds (url_sha256, url, last_read_at, status, title, author, link, image_url)
      VALUES ($1, $2, now(), 'ok', 'Mind & Matter', 'Ann', 'https://podcast.example/', $3)`,
     [createHash('sha256').update(feed).digest(), feed, 'https://podcast.example/1.png'],
   );

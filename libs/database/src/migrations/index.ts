@@ -1,26 +1,36 @@
-import { CreateSync1763715600000 } from './1763715600000-create-sync.js';
-import { CreateSubscription1763715601000 } from './1763715601000-create-subscription.js';
-import { CreateEpisode1763715602000 } from './1763715602000-create-episode.js';
-import { CreateDeletion1763715603000 } from './1763715603000-create-deletion.js';
-import { CreateAccount1763715604000 } from './1763715604000-create-account.js';
-import { CreateFeed1764100000000 } from './1764100000000-create-feed.js';
-import { UnguessableDeletionIds1764110000000 } from './1764110000000-unguessable-deletion-ids.js';
-import { CreateFeedImages1764111000000 } from './1764111000000-create-feed-images.js';
-import { CreatePreviews1764111001000 } from './1764111001000-create-previews.js';
-import { RecordAppUse1764112000000 } from './1764112000000-record-app-use.js';
-import { RenameSyncState1764113000000 } from './1764113000000-rename-sync-state.js';
+import { CreateSync1764195000001 } from './1764195000001-create-sync.js';
+import { CreateSubscription1764195000002 } from './1764195000002-create-subscription.js';
+import { CreateEpisode1764195000003 } from './1764195000003-create-episode.js';
+import { CreateDeletion1764195000004 } from './1764195000004-create-deletion.js';
+import { CreateAccount1764195000005 } from './1764195000005-create-account.js';
+import { CreateFeed1764195000006 } from './1764195000006-create-feed.js';
 
 /** All migrations in order. A released migration is never edited. */
 export const migrations = [
-  CreateSync1763715600000,
-  CreateSubscription1763715601000,
-  CreateEpisode1763715602000,
-  CreateDeletion1763715603000,
-  CreateAccount1763715604000,
-  CreateFeed1764100000000,
-  UnguessableDeletionIds1764110000000,
-  CreateFeedImages1764111000000,
-  CreatePreviews1764111001000,
-  RecordAppUse1764112000000,
-  RenameSyncState1764113000000,
+  CreateSync1764195000001,
+  CreateSubscription1764195000002,
+  CreateEpisode1764195000003,
+  CreateDeletion1764195000004,
+  CreateAccount1764195000005,
+  CreateFeed1764195000006,
 ];
+
+/** Returns the time at the end of a migration's name, in milliseconds since 1970. */
+const timeOf = (name: string) => Number(name.slice(-13));
+const times = migrations.map(({ name }) => timeOf(name));
+const [first, last] = [Math.min(...times), Math.max(...times)];
+
+/**
+ * Returns true if the applied migrations include one of a version before 0.2.0. Such a schema
+ * cannot be upgraded, because 0.2.0 replaced all earlier migrations.
+ *
+ * @param applied the names of the migrations.
+ */
+export function areBeforeFirstRelease(applied: readonly string[]): boolean {
+  return applied.some((name) => timeOf(name) < first);
+}
+
+/** Returns the applied migrations that are later than those of this release, by name. */
+export function laterMigrations(applied: readonly string[]): string[] {
+  return applied.filter((name) => timeOf(name) > last);
+}

@@ -1,5 +1,5 @@
 // SQL functions for merging subscriptions: `match_subscriptions` pairs equal episodes, and
-// `count_states` counts the states of a subscription. Three migrations create them.
+// `count_states` counts the states of a subscription.
 
 import { unknownDate } from './status.sql.js';
 
@@ -7,18 +7,18 @@ import { unknownDate } from './status.sql.js';
 const comparable = (episode: string) =>
   `coalesce(${episode}.comparable_enclosure_url, ${episode}.enclosure_url)`;
 
-const keysOf = (isFound: boolean) =>
+const keysOf = (isSurvivor: boolean) =>
   `episode.match_keys(e.episode_guid, e.title, e.publish_date, e.episode_url,
-          ${comparable('e')}, ${isFound}) k`;
+          ${comparable('e')}, ${isSurvivor}) k`;
 
 /** SQL of the functions that match the episodes of subscriptions. */
 export const matchSubscriptions = `
   -- matchKeys of apps/episode/src/match.rules.ts in SQL, where the rule is described.
   -- merge-subscription.int-spec.ts next to it compares the two. The parameters are columns: a row
   -- of a shard of a cluster has another type than a row of the table.
-  CREATE OR REPLACE FUNCTION episode.match_keys(
+  CREATE FUNCTION episode.match_keys(
     p_episode_guid text, p_title text, p_publish_date timestamptz, p_episode_url text,
-    p_enclosure_url text, p_found boolean
+    p_enclosure_url text, p_is_survivor boolean
   ) RETURNS TABLE (rank integer, key bytea)
   LANGUAGE sql STABLE AS $$
     SELECT k.rank, sync.sha256(concat_ws(E'\\n', k.kind, k.a, k.b))
@@ -36,7 +36,7 @@ export const matchSubscriptions = `
       ) either (rank, kind, a, b)
       CROSS JOIN (VALUES ('without guid'), ('with guid')) partner (kind)
       WHERE either.a IS NOT NULL AND either.b IS NOT NULL
-        AND CASE WHEN p_found THEN partner.kind = 'without guid' OR p_episode_guid = ''
+        AND CASE WHEN p_is_survivor THEN partner.kind = 'without guid' OR p_episode_guid = ''
           ELSE partner.kind
             = CASE WHEN p_episode_guid = '' THEN 'without guid' ELSE 'with guid' END
         END
@@ -52,7 +52,7 @@ export const matchSubscriptions = `
 
   -- Returns the pairs of equal episodes of pairs of subscriptions. New uploads have no statistics,
   -- so the settings force hash joins: both sides can be large.
-  CREATE OR REPLACE FUNCTION
+  CREATE FUNCTION
     episode.match_subscriptions(p_user uuid, p_from bigint[], p_into bigint[])
   RETURNS TABLE (absorbed bigint, survivor bigint)
   LANGUAGE plpgsql STABLE
@@ -74,35 +74,36 @@ export const matchSubscriptions = `
       FROM f JOIN i ON i.pair = f.pair AND i.rank = f.rank AND i.key = f.key
       ORDER BY f.id, f.rank, i.id
     )
-    -- Two episodes with different guids can match one without a guid. It gets the guid of the
-    -- first. Another one is then equal only if the enclosure and a further value agree.
+    -- Several absorbed episodes with different guids can match one survivor without a guid. The
+    -- survivor takes the guid of the lowest id. The others match only if the enclosure and one more
+    -- field are equal.
     SELECT m.absorbed, m.survivor
     FROM (
       SELECT best.absorbed, best.survivor,
         f.enclosure_url <> '' AND ${comparable('f')} = ${comparable('i')}
           AND ((f.publish_date = i.publish_date AND f.publish_date <> ${unknownDate})
             OR (f.episode_url <> '' AND f.episode_url = i.episode_url)
-            OR (f.title <> '' AND f.title = i.title)) AS sure,
-        f.episode_guid <> '' AND i.episode_guid = '' AS names,
+            OR (f.title <> '' AND f.title = i.title)) AS has_equal_fields,
+        f.episode_guid <> '' AND i.episode_guid = '' AS sets_guid,
         row_number() OVER (
           PARTITION BY best.survivor, f.episode_guid <> '' AND i.episode_guid = '' ORDER BY f.id
-        ) AS place
+        ) AS guid_order
       FROM best
       JOIN episode.episodes f ON f.user_id = p_user AND f.subscription_id = ANY (p_from)
         AND f.id = best.absorbed
       JOIN episode.episodes i ON i.user_id = p_user AND i.subscription_id = ANY (p_into)
         AND i.id = best.survivor
     ) m
-    WHERE NOT m.names OR m.sure OR m.place = 1;
+    WHERE NOT m.sets_guid OR m.has_equal_fields OR m.guid_order = 1;
   END $$;
 `;
 
 /** SQL of the function that counts the states of subscriptions. */
 export const countStates = `
-  -- Published to the subscription service: the numbers of states of subscriptions, each counted up
-  -- to p_most.
-  CREATE OR REPLACE FUNCTION
-    episode.count_states(p_user uuid, p_subscriptions bigint[], p_most bigint)
+  -- Called by the subscription service (EXECUTE is granted to podcast_sync_subscription_group).
+  -- Returns the numbers of states of subscriptions, each counted up to p_limit.
+  CREATE FUNCTION
+    episode.count_states(p_user uuid, p_subscriptions bigint[], p_limit bigint)
   RETURNS TABLE (subscription_id bigint, states bigint)
   LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path = pg_catalog, pg_temp SET enable_bitmapscan = off AS $$
@@ -110,7 +111,7 @@ export const countStates = `
     SELECT s.id, (
       SELECT count(*) FROM (
         SELECT 1 FROM episode.episodes e
-        WHERE e.user_id = p_user AND e.subscription_id = s.id LIMIT p_most
+        WHERE e.user_id = p_user AND e.subscription_id = s.id LIMIT p_limit
       ) counted
     )
     FROM unnest(p_subscriptions) s (id);

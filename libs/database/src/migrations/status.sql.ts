@@ -4,7 +4,7 @@
 export const unknownDate = `'1970-01-01 00:00+00'::timestamptz`;
 
 /** The metadata columns of an episode, each with the value that means "unknown". */
-const described = {
+const unknownValues = {
   episode_guid: `''`,
   title: `''`,
   publish_date: unknownDate,
@@ -19,7 +19,7 @@ interface StatusColumn {
   readonly type: 'double precision' | 'boolean';
 }
 
-/** The statuses of the first migrations, in the order of their bits in `minute_forms`. */
+/** The statuses of the first release, in the order of their bits in `minute_forms`. */
 export const statuses: readonly StatusColumn[] = [
   { column: 'playback_position', type: 'double precision' },
   { column: 'played_status', type: 'boolean' },
@@ -34,23 +34,23 @@ export function wholeStatuses(columns: readonly StatusColumn[]): string {
   return `CONSTRAINT states_status_is_whole CHECK (${whole.join(' AND ')})`;
 }
 
-/** Returns SQL for the first value of a column that is not unknown, over some episodes. */
-function firstKnown(column: keyof typeof described): string {
-  const known = `e.${column} IS DISTINCT FROM ${described[column]}`;
-  const first = `(array_agg(e.${column} ORDER BY g.place, e.id) FILTER (WHERE ${known}))[1]`;
-  return `coalesce(${first}, ${described[column]}) AS ${column}`;
+/** Returns SQL for the first value of a column over some episodes, without unknown values. */
+function firstValue(column: keyof typeof unknownValues): string {
+  const isSet = `e.${column} IS DISTINCT FROM ${unknownValues[column]}`;
+  const first = `(array_agg(e.${column} ORDER BY g.place, e.id) FILTER (WHERE ${isSet}))[1]`;
+  return `coalesce(${first}, ${unknownValues[column]}) AS ${column}`;
 }
 
-/** Returns SQL for the comparable form of the enclosure_url that {@link firstKnown} returns. */
+/** Returns SQL for the comparable form of the enclosure_url that {@link firstValue} returns. */
 const firstComparable =
   `(array_agg(e.comparable_enclosure_url ORDER BY g.place, e.id)` +
   ` FILTER (WHERE e.enclosure_url <> ''))[1] AS comparable_enclosure_url`;
 
 /** Returns the SQL of the function that merges subscriptions. */
 export function mergeSubscriptions(columns: readonly StatusColumn[]): string {
-  const known = Object.keys(described) as (keyof typeof described)[];
-  const descriptions = [...known, 'comparable_enclosure_url'];
-  const completed = [...known.map(firstKnown), firstComparable];
+  const metadata = Object.keys(unknownValues) as (keyof typeof unknownValues)[];
+  const columnsOfMetadata = [...metadata, 'comparable_enclosure_url'];
+  const completed = [...metadata.map(firstValue), firstComparable];
   const parts = columns.map(({ column, type }, index) => {
     const [bit, isFlag] = [1 << index, type === 'boolean'];
     const number = `s.${column}${isFlag ? '::int' : ''}`;
@@ -67,12 +67,13 @@ export function mergeSubscriptions(columns: readonly StatusColumn[]): string {
   const all = (part: keyof (typeof parts)[number], separator = ', ') =>
     parts.map((status) => status[part]).join(separator);
   return `
-  -- Published to the subscription service, which runs it in the transaction that merges disjoint
-  -- pairs of subscriptions. Equal episodes are merged into those of the surviving subscription: the
-  -- newest of each status wins, and missing metadata is completed. Other episodes move. Changed and
-  -- moved episodes get the stamp. Further sync_ids above p_aliases are not stored.
+  -- Called by the subscription service (EXECUTE is granted to podcast_sync_subscription_group) in
+  -- the transaction that merges disjoint pairs of subscriptions. Equal episodes are merged into
+  -- those of the surviving subscription: the newest of each status wins, and missing metadata is
+  -- completed. Other episodes move. Changed and moved episodes get the stamp. Stores sync_ids of
+  -- absorbed episodes as aliases until the user has p_alias_quota aliases.
   CREATE OR REPLACE FUNCTION episode.merge_subscriptions(
-    p_user uuid, p_from bigint[], p_into bigint[], p_stamp timestamptz, p_aliases bigint
+    p_user uuid, p_from bigint[], p_into bigint[], p_stamp timestamptz, p_alias_quota bigint
   ) RETURNS void
   LANGUAGE plpgsql SECURITY DEFINER
     SET search_path = pg_catalog, pg_temp
@@ -81,7 +82,7 @@ export function mergeSubscriptions(columns: readonly StatusColumn[]): string {
     v_absorbed bigint[];
     v_survivors bigint[];
     v_added bigint;
-    v_gone bigint;
+    v_deleted bigint;
   BEGIN
     SELECT array_agg(m.absorbed), array_agg(m.survivor) INTO v_absorbed, v_survivors
     FROM episode.match_subscriptions(p_user, p_from, p_into) m;
@@ -95,7 +96,7 @@ export function mergeSubscriptions(columns: readonly StatusColumn[]): string {
     JOIN episode.states s ON s.user_id = p_user AND s.id = m.absorbed
     ORDER BY s.id
     LIMIT greatest(
-      p_aliases
+      p_alias_quota
         - coalesce((SELECT t.sync_ids FROM episode.totals t WHERE t.user_id = p_user), 0),
       0
     );
@@ -116,11 +117,11 @@ export function mergeSubscriptions(columns: readonly StatusColumn[]): string {
       GROUP BY g.survivor
     ), completed AS (
       UPDATE episode.episodes e
-      SET ${descriptions.map((column) => `${column} = n.${column}`).join(', ')}
+      SET ${columnsOfMetadata.map((column) => `${column} = n.${column}`).join(', ')}
       FROM n
       WHERE e.user_id = p_user AND e.sync_id = n.sync_id
-        AND (${descriptions.map((column) => `e.${column}`).join(', ')})
-        IS DISTINCT FROM (${descriptions.map((column) => `n.${column}`).join(', ')})
+        AND (${columnsOfMetadata.map((column) => `e.${column}`).join(', ')})
+        IS DISTINCT FROM (${columnsOfMetadata.map((column) => `n.${column}`).join(', ')})
       RETURNING e.id
     )
     UPDATE episode.states s
@@ -131,16 +132,17 @@ export function mergeSubscriptions(columns: readonly StatusColumn[]): string {
     WHERE s.user_id = p_user AND s.id = n.survivor
       AND (c.id IS NOT NULL OR (${all('before')}) IS DISTINCT FROM (${all('after')}));
 
-    WITH gone AS (
+    WITH deleted AS (
       DELETE FROM episode.states s
       USING unnest(v_absorbed) a (id)
       WHERE s.user_id = p_user AND s.id = a.id
       RETURNING s.sync_id
     )
-    DELETE FROM episode.episodes e USING gone WHERE e.user_id = p_user AND e.sync_id = gone.sync_id;
-    GET DIAGNOSTICS v_gone = ROW_COUNT;
-    UPDATE episode.totals t SET episodes = t.episodes - v_gone, sync_ids = t.sync_ids + v_added
-    WHERE t.user_id = p_user AND (v_gone, v_added) <> (0, 0);
+    DELETE FROM episode.episodes e USING deleted
+    WHERE e.user_id = p_user AND e.sync_id = deleted.sync_id;
+    GET DIAGNOSTICS v_deleted = ROW_COUNT;
+    UPDATE episode.totals t SET episodes = t.episodes - v_deleted, sync_ids = t.sync_ids + v_added
+    WHERE t.user_id = p_user AND (v_deleted, v_added) <> (0, 0);
     WITH moved AS (
       UPDATE episode.episodes e SET subscription_id = p.survivor
       FROM unnest(p_from, p_into) p (merged, survivor)

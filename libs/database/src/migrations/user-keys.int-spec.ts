@@ -18,11 +18,11 @@ const indexesOfAll = {
 
 /** Functions over all users. docs/design/scaling.md describes each on a cluster. */
 const functionsOfAll = {
+  'deletion.claim_due': 'a relay claims due records of all users',
+  'deletion.claim_due_erasures': 'a relay claims due records of all users',
   'deletion.make_due': 'an operator has the id of a record only',
-  'deletion.take': 'a relay takes due records of all users',
-  'deletion.take_again': 'names the user of each record together with its id',
-  'deletion.take_erasures': 'a relay takes due records of all users',
-  'deletion.take_erasures_again': 'names the user of each record',
+  'deletion.renumber_lost_erasure_jobs': 'names the user of each record',
+  'deletion.renumber_lost_jobs': 'names the user of each record together with its id',
   'sync.take_events': 'a relay announces changes of all users',
 };
 

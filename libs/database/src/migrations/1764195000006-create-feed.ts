@@ -1,21 +1,24 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Creates the feeds of podcasts, the schedule of their fetches, and the tasks that visit followers.
- * No table lists the users of a feed. All rows can be read again from the publishers.
+ * Creates the feeds of podcasts with their pictures, the schedule of fetches, the tasks that visit
+ * followers, and previews. No table lists the users of a feed. All rows can be read again from the
+ * publishers.
  */
-export class CreateFeed1764100000000 implements MigrationInterface {
+export class CreateFeed1764195000006 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
       CREATE SCHEMA feed;
       GRANT USAGE ON SCHEMA feed TO podcast_sync_feed_group, podcast_sync_episode_group;
 
       CREATE TABLE feed.feeds (
-        -- The SHA-256 of the exact URL: whoever knows it could fetch the feed.
+        -- The SHA-256 of the exact URL. Only users who have the URL, and could fetch it, find the
+        -- row.
         url_sha256 bytea NOT NULL,
         url text NOT NULL,
-        -- When a follower last read it, to the day. A feed that nobody reads is removed.
-        wanted timestamptz NOT NULL,
+        -- When a follower last read it, to the day; a push sets a later time. Feeds that nobody
+        -- reads are removed.
+        last_read_at timestamptz NOT NULL,
         status text NOT NULL DEFAULT 'pending',
         title text,
         author text,
@@ -32,7 +35,7 @@ export class CreateFeed1764100000000 implements MigrationInterface {
         CONSTRAINT feeds_pkey PRIMARY KEY (url_sha256),
         CONSTRAINT feeds_status CHECK (status IN ('pending', 'ok', 'failing', 'gone', 'refused'))
       );
-      CREATE INDEX feeds_wanted ON feed.feeds (wanted);
+      CREATE INDEX feeds_last_read ON feed.feeds (last_read_at);
       CREATE INDEX feeds_declared_guid ON feed.feeds (declared_guid)
         WHERE declared_guid IS NOT NULL;
 
@@ -50,7 +53,7 @@ export class CreateFeed1764100000000 implements MigrationInterface {
         is_complete boolean NOT NULL DEFAULT false,
         failures integer NOT NULL DEFAULT 0,
         -- The consecutive answers with 410.
-        gones integer NOT NULL DEFAULT 0,
+        gone_count integer NOT NULL DEFAULT 0,
         failing_since timestamptz,
         fault text,
         -- Until when a pushed feed is not fetched.
@@ -60,7 +63,7 @@ export class CreateFeed1764100000000 implements MigrationInterface {
         move_seen integer NOT NULL DEFAULT 0,
         move_since timestamptz,
         move_proven boolean NOT NULL DEFAULT false,
-        -- What was applied to the followers, and when the feed last got it.
+        -- The URL and the guid that were last applied to the followers, each with its time.
         moved_to text,
         moved_at timestamptz,
         named_guid uuid,
@@ -88,6 +91,41 @@ export class CreateFeed1764100000000 implements MigrationInterface {
       GRANT SELECT, INSERT, UPDATE, DELETE ON feed.feeds, feed.fetches, feed.lanes
         TO podcast_sync_feed_group;
 
+      -- The pictures of feeds.
+      CREATE TABLE feed.images (
+        url_sha256 bytea NOT NULL,
+        -- The name of the picture in answers. A new picture has a new one, so that caches keep it.
+        id uuid NOT NULL,
+        -- The URL at the publisher.
+        source text NOT NULL,
+        -- A WebP image of 256 x 256 pixels; null until the source was read.
+        bytes bytea,
+        -- When the source is read next. A started fetch postpones it.
+        next_at timestamptz NOT NULL,
+        -- The fetches since the last success.
+        failures integer NOT NULL DEFAULT 0,
+        CONSTRAINT images_pkey PRIMARY KEY (url_sha256),
+        CONSTRAINT images_id UNIQUE (id),
+        CONSTRAINT images_size CHECK (octet_length(bytes) <= 65536),
+        CONSTRAINT images_feed_fkey FOREIGN KEY (url_sha256) REFERENCES feed.feeds (url_sha256)
+          ON DELETE CASCADE
+      );
+      CREATE INDEX images_due ON feed.images (next_at);
+      GRANT SELECT, INSERT, UPDATE, DELETE ON feed.images TO podcast_sync_feed_group;
+
+      -- Requests of users who look at a feed before they subscribe: a few rows, for seconds,
+      -- without a user.
+      CREATE TABLE feed.previews (
+        id uuid NOT NULL,
+        url text NOT NULL,
+        created_at timestamptz NOT NULL DEFAULT now(),
+        is_claimed boolean NOT NULL DEFAULT false,
+        -- The answer as JSON.
+        result text,
+        CONSTRAINT previews_pkey PRIMARY KEY (id)
+      );
+      GRANT SELECT, INSERT, UPDATE, DELETE ON feed.previews TO podcast_sync_feed_group;
+
       -- Feeds of new episodes without a title: an outbox of the episode service.
       CREATE TABLE feed.touched (
         id bigint GENERATED ALWAYS AS IDENTITY,
@@ -109,7 +147,7 @@ export class CreateFeed1764100000000 implements MigrationInterface {
         created_at timestamptz NOT NULL DEFAULT now(),
         -- The end of a lease.
         busy_until timestamptz NOT NULL DEFAULT '-infinity',
-        -- What a task of the kind 'apply' applies.
+        -- The new URL and guid, for a task of the kind 'apply'.
         to_url text,
         guid uuid,
         CONSTRAINT tasks_pkey PRIMARY KEY (id),
@@ -122,8 +160,8 @@ export class CreateFeed1764100000000 implements MigrationInterface {
 
       -- Published to the episode service: the newest episodes of feeds. A contract; change it like
       -- a message.
-      CREATE VIEW feed.known_episodes AS SELECT f.url_sha256, f.episodes FROM feed.feeds f;
-      GRANT SELECT ON feed.known_episodes TO podcast_sync_episode_group;
+      CREATE VIEW feed.newest_episodes AS SELECT f.url_sha256, f.episodes FROM feed.feeds f;
+      GRANT SELECT ON feed.newest_episodes TO podcast_sync_episode_group;
     `);
   }
 

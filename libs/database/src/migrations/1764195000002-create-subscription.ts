@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /** Creates subscriptions, their guids and URLs, and the views that the other services read. */
-export class CreateSubscription1763715601000 implements MigrationInterface {
+export class CreateSubscription1764195000002 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
       CREATE SCHEMA subscription;
@@ -44,7 +44,7 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
             ELSE merged_at
           END
         ),
-        CONSTRAINT subscriptions_declared_guids_are_no_debts CHECK (declared_guids >= 0),
+        CONSTRAINT subscriptions_declared_guids_not_negative CHECK (declared_guids >= 0),
         -- Services read ids as numbers of JavaScript.
         CONSTRAINT subscriptions_id_is_exact CHECK (id <= 9007199254740991),
         CONSTRAINT subscriptions_merged_together
@@ -113,30 +113,30 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
         guids bigint NOT NULL DEFAULT 0,
         urls bigint NOT NULL DEFAULT 0,
         CONSTRAINT totals_pkey PRIMARY KEY (user_id),
-        CONSTRAINT totals_are_no_debts CHECK (least(live, pointers, guid_changes, guids, urls) >= 0)
+        CONSTRAINT totals_not_negative CHECK (least(live, pointers, guid_changes, guids, urls) >= 0)
       );
       GRANT SELECT, INSERT, UPDATE ON subscription.totals TO podcast_sync_subscription_group;
       GRANT SELECT, UPDATE ON subscription.totals TO podcast_sync_deletion_group;
 
       -- Published to the other services: the subscription of a guid. A contract; change it like a
       -- message.
-      CREATE VIEW subscription.named_subscriptions AS
+      CREATE VIEW subscription.subscriptions_by_guid AS
         SELECT g.user_id, g.guid, s.id AS subscription_id, s.guid AS current_guid,
-          s.deleted IS NULL AS live,
+          s.deleted IS NULL AS is_live,
           s.is_subscribed, s.is_subscribed_at, s.deletion_id, s.feed_url
         FROM subscription.guids g
         JOIN subscription.subscriptions s ON s.user_id = g.user_id AND s.id = g.subscription_id;
-      GRANT SELECT ON subscription.named_subscriptions
+      GRANT SELECT ON subscription.subscriptions_by_guid
         TO podcast_sync_episode_group, podcast_sync_deletion_group, podcast_sync_feed_group;
 
       -- Published to the other services: the subscription of a URL, by the URL's SHA-256.
-      CREATE VIEW subscription.named_by_url AS
+      CREATE VIEW subscription.subscriptions_by_url AS
         SELECT u.user_id, u.url_sha256, s.id AS subscription_id, s.guid AS current_guid,
-          s.deleted IS NULL AS live,
+          s.deleted IS NULL AS is_live,
           s.is_subscribed, s.is_subscribed_at, s.deletion_id, s.feed_url
         FROM subscription.feed_urls u
         JOIN subscription.subscriptions s ON s.user_id = u.user_id AND s.id = u.subscription_id;
-      GRANT SELECT ON subscription.named_by_url TO podcast_sync_episode_group;
+      GRANT SELECT ON subscription.subscriptions_by_url TO podcast_sync_episode_group;
 
       -- Published to the other services: the current guid and feed URL of a subscription by its row
       -- id.
@@ -145,14 +145,14 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
         FROM subscription.subscriptions s;
       GRANT SELECT ON subscription.current_guids TO podcast_sync_episode_group;
 
-      -- Published to the other services: what a user follows, with the listener's title.
+      -- Published to the other services: the feeds that a user follows, with the listener's titles.
       CREATE VIEW subscription.followed_feeds AS
         SELECT s.user_id, s.id AS subscription_id, s.guid, s.feed_url, s.changed, s.title
         FROM subscription.subscriptions s WHERE s.is_subscribed AND s.merged_into IS NULL;
       GRANT SELECT ON subscription.followed_feeds
         TO podcast_sync_feed_group, podcast_sync_episode_group;
 
-      -- Published to the feed service: who follows a URL, by its lookup key.
+      -- Published to the feed service: the followers of a URL, by its lookup key.
       CREATE VIEW subscription.followers AS
         SELECT u.url_sha256 || ''::bytea AS url_sha256, u.user_id, s.id AS subscription_id,
           s.feed_url, s.guid, s.declared_guids
@@ -195,13 +195,14 @@ export class CreateSubscription1763715601000 implements MigrationInterface {
 }
 
 const ensureFeeds = `
-  -- EXECUTE is granted to the episode service, which runs it in the transaction that writes
-  -- episodes. Creates an unsubscribed subscription with the derived guid for each URL that matches
-  -- none, while the quotas p_live and p_names are not reached. A URL matches by its lookup key or
-  -- derived guid. Returns the number of new subscriptions.
+  -- Called by the subscription service and, in the transaction that writes episodes, by the episode
+  -- service (EXECUTE is granted to podcast_sync_subscription_group and podcast_sync_episode_group).
+  -- Creates an unsubscribed subscription with the derived guid for each URL that matches none,
+  -- while the quotas p_live_quota and p_name_quota are not reached. A URL matches by its lookup key
+  -- or derived guid. Returns the number of new subscriptions.
   CREATE FUNCTION subscription.ensure_feeds(
     p_user uuid, p_urls text[], p_guids uuid[], p_keys bytea[], p_stamp timestamptz,
-    p_live bigint, p_names bigint
+    p_live_quota bigint, p_name_quota bigint
   ) RETURNS integer
   LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   DECLARE
@@ -209,16 +210,16 @@ const ensureFeeds = `
     v_guid uuid;
     v_key bytea;
     v_id bigint;
-    v_made integer := 0;
+    v_created integer := 0;
     v_room bigint;
   BEGIN
     SELECT least(
-      p_live - coalesce(max(t.live), 0),
-      p_names - coalesce(max(t.guids), 0), p_names - coalesce(max(t.urls), 0)
+      p_live_quota - coalesce(max(t.live), 0),
+      p_name_quota - coalesce(max(t.guids), 0), p_name_quota - coalesce(max(t.urls), 0)
     ) INTO v_room
     FROM subscription.totals t WHERE t.user_id = p_user;
     FOR v_url, v_guid, v_key IN SELECT * FROM unnest(p_urls, p_guids, p_keys) LOOP
-      EXIT WHEN v_made >= v_room;
+      EXIT WHEN v_created >= v_room;
       CONTINUE WHEN EXISTS (
         SELECT 1 FROM subscription.feed_urls u WHERE u.user_id = p_user AND u.url_sha256 = v_key
       ) OR EXISTS (
@@ -231,15 +232,15 @@ const ensureFeeds = `
       VALUES (p_user, v_guid, v_id, p_stamp, false, true);
       INSERT INTO subscription.feed_urls (user_id, url_sha256, subscription_id)
       VALUES (p_user, v_key, v_id);
-      v_made := v_made + 1;
+      v_created := v_created + 1;
     END LOOP;
-    IF v_made > 0 THEN
+    IF v_created > 0 THEN
       INSERT INTO subscription.totals AS t (user_id, live, guids, urls)
-      VALUES (p_user, v_made, v_made, v_made)
+      VALUES (p_user, v_created, v_created, v_created)
       ON CONFLICT (user_id) DO UPDATE
-        SET live = t.live + v_made, guids = t.guids + v_made, urls = t.urls + v_made;
+        SET live = t.live + v_created, guids = t.guids + v_created, urls = t.urls + v_created;
     END IF;
-    RETURN v_made;
+    RETURN v_created;
   END $$;
 
   REVOKE EXECUTE ON FUNCTION subscription.ensure_feeds(

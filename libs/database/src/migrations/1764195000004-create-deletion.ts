@@ -1,18 +1,19 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { routedDeletions, routedErasures } from './routed.deletion.sql.js';
+import { deletionFunctions, erasureFunctions } from './deletion.sql.js';
 
 /** Creates the records of deletions and erasures, and the refusal of users. */
-export class CreateDeletion1763715603000 implements MigrationInterface {
+export class CreateDeletion1764195000004 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
       CREATE SCHEMA deletion;
       GRANT USAGE ON SCHEMA deletion TO podcast_sync_deletion_group;
 
-      -- A random id below 2^52, which is exact in JSON. A sequence for all users would tell each of
-      -- them how many deletions the others requested.
+      -- Returns a random id of 52 bits, which is exact in JSON. From the ids of a sequence, or from
+      -- results of random(), a user could compute how many deletions other users requested. A UUID
+      -- has secure random bits after its first 17 digits, which contain its version and variant.
       CREATE FUNCTION deletion.new_id() RETURNS bigint
       LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-        SELECT 1 + floor(random() * 4503599627370496)::bigint
+        SELECT 1 + ('x' || right(translate(gen_random_uuid()::text, '-', ''), 13))::bit(52)::bigint
       $$;
 
       CREATE TABLE deletion.deletions (
@@ -21,7 +22,8 @@ export class CreateDeletion1763715603000 implements MigrationInterface {
         subscription_id bigint NOT NULL,
         status text NOT NULL DEFAULT 'PENDING',
         requested timestamptz(3) NOT NULL,
-        send integer NOT NULL DEFAULT 0,
+        -- The number of its last job.
+        job_number integer NOT NULL DEFAULT 0,
         sent_at timestamptz,
         attempts integer NOT NULL DEFAULT 0,
         finished timestamptz(3),
@@ -47,7 +49,7 @@ export class CreateDeletion1763715603000 implements MigrationInterface {
         user_id uuid NOT NULL,
         status text NOT NULL DEFAULT 'PENDING',
         requested timestamptz(3) NOT NULL,
-        send integer NOT NULL DEFAULT 0,
+        job_number integer NOT NULL DEFAULT 0,
         sent_at timestamptz,
         -- Number of deleted rows so far, for operators.
         removed bigint NOT NULL DEFAULT 0,
@@ -58,7 +60,7 @@ export class CreateDeletion1763715603000 implements MigrationInterface {
         CONSTRAINT erasures_status CHECK (status IN ('PENDING', 'SUCCESS', 'FAILURE')),
         CONSTRAINT erasures_finished_when_final CHECK ((finished IS NULL) = (status = 'PENDING')),
         CONSTRAINT erasures_cause_of_failure CHECK ((cause IS NULL) = (status <> 'FAILURE')),
-        CONSTRAINT erasures_say_nothing
+        CONSTRAINT erasures_success_is_anonymous
           CHECK (status <> 'SUCCESS' OR (origin IS NULL AND removed = 0))
       );
       -- For the relays: the PENDING records of all users.
@@ -68,9 +70,10 @@ export class CreateDeletion1763715603000 implements MigrationInterface {
       GRANT SELECT ON deletion.erasures TO podcast_sync_deletion_group;
       GRANT DELETE ON episode.totals, subscription.totals TO podcast_sync_deletion_group;
 
-      -- Published to the account app: refuses a user (1), or admits the user again (NULL). It never
-      -- changes the refusal of an erasure. Returns the value, which holds until the end of the
-      -- transaction: the lock waits for a running write of the user and delays the next one.
+      -- Called by the account app (EXECUTE is granted to podcast_sync_account_group). Refuses a
+      -- user (1), or admits the user again (NULL). It never changes the refusal of an erasure.
+      -- Returns the value, which holds until the end of the transaction: the lock waits for a
+      -- running write of the user and delays the next one.
       CREATE FUNCTION sync.refuse_user(p_user uuid, p_refused smallint) RETURNS smallint
       LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
       DECLARE
@@ -89,8 +92,8 @@ export class CreateDeletion1763715603000 implements MigrationInterface {
       REVOKE EXECUTE ON FUNCTION sync.refuse_user(uuid, smallint) FROM PUBLIC;
       GRANT EXECUTE ON FUNCTION sync.refuse_user(uuid, smallint) TO podcast_sync_account_group;
     `);
-    await runner.query(routedDeletions);
-    await runner.query(routedErasures);
+    await runner.query(deletionFunctions);
+    await runner.query(erasureFunctions);
     await runner.query(`
       REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA deletion FROM PUBLIC;
       GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA deletion TO podcast_sync_deletion_group;

@@ -1,5 +1,5 @@
-// Functions in the form that a cluster by user (docs/design/scaling.md) runs as well. Each of their
-// statements about users names one user as a constant, so that one node runs it.
+// Functions that run on plain Postgres and on Citus distributed by user_id. Each statement filters
+// one user_id, so Citus routes it to one node. Only sync.read_reachable reads rows of all users.
 
 import { refusedUser } from '../fault.rule.js';
 
@@ -15,7 +15,7 @@ export const advanced = `greatest(
 export const now = `v_now timestamptz := date_trunc('milliseconds', clock_timestamp())`;
 
 /** SQL of the functions about the clock, markers and answers of a user. */
-export const routedClock = `
+export const clockFunctions = `
   -- Locks and advances an existing clock: the time of the database in milliseconds, always later
   -- than the previous stamp.
   CREATE FUNCTION sync.advance_clock(p_user uuid) RETURNS timestamptz
@@ -104,7 +104,7 @@ export const routedClock = `
 `;
 
 /** SQL of the functions that read rows of all users and then change those of each one. */
-export const routedEvents = `
+export const eventFunctions = `
   -- Returns the rows of p_query as a JSON array; %s is the table. If a node of a cluster is
   -- unreachable, it returns the rows of the shards on the others, with a connection for each.
   CREATE FUNCTION sync.read_reachable(p_table regclass, p_query text) RETURNS json
@@ -154,10 +154,10 @@ export const routedEvents = `
     END IF;
     FOR user_id IN SELECT d.user_id FROM json_to_recordset(v_due) d (user_id uuid) LIMIT p_limit
     LOOP
-      WITH taken AS (
+      WITH deleted AS (
         DELETE FROM sync.events e WHERE e.user_id = take_events.user_id RETURNING e.kinds
       )
-      SELECT c.stamp::timestamptz, (SELECT bit_or(t.kinds)::integer FROM taken t)
+      SELECT c.stamp::timestamptz, (SELECT bit_or(d.kinds)::integer FROM deleted d)
       INTO stamp, kinds
       FROM sync.user_clock c WHERE c.user_id = take_events.user_id;
       IF kinds IS NOT NULL THEN

@@ -3,7 +3,7 @@ import { countStates, matchSubscriptions } from './match.sql.js';
 import { mergeSubscriptions, statuses, unknownDate, wholeStatuses } from './status.sql.js';
 
 /** Creates episode states, and the merge that the subscription service runs in its transaction. */
-export class CreateEpisode1763715602000 implements MigrationInterface {
+export class CreateEpisode1764195000003 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(keys);
     await runner.query(tables);
@@ -34,17 +34,21 @@ const keys = `
   END $$;
 
   -- The others find candidates, which are then compared by their texts. Postgres inlines them.
-  -- "bare" is an episode without an episode_guid.
-  CREATE FUNCTION episode.enclosure_key(p_bare boolean, p_url text) RETURNS bigint
-  LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT hashtextextended(p_url, p_bare::int) $$;
-  CREATE FUNCTION episode.pair_key(p_bare boolean, p_one text, p_other text) RETURNS bigint
+  -- p_without_guid is true for an episode without an episode_guid.
+  CREATE FUNCTION episode.enclosure_key(p_without_guid boolean, p_url text) RETURNS bigint
   LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT hashtextextended(p_other, hashtextextended(p_one, p_bare::int))
+    SELECT hashtextextended(p_url, p_without_guid::int)
   $$;
-  CREATE FUNCTION episode.pair_key(p_bare boolean, p_date timestamptz, p_other text) RETURNS bigint
+  CREATE FUNCTION episode.pair_key(p_without_guid boolean, p_one text, p_other text)
+  RETURNS bigint
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT hashtextextended(p_other, hashtextextended(p_one, p_without_guid::int))
+  $$;
+  CREATE FUNCTION episode.pair_key(p_without_guid boolean, p_date timestamptz, p_other text)
+  RETURNS bigint
   LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT hashtextextended(
-      p_other, timestamp_hash_extended(p_date AT TIME ZONE 'UTC', p_bare::int))
+      p_other, timestamp_hash_extended(p_date AT TIME ZONE 'UTC', p_without_guid::int))
   $$;
 `;
 
@@ -54,8 +58,8 @@ const tables = `
 
   -- Metadata of episodes, which rarely change, with all indexes that find them. Statuses change
   -- often and are in episode.states, with a row for each row here and the same id and sync_id.
-  -- The primary key is the sync_id here and the id there, so each has one index: an id finds a
-  -- state, and its sync_id the episode.
+  -- Primary keys: (user_id, sync_id) here, (user_id, id) in episode.states. Neither table indexes
+  -- the other identifier. To find an episode by id, read its sync_id from episode.states.
   CREATE TABLE episode.episodes (
     user_id uuid NOT NULL,
     id bigint NOT NULL DEFAULT nextval('episode.episode_id'),
@@ -157,7 +161,7 @@ const tables = `
     episodes bigint NOT NULL DEFAULT 0,
     sync_ids bigint NOT NULL DEFAULT 0,
     CONSTRAINT totals_pkey PRIMARY KEY (user_id),
-    CONSTRAINT totals_are_no_debts CHECK (episodes >= 0 AND sync_ids >= 0)
+    CONSTRAINT totals_not_negative CHECK (episodes >= 0 AND sync_ids >= 0)
   );
   GRANT SELECT, INSERT, UPDATE ON episode.totals TO podcast_sync_episode_group;
   GRANT SELECT, UPDATE ON episode.totals TO podcast_sync_deletion_group;

@@ -1,5 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { routedClock, routedEvents } from './routed.sql.js';
+import { clockFunctions, eventFunctions } from './clock.sql.js';
 
 /** The groups of services that write markers and answers. */
 const writers =
@@ -9,7 +9,7 @@ const writers =
  * Creates the schema of every writer: clocks of users, markers and answers of writes, and the sync
  * state of clients of the gpodder API.
  */
-export class CreateSync1763715600000 implements MigrationInterface {
+export class CreateSync1764195000001 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
       CREATE SCHEMA IF NOT EXISTS sync;
@@ -40,17 +40,22 @@ export class CreateSync1763715600000 implements MigrationInterface {
         refused smallint,
         -- The last second that a client of the gpodder API received, 0 for none. Later rows have
         -- stamps at least one second later.
-        told bigint NOT NULL DEFAULT 0,
+        answered_second bigint NOT NULL DEFAULT 0,
         CONSTRAINT user_clock_pkey PRIMARY KEY (user_id),
         CONSTRAINT user_clock_refused CHECK (refused IN (1, 2, 3)),
-        CONSTRAINT user_clock_told
-          CHECK (told = 0 OR stamp >= to_timestamp((told + 1)::double precision))
+        CONSTRAINT user_clock_answered_second CHECK (
+          answered_second = 0
+            OR stamp >= to_timestamp((answered_second + 1)::double precision)
+        )
       ) WITH (fillfactor = 70);
       -- Only functions write the column refused. An INSERT on a cluster names the columns with
       -- defaults as well.
-      GRANT SELECT, INSERT (user_id, stamp, answer_bytes, told), UPDATE (stamp, answer_bytes)
+      GRANT
+        SELECT,
+        INSERT (user_id, stamp, answer_bytes, answered_second),
+        UPDATE (stamp, answer_bytes)
         ON sync.user_clock TO ${writers};
-      GRANT UPDATE (told) ON sync.user_clock
+      GRANT UPDATE (answered_second) ON sync.user_clock
         TO podcast_sync_subscription_group, podcast_sync_episode_group;
       -- The users and their clocks.
       GRANT SELECT ON sync.user_clock TO podcast_sync_dump_group, podcast_sync_feed_group;
@@ -92,7 +97,7 @@ export class CreateSync1763715600000 implements MigrationInterface {
         answer json NOT NULL,
         writer smallint NOT NULL DEFAULT sync.writer(),
         CONSTRAINT answer_pkey PRIMARY KEY (user_id, request_id),
-        -- Whoever deletes a marker deletes its answer, also of another service.
+        -- The deletion of a marker deletes its answer, also that of another service.
         CONSTRAINT answer_request_fkey
           FOREIGN KEY (user_id, request_id) REFERENCES sync.request ON DELETE CASCADE
       );
@@ -119,17 +124,17 @@ export class CreateSync1763715600000 implements MigrationInterface {
       GRANT USAGE, UPDATE ON SEQUENCE sync.event_batch TO podcast_sync_deletion_group;
 
       -- Sync states of clients that read a list of the gpodder API (1 subscriptions, 2 episodes)
-      -- with an app password, and the stamp up to which a session has all rows. Seconds since 1970,
-      -- milliseconds for arrived and known. The rows of a user are limited; the least recently used
-      -- are deleted.
+      -- with an app password, and the stamp up to which a session has all rows. Times are seconds
+      -- since 1970, or milliseconds in columns that end with _ms. The rows of a user are limited;
+      -- the least recently used are deleted.
       CREATE TABLE sync.readers (
         user_id uuid NOT NULL,
         credential_id uuid NOT NULL,
         list smallint NOT NULL,
-        asked bigint NOT NULL,
-        told bigint NOT NULL,
-        safe bigint NOT NULL,
-        arrived bigint NOT NULL,
+        since bigint NOT NULL,
+        answered_second bigint NOT NULL,
+        safe_second bigint NOT NULL,
+        received_ms bigint NOT NULL,
         used timestamptz NOT NULL DEFAULT now(),
         CONSTRAINT readers_pkey PRIMARY KEY (user_id, credential_id, list)
       ) WITH (fillfactor = 70);
@@ -137,7 +142,7 @@ export class CreateSync1763715600000 implements MigrationInterface {
         user_id uuid NOT NULL,
         session_id uuid NOT NULL,
         list smallint NOT NULL,
-        known bigint NOT NULL,
+        stamp_ms bigint NOT NULL,
         used timestamptz NOT NULL DEFAULT now(),
         CONSTRAINT reader_sessions_pkey PRIMARY KEY (user_id, session_id, list)
       ) WITH (fillfactor = 70);
@@ -196,8 +201,8 @@ export class CreateSync1763715600000 implements MigrationInterface {
         RETURN pg_catalog.sha256(convert_to(p_text, 'UTF8'));
       END $$;
     `);
-    await runner.query(routedClock);
-    await runner.query(routedEvents);
+    await runner.query(clockFunctions);
+    await runner.query(eventFunctions);
     await runner.query(`
       -- The limit of bytes is that of the user, so the oldest answers of all services go.
       REVOKE EXECUTE ON FUNCTION sync.evict_answers(uuid, bigint, integer) FROM PUBLIC;

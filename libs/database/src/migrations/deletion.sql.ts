@@ -1,7 +1,8 @@
-// Functions of deletions and erasures in the form that a cluster by user runs as well, as in
-// routed.sql.ts.
+// Functions that run on plain Postgres and on Citus distributed by user_id. Each statement filters
+// one user_id, so Citus routes it to one node. Exceptions: claim_due and claim_due_erasures
+// find records by sync.read_reachable, and make_due searches all users.
 
-import { advanced, now } from './routed.sql.js';
+import { advanced, now } from './clock.sql.js';
 
 const definer = 'LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp';
 
@@ -9,44 +10,11 @@ const definer = 'LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog,
 const isPending = "d.status IS NOT DISTINCT FROM 'PENDING'";
 
 /**
- * Returns the SQL of the function that ends the record of an erasure.
- *
- * @param column of `sync.user_clock`, with the last second that a gpodder client received.
- */
-export const endErasure = (column: 'told' | 'answered_second') => `
-  -- Ends a record. After SUCCESS, it has only the user's id and the times of the erasure, and the
-  -- clock refuses the user permanently. p_kinds is the event for the outbox.
-  CREATE OR REPLACE FUNCTION deletion.end_erasure(
-    p_user uuid, p_status text, p_cause text, p_kinds smallint
-  ) RETURNS boolean
-  ${definer} AS $$
-  DECLARE
-    ${now};
-  BEGIN
-    UPDATE deletion.erasures e
-    SET status = p_status, cause = p_cause, finished = statement_timestamp(),
-      origin = CASE WHEN p_status = 'SUCCESS' THEN NULL ELSE e.origin END,
-      removed = CASE WHEN p_status = 'SUCCESS' THEN 0 ELSE e.removed END
-    WHERE e.user_id = p_user AND e.status = 'PENDING';
-    IF NOT FOUND OR p_status <> 'SUCCESS' THEN
-      RETURN FOUND;
-    END IF;
-    UPDATE sync.user_clock c
-    SET refused = 3, answer_bytes = 0, ${column} = 0, stamp = ${advanced}
-    WHERE c.user_id = p_user;
-    IF p_kinds <> 0 THEN
-      INSERT INTO sync.events (user_id, kinds) VALUES (p_user, p_kinds);
-    END IF;
-    RETURN true;
-  END $$;
-`;
-
-/**
  * SQL of the functions that alone change a record of a deletion (deletion.repository.ts,
  * due.repository.ts, operator.repository.ts). Those of relays read due records of all users and
  * then claim each one: a cluster accepts locks and skipped locks only in statements about one user.
  */
-export const routedDeletions = `
+export const deletionFunctions = `
   -- Adds a PENDING record. A cluster sends the defaults of an INSERT along, so it would need the
   -- privilege to set the status.
   CREATE FUNCTION deletion.add_pending(
@@ -96,10 +64,10 @@ export const routedDeletions = `
     WHERE d.user_id = p_user AND d.id = p_id AND ${isPending} RETURNING d.attempts;
   END $$;
 
-  -- Locks a record. SECURITY DEFINER, because FOR UPDATE needs the UPDATE privilege. "stands": the
-  -- row of the subscription refers to this deletion.
+  -- Locks a record. SECURITY DEFINER, because FOR UPDATE needs the UPDATE privilege. is_current is
+  -- true if the row of the subscription refers to this deletion.
   CREATE FUNCTION deletion.claim(p_user uuid, p_id bigint)
-  RETURNS TABLE (status text, subscription_id bigint, stands boolean, age double precision)
+  RETURNS TABLE (status text, subscription_id bigint, is_current boolean, age double precision)
   ${definer} AS $$
   BEGIN
     RETURN QUERY
@@ -113,10 +81,10 @@ export const routedDeletions = `
   END $$;
 
   -- Claims records without sent_at, or with one older than p_resend_after_ms. A record without it
-  -- was never sent, or an operator requested a retry: it gets the number of a new job. Rows that
-  -- another relay or a cascade has locked are skipped.
-  CREATE FUNCTION deletion.take(p_limit integer, p_resend_after_ms double precision)
-  RETURNS TABLE (user_id uuid, id bigint, send integer, fresh boolean, origin json)
+  -- was never sent, or an operator requested a retry: it gets the number of a new job, and is_new
+  -- is true. Rows that another relay or a cascade has locked are skipped.
+  CREATE FUNCTION deletion.claim_due(p_limit integer, p_resend_after_ms double precision)
+  RETURNS TABLE (user_id uuid, id bigint, job_number integer, is_new boolean, origin json)
   ${definer} AS $$
   DECLARE
     v_due record;
@@ -135,36 +103,41 @@ export const routedDeletions = `
         AND d.sent_at IS NOT DISTINCT FROM v_due.sent_at
       FOR UPDATE SKIP LOCKED;
       CONTINUE WHEN NOT FOUND;
-      fresh := v_due.sent_at IS NULL;
-      UPDATE deletion.deletions d SET sent_at = now(), send = d.send + fresh::integer
+      is_new := v_due.sent_at IS NULL;
+      UPDATE deletion.deletions d
+      SET sent_at = now(), job_number = d.job_number + is_new::integer
       WHERE d.user_id = v_due.user_id AND d.id = v_due.id
-      RETURNING d.user_id, d.id, d.send, d.origin INTO user_id, id, send, origin;
+      RETURNING d.user_id, d.id, d.job_number, d.origin INTO user_id, id, job_number, origin;
       RETURN NEXT;
     END LOOP;
   END $$;
 
-  -- Numbers new jobs for lost ones. A locked record is ending, so its job was not lost.
-  CREATE FUNCTION deletion.take_again(p_users uuid[], p_ids bigint[], p_sends integer[])
-  RETURNS TABLE (user_id uuid, id bigint, send integer, fresh boolean, origin json)
+  -- Assigns the number of a new job to records whose job was lost. A locked record is ending, so
+  -- its job was not lost.
+  CREATE FUNCTION deletion.renumber_lost_jobs(
+    p_users uuid[], p_ids bigint[], p_job_numbers integer[]
+  )
+  RETURNS TABLE (user_id uuid, id bigint, job_number integer, is_new boolean, origin json)
   ${definer} AS $$
   DECLARE
     v_lost record;
   BEGIN
-    fresh := true;
-    FOR v_lost IN SELECT * FROM unnest(p_users, p_ids, p_sends) l (user_id, id, send) LOOP
+    is_new := true;
+    FOR v_lost IN SELECT * FROM unnest(p_users, p_ids, p_job_numbers) l (user_id, id, job_number)
+    LOOP
       PERFORM 1 FROM deletion.deletions d
-      WHERE d.user_id = v_lost.user_id AND d.id = v_lost.id AND d.send = v_lost.send
-        AND ${isPending}
+      WHERE d.user_id = v_lost.user_id AND d.id = v_lost.id
+        AND d.job_number = v_lost.job_number AND ${isPending}
       FOR UPDATE SKIP LOCKED;
       CONTINUE WHEN NOT FOUND;
-      UPDATE deletion.deletions d SET send = d.send + 1
+      UPDATE deletion.deletions d SET job_number = d.job_number + 1
       WHERE d.user_id = v_lost.user_id AND d.id = v_lost.id
-      RETURNING d.user_id, d.id, d.send, d.origin INTO user_id, id, send, origin;
+      RETURNING d.user_id, d.id, d.job_number, d.origin INTO user_id, id, job_number, origin;
       RETURN NEXT;
     END LOOP;
   END $$;
 
-  -- Makes a record due, for an operator, who only has its id.
+  -- Makes a record due for an operator. The operator only has the id of the record.
   CREATE FUNCTION deletion.make_due(p_id bigint) RETURNS TABLE (id bigint)
   ${definer} AS $$
   BEGIN
@@ -174,7 +147,7 @@ export const routedDeletions = `
 `;
 
 /** SQL of the functions that alone write a record of an erasure (erasure.repository.ts). */
-export const routedErasures = `
+export const erasureFunctions = `
   -- Records an erasure and refuses the user: in the services by the clock, in the account app as
   -- disabled. It locks the clock first, as all code that locks both does: a concurrently created
   -- account is seen or refused. A repetition has no effect; a failed erasure starts again.
@@ -220,7 +193,7 @@ export const routedErasures = `
         SELECT 1 FROM sync.user_clock c WHERE c.user_id = p_user AND c.refused = 2
       )
       ORDER BY r.request_id LIMIT p_limit
-    ), gone AS (
+    ), deleted AS (
       DELETE FROM sync.request r
       WHERE r.user_id = p_user AND r.ctid = ANY (ARRAY(SELECT page.place FROM page))
     )
@@ -228,17 +201,41 @@ export const routedErasures = `
     FROM page;
   END $$;
 
-  CREATE FUNCTION deletion.count_erased(p_user uuid, p_rows bigint) RETURNS void
+  CREATE FUNCTION deletion.add_removed_rows(p_user uuid, p_rows bigint) RETURNS void
   ${definer} AS $$
   BEGIN
     UPDATE deletion.erasures e SET removed = e.removed + p_rows
     WHERE e.user_id = p_user AND e.status = 'PENDING';
   END $$;
 
-  ${endErasure('told')}
+  -- Ends a record. After SUCCESS, it has only the user's id and the times of the erasure, and the
+  -- clock refuses the user permanently. p_kinds is the event for the outbox.
+  CREATE FUNCTION deletion.end_erasure(
+    p_user uuid, p_status text, p_cause text, p_kinds smallint
+  ) RETURNS boolean
+  ${definer} AS $$
+  DECLARE
+    ${now};
+  BEGIN
+    UPDATE deletion.erasures e
+    SET status = p_status, cause = p_cause, finished = statement_timestamp(),
+      origin = CASE WHEN p_status = 'SUCCESS' THEN NULL ELSE e.origin END,
+      removed = CASE WHEN p_status = 'SUCCESS' THEN 0 ELSE e.removed END
+    WHERE e.user_id = p_user AND e.status = 'PENDING';
+    IF NOT FOUND OR p_status <> 'SUCCESS' THEN
+      RETURN FOUND;
+    END IF;
+    UPDATE sync.user_clock c
+    SET refused = 3, answer_bytes = 0, answered_second = 0, stamp = ${advanced}
+    WHERE c.user_id = p_user;
+    IF p_kinds <> 0 THEN
+      INSERT INTO sync.events (user_id, kinds) VALUES (p_user, p_kinds);
+    END IF;
+    RETURN true;
+  END $$;
 
-  CREATE FUNCTION deletion.take_erasures(p_limit integer, p_resend_after_ms double precision)
-  RETURNS TABLE (user_id uuid, send integer, fresh boolean, origin json)
+  CREATE FUNCTION deletion.claim_due_erasures(p_limit integer, p_resend_after_ms double precision)
+  RETURNS TABLE (user_id uuid, job_number integer, is_new boolean, origin json)
   ${definer} AS $$
   DECLARE
     v_due record;
@@ -257,28 +254,33 @@ export const routedErasures = `
         AND e.sent_at IS NOT DISTINCT FROM v_due.sent_at
       FOR UPDATE SKIP LOCKED;
       CONTINUE WHEN NOT FOUND;
-      fresh := v_due.sent_at IS NULL;
-      UPDATE deletion.erasures e SET sent_at = now(), send = e.send + fresh::integer
+      is_new := v_due.sent_at IS NULL;
+      UPDATE deletion.erasures e
+      SET sent_at = now(), job_number = e.job_number + is_new::integer
       WHERE e.user_id = v_due.user_id
-      RETURNING e.user_id, e.send, e.origin INTO user_id, send, origin;
+      RETURNING e.user_id, e.job_number, e.origin INTO user_id, job_number, origin;
       RETURN NEXT;
     END LOOP;
   END $$;
 
-  CREATE FUNCTION deletion.take_erasures_again(p_users uuid[], p_sends integer[])
-  RETURNS TABLE (user_id uuid, send integer, fresh boolean, origin json)
+  CREATE FUNCTION deletion.renumber_lost_erasure_jobs(
+    p_users uuid[], p_job_numbers integer[]
+  )
+  RETURNS TABLE (user_id uuid, job_number integer, is_new boolean, origin json)
   ${definer} AS $$
   DECLARE
     v_lost record;
   BEGIN
-    fresh := true;
-    FOR v_lost IN SELECT * FROM unnest(p_users, p_sends) l (user_id, send) LOOP
+    is_new := true;
+    FOR v_lost IN SELECT * FROM unnest(p_users, p_job_numbers) l (user_id, job_number) LOOP
       PERFORM 1 FROM deletion.erasures e
-      WHERE e.user_id = v_lost.user_id AND e.send = v_lost.send AND e.status = 'PENDING'
+      WHERE e.user_id = v_lost.user_id AND e.job_number = v_lost.job_number
+        AND e.status = 'PENDING'
       FOR UPDATE SKIP LOCKED;
       CONTINUE WHEN NOT FOUND;
-      UPDATE deletion.erasures e SET send = e.send + 1 WHERE e.user_id = v_lost.user_id
-      RETURNING e.user_id, e.send, e.origin INTO user_id, send, origin;
+      UPDATE deletion.erasures e SET job_number = e.job_number + 1
+      WHERE e.user_id = v_lost.user_id
+      RETURNING e.user_id, e.job_number, e.origin INTO user_id, job_number, origin;
       RETURN NEXT;
     END LOOP;
   END $$;

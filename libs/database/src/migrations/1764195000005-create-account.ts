@@ -4,7 +4,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
  * Creates people, credentials, sessions and the OAuth issuer's state. The tables are not
  * distributed by user, as most lookups precede the identification. Secrets are stored as SHA-256.
  */
-export class CreateAccount1763715604000 implements MigrationInterface {
+export class CreateAccount1764195000005 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
       CREATE SCHEMA account;
@@ -53,7 +53,7 @@ export class CreateAccount1763715604000 implements MigrationInterface {
         created_at timestamptz NOT NULL DEFAULT now(),
         -- The last authentication by password, code or provider.
         authenticated_at timestamptz NOT NULL DEFAULT now(),
-        -- At most once an hour.
+        -- Updated at most once an hour.
         last_used_at timestamptz NOT NULL DEFAULT now(),
         expires_at timestamptz NOT NULL,
         address text NOT NULL,
@@ -89,8 +89,11 @@ export class CreateAccount1763715604000 implements MigrationInterface {
         hash bytea NOT NULL,
         label text NOT NULL,
         scopes text[] NOT NULL,
+        -- True for the app password of a podcast app, false for that of a script.
+        is_app boolean NOT NULL DEFAULT false,
         created_at timestamptz NOT NULL DEFAULT now(),
-        last_used_on date,
+        -- To the minute.
+        last_used_at timestamptz,
         expires_at timestamptz,
         -- The sign-out after which its owner has to keep it.
         suspended_at timestamptz,
@@ -109,7 +112,7 @@ export class CreateAccount1763715604000 implements MigrationInterface {
         id uuid NOT NULL,
         account_id uuid NOT NULL,
         created_at timestamptz NOT NULL DEFAULT now(),
-        -- At most once a day.
+        -- Updated at most once a day.
         last_used_at timestamptz NOT NULL DEFAULT now(),
         ended_at timestamptz,
         CONSTRAINT gpodder_sessions_pkey PRIMARY KEY (credential_id, id),
@@ -124,7 +127,10 @@ export class CreateAccount1763715604000 implements MigrationInterface {
         id text NOT NULL,
         caption text NOT NULL,
         type text NOT NULL,
-        -- At most once a day.
+        -- The app password that the device used last. Without a foreign key: a device outlives its
+        -- app password, and the id then matches none.
+        credential_id uuid,
+        -- Updated at most once a day.
         last_used_at timestamptz NOT NULL DEFAULT now(),
         CONSTRAINT devices_pkey PRIMARY KEY (account_id, id),
         CONSTRAINT devices_type CHECK (type IN ('desktop', 'laptop', 'mobile', 'server', 'other')),
@@ -236,8 +242,9 @@ export class CreateAccount1763715604000 implements MigrationInterface {
       );
       GRANT SELECT, INSERT, DELETE ON account.notices TO podcast_sync_account_group;
 
-      -- For the deletion worker: deletes up to p_limit rows of a user, the account last, and
-      -- returns their number. With fewer than p_limit, none is left.
+      -- Called by the deletion worker (EXECUTE is granted to podcast_sync_deletion_group). Deletes
+      -- up to p_limit rows of a user, the account last, and returns their number. With fewer than
+      -- p_limit, none is left.
       CREATE FUNCTION account.erase_user(p_user uuid, p_limit integer) RETURNS integer
       LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
       DECLARE
