@@ -1,6 +1,7 @@
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { z } from 'zod';
+import { release } from '#contracts';
 
 /** Creates the OpenAPI 3.1 description from the schemas that validate requests. */
 export function createOpenApi(app: INestApplication): OpenAPIObject {
@@ -11,7 +12,7 @@ export function createOpenApi(app: INestApplication): OpenAPIObject {
       'The Open Podcast API draft: subscriptions and episode synchronisation. ' +
         "Keeps a listener's podcasts and the state of every episode the same on every device.",
     )
-    .setVersion('1')
+    .setVersion(release)
     .addBearerAuth()
     .build();
   const document = SwaggerModule.createDocument(app, head, {

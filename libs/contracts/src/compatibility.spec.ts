@@ -46,6 +46,10 @@ const recorded = releases.flatMap((release) =>
   })),
 );
 
+it('release is the version of package.json', () => {
+  expect(contracts.release).toBe(version);
+});
+
 describe('the messages', () => {
   it.each(recorded)('$name: this build and $release understand each other', ({ release, name }) => {
     const problems = Object.entries(read(fileOf(release, name))).flatMap(([part, then]) => {

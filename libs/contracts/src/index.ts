@@ -12,6 +12,7 @@ export * from './json.text.js';
 export * from './limits.js';
 export * from './list.schemas.js';
 export * from './reader.schemas.js';
+export * from './release.js';
 export * from './rpc.js';
 export * from './shown.schemas.js';
 export * from './subscription.contracts.js';

@@ -6,7 +6,10 @@ import type { z } from 'zod';
 import { CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { capabilitiesSchema } from '../wire.schemas.js';
 
-/** The additions of every server (docs/reference/interface-opml-changes.md, "Capabilities"). */
+/**
+ * The additions of every server (docs/reference/interface-opml-changes.md, "Capabilities"). Their
+ * version is that of the release that last changed one of them incompatibly.
+ */
 const additions = [
   'changes',
   'duration',
@@ -30,9 +33,12 @@ export class CapabilitiesController {
   read(@Req() request: FastifyRequest): z.output<typeof capabilitiesSchema> {
     const root = new URL(`${linkBase(request, this.config)}/v1`).pathname;
     // The draft is version 0.1.0 in its schema.yml, and can still change.
-    const versions = { '0.1.0': { status: 'UNSTABLE', root } } as const;
+    const draft = { '0.1.0': { status: 'UNSTABLE', root } } as const;
+    const added = { '0.2.0': { status: 'UNSTABLE', root } } as const;
     const names = this.config.FEEDS === 'off' ? additions : [...additions, 'feeds'];
-    const urns = ['urn:opa:core', ...names.map((name) => `urn:podcast-sync:${name}`)];
-    return Object.fromEntries(urns.map((urn) => [urn, versions]));
+    return {
+      'urn:opa:core': draft,
+      ...Object.fromEntries(names.map((name) => [`urn:podcast-sync:${name}`, added])),
+    };
   }
 }
