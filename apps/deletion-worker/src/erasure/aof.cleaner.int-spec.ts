@@ -59,7 +59,7 @@ describe('rewriting the append-only files', () => {
 
   it('waits until earlier requests are answered, and not for later ones', async () => {
     const id = await request('waiting7f3a');
-    const later = await request('later7f3a', `${Date.now() + 600_000}-0`);
+    await request('later7f3a', `${Date.now() + 600_000}-0`);
     let checks = 0;
     await cleaner.rewriteAppendOnlyFiles(() => {
       checks += 1;
@@ -68,7 +68,8 @@ describe('rewriting the append-only files', () => {
     });
     expect(checks).toBeGreaterThan(0);
     expect(await isInFiles('waiting7f3a')).toBe(false);
-    await redis.xdel(requests, later);
+    // Without the stream, the next request does not get an id after that of the later one.
+    await redis.del(requests);
   });
 
   it('runs for several users at the same time', async () => {
