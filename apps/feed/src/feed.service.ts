@@ -29,10 +29,10 @@ import { publishingIntervalOf } from './schedule/schedule.rules.js';
 /** Number of subscriptions that one page with `since` examines. */
 const probedFeeds = 250;
 
-/** Pause between two looks for a preview, and the longest wait for it, in milliseconds. */
-const [lookMs, previewMs] = [250, 18_000];
+/** Interval of reads of a preview's result, and the longest wait for it, in milliseconds. */
+const [previewPollMs, previewMs] = [250, 18_000];
 
-/** Handles the messages about feeds. A user's read keeps a feed scheduled for 14 days. */
+/** Handles the requests about feeds. A read by a follower keeps a feed scheduled for 14 days. */
 @Controller()
 export class FeedService {
   constructor(
@@ -41,7 +41,11 @@ export class FeedService {
     private readonly previews: PreviewRepository,
   ) {}
 
-  /** Returns a page of podcasts. @throws Failure `unauthorized` for a refused user. */
+  /**
+   * Returns a page of the user's podcasts; with `since` only changed ones.
+   *
+   * @throws Failure `unauthorized` for a refused user.
+   */
   @Handle(listPodcasts)
   async listPodcasts({
     userId,
@@ -65,7 +69,12 @@ export class FeedService {
     };
   }
 
-  /** Returns a page of new episodes of all podcasts. @throws as {@link listPodcasts}. */
+  /**
+   * Returns a page of the episodes of all the user's podcasts that the server first saw after
+   * `since`.
+   *
+   * @throws as {@link listPodcasts}.
+   */
   @Handle(listNewEpisodes)
   async listNewEpisodes({
     userId,
@@ -82,7 +91,7 @@ export class FeedService {
       const row = matching[keys.findIndex((one) => one.equals(key))];
       return shownEpisodes(row?.guid ?? '', json, since);
     });
-    // A feed that was removed meanwhile has no episodes.
+    // `found` ends early at its size limit, and lacks feeds that were deleted meanwhile.
     const isCut = found.length > 0 && !keys.at(-1)?.equals(found.at(-1)?.key as Buffer);
     const end = isCut && keys.findIndex((one) => one.equals(found.at(-1)?.key as Buffer));
     const next = end === false ? read.last : matching[end]?.id;
@@ -97,11 +106,11 @@ export class FeedService {
   @Handle(pushFeeds)
   async push({ body }: RequestOf<typeof pushFeeds>): Promise<ReplyOf<typeof pushFeeds>> {
     const results = body.feeds.map(validatePush);
-    // Of equal URLs the last one counts.
+    // If several entries have the same URL, the last one is stored.
     const valid = new Map(results.flatMap((feed) => ('url' in feed ? [[feed.url, feed]] : [])));
     if (valid.size > 0) await this.ensureFeeds([...valid.keys()]);
     for (let rest = [...valid.values()]; rest.length > 0;) {
-      // As many feeds as their stored episodes fit into memory.
+      // Stores as many feeds at a time as `episodesOfAll` returns within its size limit.
       const keys = rest.map(({ url }) => feedKey(url));
       const stored = await this.repository.episodesOfAll(keys);
       const part = rest.splice(0, stored.length || rest.length);
@@ -132,7 +141,12 @@ export class FeedService {
     await this.repository.startVisits(keys, { moves: true, guids: true });
   }
 
-  /** Returns the episodes of a podcast. @throws Failure `not_found` if the user follows none. */
+  /**
+   * Returns the stored episodes of a podcast, newest first. The list is empty for a private feed,
+   * and for some seconds after the subscription changed.
+   *
+   * @throws Failure `not_found` if the user does not follow the podcast.
+   */
   @Handle(listFeedEpisodes)
   async listEpisodes({
     userId,
@@ -145,7 +159,7 @@ export class FeedService {
     return { episodes: JsonText.of<FeedEpisode[]>(shownEpisodes(row.guid, json)) };
   }
 
-  /** Returns a picture. @throws Failure `not_found`. */
+  /** Returns the thumbnail of a feed's picture. @throws Failure `not_found` for an unknown id. */
   @Handle(readArtwork)
   async readArtwork({ id }: RequestOf<typeof readArtwork>): Promise<ReplyOf<typeof readArtwork>> {
     const image = await this.images.read(id);
@@ -154,24 +168,25 @@ export class FeedService {
   }
 
   /**
-   * Returns which feed is at a URL. A replica with internet access fetches it for this request.
+   * Returns a preview of the feed at a URL. A replica with internet access fetches the feed for
+   * this request. The status is `failed` if no preview arrives within 18 seconds.
    *
-   * @throws Failure `unavailable` if too many others wait.
+   * @throws Failure `unavailable` while too many other previews wait.
    */
   @Handle(previewFeed)
   async preview({ feedUrl }: RequestOf<typeof previewFeed>): Promise<ReplyOf<typeof previewFeed>> {
     if (isPrivate(feedUrl)) return { status: 'private' };
     const id = await this.previews.request(feedUrl);
     if (id === undefined) throw new Failure('unavailable');
-    for (let waitedMs = 0; waitedMs < previewMs; waitedMs += lookMs) {
-      await delay(lookMs);
+    for (let waitedMs = 0; waitedMs < previewMs; waitedMs += previewPollMs) {
+      await delay(previewPollMs);
       const preview = await this.previews.take(id);
       if (preview) return preview;
     }
     return { status: 'failed' };
   }
 
-  /** Makes feeds due that were not fetched for 15 minutes. */
+  /** Makes feeds due, except pushed feeds and feeds fetched in the last 15 minutes. */
   @Handle(refreshFeeds)
   async refresh({
     userId,
@@ -182,7 +197,10 @@ export class FeedService {
     return {};
   }
 
-  /** Reads a page of subscriptions with their feeds. `last` is set if there is a next page. */
+  /**
+   * Reads a page of subscriptions with their feeds. `last` is the id of the page's last
+   * subscription if there is a next page, else `undefined`.
+   */
   private async read(userId: string, after: number, limit: number, since?: string) {
     const rows = await this.repository.followed(userId, after, limit + 1, since);
     const followed = rowsOfUser(rows);
@@ -196,7 +214,7 @@ export class FeedService {
     };
   }
 
-  /** Returns the stored feeds by URL, and schedules the others. */
+  /** Returns the stored feeds by URL. Inserts and schedules missing feeds, but omits them. */
   private async ensureFeeds(urls: readonly string[]): Promise<Map<string, StoredFeed>> {
     if (urls.length === 0) return new Map();
     const keys = urls.map(feedKey);
@@ -216,14 +234,14 @@ function isChanged(feed: StoredFeed | undefined, since: string): boolean {
   return feed !== undefined && feed.changed > since;
 }
 
-/** Returns stored episodes in the form of an answer. @param since only those first seen later. */
+/** Returns stored episodes in the form of an answer. @param since omits those first seen before. */
 function shownEpisodes(guid: string, json: string, since?: string): FeedEpisode[] {
   return (JSON.parse(json) as Episode[])
     .filter(({ seen }) => since === undefined || (seen !== undefined && seen > since))
     .map((episode) => ({ podcast_guid: guid, ...withoutSeen(episode) }));
 }
 
-/** Returns the rows with an id. @throws Failure `unauthorized` for a refused user. */
+/** Returns the rows without the row of a null id. @throws Failure `unauthorized` if refused. */
 function rowsOfUser<Row extends { id: number | null; refused: number | null }>(
   rows: readonly Row[],
 ): Row[] {

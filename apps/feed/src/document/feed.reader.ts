@@ -45,7 +45,7 @@ export class FeedReader {
   }
 
   /**
-   * Returns the feed, or `undefined` if the document is none.
+   * Returns the feed, or `undefined` if the document is not a feed.
    *
    * @param isComplete false if the input broke off: then the feed is not whole.
    */
@@ -106,7 +106,7 @@ function encodingOf(start: Uint8Array, httpCharset: string | undefined): string 
   return declared ?? (isOnlyAscii ? 'utf-8' : 'windows-1252');
 }
 
-/** Returns whether bytes are UTF-8, of which the last character can be incomplete. */
+/** Returns true if bytes are valid UTF-8. The last character can be incomplete. */
 function isUtf8(bytes: Uint8Array): boolean {
   try {
     new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true });

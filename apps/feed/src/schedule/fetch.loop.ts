@@ -13,7 +13,7 @@ import { resultOf } from './result.rules.js';
 const [idleMs, faultMs, sweepMs] = [1_000, 5_000, 3_600_000];
 const sweptRows = 1_000;
 
-/** Share of fetches without validators, which corrects the effect of wrong validators. */
+/** Share of fetches without `ETag` and `Last-Modified`, in case a server sends wrong ones. */
 const unconditionalShare = 0.01;
 
 const fetches = oneCounter('podcast_sync_feed_fetches_total', 'Fetches of feeds, by outcome.', [
@@ -31,7 +31,7 @@ export interface FetchLoopOptions {
   readonly repository: FeedRepository;
   readonly fetcher: Fetcher;
   readonly log: Log;
-  /** Changes of feeds that are applied to their followers. */
+  /** Changes of feeds that are applied to the followers' subscriptions (`FEEDS_APPLY`). */
   readonly apply: { readonly moves: boolean; readonly guids: boolean };
   /** Maximum number of fetches at the same time. */
   readonly concurrency: number;
@@ -48,7 +48,7 @@ export interface FetchLoopOptions {
 export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
   private readonly stopped = new AbortController();
   private readonly running = new Set<Promise<void>>();
-  /** The reason of an outage of Postgres, or empty. */
+  /** The error message of the current outage of Postgres; empty without an outage. */
   private readonly outage = new Condition<string>('');
   private ended: Promise<unknown> = Promise.resolve();
 
@@ -58,14 +58,17 @@ export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
     this.ended = Promise.all([this.claimAll(), this.sweepAll()]);
   }
 
-  /** Stops the started fetches. Their leases expire. */
+  /** Aborts the running fetches. Their leases expire. */
   async onApplicationShutdown(): Promise<void> {
     this.stopped.abort();
     await this.ended;
     await this.settle();
   }
 
-  /** Starts the fetches that are due, and returns their number; `undefined` after a fault. */
+  /**
+   * Starts due fetches until `concurrency` of them run. Returns the number of claimed lanes, or
+   * `undefined` after a fault.
+   */
   async startDue(): Promise<number | undefined> {
     const { repository, concurrency } = this.options;
     const free = concurrency - this.running.size;
@@ -74,7 +77,7 @@ export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
     return claims?.length;
   }
 
-  /** Resolves after the started fetches. */
+  /** Resolves after all started fetches have ended. */
   async settle(): Promise<void> {
     await Promise.all(this.running);
   }
@@ -128,14 +131,14 @@ export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
     fetches.inc({ outcome: isSaved ? label : 'lease_lost' });
   }
 
-  /** Returns the candidate for a new URL after a fetch, with its number of sightings. */
+  /** Returns the candidate for the feed's new URL with its sightings; null without a candidate. */
   private async moveOf(feed: ClaimedFeed, outcome: Outcome, now: number): Promise<Move | null> {
     const { repository } = this.options;
     const { url, key, move } = feed;
     if (outcome.kind === 'failed') return move;
     const document = outcome.kind === 'document' ? outcome.document : undefined;
     const to = candidateOf(url, outcome);
-    // An unchanged document still names the URL that it named.
+    // After a 304, the new URL that the stored document named is still valid.
     if (to === undefined) return document ? null : move;
     const isRedirected = outcome.redirects.some((redirect) => redirect.url === to);
     const read = document && comparedOf(document);
@@ -180,7 +183,7 @@ export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
     return fetchFeed(fetcher, request, this.stopped.signal);
   }
 
-  /** Returns the outcome for a bug, so that the feed is fetched again only after a pause. */
+  /** Returns a failed outcome for an unexpected error, so that the feed waits for a retry. */
   private toFailure(error: unknown, { key, url }: ClaimedFeed): Outcome {
     this.stopped.signal.throwIfAborted();
     // Logs neither the URL nor details of Postgres, because they can contain secrets.
