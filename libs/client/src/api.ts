@@ -46,7 +46,7 @@ export interface ListOptions extends CallOptions {
 export interface ListQuery {
   /** A stored `syncTimestamp`: selects rows that changed strictly later. Default: all rows. */
   since?: string | undefined;
-  /** Starts at 1. Pages by number can show a row twice; use `link` to read all pages. */
+  /** Starts at 1. Pages by number can repeat or miss rows; use `link` to read all pages. */
   page?: number;
   /** At most 250. Default: 50. */
   perPage?: number;

@@ -3,7 +3,7 @@
 
 const [second, hour, day] = [1_000, 3_600_000, 86_400_000];
 
-/** How often a feed publishes episodes, from which its next change is estimated. */
+/** The publishing rhythm of a feed, from which its next change is estimated. */
 export interface PublishingInterval {
   /** The date of the newest episode. */
   readonly latest?: number | undefined;
