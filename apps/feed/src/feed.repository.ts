@@ -1,10 +1,10 @@
 import type { Database } from '#database';
 import * as sql from './feed.sql.js';
-import type { Compared, Move } from './schedule/move.rules.js';
+import type { ComparableFeed, Move } from './schedule/move.rules.js';
 import type { FeedStatus } from './schedule/schedule.rules.js';
 
 /** A user's subscription with its feed. */
-export interface Followed {
+export interface FollowedFeed {
   /** The id of the subscription. */
   readonly id: number;
   readonly guid: string;
@@ -115,8 +115,8 @@ export class FeedRepository {
    *
    * @param after the id of the previous page's last subscription.
    */
-  followed(userId: string, after: number, limit: number, since?: string) {
-    return this.database.read<Followed & SharedColumns>(sql.selectFollowed, [
+  readFollowed(userId: string, after: number, limit: number, since?: string) {
+    return this.database.read<FollowedFeed & SharedColumns>(sql.selectFollowed, [
       userId,
       after,
       limit,
@@ -124,9 +124,9 @@ export class FeedRepository {
     ]);
   }
 
-  /** Reads the feeds that a user follows and that have or had the guids, as {@link followed}. */
-  followedByGuid(userId: string, guids: readonly string[]) {
-    return this.database.read<Followed & { refused: number | null }>(sql.selectFollowedByGuid, [
+  /** Reads the user's followed feeds that have or had the guids, as {@link readFollowed} does. */
+  readFollowedByGuid(userId: string, guids: readonly string[]) {
+    return this.database.read<FollowedFeed & { refused: number | null }>(sql.selectFollowedByGuid, [
       userId,
       guids,
     ]);
@@ -138,7 +138,7 @@ export class FeedRepository {
   }
 
   /** Returns the episodes of a feed as JSON. */
-  async episodes(key: Buffer): Promise<string> {
+  async readEpisodes(key: Buffer): Promise<string> {
     const [row] = await this.database.read<{ episodes: string }>(sql.selectEpisodes, [key]);
     return row?.episodes ?? '[]';
   }
@@ -147,12 +147,12 @@ export class FeedRepository {
    * Returns the episodes of the first feeds as JSON, in the order of the keys: at least one feed,
    * and further ones up to 2 MiB together.
    */
-  episodesOfAll(keys: readonly Buffer[]) {
+  readEpisodesOfFeeds(keys: readonly Buffer[]) {
     return this.database.read<{ key: Buffer; episodes: string }>(sql.selectEpisodesOfAll, [keys]);
   }
 
   /** Returns a stored feed for a comparison, or `undefined` if its status is not `ok`. */
-  async readCompared(key: Buffer): Promise<Compared | undefined> {
+  async readComparable(key: Buffer): Promise<ComparableFeed | undefined> {
     const [row] = await this.database.read<{ episodes: string; declaredGuid: string | null }>(
       sql.selectComparedContent,
       [key],

@@ -181,7 +181,7 @@ describe('fetching', () => {
     await context.makeDue();
     const loop = context.openLoop(() => 0);
     await loop.startDue();
-    await loop.settle();
+    await loop.waitForFetches();
     expect(await context.podcasts(userId)).toMatchObject([{ title: 'New' }]);
   });
 
@@ -286,7 +286,7 @@ describe('lanes', () => {
     for (let round = 0; round < feeds.length; round++) {
       await Promise.all(loops.map((loop) => loop.startDue()));
       await Promise.all(loops.map((loop) => loop.startDue()));
-      await Promise.all(loops.map((loop) => loop.settle()));
+      await Promise.all(loops.map((loop) => loop.waitForFetches()));
       await context.owner.query(`UPDATE feed.lanes SET busy_until = '-infinity'`);
     }
     expect(most).toBe(1);

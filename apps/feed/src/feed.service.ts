@@ -20,7 +20,12 @@ import { unlessRefused } from '#database';
 import { Handle } from '#transport';
 import { ImageRepository } from './artwork/image.repository.js';
 import { feedKey, isPrivate, laneOf } from './feed.address.js';
-import { type Content, FeedRepository, type Followed, type StoredFeed } from './feed.repository.js';
+import {
+  type Content,
+  FeedRepository,
+  type FollowedFeed,
+  type StoredFeed,
+} from './feed.repository.js';
 import { PreviewRepository } from './preview/preview.repository.js';
 import { validatePush, type PushedFeed } from './push/push.rules.js';
 import { contentOf, type Episode, withoutSeen } from './schedule/result.rules.js';
@@ -86,7 +91,7 @@ export class FeedService {
       ({ isNew, feedUrl }) => !isNew && isChanged(read.stored.get(feedUrl), since),
     );
     const keys = matching.map(({ feedUrl }) => feedKey(feedUrl));
-    const found = keys.length === 0 ? [] : await this.repository.episodesOfAll(keys);
+    const found = keys.length === 0 ? [] : await this.repository.readEpisodesOfFeeds(keys);
     const episodes = found.flatMap(({ key, episodes: json }) => {
       const row = matching[keys.findIndex((one) => one.equals(key))];
       return shownEpisodes(row?.guid ?? '', json, since);
@@ -110,9 +115,9 @@ export class FeedService {
     const valid = new Map(results.flatMap((feed) => ('url' in feed ? [[feed.url, feed]] : [])));
     if (valid.size > 0) await this.ensureFeeds([...valid.keys()]);
     for (let rest = [...valid.values()]; rest.length > 0;) {
-      // Stores as many feeds at a time as `episodesOfAll` returns within its size limit.
+      // Stores as many feeds at a time as `readEpisodesOfFeeds` returns within its size limit.
       const keys = rest.map(({ url }) => feedKey(url));
-      const stored = await this.repository.episodesOfAll(keys);
+      const stored = await this.repository.readEpisodesOfFeeds(keys);
       const part = rest.splice(0, stored.length || rest.length);
       await this.store(part, stored);
     }
@@ -152,10 +157,10 @@ export class FeedService {
     userId,
     guid,
   }: RequestOf<typeof listFeedEpisodes>): Promise<ReplyOf<typeof listFeedEpisodes>> {
-    const [row] = rowsOfUser(await this.repository.followedByGuid(userId, [guid]));
+    const [row] = rowsOfUser(await this.repository.readFollowedByGuid(userId, [guid]));
     if (!row) throw new Failure('not_found');
     const isHidden = row.isNew || isPrivate(row.feedUrl);
-    const json = isHidden ? '[]' : await this.repository.episodes(feedKey(row.feedUrl));
+    const json = isHidden ? '[]' : await this.repository.readEpisodes(feedKey(row.feedUrl));
     return { episodes: JsonText.of<FeedEpisode[]>(shownEpisodes(row.guid, json)) };
   }
 
@@ -192,7 +197,7 @@ export class FeedService {
     userId,
     guids,
   }: RequestOf<typeof refreshFeeds>): Promise<ReplyOf<typeof refreshFeeds>> {
-    const rows = rowsOfUser(await this.repository.followedByGuid(userId, guids));
+    const rows = rowsOfUser(await this.repository.readFollowedByGuid(userId, guids));
     if (rows.length > 0) await this.repository.refresh(rows.map(({ feedUrl }) => feedKey(feedUrl)));
     return {};
   }
@@ -202,7 +207,7 @@ export class FeedService {
    * subscription if there is a next page, else `undefined`.
    */
   private async read(userId: string, after: number, limit: number, since?: string) {
-    const rows = await this.repository.followed(userId, after, limit + 1, since);
+    const rows = await this.repository.readFollowed(userId, after, limit + 1, since);
     const followed = rowsOfUser(rows);
     const page = followed.slice(0, limit);
     const urls = page.map(({ feedUrl }) => feedUrl).filter((url) => !isPrivate(url));
@@ -255,7 +260,7 @@ function rowsOfUser<Row extends { id: number | null; refused: number | null }>(
  * users of the server follow it.
  */
 function toPodcast(
-  { guid, feedUrl, isNew, title }: Followed,
+  { guid, feedUrl, isNew, title }: FollowedFeed,
   feed: StoredFeed | undefined,
   artworkUrl: string | undefined,
 ): Podcast {

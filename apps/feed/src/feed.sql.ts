@@ -2,9 +2,9 @@ import { clockOfUser, statement } from '#database';
 
 /** Days without a read by a follower after which a feed is no longer fetched, and deleted. */
 const retentionDays = 14;
-/** Seconds of a lease: a fetch takes 45 at most, and its row is written within 10. */
+/** Seconds of a lease: a fetch takes at most 45 s, and its result is stored within 10 s. */
 const leaseSeconds = 90;
-/** Days for which a pushed feed is kept, and not fetched. */
+/** Days after a push for which a feed is kept and not fetched. */
 const pushedDays = 30;
 /**
  * Seconds by which a sync timestamp is earlier than its read. A statement takes less from its start

@@ -105,7 +105,7 @@ export async function openFeeds(): Promise<FeedContext> {
     fetchDue: async () => {
       const loop = openLoop();
       await loop.startDue();
-      await loop.settle();
+      await loop.waitForFetches();
     },
     close: () => fixture.close(),
   };

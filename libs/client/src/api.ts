@@ -141,7 +141,7 @@ export interface Api {
   ): AsyncIterable<EpisodePage>;
   /** `POST /episodes`: uploads at most 250 episodes. */
   uploadEpisodes(entries: readonly EpisodeEntry[], options?: WriteOptions): Promise<UploadAnswer>;
-  /** `GET /subscriptions.opml`: returns all current subscriptions as OPML 2.0. */
+  /** `GET /subscriptions.opml`: returns all subscribed feeds as OPML 2.0. */
   exportOpml(options?: CallOptions): Promise<string>;
   /** `POST /subscriptions/opml`: imports at most 2 MiB and 5,000 feeds. */
   importOpml(opml: string, options?: WriteOptions): Promise<ImportAnswer>;
@@ -164,7 +164,7 @@ export interface Api {
    * 20 calls per minute. A call takes up to 20 seconds.
    */
   previewFeed(feedUrl: string, options?: CallOptions): Promise<FeedPreview>;
-  /** `POST /feeds/refresh`: asks for at most 250 feeds to be fetched soon. */
+  /** `POST /feeds/refresh`: requests a fetch of at most 250 feeds. Returns the sent guids. */
   refreshFeeds(guids: readonly string[], options?: CallOptions): Promise<{ guids: string[] }>;
   /**
    * `GET /changes`: yields the current `Sync-Timestamp`, then a new one after each change. When the

@@ -1,5 +1,5 @@
 /**
- * Reasons of a failed call. A new code is a breaking change.
+ * Reasons of a failed call. Adding a code is a breaking change.
  *
  * - `unauthorized`: 401 or 403, also with a new token; the user has to sign in or grant more access
  * - `not_found`: 404, no such subscription, deletion or operation

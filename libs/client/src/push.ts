@@ -25,7 +25,7 @@ import type { EntryFailureCode, EpisodeEntry, SubscriptionEntry } from './wire.j
 export interface SyncFailure {
   kind: 'subscription' | 'episode';
   code: EntryFailureCode | ApiErrorCode;
-  /** Message of the server, in English. */
+  /** English message of the server; of the ApiError if the server rejected the whole request. */
   message: string;
   /** The podcast's guid on this device. */
   podcast: string;

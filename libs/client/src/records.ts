@@ -70,7 +70,7 @@ export interface SubscriptionChange extends RetryableChange {
   actions: SubscriptionAction[];
 }
 
-/** Fields of an episode that a listener changes. */
+/** Name of a state of an episode, such as `playback_position`. */
 export type StatusName = keyof Statuses;
 
 /** Fields that identify or describe an episode. */

@@ -47,7 +47,7 @@ process.on('message', (bytes: Uint8Array) => {
   try {
     thumbnail = thumbnailOf(bytes);
   } catch {
-    // No thumbnail.
+    // The picture is rejected: the reply has no thumbnail.
   }
   process.send?.({ thumbnail });
 });

@@ -77,7 +77,7 @@ export class Thumbnailer {
       throw new Error('thumbnail.process.js is not built: run npm run build');
     const child = fork(program, {
       env: {},
-      // Variables and inspectors of this process are not for the child.
+      // Replaces the options of this process, such as an inspector's port.
       execArgv: ['--max-old-space-size=64'],
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],

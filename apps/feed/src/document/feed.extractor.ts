@@ -52,7 +52,7 @@ export class FeedExtractor implements Partial<Handler> {
   isFeed = false;
   /** The caller sets it when the input ends. Elements that close after it are incomplete. */
   isCut = false;
-  /** Characters since the last event. The caller adds those of each chunk. */
+  /** Characters since the last parser event. The caller adds the length of each chunk. */
   idle = 0;
   private readonly feed = new FieldTexts();
   private item: FieldTexts | undefined;
@@ -66,7 +66,7 @@ export class FeedExtractor implements Partial<Handler> {
   /** The last start tag, and the attributes of a link. */
   private tag = '';
   private readonly link = { rel: '', href: '' };
-  /** The field that the text belongs to, its target, and the length of `open` with its element. */
+  /** The field of the current text, its target, and the length of `open` including its element. */
   private current: { field: Field; target: FieldTexts; depth: number } | undefined;
   private text = '';
 

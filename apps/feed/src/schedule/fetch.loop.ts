@@ -6,7 +6,7 @@ import { Condition, type Log, oneCounter } from '#runtime';
 import type { Claim, ClaimedFeed, FeedRepository } from '../feed.repository.js';
 import { feedKey, laneOf } from '../feed.address.js';
 import { fetchFeed, type Outcome } from './feed.fetch.js';
-import { areSameFeeds, candidateOf, comparedOf, type Move, nextMove } from './move.rules.js';
+import { areSameFeeds, candidateOf, comparableOf, type Move, nextMove } from './move.rules.js';
 import { resultOf } from './result.rules.js';
 
 /** Pauses in milliseconds: without a due lane, after a fault of Postgres, and between sweeps. */
@@ -42,7 +42,7 @@ export interface FetchLoopOptions {
  * Fetches feeds that are due. Invariants:
  * - A lane is leased before its feed is fetched, so a host gets one request at a time from all
  *   replicas together.
- * - A result is stored only with its lease. If a process dies, its lanes are free after the lease.
+ * - A result is stored only while its lease is valid. If a process dies, its leases expire.
  * - The process holds at most `concurrency` documents.
  */
 export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
@@ -62,7 +62,7 @@ export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
   async onApplicationShutdown(): Promise<void> {
     this.stopped.abort();
     await this.ended;
-    await this.settle();
+    await this.waitForFetches();
   }
 
   /**
@@ -78,7 +78,7 @@ export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
   }
 
   /** Resolves after all started fetches have ended. */
-  async settle(): Promise<void> {
+  async waitForFetches(): Promise<void> {
     await Promise.all(this.running);
   }
 
@@ -113,7 +113,7 @@ export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
     const start = performance.now();
     let outcome = await this.request(feed).catch((error: unknown) => this.toFailure(error, feed));
     const timing = { now: Date.now(), durationMs: performance.now() - start, random };
-    const stored = () => repository.episodes(Buffer.from(feed.key, 'hex'));
+    const stored = () => repository.readEpisodes(Buffer.from(feed.key, 'hex'));
     const save = async () => {
       const move = await this.moveOf(feed, outcome, timing.now);
       const result = await resultOf(claim, feed, outcome, timing, stored);
@@ -141,11 +141,11 @@ export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
     // After a 304, the new URL that the stored document named is still valid.
     if (to === undefined) return document ? null : move;
     const isRedirected = outcome.redirects.some((redirect) => redirect.url === to);
-    const read = document && comparedOf(document);
+    const read = document && comparableOf(document);
     // From the second fetch with this redirect on, the stored content is that of the new URL.
     const isComparable = !isRedirected || move?.to !== to;
     const otherKey = isRedirected ? Buffer.from(key, 'hex') : feedKey(to);
-    const other = isComparable ? await repository.readCompared(otherKey) : undefined;
+    const other = isComparable ? await repository.readComparable(otherKey) : undefined;
     // The document's new URL must be fetched once to prove that it is a feed.
     if (!isRedirected && !other) await repository.ensureFeeds([feedKey(to)], [to], [laneOf(to)]);
     const [from, target] = isRedirected ? [other, read] : [read, other];

@@ -21,7 +21,7 @@ export interface Move {
 }
 
 /** The content of a feed by which two feeds are compared. */
-export interface Compared {
+export interface ComparableFeed {
   /** The guids of the episodes, newest first. */
   readonly guids: readonly string[];
   readonly declaredGuid?: string | null | undefined;
@@ -91,8 +91,8 @@ export function nextMove(
  * of the newest 20 episodes in common.
  */
 export function areSameFeeds(
-  from: Compared & { readonly url: string },
-  to: Compared & { readonly url: string },
+  from: ComparableFeed & { readonly url: string },
+  to: ComparableFeed & { readonly url: string },
 ): boolean {
   if (areAlikeUrls(from.url, to.url)) return true;
   if (from.declaredGuid && from.declaredGuid === to.declaredGuid) return true;
@@ -103,7 +103,7 @@ export function areSameFeeds(
 }
 
 /** Returns the content of a document to compare. */
-export function comparedOf({ items, declaredGuid }: FeedDocument): Compared {
+export function comparableOf({ items, declaredGuid }: FeedDocument): ComparableFeed {
   const dated = items.toSorted(
     (one, other) => (other.publishDate?.getTime() ?? 0) - (one.publishDate?.getTime() ?? 0),
   );

@@ -28,12 +28,12 @@ export interface TaskLoopOptions {
 }
 
 /**
- * Runs the tasks of feeds: it gives the followers' episodes titles, and applies moves and declared
- * guids to their subscriptions. Invariants:
+ * Runs the tasks of feeds. A task adds titles to the episodes of the feed's followers, or applies
+ * moves and declared guids to their subscriptions. Invariants:
  * - A task is leased for one page of users, after which its progress is stored. If the process
  *   dies, another replica repeats at most one page. Repeated calls have no effect.
  * - Users of a task are served one after another with pauses, and each task gets one page at a
- *   time, so that a feed with many followers delays no other one.
+ *   time, so that a feed with many followers does not delay other feeds.
  * - A feed is touched when a user uploads an episode of it without a title. If that happens during
  *   the feed's task, the task restarts, because users that it has visited can need the title.
  */
@@ -93,7 +93,7 @@ export class TaskLoop implements OnModuleInit, OnApplicationShutdown {
     return true;
   }
 
-  /** Visits a page of followers for the task that waits longest. Returns false without a task. */
+  /** Runs one page of followers of the task that waits longest. Returns false without a task. */
   private async runNext(): Promise<boolean> {
     const { tasks } = this.options;
     const task = await tasks.claim();

@@ -2,7 +2,7 @@ import { type Database, statement } from '#database';
 
 /** Seconds between the upload of an episode without a title and the visits to followers. */
 const touchedSeconds = 8;
-/** Minutes after a fetch for which its content counts as current. */
+/** Minutes after a fetch during which a `describe` task uses its content without a new fetch. */
 const currentMinutes = 15;
 /** Seconds of a lease for one page of followers. */
 const leaseSeconds = 60;
@@ -13,7 +13,7 @@ export interface Task {
   /** Identifies the lease. A caller whose lease expired cannot change the task. */
   readonly lease: string;
   readonly url: string;
-  /** Describes episodes, or applies a new URL and a declared guid to subscriptions. */
+  /** `describe` adds titles to episodes; `apply` gives subscriptions a new URL or declared guid. */
   readonly kind: 'describe' | 'apply';
   readonly toUrl: string | null;
   readonly guid: string | null;
