@@ -93,7 +93,7 @@ test.concurrent('vectors of two users are skipped with one token', async () => {
   expect(skipped.length).toBeLessThan(5);
 });
 
-test.concurrent('a run past its time limit fails, and still deletes what it made', async () => {
+test.concurrent('a run past its time limit fails, and still deletes its feeds', async () => {
   const server = new DraftServer(tokens);
   servers.push(server);
   const base = await server.start();

@@ -171,7 +171,7 @@ export class ServerClient {
     return user === 'none' ? undefined : this.target.tokens[user - 1];
   }
 
-  /** Returns the URL of a path or link. @throws ServerError for a link that leaks the token. */
+  /** Returns the URL of a path or link. @throws ServerError for a link to another origin. */
   private url(path: string): URL {
     const { base } = this.target;
     if (path.startsWith('/')) return new URL(`${base}${path}`);
@@ -190,8 +190,8 @@ function jsonOrText(text: string): unknown {
 }
 
 /**
- * Returns the next `since`: `Sync-Timestamp`, else a second before `Date` or the request. `Date`
- * has whole seconds, so a row can come twice, and none is missed.
+ * Returns the next `since`: `Sync-Timestamp`, else a second before `Date`, else a second before the
+ * request. `Date` has whole seconds, so that a row can come twice, and none is missed.
  */
 function cursorOf(headers: Headers, sent: number): string {
   const exact = headers.get('sync-timestamp');

@@ -60,7 +60,7 @@ interface VectorFile {
 
 const folder = new URL('../vectors/', import.meta.url);
 
-/** Profiles in the order in which they run. `additions` only runs with `--profile additions`. */
+/** Profiles in the order in which they run. `additions` runs only if it is selected. */
 export const profiles = [
   'subscriptions',
   'deletions',

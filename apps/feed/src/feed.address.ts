@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** Domains of hosters that give each podcast its own host name. A domain is one lane. */
+/** Domains of hosting companies that give each podcast a host name. A domain is one lane. */
 const families = [
   'blogspot.com',
   'libsyn.com',
@@ -20,7 +20,7 @@ export function feedKey(url: string): Buffer {
   return createHash('sha256').update(url).digest();
 }
 
-/** Returns the lane of a feed: the domain of {@link families} with its host, else the host. */
+/** Returns the lane of a feed: the domain in {@link families} above its host, else its host. */
 export function laneOf(url: string): string {
   const host = new URL(url).hostname.replace(/\.$/, '');
   const lane = families.find((family) => host.endsWith(`.${family}`)) ?? host;
@@ -28,7 +28,7 @@ export function laneOf(url: string): string {
   return lane.slice(0, 255);
 }
 
-/** Patterns of private feeds of known hosters: of the host, and of the path with query (`rest`). */
+/** Patterns of private feeds of known companies: host, and path with query (`rest`). */
 const privateFeeds: readonly { readonly host: RegExp; readonly rest?: RegExp }[] = [
   { host: /(?:^|\.)patreon\.com$/, rest: /[?&]auth=/ },
   { host: /(?:^|\.)memberful(?:content)?\.com$/, rest: /[?&]auth=/ },
@@ -50,9 +50,9 @@ const secretParameter = /^(?:.*[_-])?(?:auth|token|key|secret|sig|signature|pass
 const minSecret = 12;
 
 /**
- * Returns true if the URL of a feed looks private: it has credentials, matches a pattern of a known
- * hoster, or has a parameter with a secret. A random path is no sign of a private feed, because
- * public feeds of many hosters have UUIDs in their paths.
+ * Returns true if the URL of a feed looks private: it has credentials, matches
+ * {@link privateFeeds}, or has a parameter with a secret. A random path is not a sign of a private
+ * feed, because many public feeds have UUIDs in their paths.
  */
 export function isPrivate(feedUrl: string): boolean {
   const url = new URL(feedUrl);

@@ -41,7 +41,7 @@ export interface StoredFeed {
 /** A leased lane. `feed` is its next due feed, or null without one. */
 export interface Claim {
   readonly lane: string;
-  /** Identifies the lease. A result of an expired lease is not stored. */
+  /** Identifies the lease. No result is stored after another lease of the lane. */
   readonly lease: string;
   /** Number of consecutive 429 responses in this lane. */
   readonly blocks: number;
@@ -132,7 +132,10 @@ export class FeedRepository {
     ]);
   }
 
-  /** Inserts and schedules missing feeds. Returns the feeds that were already stored. */
+  /**
+   * Inserts and schedules missing feeds, and keeps stored feeds scheduled for 14 more days. Returns
+   * the feeds that were already stored.
+   */
   ensureFeeds(keys: readonly Buffer[], urls: readonly string[], lanes: readonly string[]) {
     return this.database.change<StoredFeed>(sql.ensureFeeds, [keys, urls, lanes]);
   }

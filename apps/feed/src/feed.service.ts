@@ -32,7 +32,7 @@ import { contentOf, type Episode, withoutSeen } from './schedule/result.rules.js
 import { publishingIntervalOf } from './schedule/schedule.rules.js';
 
 /** Number of subscriptions that one page with `since` examines. */
-const probedFeeds = 250;
+const examinedSubscriptions = 250;
 
 /** Interval of reads of a preview's result, and the longest wait for it, in milliseconds. */
 const [previewPollMs, previewMs] = [250, 18_000];
@@ -59,7 +59,7 @@ export class FeedService {
     since,
     artworkUrl,
   }: RequestOf<typeof listPodcasts>): Promise<ReplyOf<typeof listPodcasts>> {
-    const limit = since === undefined ? perPage : probedFeeds;
+    const limit = since === undefined ? perPage : examinedSubscriptions;
     const { page, stored, last, syncTimestamp } = await this.read(userId, after, limit, since);
     const matching = page.filter(
       (row) => since === undefined || row.isChanged || isChanged(stored.get(row.feedUrl), since),
@@ -86,7 +86,7 @@ export class FeedService {
     after,
     since,
   }: RequestOf<typeof listNewEpisodes>): Promise<ReplyOf<typeof listNewEpisodes>> {
-    const read = await this.read(userId, after, probedFeeds, since);
+    const read = await this.read(userId, after, examinedSubscriptions, since);
     const matching = read.page.filter(
       ({ isNew, feedUrl }) => !isNew && isChanged(read.stored.get(feedUrl), since),
     );
@@ -246,7 +246,11 @@ function shownEpisodes(guid: string, json: string, since?: string): FeedEpisode[
     .map((episode) => ({ podcast_guid: guid, ...withoutSeen(episode) }));
 }
 
-/** Returns the rows without the row of a null id. @throws Failure `unauthorized` if refused. */
+/**
+ * Returns the rows without the row of an empty result, which has a null id.
+ *
+ * @throws Failure `unauthorized` for a refused user.
+ */
 function rowsOfUser<Row extends { id: number | null; refused: number | null }>(
   rows: readonly Row[],
 ): Row[] {

@@ -158,10 +158,10 @@ const bareUrl = (url: string) => `regexp_replace(${url}, '^https?://|/+$', '', '
 const [crowdedFeeds, crowdedShare] = [20, 0.05];
 
 /**
- * Creates the tasks that apply proven moves and declared guids to followers. A new move or guid
- * starts a task immediately. The task is repeated at most once a day, for later followers. A feed
- * changes its URL, as source or target of a move, at most once in seven days, and its guid at most
- * once in seven days. A guid that several feeds declare is not applied. Returns the URLs of feeds
+ * Creates the tasks that apply proven moves and declared guids to followers: for feeds with a new
+ * move or guid, and for other feeds at most once a day, because of later followers. A feed changes
+ * its URL, as source or target of a move, at most once in seven days, and its guid at most once in
+ * seven days. A guid that several unrelated feeds declare is not applied. Returns the URLs of feeds
  * with a held move. $1 keys, $2 true to apply moves, $3 true to apply guids.
  */
 export const startVisits = statement(

@@ -9,7 +9,7 @@ export type Capabilities = Record<
 
 /** A subscription in responses. Times are UTC with milliseconds, guids are in lower case. */
 export interface Subscription {
-  /** Feed URL exactly as sent. */
+  /** The feed URL as a client first sent it. */
   feed_url: string;
   /** The requested guid in `GET /subscriptions/{guid}`; in lists the guid at the time `since`. */
   guid: string;

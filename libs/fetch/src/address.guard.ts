@@ -11,8 +11,9 @@ const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
 const nat64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
 
 /**
- * Names that no public host has: of local networks (RFC 6762, 6761), Kubernetes and the DNS itself;
- * and names without a dot. Other local names, such as `nas.lan`, are refused by their address.
+ * Matches names that no public host has: of local networks (RFC 6762, 6761), Kubernetes and the DNS
+ * itself, and names without a dot. Other local names, such as `nas.lan`, resolve to private
+ * addresses, which are refused.
  */
 const nonPublicName = /^[^.]+$|\.(?:local|localhost|internal|svc|arpa)$/;
 

@@ -7,8 +7,8 @@ export type ListedEpisode = FeedEpisode & Statuses & { readonly sync_id?: string
 export type Progress = 'new' | 'started' | 'played';
 
 /**
- * Returns episodes of feeds with the statuses of the history. They match by podcast and
- * `episode_guid`, else `enclosure_url`.
+ * Returns episodes of feeds with the statuses of the history. An episode matches a row of the
+ * history by podcast and `episode_guid`, else by podcast and `enclosure_url`.
  */
 export function withStatuses(
   ofFeeds: readonly FeedEpisode[],

@@ -42,7 +42,7 @@ export const subscriptions = computed((): readonly ListedSubscription[] => {
   void version.value;
   return [...[...added.values()].reverse(), ...loaded.values()];
 });
-/** The number on the server, including deleted ones; undefined before the first response. */
+/** Number of subscriptions on the server, including deleted ones; undefined before a response. */
 export const total = signal<number>();
 /** True after all subscriptions are loaded. */
 export const isComplete = signal(false);

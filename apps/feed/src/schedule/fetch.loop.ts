@@ -42,7 +42,7 @@ export interface FetchLoopOptions {
  * Fetches feeds that are due. Invariants:
  * - A lane is leased before its feed is fetched, so a host gets one request at a time from all
  *   replicas together.
- * - A result is stored only while its lease is valid. If a process dies, its leases expire.
+ * - A result is not stored after another lease of the lane. If a process dies, its leases expire.
  * - The process holds at most `concurrency` documents.
  */
 export class FetchLoop implements OnModuleInit, OnApplicationShutdown {

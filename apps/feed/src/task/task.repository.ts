@@ -10,7 +10,7 @@ const leaseSeconds = 60;
 /** A leased task. */
 export interface Task {
   readonly id: number;
-  /** Identifies the lease. A caller whose lease expired cannot change the task. */
+  /** Identifies the lease. Its holder cannot change the task after another lease of the task. */
   readonly lease: string;
   readonly url: string;
   /** `describe` adds titles to episodes; `apply` gives subscriptions a new URL or declared guid. */
