@@ -15,7 +15,7 @@ test.each(profiles)('the vectors of %s have the form of the schema', (profile) =
   expect(validate.errors).toBeNull();
 });
 
-test('each vector has an id of its own, and the rules of Podcast Sync are in a profile', () => {
+test('each vector has a unique id, and the rules of Podcast Sync are in a profile', () => {
   const ids = vectors.map(({ id }) => id);
   expect(ids).toEqual([...new Set(ids)]);
   for (const { profile, level } of vectors) expect(level === 'ours').toBe(profile === 'additions');

@@ -25,9 +25,9 @@ const { output } = await build({
     rolldownOptions: { input: ['index.html', 'src/site.ts'].map((name) => join(here, name)) },
     emptyOutDir: true,
     target: 'es2022',
-    // All supported browsers have it, and a polyfill is one more script.
+    // All supported browsers have module preloading, and a polyfill is one more script.
     modulePreload: { polyfill: false },
-    // Otherwise the icon is a data: URL in each document.
+    // Without this, the icon is a data: URL in each document.
     assetsInlineLimit: 0,
     sourcemap: false,
     // Account pages link its stylesheet and icon (apps/account/src/pages/site.assets.ts).

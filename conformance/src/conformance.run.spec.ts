@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { DraftServer, type Fault } from '../testing/draft.server.js';
-import { type Outcome, runVectors } from './conformance.run.js';
+import { type RunResult, runVectors } from './conformance.run.js';
 import { htmlReport, isFailure, junitReport, terminalReport } from './report.js';
 import { profiles, readVectors } from './vector.js';
 
@@ -14,7 +14,7 @@ async function check(
   named: readonly string[],
   faults: Fault[] = [],
   ids?: string[],
-): Promise<Outcome & { live: number }> {
+): Promise<RunResult & { live: number }> {
   const server = new DraftServer(tokens, ...faults);
   servers.push(server);
   const target = { base: await server.start(), tokens, deadline: Date.now() + 60_000 };
@@ -22,7 +22,7 @@ async function check(
   return { ...(await runVectors(target, vectors)), live: server.live() };
 }
 
-const failed = ({ results }: Outcome) =>
+const failed = ({ results }: RunResult) =>
   results.filter((result) => isFailure(result)).map(({ vector }) => vector.id);
 
 test.concurrent('a server of the published draft passes, and nothing is left behind', async () => {
@@ -50,7 +50,7 @@ describe.concurrent('broken servers', () => {
     expect(report).toContain('PASS deletions');
     expect(report).toContain('FAIL sync-guarantees');
     expect(report).toContain('only fetch information that is relevant to them');
-    expect(report).toContain('against Open Podcast API: specs/episodes/get-all, "Parameters"');
+    expect(report).toContain('contradicts Open Podcast API: specs/episodes/get-all, "Parameters"');
   });
 
   test('a server that mixes users and forgets names fails in each profile', async () => {
@@ -93,7 +93,7 @@ test.concurrent('vectors of two users are skipped with one token', async () => {
   expect(skipped.length).toBeLessThan(5);
 });
 
-test.concurrent('a run past its time limit fails, and still deletes what it made', async () => {
+test.concurrent('a run past its time limit fails, and still deletes its feeds', async () => {
   const server = new DraftServer(tokens);
   servers.push(server);
   const base = await server.start();

@@ -21,9 +21,9 @@ export interface Result {
 }
 
 /** The results of a run. */
-export interface Outcome {
+export interface RunResult {
   results: Result[];
-  /** Subscriptions that the server did not delete. */
+  /** Number of the run's subscriptions that the server did not delete. */
   remaining: number;
 }
 
@@ -37,7 +37,7 @@ const untilLimit = 20_000;
  * Runs vectors one after another against a server. Then it deletes the subscriptions that they
  * created, also after an error.
  */
-export async function runVectors(target: Target, vectors: Vector[]): Promise<Outcome> {
+export async function runVectors(target: Target, vectors: Vector[]): Promise<RunResult> {
   const client = new ServerClient(target);
   const run = `https://conformance.example/${randomUUID()}`;
   const start = new Date(Date.now() - 600_000).toISOString();
@@ -47,7 +47,7 @@ export async function runVectors(target: Target, vectors: Vector[]): Promise<Out
     for (const vector of vectors)
       results.push(await runVector(client, vector, `${run}/${vector.id}`));
   } finally {
-    // The deletions have 30 seconds, also after the time limit of the run.
+    // The deletions have at least 30 seconds, even if the time limit of the run has passed.
     const deadline = Math.max(target.deadline, Date.now() + 30_000);
     remaining = await new ServerClient({ ...target, deadline }).deleteFeeds(run, start);
   }
@@ -163,7 +163,7 @@ function differenceOf(step: Step, answer: HttpAnswer, scope: Scope): string | un
   return mismatch(scope.resolve(step.expect), answer.body, scope.captures);
 }
 
-/** Returns the start of the body of an error. */
+/** Returns the first 200 characters of an error's body, for the message; empty for a success. */
 function excerpt(answer: HttpAnswer): string {
   return answer.status < 400 ? '' : `; body ${JSON.stringify(answer.body).slice(0, 200)}`;
 }

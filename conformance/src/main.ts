@@ -10,18 +10,20 @@ const usage = `Checks a server of the Open Podcast API.
 
   podcast-sync-conformance --base URL --token TOKEN [options]
 
-  --base URL       the URL in front of /subscriptions, such as https://sync.example/v1
-  --token TOKEN    a bearer token of a user for tests (or the variable TOKEN)
-  --token2 TOKEN   a token of another user, for vectors with two users (or TOKEN2)
+  --base URL       base URL of the API, without /subscriptions: https://sync.example/v1
+  --token TOKEN    bearer token of a test user (or the environment variable TOKEN)
+  --token2 TOKEN   token of a second user, for vectors with two users (or TOKEN2)
   --profile NAME   ${profiles.join(', ')};
                    repeatable, all except additions by default
-  --vector ID      only this vector; repeatable
-  --report FILE    JUnit XML (.xml) or a page (.html); repeatable
-  --timeout SEC    a limit for the run, 300 by default
-  --help           this text
+  --vector ID      run only this vector, of any profile; repeatable
+  --report FILE    write a report: JUnit XML (.xml) or a page (.html); repeatable
+  --timeout SEC    time limit of the run in seconds, 300 by default
+  --help           show this text
 
-Exits with 0 if the server passes, 1 if a vector of the level must or ours failed or a subscription
-was not deleted, and 2 if the server or an argument cannot be used.
+Exit codes:
+  0  the server passes
+  1  a vector of level "must" or "ours" failed, or a subscription of the run was not deleted
+  2  the server or an argument cannot be used
 `;
 
 const options = {
@@ -40,7 +42,7 @@ class UsageError extends Error {}
 
 type Values = ReturnType<typeof parseArgs<{ options: typeof options }>>['values'];
 
-/** @throws UsageError for an option that does not exist. */
+/** Returns the options. @throws UsageError for an option that does not exist. */
 function parseOptions(): Values {
   try {
     return parseArgs({ options }).values;
@@ -59,7 +61,8 @@ function checkOptions(values: Values) {
   const seconds = Number(values.timeout);
   if (!/^https?:/.test(base) || !URL.canParse(base))
     throw new UsageError('--base: give the http or https URL of the API');
-  if (token === '') throw new UsageError('--token: give a bearer token of a user for tests');
+  if (token === '')
+    throw new UsageError('--token: give a bearer token of a test user, or set TOKEN');
   if (unknown !== undefined)
     throw new UsageError(`--profile: unknown profile ${unknown}: use ${profiles.join(', ')}`);
   if (!(seconds > 0)) throw new UsageError('--timeout: give a number of seconds above 0');
@@ -77,7 +80,7 @@ function checkOptions(values: Values) {
   return { target, vectors, reports };
 }
 
-/** Fails before the first vector if the server or a token cannot be used. */
+/** Checks the base URL and the tokens before the first vector. @throws ServerError */
 async function checkTarget(target: Target): Promise<void> {
   const client = new ServerClient(target);
   for (const user of [1, 2] as const) {
@@ -86,7 +89,8 @@ async function checkTarget(target: Target): Promise<void> {
     const { status } = await client.send({ method: 'GET', path, user });
     if (status !== 200)
       throw new ServerError(
-        `GET ${target.base}${path} is ${status} for user ${user}: check --base and --token`,
+        `GET ${target.base}${path} returned status ${status}: ` +
+          `check --base and --token${user === 2 ? '2' : ''}`,
       );
   }
 }

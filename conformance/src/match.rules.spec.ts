@@ -49,7 +49,7 @@ describe('mismatch', () => {
     expect(captured({ $not: 'a' }, 'a')).toContain('$not');
   });
 
-  test('times are compared as moments, and a minute without a zone is in UTC', () => {
+  test('times are compared as instants, and a minute without a zone is in UTC', () => {
     expect(captured({ $minute: '2024-06-19T15:46' }, '2024-06-19T17:46:59+02:00')).toEqual({});
     expect(captured({ $after: '2024-06-19T15:46:00Z' }, '2024-06-19T15:46')).toContain('$after');
     expect(captured({ $after: '2024-06-19T15:45:59Z' }, '2024-06-19T15:46')).toEqual({});

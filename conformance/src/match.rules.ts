@@ -90,7 +90,7 @@ function short(value: unknown): string {
 const fits = (pattern: unknown, captures: Captures) => (row: unknown) =>
   matches(pattern, row, captures);
 
-/** Returns true if a value matches. Only then its captures are kept. */
+/** Returns true if a value matches. Keeps the captures of a match only. */
 function matches(pattern: unknown, actual: unknown, captures: Captures): boolean {
   const own = { ...captures };
   if (mismatch(pattern, actual, own) !== undefined) return false;

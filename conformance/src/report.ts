@@ -1,7 +1,7 @@
-import type { Outcome, Result } from './conformance.run.js';
+import type { Result, RunResult } from './conformance.run.js';
 import type { Citation } from './vector.js';
 
-/** A row of counts for each profile of a run. */
+/** Numbers of the vectors of one profile, by result. */
 interface Count {
   profile: string;
   passed: number;
@@ -33,14 +33,14 @@ function quote({ document, heading, sentence }: Citation): string {
 }
 
 /** Returns the report for a terminal: each failed vector with its sentence, then the counts. */
-export function terminalReport({ results, remaining }: Outcome): string {
+export function terminalReport({ results, remaining }: RunResult): string {
   const failed = results.filter(({ outcome }) => outcome === 'failed');
   const lines = failed.flatMap((result) => [
     `${isFailure(result) ? 'FAILED' : 'WARNING'} ${result.vector.id} (${result.vector.level})`,
     `  ${result.vector.title}`,
     `  ${result.detail}`,
     `  cites ${quote(result.vector.cites)}`,
-    ...(result.vector.conflicts ? [`  against ${quote(result.vector.conflicts)}`] : []),
+    ...(result.vector.conflicts ? [`  contradicts ${quote(result.vector.conflicts)}`] : []),
     '',
   ]);
   const table = counts(results).map(
@@ -48,12 +48,13 @@ export function terminalReport({ results, remaining }: Outcome): string {
       `${bad === 0 ? 'PASS' : 'FAIL'} ${profile.padEnd(16)} ${passed} passed, ${bad} failed, ` +
       `${warned} warnings, ${skipped} skipped`,
   );
-  const left = remaining === 0 ? [] : [`${remaining} subscriptions were not deleted.`];
+  const left =
+    remaining === 0 ? [] : [`The server did not delete ${remaining} subscriptions of this run.`];
   return [...lines, ...table, ...left, ''].join('\n');
 }
 
 /** Returns the results as JUnit XML, a test suite for each profile. */
-export function junitReport({ results }: Outcome): string {
+export function junitReport({ results }: RunResult): string {
   const suites = counts(results).map(({ profile, passed, failed, warned, skipped }) => {
     const cases = results
       .filter(({ vector }) => vector.profile === profile)
@@ -104,7 +105,7 @@ small { display: block; overflow-wrap: anywhere }
 }`;
 
 /** Returns the results as one HTML page without scripts. */
-export function htmlReport({ results }: Outcome, base: string): string {
+export function htmlReport({ results }: RunResult, base: string): string {
   const totals = counts(results).map(
     ({ profile, passed, failed, warned, skipped }) =>
       `<tr><th scope="row">${profile}</th><td>${passed}</td><td>${failed}</td>` +

@@ -6,7 +6,7 @@ export interface Target {
   base: string;
   /** Bearer tokens of the first user and, optionally, of the second. */
   tokens: string[];
-  /** The time limit of all requests, in milliseconds since 1970. */
+  /** The time after which no request is sent, in milliseconds since 1970. */
   deadline: number;
 }
 
@@ -15,7 +15,7 @@ export interface HttpRequest {
   method: string;
   /** A path relative to the base, or the absolute URL of a link. */
   path: string;
-  /** The user whose token is sent. */
+  /** The user whose token is sent. `none` sends no token, `invalid` a wrong one. */
   user: 1 | 2 | 'none' | 'invalid';
   headers?: Record<string, string>;
   body?: string;
@@ -57,7 +57,7 @@ export class ServerClient {
     return typeof user !== 'number' || this.target.tokens[user - 1] !== undefined;
   }
 
-  /** Sends a request; waits and repeats it up to five times if the server is busy. */
+  /** Sends a request. After a 429 or 503 it waits and sends it again, up to five times. */
   async send(request: HttpRequest): Promise<HttpAnswer> {
     for (let attempt = 0; ; attempt += 1) {
       const answer = await this.sendOnce(request);
@@ -69,7 +69,7 @@ export class ServerClient {
 
   private async sendOnce(request: HttpRequest): Promise<HttpAnswer> {
     const left = this.target.deadline - Date.now();
-    if (left <= 0) throw new ServerError('the time limit is over: raise --timeout');
+    if (left <= 0) throw new ServerError('the time limit of the run is over: raise --timeout');
     const sent = Date.now();
     const headers = new Headers(request.headers);
     const token = this.token(request.user);
@@ -128,10 +128,10 @@ export class ServerClient {
   }
 
   /**
-   * Deletes the live subscriptions of all users whose https or http URL has a prefix, and waits for
-   * the deletions. Tombstones remain, as the draft demands.
+   * Deletes the subscriptions of the run's users whose https or http URL has a prefix, and waits
+   * for the deletions. Tombstones remain, as the draft demands.
    *
-   * @param since only subscriptions that changed later.
+   * @param since selects subscriptions that changed later.
    * @returns the number of subscriptions that the server did not delete.
    */
   async deleteFeeds(prefix: string, since: string): Promise<number> {
@@ -171,7 +171,7 @@ export class ServerClient {
     return user === 'none' ? undefined : this.target.tokens[user - 1];
   }
 
-  /** Returns the URL of a path or link. @throws ServerError for a link that leaks the token. */
+  /** Returns the URL of a path or link. @throws ServerError for a link to another origin. */
   private url(path: string): URL {
     const { base } = this.target;
     if (path.startsWith('/')) return new URL(`${base}${path}`);
@@ -190,8 +190,8 @@ function jsonOrText(text: string): unknown {
 }
 
 /**
- * Returns the next `since`: `Sync-Timestamp`, else a second before `Date` or the request. `Date`
- * has whole seconds, so a row can come twice, and none is missed.
+ * Returns the next `since`: `Sync-Timestamp`, else a second before `Date`, else a second before the
+ * request. `Date` has whole seconds, so that a row can come twice, and none is missed.
  */
 function cursorOf(headers: Headers, sent: number): string {
   const exact = headers.get('sync-timestamp');
@@ -210,7 +210,7 @@ function nextOf(body: unknown): string | undefined {
   return typeof next === 'string' ? next : undefined;
 }
 
-/** Returns the page size of an answer. Without one it is 1: only an empty page is then the last. */
+/** Returns the page size of an answer, or 1 without one, so that only an empty page is the last. */
 function perPageOf(body: unknown): number {
   return Number((body as { per_page?: unknown } | undefined)?.per_page ?? 1);
 }

@@ -17,22 +17,22 @@ export type Level = 'must' | 'should' | 'ours';
 export interface Step {
   /** Method and path relative to the base, such as `GET /subscriptions`. */
   request?: string;
-  /** The user whose token is sent. Default: 1. `none` sends no token. */
+  /** The user whose token is sent. Default: 1. `none` sends no token, `invalid` a wrong one. */
   user?: 1 | 2 | 'none' | 'invalid';
   headers?: Record<string, string>;
   /** Sent as JSON. */
   body?: unknown;
   /** Sent unchanged, with the content type of `headers`. */
   raw?: string;
-  /** A device. `since` is the time of the last answer to it; this answer replaces that time. */
+  /** A simulated device. The request gets the time of the device's previous answer as `since`. */
   poll?: string;
-  /** The array of rows of a list. All pages are read, and `expect` sees the rows of all. */
+  /** Name of a list's array of rows. Reads all pages; `expect` gets the rows of all of them. */
   walk?: string;
-  /** Steps after the first page of a walk. */
+  /** Steps that run between the first and the second page of a walk. */
   between?: Step[];
   /** Steps that run at the same time, instead of a request. */
   parallel?: Step[];
-  /** True if the request is repeated until its answer is the expected one. */
+  /** True if the request is repeated until its answer is the expected one, for at most 20 s. */
   until?: boolean;
   /** The allowed statuses. Default: 200. */
   status?: number | number[];
@@ -60,7 +60,7 @@ interface VectorFile {
 
 const folder = new URL('../vectors/', import.meta.url);
 
-/** Profiles in the order in which they run. `additions` only runs with `--profile additions`. */
+/** Profiles in the order in which they run. `additions` runs only if it is selected. */
 export const profiles = [
   'subscriptions',
   'deletions',

@@ -10,13 +10,13 @@ import type { AddressInfo } from 'node:net';
 export type Fault =
   /** `since` is compared with the clients' times, to the letter of "Get all episodes". */
   | 'since-client-time'
-  /** Lists are in order of change, and `next` continues after the time of the last row. */
+  /** Lists are in order of change, and `next` continues after the time of the page's last row. */
   | 'pages-by-time'
-  /** A status with the time of the stored one is ignored. */
+  /** A status with the same time as the stored status is ignored. */
   | 'equal-ignored'
   /** The last status that arrives wins. */
   | 'arrival-wins'
-  /** All tokens are the same user. */
+  /** All tokens belong to the same user. */
   | 'one-user'
   /** Former guids and URLs, tombstones and the episodes of deleted podcasts are treated as new. */
   | 'forgets'
@@ -73,7 +73,7 @@ const messages: Record<number, string> = {
 const isGuid = (value: unknown): value is string =>
   typeof value === 'string' && /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(value);
 
-/** Milliseconds of a time of a client; the minute form is in UTC. `undefined` if it is invalid. */
+/** Returns a client's time in milliseconds, or `undefined` if it is invalid. Minutes are in UTC. */
 function timeOf(text: unknown): number | undefined {
   if (typeof text !== 'string' || !/^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(text)) return undefined;
   const time = Date.parse(text.length === 16 ? `${text}Z` : text);
@@ -139,7 +139,7 @@ export class DraftServer {
     ).length;
   }
 
-  /** Returns a time later than all before, so that `since` misses no change. */
+  /** Returns a time later than all returned before, so that `since` misses no change. */
   private now(): number {
     this.clock = Math.max(this.clock + 1, Date.now());
     return this.clock;
@@ -252,7 +252,7 @@ export class DraftServer {
     return row;
   }
 
-  /** Points a row to that of another guid, which it inserts if needed. Returns the latter. */
+  /** Makes a row a pointer to the row of a guid. Inserts the latter if missing, and returns it. */
   private point(account: Account, row: Podcast, guid: string): Podcast {
     if (row.guid === guid) return row;
     const existing = account.podcasts.get(guid);
@@ -502,7 +502,7 @@ function parse(text: string): Json {
     const body = JSON.parse(text) as Json | null;
     if (typeof body === 'object' && body !== null) return body;
   } catch {
-    // As any other body that is none.
+    // Invalid JSON is rejected like a body that is not an object.
   }
   throw new Failure(405);
 }

@@ -177,7 +177,7 @@ describe('without a network', () => {
     // On another device, later.
     await visit.subscribe(feed('kept'));
     await page.context().setOffline(false);
-    await page.getByText('Another device has changed it in the meantime.').waitFor();
+    await page.getByText('Another device has changed this podcast in the meantime.').waitFor();
     await page.getByRole('button', { name: 'Manage kept.example' }).waitFor();
     expect(await visit.feeds()).toEqual([feed('kept')]);
   });

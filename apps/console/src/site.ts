@@ -1,7 +1,8 @@
 // The script of account pages (apps/account/src/pages/document.tsx), which also work without it. It
-// shows buttons that copy, print and reveal, and repeats the question whether an app has connected.
+// shows the buttons that copy or print a text or reveal a password, and reloads pages that wait for
+// an app to connect.
 
-const askEveryMs = 3_000;
+const pollMs = 3_000;
 
 /** Copies the text of an element; without TLS, browsers only copy a selection. */
 async function copy(button: HTMLButtonElement, element: HTMLElement): Promise<void> {
@@ -13,7 +14,7 @@ async function copy(button: HTMLButtonElement, element: HTMLElement): Promise<vo
   button.textContent = button.dataset['done'] ?? '';
 }
 
-/** Shows or hides a password. A form is sent with a hidden one, so that browsers recognize it. */
+/** Shows or hides a password. Hides it when the form is sent, so that browsers recognize it. */
 function reveal(button: HTMLButtonElement, element: HTMLElement): void {
   const input = element as HTMLInputElement;
   const { textContent: show } = button;
@@ -37,18 +38,18 @@ for (const button of document.querySelectorAll<HTMLButtonElement>('button[data-a
   button.hidden = false;
 }
 
-const waitsFor = document.querySelector<HTMLElement>('[data-wait]')?.dataset['wait'];
+const awaited = document.querySelector<HTMLElement>('[data-wait]')?.dataset['wait'];
 
-/** Loads the page again as soon as the server's answer waits for something else, or nothing. */
-async function wait(): Promise<void> {
+/** Requests the page, and reloads it if its `data-wait` has changed. Otherwise polls again. */
+async function reloadIfChanged(): Promise<void> {
   const answer = await fetch(location.href, { headers: { accept: 'text/html' } });
-  if (answer.ok && !(await answer.text()).includes(`data-wait="${waitsFor}"`))
+  if (answer.ok && !(await answer.text()).includes(`data-wait="${awaited}"`))
     return location.reload();
-  ask();
+  pollLater();
 }
 
-function ask(): void {
-  setTimeout(() => void wait().catch(ask), askEveryMs);
+function pollLater(): void {
+  setTimeout(() => void reloadIfChanged().catch(pollLater), pollMs);
 }
 
-if (waitsFor !== undefined) ask();
+if (awaited !== undefined) pollLater();

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** Hosts of many podcasts that have a host name each. They share one lane. */
+/** Domains of hosting companies that give each podcast a host name. A domain is one lane. */
 const families = [
   'blogspot.com',
   'libsyn.com',
@@ -20,15 +20,15 @@ export function feedKey(url: string): Buffer {
   return createHash('sha256').update(url).digest();
 }
 
-/** Returns the lane of a feed: its host, which gets one request at a time. */
+/** Returns the lane of a feed: the domain in {@link families} above its host, else its host. */
 export function laneOf(url: string): string {
   const host = new URL(url).hostname.replace(/\.$/, '');
   const lane = families.find((family) => host.endsWith(`.${family}`)) ?? host;
-  // A key of an index. Longer hosts are in no DNS.
+  // Bounds the key of an index. Names in DNS are shorter.
   return lane.slice(0, 255);
 }
 
-/** Forms of URLs of feeds for one listener: host, and path with query. */
+/** Patterns of private feeds of known companies: host, and path with query (`rest`). */
 const privateFeeds: readonly { readonly host: RegExp; readonly rest?: RegExp }[] = [
   { host: /(?:^|\.)patreon\.com$/, rest: /[?&]auth=/ },
   { host: /(?:^|\.)memberful(?:content)?\.com$/, rest: /[?&]auth=/ },
@@ -45,14 +45,14 @@ const privateFeeds: readonly { readonly host: RegExp; readonly rest?: RegExp }[]
   { host: /^rss\.stratechery\.com$/ },
 ];
 
-/** Parameters that hold a secret, of at least twelve characters. */
+/** Matches names of query parameters that hold a secret; the minimum length of their values. */
 const secretParameter = /^(?:.*[_-])?(?:auth|token|key|secret|sig|signature|pass|password|uid)$/i;
 const minSecret = 12;
 
 /**
- * Returns whether a feed is meant for one listener, by the form of its URL: credentials, the forms
- * of known hosts, or a parameter with a secret. The randomness of a path proves nothing: public
- * feeds of many hosts have UUIDs in it.
+ * Returns true if the URL of a feed looks private: it has credentials, matches
+ * {@link privateFeeds}, or has a parameter with a secret. A random path is not a sign of a private
+ * feed, because many public feeds have UUIDs in their paths.
  */
 export function isPrivate(feedUrl: string): boolean {
   const url = new URL(feedUrl);

@@ -18,18 +18,23 @@ export const feedConfig = z.object({
   ...serviceConfig.shape,
   FEEDS: feedsMode
     .default('fetched')
-    .describe('`pushed`: a platform sends the content of feeds, and publishers get no requests.'),
+    .describe(
+      '`fetched`: from their publishers. `pushed`: a platform sends them by `POST /feeds`, and ' +
+        'publishers get no requests. `off`: no feeds.',
+    ),
   FEEDS_ROLE: z
     .enum(['all', 'answers', 'fetches'])
     .default('all')
     .describe(
-      '`answers`: the replica sends no requests to publishers. `fetches`: it answers no calls.',
+      '`answers`: a replica answers other services and fetches no feeds. `fetches`: it only ' +
+        'fetches. `all`: both.',
     ),
   FEEDS_APPLY: z
     .enum(['all', 'moves', 'none'])
     .default('all')
     .describe(
-      'Changes of feeds that reach subscriptions: new URLs and declared guids, or `moves` only.',
+      'Changes of feeds that are applied to subscriptions. `moves`: new URLs. `all`: also ' +
+        'declared guids.',
     ),
   FEEDS_CONCURRENCY: z.coerce
     .number()
@@ -37,11 +42,11 @@ export const feedConfig = z.object({
     .min(1)
     .max(1_000)
     .default(32)
-    .describe('Feeds that a replica fetches at the same time, each from another host.'),
+    .describe('Maximum number of feeds that a replica fetches at a time, each from another host.'),
   FEEDS_ALLOW: allowed
     .optional()
     .describe(
-      'Networks, addresses or names that have feeds and are not public: ' +
+      'Private networks, addresses or names from which feeds can be fetched: ' +
         '`192.168.1.0/24,rss-bridge:3000,…`. Not set: none.',
     ),
   PUBLIC_URL: z

@@ -16,10 +16,13 @@ import { TaskLoop } from './task/task.loop.js';
 import { TaskRepository } from './task/task.repository.js';
 import { FetchLoop } from './schedule/fetch.loop.js';
 
-/** Time limit of a fetch for which a person waits, in milliseconds. */
+/** Time limit of one fetch for a preview, in milliseconds. */
 const previewMs = 8_000;
 
-/** The module of the feeds that users follow. */
+/**
+ * The module of the feed service. `FEEDS` and `FEEDS_ROLE` decide whether a replica answers
+ * requests, fetches feeds, or does both.
+ */
 @Module({})
 export class FeedModule {
   static forRoot(config: FeedConfig, log: Log): DynamicModule {
@@ -57,12 +60,12 @@ export class FeedModule {
   }
 }
 
-/** Returns the parts that connect to publishers. */
+/** Returns the providers that send requests to publishers. */
 function fetchingProviders(config: FeedConfig, log: Log): Provider[] {
   const { FEEDS_ALLOW: guard = new AddressGuard(), PUBLIC_URL: url } = config;
   const userAgent = url === undefined ? 'PodcastSync' : `PodcastSync (+${url})`;
   const fetcher = new Fetcher({ userAgent, guard });
-  const hastyFetcher = new Fetcher({ userAgent, guard, limits: { totalMs: previewMs } });
+  const previewFetcher = new Fetcher({ userAgent, guard, limits: { totalMs: previewMs } });
   const loop = {
     provide: FetchLoop,
     inject: [FeedRepository],
@@ -88,7 +91,7 @@ function fetchingProviders(config: FeedConfig, log: Log): Provider[] {
     provide: PreviewLoop,
     inject: [PreviewRepository, Thumbnailer],
     useFactory: (repository: PreviewRepository, thumbnailer: Thumbnailer) =>
-      new PreviewLoop({ repository, fetcher: hastyFetcher, thumbnailer, log }),
+      new PreviewLoop({ repository, fetcher: previewFetcher, thumbnailer, log }),
   };
   return [{ provide: Thumbnailer, useFactory: () => new Thumbnailer() }, loop, artwork, previews];
 }

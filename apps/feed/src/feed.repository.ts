@@ -1,28 +1,29 @@
 import type { Database } from '#database';
 import * as sql from './feed.sql.js';
-import type { Compared, Move } from './schedule/move.rules.js';
+import type { ComparableFeed, Move } from './schedule/move.rules.js';
 import type { FeedStatus } from './schedule/schedule.rules.js';
 
-/** A row of {@link FeedRepository.followed}. */
-export interface Followed {
+/** A user's subscription with its feed. */
+export interface FollowedFeed {
+  /** The id of the subscription. */
   readonly id: number;
   readonly guid: string;
   readonly feedUrl: string;
   /** The listener's own title. */
   readonly title: string | null;
-  /** True if the subscription changed in the last seconds. */
+  /** True if the subscription changed in the last 8 seconds. */
   readonly isNew: boolean;
-  /** True if the subscription changed after `since`. */
+  /** True if the subscription changed after `since`; null without `since`. */
   readonly isChanged: boolean | null;
 }
 
-/** Columns that all rows of a user's read share. */
-interface Reading {
+/** Columns that are equal in all rows of one read. */
+interface SharedColumns {
   readonly refused: number | null;
   readonly syncTimestamp: string;
 }
 
-/** The stored content of a feed. */
+/** A stored feed without its episodes. */
 export interface StoredFeed {
   readonly key: Buffer;
   readonly status: FeedStatus;
@@ -37,11 +38,12 @@ export interface StoredFeed {
   readonly artworkId: string | null;
 }
 
-/** A leased lane with its next feed, or without one. */
+/** A leased lane. `feed` is its next due feed, or null without one. */
 export interface Claim {
   readonly lane: string;
-  /** Identifies the lease. A result of an expired lease is not stored. */
+  /** Identifies the lease. No result is stored after another lease of the lane. */
   readonly lease: string;
+  /** Number of consecutive 429 responses in this lane. */
   readonly blocks: number;
   readonly feed: ClaimedFeed | null;
 }
@@ -64,7 +66,7 @@ export interface ClaimedFeed {
   readonly failingSince: number | null;
   readonly declaredGuid: string | null;
   readonly move: Move | null;
-  /** True if the last task for its followers started more than a day ago. */
+  /** True if the last task that applies its moves and guid started more than a day ago. */
   readonly isVisitDue: boolean;
 }
 
@@ -108,9 +110,13 @@ export interface Content {
 export class FeedRepository {
   constructor(private readonly database: Database) {}
 
-  /** Reads a page of followed feeds. Without any it returns one row with a null id. */
-  followed(userId: string, after: number, limit: number, since?: string) {
-    return this.database.read<Followed & Reading>(sql.selectFollowed, [
+  /**
+   * Reads a page of the feeds that a user follows. Without any it returns one row with a null id.
+   *
+   * @param after the id of the previous page's last subscription.
+   */
+  readFollowed(userId: string, after: number, limit: number, since?: string) {
+    return this.database.read<FollowedFeed & SharedColumns>(sql.selectFollowed, [
       userId,
       after,
       limit,
@@ -118,34 +124,38 @@ export class FeedRepository {
     ]);
   }
 
-  /** Returns rows as {@link followed}. */
-  followedByGuid(userId: string, guids: readonly string[]) {
-    return this.database.read<Followed & { refused: number | null }>(sql.selectFollowedByGuid, [
+  /** Reads the user's followed feeds that have or had the guids, as {@link readFollowed} does. */
+  readFollowedByGuid(userId: string, guids: readonly string[]) {
+    return this.database.read<FollowedFeed & { refused: number | null }>(sql.selectFollowedByGuid, [
       userId,
       guids,
     ]);
   }
 
-  /** Schedules feeds, and inserts missing ones. Returns those that were already stored. */
+  /**
+   * Inserts and schedules missing feeds, and keeps stored feeds scheduled for 14 more days. Returns
+   * the feeds that were already stored.
+   */
   ensureFeeds(keys: readonly Buffer[], urls: readonly string[], lanes: readonly string[]) {
     return this.database.change<StoredFeed>(sql.ensureFeeds, [keys, urls, lanes]);
   }
 
   /** Returns the episodes of a feed as JSON. */
-  async episodes(key: Buffer): Promise<string> {
+  async readEpisodes(key: Buffer): Promise<string> {
     const [row] = await this.database.read<{ episodes: string }>(sql.selectEpisodes, [key]);
     return row?.episodes ?? '[]';
   }
 
   /**
-   * Returns the episodes of as many feeds as fit into a page, as JSON, in the order of the keys.
+   * Returns the episodes of the first feeds as JSON, in the order of the keys: at least one feed,
+   * and further ones up to 2 MiB together.
    */
-  episodesOfAll(keys: readonly Buffer[]) {
+  readEpisodesOfFeeds(keys: readonly Buffer[]) {
     return this.database.read<{ key: Buffer; episodes: string }>(sql.selectEpisodesOfAll, [keys]);
   }
 
-  /** Returns the stored content of a feed, or `undefined` unless its status is `ok`. */
-  async readCompared(key: Buffer): Promise<Compared | undefined> {
+  /** Returns a stored feed for a comparison, or `undefined` if its status is not `ok`. */
+  async readComparable(key: Buffer): Promise<ComparableFeed | undefined> {
     const [row] = await this.database.read<{ episodes: string; declaredGuid: string | null }>(
       sql.selectComparedContent,
       [key],
@@ -156,7 +166,11 @@ export class FeedRepository {
     return { guids, declaredGuid: row.declaredGuid };
   }
 
-  /** Starts the tasks that apply moves and guids. Returns the URLs of feeds with a held move. */
+  /**
+   * Creates the tasks that apply moves and declared guids to the followers' subscriptions.
+   *
+   * @returns the URLs of feeds whose move is held: many feeds of the lane name the same new URL.
+   */
   async startVisits(
     keys: readonly Buffer[],
     { moves, guids }: { moves: boolean; guids: boolean },
@@ -177,19 +191,25 @@ export class FeedRepository {
     await this.database.change(sql.storePushed, [JSON.stringify(rows)]);
   }
 
+  /** Makes feeds due, except pushed feeds and feeds fetched in the last 15 minutes. */
   async refresh(keys: readonly Buffer[]): Promise<void> {
     await this.database.change(sql.makeDue, [keys]);
   }
 
+  /** Leases due lanes. */
   claim(limit: number): Promise<Claim[]> {
     return this.database.change<Claim>(sql.claimLanes, [limit]);
   }
 
+  /** Ends the lease of a lane without a due feed. */
   async release({ lane, lease, blocks }: Claim): Promise<void> {
     await this.database.change(sql.releaseLane, [lane, lease, 0, blocks]);
   }
 
-  /** Returns false if the lease is lost: another replica fetches the feed. */
+  /**
+   * Stores the result of a fetch and ends the lease. Returns false and stores nothing if another
+   * replica has leased the lane since.
+   */
   async save({ lane, lease }: Claim, key: string, result: Result): Promise<boolean> {
     const { laneBusyMs, laneBlocks, content, ...rest } = result;
     const [row] = await this.database.change<{ saved: number }>(sql.saveResult, [
@@ -204,7 +224,10 @@ export class FeedRepository {
     return row?.saved === 1;
   }
 
-  /** Deletes feeds that no user read for 14 days. Returns their number. */
+  /**
+   * Deletes feeds that no follower read for 14 days, lanes without feeds, and old previews. Returns
+   * the number of deleted feeds.
+   */
   async sweep(limit: number): Promise<number> {
     const [row] = await this.database.change<{ removed: number }>(sql.deleteUnread, [limit]);
     return row?.removed ?? 0;

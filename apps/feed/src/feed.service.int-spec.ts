@@ -50,7 +50,7 @@ async function episodesOf(userId: string, guid: string) {
 }
 
 describe('reading', () => {
-  it('makes the feeds of a user wanted, and returns them once they are fetched', async () => {
+  it('schedules the feeds of a user, and returns them once they are fetched', async () => {
     const url = serve('/one', rss('One'));
     const userId = freshUser();
     const guid = await context.follow(userId, url);
@@ -181,7 +181,7 @@ describe('fetching', () => {
     await context.makeDue();
     const loop = context.openLoop(() => 0);
     await loop.startDue();
-    await loop.settle();
+    await loop.waitForFetches();
     expect(await context.podcasts(userId)).toMatchObject([{ title: 'New' }]);
   });
 
@@ -286,7 +286,7 @@ describe('lanes', () => {
     for (let round = 0; round < feeds.length; round++) {
       await Promise.all(loops.map((loop) => loop.startDue()));
       await Promise.all(loops.map((loop) => loop.startDue()));
-      await Promise.all(loops.map((loop) => loop.settle()));
+      await Promise.all(loops.map((loop) => loop.waitForFetches()));
       await context.owner.query(`UPDATE feed.lanes SET busy_until = '-infinity'`);
     }
     expect(most).toBe(1);
@@ -316,7 +316,7 @@ describe('lanes', () => {
     expect(await rowOf(url)).toMatchObject({ status: 'ok', fault: null });
   });
 
-  it('do not lose a feed that becomes wanted during a lease', async () => {
+  it('do not lose a feed that is scheduled during a lease', async () => {
     const first = serve('/first', rss('First'));
     const { userId } = await fetched(context, first);
     await context.makeDue();
@@ -456,7 +456,7 @@ describe('pushing', () => {
   const push = async (...feeds: unknown[]) =>
     (await context.service.push({ body: { feeds } })).parse();
 
-  it('stores the content of feeds, with a verdict for each entry', async () => {
+  it('stores the content of feeds, with a result for each entry', async () => {
     const url = 'https://a.example/pushed';
     expect(await push(entry(url, 'Old'), { feed_url: 'x' }, entry(url, 'Pushed'))).toMatchObject({
       success: [{ feed_url: url }, { feed_url: url }],
@@ -579,7 +579,7 @@ describe('a feed that nobody reads', () => {
     await context.makeDue();
     await context.fetchDue();
     expect(context.server.requests).toHaveLength(1);
-    // A follower who returns before the removal makes it wanted again.
+    // A read by a follower before the removal schedules the feed again.
     await context.podcasts(userId);
     await context.fetchDue();
     expect(context.server.requests).toHaveLength(2);

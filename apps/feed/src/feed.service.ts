@@ -20,19 +20,24 @@ import { unlessRefused } from '#database';
 import { Handle } from '#transport';
 import { ImageRepository } from './artwork/image.repository.js';
 import { feedKey, isPrivate, laneOf } from './feed.address.js';
-import { type Content, FeedRepository, type Followed, type StoredFeed } from './feed.repository.js';
+import {
+  type Content,
+  FeedRepository,
+  type FollowedFeed,
+  type StoredFeed,
+} from './feed.repository.js';
 import { PreviewRepository } from './preview/preview.repository.js';
 import { validatePush, type PushedFeed } from './push/push.rules.js';
 import { contentOf, type Episode, withoutSeen } from './schedule/result.rules.js';
 import { publishingIntervalOf } from './schedule/schedule.rules.js';
 
 /** Number of subscriptions that one page with `since` examines. */
-const probedFeeds = 250;
+const examinedSubscriptions = 250;
 
-/** Pause between two looks for a preview, and the longest wait for it, in milliseconds. */
-const [lookMs, previewMs] = [250, 18_000];
+/** Interval of reads of a preview's result, and the longest wait for it, in milliseconds. */
+const [previewPollMs, previewMs] = [250, 18_000];
 
-/** Handles the messages about feeds. A user's read keeps a feed scheduled for 14 days. */
+/** Handles the requests about feeds. A read by a follower keeps a feed scheduled for 14 days. */
 @Controller()
 export class FeedService {
   constructor(
@@ -41,7 +46,11 @@ export class FeedService {
     private readonly previews: PreviewRepository,
   ) {}
 
-  /** Returns a page of podcasts. @throws Failure `unauthorized` for a refused user. */
+  /**
+   * Returns a page of the user's podcasts; with `since` only changed ones.
+   *
+   * @throws Failure `unauthorized` for a refused user.
+   */
   @Handle(listPodcasts)
   async listPodcasts({
     userId,
@@ -50,7 +59,7 @@ export class FeedService {
     since,
     artworkUrl,
   }: RequestOf<typeof listPodcasts>): Promise<ReplyOf<typeof listPodcasts>> {
-    const limit = since === undefined ? perPage : probedFeeds;
+    const limit = since === undefined ? perPage : examinedSubscriptions;
     const { page, stored, last, syncTimestamp } = await this.read(userId, after, limit, since);
     const matching = page.filter(
       (row) => since === undefined || row.isChanged || isChanged(stored.get(row.feedUrl), since),
@@ -65,24 +74,29 @@ export class FeedService {
     };
   }
 
-  /** Returns a page of new episodes of all podcasts. @throws as {@link listPodcasts}. */
+  /**
+   * Returns a page of the episodes of all the user's podcasts that the server first saw after
+   * `since`.
+   *
+   * @throws as {@link listPodcasts}.
+   */
   @Handle(listNewEpisodes)
   async listNewEpisodes({
     userId,
     after,
     since,
   }: RequestOf<typeof listNewEpisodes>): Promise<ReplyOf<typeof listNewEpisodes>> {
-    const read = await this.read(userId, after, probedFeeds, since);
+    const read = await this.read(userId, after, examinedSubscriptions, since);
     const matching = read.page.filter(
       ({ isNew, feedUrl }) => !isNew && isChanged(read.stored.get(feedUrl), since),
     );
     const keys = matching.map(({ feedUrl }) => feedKey(feedUrl));
-    const found = keys.length === 0 ? [] : await this.repository.episodesOfAll(keys);
+    const found = keys.length === 0 ? [] : await this.repository.readEpisodesOfFeeds(keys);
     const episodes = found.flatMap(({ key, episodes: json }) => {
       const row = matching[keys.findIndex((one) => one.equals(key))];
       return shownEpisodes(row?.guid ?? '', json, since);
     });
-    // A feed that was removed meanwhile has no episodes.
+    // `found` ends early at its size limit, and lacks feeds that were deleted meanwhile.
     const isCut = found.length > 0 && !keys.at(-1)?.equals(found.at(-1)?.key as Buffer);
     const end = isCut && keys.findIndex((one) => one.equals(found.at(-1)?.key as Buffer));
     const next = end === false ? read.last : matching[end]?.id;
@@ -97,13 +111,13 @@ export class FeedService {
   @Handle(pushFeeds)
   async push({ body }: RequestOf<typeof pushFeeds>): Promise<ReplyOf<typeof pushFeeds>> {
     const results = body.feeds.map(validatePush);
-    // Of equal URLs the last one counts.
+    // If several entries have the same URL, the last one is stored.
     const valid = new Map(results.flatMap((feed) => ('url' in feed ? [[feed.url, feed]] : [])));
     if (valid.size > 0) await this.ensureFeeds([...valid.keys()]);
     for (let rest = [...valid.values()]; rest.length > 0;) {
-      // As many feeds as their stored episodes fit into memory.
+      // Stores as many feeds at a time as `readEpisodesOfFeeds` returns within its size limit.
       const keys = rest.map(({ url }) => feedKey(url));
-      const stored = await this.repository.episodesOfAll(keys);
+      const stored = await this.repository.readEpisodesOfFeeds(keys);
       const part = rest.splice(0, stored.length || rest.length);
       await this.store(part, stored);
     }
@@ -132,20 +146,25 @@ export class FeedService {
     await this.repository.startVisits(keys, { moves: true, guids: true });
   }
 
-  /** Returns the episodes of a podcast. @throws Failure `not_found` if the user follows none. */
+  /**
+   * Returns the stored episodes of a podcast, newest first. The list is empty for a private feed,
+   * and for some seconds after the subscription changed.
+   *
+   * @throws Failure `not_found` if the user does not follow the podcast.
+   */
   @Handle(listFeedEpisodes)
   async listEpisodes({
     userId,
     guid,
   }: RequestOf<typeof listFeedEpisodes>): Promise<ReplyOf<typeof listFeedEpisodes>> {
-    const [row] = rowsOfUser(await this.repository.followedByGuid(userId, [guid]));
+    const [row] = rowsOfUser(await this.repository.readFollowedByGuid(userId, [guid]));
     if (!row) throw new Failure('not_found');
     const isHidden = row.isNew || isPrivate(row.feedUrl);
-    const json = isHidden ? '[]' : await this.repository.episodes(feedKey(row.feedUrl));
+    const json = isHidden ? '[]' : await this.repository.readEpisodes(feedKey(row.feedUrl));
     return { episodes: JsonText.of<FeedEpisode[]>(shownEpisodes(row.guid, json)) };
   }
 
-  /** Returns a picture. @throws Failure `not_found`. */
+  /** Returns the thumbnail of a feed's picture. @throws Failure `not_found` for an unknown id. */
   @Handle(readArtwork)
   async readArtwork({ id }: RequestOf<typeof readArtwork>): Promise<ReplyOf<typeof readArtwork>> {
     const image = await this.images.read(id);
@@ -154,37 +173,41 @@ export class FeedService {
   }
 
   /**
-   * Returns which feed is at a URL. A replica with internet access fetches it for this request.
+   * Returns a preview of the feed at a URL. A replica with internet access fetches the feed for
+   * this request. The status is `failed` if no preview arrives within 18 seconds.
    *
-   * @throws Failure `unavailable` if too many others wait.
+   * @throws Failure `unavailable` while too many other previews wait.
    */
   @Handle(previewFeed)
   async preview({ feedUrl }: RequestOf<typeof previewFeed>): Promise<ReplyOf<typeof previewFeed>> {
     if (isPrivate(feedUrl)) return { status: 'private' };
     const id = await this.previews.request(feedUrl);
     if (id === undefined) throw new Failure('unavailable');
-    for (let waitedMs = 0; waitedMs < previewMs; waitedMs += lookMs) {
-      await delay(lookMs);
+    for (let waitedMs = 0; waitedMs < previewMs; waitedMs += previewPollMs) {
+      await delay(previewPollMs);
       const preview = await this.previews.take(id);
       if (preview) return preview;
     }
     return { status: 'failed' };
   }
 
-  /** Makes feeds due that were not fetched for 15 minutes. */
+  /** Makes feeds due, except pushed feeds and feeds fetched in the last 15 minutes. */
   @Handle(refreshFeeds)
   async refresh({
     userId,
     guids,
   }: RequestOf<typeof refreshFeeds>): Promise<ReplyOf<typeof refreshFeeds>> {
-    const rows = rowsOfUser(await this.repository.followedByGuid(userId, guids));
+    const rows = rowsOfUser(await this.repository.readFollowedByGuid(userId, guids));
     if (rows.length > 0) await this.repository.refresh(rows.map(({ feedUrl }) => feedKey(feedUrl)));
     return {};
   }
 
-  /** Reads a page of subscriptions with their feeds. `last` is set if there is a next page. */
+  /**
+   * Reads a page of subscriptions with their feeds. `last` is the id of the page's last
+   * subscription if there is a next page, else `undefined`.
+   */
   private async read(userId: string, after: number, limit: number, since?: string) {
-    const rows = await this.repository.followed(userId, after, limit + 1, since);
+    const rows = await this.repository.readFollowed(userId, after, limit + 1, since);
     const followed = rowsOfUser(rows);
     const page = followed.slice(0, limit);
     const urls = page.map(({ feedUrl }) => feedUrl).filter((url) => !isPrivate(url));
@@ -196,7 +219,7 @@ export class FeedService {
     };
   }
 
-  /** Returns the stored feeds by URL, and schedules the others. */
+  /** Returns the stored feeds by URL. Inserts and schedules missing feeds, but omits them. */
   private async ensureFeeds(urls: readonly string[]): Promise<Map<string, StoredFeed>> {
     if (urls.length === 0) return new Map();
     const keys = urls.map(feedKey);
@@ -216,14 +239,18 @@ function isChanged(feed: StoredFeed | undefined, since: string): boolean {
   return feed !== undefined && feed.changed > since;
 }
 
-/** Returns stored episodes in the form of an answer. @param since only those first seen later. */
+/** Returns stored episodes in the form of an answer. @param since omits those first seen before. */
 function shownEpisodes(guid: string, json: string, since?: string): FeedEpisode[] {
   return (JSON.parse(json) as Episode[])
     .filter(({ seen }) => since === undefined || (seen !== undefined && seen > since))
     .map((episode) => ({ podcast_guid: guid, ...withoutSeen(episode) }));
 }
 
-/** Returns the rows with an id. @throws Failure `unauthorized` for a refused user. */
+/**
+ * Returns the rows without the row of an empty result, which has a null id.
+ *
+ * @throws Failure `unauthorized` for a refused user.
+ */
 function rowsOfUser<Row extends { id: number | null; refused: number | null }>(
   rows: readonly Row[],
 ): Row[] {
@@ -237,7 +264,7 @@ function rowsOfUser<Row extends { id: number | null; refused: number | null }>(
  * users of the server follow it.
  */
 function toPodcast(
-  { guid, feedUrl, isNew, title }: Followed,
+  { guid, feedUrl, isNew, title }: FollowedFeed,
   feed: StoredFeed | undefined,
   artworkUrl: string | undefined,
 ): Podcast {

@@ -2,18 +2,24 @@ import { clockOfUser, statement } from '#database';
 
 /** Days without a read by a follower after which a feed is no longer fetched, and deleted. */
 const retentionDays = 14;
-/** Seconds of a lease: a fetch takes 45 at most, and its row is written within 10. */
+/** Seconds of a lease: a fetch takes at most 45 s, and its result is stored within 10 s. */
 const leaseSeconds = 90;
-/** Days for which a pushed feed is kept, and not fetched. */
+/** Days after a push for which a feed is kept and not fetched. */
 const pushedDays = 30;
-/** Seconds that `since` overlaps: more than a statement takes from its start to its commit. */
+/**
+ * Seconds by which a sync timestamp is earlier than its read. A statement takes less from its start
+ * to its commit, so that the next `since` misses no change.
+ */
 const overlapSeconds = 10;
 /** Maximum bytes of the episodes of several feeds in one answer. */
 const maxEpisodeBytes = 2 * 1_024 * 1_024;
 /** Seconds after a change of a subscription during which its feed is shown as pending. */
 const hiddenSeconds = 8;
 
-/** Reads a page of followed feeds. $1 user, $2 last row before, $3 maximum rows, $4 since. */
+/**
+ * Reads a page of followed feeds. $1 user, $2 id of the previous page's last subscription, $3
+ * maximum rows, $4 since.
+ */
 export const selectFollowed = statement(
   'feed.select_followed',
   `SELECT c.refused, f.subscription_id AS id, f.guid, f.feed_url AS "feedUrl", f.title,
@@ -99,12 +105,12 @@ export const selectEpisodesOfAll = statement(
    ) r WHERE r.bytes <= ${maxEpisodeBytes} OR r.n = 1 ORDER BY r.n`,
 );
 
-/** The `seen` of new episodes: the statement that stores them replaces it by its time. */
+/** Placeholder for `seen` of new episodes. The statement that stores them inserts its time. */
 export const seenNow = 'now';
 
 /**
- * Returns the SQL of episodes as JSON in which the current time replaces {@link seenNow}. It cannot
- * match within a text, because JSON escapes quotation marks.
+ * Returns the SQL of episodes as JSON in which the current time replaces {@link seenNow}. The
+ * replaced text cannot occur in a title, because JSON escapes quotation marks.
  */
 const withSeenTime = (column: string) => `replace(${column}, '"seen":"${seenNow}"',
        '"seen":"' || to_char(
@@ -145,15 +151,18 @@ export const storePushed = statement(
 
 /** SQL of a URL without scheme and trailing slashes. */
 const bareUrl = (url: string) => `regexp_replace(${url}, '^https?://|/+$', '', 'g')`;
-/** A move is held if more feeds of a lane name the same URL: the host can be parked or hijacked. */
+/**
+ * A move is held if at least 20 feeds, and more than 5 % of the feeds of a lane, name the same new
+ * URL: the host can be parked or hijacked.
+ */
 const [crowdedFeeds, crowdedShare] = [20, 0.05];
 
 /**
- * Creates the tasks that apply proven moves and declared guids to followers: for new ones
- * immediately, and for all once a day, because of later followers. A feed moves at most once in
- * seven days, as source or target, and changes its guid as rarely. A guid that several feeds
- * declare is not applied. Returns the URLs of feeds with a held move. $1 keys, $2 true to move, $3
- * true to apply guids.
+ * Creates the tasks that apply proven moves and declared guids to followers: for feeds with a new
+ * move or guid, and for other feeds at most once a day, because of later followers. A feed changes
+ * its URL, as source or target of a move, at most once in seven days, and its guid at most once in
+ * seven days. A guid that several unrelated feeds declare is not applied. Returns the URLs of feeds
+ * with a held move. $1 keys, $2 true to apply moves, $3 true to apply guids.
  */
 export const startVisits = statement(
   'feed.start_visits',
@@ -209,7 +218,10 @@ export const startVisits = statement(
    SELECT c.url FROM change c WHERE c.is_held`,
 );
 
-/** Makes feeds due that were not fetched for 15 minutes. Locks lanes before fetches. $1 keys. */
+/**
+ * Makes feeds due, except pushed feeds and feeds fetched in the last 15 minutes. Locks lanes before
+ * fetches. $1 keys.
+ */
 export const makeDue = statement(
   'feed.make_due',
   `WITH old AS (
@@ -230,15 +242,15 @@ export const makeDue = statement(
 const milliseconds = (time: string) => `(extract(epoch FROM ${time}) * 1000)::double precision`;
 
 /**
- * Leases due lanes, and reads the next feed of each. During a lease `next_at` is its end; an
- * earlier value means that another feed became due. $1 maximum number of lanes.
+ * Leases due lanes, and reads the next due feed of each lane. During a lease `next_at` is the
+ * lease's end; an earlier value means that a feed became due meanwhile. $1 maximum number of lanes.
  */
 export const claimLanes = statement(
   'feed.claim_lanes',
   `WITH leased AS (
      UPDATE feed.lanes l SET busy_until = e.time, next_at = e.time
      FROM (SELECT now() + interval '${leaseSeconds} s' AS time) e WHERE l.lane = ANY (ARRAY(
-       -- As an array it is expected to be short, so that each lane is looked up by its key.
+       -- The planner expects a short array, and looks up each lane by its key.
        SELECT d.lane FROM feed.lanes d WHERE d.next_at <= now() AND d.busy_until <= now()
        ORDER BY d.next_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED
      ))
@@ -261,7 +273,10 @@ export const claimLanes = statement(
    ) n ON true`,
 );
 
-/** SQL that ends a lease. $1 lane, $2 lease, $3 milliseconds until its next request, $4 blocks. */
+/**
+ * SQL that ends a lease. $1 lane, $2 lease, $3 milliseconds until the next request in the lane, $4
+ * number of consecutive 429 responses.
+ */
 const endLease = (soonest: string) => `
   UPDATE feed.lanes l SET
     busy_until = now() + $3::double precision * interval '1 ms',
@@ -270,7 +285,7 @@ const endLease = (soonest: string) => `
       ELSE coalesce(${soonest}, 'infinity') END
   WHERE l.lane = $1 AND l.busy_until = $2::timestamptz`;
 
-/** SQL of the time of the next feed of lane $1. It reads the first rows of an index. */
+/** SQL of the next fetch time in lane $1 that meets a condition. Reads the start of an index. */
 const nextOf = (condition: string) => `(
   SELECT t.next_at FROM feed.fetches t JOIN feed.feeds f ON f.url_sha256 = t.url_sha256
   WHERE t.lane = $1 AND f.last_read_at > now() - interval '${retentionDays} days' AND ${condition}
@@ -281,9 +296,9 @@ const nextOf = (condition: string) => `(
 export const releaseLane = statement('feed.release_lane', endLease(nextOf('true')));
 
 /**
- * Stores a result and ends the lease, or does nothing if the lease is lost. A feed that was pushed
- * meanwhile keeps its content. $1 to $4 see {@link endLease}, $5 key in hex, $6 result as JSON, $7
- * content as JSON or null.
+ * Stores the result of a fetch and ends the lease. Does nothing if another replica has leased the
+ * lane since. A feed that was pushed meanwhile keeps its content. $1 to $4 see {@link endLease}, $5
+ * key in hex, $6 result as JSON, $7 content as JSON or null.
  */
 export const saveResult = statement(
   'feed.save_result',
@@ -340,8 +355,8 @@ export const saveResult = statement(
 );
 
 /**
- * Deletes feeds that no user read for 14 days, lanes without feeds, and previews without an answer.
- * $1 maximum number of feeds.
+ * Deletes feeds that no user read for 14 days, lanes without feeds, and previews older than a
+ * minute. $1 maximum number of feeds.
  */
 export const deleteUnread = statement(
   'feed.delete_unread',

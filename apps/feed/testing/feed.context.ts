@@ -18,7 +18,7 @@ const subscribe = `
   INSERT INTO subscription.subscriptions
     (user_id, feed_url, guid, is_subscribed, is_subscribed_at, subscription_changed, changed)
   VALUES ($1, $2, $3, true, $4, $4, $4) RETURNING id`;
-/** Tasks start only with Redis. So they stay, and tests read them. */
+/** Tasks run only with Redis. Without it they stay in the table, where tests read them. */
 const unreachableRedis = 'redis://127.0.0.1:1';
 const nameGuid = `
   INSERT INTO subscription.guids (user_id, guid, subscription_id, attached)
@@ -31,9 +31,9 @@ export interface FeedContext extends FixtureDatabase {
   readonly repository: FeedRepository;
   readonly images: ImageRepository;
   readonly previews: PreviewRepository;
-  /** Returns a loop that a test runs step by step, as of another replica. */
+  /** Returns the loop of a further replica, which a test runs step by step. */
   openLoop(random?: () => number): FetchLoop;
-  /** Starts the service as a process with these variables does. */
+  /** Starts a module of the service that is configured by environment variables. */
   startWith(variables: Readonly<Record<string, string>>): Promise<TestingModule>;
   /** Subscribes a user. Returns the guid. @param changed the time of the change. */
   follow(userId: string, url: string, changed?: string): Promise<string>;
@@ -105,7 +105,7 @@ export async function openFeeds(): Promise<FeedContext> {
     fetchDue: async () => {
       const loop = openLoop();
       await loop.startDue();
-      await loop.settle();
+      await loop.waitForFetches();
     },
     close: () => fixture.close(),
   };

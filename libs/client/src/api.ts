@@ -44,13 +44,13 @@ export interface ListOptions extends CallOptions {
 
 /** Selects the page of a list. */
 export interface ListQuery {
-  /** Only rows that changed strictly later, such as a stored `syncTimestamp`. Default: all. */
+  /** A stored `syncTimestamp`: selects rows that changed strictly later. Default: all rows. */
   since?: string | undefined;
-  /** Starts at 1. Pages by number can show a row twice; use `link` to read all pages. */
+  /** Starts at 1. Pages by number can repeat or miss rows; use `link` to read all pages. */
   page?: number;
   /** At most 250. Default: 50. */
   perPage?: number;
-  /** `next` or `previous` of a page. It replaces all fields above. */
+  /** `next` or `previous` of a page. With it, the other fields are ignored. */
   link?: string;
 }
 
@@ -64,7 +64,7 @@ export interface Page {
   /** Links to the next and the previous page, for {@link ListQuery.link}. */
   next?: string;
   previous?: string;
-  /** The next `since`, after the last page. Pages that `next` connects have the same value. */
+  /** `since` for the next poll, to be stored after the last page. All pages of a read share it. */
   syncTimestamp: string;
   etag?: string;
 }
@@ -87,7 +87,7 @@ export interface NotModified {
   syncTimestamp: string;
 }
 
-/** The operations of docs/reference/interface.md. @throws ApiError from every method. */
+/** The operations of the API (docs/reference/interface.md). Every method throws ApiError. */
 export interface Api {
   /** `POST /subscriptions`: adds at most 1,000 subscriptions. */
   addSubscriptions(
@@ -108,14 +108,15 @@ export interface Api {
   ): AsyncIterable<SubscriptionPage>;
   /** `GET /subscriptions/{guid}`: returns a subscription by its current or a former guid. */
   getSubscription(guid: string, options?: CallOptions): Promise<Subscription>;
-  /** `PATCH /subscriptions/{guid}`: changes the URL, the guid or `is_subscribed`. */
+  /** `PATCH /subscriptions/{guid}`: changes the URL, the guid, the title or `is_subscribed`. */
   updateSubscription(
     guid: string,
     patch: SubscriptionPatch,
     options?: WriteOptions,
   ): Promise<UpdateAnswer>;
   /**
-   * `DELETE /subscriptions/{guid}`: requests a deletion with all episodes.
+   * `DELETE /subscriptions/{guid}`: requests the deletion of a subscription and its episodes, which
+   * the server runs asynchronously.
    *
    * @param when.timestamp time of the deletion by the listener (RFC 3339). Default: now.
    */
@@ -140,7 +141,7 @@ export interface Api {
   ): AsyncIterable<EpisodePage>;
   /** `POST /episodes`: uploads at most 250 episodes. */
   uploadEpisodes(entries: readonly EpisodeEntry[], options?: WriteOptions): Promise<UploadAnswer>;
-  /** `GET /subscriptions.opml`: returns all current subscriptions as OPML 2.0. */
+  /** `GET /subscriptions.opml`: returns all subscribed feeds as OPML 2.0. */
   exportOpml(options?: CallOptions): Promise<string>;
   /** `POST /subscriptions/opml`: imports at most 2 MiB and 5,000 feeds. */
   importOpml(opml: string, options?: WriteOptions): Promise<ImportAnswer>;
@@ -160,14 +161,14 @@ export interface Api {
   newEpisodes(since: string, options?: CallOptions): AsyncIterable<NewEpisodePage>;
   /**
    * `POST /feeds/preview`: returns the feed at a URL, for a listener who might subscribe. At most
-   * 20 per minute. Takes up to 20 seconds.
+   * 20 calls per minute. A call takes up to 20 seconds.
    */
   previewFeed(feedUrl: string, options?: CallOptions): Promise<FeedPreview>;
-  /** `POST /feeds/refresh`: asks for at most 250 feeds to be fetched soon. */
+  /** `POST /feeds/refresh`: requests a fetch of at most 250 feeds. Returns the sent guids. */
   refreshFeeds(guids: readonly string[], options?: CallOptions): Promise<{ guids: string[] }>;
   /**
-   * `GET /changes`: yields the current `Sync-Timestamp`, then a new one after each change. It ends
-   * with the stream: call it again.
+   * `GET /changes`: yields the current `Sync-Timestamp`, then a new one after each change. When the
+   * stream ends, the iteration ends: call the method again.
    */
   changes(options?: CallOptions): AsyncIterable<string>;
   /** `GET /capabilities`: returns the parts of the API that the server supports. */
@@ -303,8 +304,8 @@ async function readJson<T>(response: Response): Promise<T> {
 }
 
 /**
- * Returns the query string of a list request. Of a link it uses only the query: the token is sent
- * to the base URL alone, and the server can have another name behind a proxy.
+ * Returns the query string of a list request. Of a link it uses only the query, so that the token
+ * is sent only to the base URL. Behind a proxy, the link can have another host.
  */
 function queryString({ since, page, perPage, link }: ListQuery): string {
   if (link !== undefined) return /\?[^#]*/.exec(link)?.[0] ?? '';

@@ -10,11 +10,12 @@ import type {
 
 /**
  * Returns the server's time of a change, in milliseconds. It is later than the state that the
- * listener saw, and not in the future. The device's clock can have been corrected since the change.
- * Of the current offset and that of the change, the one that needs less adjustment is used.
+ * listener saw and, unless that state is, not in the future. The device's clock can have been
+ * corrected since the change. Therefore the time is computed with the current offset and with the
+ * offset of the change, and the one that needs less adjustment to this range is used.
  *
  * @param now the device's time.
- * @param offset by how much the server's clock is ahead of it.
+ * @param offset milliseconds by which the server's clock is ahead of the device's.
  */
 export function serverTimeOf(change: ChangeTime, now: number, offset: number): number {
   const inRange = (time: number) => Math.max(change.after + 1, Math.min(time, now + offset));
@@ -24,9 +25,9 @@ export function serverTimeOf(change: ChangeTime, now: number, offset: number): n
 }
 
 /**
- * Reduces the actions to at most three, in order: the last `subscribe`, so that later actions find
- * the subscription, the last title, and the last other action after that `subscribe`. A deleted
- * subscription stays deleted until the listener subscribes again, and needs no title.
+ * Reduces the actions to at most three, in this order: the last `subscribe`, which later actions
+ * need; the last title; the last `unsubscribe` or `delete` after that `subscribe`. If one of them
+ * is `delete`, the result ends with `delete` and has no title.
  */
 export function compactActions(actions: readonly SubscriptionAction[]): SubscriptionAction[] {
   const sorted = [...actions].sort((one, other) => one.at - other.at);
@@ -37,7 +38,7 @@ export function compactActions(actions: readonly SubscriptionAction[]): Subscrip
   const last = following.at(-1);
   const isDeleted = following.some(({ kind }) => kind === 'delete');
   if (last && isDeleted) return [...subscribe, { ...last, kind: 'delete' }];
-  // A subscription without a title must not discard the title of an earlier one.
+  // A later `subscribe` without a title must not discard an earlier title.
   const title = sorted.filter((action) => action.title !== undefined).pop();
   const isSent = title === undefined || title === subscribe[0];
   return [
@@ -55,7 +56,7 @@ export function mergeSubscriptionChanges(
   return { ...one, ...other, actions: compactActions([...one.actions, ...other.actions]) };
 }
 
-/** Merges two changes of one episode: the later value of each state wins, else that of `other`. */
+/** Merges two changes of one episode. The later value of each state wins; at a tie, `other`'s. */
 export function mergeEpisodeChanges(one: EpisodeChange, other: EpisodeChange): EpisodeChange {
   const states = { ...one.states };
   for (const [name, state] of Object.entries(other.states) as [
@@ -73,7 +74,10 @@ export function mergeEpisodeChanges(one: EpisodeChange, other: EpisodeChange): E
   };
 }
 
-/** Returns true if two descriptions identify the same episode, by `sync_id`, guid or file. */
+/**
+ * Returns true if two descriptions identify the same episode: by `sync_id`, else by `episode_guid`
+ * if both have one, else by `enclosure_url`.
+ */
 export function isSameEpisode(one: EpisodeMetadata, other: EpisodeMetadata): boolean {
   if (one.sync_id !== undefined && one.sync_id === other.sync_id) return true;
   if (one.episode_guid && other.episode_guid) return one.episode_guid === other.episode_guid;

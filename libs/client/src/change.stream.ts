@@ -7,7 +7,7 @@ const maxSilence = 60_000;
 /** Time limit for opening a stream, in milliseconds. */
 const openLimit = 30_000;
 
-/** Line length at which the stream ends as invalid, in characters. */
+/** Maximum length of a line in characters. A longer line ends the stream. */
 const maxLineLength = 1_024;
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Reasons of a failed call. A new code is a breaking change.
+ * Reasons of a failed call. Adding a code is a breaking change.
  *
  * - `unauthorized`: 401 or 403, also with a new token; the user has to sign in or grant more access
  * - `not_found`: 404, no such subscription, deletion or operation
@@ -7,8 +7,8 @@
  * - `deleted`: 410, the subscription has been deleted
  * - `too_large`: 413, 414 or 431, the request exceeds a size limit
  * - `too_many`: 429, rate limit exceeded
- * - `unavailable`: 5xx, the server is unavailable, overloaded or faulty
- * - `timeout`: no response in time
+ * - `unavailable`: 5xx except 501, the server is unavailable, overloaded or faulty
+ * - `timeout`: 408, or no response in time
  * - `aborted`: the caller's signal was aborted
  * - `network`: the server is unreachable
  * - `unexpected`: the response is not from the API, such as a captive portal or a 404 of a proxy,
@@ -50,7 +50,7 @@ const transient: ReadonlySet<ApiErrorCode> = new Set([
   'unavailable',
 ]);
 
-/** Rejection of a failed call, after its retries. */
+/** The error of a failed call, after its retries. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly code: ApiErrorCode;
@@ -75,7 +75,7 @@ export class ApiError extends Error {
     const retryAfter = seconds >= 0 ? seconds : undefined;
     return new ApiError(
       codes[status] ?? (status >= 500 ? 'unavailable' : 'unexpected'),
-      `The server answered ${status}`,
+      `The server answered with HTTP status ${status}`,
       { status, retryAfter },
     );
   }

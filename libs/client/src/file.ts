@@ -5,7 +5,7 @@ import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { processLocks, type Store, type Value } from './store.js';
 
-/** Interval of a lock holder's heartbeats, and the silence that breaks its lock, in ms. */
+/** Interval of a lock holder's heartbeats, and time without one that breaks the lock, in ms. */
 const heartbeatInterval = 2_000;
 const maxSilence = 15_000;
 
@@ -21,7 +21,7 @@ const watchInterval = 500;
  */
 export function fileStore(path: string): Store {
   let cached: { version: string; records: Map<string, Value> } | undefined;
-  // Without it, concurrent calls of this process would compete for the lock file.
+  // Queues the calls of this process, which would otherwise compete for the lock file.
   const withProcessLock = processLocks();
   const watchers = new Set<() => void>();
 
@@ -128,7 +128,7 @@ async function acquire(path: string, own: string): Promise<void> {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     }
     const heartbeat = await readHeartbeat(path);
-    // The time is measured in this process, so that a suspended machine breaks no lock.
+    // The silence is measured in this process, so that a suspended machine breaks no lock.
     if (heartbeat !== last.heartbeat) last = { heartbeat, since: performance.now() };
     const isSilent = performance.now() - last.since > maxSilence;
     if (heartbeat && (isSilent || (await isDead(path)))) await breakLock(path, heartbeat);

@@ -17,8 +17,8 @@ const table = 'records';
 
 /**
  * Returns a store in a browser's IndexedDB, shared by all tabs of an origin. Its locks are Web
- * Locks, which end with their tab. Without Web Locks, as on plain http pages, only one tab at a
- * time can use a store.
+ * Locks, which end with their tab. Without Web Locks, as on plain http pages, the locks work only
+ * within a tab: use the store in one tab at a time.
  *
  * @param name of the database; use one per user.
  */

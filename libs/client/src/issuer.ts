@@ -87,7 +87,7 @@ export function postForm<T>(
   return requestJson<T>(fetch, url, { type: 'application/x-www-form-urlencoded', body });
 }
 
-/** Returns the URL of a well-known document, with or without a path (RFC 8414, 3.1). */
+/** Returns the URL of a well-known document of a base URL, whose path it keeps (RFC 8414, 3.1). */
 function wellKnown(url: URL, document: string): string {
   return `${url.origin}/.well-known/${document}${url.pathname.replace(/\/$/, '')}`;
 }
@@ -95,7 +95,7 @@ function wellKnown(url: URL, document: string): string {
 /**
  * Sends a request to the issuer and returns the JSON response.
  *
- * @param content is posted.
+ * @param content the body of a POST request. Without it, the request is a GET.
  * @throws ApiError, OAuthError
  */
 async function requestJson<T>(

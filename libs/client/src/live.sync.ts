@@ -10,7 +10,7 @@ const pollInterval = 5 * 60_000;
 /** Debounce of local changes in ms: the quiet time before a sync, and the maximum delay. */
 const debounce = { quiet: 2_000, max: 15_000 };
 
-/** Age in milliseconds at which a stream resets the backoff. */
+/** A stream that was open for longer than these milliseconds resets the backoff. */
 const stableAfter = 60_000;
 
 /** Backoff for streams and syncs, in milliseconds: full jitter below a ceiling that doubles. */
@@ -97,7 +97,7 @@ export class LiveSync {
       } catch (error) {
         if (signal.aborted) return;
         this.reportError(error);
-        // The user has to sign in, or the network to return. A poll or a change ends the wait.
+        // The next sync can need a sign-in or the network. A poll or a change ends the wait early.
         const retryAfter = error instanceof ApiError ? (error.retryAfter ?? 0) * 1_000 : 0;
         await pause(retryAfter, signal).catch(() => {});
         await Promise.race([wokenUp, pause(jitter(failures++), signal).catch(() => {})]);
@@ -126,13 +126,13 @@ export class LiveSync {
         const { code, status } = error as Partial<ApiError>;
         if (code === 'not_found' || (code === 'unexpected' && status === undefined)) return;
       }
-      // Another device of the same user replaced the stream, or the server is stopping.
+      // The stream ended: another device of the user replaced it, or the server is stopping.
       if (performance.now() - opened > stableAfter) failures = 0;
       await pause(jitter(failures), signal).catch(() => {});
     }
   }
 
-  /** Returns true if the store lacks the stamp. Most stamps follow this client's own writes. */
+  /** Returns true if the stamp is later than the store. Most stamps are of this client's writes. */
   private async isNewStamp(stamp: string): Promise<boolean> {
     const { subscriptions, episodes } = await readMeta(this.options.store);
     return !(subscriptions && episodes && stamp <= subscriptions && stamp <= episodes);

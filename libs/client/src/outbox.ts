@@ -23,12 +23,12 @@ import type { Episode } from './wire.js';
 // The outbox: the listener's changes until the server has confirmed them (ADR 28). It holds the
 // latest state of each field and not a log.
 
-/** Values of an episode that a listener can set. The time is that of the call. */
+/** Values of an episode that a listener can set. Each gets the time of the call. */
 export type EpisodeStates = { [Name in StatusName]?: NonNullable<Episode[Name]>['value'] };
 
 const minute = 60_000;
 
-/** Returns the guid of the subscription with the feed URL, or the guid that the server derives. */
+/** Returns the guid of the stored subscription to a feed, else the guid derived from its URL. */
 export async function guidOfFeed(store: Store, feedUrl: string): Promise<string> {
   const rows = await store.list(keys.subscription(''));
   const match = rows
@@ -117,9 +117,9 @@ function nextChangeTime(earlier: readonly ChangeTime[], now: number, meta: Meta)
 }
 
 /**
- * Returns the server's time of a status, which is shown to the minute, in milliseconds. If the
- * status lies in the future, because a device's clock was ahead, the result is the end of its
- * minute.
+ * Returns the time of a stored status in server milliseconds, or 0 without a status. The server
+ * returns whole minutes, and the result is the start of the minute. For a status in the future,
+ * set by a device whose clock was ahead, it is the end of the minute.
  */
 function displayedTime(
   status: { timestamp: string } | undefined,
@@ -145,7 +145,7 @@ async function findStoredEpisode(
   return rows.map(([, row]) => row).find((row) => isSameEpisode(row, metadata));
 }
 
-/** Returns the changes with the key prefix that were not read back yet, sent or not. */
+/** Returns the sent and then the unsent changes with the key prefix that no pull has read back. */
 export async function readUnconfirmedChanges<Change>(
   store: Store,
   prefix: string,
@@ -157,9 +157,9 @@ export async function readUnconfirmedChanges<Change>(
   ];
 }
 
-/** Returns the sent changes with the key prefix. Those of the batch in flight come last. */
+/** Returns the sent, unconfirmed changes with the key prefix; the batch in flight comes last. */
 async function readSentChanges<Change>(store: Store, prefix: string): Promise<Change[]> {
-  // Batches move from in flight to done. Reading in this order misses none that moves meanwhile.
+  // This order of reads cannot miss a batch that moves from in flight to done meanwhile.
   const inFlight = (await store.get(keys.batch)) as Batch | undefined;
   const answered = (await store.list(keys.done(''))) as [string, Batch][];
   const batches = [...answered.map(([, batch]) => batch), ...(inFlight ? [inFlight] : [])];

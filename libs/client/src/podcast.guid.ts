@@ -1,6 +1,6 @@
 import { derivedGuid } from '../../contracts/src/feed.url.js';
 
-/** Returns the guid that the server derives for a feed that declares none. It works offline. */
+/** Returns the guid that the server derives from a URL for a feed without a declared guid. */
 export function podcastGuid(feedUrl: string): string {
   return derivedGuid(feedUrl, (namespace, name) => {
     const bytes = new TextEncoder().encode(name);

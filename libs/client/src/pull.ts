@@ -20,8 +20,8 @@ import type { Store } from './store.js';
 import type { Episode, Subscription } from './wire.js';
 
 /**
- * Maximum number of times that a pull repeats the comparison of the number of local episodes with
- * the server's. A write during a comparison requires another one.
+ * Maximum number of repetitions of {@link Pull.compareCounts} in one pull. It is repeated after a
+ * concurrent write on the server.
  */
 const maxRepeatedCounts = 3;
 
@@ -35,9 +35,9 @@ export class Pull {
     private readonly signal: AbortSignal | undefined,
   ) {}
 
-  /** Reads all changes. @throws ApiError; the next run then starts at the last complete stamp. */
+  /** Reads all changes. @throws ApiError; the next run then starts at the last stored stamp. */
   async run(): Promise<void> {
-    // The reads below include the effects of these batches.
+    // These batches were answered before the reads below, which therefore include their effects.
     const done = (await this.store.list(keys.done(''))) as [string, Batch][];
     for (let count = 0; ; count++) {
       await this.readSubscriptions();
@@ -54,7 +54,7 @@ export class Pull {
     });
   }
 
-  /** Reads the current guid of a new subscription. Lists do not show that its guid has changed. */
+  /** Reads the current guid of a new subscription. Lists do not show the guid that it replaces. */
   private async resolveDerivedGuid(guid: string): Promise<void> {
     if (await this.store.get(keys.subscription(await resolveGuid(this.store, guid)))) return;
     try {
@@ -105,8 +105,8 @@ export class Pull {
   }
 
   /**
-   * Moves stored rows and pending changes to another guid, after a change of guid or a merge.
-   * {@link compareCounts} detects episodes that were merged.
+   * Moves stored rows and pending changes from a former to the current guid, after a change of the
+   * guid or a merge. {@link compareCounts} detects episodes that the server merged.
    */
   private async moveRecords(former: string, guid: string, writes: PendingWrites): Promise<void> {
     writes.set(keys.subscription(former), undefined);
@@ -158,9 +158,8 @@ export class Pull {
   }
 
   /**
-   * Returns true if an episode that the store has can be merged into one of these. The server does
-   * not list it any more. An episode without a stored subscription is newer than the stored
-   * subscriptions.
+   * Returns true if the server may have merged a stored episode into one of the listed episodes:
+   * they share a guid or file, or the subscription is not stored yet. Lists omit merged episodes.
    */
   private async mayBeMerged(episodes: readonly Episode[]): Promise<boolean> {
     for (const podcast of new Set(episodes.map((episode) => episode.podcast_guid))) {
@@ -188,7 +187,8 @@ export class Pull {
    * Compares the number of stored episodes with the server's, and reads all episodes again if they
    * differ. Lists do not show episodes that a merge or a new subscription removed.
    *
-   * @returns false if a write in between makes the numbers incomparable: their stamps differ.
+   * @returns false if the numbers cannot be compared: the server's stamp differs from the stored
+   *   stamps because of a concurrent write.
    */
   private async compareCounts(): Promise<boolean> {
     const meta = await readMeta(this.store);
@@ -233,8 +233,8 @@ function storeEpisodes(episodes: readonly Episode[], writes: PendingWrites): voi
 }
 
 /**
- * Returns the guid and the file of an episode. The server merges some episodes that share one, and
- * keeps others.
+ * Returns the guid and the comparable enclosure URL of an episode, without empty ones. The server
+ * merges some of the episodes that share such an identifier.
  */
 function identifiersOf({ episode_guid, enclosure_url }: Episode): string[] {
   return [

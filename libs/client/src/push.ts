@@ -25,7 +25,7 @@ import type { EntryFailureCode, EpisodeEntry, SubscriptionEntry } from './wire.j
 export interface SyncFailure {
   kind: 'subscription' | 'episode';
   code: EntryFailureCode | ApiErrorCode;
-  /** Message of the server, in English. */
+  /** English message of the server; of the ApiError if the server rejected the whole request. */
   message: string;
   /** The podcast's guid on this device. */
   podcast: string;
@@ -44,15 +44,15 @@ const maxEntries = {
 } as const;
 
 /**
- * The order in which changes are sent. All other changes need the subscription, and states are sent
- * before the deletion of their subscription.
+ * The order in which changes are sent. `subscribe` is first because other changes need the
+ * subscription. States of episodes precede the deletion of their subscription.
  */
 const sendingOrder = ['subscribe', 'setTitle', 'unsubscribe', 'episodes', 'delete'] as const;
 
 /** Approximate limit of a body in bytes; half of the server's limit. */
 const maxBytes = 1_000_000;
 
-/** Number of server faults of one batch after which its changes are sent in smaller batches. */
+/** Number of 500 responses to one batch after which it is split into smaller batches. */
 const maxServerFaults = 3;
 
 /** Maximum number of batches per sync, which bounds a sync while changes continue. */
@@ -69,7 +69,8 @@ export class Push {
   ) {}
 
   /**
-   * Sends batches until no change is pending. Each sent batch leaves a record for the next pull.
+   * Sends batches until no change is pending. Each answered batch stays in the store as a `done/`
+   * record until the next pull has read its effect.
    *
    * @throws ApiError when sending fails. The changes stay stored for the next run.
    */
@@ -99,7 +100,7 @@ export class Push {
       if (isRejected)
         failures = batch.changes.map(([, change]) => failureOf(change, error.code, error.message));
     }
-    // Reported before the batch is removed: after a crash here the failure is reported twice.
+    // Reported before the batch is removed, so that a crash repeats the report and loses none.
     for (const failure of failures) this.onFailure(failure);
     await updateRecords(this.store, async (writes) => {
       await this.returnToOutbox(retried, writes);
@@ -112,8 +113,8 @@ export class Push {
   }
 
   /**
-   * Sends a batch. The response can be the stored one of an earlier attempt, with old states. Only
-   * its failures count, and the next pull reads the current state.
+   * Sends a batch. It uses only the failures of the response, because a retry gets the stored
+   * answer, whose states can be outdated. The next pull reads the current states.
    *
    * @returns the rejected changes, and the changes to send again.
    */
@@ -133,7 +134,7 @@ export class Push {
       const retried: KeyedChange[] = [];
       for (const { temporary_id, code, message } of failure) {
         const [recordKey, change] = changes[Number(temporary_id)] as [string, EpisodeChange];
-        // Other entries used up the response's size limit; the next batch has fewer.
+        // The other entries used up the size limit of the response: send this entry once more.
         if (code === 'limit_reached' && success.length > 0 && !change.wasOverLimit)
           retried.push([recordKey, { ...change, wasOverLimit: true }]);
         else failures.push(failureOf(change, code, message));
@@ -161,7 +162,7 @@ export class Push {
     return [[], []];
   }
 
-  /** Returns the batch in flight, or stores and returns the next. Stores its key before sending. */
+  /** Returns the stored batch in flight. Without one, it creates and stores the next batch. */
   private nextBatch(): Promise<Batch | undefined> {
     return updateRecords(this.store, async (writes) => {
       const inFlight = (await this.store.get(keys.batch)) as Batch | undefined;
@@ -191,8 +192,8 @@ export class Push {
   }
 
   /**
-   * Returns the next changes to send, of one kind. Changes with server faults are sent last, each
-   * in a request of its own.
+   * Returns the next changes to send, all of one kind. Changes with server faults come last, one
+   * per request. Episodes wait until their pending subscription has been sent.
    */
   private async nextChanges(): Promise<[kind: Batch['kind'], changes: KeyedChange[]]> {
     const subscriptions = (await this.store.list(prefixes.subscriptionChanges)) as [
@@ -219,8 +220,8 @@ export class Push {
   }
 
   /**
-   * Counts a server fault for a batch and drops nothing. The batch is sent again unchanged, then in
-   * smaller batches. A single faulty change is sent after all others.
+   * Counts a 500 response to a batch. The batch is sent again unchanged, and split after the third
+   * fault. A single faulty change is sent after the changes with fewer faults. No change is lost.
    */
   private countServerFault(batch: Batch): Promise<void> {
     return updateRecords(this.store, async (writes) => {
@@ -241,8 +242,8 @@ export class Push {
   }
 
   /**
-   * Returns a rejected batch to the pending changes. The next batches have half its size, until the
-   * invalid entry is alone.
+   * Returns the changes of a batch to the outbox and halves the size of the next batches. Repeated
+   * splits isolate the faulty change.
    */
   private async split(batch: Batch, writes: PendingWrites): Promise<void> {
     await this.returnToOutbox(batch.changes, writes);
@@ -257,7 +258,7 @@ export class Push {
     writes: PendingWrites,
   ): Promise<void> {
     for (const [, change] of changes) {
-      // The subscription can have another guid by now.
+      // The guid of the subscription can have changed since the batch was stored.
       if ('actions' in change) {
         const guid = await resolveGuid(this.store, change.guid);
         const key = keys.subscriptionChange(guid);
@@ -278,7 +279,7 @@ function serverFaultsOf([, { serverFaults = 0 }]: KeyedChange): number {
   return serverFaults;
 }
 
-/** Returns the first action of a change, which is sent, and the change that stays pending. */
+/** Splits a change into its first action, which is sent, and the actions that stay pending. */
 function splitActions({
   serverFaults = 0,
   actions,
@@ -291,7 +292,7 @@ function splitActions({
   ];
 }
 
-/** Returns the request entry of a change. @param toServerTime converts a time to server ms. */
+/** Returns a change as JSON of a request. @param toServerTime converts a time to server ms. */
 function entryOf(
   change: SubscriptionChange | EpisodeChange,
   index: number,

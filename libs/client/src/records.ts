@@ -19,9 +19,12 @@ export interface Meta {
   episodes?: string;
   /** Milliseconds by which the server's clock is ahead of the device's. */
   offset: number;
-  /** True if the store can have episodes that the server lacks. A count or full read resets it. */
+  /**
+   * True if the store can have episodes that the server has merged or removed. An equal count or a
+   * full read resets it.
+   */
   needsCount: boolean;
-  /** Limit of changes in the next batch, after the server rejected a whole batch. */
+  /** Maximum number of changes in the next batch, set by a split. An answered batch doubles it. */
   maxChanges?: number;
 }
 
@@ -38,7 +41,7 @@ export interface StoredSubscription {
 export interface ChangeTime {
   /** Device time in ms. Of two changes of the same field, the later one has the larger value. */
   at: number;
-  /** Milliseconds by which the server's clock was ahead of the device's, as estimated then. */
+  /** Estimate, at the time of the change, of the server's clock minus the device's, in ms. */
   offset: number;
   /** Server time in ms of the state that the listener saw. The change is later than this state. */
   after: number;
@@ -47,7 +50,7 @@ export interface ChangeTime {
 /** One change of a subscription by the listener. */
 export interface SubscriptionAction extends ChangeTime {
   kind: 'subscribe' | 'setTitle' | 'unsubscribe' | 'delete';
-  /** Empty if the guid is sufficient. */
+  /** The feed's URL, which only `subscribe` sends. Empty if the subscription is not stored. */
   feed_url: string;
   /** True if the feed declares the guid. */
   isDeclared: boolean;
@@ -56,29 +59,29 @@ export interface SubscriptionAction extends ChangeTime {
 }
 
 /** A change that a server fault can return to the outbox. */
-interface Retried {
-  /** Number of server faults for this change alone. Changes with fewer faults are sent first. */
+interface RetryableChange {
+  /** Number of 500 responses to this change alone. Changes with fewer faults are sent first. */
   serverFaults?: number;
 }
 
 /** Pending changes of a subscription that have to be sent; see `compactActions`. */
-export interface SubscriptionChange extends Retried {
+export interface SubscriptionChange extends RetryableChange {
   guid: string;
   actions: SubscriptionAction[];
 }
 
-/** Fields of an episode that a listener changes. */
+/** Name of a state of an episode, such as `playback_position`. */
 export type StatusName = keyof Statuses;
 
 /** Fields that identify or describe an episode. */
 export type EpisodeMetadata = Partial<Omit<Episode, 'podcast_guid' | StatusName>>;
 
 /** Pending changes of an episode: the latest value of each field. */
-export interface EpisodeChange extends Retried {
+export interface EpisodeChange extends RetryableChange {
   podcast_guid: string;
   metadata: EpisodeMetadata & { sync_id: string };
   states: { [Name in StatusName]?: ChangeTime & { value: number | boolean } };
-  /** True if it was rejected once because the response had reached its size limit. */
+  /** True if it was rejected once because the response was full. The next rejection is final. */
   wasOverLimit?: boolean;
 }
 
@@ -122,7 +125,7 @@ export async function readMeta(store: Store): Promise<Meta> {
   return ((await store.get(keys.meta)) as Meta | undefined) ?? { offset: 0, needsCount: false };
 }
 
-/** Adds the write of some metadata. The rest stays unchanged. */
+/** Adds a write that updates only the given fields of the metadata. */
 export async function writeMeta(
   store: Store,
   writes: PendingWrites,
@@ -138,7 +141,8 @@ export async function resolveGuid(store: Store, guid: string): Promise<string> {
 }
 
 /**
- * Writes records that depend on stored ones, while no other client of the store changes them.
+ * Reads and writes records under a lock, so that other clients of the store do not change them
+ * meanwhile.
  *
  * @param collect reads records and adds the writes.
  * @returns the result of `collect`.

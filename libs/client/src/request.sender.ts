@@ -6,22 +6,23 @@ export interface ApiOptions {
   baseUrl: string;
   /**
    * Returns the current access token. It is called before each request. After a 401 it is called
-   * again with the rejected token and returns a new one. Concurrent rejected requests share a call.
+   * again with the rejected token and returns a new one. Requests with the same rejected token
+   * share this call.
    */
   token: (context?: { rejected: string }) => string | Promise<string>;
   /** Default: the platform's `fetch`. */
   fetch?: typeof globalThis.fetch;
-  /** Device time in milliseconds since 1970. */
+  /** Returns the device's time in milliseconds since 1970. Default: `Date.now`. */
   clock?: () => number;
   /** Maximum number of retries after transient errors. Default: 4, about 10 s in total. */
   retries?: number;
-  /** Time limit of one attempt, including the whole response, in milliseconds. Default: 30,000. */
+  /** Time limit of each try, including the whole response, in milliseconds. Default: 30,000. */
   timeout?: number;
 }
 
 /** Options of every call. */
 export interface CallOptions {
-  /** Ends the call with its retries: code `aborted`, or `timeout` for `AbortSignal.timeout`. */
+  /** Aborts the call and its retries: code `aborted`, or `timeout` for `AbortSignal.timeout`. */
   signal?: AbortSignal | undefined;
 }
 
@@ -42,7 +43,7 @@ const json = 'application/json';
 /** Backoff of retries, in milliseconds: full jitter below a ceiling that doubles. */
 const backoff = { first: 500, max: 8_000 };
 
-/** Maximum `Retry-After` in seconds that is retried here. Longer waits are up to the caller. */
+/** Maximum `Retry-After` in seconds that a call waits for. After a longer one the call fails. */
 const maxRetryAfter = 30;
 
 /** Sends requests with a token, retries transient errors and estimates the clock offset. */
@@ -56,7 +57,7 @@ export class RequestSender {
 
   constructor(private readonly options: ApiOptions) {
     this.baseUrl = options.baseUrl.replace(/\/$/, '');
-    // A browser's fetch requires its own `this`.
+    // A browser's `fetch` fails when it is called as a method of another object.
     this.fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
     this.clock = options.clock ?? Date.now;
   }
@@ -90,7 +91,8 @@ export class RequestSender {
    * Returns the response of a request, with an unread body. After a 401 it sends the request again
    * with a new token.
    *
-   * @throws ApiError for every response except a success and a 304.
+   * @throws ApiError for an error status or another content type. A 304 is returned if the request
+   *   has `if-none-match`.
    */
   async open(request: Request, signal: AbortSignal): Promise<Response> {
     const token = await this.options.token();
@@ -122,8 +124,8 @@ export class RequestSender {
         ...request.headers,
         authorization: `Bearer ${token}`,
       },
-      // Callers store a listener's data themselves, and redirects must not receive the token. The
-      // cast is needed, as not all platforms' types have `cache`.
+      // No HTTP cache, because callers store the data. No redirects, because they must not receive
+      // the token. The cast is needed, as not all platforms' types have `cache`.
       ...({ cache: 'no-store' } as object),
       credentials: 'omit',
       redirect: 'manual',
@@ -135,9 +137,9 @@ export class RequestSender {
   }
 
   /**
-   * Updates the clock offset by the `Date` of a response. It has whole seconds, servers cache it
-   * for about one more, and its place within the round trip is unknown. A clock within this error
-   * counts as right, so that correct devices agree to the millisecond.
+   * Updates the clock offset by the `Date` of a response. `Date` has whole seconds, servers cache
+   * it for about a second, and the server sets it at an unknown time within the round trip. An
+   * offset within this tolerance counts as 0, so that correct devices agree to the millisecond.
    */
   private updateClockOffset(response: Response, started: number): void {
     const date = Date.parse(response.headers.get('date') ?? '');
@@ -150,7 +152,7 @@ export class RequestSender {
       this.clockOffset = Math.abs(offset) > tolerance ? date - now : 0;
   }
 
-  /** Returns a token after one was rejected. Concurrent rejections share one renewal. */
+  /** Returns a token that replaces a rejected one. Concurrent rejections share one renewal. */
   private async renewToken(rejected: string): Promise<string> {
     const renew = async () => {
       const current = await this.options.token();
@@ -167,9 +169,9 @@ export class RequestSender {
 }
 
 /**
- * Runs a function with a time limit, and aborts its signal afterwards.
+ * Runs a function with a time limit. Aborts the function's signal at the limit.
  *
- * @param outer aborts it earlier.
+ * @param outer the caller's signal, which aborts the function earlier.
  * @throws ApiError `timeout` or `aborted` after the time limit or the abort.
  */
 export async function withTimeLimit<T>(
@@ -180,7 +182,7 @@ export async function withTimeLimit<T>(
   if (outer?.aborted) throw abortError(outer);
   const inner = new AbortController();
   let end = (_reason: ApiError) => {};
-  // The function can ignore its signal, such as the caller's own token source.
+  // Ends the wait even if the function ignores its signal, as the caller's `token` can.
   const ended = new Promise<never>((_resolve, reject) => {
     end = (reason) => {
       reject(reason);
@@ -201,7 +203,7 @@ export async function withTimeLimit<T>(
   }
 }
 
-/** Waits for a time. @throws ApiError of {@link abortError} if the signal aborts it. */
+/** Waits some milliseconds. @throws ApiError of {@link abortError} if the signal is aborted. */
 export function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(abortError(signal));
@@ -221,23 +223,23 @@ function abortError(signal: AbortSignal): ApiError {
   const isLate = (signal.reason as { name?: unknown } | undefined)?.name === 'TimeoutError';
   return new ApiError(
     isLate ? 'timeout' : 'aborted',
-    isLate ? 'The deadline has passed' : 'The call was aborted',
+    isLate ? 'The signal of the caller timed out' : 'The caller aborted the call',
     { cause: signal.reason },
   );
 }
 
-/** Rejects with a network failure for an error of `fetch` or of a body. @throws ApiError */
+/** Throws an ApiError `network` for an error of `fetch` or of a body. Rethrows an ApiError. */
 export function throwNetworkError(error: unknown): never {
   if (error instanceof ApiError) throw error;
   throw new ApiError('network', 'The server is unreachable', { cause: error });
 }
 
-/** Returns true if the token lacks a scope. A new token does not help. */
+/** Returns true if the token lacks a scope. A renewed token lacks it as well. */
 function lacksScope(response: Response): boolean {
   return (response.headers.get('www-authenticate') ?? '').includes('insufficient_scope');
 }
 
-/** Permanent rejections by the server. A proxy can answer with the same statuses. */
+/** Codes of permanent rejections. {@link readError} checks that no proxy sent the status. */
 const permanent: ReadonlySet<ApiErrorCode> = new Set([
   'not_found',
   'invalid',
@@ -245,7 +247,10 @@ const permanent: ReadonlySet<ApiErrorCode> = new Set([
   'too_large',
 ]);
 
-/** Returns the error of a response. Without the error body of the API it comes from a proxy. */
+/**
+ * Returns the error of a response. A permanent error without the API's error body comes from a
+ * proxy and becomes `unexpected`.
+ */
 async function readError(response: Response): Promise<ApiError> {
   const { status } = response;
   const error = ApiError.fromResponse(response);
@@ -257,7 +262,9 @@ async function readError(response: Response): Promise<ApiError> {
   const isFromServer = (body as { code?: unknown } | null | undefined)?.code === String(status);
   return isFromServer
     ? error
-    : new ApiError('unexpected', `A proxy or another server answered ${status}`, { status });
+    : new ApiError('unexpected', `A proxy or another server answered with HTTP status ${status}`, {
+        status,
+      });
 }
 
 /** Cancels the body, which frees the connection. */

@@ -8,17 +8,17 @@ import type { Store, Value } from './store.js';
 export interface SignInOptions {
   /** Base URL of the API, from which the issuer is discovered. */
   api: string;
-  /** Stores the tokens. It can be the SyncClient's store. Anyone who can read it is signed in. */
+  /** Stores the tokens; can be the SyncClient's store. Its readers can use the tokens. */
   store: Store;
   /** Name of the app on the consent page. */
   clientName: string;
   /** OAuth scopes, separated by spaces. Default: read, write and stay signed in. */
   scope?: string;
-  /** Id of an app that the operator registered. Other apps register automatically. */
+  /** Client id that the operator registered for the app. Without it, the app registers itself. */
   clientId?: string;
   /** Default: the platform's `fetch`. */
   fetch?: typeof globalThis.fetch;
-  /** Device time in milliseconds since 1970. */
+  /** Returns the device's time in milliseconds since 1970. Default: `Date.now`. */
   clock?: () => number;
 }
 
@@ -65,8 +65,8 @@ const renewalMargin = 30_000;
 
 /**
  * Signs a user in on this device (docs/reference/sign-in.md), by code and PKCE in a browser or by
- * the device flow. Tabs and processes with the same store share the tokens. They renew them one at
- * a time, as a refresh token works only once.
+ * the device flow. Tabs and processes with the same store share the tokens. Only one of them renews
+ * the tokens at a time, because a refresh token works only once.
  */
 export class SignIn {
   private issuer: Promise<Issuer> | undefined;
@@ -78,7 +78,11 @@ export class SignIn {
     this.fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
   }
 
-  /** Returns the access token, for {@link createApi}. @throws ApiError `unauthorized` */
+  /**
+   * Returns an access token, for {@link createApi}. Renews it if it expires soon or is `rejected`.
+   *
+   * @throws ApiError `unauthorized` if the user has to sign in.
+   */
   readonly token = async ({ rejected }: { rejected?: string } = {}): Promise<string> => {
     const isValid = (tokens: Tokens) =>
       tokens.access !== rejected && tokens.expires - renewalMargin > this.clock();
@@ -199,7 +203,7 @@ export class SignIn {
     }
   }
 
-  /** Removes the tokens and revokes them at the server. @throws ApiError after the removal. */
+  /** Removes the stored tokens, then revokes them. @throws ApiError if the revocation fails. */
   async signOut(): Promise<void> {
     const tokens = (await this.options.store.get(tokensKey)) as Tokens | undefined;
     await this.put(tokensKey, undefined);
@@ -252,7 +256,7 @@ export class SignIn {
     return this.put(tokensKey, tokens);
   }
 
-  /** Returns the app's client id. Registers the app, also after the issuer removed an unused id. */
+  /** Returns the app's client id. Registers the app if it has no id or the issuer removed it. */
   private async clientIdFor(issuer: Issuer, purpose: string, metadata: object): Promise<string> {
     if (this.options.clientId !== undefined) return this.options.clientId;
     const key = `${registrationKey}${encodeURIComponent(`${issuer.issuer} ${purpose}`)}`;

@@ -13,7 +13,7 @@ export interface Store {
   get(key: string): Promise<Value | undefined>;
   /** Returns all entries with the key prefix, sorted by key. */
   list(prefix: string): Promise<[key: string, value: Value][]>;
-  /** Writes all or nothing. A completed write survives a crash. */
+  /** Writes all entries atomically. A completed write survives a crash. */
   write(writes: Writes): Promise<void>;
   /**
    * Runs a function while it holds the lock with the name. Waits until the lock is free. All

@@ -27,13 +27,13 @@ import type { CallOptions } from './request.sender.js';
 import type { Store } from './store.js';
 import type { Episode, Statuses } from './wire.js';
 
-/** A subscription with the pending changes of this device. */
+/** A stored subscription with this device's pending changes applied. */
 export interface LocalSubscription extends StoredSubscription {
   /** True if a change is unsent or unconfirmed. */
   pending: boolean;
 }
 
-/** An episode with the pending changes of this device. Unknown fields are missing or empty. */
+/** A stored episode with this device's pending changes. Unknown fields are missing or empty. */
 export interface LocalEpisode extends EpisodeMetadata, Statuses {
   podcast_guid: string;
   sync_id: string;
@@ -45,17 +45,18 @@ export interface LocalEpisode extends EpisodeMetadata, Statuses {
 export interface SyncClientOptions {
   api: Api;
   store: Store;
-  /** Device time in milliseconds since 1970. The client corrects its error by the server's time. */
+  /** Returns the device's time in milliseconds since 1970. Default: `Date.now`. */
   clock?: () => number;
 }
 
 /**
- * Keeps subscriptions and episodes on one device of a listener, also offline. Invariants:
+ * Stores a listener's subscriptions and episodes on one device and syncs them with the server.
+ * Works offline. Invariants:
  *
  * - A change is stored before its call returns. It is kept until the server confirms it or rejects
  *   it permanently.
  * - The latest change of each field wins, by its time and not by the order of syncs.
- * - After a sync the device has the state of the server.
+ * - After a successful sync the store has the state of the server.
  */
 export class SyncClient {
   private readonly api: Api;
@@ -73,14 +74,17 @@ export class SyncClient {
     this.live = new LiveSync({ api, store, sync: (signal) => this.sync({ signal }) });
   }
 
-  /** Returns all subscriptions with pending changes applied, including unsubscribed ones. */
+  /**
+   * Returns all subscriptions with pending changes applied. It includes unsubscribed ones and omits
+   * those with a pending deletion.
+   */
   async subscriptions(): Promise<LocalSubscription[]> {
     const local = new Map<string, LocalSubscription>();
     for (const [, row] of await this.store.list(keys.subscription(''))) {
       const stored = row as StoredSubscription;
       local.set(stored.guid, { ...stored, pending: false });
     }
-    // A title can be older than the pending subscription that it belongs to.
+    // A `setTitle` action can precede the `subscribe` action that adds the row: apply titles last.
     const titles = new Map<string, string>();
     for (const [guid, { kind, feed_url, title }] of await this.unconfirmedActions()) {
       const row = local.get(guid);
@@ -98,7 +102,8 @@ export class SyncClient {
   }
 
   /**
-   * Returns all episodes that have a state, with pending changes applied.
+   * Returns the stored episodes with pending changes applied. It omits episodes of podcasts with a
+   * pending deletion.
    *
    * @param podcast any guid of a subscription. Default: the episodes of all podcasts.
    */
@@ -150,10 +155,10 @@ export class SyncClient {
   /**
    * Subscribes to a feed.
    *
-   * @param feedUrl check it with {@link faultInHttpUrl}: the server rejects an invalid one later.
+   * @param feedUrl check it with {@link faultInHttpUrl}: an invalid URL fails only at the sync.
    * @param feed.guid the guid that the feed declares (`podcast:guid`), if any.
    * @param feed.title the listener's own title, if any. See {@link setTitle}.
-   * @returns the podcast's guid. If the server assigns another one, both identify the podcast.
+   * @returns the podcast's guid. If the server assigns a different guid, both identify the podcast.
    */
   async subscribe(feedUrl: string, feed: { guid?: string; title?: string } = {}): Promise<string> {
     const feed_url = feedUrl.trim();
@@ -200,7 +205,7 @@ export class SyncClient {
    * @param episode identified by `sync_id`, else by `episode_guid`, `enclosure_url` or both. Other
    * fields are stored for the other devices.
    * @returns the `sync_id`.
-   * @throws TypeError for an episode without any of the three.
+   * @throws TypeError for an episode without any of these three identifiers.
    */
   async setEpisode(
     podcast: string,
@@ -222,7 +227,7 @@ export class SyncClient {
   }
 
   /**
-   * Reads changes, sends pending ones and reads their results.
+   * Reads changes from the server, sends pending changes, and then reads the results.
    *
    * @throws ApiError when the sync fails. The store keeps all changes, and the next sync continues.
    */
@@ -241,7 +246,10 @@ export class SyncClient {
     });
   }
 
-  /** Syncs until {@link stop}: after changes, after notifications and every 5 minutes. */
+  /**
+   * Syncs now, and until {@link stop} after local changes, after notifications of the server and
+   * about every 5 minutes.
+   */
   start(): void {
     this.live.start();
   }
@@ -252,7 +260,8 @@ export class SyncClient {
   }
 
   /**
-   * Calls back after any change in the store, including those of other tabs and processes.
+   * Calls back after each change in the store. Changes by other tabs and processes are reported if
+   * the store has {@link Store.watch}.
    *
    * @returns a function that removes the listener.
    */
@@ -297,7 +306,7 @@ export class SyncClient {
     });
   }
 
-  /** Returns the device's time, later than the last change unless the clock was set back. */
+  /** Returns the device's time, later than the last change unless set back by 1 s or more. */
   private now(): number {
     const now = this.clock();
     this.lastChange = now > this.lastChange - 1_000 ? Math.max(now, this.lastChange + 1) : now;
@@ -311,7 +320,7 @@ export class SyncClient {
     return result;
   }
 
-  /** Returns actions that were not read back yet, by current guid, earliest first. */
+  /** Returns the actions whose effect no pull has read yet, with current guids, earliest first. */
   private async unconfirmedActions(): Promise<[guid: string, action: SubscriptionAction][]> {
     const all: [string, SubscriptionAction][] = [];
     for (const { guid: former, actions } of await readUnconfirmedChanges<SubscriptionChange>(

@@ -9,9 +9,9 @@ export type Capabilities = Record<
 
 /** A subscription in responses. Times are UTC with milliseconds, guids are in lower case. */
 export interface Subscription {
-  /** Feed URL exactly as sent. */
+  /** The feed URL as a client first sent it. */
   feed_url: string;
-  /** The requested guid in `GET /subscriptions/{guid}`; in lists the guid at `since`. */
+  /** The requested guid in `GET /subscriptions/{guid}`; in lists the guid at the time `since`. */
   guid: string;
   is_subscribed: boolean;
   subscription_changed?: string;
@@ -88,7 +88,7 @@ export interface UpdateAnswer {
   subscription_changed?: string;
   new_guid?: string;
   guid_changed?: string;
-  /** Empty if there is none. */
+  /** The listener's own title; empty without one. */
   title?: string;
 }
 

@@ -42,7 +42,7 @@ describe('AddressGuard', () => {
   it.each(['', '*', '10.0.0.0/33', 'a b', 'http://x', '127.0.0.1:'])(
     'rejects the exception "%s"',
     (entry) => {
-      expect(() => new AddressGuard([entry])).toThrow(`"${entry}" is no network`);
+      expect(() => new AddressGuard([entry])).toThrow(`"${entry}" is not a network`);
     },
   );
 });

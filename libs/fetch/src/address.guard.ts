@@ -11,8 +11,9 @@ const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
 const nat64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
 
 /**
- * Names that no public host has: of local networks (RFC 6762, 6761), Kubernetes and the DNS itself;
- * and names without a dot. Other local names, such as `nas.lan`, are refused by their address.
+ * Matches names that no public host has: of local networks (RFC 6762, 6761), Kubernetes and the DNS
+ * itself, and names without a dot. Other local names, such as `nas.lan`, resolve to private
+ * addresses, which are refused.
  */
 const nonPublicName = /^[^.]+$|\.(?:local|localhost|internal|svc|arpa)$/;
 
@@ -22,8 +23,8 @@ const hostName = /^[a-z\d](?:[a-z\d_.-]{0,251}[a-z\d])?$/;
 /**
  * Decides which hosts, addresses and ports outgoing requests reach: public addresses on public
  * ports, and configured exceptions (`FEEDS_ALLOW`). It protects the server's network from URLs that
- * users and publishers of feeds choose (SSRF). One address that is not allowed refuses the whole
- * host (`HostResolver`). `fetcher.int-spec.ts` tests a list of refused addresses.
+ * users and publishers of feeds choose (SSRF). A host with one address that is not allowed is
+ * refused (`HostResolver`). `fetcher.int-spec.ts` tests a list of refused addresses.
  */
 export class AddressGuard {
   private readonly exceptions: readonly Exception[];
@@ -41,7 +42,7 @@ export class AddressGuard {
     this.exceptions = exceptions.map(parsedEntry);
   }
 
-  /** Returns whether a connection to the address is allowed. @param address IPv4 or IPv6. */
+  /** Returns true if a connection to the address is allowed. @param address IPv4 or IPv6. */
   allowsAddress(address: string, port: number): boolean {
     const parsed = ipaddr.parse(address);
     if (this.ports.includes(port) && isPublic(parsed)) return true;
@@ -54,7 +55,7 @@ export class AddressGuard {
     );
   }
 
-  /** Returns whether a configured exception names the host. The system resolves such names. */
+  /** Returns true if a configured exception names the host. The system resolves these names. */
   isException(name: string, port: number): boolean {
     return this.exceptions.some(
       (exception) => 'name' in exception && isPort(exception, port) && exception.name === name,
@@ -68,7 +69,10 @@ export class AddressGuard {
   }
 }
 
-/** ipaddr.js alone is not enough: it calls `::7f00:1` unicast, and some systems connect to it. */
+/**
+ * Returns true if an address is public. ipaddr.js alone is not enough: it classifies `::7f00:1`
+ * (the embedded 127.0.0.1) as unicast, and some systems connect to it.
+ */
 function isPublic(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
   if (!(address instanceof ipaddr.IPv6)) return address.range() === 'unicast';
   if (address.match(nat64)) return isPublic(new ipaddr.IPv4(address.toByteArray().slice(12)));
@@ -89,7 +93,9 @@ function parsedEntry(entry: string): Exception {
   const network = networkOf(name);
   if (network) return { port, network };
   if (hostName.test(name)) return { port, name };
-  throw new Error(`"${entry}" is no network, address or host name, such as 192.168.1.0/24`);
+  throw new Error(
+    `"${entry}" is not a network, address or host name: use a form such as 192.168.1.0/24`,
+  );
 }
 
 function networkOf(text: string): [ipaddr.IPv4 | ipaddr.IPv6, number] | undefined {

@@ -35,7 +35,7 @@ const faults: Readonly<Record<string, FetchFault>> = {
 /**
  * Returns an error of the HTTP client as a FetchError.
  *
- * @param otherwise the fault of other codes.
+ * @param otherwise the fault for error codes that are not in {@link faults}.
  */
 export function toFetchError(error: unknown, host: string, otherwise: FetchFault): FetchError {
   if (error instanceof FetchError) return error;

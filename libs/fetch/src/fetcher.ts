@@ -61,13 +61,13 @@ export interface Redirect {
   readonly url: string;
 }
 
-/** A response whose status is no redirect. */
+/** The last response of a chain of redirects. */
 export interface FetchedResponse {
   readonly status: number;
   /** The URL that sent it. */
   readonly url: string;
   readonly redirects: readonly Redirect[];
-  /** Returns a header, the first of several. @param name in lower case. */
+  /** Returns the first value of a header. @param name in lower case. */
   header(name: string): string | undefined;
   /** The decompressed body; readable once. Throws FetchError. */
   readonly body: AsyncIterable<Uint8Array>;
@@ -92,9 +92,9 @@ export class Fetcher {
   }
 
   /**
-   * Sends the request and returns what `read` makes of the response.
+   * Sends the request, follows redirects and returns the result of `read`.
    *
-   * @param stopped ends the fetch; its reason is thrown.
+   * @param stopped aborts the fetch, which then throws the signal's reason.
    * @throws FetchError, and errors of `read`.
    */
   async fetch<T>(
@@ -144,7 +144,7 @@ export class Fetcher {
       const next = this.checked(location, url);
       redirects.push({ status: response.statusCode, url: next.href });
       if (redirects.length > this.limits.redirects || visited.has(next.href))
-        throw new FetchError('redirects', `${url.host}: too many redirects`);
+        throw new FetchError('redirects', `${url.host}: too many redirects or a loop`);
       visited.add(next.href);
       url = next;
     }
@@ -154,14 +154,15 @@ export class Fetcher {
   private checked(text: string, base?: URL): URL {
     const refusal = (host: string, why: string) => new FetchError('refused', `${host}: ${why}`);
     const host = base?.host ?? 'URL';
-    if (Buffer.byteLength(text) > maxUrlBytes) throw refusal(host, 'the URL is too long');
+    if (Buffer.byteLength(text) > maxUrlBytes)
+      throw refusal(host, `the URL is longer than ${maxUrlBytes} bytes`);
     if (!URL.canParse(text, base)) throw refusal(host, 'not a URL');
     const url = new URL(text, base);
     if (url.protocol !== 'http:' && url.protocol !== 'https:')
       throw refusal(host, `unsupported scheme ${url.protocol}`);
     const isAddress = url.hostname.startsWith('[') || isIP(url.hostname) > 0;
     if (!isAddress && !this.options.guard.allowsName(url.hostname, portOf(url)))
-      throw refusal(url.host, 'a name of a local network');
+      throw refusal(url.host, 'the name is of a local network and not in FEEDS_ALLOW');
     // A redirect must not choose credentials; only `authorization` is sent.
     url.username = '';
     url.password = '';
@@ -224,7 +225,8 @@ export class Fetcher {
     try {
       for await (const chunk of stream as AsyncIterable<Uint8Array>) {
         bytes += chunk.length;
-        if (bytes > this.limits.decodedBytes) throw fail('too_large', 'the body is too large');
+        if (bytes > this.limits.decodedBytes)
+          throw fail('too_large', `the body is larger than ${this.limits.decodedBytes} bytes`);
         yield chunk;
       }
     } catch (error) {
@@ -237,7 +239,7 @@ export class Fetcher {
     const { hostname, protocol } = options;
     const port = Number(options.port) || (protocol === 'https:' ? 443 : 80);
     if (isIP(hostname) > 0 && !this.options.guard.allowsAddress(hostname, port)) {
-      callback(new FetchError('refused', `${hostname}: not a public address or port`), null);
+      callback(new FetchError('refused', `${hostname}: address or port is not public`), null);
       return;
     }
     const lookUp: LookupFunction = (name, _, done) => {
@@ -248,7 +250,7 @@ export class Fetcher {
     };
     buildConnector({
       timeout: this.limits.connectMs,
-      // `lookup` gets all addresses only with it.
+      // With this option, `lookup` is asked for all addresses.
       autoSelectFamily: true,
       autoSelectFamilyAttemptTimeout: nextAddressMs,
       lookup: lookUp,

@@ -3,14 +3,14 @@ import { lookup, Resolver } from 'node:dns/promises';
 import type { AddressGuard } from './address.guard.js';
 import { FetchError } from './fetch.error.js';
 
-/** Time of the first try in milliseconds; the second and last takes twice as long. */
+/** Timeout of the first DNS query in ms, and number of queries. The second has twice the time. */
 const [tryMs, tries] = [1_000, 2];
 
 /** Resolves host names to allowed addresses. */
 export class HostResolver {
   /**
-   * Asks DNS servers directly: no hosts file or search domain leads to the local network, and a
-   * slow server keeps no thread of the pool.
+   * Queries DNS servers directly. It ignores hosts files and search domains, which could lead to
+   * the local network, and a slow server occupies no thread of the pool.
    */
   private readonly resolver = new Resolver({ timeout: tryMs, tries });
 
@@ -22,10 +22,11 @@ export class HostResolver {
   }
 
   /**
-   * Returns all addresses of a host.
+   * Returns all addresses of a host. The system resolves configured exceptions, whose addresses are
+   * not checked.
    *
-   * @throws FetchError `refused` if one of them is not allowed, even if others are; `unresolved`
-   *   for a name without addresses.
+   * @throws FetchError `refused` if at least one address is not allowed; `unresolved` for a name
+   *   without addresses.
    */
   async addressesOf(name: string, port: number): Promise<LookupAddress[]> {
     if (this.guard.isException(name, port)) return lookup(name, { all: true });
@@ -39,7 +40,7 @@ export class HostResolver {
     ];
     if (addresses.length === 0) throw new FetchError('unresolved', `${name}: no address in DNS`);
     if (!addresses.every(({ address }) => this.guard.allowsAddress(address, port)))
-      throw new FetchError('refused', `${name}: not a public address or port`);
+      throw new FetchError('refused', `${name}: address or port is not public`);
     return addresses;
   }
 }

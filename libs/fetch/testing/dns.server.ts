@@ -32,8 +32,8 @@ export class DnsServer {
   /**
    * Sets the addresses of a name.
    *
-   * @param addresses can depend on the number of the question, from 0; each lookup asks twice, for
-   *   A and for AAAA.
+   * @param addresses can depend on the number of the question, from 0. Each lookup sends two
+   *   questions, for A and for AAAA.
    */
   on(name: string, addresses: readonly string[] | ((question: number) => readonly string[])): void {
     this.names.set(name, typeof addresses === 'function' ? addresses : () => addresses);

@@ -27,7 +27,7 @@ export const webp = Buffer.from(
   'base64',
 );
 
-/** Returns a black PNG, which takes a thousandth of its pixels. */
+/** Returns a black PNG, whose bytes are about a thousandth of its pixels. */
 export function png(width: number, height = width): Buffer {
   const head = Buffer.alloc(13);
   head.writeUInt32BE(width, 0);

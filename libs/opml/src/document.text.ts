@@ -13,13 +13,13 @@ export function textOf(document: Uint8Array): string {
     return new TextDecoder('utf-8', { fatal: true }).decode(document);
   } catch {
     const declared = declaredEncoding(document);
-    // Bytes that are not UTF-8 are not what such a declaration says.
+    // The bytes are not UTF-8, so a declaration of UTF-8 is wrong.
     const isUsable = declared !== undefined && declared !== 'utf-8';
     return new TextDecoder(isUsable ? declared : 'windows-1252').decode(document);
   }
 }
 
-/** Returns the encoding that the byte order mark of a document says, if it has one. */
+/** Returns the encoding of a document's byte order mark, or `undefined` without one. */
 export function markedEncoding(document: Uint8Array): string | undefined {
   const [first, second, third] = document;
   if (first === 0xff && second === 0xfe) return 'utf-16le';
@@ -33,12 +33,15 @@ export function declaredEncoding(document: Uint8Array): string | undefined {
   return supportedEncoding(declaration.exec(start)?.[1]);
 }
 
-/** Returns the encoding of a label (Encoding Standard, 4.2) for a document without a mark. */
+/**
+ * Returns the encoding of a label (Encoding Standard, 4.2) for a document without a byte order
+ * mark. Returns `undefined` for UTF-16 and unsupported labels.
+ */
 export function supportedEncoding(label: string | undefined): string | undefined {
   if (label === undefined) return undefined;
   try {
     const { encoding } = new TextDecoder(label);
-    // A label that is readable as ASCII rules out UTF-16.
+    // An XML declaration that is readable as ASCII contradicts UTF-16.
     return encoding.startsWith('utf-16') ? undefined : encoding;
   } catch {
     return undefined;

@@ -8,7 +8,7 @@ export const maxOpmlBytes = 10_000_000;
 /** Limits of nested elements, and of attributes per document; 5,000 feeds have some 35,000. */
 const [maxDepth, maxAttributes] = [100, 100_000];
 
-/** Characters parsed without a pause, which is also the limit of a value. The worst take 20 ms. */
+/** Characters parsed between two pauses, and limit of an attribute's value. Takes up to 20 ms. */
 const sliceLength = 65_536;
 
 /** Attributes of outlines that are read, in lower case. */
@@ -39,7 +39,7 @@ export class OpmlError extends Error {}
 /** The document exceeds a limit, which the message names. */
 export class OpmlLimitError extends OpmlError {}
 
-/** Limits of the caller. */
+/** Limits that the caller sets. */
 export interface OpmlLimits {
   /** Limit of feeds. Default: none. */
   readonly maxFeeds?: number;
@@ -51,7 +51,7 @@ export interface OpmlLimits {
  * textOf}), folders. The feed URL is `xmlUrl`. In a document without any `xmlUrl` it is the `url`
  * of outlines of type `rss` or without a type. The time is linear in the bytes.
  *
- * @param pause resolves when the next slice of a large document can be parsed.
+ * @param pause called between the slices of a large document; parsing continues when it resolves.
  * @throws OpmlError, OpmlLimitError and nothing else.
  */
 export async function readOpml(
@@ -110,7 +110,7 @@ class OutlineReader implements Partial<Handler> {
     this.endStartTag();
     const parent = this.elements.at(-1);
     if (!parent && (name !== 'opml' || this.hasRoot))
-      throw new OpmlError('the root is not one opml element');
+      throw new OpmlError('the document must have one root element, opml');
     if (this.elements.length === maxDepth)
       throw new OpmlLimitError(`more than ${maxDepth} nested elements`);
     if (name === 'outline' && !this.isInBody) throw new OpmlError('an outline is not in the body');
@@ -153,7 +153,7 @@ class OutlineReader implements Partial<Handler> {
   }
 
   onprocessinginstruction(name: string): void {
-    if (name.startsWith('!')) throw new OpmlError('there is a document type');
+    if (name.startsWith('!')) throw new OpmlError('a document type (DOCTYPE) is not allowed');
   }
 
   /** Returns the result. @throws OpmlError if the document is truncated or has no body. */

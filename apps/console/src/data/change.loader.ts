@@ -22,7 +22,8 @@ export class ChangeLoader {
   /**
    * Loads changes if the data is older than a notification.
    *
-   * @param stamp the sync timestamp of the change. The default is later than any: it always loads.
+   * @param stamp the sync timestamp of the change. The default is later than any sync timestamp, so
+   *   that changes are always loaded.
    */
   async notify(stamp = '9999'): Promise<void> {
     if (this.running) {

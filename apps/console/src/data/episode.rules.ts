@@ -7,8 +7,8 @@ export type ListedEpisode = FeedEpisode & Statuses & { readonly sync_id?: string
 export type Progress = 'new' | 'started' | 'played';
 
 /**
- * Returns episodes of feeds with the statuses of the history. They match by podcast and
- * `episode_guid`, else `enclosure_url`.
+ * Returns episodes of feeds with the statuses of the history. An episode matches a row of the
+ * history by podcast and `episode_guid`, else by podcast and `enclosure_url`.
  */
 export function withStatuses(
   ofFeeds: readonly FeedEpisode[],
@@ -35,7 +35,7 @@ export function episodesOfPodcast(
   return [...listed, ...history.filter(({ sync_id }) => !matched.has(sync_id))];
 }
 
-/** Returns the podcast with the guid of the episode, and with its file. */
+/** Returns the podcast's guid joined with the episode's guid, and with its enclosure URL. */
 function identifiersOf({ podcast_guid, episode_guid, enclosure_url }: FeedEpisode): string[] {
   return [episode_guid, enclosure_url].flatMap((id) => (id ? [`${podcast_guid} ${id}`] : []));
 }
@@ -61,7 +61,7 @@ export function compareDates(one = '', other = ''): number {
   return Number(one > other) - Number(one < other);
 }
 
-/** Returns the latest time of the statuses, `YYYY-MM-DDThh:mm` in UTC; empty without a status. */
+/** Returns the latest time of the five statuses, `YYYY-MM-DDThh:mm` in UTC; `''` without one. */
 export function changedAt(episode: Statuses): string {
   const { playback_position, played_status, favorite_status, new_status, download_status } =
     episode;

@@ -16,7 +16,7 @@ const loaded = new Map<string, Episode>();
 const changed = new Map<string, Episode>();
 /** Increases with each change of the maps. */
 const version = signal(0);
-/** Link to the next page of older episodes; `null` after the last one. */
+/** Link to the next page of older episodes; `undefined` before the first page, then `null`. */
 let olderLink: string | null | undefined;
 
 /**
@@ -28,14 +28,14 @@ export const episodes = computed((): readonly Episode[] => {
   void version.value;
   return [...[...changed.values()].reverse(), ...loaded.values()];
 });
-/** The total on the server; undefined before the first response. */
+/** The number of episodes on the server; undefined before the first response. */
 export const total = signal<number>();
 /** True after all episodes are loaded. */
 export const isComplete = signal(false);
 /** Time of the latest change of the episodes of each podcast, by guid. */
 export const changesByPodcast = computed(() => changesOfPodcasts(episodes.value));
 
-/** Loads the newest episodes, then the changes. */
+/** Loads a page of the newest episodes in the first run, and only the changes in later runs. */
 export const episodeLoader = new ChangeLoader(async (since) => {
   const api = await connect();
   if (since !== undefined) {
@@ -74,7 +74,7 @@ export function loadOlderEpisodes(): Promise<void> {
 }
 
 async function readOlderPage(): Promise<void> {
-  // Only the query of a link counts, and later pages can be larger than the first one.
+  // Replaces the page size of the first page, which is small. The API uses only a link's query.
   const link = olderLink?.replace(/\bper_page=\d+/, `per_page=${perPage.others}`);
   if (link === undefined) return;
   const api = await connect();

@@ -33,7 +33,7 @@ addEventListener(
   (event) => currentImport.value?.state === 'running' && event.preventDefault(),
 );
 
-/** Subscribes to the feeds of the chosen file in batches, and retries without limit. */
+/** Subscribes to the feeds of the chosen file in batches. Retries transient errors endlessly. */
 export async function startImport(): Promise<void> {
   const chosen = currentImport.peek();
   if (chosen?.state !== 'chosen') return;

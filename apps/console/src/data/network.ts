@@ -13,7 +13,7 @@ export const isOnline = computed(() => hasNetwork.value && isServerReachable.val
 const retryDelays = [2_000, 4_000, 8_000, 15_000];
 const maxRetryDelay = 30_000;
 
-/** Ends each current delay before a retry. */
+/** Functions that end the current delays before retries. */
 const endDelays = new Set<() => void>();
 addEventListener('offline', () => (hasNetwork.value = false));
 addEventListener('online', () => {

@@ -10,8 +10,8 @@ import type { ListedSubscription } from './subscriptions.js';
 
 const perPage = 100;
 /**
- * The delay between polls in milliseconds, as no notification reports a changed feed. It grows
- * until a feed is pending again.
+ * The delay between polls in milliseconds, as no notification reports a changed feed. It grows by
+ * `factor` with each poll, and starts again when a feed becomes pending.
  */
 const pollDelay = { first: 2_000, factor: 1.5, max: 5 * 60_000 };
 const maxParallelLoads = 8;
@@ -21,7 +21,7 @@ export const podcasts = signal<ReadonlyMap<string, Podcast>>(new Map());
 /** False if the server fetches no feeds. Podcasts then only have the listener's titles. */
 export const hasFeeds = signal(true);
 
-/** Returns the title of a podcast: the listener's, else the publisher's, else a name of its URL. */
+/** Returns a podcast's title: the listener's, else the publisher's, else a name from its URL. */
 export function podcastName(
   { guid, title, feedUrl }: ListedSubscription,
   nameOfUrl: (feedUrl: string) => string = feedHost,
@@ -74,7 +74,7 @@ function putPodcasts(rows: readonly Podcast[]): void {
   podcasts.value = map;
 }
 
-/** Episodes of the loaded feeds, with the state of their podcast at that time. */
+/** Episodes of the loaded feeds, each with its podcast (`of`) at the time of the load. */
 const loaded = signal<ReadonlyMap<string, { of: Podcast; episodes: readonly FeedEpisode[] }>>(
   new Map(),
 );
@@ -116,7 +116,7 @@ export const newest = computed(() => {
   const next = byNewest.value.find(
     (podcast) => isOutdated(podcast) && !loaded.value.has(podcast.guid),
   );
-  // Feeds that are not loaded only have older episodes.
+  // Feeds that are not loaded have no episodes after `end`.
   const end = next ? newestOf(next) : '';
   const shown = byNewest.value
     .flatMap(({ guid }) => episodesOfFeed(guid) ?? [])

@@ -15,10 +15,10 @@ interface TokenResponse {
   readonly user: User;
 }
 
-/** True if the account app has no URL of an API, so that the console has no data. */
+/** True if the account app has no URL of an API (`API_URLS`), so that the console has no data. */
 export const hasNoApi = signal(false);
 
-/** Milliseconds before its expiry at which a token is renewed, so that no request uses it later. */
+/** Milliseconds before its expiry at which a token is renewed, so that no request gets a 401. */
 const renewalMargin = 30_000;
 const requestTimeout = 15_000;
 

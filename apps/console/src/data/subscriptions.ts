@@ -42,7 +42,7 @@ export const subscriptions = computed((): readonly ListedSubscription[] => {
   void version.value;
   return [...[...added.values()].reverse(), ...loaded.values()];
 });
-/** The total on the server, including deleted ones; undefined before the first response. */
+/** Number of subscriptions on the server, including deleted ones; undefined before a response. */
 export const total = signal<number>();
 /** True after all subscriptions are loaded. */
 export const isComplete = signal(false);
@@ -74,7 +74,7 @@ export const subscriptionLoader = new ChangeLoader(async (since) => {
     applyRows(page.subscriptions, loaded);
     const { next } = page;
     if (next === undefined) break;
-    // Only the query of a link counts, and later pages can be larger than the first one.
+    // Replaces the page size of the first page, which is small. The API uses only a link's query.
     const link = next.replace(/\bper_page=\d+/, `per_page=${perPage.others}`);
     page = await retryUntilAnswered(() => api.listSubscriptions({ link }));
   }
@@ -197,7 +197,12 @@ async function subscribe(
   return 'done';
 }
 
-/** Sends a change, which is in {@link pending} meanwhile. @returns `failed` if it is rejected. */
+/**
+ * Sends a change, and keeps it in {@link pending} until the response.
+ *
+ * @returns `failed` if the server rejects it. A deletion of a subscription that no longer exists is
+ *   `done`, any other change of it `unknown_subscription`.
+ */
 async function trackChange(
   change: PendingChange,
   request: (api: Api, timestamp: { timestamp: string }) => Promise<Outcome>,
@@ -208,8 +213,8 @@ async function trackChange(
   try {
     const api = await retryUntilAnswered(connect);
     return await retryUntilAnswered(() => {
-      // A late request must not undo later changes, so the time is that of the user's action. It is
-      // later than the displayed state.
+      // The time is that of the user's action, so that a late request does not undo later changes.
+      // It is also later than the displayed state.
       const time = new Date(Math.max(now + api.clockOffset, displayed + 1));
       return request(api, { timestamp: time.toISOString() });
     });

@@ -12,9 +12,9 @@ import { showNotice } from '../ui/notice.js';
 
 const { subscriptions: t, preview: ofPreview } = texts;
 
-// Input of the user, which survives a change of the page.
+// Input of the user, kept while other pages are open.
 const input = signal('');
-/** The previewed feed; without a result while the server reads it. */
+/** The previewed feed. `result` is absent while the server reads the feed. */
 const preview = signal<{ readonly feedUrl: string; readonly result?: FeedPreview } | undefined>(
   undefined,
 );

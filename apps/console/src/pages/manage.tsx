@@ -24,7 +24,7 @@ interface ManageDialogProps {
   onClose(): void;
 }
 
-/** Renders the dialog of a subscription. An action closes it, and a notice shows the result. */
+/** Renders the dialog of a subscription. An action closes the dialog; a notice shows its result. */
 export function ManageDialog({ subscription, opening, onClose }: ManageDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const isBusy = pending.value.some(({ guid }) => guid === subscription.guid);

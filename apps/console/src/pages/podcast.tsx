@@ -37,7 +37,7 @@ import { ManageDialog } from './manage.js';
 
 const { podcast: t, subscriptions: list, history } = texts;
 
-/** Renders one podcast: its description, its episodes, and what the listener did with them. */
+/** Renders one podcast: its description, and its episodes with the listener's statuses. */
 export function Podcast() {
   const { guid = '' } = useLocation().query;
   return <PodcastOf key={guid} guid={guid} />;
@@ -170,7 +170,7 @@ function Episodes({ guid }: { guid: string }) {
   );
 }
 
-/** Returns the matching episodes in order. The order by listening omits those without a status. */
+/** Returns the matching episodes in order. By `listened`, episodes without a status are omitted. */
 function selectEpisodes(
   all: readonly ListedEpisode[],
   shown: Shown,

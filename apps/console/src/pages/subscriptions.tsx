@@ -29,7 +29,7 @@ import { ManageDialog } from './manage.js';
 
 const { subscriptions: t } = texts;
 
-// Input of the user, which survives a change of the page.
+// Input of the user, kept while other pages are open.
 const search = signal('');
 const order = signal<Order>('time');
 
@@ -143,7 +143,7 @@ function countText(shown: number): string {
 }
 
 function Tools({ showsSubscribed }: { showsSubscribed: Signal<boolean> }) {
-  // The last change of a podcast is in the history.
+  // The order by listening needs the times of all episodes of the history.
   const sort = (by: Order) => {
     order.value = by;
     if (by === 'listened') loadAllEpisodes().catch(() => showNotice(texts.failed, true));

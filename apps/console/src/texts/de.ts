@@ -82,8 +82,9 @@ export const de: Texts = {
     unknown_subscription: 'Diesen Podcast gibt es nicht mehr.',
     wrong_subscription: 'Der Eintrag gehört zu einem anderen Podcast.',
     feed_url_taken: 'Ein anderer deiner Podcasts hat diese Adresse schon.',
-    superseded: 'Ein anderes Gerät hat ihn inzwischen geändert.',
-    limit_reached: 'Die Obergrenze dieses Servers ist erreicht.',
+    superseded: 'Ein anderes Gerät hat diesen Podcast inzwischen geändert.',
+    limit_reached:
+      'Eine Obergrenze dieses Servers ist erreicht. Bitte seinen Betreiber, sie zu erhöhen.',
     failed: 'Der Server hat die Änderung abgelehnt.',
   },
   history: {
@@ -120,8 +121,10 @@ export const de: Texts = {
     untitled: 'Podcast ohne Titel',
     status: {
       pending: 'Der Server liest den Feed gerade.',
-      failing: 'Der Server konnte den Feed seit drei Tagen nicht lesen.',
-      gone: 'Der Anbieter hat diesen Feed eingestellt.',
+      failing: 'Der Server kann den Feed seit mindestens drei Tagen nicht lesen.',
+      gone:
+        'Der Anbieter hat diesen Feed eingestellt, oder der Server kann ihn seit sechs Monaten ' +
+        'nicht lesen.',
       refused: 'Der Server verbindet sich nicht mit der Adresse dieses Feeds.',
       private: 'Dieser Feed ist nur für dich bestimmt. Der Server liest ihn nicht.',
     },
@@ -131,7 +134,7 @@ export const de: Texts = {
     started: 'Angefangen',
     byDate: 'Erscheinungsdatum',
     none: 'Noch keine Folgen.',
-    noneFound: 'Keine solchen Folgen.',
+    noneFound: 'Keine Folge passt zu diesem Filter.',
     back: 'Alle Podcasts',
   },
   newest: {

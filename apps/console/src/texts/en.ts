@@ -77,8 +77,8 @@ export const en = {
     unknown_subscription: 'This podcast no longer exists.',
     wrong_subscription: 'The entry belongs to another podcast.',
     feed_url_taken: 'Another of your podcasts already has this address.',
-    superseded: 'Another device has changed it in the meantime.',
-    limit_reached: 'You have reached the limit of this server.',
+    superseded: 'Another device has changed this podcast in the meantime.',
+    limit_reached: 'You have reached a limit of this server. Ask its operator to raise it.',
     failed: 'The server rejected the change.',
   },
   history: {
@@ -115,8 +115,8 @@ export const en = {
     untitled: 'Podcast without a title',
     status: {
       pending: 'The server is reading the feed.',
-      failing: 'The server could not read the feed for three days.',
-      gone: 'The publisher has ended this feed.',
+      failing: 'The server has not been able to read the feed for three days or longer.',
+      gone: 'The publisher has ended this feed, or the server could not read it for six months.',
       refused: 'The server does not connect to the address of this feed.',
       private: 'This feed is for one listener, so the server does not read it.',
     },
@@ -126,7 +126,7 @@ export const en = {
     started: 'In progress',
     byDate: 'Publication date',
     none: 'No episodes yet.',
-    noneFound: 'No such episodes.',
+    noneFound: 'No episodes match this filter.',
     back: 'All podcasts',
   },
   newest: {

@@ -7,7 +7,7 @@ interface ChoiceProps<Value extends string> {
   onChoice(value: Value): void;
 }
 
-/** Renders a field with a list of values. */
+/** Renders a labelled select field. */
 export function Choice<Value extends string>({
   id,
   label,

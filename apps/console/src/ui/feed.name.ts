@@ -1,6 +1,6 @@
 import { faultInHttpUrl } from '#client';
 
-/** Matches a feed URL: its host without `www.` and credentials, and the rest. */
+/** Matches a feed URL. Groups: host without `www.` and credentials; path, query and fragment. */
 const hostAndPath = /^https?:\/\/(?:[^/@?#]*@)?(?:www\.)?([^/?#]+)([^]*)$/i;
 
 /** Returns a text for comparisons in a search: without case, accents and compatibility forms. */
@@ -24,10 +24,13 @@ export function feedHost(feedUrl: string): string {
 
 /** Matches the schemes by which pages and apps link feeds. */
 const feedScheme = /^(?:feed|itpc|pcast):(?:\/\/)?/i;
-/** Matches a URL without a scheme: a host with a dot, and the rest. */
+/** Matches a URL without a scheme, which starts with a host name that contains a dot. */
 const schemeless = /^[^\s/:?#.]+\.[^\s/:?#]+(?:[/:?#]|$)/;
 
-/** Returns the typed or pasted URL of a feed; `undefined` for one that the server rejects. */
+/**
+ * Returns the feed URL of a typed or pasted text, with `https://` if the text has no scheme.
+ * Returns `undefined` for an invalid URL.
+ */
 export function feedUrlOf(typed: string): string | undefined {
   const text = typed.trim();
   const rest = text.replace(feedScheme, '');

@@ -5,8 +5,8 @@ import { texts } from '../texts/texts.js';
 const notice = signal<{ text: string; isBad: boolean }>({ text: '', isBad: false });
 
 /**
- * Shows a notice, and announces it to screen readers. It stays until the next one. After the end of
- * the session, the banner is the only message.
+ * Shows a notice until the next one, and announces it to screen readers. Errors after the end of
+ * the session are not shown, because the banner reports it.
  */
 export function showNotice(text: string, isBad = false): void {
   if (isBad && isSignedOut.value) return;

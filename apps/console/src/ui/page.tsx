@@ -39,8 +39,8 @@ export function Page({
 }
 
 /**
- * Renders an error with a button that retries, instead of content that failed to load. After the
- * end of the session, the banner is the only message.
+ * Renders an error with a button that retries, instead of content that failed to load. Renders
+ * nothing after the end of the session, because the banner reports it.
  */
 export function Failure({ onRetry }: { onRetry: () => void }) {
   if (isSignedOut.value) return null;

@@ -9,7 +9,7 @@ interface WindowedListProps<Item> {
   /** Rows have more lines on phones. */
   readonly isTall?: boolean;
   readonly items: readonly Item[];
-  /** The expected number of items. Placeholders stand for items that are not loaded. */
+  /** The expected number of items. Placeholders represent items that are not loaded. */
   readonly expected?: number | undefined;
   keyOf(item: Item): string;
   row(item: Item): ComponentChildren;
@@ -18,8 +18,8 @@ interface WindowedListProps<Item> {
 }
 
 /**
- * Renders a list whose document only contains the visible rows and the focused one. All rows have
- * the same height, so that loaded rows do not move others.
+ * Renders a list, of which the document contains only the rows near the screen and the focused row.
+ * All rows have the same height, so that newly loaded rows do not move other rows.
  */
 export function WindowedList<Item>({
   label,

@@ -115,7 +115,7 @@ describe('the picture of a feed', () => {
   });
 });
 
-describe('no picture, and a later attempt', () => {
+describe('a picture that cannot be stored is fetched again later', () => {
   it.each<[string, () => string]>([
     ['a missing file', () => serveImage('/f', jpeg, 404)],
     ['HTML', () => serveImage('/f', Buffer.from('<html>'))],

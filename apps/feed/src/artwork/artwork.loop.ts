@@ -25,12 +25,12 @@ export interface ArtworkLoopOptions {
 }
 
 /**
- * Fetches the pictures of feeds and stores their thumbnails. The claim of a picture is its backoff:
- * after a failure, or the death of the process, it is due again some minutes later.
+ * Fetches the pictures of feeds and stores their thumbnails. Claiming a picture postpones its next
+ * fetch, so that it is due again after a backoff if the fetch fails or the process dies.
  */
 export class ArtworkLoop implements OnModuleInit, OnApplicationShutdown {
   private readonly stopped = new AbortController();
-  /** The reason of an outage of Postgres, or empty. */
+  /** The error message of the current outage of Postgres; empty without an outage. */
   private readonly outage = new Condition<string>('');
   private ended: Promise<unknown> = Promise.resolve();
 
@@ -40,14 +40,14 @@ export class ArtworkLoop implements OnModuleInit, OnApplicationShutdown {
     this.ended = this.runAll();
   }
 
-  /** Stops the started fetches. */
+  /** Aborts the running fetches and ends the thumbnail process. */
   async onApplicationShutdown(): Promise<void> {
     this.stopped.abort();
     this.options.thumbnailer.close();
     await this.ended;
   }
 
-  /** Fetches the pictures that are due. Returns their number. */
+  /** Fetches up to eight pictures that are due. Returns their number. */
   async runDue(): Promise<number> {
     const due = await this.options.repository.claim(batch);
     await Promise.all(due.map(({ key, source }) => this.store(key, source)));
@@ -59,11 +59,14 @@ export class ArtworkLoop implements OnModuleInit, OnApplicationShutdown {
     while (!signal.aborted) {
       try {
         const isIdle = (await this.runDue()) === 0;
-        if (this.outage.becomes('')) this.options.log.info('pictures are fetched again');
+        if (this.outage.becomes('')) this.options.log.info('feed artwork loop available again');
         if (isIdle) await this.pause(idleMs);
       } catch (error) {
         if (this.outage.becomes((error as Error).message) && !signal.aborted)
-          this.options.log.warn({ err: error }, 'pictures are not fetched, retrying');
+          this.options.log.warn(
+            { err: error },
+            'feed artwork loop unavailable, retrying: pictures are not fetched',
+          );
         await this.pause(faultMs);
       }
     }
@@ -94,14 +97,14 @@ export class ArtworkLoop implements OnModuleInit, OnApplicationShutdown {
   }
 }
 
-/** Returns the body of a picture, empty for another answer. @throws FetchError. */
+/** Returns the body of a 200 response, empty for another status. @throws FetchError. */
 export async function readPicture({ status, body }: FetchedResponse): Promise<Uint8Array> {
   if (status !== 200) return new Uint8Array();
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.length;
-    if (bytes > mostBytes) throw new FetchError('too_large', 'the picture is too large');
+    if (bytes > mostBytes) throw new FetchError('too_large', 'the picture is larger than 8 MiB');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

@@ -1,15 +1,15 @@
 import { type Database, statement } from '#database';
 
 /**
- * $1 maximum number of rows. Returns pictures whose source is due, and postpones their next fetch,
- * longer after each failure. So a fetch that fails, or whose process dies, needs no other write.
+ * $1 maximum number of rows. Returns pictures that are due, and postpones their next fetch, longer
+ * after each failure. Therefore a failed fetch, or one whose process dies, needs no other write.
  */
 export const claimImages = statement(
   'feed.claim_images',
   `UPDATE feed.images i SET failures = i.failures + 1,
      next_at = now() + least(4 ^ least(i.failures, 7) * interval '5 min', interval '30 days')
    WHERE i.url_sha256 = ANY (ARRAY(
-     -- As an array it is expected to be short, so that each picture is looked up by its key.
+     -- The planner expects a short array, and looks up each picture by its key.
      SELECT d.url_sha256 FROM feed.images d WHERE d.next_at <= now()
      ORDER BY d.next_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED
    ))
@@ -17,8 +17,8 @@ export const claimImages = statement(
 );
 
 /**
- * $1 key, $2 source, $3 the picture. Does nothing if the feed has another source now. Locks the
- * feed before its picture, as `save`.
+ * $1 key, $2 source, $3 the thumbnail. Does nothing if the feed's picture has another source now.
+ * Locks the feed before its picture, as `saveResult` does.
  */
 const store = statement(
   'feed.store_image',
@@ -41,11 +41,11 @@ const store = statement(
 /** $1 id. */
 const read = statement('feed.image', 'SELECT i.bytes FROM feed.images i WHERE i.id = $1');
 
-/** The SQL of pictures. `save` of feed.sql.ts makes them due. */
+/** The SQL of pictures. `saveResult` of feed.sql.ts makes them due. */
 export class ImageRepository {
   constructor(private readonly database: Database) {}
 
-  /** Returns pictures to fetch. */
+  /** Claims and returns pictures to fetch. */
   claim(limit: number) {
     return this.database.change<{ key: Buffer; source: string }>(claimImages, [limit]);
   }
@@ -54,7 +54,7 @@ export class ImageRepository {
     await this.database.change(store, [key, source, bytes]);
   }
 
-  /** Returns a picture, or `undefined` without one of that id. */
+  /** Returns the thumbnail with the id, or `undefined` if it does not exist. */
   async read(id: string): Promise<Buffer | undefined> {
     const [row] = await this.database.read<{ bytes: Buffer | null }>(read, [id]);
     return row?.bytes ?? undefined;

@@ -1,8 +1,8 @@
-// The process that decodes pictures: it receives bytes and sends a thumbnail, or nothing for a
-// picture that it rejects. Pictures come from anybody, so it has no credentials, decodes in
-// WebAssembly, and Thumbnailer kills it when it takes too long.
+// The process that decodes pictures. It receives bytes and sends a message with a thumbnail, or
+// without one if it rejects the picture. Pictures come from untrusted servers. Therefore the
+// process has no credentials, decodes in WebAssembly, and is killed by Thumbnailer if it is slow.
 
-/** Maximum bytes of the memory of WebAssembly, with which the library also starts. */
+/** Maximum WebAssembly memory in bytes. The library also allocates it at its start. */
 const mostMemory = 256 * 2 ** 20;
 /** Maximum number of pixels: directories ask for 3,000 x 3,000. */
 const mostPixels = 4_096 * 4_096;
@@ -22,9 +22,9 @@ const vips = await openVips({ dynamicLibraries: [], print: () => {}, printErr: (
 vips.concurrency(1);
 vips.Cache.max(0);
 
-/** Returns a square WebP image. @throws Error for a picture that is too large or broken. */
+/** Returns a WebP image of 256 x 256 pixels. @throws Error for too many pixels or a broken file. */
 function thumbnailOf(bytes: Uint8Array): Uint8Array {
-  // Reads the head only. Loaders of other formats are not in the library, or rejected before.
+  // Reads only the header here. Other formats have no loader, or the parent process rejects them.
   const picture = vips.Image.newFromBuffer(bytes, '', {
     access: 'sequential',
     fail_on: 'truncated',
@@ -47,7 +47,7 @@ process.on('message', (bytes: Uint8Array) => {
   try {
     thumbnail = thumbnailOf(bytes);
   } catch {
-    // No thumbnail.
+    // The picture is rejected: the reply has no thumbnail.
   }
   process.send?.({ thumbnail });
 });

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** The built program: next to this file, or for tests, which run the sources, in `dist`. */
+/** The path of the built program: next to this file, or in `dist` for tests, which run sources. */
 const program = [
   './thumbnail.process.js',
   '../../../../dist/apps/feed/src/artwork/thumbnail.process.js',
@@ -10,36 +10,36 @@ const program = [
   .map((path) => fileURLToPath(new URL(path, import.meta.url)))
   .find(existsSync);
 
-/** Limits of the process in milliseconds: for one picture, and without one before it ends. */
+/** Time limits in milliseconds: for one picture, and for an idle process before it ends. */
 const defaultLimits = { pictureMs: 10_000, idleMs: 3_000 };
 
-/** JPEG, PNG or WebP, by its first bytes. Loaders of other formats are never called. */
+/** Matches the first bytes of JPEG, PNG and WebP. Other bytes are not sent to the process. */
 const picture = /^(?:\xff\xd8\xff|\x89PNG\r\n|RIFF....WEBP)/s;
 
-/** Maximum size of a thumbnail in bytes. It has about 10 kB. */
+/** Maximum size of a thumbnail in bytes. Usual thumbnails have about 10 kB. */
 const mostBytes = 65_536;
 
-/** The message of the process. */
+/** The message that the process sends for a picture. */
 interface Reply {
   readonly thumbnail?: Uint8Array;
 }
 
 /**
- * Makes thumbnails in a process of their own. Invariants:
+ * Makes thumbnails in a separate process. Invariants:
  * - The process gets one picture at a time, without credentials or files.
- * - A picture that takes too long, or breaks the process, ends the process and has no thumbnail.
- *   The next one gets a new process.
+ * - If a picture takes too long or crashes the process, the process ends and the picture gets no
+ *   thumbnail. The next picture gets a new process.
  */
 export class Thumbnailer {
   private child: ChildProcess | undefined;
   private idle: NodeJS.Timeout | undefined;
   private last: Promise<unknown> = Promise.resolve();
-  /** Ends the run of the current picture. */
+  /** Resolves the wait for the current picture. */
   private settle: (reply: Reply | undefined) => void = () => undefined;
 
   constructor(private readonly limits: Partial<typeof defaultLimits> = {}) {}
 
-  /** Returns a square WebP image, or `undefined` for anything but a sound picture. */
+  /** Returns a square WebP image, or `undefined` for bytes that are not a valid picture. */
   thumbnailOf(bytes: Uint8Array): Promise<Uint8Array | undefined> {
     const start = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 12));
     if (!picture.test(start.toString('latin1'))) return Promise.resolve(undefined);
@@ -73,20 +73,21 @@ export class Thumbnailer {
   }
 
   private start(): ChildProcess {
-    if (program === undefined) throw new Error('thumbnail.process.js is not built');
+    if (program === undefined)
+      throw new Error('thumbnail.process.js is not built: run npm run build');
     const child = fork(program, {
       env: {},
-      // Variables and inspectors of this process are not for the child.
+      // Replaces the options of this process, such as an inspector's port.
       execArgv: ['--max-old-space-size=64'],
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
-    // A late event of a process that was killed is not about the current picture.
+    // Ignores a late event of a killed process: it is not about the current picture.
     const settle = (reply?: Reply) => this.child === child && this.settle(reply);
     child.on('message', settle);
     child.on('exit', () => settle());
     child.on('error', () => settle());
-    // A process that waits must not keep this one alive.
+    // An idle child must not keep this process alive.
     child.unref();
     child.channel?.unref();
     return child;

@@ -64,13 +64,13 @@ export const textFields: Readonly<Record<Scope, ReadonlyMap<string, Field>>> = {
   author: new Map([['name', field('author', 1)]]),
 };
 
-/** Fields by element and attribute. Links need their `rel` as well. */
+/** Fields by element and attribute. Atom links are in {@link linkFields}. */
 export const attributeFields: ReadonlyMap<string, { attribute: string; field: Field }> = new Map([
   ['itunes:image', { attribute: 'href', field: field('image') }],
   ['enclosure', { attribute: 'url', field: field('enclosure') }],
 ]);
 
-/** Fields of Atom links by `rel`; without one it is an alternate (RFC 4287, 4.2.7.2). */
+/** Fields of Atom links by `rel`. A link without `rel` is an alternate (RFC 4287, 4.2.7.2). */
 export const linkFields: ReadonlyMap<string, Field> = new Map([
   ['', field('link', 1)],
   ['alternate', field('link', 1)],
@@ -88,7 +88,7 @@ export const emptyElements: ReadonlySet<string> = new Set([
   'podcast:chapters',
 ]);
 
-/** Usual prefixes by namespace, for documents that use others. */
+/** Usual prefixes by namespace, for documents that use other prefixes. */
 export const usualPrefixes: ReadonlyMap<string, string> = new Map([
   ['http://www.itunes.com/dtds/podcast-1.0.dtd', 'itunes'],
   ['https://www.itunes.com/dtds/podcast-1.0.dtd', 'itunes'],

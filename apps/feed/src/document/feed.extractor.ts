@@ -18,7 +18,7 @@ const [maxText, maxMarkup, maxKept] = [4_096, 16_384, 8 * 2 ** 20];
 /** Texts of the fields of a feed or an item. */
 export type Texts = ReadonlyMap<FieldName, string>;
 
-/** A document exceeds a limit. The rest of it is not read. */
+/** A document exceeds a limit or is not a feed. The unread part of it is skipped. */
 export class UnreadableError extends Error {}
 
 /** Collects the texts of one feed or item: of each field the one with the lowest rank. */
@@ -52,7 +52,7 @@ export class FeedExtractor implements Partial<Handler> {
   isFeed = false;
   /** The caller sets it when the input ends. Elements that close after it are incomplete. */
   isCut = false;
-  /** Characters since the last event. The caller adds those of each chunk. */
+  /** Characters since the last parser event. The caller adds the length of each chunk. */
   idle = 0;
   private readonly feed = new FieldTexts();
   private item: FieldTexts | undefined;
@@ -66,7 +66,7 @@ export class FeedExtractor implements Partial<Handler> {
   /** The last start tag, and the attributes of a link. */
   private tag = '';
   private readonly link = { rel: '', href: '' };
-  /** The field that the text belongs to, its target, and the length of `open` with its element. */
+  /** The field of the current text, its target, and the length of `open` including its element. */
   private current: { field: Field; target: FieldTexts; depth: number } | undefined;
   private text = '';
 
@@ -127,7 +127,7 @@ export class FeedExtractor implements Partial<Handler> {
     if (isEnd && !isImplied && this.isFeed) this.isWhole = true;
   }
 
-  /** Ignores elements before the root, such as warnings of a script. */
+  /** Starts a feed at its root. Ignores elements before it, such as warnings of a PHP script. */
   private startDocument(name: string): void {
     const local = name.slice(name.indexOf(':') + 1);
     if (local === 'html') throw new UnreadableError('HTML');
@@ -137,7 +137,7 @@ export class FeedExtractor implements Partial<Handler> {
     this.open.length = 0;
   }
 
-  /** Returns an element's name with the usual prefix; without one for Atom, except for links. */
+  /** Returns an element's name with its usual prefix. Atom elements get none, except links. */
   private nameOf(sent: string): string {
     let name = sent;
     if (this.prefixes.size > 0) {
@@ -196,7 +196,7 @@ export class FeedExtractor implements Partial<Handler> {
     this.item = undefined;
   }
 
-  /** Adds the last start tag if it is a link. Its attributes are complete at the next tag. */
+  /** Keeps the URL of the last start tag if it is a link: its attributes are now complete. */
   private endStartTag(): void {
     this.idle = 0;
     if (this.tag === 'atom:link') {

@@ -235,7 +235,7 @@ describe('broken documents', () => {
     expect(result?.isWhole).toBe(true);
   });
 
-  it('says that a document is cut off, wherever that is', () => {
+  it('reports a truncated document, wherever it is truncated', () => {
     const document = rss(`<title>Title</title>${two}`);
     const end = document.indexOf('</channel>') + '</channel>'.length;
     for (let length = document.indexOf('</title>') + 8; length < document.length; length++) {

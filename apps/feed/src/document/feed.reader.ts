@@ -6,9 +6,9 @@ import type { FeedDocument, FeedItem } from './feed.document.js';
 import { FeedExtractor, type Texts, UnreadableError } from './feed.extractor.js';
 import { dateOf, descriptionOf, durationOf, lineOf } from './feed.values.js';
 
-/** Bytes that decide about the encoding, and bytes parsed in one piece. */
+/** Number of first bytes by which the encoding is detected, and of bytes parsed in one piece. */
 const pieceBytes = 65_536;
-/** Maximum characters without an event, such as one attribute or comment. */
+/** Maximum characters between two parser events, such as the length of an attribute. */
 const maxIdle = 262_144;
 
 const charset = /charset\s{0,5}=\s{0,5}["']?([\w.:-]{1,40})/i;
@@ -19,7 +19,7 @@ const charset = /charset\s{0,5}=\s{0,5}["']?([\w.:-]{1,40})/i;
  * declarations of namespaces. Of a broken document it returns what it could read.
  *
  * Time is linear in the bytes. Memory holds the texts of fields only, at most 8 Mi characters. It
- * reads no DTD and resolves no entities but those of XML.
+ * reads no DTD and resolves only the entities of XML.
  */
 export class FeedReader {
   private readonly extractor = new FeedExtractor();
@@ -45,7 +45,7 @@ export class FeedReader {
   }
 
   /**
-   * Returns the feed, or `undefined` if the document is none.
+   * Returns the feed, or `undefined` if the document is not a feed.
    *
    * @param isComplete false if the input broke off: then the feed is not whole.
    */
@@ -106,7 +106,7 @@ function encodingOf(start: Uint8Array, httpCharset: string | undefined): string 
   return declared ?? (isOnlyAscii ? 'utf-8' : 'windows-1252');
 }
 
-/** Returns whether bytes are UTF-8, of which the last character can be incomplete. */
+/** Returns true if bytes are valid UTF-8. The last character can be incomplete. */
 function isUtf8(bytes: Uint8Array): boolean {
   try {
     new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true });

@@ -27,7 +27,7 @@ const zones: Readonly<Record<string, number>> = {
 const rfc822 =
   /^(?:[a-z]{2,9}\.?,?\s{1,3})?(\d{1,2})[\s-]([a-z]{3})[a-z]{0,6}\.?[\s-](\d{2}|\d{4})(?:\s{1,3}(\d{1,2}):(\d{2})(?::(\d{2}))?)?\s{0,3}([+-]\d{2}:?\d{2}|[a-z]{1,5})?$/i;
 
-/** RFC 3339 (5.6), also without a time, or with a space before it. */
+/** RFC 3339 (5.6), also without a time, or with a space instead of the `T`. */
 const rfc3339 =
   /^(\d{4}-\d{2}-\d{2})(?:[t ](\d{2}:\d{2}(?::\d{2})?)(?:\.\d{1,9})?\s?(z|[+-]\d{2}:?\d{2})?)?$/i;
 
@@ -57,7 +57,7 @@ function mail(text: string): number | undefined {
   const [, day, name = '', year = '', hour = 0, minute = 0, second = 0, zone] = match;
   const month = months.indexOf(name.toLowerCase());
   if (month === -1) return undefined;
-  // RFC 2822, 4.3.
+  // Years of two digits: RFC 2822, 4.3.
   const century = year.length === 4 ? 0 : Number(year) < 50 ? 2_000 : 1_900;
   const fullYear = century + Number(year);
   if (!isDay(fullYear, month + 1, Number(day))) return undefined;
@@ -70,7 +70,7 @@ function mail(text: string): number | undefined {
 const toNumbers = (texts: readonly (string | number)[]) =>
   texts.map(Number) as [number, number, number];
 
-/** Returns true if the calendar has the day. `Date` turns others into days of the next month. */
+/** Returns true if the day exists. `Date` turns a missing day into one of the next month. */
 function isDay(year: number, month: number, day: number): boolean {
   const date = new Date(Date.UTC(year, month - 1, day));
   return date.getUTCMonth() === month - 1 && date.getUTCDate() === day;

@@ -2,13 +2,13 @@ import { Parser } from 'htmlparser2';
 import { faultInHttpUrl, type FeedPreview } from '#contracts';
 import { lineOf } from '../document/feed.values.js';
 
-/** Maximum number of feeds of a page. */
+/** Maximum number of returned feeds. */
 const mostAlternates = 5;
 
 const feedType = /^(?:application|text)\/(?:rss\+xml|atom\+xml|xml)\b/i;
 
 /**
- * Returns the feeds that a page names for itself (HTML, 4.6.7.1 "alternate"), in their order.
+ * Returns the first five feeds to which an HTML page links as its alternates (HTML, 4.6.7.1).
  *
  * @param url of the page.
  */

@@ -57,7 +57,7 @@ describe('a preview', () => {
     expect((await context.owner.query('SELECT FROM feed.feeds')).rows).toEqual([]);
   });
 
-  it('is a fetch of its own, even of a feed that others follow', async () => {
+  it('fetches the feed again, even if another user follows it', async () => {
     const feed = serve('/known', '<rss><channel><title>Known</title></channel></rss>');
     const before = context.server.requests.length;
     for (let n = 0; n < 2; n++) expect(await preview(feed)).toMatchObject({ title: 'Known' });
@@ -90,7 +90,7 @@ describe('a preview', () => {
     ],
   ])('%s for %s', async (status, _, url) => expect(await preview(url())).toEqual({ status }));
 
-  it('of a feed for one listener is no request', async () => {
+  it('of a private feed sends no request', async () => {
     const feedUrl = 'https://ann:secret@a.example/feed';
     expect(await context.service.preview({ feedUrl })).toEqual({ status: 'private' });
     expect(await loop.startNext()).toBe(false);

@@ -13,7 +13,7 @@ import type { PreviewRepository } from './preview.repository.js';
 const idleMs = 500;
 /** Number of previews at the same time. */
 const batch = 4;
-/** Bytes of a document that are read: the fields of a feed precede its episodes. */
+/** Maximum bytes of a document that are read: the fields of a feed precede its episodes. */
 const mostBytes = 2 ** 20;
 
 /** Options of a {@link PreviewLoop}. */
@@ -26,8 +26,8 @@ export interface PreviewLoopOptions {
 }
 
 /**
- * Fetches the feeds that users look at before they subscribe. Each look is a fetch of its own, also
- * for a stored feed: otherwise the time of the answer would tell whether somebody follows it.
+ * Fetches feeds for previews, which users see before they subscribe. Every preview is a new fetch,
+ * even of a stored feed. Otherwise the response time would reveal whether another user follows it.
  */
 export class PreviewLoop implements OnModuleInit, OnApplicationShutdown {
   private readonly stopped = new AbortController();
@@ -51,7 +51,7 @@ export class PreviewLoop implements OnModuleInit, OnApplicationShutdown {
     const request = await this.options.repository.claim();
     if (!request) return false;
     const run = this.answer(request)
-      // Postgres or this process ends, and the user gets no preview.
+      // Postgres is unavailable or this process stops: the user gets no preview.
       .catch(() => undefined)
       .finally(() => this.running.delete(run));
     this.running.add(run);
@@ -73,7 +73,7 @@ export class PreviewLoop implements OnModuleInit, OnApplicationShutdown {
     const preview = await this.previewOf(url).catch((error: unknown): FeedPreview => {
       const isRefused = error instanceof FetchError && error.fault === 'refused';
       if (!(error instanceof FetchError) && !this.stopped.signal.aborted)
-        log.error({ stack: (error as Error).stack }, 'feed cannot be shown');
+        log.error({ stack: (error as Error).stack }, 'feed preview failed: internal error');
       return { status: isRefused ? 'refused' : 'failed' };
     });
     await repository.store(id, preview);
@@ -93,7 +93,7 @@ export class PreviewLoop implements OnModuleInit, OnApplicationShutdown {
   }
 }
 
-/** Returns what a document is, and the picture that a feed names. @throws FetchError. */
+/** Returns the preview of a document, and the URL of the feed's picture. @throws FetchError. */
 async function readDocument(
   response: FetchedResponse,
 ): Promise<FeedPreview & { imageUrl?: string | undefined }> {

@@ -1,10 +1,10 @@
 import type { FeedPreview } from '#contracts';
 import { type Database, statement } from '#database';
 
-/** Seconds after which a preview is of no use, and previews at the same time: each waits here. */
+/** Seconds after which a preview is outdated, and maximum number of previews within them. */
 const [previewSeconds, mostPreviews] = [20, 16];
 
-/** $1 URL. Returns the id of a request, or no row if too many others wait. */
+/** $1 URL. Returns the id of a request, or no row if the maximum number of previews is reached. */
 const request = statement(
   'feed.request_preview',
   `INSERT INTO feed.previews (id, url) SELECT gen_random_uuid(), $1
@@ -36,13 +36,13 @@ const take = statement(
 export class PreviewRepository {
   constructor(private readonly database: Database) {}
 
-  /** Returns the id of a request to fetch a feed, or `undefined` if too many others wait. */
+  /** Returns the id of a new request, or `undefined` if 16 requests are younger than 20 s. */
   async request(url: string): Promise<string | undefined> {
     const [row] = await this.database.change<{ id: string }>(request, [url]);
     return row?.id;
   }
 
-  /** Returns the oldest request. */
+  /** Claims and returns the oldest unclaimed request, or `undefined` without one. */
   async claim(): Promise<{ id: string; url: string } | undefined> {
     const [row] = await this.database.change<{ id: string; url: string }>(claim, []);
     return row;
@@ -52,7 +52,7 @@ export class PreviewRepository {
     await this.database.change(store, [id, JSON.stringify(preview)]);
   }
 
-  /** Returns and removes the answer to a request, or `undefined` if there is none yet. */
+  /** Returns and removes the answer to a request, or `undefined` while it has no answer. */
   async take(id: string): Promise<FeedPreview | undefined> {
     const [row] = await this.database.change<{ result: string }>(take, [id]);
     return row && (JSON.parse(row.result) as FeedPreview);

@@ -33,7 +33,8 @@ export function validatePush(sent: unknown): PushedFeed | PushFailure {
     pushFailure(textOf(sent.feed_url), code, message);
   const fault = faultInHttpUrl(url);
   if (fault !== undefined) return refuse('invalid_url', fault);
-  if (isPrivate(url)) return refuse('invalid_url', 'The URL is of a feed for one listener');
+  if (isPrivate(url))
+    return refuse('invalid_url', 'The URL is of a private feed, for one listener');
   const guid = guidSchema.safeParse(sent.guid ?? undefined);
   if (!guid.success && (sent.guid ?? undefined) !== undefined)
     return refuse('invalid_guid', 'guid is not a valid UUID');
@@ -50,7 +51,10 @@ export function validatePush(sent: unknown): PushedFeed | PushFailure {
   const { new_feed_url: moved } = sent;
   const newFeedUrl = typeof moved === 'string' ? moved.trim() : (moved ?? undefined);
   if (newFeedUrl !== undefined && !canMove(url, newFeedUrl))
-    return refuse('invalid_url', 'new_feed_url is not a URL that a feed can move to');
+    return refuse(
+      'invalid_url',
+      'new_feed_url is not allowed: send a public URL with a host name, and not http after https',
+    );
   return { url, document: { ...toDocument(sent, guid.data, items), newFeedUrl } };
 }
 

@@ -19,16 +19,18 @@ export type Outcome =
       readonly redirects: readonly Redirect[];
       readonly etag: string | null;
       readonly lastModified: string | null;
+      /** The time for which the publisher calls the document current. */
       readonly freshFor: number;
     }
   | {
+      /** The response was 304. */
       readonly kind: 'unchanged';
       readonly redirects: readonly Redirect[];
       readonly freshFor: number;
     }
   | {
       readonly kind: 'failed';
-      /** `http_404`, `not_a_feed`, or a fault of the fetch. For operators and metrics. */
+      /** Such as `http_404`, `not_a_feed`, `internal`, or a FetchFault. A label of metrics. */
       readonly fault: string;
       /** The duration of `Retry-After`. */
       readonly retryAfter?: number | undefined;
@@ -37,7 +39,7 @@ export type Outcome =
 /**
  * Fetches a feed. If the document breaks off or is too large, the part that was read is returned.
  *
- * @param stopped ends the fetch; its reason is thrown.
+ * @param stopped aborts the fetch, which then throws the signal's reason.
  */
 export async function fetchFeed(
   fetcher: Fetcher,

@@ -6,14 +6,14 @@ import { Condition, type Log, oneCounter } from '#runtime';
 import type { Claim, ClaimedFeed, FeedRepository } from '../feed.repository.js';
 import { feedKey, laneOf } from '../feed.address.js';
 import { fetchFeed, type Outcome } from './feed.fetch.js';
-import { areSameFeeds, candidateOf, comparedOf, type Move, nextMove } from './move.rules.js';
+import { areSameFeeds, candidateOf, comparableOf, type Move, nextMove } from './move.rules.js';
 import { resultOf } from './result.rules.js';
 
 /** Pauses in milliseconds: without a due lane, after a fault of Postgres, and between sweeps. */
 const [idleMs, faultMs, sweepMs] = [1_000, 5_000, 3_600_000];
 const sweptRows = 1_000;
 
-/** Share of fetches without validators, which corrects the effect of wrong validators. */
+/** Share of fetches without `ETag` and `Last-Modified`, in case a server sends wrong ones. */
 const unconditionalShare = 0.01;
 
 const fetches = oneCounter('podcast_sync_feed_fetches_total', 'Fetches of feeds, by outcome.', [
@@ -31,7 +31,7 @@ export interface FetchLoopOptions {
   readonly repository: FeedRepository;
   readonly fetcher: Fetcher;
   readonly log: Log;
-  /** Changes of feeds that are applied to their followers. */
+  /** Changes of feeds that are applied to the followers' subscriptions (`FEEDS_APPLY`). */
   readonly apply: { readonly moves: boolean; readonly guids: boolean };
   /** Maximum number of fetches at the same time. */
   readonly concurrency: number;
@@ -42,13 +42,13 @@ export interface FetchLoopOptions {
  * Fetches feeds that are due. Invariants:
  * - A lane is leased before its feed is fetched, so a host gets one request at a time from all
  *   replicas together.
- * - A result is stored only with its lease. If a process dies, its lanes are free after the lease.
+ * - A result is not stored after another lease of the lane. If a process dies, its leases expire.
  * - The process holds at most `concurrency` documents.
  */
 export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
   private readonly stopped = new AbortController();
   private readonly running = new Set<Promise<void>>();
-  /** The reason of an outage of Postgres, or empty. */
+  /** The error message of the current outage of Postgres; empty without an outage. */
   private readonly outage = new Condition<string>('');
   private ended: Promise<unknown> = Promise.resolve();
 
@@ -58,14 +58,17 @@ export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
     this.ended = Promise.all([this.claimAll(), this.sweepAll()]);
   }
 
-  /** Stops the started fetches. Their leases expire. */
+  /** Aborts the running fetches. Their leases expire. */
   async onApplicationShutdown(): Promise<void> {
     this.stopped.abort();
     await this.ended;
-    await this.settle();
+    await this.waitForFetches();
   }
 
-  /** Starts the fetches that are due, and returns their number; `undefined` after a fault. */
+  /**
+   * Starts due fetches until `concurrency` of them run. Returns the number of claimed lanes, or
+   * `undefined` after a fault.
+   */
   async startDue(): Promise<number | undefined> {
     const { repository, concurrency } = this.options;
     const free = concurrency - this.running.size;
@@ -74,8 +77,8 @@ export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
     return claims?.length;
   }
 
-  /** Resolves after the started fetches. */
-  async settle(): Promise<void> {
+  /** Resolves after all started fetches have ended. */
+  async waitForFetches(): Promise<void> {
     await Promise.all(this.running);
   }
 
@@ -110,7 +113,7 @@ export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
     const start = performance.now();
     let outcome = await this.request(feed).catch((error: unknown) => this.toFailure(error, feed));
     const timing = { now: Date.now(), durationMs: performance.now() - start, random };
-    const stored = () => repository.episodes(Buffer.from(feed.key, 'hex'));
+    const stored = () => repository.readEpisodes(Buffer.from(feed.key, 'hex'));
     const save = async () => {
       const move = await this.moveOf(feed, outcome, timing.now);
       const result = await resultOf(claim, feed, outcome, timing, stored);
@@ -128,21 +131,21 @@ export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
     fetches.inc({ outcome: isSaved ? label : 'lease_lost' });
   }
 
-  /** Returns the candidate for a new URL after a fetch, with its number of sightings. */
+  /** Returns the candidate for the feed's new URL with its sightings; null without a candidate. */
   private async moveOf(feed: ClaimedFeed, outcome: Outcome, now: number): Promise<Move | null> {
     const { repository } = this.options;
     const { url, key, move } = feed;
     if (outcome.kind === 'failed') return move;
     const document = outcome.kind === 'document' ? outcome.document : undefined;
     const to = candidateOf(url, outcome);
-    // An unchanged document still names the URL that it named.
+    // After a 304, the new URL that the stored document named is still valid.
     if (to === undefined) return document ? null : move;
     const isRedirected = outcome.redirects.some((redirect) => redirect.url === to);
-    const read = document && comparedOf(document);
+    const read = document && comparableOf(document);
     // From the second fetch with this redirect on, the stored content is that of the new URL.
     const isComparable = !isRedirected || move?.to !== to;
     const otherKey = isRedirected ? Buffer.from(key, 'hex') : feedKey(to);
-    const other = isComparable ? await repository.readCompared(otherKey) : undefined;
+    const other = isComparable ? await repository.readComparable(otherKey) : undefined;
     // The document's new URL must be fetched once to prove that it is a feed.
     if (!isRedirected && !other) await repository.ensureFeeds([feedKey(to)], [to], [laneOf(to)]);
     const [from, target] = isRedirected ? [other, read] : [read, other];
@@ -180,7 +183,7 @@ export class FetchLoop implements OnModuleInit, OnApplicationShutdown {
     return fetchFeed(fetcher, request, this.stopped.signal);
   }
 
-  /** Returns the outcome for a bug, so that the feed is fetched again only after a pause. */
+  /** Returns a failed outcome for an unexpected error, so that the feed waits for a retry. */
   private toFailure(error: unknown, { key, url }: ClaimedFeed): Outcome {
     this.stopped.signal.throwIfAborted();
     // Logs neither the URL nor details of Postgres, because they can contain secrets.

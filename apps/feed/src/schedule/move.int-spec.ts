@@ -177,7 +177,7 @@ describe('itunes:new-feed-url', () => {
     expect(await tasks()).toEqual([{ url: from, kind: 'apply', to_url: to, guid: null }]);
   });
 
-  it('is no move if its URL is no feed', async () => {
+  it('is not a move if its URL is not a feed', async () => {
     const to = serve('/no-feed', '<html></html>');
     const from = serve('/to-none', rss(items, `<itunes:new-feed-url>${to}</itunes:new-feed-url>`));
     await fetched(context, from);

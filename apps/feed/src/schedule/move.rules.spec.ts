@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { FeedDocument } from '../document/feed.document.js';
 import type { Outcome } from './feed.fetch.js';
-import { areSameFeeds, candidateOf, comparedOf, type Move, nextMove } from './move.rules.js';
+import { areSameFeeds, candidateOf, comparableOf, type Move, nextMove } from './move.rules.js';
 
 const [a, b, c] = ['https://a.example/f', 'https://b.example/f', 'https://c.example/f'] as const;
 const document = (fields: Partial<FeedDocument> = {}): FeedDocument => ({
@@ -140,7 +140,7 @@ describe('two feeds', () => {
       { guid: 'new', publishDate: new Date(1) },
       { enclosureUrl: 'https://a.example/1' },
     ];
-    expect(comparedOf(document({ items, declaredGuid: 'x' }))).toEqual({
+    expect(comparableOf(document({ items, declaredGuid: 'x' }))).toEqual({
       guids: ['new', 'old'],
       declaredGuid: 'x',
     });

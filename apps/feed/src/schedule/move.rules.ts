@@ -10,24 +10,27 @@ const [provenSightings, provenDays] = [3, 7];
 /** Number of newest episodes to compare, and minimum number of equal guids among them. */
 const [comparedItems, leastEqual] = [20, 3];
 
-/** The sightings of one candidate for a new URL. Times are milliseconds since 1970. */
+/** A candidate for a feed's new URL, with its sightings. */
 export interface Move {
   readonly to: string;
+  /** Number of fetches that named the candidate. */
   readonly seen: number;
+  /** The first of them, in milliseconds since 1970. */
   readonly since: number;
   readonly isProven: boolean;
 }
 
 /** The content of a feed by which two feeds are compared. */
-export interface Compared {
+export interface ComparableFeed {
+  /** The guids of the episodes, newest first. */
   readonly guids: readonly string[];
   readonly declaredGuid?: string | null | undefined;
 }
 
 /**
- * Returns the URL that a feed has moved to by the answers of its server: the end of the permanent
- * redirects (301, 308, or to https of the same host and path) that it starts with, else
- * `itunes:new-feed-url`. `undefined` if there is none, or if it is not allowed.
+ * Returns the URL that a feed has moved to according to its server: the end of the leading
+ * permanent redirects (301, 308, or to https with the same host and path), else
+ * `itunes:new-feed-url`. Returns `undefined` without such a URL, or if {@link canMove} forbids it.
  */
 export function candidateOf(url: string, outcome: Outcome): string | undefined {
   if (outcome.kind === 'failed') return undefined;
@@ -38,7 +41,7 @@ export function candidateOf(url: string, outcome: Outcome): string | undefined {
   }
   const document = outcome.kind === 'document' ? outcome.document : undefined;
   const named = end === url ? (document?.newFeedUrl ?? url) : end;
-  // The document of the new URL names the old one.
+  // The document at the end of the redirects names the old URL as the new one.
   const pointsBack = end !== url && document?.newFeedUrl === url;
   return !pointsBack && canMove(url, named) ? named : undefined;
 }
@@ -64,8 +67,9 @@ export function canMove(from: string, to: unknown): to is string {
 }
 
 /**
- * Returns the sightings after a fetch. A new candidate is proven immediately if the two feeds are
- * the same, otherwise by three sightings in seven days.
+ * Returns the move with the sighting of one more fetch. A candidate is proven immediately if the
+ * two feeds are the same, otherwise after three sightings over at least seven days. Both require a
+ * whole document.
  *
  * @param isWhole true if the candidate's document was whole.
  * @param isSame compares the two feeds.
@@ -83,11 +87,12 @@ export function nextMove(
 }
 
 /**
- * Returns true if two feeds have similar URLs, the same guid, or half of the episodes in common.
+ * Returns true if two feeds have similar URLs, the same declared guid, or at least three and half
+ * of the newest 20 episodes in common.
  */
 export function areSameFeeds(
-  from: Compared & { readonly url: string },
-  to: Compared & { readonly url: string },
+  from: ComparableFeed & { readonly url: string },
+  to: ComparableFeed & { readonly url: string },
 ): boolean {
   if (areAlikeUrls(from.url, to.url)) return true;
   if (from.declaredGuid && from.declaredGuid === to.declaredGuid) return true;
@@ -98,7 +103,7 @@ export function areSameFeeds(
 }
 
 /** Returns the content of a document to compare. */
-export function comparedOf({ items, declaredGuid }: FeedDocument): Compared {
+export function comparableOf({ items, declaredGuid }: FeedDocument): ComparableFeed {
   const dated = items.toSorted(
     (one, other) => (other.publishDate?.getTime() ?? 0) - (one.publishDate?.getTime() ?? 0),
   );

@@ -14,7 +14,7 @@ import {
   statusAfterFailure,
 } from './schedule.rules.js';
 
-/** Number of the newest episodes that are kept. */
+/** Maximum number of stored episodes of a feed. The newest ones are stored. */
 export const maxStoredEpisodes = 100;
 
 /** The time and duration of a fetch, in milliseconds. */
@@ -111,9 +111,9 @@ function resultOfFailure(
 }
 
 /**
- * Returns the hash of the content of a document, and the content by column unless its hash is
- * `contentSha256`: hosts often change a document without its content, such as the time of its
- * creation. A document that is not whole keeps the stored episodes that it lacks.
+ * Returns the hash of a document's content, and the content by column unless its hash equals
+ * `contentSha256`. Hosts often change only other parts of a document, such as its creation time.
+ * Stored episodes that a partly read document lacks are kept.
  */
 export async function contentOf(
   document: FeedDocument,
@@ -148,7 +148,7 @@ export async function contentOf(
 
 /** A stored episode: the form of an answer, without the podcast's guid. */
 export interface Episode extends Omit<FeedEpisode, 'podcast_guid'> {
-  /** Time at which the server first saw it; absent for those of earlier releases. */
+  /** Time at which the server first saw the episode; absent if an earlier release stored it. */
   seen?: string | undefined;
 }
 
@@ -162,7 +162,7 @@ export function withoutSeen(episode: Episode): Omit<Episode, 'seen'> {
 const identityOf = ({ episode_guid, enclosure_url }: Episode) =>
   episode_guid === undefined ? ` ${enclosure_url}` : episode_guid;
 
-/** Returns the newest episodes, newest first. Those without a date follow, in their order. */
+/** Returns the 100 newest of the items and of `before`, newest first, undated episodes last. */
 function newest(items: readonly FeedItem[], before: readonly Episode[]): Episode[] {
   const current: Episode[] = items.map((item) => ({
     episode_guid: item.guid,

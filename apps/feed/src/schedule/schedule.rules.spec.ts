@@ -12,7 +12,7 @@ const [hour, day] = [3_600_000, 86_400_000];
 const now = Date.parse('2026-01-01T00:00:00Z');
 const random = () => 0.5;
 
-describe('rhythmOf', () => {
+describe('publishingIntervalOf', () => {
   it.each<[string, number[], object]>([
     ['none', [], { latest: undefined, gap: undefined }],
     ['one', [now - day], { latest: now - day, gap: undefined }],

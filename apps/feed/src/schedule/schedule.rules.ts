@@ -3,7 +3,7 @@
 
 const [second, hour, day] = [1_000, 3_600_000, 86_400_000];
 
-/** The interval of a feed's episodes, from which its next change is estimated. */
+/** The publishing rhythm of a feed, from which its next change is estimated. */
 export interface PublishingInterval {
   /** The date of the newest episode. */
   readonly latest?: number | undefined;
@@ -13,7 +13,7 @@ export interface PublishingInterval {
   readonly isComplete?: boolean;
 }
 
-/** Number of the newest episodes that the pause is computed from. */
+/** Number of the newest episodes from which the median pause is computed. */
 const sampleSize = 10;
 
 /** Returns the publishing interval by the dates of episodes. Ignores dates in the future. */
@@ -26,13 +26,15 @@ export function publishingIntervalOf(dates: readonly number[], now: number): Pub
 }
 
 /**
- * Returns the time of the next fetch after a successful one. The interval depends on the gap
- * between episodes: a fortieth around the expected time of the next episode, otherwise a quarter;
- * from an hour to a day. For feeds without recent episodes it is a tenth of their silence, from a
- * day to a week.
+ * Returns the time of the next fetch after a successful one. The interval is
+ * - 14 days for a complete feed;
+ * - a day without two dated episodes;
+ * - a tenth of the silence, from a day to a week, after a silence of three gaps and 14 days;
+ * - otherwise, from an hour to a day: a fortieth of the gap around the expected time of the next
+ *   episode, else a quarter of the gap, or the time until the expected one if it is shorter.
  *
- * @param freshFor the time for which the publisher calls the document current; at most a day
- *   counts.
+ * @param freshFor the time for which the publisher calls the document current. It is a minimum of
+ *   the interval, of at most a day.
  */
 export function nextAfterSuccess(
   { latest, gap, isComplete = false }: PublishingInterval,
@@ -52,7 +54,10 @@ function intervalOf(latest: number | undefined, gap: number | undefined, now: nu
   return within(Math.min(gap / 4, untilWindow), hour, day);
 }
 
-/** Returns the time of the next fetch after a failed one: 15 minutes, doubled up to a day. */
+/**
+ * Returns the time of the next fetch after a failed one: in 15 minutes, doubled with each failure
+ * up to a day; in 7 days if the feed fails for 14 days, in 30 days if it fails for 180 days.
+ */
 export function nextAfterFailure(
   { failures, failingSince }: { failures: number; failingSince: number },
   { now, random }: { now: number; random: () => number },
@@ -82,13 +87,14 @@ export function statusAfterFailure(
   return failing >= 3 * day ? 'failing' : before;
 }
 
-/** Returns the pause of a lane after a request: twice its duration, and at least a second. */
+/** Returns the pause of a lane after a request: twice its duration, from a second to an hour. */
 export function lanePauseMs(durationMs: number): number {
   return within(2 * durationMs, second, hour);
 }
 
 /**
- * Returns for how long a host gets no request after a 429.
+ * Returns how long a lane gets no request after a 429: `Retry-After`, else 15 minutes that double
+ * with each consecutive 429; from a minute to a day.
  *
  * @param consecutive429s includes this one. @param retryAfterMs the duration of `Retry-After`.
  */

@@ -28,18 +28,18 @@ export interface TaskLoopOptions {
 }
 
 /**
- * Runs the tasks of feeds: it gives the followers' episodes titles, and applies moves and declared
- * guids to their subscriptions. Invariants:
- * - A task is leased for a page of users, and then its progress is stored. If the process dies,
- *   another one repeats at most a page. Repeated calls have no effect.
+ * Runs the tasks of feeds. A task adds titles to the episodes of the feed's followers, or applies
+ * moves and declared guids to their subscriptions. Invariants:
+ * - A task is leased for one page of users, after which its progress is stored. If the process
+ *   dies, another replica repeats at most one page. Repeated calls have no effect.
  * - Users of a task are served one after another with pauses, and each task gets one page at a
- *   time, so that a feed with many followers delays no other one.
- * - If a feed is touched again during its task, the task restarts, because earlier users can need
- *   the change.
+ *   time, so that a feed with many followers does not delay other feeds.
+ * - A feed is touched when a user uploads an episode of it without a title. If that happens during
+ *   the feed's task, the task restarts, because users that it has visited can need the title.
  */
 export class TaskLoop implements OnModuleInit, OnApplicationShutdown {
   private readonly stopped = new AbortController();
-  /** The reason of an outage of Postgres or a service, or empty. */
+  /** The error message of the current outage of Postgres or a service; empty without an outage. */
   private readonly outage = new Condition<string>('');
   private ended: Promise<unknown> = Promise.resolve();
 
@@ -78,7 +78,7 @@ export class TaskLoop implements OnModuleInit, OnApplicationShutdown {
     }
   }
 
-  /** Creates tasks for touched feeds. Returns false if there were none. */
+  /** Creates `describe` tasks for touched feeds. Returns false without a touched feed. */
   private async createTasks(): Promise<boolean> {
     const { feeds, tasks } = this.options;
     const urls = await tasks.readTouched(touchedRows);
@@ -89,11 +89,11 @@ export class TaskLoop implements OnModuleInit, OnApplicationShutdown {
       await feeds.ensureFeeds(keys, readable, readable.map(laneOf));
       await feeds.refresh(keys);
     }
-    await tasks.settleTouched(urls, urls.map(feedKey));
+    await tasks.createTasks(urls, urls.map(feedKey));
     return true;
   }
 
-  /** Visits a page of followers for the task that waits longest. Returns false without a task. */
+  /** Runs one page of followers of the task that waits longest. Returns false without a task. */
   private async runNext(): Promise<boolean> {
     const { tasks } = this.options;
     const task = await tasks.claim();
@@ -120,7 +120,7 @@ export class TaskLoop implements OnModuleInit, OnApplicationShutdown {
         visits.inc({ outcome: (await call).outcome });
       }
     } catch (error) {
-      // A disabled or erased user.
+      // The user was disabled or erased, and is skipped.
       if (!(error instanceof Failure) || error.code !== 'unauthorized') throw error;
     }
     await this.pause(userMs);

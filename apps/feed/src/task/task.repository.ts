@@ -2,7 +2,7 @@ import { type Database, statement } from '#database';
 
 /** Seconds between the upload of an episode without a title and the visits to followers. */
 const touchedSeconds = 8;
-/** Minutes after a fetch for which its content counts as current. */
+/** Minutes after a fetch during which a `describe` task uses its content without a new fetch. */
 const currentMinutes = 15;
 /** Seconds of a lease for one page of followers. */
 const leaseSeconds = 60;
@@ -10,14 +10,14 @@ const leaseSeconds = 60;
 /** A leased task. */
 export interface Task {
   readonly id: number;
-  /** Identifies the lease. A caller whose lease expired cannot change the task. */
+  /** Identifies the lease. Its holder cannot change the task after another lease of the task. */
   readonly lease: string;
   readonly url: string;
-  /** Describes episodes, or applies a new URL and a declared guid to subscriptions. */
+  /** `describe` adds titles to episodes; `apply` gives subscriptions a new URL or declared guid. */
   readonly kind: 'describe' | 'apply';
   readonly toUrl: string | null;
   readonly guid: string | null;
-  /** The last visited user. */
+  /** The id of the last visited user. */
   readonly cursor: string;
 }
 
@@ -28,7 +28,7 @@ export interface Follower {
   readonly isConcerned: boolean;
 }
 
-/** Reads URLs of touched feeds after a delay. $1 maximum number of rows. */
+/** Reads URLs of feeds that were touched at least 8 seconds ago. $1 maximum number of rows. */
 const selectTouched = statement(
   'feed.select_touched',
   `SELECT DISTINCT r.url FROM (
@@ -39,7 +39,7 @@ const selectTouched = statement(
 
 /**
  * $1 URLs, $2 their keys. Creates the tasks of touched feeds, or restarts them, and removes their
- * rows from the outbox. Feeds without a row have no task.
+ * rows from the outbox. Feeds without a row in `feed.feeds` get no task.
  */
 const createTasks = statement(
   'feed.create_tasks',
@@ -54,7 +54,7 @@ const createTasks = statement(
    WHERE t.url = ANY ($1) AND t.created_at < now() - interval '${touchedSeconds} s'`,
 );
 
-/** Leases a task. One that describes episodes waits until its feed was fetched or pushed. */
+/** Leases a task. A `describe` task waits until its feed was fetched or pushed. */
 const claimTask = statement(
   'feed.claim_task',
   `WITH due AS (
@@ -85,8 +85,8 @@ export const selectFollowers = statement(
 );
 
 /**
- * Stores the progress of a task and ends its lease. A restarted task keeps its cursor. $1 id, $2
- * lease, $3 previous cursor, $4 next cursor.
+ * Stores the progress of a task and ends its lease. A task that was restarted meanwhile keeps its
+ * reset cursor. $1 id, $2 lease, $3 previous cursor, $4 next cursor.
  */
 const advanceTask = statement(
   'feed.advance_task',
@@ -110,13 +110,14 @@ const finishTask = statement(
 export class TaskRepository {
   constructor(private readonly database: Database) {}
 
-  /** Returns URLs of feeds for which uploads contained episodes without a title. */
+  /** Returns URLs of feeds for which users uploaded episodes without a title. */
   async readTouched(limit: number): Promise<string[]> {
     const rows = await this.database.read<{ url: string }>(selectTouched, [limit]);
     return rows.map(({ url }) => url);
   }
 
-  async settleTouched(urls: readonly string[], keys: readonly Buffer[]): Promise<void> {
+  /** Creates or restarts the tasks of touched feeds, and removes them from the outbox. */
+  async createTasks(urls: readonly string[], keys: readonly Buffer[]): Promise<void> {
     await this.database.change(createTasks, [urls, keys]);
   }
 
