@@ -5,7 +5,7 @@ import { CredentialEntity, LoginEntity } from '#database/typeorm';
 import { networkOf, RevocationWriter } from '#identity';
 import type { EntityManager, Repository } from 'typeorm';
 import { Notices } from '../people/notices.js';
-import { PEOPLE, type PeopleConfig } from '../people/people.config.js';
+import { PEOPLE_CONFIG, type PeopleConfig } from '../people/people.config.js';
 import { capFairly, type CappedRows } from '../people/fair.cap.js';
 import { Refusal } from '../people/refusal.js';
 import { hashSecret } from '../people/secret.hash.js';
@@ -58,7 +58,7 @@ export class LoginFlows {
     @InjectRepository(LoginEntity) private readonly logins: Repository<LoginEntity>,
     private readonly revocations: RevocationWriter,
     private readonly notices: Notices,
-    @Inject(PEOPLE) private readonly config: Pick<PeopleConfig, 'PUBLIC_URL'>,
+    @Inject(PEOPLE_CONFIG) private readonly config: Pick<PeopleConfig, 'PUBLIC_URL'>,
   ) {}
 
   /** Starts a flow; idempotent. */

@@ -65,7 +65,7 @@ export class LinkController {
     if (accountId === undefined) return this.pages.redirect(reply, afterReset);
     this.pages.cookies.signIn(
       reply,
-      await this.signIn.forAccount(accountId, this.pages.cookies.read(request), true),
+      await this.signIn.signInWithoutPassword(accountId, this.pages.cookies.read(request), true),
     );
     this.pages.redirect(reply, '/connect');
   }

@@ -33,7 +33,7 @@ export class ProviderController {
     const { account, next } = await this.party.finishLogin(request.url.split('?')[1] ?? '', ticket);
     this.pages.cookies.signIn(
       reply,
-      await this.signIn.forAccount(account.id, this.pages.cookies.read(request)),
+      await this.signIn.signInWithoutPassword(account.id, this.pages.cookies.read(request)),
     );
     const to = nextPath(next) ?? startPath;
     this.pages.redirect(reply, account.name === null ? withNext('/name', to) : to);

@@ -133,8 +133,8 @@ export class SignInController {
     try {
       const signedIn =
         kind === 'code'
-          ? await this.signIn.withCode(ticket, form['code'] ?? '', browser)
-          : await this.signIn.withRecoveryCode(ticket, form['recovery'] ?? '', browser);
+          ? await this.signIn.completeWithCode(ticket, form['code'] ?? '', browser)
+          : await this.signIn.completeWithRecoveryCode(ticket, form['recovery'] ?? '', browser);
       // A recovery code suspends app passwords.
       this.proceed(reply, signedIn, kind === 'code' ? next : withNext(keepPath, next));
     } catch (error) {

@@ -36,7 +36,7 @@ const noticed = () => fixture.app.get(Notices).list(id);
 const kinds = async () => (await noticed()).map(({ kind }) => kind);
 /** Session of the browser; it does not end in these tests. */
 const actor = async () => {
-  const { session } = await fixture.app.get(SignIn).forAccount(id, browser, true);
+  const { session } = await fixture.app.get(SignIn).signInWithoutPassword(id, browser, true);
   return { ...browser, id: session.id };
 };
 async function link(kind: 'reset' | 'verify') {
@@ -55,7 +55,7 @@ describe('a notice', () => {
   });
 
   it('does not report the sign-in that follows the creation of the account', async () => {
-    await fixture.app.get(SignIn).forAccount(id, browser, true);
+    await fixture.app.get(SignIn).signInWithoutPassword(id, browser, true);
     expect(await kinds()).toEqual([]);
   });
 

@@ -16,7 +16,7 @@ export interface SignedIn {
   readonly device: string;
 }
 
-/** Result of a correct password that needs a code in addition. */
+/** Result of a sign-in whose password is correct, and whose account requires a second factor. */
 export interface NeedsCode {
   readonly needs: 'totp';
   /** Proof of the password for the second step; valid for 10 minutes. */
@@ -30,7 +30,8 @@ export type SignInOutcome = 'signed_in' | 'needs_code' | 'refused' | 'limited' |
  * Signs people in. Invariants:
  * - An unknown name, a wrong password, a disabled account and an account without a password get the
  *   same refusal after the same work.
- * - Limits are counted before hashing. Other clients cannot use up the limit of a trusted device.
+ * - An attempt counts before its password is hashed. Clients cannot use up the limit of a trusted
+ *   device of another person.
  * - Each sign-in sets a new session cookie, which prevents session fixation. A concurrent disabling
  *   or password change prevents or ends the session.
  */
@@ -53,7 +54,7 @@ export class SignIn {
   ) {}
 
   /**
-   * Signs in with name and password, also to confirm an approval.
+   * Signs in with name and password. With TOTP on, returns a ticket for the second step.
    *
    * @throws Refusal `credentials`, `limited`, `busy`.
    */
@@ -81,9 +82,9 @@ export class SignIn {
   /**
    * Completes a sign-in with a TOTP code.
    *
-   * @throws Refusal `code`, `ticket`, `limited`; `credentials` after a concurrent password change.
+   * @throws Refusal `code`, `ticket`, `limited`; `credentials` if the password changes meanwhile.
    */
-  withCode(ticket: string, code: string, browser: Browser): Promise<SignedIn> {
+  completeWithCode(ticket: string, code: string, browser: Browser): Promise<SignedIn> {
     return this.completeSecondStep('code', ticket, browser, (account) =>
       this.secondFactor.totp.check(account.id, code),
     );
@@ -92,21 +93,26 @@ export class SignIn {
   /**
    * Completes a sign-in with a recovery code. Ends all other sessions and the access of all apps.
    *
-   * @throws Refusal as {@link withCode}.
+   * @throws Refusal as {@link completeWithCode}.
    */
-  withRecoveryCode(ticket: string, code: string, browser: Browser): Promise<SignedIn> {
+  completeWithRecoveryCode(ticket: string, code: string, browser: Browser): Promise<SignedIn> {
     return this.completeSecondStep('recovery', ticket, browser, (account) =>
       this.secondFactor.acceptRecoveryCode(account.id, code),
     );
   }
 
   /**
-   * Signs in a person without a password: after a provider's sign-in or the account's creation.
+   * Signs a person in without checking a password: after a sign-in at the OpenID provider, or after
+   * the browser has created the account.
    *
-   * @param isNew true for an account that this browser has just created: it gets no notice.
+   * @param isNew true for an account that this browser has just created: no notice is sent.
    * @throws Refusal `credentials` if the account is disabled.
    */
-  async forAccount(accountId: string, browser: Browser, isNew = false): Promise<SignedIn> {
+  async signInWithoutPassword(
+    accountId: string,
+    browser: Browser,
+    isNew = false,
+  ): Promise<SignedIn> {
     const account = await this.accounts.findOneBy({ id: accountId, disabledAt: IsNull() });
     if (!account) throw new Refusal('credentials');
     return this.startSession(account, browser, undefined, isNew);
