@@ -25,7 +25,7 @@ import { Registration } from '../people/registration.js';
 import { SignOut } from '../people/sign-out.js';
 import { toOperatorError } from './operator.errors.js';
 
-/** Configuration of the operator's commands, a part of that of the account app. */
+/** Settings of the operator's commands: the settings of the account app that they need. */
 const operatorConfig = z.object({
   ...databaseConfig.pick({ DATABASE_URL: true, DATABASE_DISTRIBUTION: true }).shape,
   ...redisConfig.shape,
@@ -35,7 +35,7 @@ const operatorConfig = z.object({
     .transform((url) => new URL(url).origin),
 });
 
-/** Maximum wait for Redis in milliseconds; most commands do not need Redis. */
+/** Maximum wait for Redis in milliseconds. Commands that need no Redis run without it. */
 const connectMs = 2_000;
 
 /** Services that the operator's commands use. */

@@ -30,7 +30,7 @@ export class Cookies {
     this.attributes = { path: '/', httpOnly: true, sameSite: 'lax', secure };
   }
 
-  /** Returns address, user agent and cookies of a browser. */
+  /** Returns IP address, user agent and cookies of a browser. */
   read(request: FastifyRequest): Browser {
     return {
       address: request.ip,
@@ -40,7 +40,7 @@ export class Cookies {
     };
   }
 
-  /** Sets the cookies of session and device. */
+  /** Sets the session cookie and the device cookie. */
   signIn(reply: FastifyReply, { session, device }: SignedIn): void {
     void reply.setCookie(this.session, session.cookie, {
       ...this.attributes,

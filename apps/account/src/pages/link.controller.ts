@@ -22,7 +22,7 @@ function createPage(visit: Visit, link: Link, action: string, refused: RefusedFo
   return registerPage(visit, { action, kind: link.kind, ...refused });
 }
 
-/** Serves the pages of links. Opening one changes nothing, since mail programs open links too. */
+/** Serves the pages of one-time links. Opening changes nothing, as mail programs open links too. */
 @PageController()
 export class LinkController {
   constructor(
@@ -70,7 +70,7 @@ export class LinkController {
     this.pages.redirect(reply, '/connect');
   }
 
-  /** Executes the action of a link. @returns the id of a new account, which is then signed in. */
+  /** Executes the action of a link. @returns the id of a new account; undefined without one. */
   private async execute(
     kind: Link['kind'],
     secret: string,

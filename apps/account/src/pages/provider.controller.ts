@@ -25,7 +25,7 @@ export class ProviderController {
     this.pages.leaveSite(reply, url.href, host);
   }
 
-  /** Completes the sign-in. An account without a name is redirected to the choice of one. */
+  /** Completes the sign-in. Redirects to the choice of a name if the account has none. */
   @Get('sign-in/provider/callback')
   async finish(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     if (this.party.host === undefined) throw new NotFoundException();

@@ -39,7 +39,7 @@ export class SecurityController {
     @Inject(CONFIG) private readonly config: Pick<AccountConfig, 'API_URLS'>,
   ) {}
 
-  /** Shows a new key, or the unconfirmed one, so that a reload does not change it. */
+  /** Shows the unconfirmed TOTP key, or a new key, so that a reload shows the same key. */
   @Get('totp')
   @ForPerson({ recently: true })
   async setUp(@PersonOf() person: Person, @Res() reply: FastifyReply): Promise<void> {

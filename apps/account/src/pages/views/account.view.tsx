@@ -38,7 +38,7 @@ export interface AccountOverview {
     userAgent: string;
   }[];
   notices: readonly Notice[];
-  /** Absent for users of a provider. */
+  /** Absent for users who sign in at an OpenID provider. */
   password?: { totp: boolean; recoveryCodes: number; email: string | null; mail: boolean };
   provider?: string | undefined;
 }
@@ -105,7 +105,7 @@ function problemOf({ texts: { home }, now }: Visit, { expiresAt, suspendedAt }: 
   return suspendedAt === null ? undefined : home.suspended;
 }
 
-/** Renders the apps, those that synced last first. */
+/** Renders the apps, the most recently synced first. */
 function Apps({ visit, of }: SectionProps) {
   const { home, connect } = visit.texts;
   const apps = [

@@ -40,7 +40,7 @@ interface ActionButtonProps {
   readonly children: string;
 }
 
-/** Renders a button that the script of the pages shows (apps/console/src/site.ts). */
+/** Renders a button that is hidden until a script enables it (apps/console/src/site.ts). */
 export function ActionButton({ of, action, done, children }: ActionButtonProps) {
   const data = { 'data-action': action, 'data-done': done };
   const look = action === 'reveal' ? 'bare reveal' : 'plain slight';
@@ -172,7 +172,7 @@ export function RefusalNotice({ children }: { children: string | undefined }) {
 /** Refused form of {@link SecondStepForms}. */
 export interface RefusedSecondStep {
   readonly form: 'code' | 'recovery';
-  /** Reason, unless the code is wrong. */
+  /** Reason of the refusal; undefined for a wrong code. */
   readonly problem?: string | undefined;
 }
 
