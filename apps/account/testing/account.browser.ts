@@ -190,7 +190,7 @@ export class AccountBrowser {
   }
 
   /** Backdates the sign-ins of an account by 6 minutes, so that approvals ask for a new sign-in. */
-  async age(accountId: string): Promise<void> {
+  async backdateSignIns(accountId: string): Promise<void> {
     await this.database.query(
       `UPDATE account.sessions SET authenticated_at = now() - interval '6 minutes'
        WHERE account_id = $1`,

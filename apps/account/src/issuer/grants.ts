@@ -5,7 +5,7 @@ import { RevocationWriter } from '#identity';
 import { Repository } from 'typeorm';
 import { Clients } from './clients.js';
 
-/** Grant of a user for one installation of an app. */
+/** App with a grant of a user. The same app on two devices has two grants. */
 export interface GrantedApp {
   /** Id of the grant, and `gid` of its tokens. */
   readonly grantId: string;

@@ -171,7 +171,7 @@ export class Issuer implements OnApplicationShutdown {
       if (!hasOnlyPlainText(sent)) return this.sendRefusal(path, raw, response, malformed);
       const registration = validateRegistration(sent);
       if ('error' in registration) return sendJson(response, 400, registration);
-      // oidc-provider uses this parsed body instead of the sent one.
+      // oidc-provider uses `body` and does not read the request again.
       Object.assign(raw, { body: registration });
     } else if (raw.headers['content-type']?.startsWith('application/x-www-form-urlencoded')) {
       const body = await readText(raw, maxFormBytes);
@@ -245,8 +245,8 @@ export class Issuer implements OnApplicationShutdown {
     // `sanitizeHeaders` sets the headers that this setting trusts.
     provider.proxy = true;
     provider.on('authorization.error', (ctx, error) => {
-      // Any client can register any redirect URI. Without a user's decision, the error is shown
-      // here instead of at that URI (RFC 9700, 4.11.2).
+      // Any client can register any redirect URI. Without a user's decision, the issuer shows an
+      // error page instead of a redirect (RFC 9700, 4.11.2).
       if (ctx.oidc.entities.Interaction?.result === undefined) error.allow_redirect = false;
     });
     const count = (ctx: KoaContextWithOIDC, outcome: string) =>
@@ -261,7 +261,7 @@ export class Issuer implements OnApplicationShutdown {
 }
 
 /**
- * Returns true if a script, frame or form of a web page sent the request, but not for a link.
+ * Returns true if a script, frame or form of a web page sent the request; false for a link.
  * Browsers send `Origin` with each POST and `Sec-Fetch-Dest` with images, frames and `fetch`.
  */
 function isSentByPage({

@@ -10,7 +10,7 @@ import { withOutageErrors } from './outage-errors.js';
 
 /** Period after the first use of a value in which it can be used again. */
 const reuseWindow = '60 seconds';
-/** Retention of used values. Within it, their reuse is detected and ends the grant. */
+/** Maximum retention of used tokens and codes. Until then, their reuse ends the grant. */
 const usedRetention = '30 days';
 
 /** Number of newest tokens kept per grant. Older used ones are deleted after the reuse window. */

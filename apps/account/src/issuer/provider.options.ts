@@ -160,7 +160,7 @@ export function issuerConfiguration({
 /**
  * Returns scopes, audience and token format of the API that a resource indicator names (RFC 8707).
  *
- * @throws InvalidTarget if the URL is not in `API_URLS`.
+ * @throws InvalidTarget if the resource is neither in `API_URLS` nor the default {@link anyApi}.
  */
 export function apiResource({ API_URLS = [], API_AUDIENCE }: AccountConfig, resource: string) {
   const isSame = (url: string) => withoutSlash(url) === withoutSlash(resource);

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Browser } from '../people/sessions.js';
-import type { SignedIn } from '../people/sign-in.js';
+import type { SignInResult } from '../people/sign-in.js';
 
 /** Lifetime of the device cookie in seconds: the maximum that browsers allow. */
 const deviceCookieSeconds = 400 * 86_400;
@@ -41,7 +41,7 @@ export class Cookies {
   }
 
   /** Sets the session cookie and the device cookie. */
-  signIn(reply: FastifyReply, { session, device }: SignedIn): void {
+  signIn(reply: FastifyReply, { session, device }: SignInResult): void {
     void reply.setCookie(this.session, session.cookie, {
       ...this.attributes,
       expires: session.expiresAt,

@@ -10,7 +10,7 @@ import { SignIn } from '../people/sign-in.js';
 import { type Form, FormOf } from './form.js';
 import type { Page, Visit } from './document.js';
 import { PageController } from './person.guard.js';
-import { afterReset, PageResponder, visitFor } from './page.responder.js';
+import { afterResetPath, PageResponder, visitFor } from './page.responder.js';
 import { problemsOf, type RefusedForm } from './refusal.texts.js';
 import { readCredentials } from './registration.controller.js';
 import { registerPage, resetPage, verifyPage } from './views/registration.view.js';
@@ -62,7 +62,7 @@ export class LinkController {
       return this.pages.redirectRefused(reply, `/links/${secret}`, refused, error);
     }
     if (link.kind === 'verify') return this.pages.redirectToDone(reply, { message: 'verified' });
-    if (accountId === undefined) return this.pages.redirect(reply, afterReset);
+    if (accountId === undefined) return this.pages.redirect(reply, afterResetPath);
     this.pages.cookies.signIn(
       reply,
       await this.signIn.signInWithoutPassword(accountId, this.pages.cookies.read(request), true),

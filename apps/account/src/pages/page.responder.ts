@@ -19,7 +19,7 @@ export const keepPath = '/app-passwords/keep';
 
 const resetQuery = new URLSearchParams({ notice: 'password', next: keepPath }).toString();
 /** Path after a password reset: a sign-in, then {@link keepPath}. */
-export const afterReset = `/sign-in?${resetQuery}`;
+export const afterResetPath = `/sign-in?${resetQuery}`;
 
 /** Sends a page that no cache stores, since it can contain personal data or a secret. */
 export function sendPage(reply: FastifyReply, visit: Visit, page: Page): FastifyReply {

@@ -85,7 +85,7 @@ export class Accounts {
     return entity ? toAccount(entity) : undefined;
   }
 
-  /** Returns the first 1,000 accounts, by id; with `after`, the next 1,000 after this account. */
+  /** Returns up to 1,000 accounts in the order of their ids, from the first or after `after`. */
   async list(after?: Account): Promise<Account[]> {
     const entities = await this.accounts.find({
       where: after ? { id: MoreThan(after.id) } : {},
@@ -104,7 +104,7 @@ export class Accounts {
     return !(await manager.existsBy(AccountEntity, canSignIn));
   }
 
-  /** Creates an account. @throws Refusal `name`, `name_taken`; `erased` if its id was erased. */
+  /** Creates an account. @throws Refusal `name`, `name_taken`; `erased` for an erased user's id. */
   async create(
     account: NewAccount,
     manager: EntityManager = this.accounts.manager,

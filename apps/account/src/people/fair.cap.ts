@@ -5,7 +5,7 @@ const prefix = (column: string, bits: 48 | 56) =>
   `CASE WHEN ${column} ~ '^([0-9a-f]{1,4}:){4}:/64$'
      THEN set_masklen(${column}::cidr, ${bits})::text ELSE ${column} END`;
 
-/** Rows that unauthenticated clients create, with their limit. The table has `network`. */
+/** Limit of rows that unauthenticated clients create, in a table with the column `network`. */
 export interface CappedRows {
   readonly table: 'clients' | 'logins' | 'oidc';
   /** SQL condition of the rows that count towards the limit. */

@@ -16,8 +16,8 @@ const policies = {
   /** Passwords for any name, per network. Attempts of trusted devices do not count. */
   address: { points: 100, duration: day, attempt: 'password' },
   /**
-   * Recovery codes for one name or account. They have their own limit, since a person who forgot
-   * the password has often reached its limit.
+   * Recovery codes for one name or account. They have their own limit, since a person who needs one
+   * has often used up the limit of passwords.
    */
   recovery: { points: 10, duration: hour, attempt: 'recovery' },
   /** Recovery codes for any name, per network. Attempts of trusted devices do not count. */

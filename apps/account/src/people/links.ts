@@ -99,7 +99,7 @@ export class Links {
     return { url: `${this.config.PUBLIC_URL}/links/${secret}`, expiresAt };
   }
 
-  /** Returns the content of a valid link and keeps it; undefined as in {@link spend}. */
+  /** Returns the content of a link without deleting it; undefined as in {@link spend}. */
   async read(secret: string): Promise<Link | undefined> {
     const hash = hashIfSecret(secret);
     if (!hash) return undefined;

@@ -12,7 +12,7 @@ import { PasswordReset } from './password-reset.js';
 import { Passwords } from './passwords.js';
 import { RecoveryCodes } from './recovery-codes.js';
 import { SecondFactor } from './second-factor.js';
-import { SignIn, type SignedIn } from './sign-in.js';
+import { SignIn, type SignInResult } from './sign-in.js';
 
 const password = 'an unusual sentence';
 const browser = { address: '192.0.2.1', userAgent: 'Firefox' };
@@ -31,7 +31,7 @@ beforeEach(async () => {
 const signIn = async (device?: string) =>
   (await fixture.app
     .get(SignIn)
-    .signIn({ name, password }, { ...browser, ...(device && { device }) })) as SignedIn;
+    .signIn({ name, password }, { ...browser, ...(device && { device }) })) as SignInResult;
 const noticed = () => fixture.app.get(Notices).list(id);
 const kinds = async () => (await noticed()).map(({ kind }) => kind);
 /** Session of the browser; it does not end in these tests. */

@@ -4,7 +4,7 @@ import { hash, verify } from '@node-rs/argon2';
 import { maxPasswordBytes, checkPassword, passwordText } from './password.rules.js';
 import { Refusal } from './refusal.js';
 
-/** Argon2id (2) with 19 MiB, two passes and one lane (OWASP Password Storage Cheat Sheet). */
+/** Argon2id (`algorithm: 2`) with 19 MiB, two passes, one lane (OWASP Password Storage). */
 const cost = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
 
 /** Maximum number of concurrent hashes per process. One slot is reserved for trusted devices. */

@@ -5,8 +5,8 @@ const tagBytes = 16;
 
 /**
  * Encrypts and authenticates small values (AES-256-GCM) with `SECRETS_KEY`. Each purpose has its
- * own key, derived from the setting (HKDF, RFC 5869). A value opens only for its own purpose and
- * context.
+ * own key, derived from the setting (HKDF, RFC 5869). A value can be decrypted only with the
+ * purpose and context of its encryption.
  */
 export class Seal {
   private readonly keys = new Map<string, Buffer[]>();

@@ -9,7 +9,7 @@ import { Passwords } from './passwords.js';
 import { RecoveryCodes } from './recovery-codes.js';
 import { SecondFactor } from './second-factor.js';
 import { type Browser, Sessions } from './sessions.js';
-import { type NeedsCode, SignIn, type SignedIn } from './sign-in.js';
+import { type CodeRequired, SignIn, type SignInResult } from './sign-in.js';
 import { Totp } from './totp.js';
 
 const password = 'an unusual sentence';
@@ -45,8 +45,8 @@ beforeEach(async () => {
   browser = newBrowser();
 });
 
-async function signedIn(from = browser, as = { name, password }): Promise<SignedIn> {
-  return (await signIn.signIn(as, from)) as SignedIn;
+async function signedIn(from = browser, as = { name, password }): Promise<SignInResult> {
+  return (await signIn.signIn(as, from)) as SignInResult;
 }
 const wrong = (from: Browser, as = name) =>
   outcomeOf(signIn.signIn({ name: as, password: 'a wrong sentence' }, from));
@@ -124,7 +124,7 @@ describe('a second factor', () => {
   const codeAt = (step: number) =>
     new TOTP({ secret }).generate({ timestamp: Date.now() + step * 30_000 });
   const ticket = async () =>
-    ((await signIn.signIn({ name, password }, browser)) as NeedsCode).ticket;
+    ((await signIn.signIn({ name, password }, browser)) as CodeRequired).ticket;
 
   it('is required after the password, and no access precedes it', async () => {
     expect(await signIn.signIn({ name, password }, browser)).toEqual({
@@ -196,7 +196,7 @@ describe('a second factor', () => {
 
     it('by an unused code', async () => {
       expect(await outcomeOf(off('code', '000000'))).toBe('code');
-      // This code switched it on.
+      // This code switched the second factor on, so it counts as used.
       expect(await outcomeOf(off('code', codeAt(0)))).toBe('code');
       expect(await isOn()).toBe(true);
       await off('code', codeAt(1));

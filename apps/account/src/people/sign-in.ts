@@ -10,14 +10,14 @@ import { type Browser, type NewSession, Sessions } from './sessions.js';
 import { SignInGuard } from './sign-in.guard.js';
 
 /** Result of a sign-in; the caller sets both cookies. */
-export interface SignedIn {
+export interface SignInResult {
   readonly session: NewSession;
   /** Value of the device cookie, which lasts 400 days. */
   readonly device: string;
 }
 
 /** Result of a sign-in whose password is correct, and whose account requires a second factor. */
-export interface NeedsCode {
+export interface CodeRequired {
   readonly needs: 'totp';
   /** Proof of the password for the second step; valid for 10 minutes. */
   readonly ticket: string;
@@ -61,7 +61,7 @@ export class SignIn {
   async signIn(
     { name, password }: { name: string; password: string },
     browser: Browser,
-  ): Promise<SignedIn | NeedsCode> {
+  ): Promise<SignInResult | CodeRequired> {
     return this.countOutcome(async () => {
       const { trust, device } = this.guard.assess(name, browser);
       const succeeded = await this.guard.limits.countSignIn({
@@ -84,7 +84,7 @@ export class SignIn {
    *
    * @throws Refusal `code`, `ticket`, `limited`; `credentials` if the password changes meanwhile.
    */
-  completeWithCode(ticket: string, code: string, browser: Browser): Promise<SignedIn> {
+  completeWithCode(ticket: string, code: string, browser: Browser): Promise<SignInResult> {
     return this.completeSecondStep('code', ticket, browser, (account) =>
       this.secondFactor.totp.check(account.id, code),
     );
@@ -95,7 +95,7 @@ export class SignIn {
    *
    * @throws Refusal as {@link completeWithCode}.
    */
-  completeWithRecoveryCode(ticket: string, code: string, browser: Browser): Promise<SignedIn> {
+  completeWithRecoveryCode(ticket: string, code: string, browser: Browser): Promise<SignInResult> {
     return this.completeSecondStep('recovery', ticket, browser, (account) =>
       this.secondFactor.acceptRecoveryCode(account.id, code),
     );
@@ -112,7 +112,7 @@ export class SignIn {
     accountId: string,
     browser: Browser,
     isNew = false,
-  ): Promise<SignedIn> {
+  ): Promise<SignInResult> {
     const account = await this.accounts.findOneBy({ id: accountId, disabledAt: IsNull() });
     if (!account) throw new Refusal('credentials');
     return this.startSession(account, browser, undefined, isNew);
@@ -140,7 +140,7 @@ export class SignIn {
     browser: Browser,
     password?: string | null,
     isNew = false,
-  ): Promise<SignedIn> {
+  ): Promise<SignInResult> {
     const session = await this.sessions.start(id, browser, browser.session, password);
     const isRecognized = this.guard.clients.deviceOf(name ?? '', browser.device) !== undefined;
     if (!isRecognized && !isNew) await this.guard.notices.add(id, 'sign_in', browser);
@@ -148,7 +148,7 @@ export class SignIn {
     return { session, device: this.guard.clients.cookieFor(name ?? '', browser.device) };
   }
 
-  private async countOutcome<Result extends SignedIn | NeedsCode>(
+  private async countOutcome<Result extends SignInResult | CodeRequired>(
     run: () => Promise<Result>,
   ): Promise<Result> {
     try {

@@ -65,7 +65,9 @@ export const de: Texts = {
       'Dieser Code ist falsch oder wurde schon benutzt. Gib den Code ein, den die App jetzt zeigt.',
     lost: 'Kein Zugriff auf die App? Wiederherstellungscode benutzen',
     recoveryTitle: 'Wiederherstellungscode benutzen',
-    recoveryLead: 'Er gilt einmal. Alle anderen Browser und alle Apps werden abgemeldet.',
+    recoveryLead:
+      'Ein Wiederherstellungscode gilt einmal. ' +
+      'Alle anderen Browser und alle Apps werden abgemeldet.',
     recoveryCode: 'Wiederherstellungscode',
     recoveryRefused: 'Dieser Wiederherstellungscode ist falsch oder wurde schon benutzt.',
   },

@@ -59,7 +59,7 @@ export const en = {
     refused: 'This code is wrong or was already used. Enter the code that the app shows now.',
     lost: 'No access to the app? Use a recovery code',
     recoveryTitle: 'Use a recovery code',
-    recoveryLead: 'It works once. All other browsers and all apps will be signed out.',
+    recoveryLead: 'A recovery code works once. All other browsers and all apps will be signed out.',
     recoveryCode: 'Recovery code',
     recoveryRefused: 'This recovery code is wrong or was already used.',
   },

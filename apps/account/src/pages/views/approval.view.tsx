@@ -1,7 +1,7 @@
 import { Field } from '#ui';
 import { cleanLabel } from '../../people/label.rules.js';
 import type { Page, Visit } from '../document.js';
-import { Facts, Hidden, when } from './components.js';
+import { Facts, Hidden, renderTime } from './components.js';
 
 /** Returns the name that an app claims, in a form that is safe to show; `?` without a name. */
 export const appName = (claimed: string | undefined) => cleanLabel(claimed ?? '') || '?';
@@ -57,7 +57,7 @@ export function approvalPage(visit: Visit, of: Approval): Page {
               approve.from,
               of.address === of.ownAddress ? approve.fromHere(of.address) : of.address,
             ],
-            [approve.asked, when(visit, of.startedAt)],
+            [approve.asked, renderTime(visit, of.startedAt)],
           ]}
         />
       </section>

@@ -289,7 +289,7 @@ export function ago(visit: Visit, time: Date): string {
 }
 
 /** Renders a relative time. Its title is exact, in UTC, as browsers send no time zone. */
-export function when(visit: Visit, time: Date) {
+export function renderTime(visit: Visit, time: Date) {
   const format = { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'UTC' } as const;
   const exact = `${new Intl.DateTimeFormat(visit.language, format).format(time)} UTC`;
   return (
