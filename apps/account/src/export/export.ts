@@ -18,7 +18,7 @@ import { Refusal } from '../people/refusal.js';
 import { Sessions } from '../people/sessions.js';
 import { queryRows } from '../people/query-rows.js';
 
-/** Maximum number of items per page; services shorten large pages. */
+/** Maximum number of items per page. Pages with large items have fewer ({@link pageBytes}). */
 const perPage = 250;
 /** Maximum bytes of JSON per page. The first item of a page can exceed it. */
 const pageBytes = 1_048_576;

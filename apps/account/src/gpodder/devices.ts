@@ -80,7 +80,8 @@ export class Devices {
    *
    * @param credentialId id of the app password that sent the request; undefined for other
    *   credentials, which leaves the stored app password.
-   * @throws Failure `invalid` for a malformed device id, `unauthorized` for a disabled or erased account.
+   * @throws Failure `invalid` for a malformed device id, `unauthorized` for a disabled or erased
+   *   account.
    */
   async save(
     accountId: string,

@@ -35,7 +35,10 @@ const operatorConfig = z.object({
     .transform((url) => new URL(url).origin),
 });
 
-/** Maximum wait for Redis in milliseconds. Commands that need no Redis run without it. */
+/**
+ * Maximum wait for Redis in milliseconds. Without Redis, `erase` fails; other commands run, but
+ * gateways are not notified of ended access.
+ */
 const connectMs = 2_000;
 
 /** Services that the operator's commands use. */
@@ -50,7 +53,7 @@ export interface OperatorContext {
 /**
  * Runs a task of an operator's command, connected to the Postgres and Redis of the account app.
  *
- * @throws CommandFailed, ConfigurationError.
+ * @throws CommandFailed if the task fails, ConfigurationError for an invalid variable.
  */
 export async function withOperatorContext<Result>(
   task: (context: OperatorContext) => Promise<Result>,

@@ -42,7 +42,7 @@ export const refusalCodes = [
 /** Code of a refusal. */
 export type RefusalCode = (typeof refusalCodes)[number];
 
-/** What a refusal `limited` counts. The pages have a text for each value. */
+/** Action whose attempts a refusal `limited` counts. The pages have a text for each action. */
 export type LimitedAction =
   'password' | 'change' | 'code' | 'recovery' | 'link' | 'registration' | 'mail' | 'export';
 
@@ -50,7 +50,7 @@ export type LimitedAction =
 export class Refusal extends Error {
   /**
    * @param retryAfter seconds until the next allowed attempt, for `limited` and `busy`.
-   * @param attempt what was counted, for `limited`.
+   * @param attempt action that reached its limit, for `limited`.
    */
   constructor(
     readonly code: RefusalCode,

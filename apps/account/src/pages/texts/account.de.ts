@@ -100,7 +100,7 @@ export const accountTexts: typeof english = {
   },
   changeEmail: {
     title: 'E-Mail ändern',
-    lead: 'Wir senden einen Link an die neue Adresse. Öffne den Link, um die Adresse zu bestätigen.',
+    lead: 'Wir senden einen Link an die neue Adresse. Öffne ihn, um die Adresse zu bestätigen.',
     hint:
       'Sie dient dazu, ein verlorenes Passwort zurückzusetzen und dir Änderungen an deinem Konto ' +
       'zu melden.',
