@@ -7,8 +7,8 @@ export const isLocal = (address: string) => loopback.test(new URL(address).hostn
  * Returns the address that a person types into an app, without a slash at the end.
  *
  * @param configured the first of `API_URLS`, or `PUBLIC_URL`.
- * @param host `Host` of the request, which the HTTP server has checked. It replaces a `configured`
- *   loopback address, which is the default, unless it is a loopback address too.
+ * @param host `Host` of the request, which the HTTP server has checked. If `configured` is a
+ *   loopback address and this host is not, the result is this host, for apps in the local network.
  */
 export function addressForApps(configured: string, host: string | undefined): string {
   const seen = `http://${host ?? ''}`;

@@ -8,7 +8,7 @@ import { Grants } from '../issuer/grants.js';
 /** Maximum milliseconds that a page waits for the number of podcasts. */
 const countMs = 1_000;
 
-/** App with the time of its last use of the API, or of its last token. */
+/** App with the time of the last use of its app password, or of its newest refresh token. */
 export interface SyncedApp {
   readonly name: string;
   readonly at: Date;

@@ -6,9 +6,9 @@ import type { SignInResult } from '../people/sign-in.js';
 const deviceCookieSeconds = 400 * 86_400;
 
 /**
- * Reads and sets the cookies of the pages. All ports of a host share cookies, so each name contains
- * the app. With TLS, a prefix prevents other hosts of the domain from setting them (RFC 6265bis,
- * 4.1.3.2).
+ * Reads and sets the cookies of the pages. All ports of a host share cookies, so each cookie name
+ * contains `account`. With TLS, a prefix prevents other hosts of the domain from setting these
+ * cookies (RFC 6265bis, 4.1.3.2).
  */
 export class Cookies {
   private readonly session: string;

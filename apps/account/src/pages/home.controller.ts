@@ -82,7 +82,7 @@ function serverLinks({ PUBLIC_URL, API_URLS: [api = PUBLIC_URL] = [] }: AccountC
   };
 }
 
-/** Serves the account page and its buttons that end access, which can be repeated. */
+/** Serves the account page and its forms that end access. Repeating a form has no effect. */
 @PageController()
 export class HomeController {
   constructor(

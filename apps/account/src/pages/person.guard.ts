@@ -53,7 +53,7 @@ export const ForPerson = (need: Need = {}) => SetMetadata(needKey, need);
  *
  * @param next path that opens after a new sign-in.
  * @param after if set, requires a sign-in at or after this time too.
- * @throws SignInNeeded
+ * @throws SignInNeeded if the last sign-in is older.
  */
 export function requireRecent(person: Person, next: string, after?: Date): void {
   if (!isRecent(person, after)) throw new SignInNeeded(next);

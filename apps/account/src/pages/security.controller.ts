@@ -180,7 +180,7 @@ export class SecurityController {
     this.pages.show(reply, (visit) => shownAppPasswordPage(visit, created));
   }
 
-  /** Shows the suspended app passwords; without any, redirects to `next`. */
+  /** Shows the suspended app passwords; without any, redirects to `next` or the account page. */
   @Get('app-passwords/keep')
   @ForPerson({ recently: true })
   async suspended(

@@ -105,7 +105,7 @@ export function PasswordField({
   );
 }
 
-/** Renders the field of a new password. After a rejection it has the focus. */
+/** Renders the field of a new password. By default, it has the focus after a rejection. */
 export function NewPasswordField({
   texts,
   label = texts.newPassword,
