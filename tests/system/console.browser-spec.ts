@@ -243,7 +243,7 @@ describe('the page that waits for an app', () => {
     await page.getByRole('link', { name: 'I have done that' }).click();
     await page.getByRole('heading', { name: 'Waiting for Kasts' }).waitFor();
     expect((await ask('/subscriptions')).status).toBe(200);
-    await page.getByText('It has sent no podcasts yet.').waitFor();
+    await page.getByText('The app has sent no podcasts yet.').waitFor();
     const subscriptions = ['one', 'two'].map((name) => ({ feed_url: `https://${name}.example/` }));
     expect((await ask('/subscriptions', { subscriptions })).status).toBe(200);
     await page.getByText(/^Kasts synced \d+ seconds? ago, 2 podcasts\.$/).waitFor();

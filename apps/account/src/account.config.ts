@@ -9,7 +9,7 @@ import { relyingPartyConfig } from './relying.party/relying-party.config.js';
 
 const integer = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
 
-/** Configuration of the account app: common settings of HTTP apps, then those of its parts. */
+/** Schema of the account app's settings: of HTTP apps, accounts, the issuer, and sign-in. */
 export const accountConfig = z.object({
   ...commonConfig.shape,
   ...opsConfig.shape,

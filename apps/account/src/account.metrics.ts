@@ -17,7 +17,12 @@ export function watchSignIns(
   );
 }
 
-/** Counts token requests by grant type (RFC 6749) and outcome: `issued` or an OAuth error. */
+/**
+ * Registers the counter of token requests.
+ *
+ * @returns function that counts one request by grant type (RFC 6749) and outcome: `issued`, or the
+ *   OAuth error code.
+ */
 export function tokenMetrics(): (grantType: string, outcome: string) => void {
   const requests = oneCounter(
     'podcast_sync_token_requests_total',

@@ -16,7 +16,7 @@ import { issuerErrorPage } from './pages/failure.filter.js';
 import { PagesModule } from './pages/pages.module.js';
 import { PeopleModule } from './people/people.module.js';
 
-/** Objects that all modules share. */
+/** Configuration, log and connections, which every module can inject. */
 export interface Foundation {
   readonly config: AccountConfig;
   readonly log: Log;

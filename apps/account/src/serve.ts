@@ -25,12 +25,13 @@ import { Passwords } from './people/passwords.js';
 import { Sessions } from './people/sessions.js';
 import { SignIn } from './people/sign-in.js';
 
-/** Timeout of a Redis command in milliseconds. All callers have a fallback. */
+/** Timeout of a Redis command in milliseconds. Callers continue without Redis after it. */
 const redisTimeoutMs = 250;
 
 /**
  * Starts the account app: an HTTP server for pages and issuer, and a replica of the service
- * `account`. The start waits for Postgres and its migrations. Pages report later outages.
+ * `account`. The start waits for Postgres and its migrations. A later outage does not end the
+ * process; pages then show an error.
  */
 export async function serve(
   config: AccountConfig,
@@ -41,7 +42,7 @@ export async function serve(
   return serveHttp(await compose(config, log, connections, waitFor), { config, log, connections });
 }
 
-/** Builds the account app after its database is available. */
+/** Waits for the database, then returns the app's module, HTTP adapter and start function. */
 export async function compose(
   config: AccountConfig,
   log: Log,
@@ -53,12 +54,12 @@ export async function compose(
   const redis = connectRedis(config, { commandTimeout: redisTimeoutMs });
   // Callers handle failures of their commands.
   redis.on('error', () => {});
-  // With SIGN_IN_ISSUER, people register at the provider.
+  // With SIGN_IN_ISSUER, people register at their OpenID provider and not here.
   const registration =
     config.SIGN_IN_ISSUER === undefined ? {} : { REGISTRATION: 'closed' as const };
   const own = { ...config, API_URLS: config.API_URLS ?? [config.PUBLIC_URL], ...registration };
   const module = AccountModule.of({ config: own, log, database, client, redis });
-  // Assigned before the first request.
+  // `begin` assigns both, before the first request.
   let issuer: Issuer | undefined;
   let sessions: Sessions | undefined;
   const adapter = await createHttpAdapter(

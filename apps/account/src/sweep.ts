@@ -11,14 +11,15 @@ import { DataSource } from 'typeorm';
 import { LOG } from './account.config.js';
 import { queryRows } from './people/query-rows.js';
 
-/** Minimum milliseconds between sweeps; randomly up to twice as long, to spread replicas. */
+/** Minimum milliseconds between sweeps. The pause is randomly 1 to 2 times as long. */
 const pauseMs = 60_000;
-/** Rows per statement, to keep its locks short. */
+/** Maximum rows that a statement scans or deletes, so that it holds its locks briefly. */
 const rowsPerStatement = 1_000;
 
 /**
- * Conditions of expired rows by table. Rows of the issuer stay for an hour, so that late requests
- * are reported as expired. Apps that were never used expire after a day.
+ * SQL conditions of expired rows by table. The issuer's rows (`oidc`) stay for an hour after they
+ * expire, so that late requests are answered as expired. OAuth clients that no user ever allowed
+ * expire a day after their registration.
  */
 const expired = {
   sessions: 'expires_at <= now()',
@@ -28,12 +29,12 @@ const expired = {
   clients: `used_at IS NULL AND created_at < now() - interval '1 day'`,
 } as const;
 
-/** Maximum number of rows per table that a sweep scans for {@link orphaned}; the next continues. */
+/** Maximum rows per table that a sweep scans for {@link orphaned}; the next sweep continues. */
 const maxScanned = 10_000;
 
 /**
- * Conditions of orphaned rows by table, with the column that orders the scan: codes and tokens
- * without their grant, and apps without a grant.
+ * SQL conditions of orphaned rows by table, with the column that orders the scan: codes and tokens
+ * whose grant is deleted, and OAuth clients without a grant that were last used over a day ago.
  */
 const orphaned = {
   oidc: {
@@ -48,7 +49,7 @@ const orphaned = {
   },
 } as const;
 
-/** Deletes expired rows in small steps, which all replicas can run concurrently. */
+/** Deletes expired and orphaned rows every 1 to 2 minutes. Replicas can sweep concurrently. */
 @Injectable()
 export class Sweep implements OnApplicationBootstrap, OnApplicationShutdown {
   private timer: NodeJS.Timeout | undefined;
@@ -72,7 +73,12 @@ export class Sweep implements OnApplicationBootstrap, OnApplicationShutdown {
     await this.current;
   }
 
-  /** Deletes all expired rows and a part of the orphaned ones. @returns number of rows. */
+  /**
+   * Deletes all expired rows, and the orphaned rows among the next 10,000 rows of each table. Skips
+   * locked rows.
+   *
+   * @returns number of deleted rows.
+   */
   async sweep(): Promise<number> {
     let deleted = 0;
     for (const [table, condition] of Object.entries(expired)) {
@@ -130,11 +136,11 @@ export class Sweep implements OnApplicationBootstrap, OnApplicationShutdown {
   private async run(): Promise<void> {
     try {
       const deleted = await this.sweep();
-      if (deleted > 0) this.log.debug({ removed: deleted }, 'expired rows deleted');
+      if (deleted > 0) this.log.debug({ removed: deleted }, 'expired and orphaned rows deleted');
     } catch (error) {
-      // The start and the end of an outage are logged elsewhere.
+      // `takeRequestsWhileAvailable` logs the start and the end of an outage.
       if (faultKind(error) !== 'unavailable')
-        this.log.warn({ err: error }, 'expired rows not deleted, retrying with the next sweep');
+        this.log.warn({ err: error }, 'deletion of expired rows failed, retrying in 1 to 2 min');
     }
     this.schedule();
   }

@@ -74,7 +74,7 @@ export class AccountBrowser {
     }
   }
 
-  /** Opens a browser without cookies and scripts, which no page needs. */
+  /** Opens a browser window without cookies, and without scripts, which no page needs. */
   async visitor(options: BrowserContextOptions = {}): Promise<Page> {
     const defaults = { baseURL: this.origin, locale: 'en-GB', javaScriptEnabled: false };
     const context = await this.browser.newContext({ ...defaults, ...options });
@@ -189,8 +189,8 @@ export class AccountBrowser {
     return answer.json();
   }
 
-  /** Backdates the sign-ins of an account, so that approvals ask for a new one. */
-  async age(accountId: string): Promise<void> {
+  /** Backdates the sign-ins of an account by 6 minutes, so that approvals ask for a new sign-in. */
+  async backdateSignIns(accountId: string): Promise<void> {
     await this.database.query(
       `UPDATE account.sessions SET authenticated_at = now() - interval '6 minutes'
        WHERE account_id = $1`,
@@ -198,7 +198,7 @@ export class AccountBrowser {
     );
   }
 
-  /** Stops everything. @throws Error if a page violated its policy. */
+  /** Stops browser and servers. @throws Error if a page violated its content security policy. */
   async close(): Promise<void> {
     await this.database.end().catch(() => {});
     await this.browser.close();

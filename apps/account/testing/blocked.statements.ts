@@ -3,7 +3,8 @@ import type pg from 'pg';
 /**
  * Returns the number of statements that wait for a lock of a connection.
  *
- * @param watcher without a transaction, in which Postgres would repeat its first result.
+ * @param watcher connection outside of a transaction, in which Postgres would repeat the first
+ *   result.
  * @param pid process id of the connection in Postgres.
  */
 export async function countBlockedBy(watcher: pg.Client, pid: number): Promise<number> {

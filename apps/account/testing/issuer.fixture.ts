@@ -31,8 +31,9 @@ const accountHeader = 'x-account';
 export const addressHeader = 'x-address';
 
 /**
- * Replicas of the issuer with their own database and Redis. One origin passes each request to the
- * next replica. A header with the account replaces the pages. Only for the `int` tier.
+ * Replicas of the issuer with their own database and Redis. One HTTP server passes each request to
+ * the next replica. Instead of pages, a header names the account that decides. Only for the `int`
+ * tier.
  */
 export class IssuerFixture {
   readonly replicas: AccountModules[] = [];
@@ -100,7 +101,7 @@ export class IssuerFixture {
     this.replicas.push(await startModules(config, servers, [IssuerModule]));
   }
 
-  /** Returns a provider of the first replica. */
+  /** Returns a Nest provider of the first replica. */
   get<Part>(type: abstract new (...parts: never[]) => Part): Part {
     return (this.replicas[0] as AccountModules).app.get(type as new () => Part);
   }
@@ -115,7 +116,7 @@ export class IssuerFixture {
     return id;
   }
 
-  /** Returns a browser that is signed in to an account, or to none. */
+  /** Returns an HTTP client that decides for an account; undefined for a client without account. */
   browser(accountId?: string): HttpBrowser {
     return new HttpBrowser(accountId === undefined ? {} : { [accountHeader]: accountId });
   }

@@ -2,7 +2,7 @@ import { Secret, TOTP } from 'otpauth';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { type AccountBrowser, password } from './account.browser.js';
 
-/** Page in one state. */
+/** Page in one visible state. `name` identifies page and state. */
 export interface Step {
   readonly name: string;
   readonly page: Page;
@@ -19,7 +19,7 @@ export async function codeOn(page: Page): Promise<string> {
   return new TOTP({ secret: Secret.fromBase32(key.replaceAll(' ', '')) }).generate();
 }
 
-/** Yields every page in each visible state. The server needs open registration and mail. */
+/** Yields the account pages in their visible states. Requires open registration and mail. */
 export async function* everyPage(
   fixture: AccountBrowser,
   options: BrowserContextOptions,

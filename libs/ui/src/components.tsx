@@ -131,7 +131,7 @@ interface RowProps {
   readonly children?: ComponentChildren;
 }
 
-/** Renders an item of a list. Clients choose name and lines: `bdi` isolates their direction. */
+/** Renders a list item. Clients can choose the texts, so `bdi` isolates their direction. */
 export function Row({ name, href, picture, tag, lines, children }: RowProps) {
   const text = <bdi title={name.slice(0, 500)}>{name}</bdi>;
   return (

@@ -55,5 +55,5 @@ const de: FrameTexts = {
   cancel: 'Abbrechen',
 };
 
-/** The texts of the frame in each language. The texts of each app extend them. */
+/** Texts of the frame by language. The account pages and the console add their own texts. */
 export const frameTexts: Readonly<Record<Language, FrameTexts>> = { en, de };

@@ -9,10 +9,15 @@ const root = '/console/';
 /** Path of a file with a content hash in its name, whose content never changes. */
 const hashed = /^\/console\/assets\/[^/]+$/;
 
-/** Path of a console page. Each client route is one word. */
+/** Path of a console page: at most one word of lower-case letters. */
 const page = /^\/console\/[a-z]{0,20}$/;
 
-/** Returns the headers of the console, which allow only own scripts; undefined for other paths. */
+/**
+ * Returns the headers of the console, which allow scripts only from this origin; undefined for
+ * other paths.
+ *
+ * @param api URL of the API, to which the console sends requests; undefined without an API.
+ */
 export function consoleHeaders(
   { url }: FastifyRequest,
   api: string | undefined,
@@ -33,7 +38,7 @@ export function consoleHeaders(
  * Serves the built console at `/console/`. All pages share `index.html`, the only file without a
  * content hash in its name.
  *
- * @param folder of the build; if it is missing, a response explains how to build.
+ * @param folder of the built console. Without its `index.html`, a response 503 says how to build.
  */
 export async function serveConsole(
   fastify: FastifyInstance,

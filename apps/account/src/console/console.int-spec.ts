@@ -12,7 +12,7 @@ const most = 40;
 let stack: AppStack;
 let database: pg.Client;
 let origin: string;
-/** The account app that signs in users of a provider. */
+/** Origin of a second account app, whose users sign in at an OpenID provider. */
 let party: string;
 let gateway: string;
 beforeAll(async () => {

@@ -6,11 +6,12 @@ import { apiResource } from '../issuer/provider.options.js';
 import { Issuer } from '../issuer/issuer.js';
 import type { Session } from '../people/sessions.js';
 
-/** An access token for the console in one browser. */
+/** Access token for the console in one browser. */
 export interface ConsoleToken {
   readonly accessToken: string;
   /** Lifetime in seconds. */
   readonly expiresIn: number;
+  /** URL of the API, the first of `API_URLS`. */
   readonly api: string;
 }
 
@@ -25,12 +26,12 @@ export class ConsoleTokens {
     private readonly issuer: Issuer,
   ) {}
 
-  /** True if an API is configured. */
+  /** True if `API_URLS` is set. */
   get isConfigured(): boolean {
     return this.config.API_URLS !== undefined;
   }
 
-  /** Issues a token for a session. @throws Error if no API is configured. */
+  /** Issues a token for a session. @throws Error if `API_URLS` is not set. */
   async issue({ id, accountId }: Session): Promise<ConsoleToken> {
     const [api] = this.config.API_URLS ?? [];
     if (api === undefined) throw new Error('API_URLS is not set');

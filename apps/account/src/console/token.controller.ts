@@ -7,10 +7,10 @@ import { ConsoleTokens } from './console.tokens.js';
 /** The response of `POST /console/token`. */
 export interface TokenResponse {
   readonly access_token: string;
-  /** Seconds. */
+  /** Lifetime in seconds. */
   readonly expires_in: number;
   readonly api: string;
-  /** The current user: another one may have signed in meanwhile, in another window. */
+  /** User of the session. Another user can have signed in since the last token. */
   readonly user: { readonly id: string; readonly name: string | null };
 }
 
@@ -22,7 +22,10 @@ export class TokenController {
     private readonly limits: IssuerLimits,
   ) {}
 
-  /** Returns a token; 401 without a sign-in, as a redirect would lose input; 501 without an API. */
+  /**
+   * Returns a token; 401 without a session, since a redirect would lose what the person entered;
+   * 501 if `API_URLS` is not set.
+   */
   @Post('console/token')
   @HttpCode(200)
   @Header('cache-control', 'no-store')

@@ -42,15 +42,16 @@ export interface NewAppPassword {
 }
 
 const maxAppPasswords = 100;
-/** In UTF-16 units, as browsers count them. */
+/** Maximum length of a label in UTF-16 code units, as browsers count it. */
 const maxLabelLength = 64;
 
 /**
- * Passwords for apps that cannot sign in by a browser. They grant no access to pages. Invariants:
+ * Creates, lists, checks and revokes app passwords, for apps that cannot sign in by a browser. App
+ * passwords grant no access to pages. Invariants:
  * - An app password is shown once; only its hash is stored.
- * - No lookup finds a revoked one after the commit. Gateways that cached it are notified and refuse
- *   it within a second; without a notification, within 60 s ({@link RevocationWriter.revoke}).
- * - A suspended one (`SignOut`) is invalid until its owner keeps it.
+ * - A revoked app password is deleted. Gateways that cached it are notified and refuse it within a
+ *   second; without a notification, within 60 s ({@link RevocationWriter.revoke}).
+ * - An app password that a sign-out suspended (`SignOut`) is invalid until {@link keep}.
  */
 @Injectable()
 export class AppPasswords {
@@ -63,7 +64,7 @@ export class AppPasswords {
   /**
    * Creates an app password.
    *
-   * @param by session of the browser; none for the operator.
+   * @param by current session; undefined for the operator.
    * @returns the app password and its secret, which cannot be shown again.
    * @throws Refusal `label`, `scopes`, `expiry`, `too_many`; `credentials` if the session ended.
    */
@@ -87,7 +88,7 @@ export class AppPasswords {
     return created;
   }
 
-  /** Returns app passwords including expired and suspended ones, newest first. */
+  /** Returns the app passwords of an account, also expired and suspended ones, newest first. */
   async list(accountId: string): Promise<AppPassword[]> {
     const rows = await this.credentials.find({
       where: { accountId },
@@ -145,7 +146,12 @@ export class AppPasswords {
     return deleted.length > 0;
   }
 
-  /** Returns owner and scopes of a valid app password. Records its use once a minute. */
+  /**
+   * Returns owner and scopes of a valid app password, and records its use once a minute. Returns
+   * `null` if it is unknown, expired or suspended, or its account is disabled.
+   *
+   * @param hash SHA-256 of the app password (base64url).
+   */
   async check(hash: string): Promise<Credential | null> {
     const [row] = await queryRows<ValidAppPassword>(
       this.credentials.manager,
@@ -157,7 +163,7 @@ export class AppPasswords {
   }
 }
 
-/** Owner, scopes and expiry of an app password in use. */
+/** Owner, scopes and expiry of a valid app password. */
 export type Credential = NonNullable<ReplyOf<typeof checkCredential>['credential']>;
 
 /** SQL that reads valid app passwords `c` as {@link ValidAppPassword}. */
@@ -170,7 +176,7 @@ export const validAppPasswords = {
     AND a.disabled_at IS NULL`,
 };
 
-/** Row of {@link validAppPasswords}; `isStale` if its last use is not recorded to the minute. */
+/** Row of {@link validAppPasswords}. `isStale`: no use was recorded in the last minute. */
 export interface ValidAppPassword {
   readonly credentialId: string;
   readonly userId: string;
@@ -182,8 +188,8 @@ export interface ValidAppPassword {
 
 /**
  * Returns the credential of an app password, and records its use once a minute. Callers cache the
- * answer for a minute, so most requests of an app neither read nor write here. A row that another
- * transaction has locked is skipped: its use can wait, the request can not.
+ * answer for a minute, so most requests of an app neither read nor write here. If another
+ * transaction has locked the row, the request does not wait and records no use.
  */
 export async function recordUse(
   manager: EntityManager,

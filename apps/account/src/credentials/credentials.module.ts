@@ -7,7 +7,7 @@ import { AppPasswords } from './app-passwords.js';
 import { LoginFlows } from './login-flows.js';
 import { LoginPollController } from './login-poll.controller.js';
 
-/** Credentials of apps that cannot use a browser. */
+/** Provides app passwords, and Nextcloud's login flow, by which apps get one. */
 @Module({
   imports: [TypeOrmModule.forFeature([CredentialEntity, LoginEntity]), PeopleModule],
   controllers: [AccountController, LoginPollController],

@@ -29,7 +29,7 @@ beforeEach(async () => {
 const token = () => randomBytes(48).toString('base64url');
 const sha256 = (text: string) => createHash('sha256').update(text).digest('base64url');
 let network = 0;
-/** Returns a login request from a new network, and both tokens. */
+/** Returns a login request from a new network, with its login token and poll token. */
 function asking(address = `10.1.${(network += 1)}.1`) {
   const [poll, login] = [token(), token()];
   const server = 'https://sync.example/gpodder';

@@ -5,7 +5,7 @@ import { CredentialEntity, LoginEntity } from '#database/typeorm';
 import { networkOf, RevocationWriter } from '#identity';
 import type { EntityManager, Repository } from 'typeorm';
 import { Notices } from '../people/notices.js';
-import { PEOPLE, type PeopleConfig } from '../people/people.config.js';
+import { PEOPLE_CONFIG, type PeopleConfig } from '../people/people.config.js';
 import { capFairly, type CappedRows } from '../people/fair.cap.js';
 import { Refusal } from '../people/refusal.js';
 import { hashSecret } from '../people/secret.hash.js';
@@ -17,6 +17,7 @@ import { insertAppPassword, lockBelowLimit } from './app-passwords.js';
 export interface LoginFlow {
   /** Name that the app sends; also the label of its app password. */
   readonly label: string;
+  /** IP address of the app. */
   readonly address: string;
   readonly createdAt: Date;
 }
@@ -35,21 +36,21 @@ const openFlows: CappedRows = {
   max: 10_000,
 };
 
-/** Syntax of both tokens. The minimum length prevents guessing. */
+/** Syntax of login tokens and poll tokens. The minimum length prevents guessing. */
 const tokenPattern = /^[\w-]{22,256}$/;
 
 const hashToken = (token: string) => (tokenPattern.test(token) ? hashSecret(token) : undefined);
 
 /**
- * Nextcloud's login flow (v2): an app starts it, a person approves it in a browser, and the app
- * fetches an app password. Invariants:
- * - Only hashes of tokens are stored. A flow ends after 20 minutes, or one minute after its first
- *   response.
+ * Nextcloud's login flow (v2): an app starts a flow, a person approves it in a browser, and the app
+ * polls for an app password. Invariants:
+ * - Only hashes of tokens are stored. A flow ends after 20 minutes, or one minute after the first
+ *   poll that returned an app password.
  * - A sign-out deletes approved flows (`SignOut`), since a poll locks the flow before it creates an
  *   app password.
  * - The approval only marks the flow; the poll creates the app password. A repeated poll within a
  *   minute replaces the app password, since the response may be lost.
- * - Above 10,000 open flows, a start deletes the oldest of the networks with the most
+ * - Above 10,000 open flows, a start deletes the oldest of the networks with most open flows
  *   ({@link capFairly}).
  */
 @Injectable()
@@ -58,10 +59,15 @@ export class LoginFlows {
     @InjectRepository(LoginEntity) private readonly logins: Repository<LoginEntity>,
     private readonly revocations: RevocationWriter,
     private readonly notices: Notices,
-    @Inject(PEOPLE) private readonly config: Pick<PeopleConfig, 'PUBLIC_URL'>,
+    @Inject(PEOPLE_CONFIG) private readonly config: Pick<PeopleConfig, 'PUBLIC_URL'>,
   ) {}
 
-  /** Starts a flow; idempotent. */
+  /**
+   * Stores a new flow. Idempotent.
+   *
+   * @returns URL of the approval page, to which the caller appends the login token, and URL of
+   *   polls.
+   */
   async start(request: RequestOf<typeof beginLogin>): Promise<ReplyOf<typeof beginLogin>> {
     const { address, userAgent, server } = request;
     const [pollHash, loginHash] = [request.pollHash, request.loginHash].map((hash) =>
@@ -80,7 +86,7 @@ export class LoginFlows {
     return { login: `${PUBLIC_URL}/login/v2/flow/`, endpoint: `${PUBLIC_URL}/login/v2/poll` };
   }
 
-  /** Returns the open flow of a browser's token. */
+  /** Returns the flow of a login token; undefined if it is unknown, approved or expired. */
   async find(loginToken: string): Promise<LoginFlow | undefined> {
     const [flow] = await this.queryOpenFlow<{
       userAgent: string;
@@ -101,7 +107,7 @@ export class LoginFlows {
   }
 
   /**
-   * Approves a flow for an account.
+   * Approves an open flow for an account.
    *
    * @param session id of the browser's session.
    * @returns false if the flow is not open.
@@ -134,7 +140,10 @@ export class LoginFlows {
     return deleted.length === 1;
   }
 
-  /** Returns an approved flow's app password; `undefined` before approval and after expiry. */
+  /**
+   * Creates and returns the app password of an approved flow. A repeated poll replaces it. Returns
+   * `undefined` before the approval and after the expiry.
+   */
   async poll(pollToken: string): Promise<LoginResult | undefined> {
     const hash = hashToken(pollToken);
     if (!hash) return undefined;

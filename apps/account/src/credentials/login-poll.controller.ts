@@ -6,12 +6,12 @@ import { type LoginResult, LoginFlows } from './login-flows.js';
 
 /** Delay of a 404 response in milliseconds, since some apps poll without a pause. */
 const delayMs = 1_000;
-/** Maximum number of delayed responses; further ones are immediate. */
+/** Maximum number of delayed responses per process; further responses are immediate. */
 const maxDelayed = 1_000;
 
 const body = z.object({ token: z.string().max(256) });
 
-/** Serves polls of Nextcloud's login flow (v2): 404 until approval. Apps stop at other errors. */
+/** Serves polls of Nextcloud's login flow (v2): 404 until approval, as other errors end polling. */
 @Controller('login/v2/poll')
 export class LoginPollController {
   private delayed = 0;

@@ -18,9 +18,9 @@ import { Refusal } from '../people/refusal.js';
 import { Sessions } from '../people/sessions.js';
 import { queryRows } from '../people/query-rows.js';
 
-/** Maximum number of items per page; services shorten large pages. */
+/** Maximum number of items per page. Pages with large items have fewer ({@link pageBytes}). */
 const perPage = 250;
-/** Maximum bytes of JSON of a page's items, beyond the first one. */
+/** Maximum bytes of JSON per page. The first item of a page can exceed it. */
 const pageBytes = 1_048_576;
 /** Maximum number of concurrent documents per process. */
 const maxConcurrent = 8;
@@ -30,7 +30,7 @@ const retrySeconds = 30;
 /** Version of the document format; increased for incompatible changes. */
 const format = 1;
 
-/** Account data without credentials: hashes, sealed secrets and recovery codes. */
+/** SQL of the account's row, without password hash, TOTP secret and recovery codes. */
 const selectAccount = `
   SELECT id, name, issuer, subject, email, email_verified_at, created_at, disabled_at,
     password IS NOT NULL AS has_password, totp_confirmed_at AS second_factor_since,
@@ -39,9 +39,9 @@ const selectAccount = `
   FROM account.accounts a WHERE a.id = $1`;
 
 /**
- * Open links, approved login flows, notices and data of gpodder clients, as JSON of at most a few
- * megabytes, as the settings are limited. It omits ids of gpodder sessions, which derive from a
- * secret.
+ * SQL of valid links, approved login flows, notices and data of gpodder clients, as one JSON text.
+ * Limits per account keep it at a few megabytes. It omits ids of gpodder sessions, which derive
+ * from a secret.
  */
 const selectAccountData = `
   SELECT json_build_object(
@@ -96,10 +96,11 @@ export class Export implements OnModuleDestroy {
   ) {}
 
   /**
-   * Starts a document. A later failure truncates it, so that it is not valid JSON.
+   * Starts a document, and reads its beginning. A later failure truncates the document, so that it
+   * is not valid JSON.
    *
-   * @throws Refusal `limited` if the person has one in progress, `busy` if others have too many;
-   *   Failure if its beginning cannot be read.
+   * @throws Refusal `limited` if a document of the person is in progress, `busy` if the process
+   *   writes eight documents; Failure if the beginning cannot be read.
    */
   async open(accountId: string): Promise<Readable> {
     if (this.running.has(accountId)) throw new Refusal('limited', retrySeconds, 'export');

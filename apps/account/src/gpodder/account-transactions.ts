@@ -6,8 +6,8 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { queryRows } from '../people/query-rows.js';
 
 /**
- * Runs transactions that lock an account or an app password. Each process queues those with the
- * same lock, so that waiting for it occupies no connection.
+ * Runs transactions that lock an account or an app password. Each process queues transactions with
+ * the same lock, so that they wait without a Postgres connection.
  */
 @Injectable()
 export class AccountTransactions {
@@ -20,7 +20,7 @@ export class AccountTransactions {
    *
    * @param lockId id of the account or app password.
    *
-   * @throws Failure `unavailable` if it is queued for too long.
+   * @throws Failure `unavailable` if it is queued longer than the default deadline of a request.
    */
   async run<Result>(
     lockId: string,

@@ -97,7 +97,7 @@ describe('devices', () => {
     const [shared] = await devices.list(userId);
     expect(Number(new Date(shared?.lastUsedAt ?? 0))).toBeLessThan(used.getTime());
 
-    // A request without an app password, such as of an older gpodder app, changes no owner.
+    // A request without an app password, such as of an older gpodder app, keeps the stored one.
     await age('desk', '2 hours');
     await devices.save(userId, [{ id: 'desk' }]);
     expect((await devices.list(userId))[0]?.app).toBe('Kasts');

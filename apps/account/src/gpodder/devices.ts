@@ -12,11 +12,11 @@ import { DataSource } from 'typeorm';
 import { queryRows } from '../people/query-rows.js';
 import { AccountTransactions } from './account-transactions.js';
 
-/** Device with its last use, and the label of the app password that used it. */
+/** Device of a gpodder client, with its last use. */
 export type Device = ReplyOf<typeof listDevices>['devices'][number] & {
-  /** To the minute if no other device uses the app password, else to the hour. */
+  /** Accurate to a minute if no other device uses the app password, otherwise to an hour. */
   readonly lastUsedAt: string;
-  /** Null if the app password is revoked. */
+  /** Label of the app password that last used the device; null if it is revoked or unknown. */
   readonly app: string | null;
 };
 /** Fields of a device that a client sends. */
@@ -50,9 +50,9 @@ const upsertDevices = `
 
 /**
  * Devices of the gpodder API, with caption, type and settings. Invariants:
- * - An account has at most 100 devices. Excess ones are deleted with their settings: first those
- *   without caption and settings, which any request of a client creates, then the least recently
- *   used.
+ * - An account has at most 100 devices. Further devices replace others, with their settings: first
+ *   devices without caption and settings, which any request of a client creates, then the least
+ *   recently used.
  * - Saving an unchanged device writes at most once an hour.
  */
 @Injectable()
@@ -62,7 +62,7 @@ export class Devices {
     private readonly transactions: AccountTransactions,
   ) {}
 
-  /** Returns the devices in the order of their ids. */
+  /** Returns the devices of an account in the order of their ids. */
   async list(accountId: string): Promise<Device[]> {
     return queryRows<Device>(
       this.source.manager,
@@ -78,8 +78,10 @@ export class Devices {
   /**
    * Stores the sent fields of devices, and the time of their use.
    *
-   * @param credentialId app password of the request.
-   * @throws Failure `invalid` for a bad id, `unauthorized` for a disabled or erased account.
+   * @param credentialId id of the app password that sent the request; undefined for other
+   *   credentials, which leaves the stored app password.
+   * @throws Failure `invalid` for a malformed device id, `unauthorized` for a disabled or erased
+   *   account.
    */
   async save(
     accountId: string,

@@ -11,7 +11,7 @@ import {
 import { queryRows } from '../people/query-rows.js';
 import { AccountTransactions } from './account-transactions.js';
 
-/** Maximum number of sessions per app password: usable ones and ended or expired ones. */
+/** Maximum numbers of sessions per app password. `over`: ended or expired ({@link isOver}). */
 const maxSessions = { usable: 50, over: 200 } as const;
 
 /** SQL condition for an ended or expired session `s`. */
@@ -20,11 +20,11 @@ const isOver = "(s.ended_at IS NOT NULL OR s.last_used_at < now() - interval '36
 /**
  * Sessions of the gpodder API. The gpodder app signs their cookies; a session is stored when its
  * cookie arrives for the first time. Invariants:
- * - A session never outlives its app password, and ends when it is suspended.
+ * - A session ends when its app password is revoked, expires or is suspended.
  * - Up to 200 ended and expired (unused for a year) sessions are kept, so that their cookies cannot
  *   start them again. The oldest are deleted.
- * - Each app password has at most 50 usable sessions. The least recently used one is deleted, and
- *   its cookie can start it again.
+ * - Each app password has at most 50 usable sessions. A further session replaces the least recently
+ *   used, whose cookie can start it again.
  */
 @Injectable()
 export class GpodderSessions {
@@ -35,8 +35,8 @@ export class GpodderSessions {
   ) {}
 
   /**
-   * Returns the credential of a session, or `null`. The first call stores the session. The use is
-   * recorded once a day.
+   * Returns the credential of a session; `null` if the session or its app password is invalid. The
+   * first call stores the session. Its use is recorded once a day.
    */
   async check(id: string, credentialId: string): Promise<Credential | null> {
     const [row] = await queryRows<ValidAppPassword & { isOver: boolean | null; isOld: boolean }>(
@@ -73,7 +73,7 @@ export class GpodderSessions {
     await this.revocations.revoke([{ kind: 'gpodder_session', id }]);
   }
 
-  /** Stores a new session. @returns false if a concurrent request ended it. */
+  /** Stores a new session. @returns false if it was ended, or its app password is invalid. */
   private store(id: string, { credentialId }: ValidAppPassword): Promise<boolean> {
     return this.transactions.run(credentialId, async (manager) => {
       // The row lock enforces the maximum. No row: the app password was revoked or suspended.
@@ -101,7 +101,7 @@ export class GpodderSessions {
   }
 }
 
-/** Deletes excess sessions of an app password. Requires a lock on its row. */
+/** Deletes sessions above {@link maxSessions}. Requires a lock on the app password's row. */
 async function deleteExcess(manager: EntityManager, credentialId: string): Promise<void> {
   await manager.query(
     `DELETE FROM account.gpodder_sessions WHERE credential_id = $1 AND id IN (

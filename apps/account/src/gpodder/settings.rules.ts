@@ -3,14 +3,14 @@ import { type changeSettings, Failure, type ReplyOf, settingLimits } from '#cont
 /** Settings of one scope: arbitrary JSON by key. */
 export type SettingValues = ReplyOf<typeof changeSettings>['settings'];
 
-/** Bytes that each scope counts in addition to its JSON, so that many small scopes are limited. */
+/** Bytes that a scope with settings counts in addition to its JSON, as each scope costs a row. */
 const scopeCost = 128;
 
 /**
- * Returns the settings after a change, their JSON, and the bytes that count in the user's limit.
- * The change sets before it removes.
+ * Returns the settings of a scope after a change, their JSON, and the bytes that count towards the
+ * user's limit. A key in both `set` and `remove` is removed.
  *
- * @throws Failure `invalid` above a limit of one scope.
+ * @throws Failure `invalid` if a key is too long, or the scope has too many keys or bytes.
  */
 export function applyChange(
   current: SettingValues,

@@ -25,7 +25,8 @@ interface ScopeState {
 }
 
 /**
- * Settings of gpodder clients: any JSON, stored per scope. Invariants:
+ * Settings of gpodder clients: any JSON, stored per scope (account, device, podcast or episode).
+ * Invariants:
  * - A change is applied completely or not at all. Concurrent changes cannot exceed limits.
  * - Values are returned as they were sent.
  */
@@ -71,7 +72,7 @@ const store = `
 /**
  * Reads the stored state of a scope.
  *
- * @param withTotal false skips the total.
+ * @param withTotal false returns 0 as `total`.
  * @throws Failure `not_found` for a missing device.
  */
 async function readScope(

@@ -5,7 +5,7 @@ import { Cookies } from '../pages/cookies.js';
 import { pageErrors } from '../pages/failure.filter.js';
 import type { AccountConfig } from '../account.config.js';
 
-/** Headers of every response. They allow only own scripts, styles, images and form targets. */
+/** Headers of every response. Scripts, styles and form targets must be of the same origin. */
 const headers = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; " +
@@ -20,10 +20,11 @@ const headers = {
 /** Maximum number of request bodies in progress, per network or signed-in user. */
 const bodiesPerClient = 100;
 
-/** Parts of the app that are created after the server, but before its first request. */
-export interface AccountGates {
+/** Functions of parts that are created after the HTTP server, but before its first request. */
+export interface LateHandlers {
+  /** Returns the issuer's handler of a request; undefined for requests of other parts. */
   readonly issuer: HttpOptions['handOver'];
-  /** Returns the session of a cookie. */
+  /** Returns the session of a cookie; undefined if the session is unknown or has ended. */
   readonly session: (cookie: string) => Promise<{ accountId: string } | undefined>;
 }
 
@@ -32,7 +33,7 @@ export function serverOptions(
   config: AccountConfig,
   log: Log,
   limits: RateLimits,
-  { issuer, session }: AccountGates,
+  { issuer, session }: LateHandlers,
 ): HttpOptions {
   const cookies = new Cookies(config.PUBLIC_URL);
   return {
@@ -45,7 +46,7 @@ export function serverOptions(
     authenticate: async () => undefined,
     sessionUser: async (request) => {
       const { session: cookie } = cookies.read(request);
-      // Without the database, rate limits apply per network; the page handler reports the outage.
+      // If the database fails, rate limits apply per network, and the page shows the outage.
       const found = cookie && (await session(cookie).catch(() => undefined));
       return found ? found.accountId : undefined;
     },

@@ -7,7 +7,7 @@ import { Clients } from './clients.js';
 import { Grants } from './grants.js';
 import { Issuer } from './issuer.js';
 
-/** User who allows a request, with the session and its last authentication. */
+/** User who allows a request, with the session and the time of its last sign-in. */
 export interface Approver {
   readonly accountId: string;
   /** Id of the session of the user's browser. */
@@ -18,7 +18,7 @@ export interface Approver {
 /** Parameters of an authorization request that oidc-provider has validated. */
 export type RequestParams = Readonly<Record<string, unknown>>;
 
-/** Saved grant with its scopes and resources. */
+/** Stored grant with its scopes, separated by spaces, and its resources (RFC 8707). */
 export interface SavedGrant {
   readonly grantId: string;
   readonly scope: string;
@@ -28,7 +28,7 @@ export interface SavedGrant {
 const issuerScopes: ReadonlySet<string> = new Set(['openid', 'offline_access']);
 const apiScopeSet: ReadonlySet<string> = new Set(apiScopes);
 
-/** Describes authorization requests, and creates grants for them. */
+/** Reads authorization requests for the consent page, and creates grants for allowed requests. */
 @Injectable()
 export class Approvals {
   constructor(
@@ -38,7 +38,7 @@ export class Approvals {
     @InjectDataSource() private readonly source: DataSource,
   ) {}
 
-  /** Returns client and scopes for the consent page; undefined for a deleted client. */
+  /** Returns client, API scopes and redirect host of a request; undefined for a deleted client. */
   async describe(params: RequestParams) {
     const client = await this.issuer.provider.Client.find(String(params['client_id']));
     if (!client) return undefined;
@@ -69,7 +69,7 @@ export class Approvals {
     for (const each of [resource].flat()) grant.addResourceScope(each, requested);
     const grantId = await grant.save();
     try {
-      // After the commit of the grant: a concurrent sign-out ended the session or sees the grant.
+      // The grant is committed: a concurrent sign-out either ends it, or ended the session before.
       await lockSession(this.source.manager, sessionId);
     } catch (error) {
       await this.grants.end(grantId);

@@ -38,7 +38,7 @@ export const firstPartyClients: readonly ClientMetadata[] = [
 /** Limit of unused registrations, which `sweep.ts` deletes after a day. */
 const unused: CappedRows = { table: 'clients', condition: 'used_at IS NULL', max: 10_000 };
 
-/** Stores OAuth clients of dynamic registration (RFC 7591). */
+/** Stores OAuth clients of dynamic registration (RFC 7591), for oidc-provider. */
 @Injectable()
 export class Clients implements Adapter {
   constructor(
@@ -53,8 +53,8 @@ export class Clients implements Adapter {
   }
 
   /**
-   * Registers a client. Above 10,000 unused clients, deletes the oldest of the networks with the
-   * most ({@link capFairly}).
+   * Registers a client. Above 10,000 unused clients, deletes the oldest of the networks with most
+   * unused clients ({@link capFairly}).
    */
   async upsert(id: string, payload: AdapterPayload): Promise<void> {
     await this.whileAvailable(async () => {
@@ -66,10 +66,10 @@ export class Clients implements Adapter {
     });
   }
 
-  /** Marks a client as used, so that `sweep.ts` keeps it. @returns false for a deleted one. */
+  /** Records the use of a client, so that `sweep.ts` keeps it. @returns false if it is deleted. */
   async markUsed(id: string): Promise<boolean> {
     if (firstPartyClients.some((client) => client.client_id === id)) return true;
-    // At most one write per hour: the sweep deletes a client a day after its last use.
+    // Writes at most once an hour. The sweep deletes clients without a grant a day after their use.
     await this.source.query(
       `UPDATE account.clients SET used_at = now()
        WHERE id = $1 AND used_at > now() - interval '1 hour' IS NOT TRUE`,
@@ -78,7 +78,7 @@ export class Clients implements Adapter {
     return this.clients.existsBy({ id });
   }
 
-  /** Returns the names of clients by their ids. */
+  /** Returns the names of registered and first-party clients by their ids. */
   async readNames(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
     const registered = await this.clients.findBy(ids.map((id) => ({ id })));
     const all = [

@@ -32,10 +32,12 @@ export class DeviceAuthorizations {
   ) {}
 
   /**
-   * Returns the pending request of a user code. A limit per address prevents guessing.
+   * Returns the pending request of a user code; undefined if there is none. A limit per network
+   * prevents guessing.
    *
    * @param userCode as entered.
-   * @throws RateLimited if the address tried too many codes.
+   * @param address IP address of the user's browser.
+   * @throws RateLimited if the network tried too many codes.
    */
   async find(userCode: string, address: string): Promise<AppRequest | undefined> {
     await this.limits.consume('user-code', address);

@@ -5,14 +5,14 @@ import { RevocationWriter } from '#identity';
 import { Repository } from 'typeorm';
 import { Clients } from './clients.js';
 
-/** App with a grant of a user, on one device. */
+/** App with a grant of a user. The same app on two devices has two grants. */
 export interface GrantedApp {
   /** Id of the grant, and `gid` of its tokens. */
   readonly grantId: string;
   readonly client: { readonly id: string; readonly name: string };
   readonly scopes: readonly string[];
   readonly since: Date;
-  /** Time of the last refresh token. */
+  /** Time at which the newest refresh token was issued. */
   readonly lastUsedAt: Date;
 }
 
@@ -40,7 +40,7 @@ export class Grants {
     private readonly revocations: RevocationWriter,
   ) {}
 
-  /** Returns the apps of a user, the newest first. */
+  /** Returns the newest 500 grants of a user with a valid refresh token, newest first. */
   async listApps(accountId: string): Promise<GrantedApp[]> {
     const rows = (await this.rows.query(
       `SELECT g.grant_id AS "grantId", g.payload ->> 'clientId' AS "clientId",
@@ -62,14 +62,14 @@ export class Grants {
     }));
   }
 
-  /** Signs an app of a user out. Idempotent. @returns true if it was signed in. */
+  /** Ends a grant of this user. Idempotent. @returns true if the user had this grant. */
   async endGrant(accountId: string, grantId: string): Promise<boolean> {
     const isOwn = await this.rows.existsBy({ model: 'Grant', accountId, grantId });
     if (isOwn) await this.end(grantId);
     return isOwn;
   }
 
-  /** Ends a grant of any user. */
+  /** Ends a grant, without a check of its user. */
   async end(grantId: string): Promise<void> {
     // This deletion waits for writers of the grant, so that the last statement sees their rows.
     await this.rows.delete({ model: 'Grant', grantId });

@@ -388,7 +388,7 @@ describe('POST /reg', () => {
 });
 
 describe('POST /device/auth refuses', () => {
-  // All tests share one registration, since each network has a limit of unused ones.
+  // All tests share one registration, since each network has a limit of unused registrations.
   let device: client.Configuration;
   let deviceId: string;
   beforeAll(async () => {

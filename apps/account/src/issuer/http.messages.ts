@@ -62,7 +62,7 @@ export function hasOnlyPlainText(value: unknown): boolean {
   );
 }
 
-/** Returns true if all fields of a query or form can be stored. */
+/** Returns true if all fields of a query or form fulfil {@link hasOnlyPlainText}. */
 export function isPlainForm(text: string): boolean {
   return hasOnlyPlainText([...new URLSearchParams(text)]);
 }

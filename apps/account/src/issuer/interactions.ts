@@ -26,7 +26,8 @@ export interface AppRequest {
 
 /**
  * Pending authorization requests of browsers, at `/interaction/:uid`. The pages sign the user in
- * and pass on the decision. A cookie identifies the request, so that no other browser can decide.
+ * and call {@link allow} or {@link deny}. A cookie identifies the request, so no other browser can
+ * decide about it.
  */
 @Injectable()
 export class Interactions {
@@ -100,7 +101,7 @@ function signInAfterOf(params: Record<string, unknown>, startedAt: Date): Date |
   return maxAge === undefined ? undefined : new Date(startedAt.getTime() - Number(maxAge) * 1_000);
 }
 
-/** Returns the result of oidc-provider; undefined if the request has expired or a response. */
+/** Returns the result of oidc-provider; undefined if the request is unknown or has ended. */
 async function ignoreGone<Result>(run: () => Promise<Result>): Promise<Result | undefined> {
   try {
     return await run();

@@ -32,7 +32,8 @@ export class IssuerLimits {
   /**
    * Counts a request.
    *
-   * @param ofPage true counts it separately, so that pages do not use up the limits of apps.
+   * @param ofPage true for a request that a web page sent. Those count separately, so that web
+   *   pages cannot use up the limits of apps.
    * @throws RateLimited above the limit.
    */
   async consume(kind: IssuerRequest, address: string, ofPage = false): Promise<void> {

@@ -29,7 +29,7 @@ async function livingTokens({ tokens }: SignedIn): Promise<number> {
   return Number(rows[0]?.count);
 }
 
-/** Moves the time of all uses into the past. */
+/** Backdates the first use of all used tokens and codes. */
 async function ago(seconds: number): Promise<void> {
   await fixture.owner.query(
     'UPDATE account.oidc SET consumed_at = consumed_at - make_interval(secs => $1)',

@@ -27,12 +27,12 @@ import {
 import { IssuerLimits, type IssuerRequest } from './issuer.limits.js';
 import { IssuerStore } from './issuer.store.js';
 import { validateRegistration } from './registration.rules.js';
-import { runWithOrigin, requestAddress } from './request.origin.js';
+import { runWithRequestClient, requestAddress } from './request.origin.js';
 import { SigningKeys } from './signing.keys.js';
 
 interface Route {
   readonly methods: readonly string[];
-  /** Rate limit that counts its requests. */
+  /** Rate limit of the route; undefined for a route without one. */
   readonly limit?: IssuerRequest;
 }
 
@@ -42,7 +42,7 @@ const postRoute = (limit: IssuerRequest): Route => ({ methods: ['POST', 'OPTIONS
 /** Path at which a browser resumes an authorization after the consent page. */
 const resumePath = '/auth/:uid';
 
-/** Routes of oidc-provider. All others are unreachable: its pages, and disabled features. */
+/** Reachable routes of oidc-provider. Its own pages and disabled features are unreachable. */
 const routes: Readonly<Record<string, Route>> = {
   '/.well-known/openid-configuration': discovery,
   '/.well-known/oauth-authorization-server': discovery,
@@ -65,13 +65,13 @@ interface RejectedResponse {
   readonly error_description: string;
 }
 
-/** Discovery metadata that differs from that of oidc-provider: `form_post` is not supported. */
+/** Discovery metadata that replaces values of oidc-provider: API scopes, and no `form_post`. */
 const metadataOverrides = {
   scopes_supported: ['openid', 'offline_access', ...apiScopes],
   response_modes_supported: ['query', 'fragment'],
 };
 
-/** Properties of a request that select and limit its route. */
+/** Properties of a request that select its route, and identify its client for rate limits. */
 export type IssuerCall = Pick<FastifyRequest, 'url' | 'method' | 'ip' | 'id'>;
 
 /** Maximum size of a registration in bytes. */
@@ -88,9 +88,9 @@ const malformed: RejectedResponse = {
 /**
  * Serves OpenID Connect and OAuth by oidc-provider, behind rate limits and input checks.
  * Invariants:
- * - It has no state in the process: any replica continues a flow of another one.
- * - It has no browser session: each request is unauthenticated until a page passes on the user.
- * - Scheme and host come from the configuration and never from headers.
+ * - Postgres stores all state of a flow, so any replica can continue a flow.
+ * - The issuer has no browser session. The account pages identify the user and pass on the user id.
+ * - Scheme and host come from `PUBLIC_URL` and never from headers.
  * - Without a user's decision, no response redirects a browser to a client.
  */
 @Injectable()
@@ -118,7 +118,7 @@ export class Issuer implements OnApplicationShutdown {
     this.keys.onChange(() => (this.current = this.createProvider()));
   }
 
-  /** The current provider; it changes with the signing key. */
+  /** Current instance of oidc-provider. A new signing key replaces the instance. */
   get provider(): Provider {
     return this.current;
   }
@@ -133,11 +133,11 @@ export class Issuer implements OnApplicationShutdown {
     const name = /^\/auth\/[\w-]{1,64}$/.test(path) ? resumePath : path;
     const route = Object.hasOwn(routes, name) ? routes[name] : undefined;
     if (!route?.methods.includes(request.method)) return undefined;
-    const origin = { address: request.ip };
+    const client = { address: request.ip };
     return {
       route: name,
       listen: (raw, response) =>
-        void runWithOrigin(origin, () => this.answer(path, route, raw, response)).catch(
+        void runWithRequestClient(client, () => this.answer(path, route, raw, response)).catch(
           (error: unknown) => {
             const fields = { err: error, correlationId: request.id, route: name };
             this.log.error(fields, 'issuer request failed: internal error');
@@ -171,7 +171,7 @@ export class Issuer implements OnApplicationShutdown {
       if (!hasOnlyPlainText(sent)) return this.sendRefusal(path, raw, response, malformed);
       const registration = validateRegistration(sent);
       if ('error' in registration) return sendJson(response, 400, registration);
-      // oidc-provider uses this parsed body instead of the sent one.
+      // oidc-provider uses `body` and does not read the request again.
       Object.assign(raw, { body: registration });
     } else if (raw.headers['content-type']?.startsWith('application/x-www-form-urlencoded')) {
       const body = await readText(raw, maxFormBytes);
@@ -214,7 +214,7 @@ export class Issuer implements OnApplicationShutdown {
     sendJson(response, status, error);
   }
 
-  /** Removes headers that the issuer must not use, and sets scheme and host. */
+  /** Sets the headers of scheme and host. Removes `authorization` and cookies of other parts. */
   private sanitizeHeaders(raw: IncomingMessage): void {
     delete raw.headers.authorization;
     Object.assign(raw.headers, this.forwarded);
@@ -245,8 +245,8 @@ export class Issuer implements OnApplicationShutdown {
     // `sanitizeHeaders` sets the headers that this setting trusts.
     provider.proxy = true;
     provider.on('authorization.error', (ctx, error) => {
-      // Any client can register any redirect URI, so only a user's decision leads there
-      // (RFC 9700, 4.11.2).
+      // Any client can register any redirect URI. Without a user's decision, the issuer shows an
+      // error page instead of a redirect (RFC 9700, 4.11.2).
       if (ctx.oidc.entities.Interaction?.result === undefined) error.allow_redirect = false;
     });
     const count = (ctx: KoaContextWithOIDC, outcome: string) =>
@@ -261,7 +261,7 @@ export class Issuer implements OnApplicationShutdown {
 }
 
 /**
- * Returns true if a script, frame or form of a web page sent the request, but not for a link.
+ * Returns true if a script, frame or form of a web page sent the request; false for a link.
  * Browsers send `Origin` with each POST and `Sec-Fetch-Dest` with images, frames and `fetch`.
  */
 function isSentByPage({

@@ -8,15 +8,15 @@ import { queryRows } from '../people/query-rows.js';
 import { requestAddress, requestNetwork } from './request.origin.js';
 import { withOutageErrors } from './outage-errors.js';
 
-/** Period of allowed reuse after the first use, for lost responses and parallel processes. */
+/** Period after the first use of a value in which it can be used again. */
 const reuseWindow = '60 seconds';
-/** Retention of used refresh tokens. Until then, their reuse ends the grant. */
+/** Maximum retention of used tokens and codes. Until then, their reuse ends the grant. */
 const usedRetention = '30 days';
 
-/** Maximum number of refresh tokens per grant, not counting those of {@link reuseWindow}. */
+/** Number of newest tokens kept per grant. Older used ones are deleted after the reuse window. */
 const maxTokensPerGrant = 50;
 
-/** Models that can be reused within {@link reuseWindow}: the app has no other credential. */
+/** Models with reuse: an app that lost the response has no other credential. */
 const reusableModels: ReadonlySet<string> = new Set(['RefreshToken', 'DeviceCode']);
 /** Returns SQL for the number of rotations that preceded a refresh token. */
 const rotationsOf = (payload: string) => `coalesce((${payload} ->> 'rotations')::integer, 0)`;
@@ -45,14 +45,13 @@ interface Row {
 /**
  * Stores one model of oidc-provider in Postgres. Invariants:
  * - A row id is the SHA-256 of a secret of the client. No column contains the secret.
- * - A code is used once. A refresh token or device code can be reused for 60 s after its first use,
- *   for lost responses and parallel processes, which does not extend the period. Later reuse ends
- *   the grant.
- * - If a rotation created several refresh tokens, only one continues: its first use also marks all
- *   tokens that are not newer as used.
+ * - An authorization code is used once. A refresh token or device code can be used again for 60 s
+ *   after its first use, for lost responses and parallel processes. Later reuse ends the grant.
+ * - Reuse can create several refresh tokens. The first use of one marks all tokens with the same or
+ *   fewer rotations as used, so that only one chain of tokens continues.
  * - A grant has a bounded number of rows.
  * - Nothing is added to an ended grant, since each addition locks the row of the grant.
- * - A grant ends with its last refresh token.
+ * - A grant expires with its last refresh token.
  */
 export class OidcAdapter implements Adapter {
   constructor(
@@ -90,7 +89,7 @@ export class OidcAdapter implements Adapter {
     );
     if (!row) return undefined;
     const stored: AdapterPayload = { ...row.payload, jti: id };
-    // Refresh tokens may have extended the grant.
+    // Refresh tokens extend the grant's row, but not its payload.
     if (this.model === 'Grant' && row.expiresAt)
       stored.exp = Math.floor(Date.parse(row.expiresAt) / 1_000);
     if (row.used && !(row.recent && reusableModels.has(this.model)))
@@ -100,7 +99,7 @@ export class OidcAdapter implements Adapter {
 
   /** Marks a value as used. @throws InvalidGrant if it was used before or the grant ended. */
   async consume(id: string): Promise<void> {
-    // SKIP LOCKED prevents deadlocks with requests that use the other tokens.
+    // SKIP LOCKED prevents deadlocks with concurrent uses of other tokens of the grant.
     const [used] = await this.query<{ id: Buffer }>(
       `WITH used AS (
          UPDATE account.oidc

@@ -8,7 +8,7 @@ function createOutageError(description: string): Error {
 }
 
 /**
- * Runs SQL statements of the issuer.
+ * Runs SQL statements of the issuer, and converts outages of Postgres to OAuth errors.
  *
  * @throws TemporarilyUnavailable if Postgres is unavailable or overloaded.
  */

@@ -19,21 +19,21 @@ const day = 86_400;
 const lifetimes = {
   accessToken: 10 * minute,
   code: minute,
-  /** A pending authorization request. */
+  /** Pending authorization request of a browser or device. */
   request: 15 * minute,
   /** Renewed on use: each use replaces the token by one with the full lifetime. */
   refreshToken: 90 * day,
-  /** A grant without tokens. Refresh tokens extend it (oidc.adapter.ts). */
+  /** Grant without refresh tokens. Each refresh token extends its grant (oidc.adapter.ts). */
   grant: day,
 } as const;
 
-/** Resource of requests that name none, if `API_URLS` is not set. */
+/** Default for authorization requests without a `resource`, if `API_URLS` is not set. */
 const anyApi = 'urn:podcast-sync:api';
 
 /** Injection token of {@link IssuerParts.errorPage}, which the pages provide. */
 export const ERROR_PAGE = Symbol('error page');
 
-/** Error of an authorization request, for its page. */
+/** OAuth error of an authorization request, which {@link IssuerParts.errorPage} shows. */
 export interface PageError {
   readonly error: string;
   readonly error_description?: string | undefined;
@@ -41,7 +41,7 @@ export interface PageError {
   readonly redirectUri?: string | undefined;
 }
 
-/** Dependencies of the configuration. */
+/** Dependencies of {@link issuerConfiguration}. */
 export interface IssuerParts {
   readonly config: AccountConfig;
   readonly key: SigningKey;
@@ -51,7 +51,7 @@ export interface IssuerParts {
   readonly errorPage: (request: IncomingMessage, error: PageError) => string;
 }
 
-/** Returns the cookie names. They contain the app, since all ports of a host share cookies. */
+/** Returns the issuer's cookie names. All ports of a host share cookies, so they name the app. */
 export function cookieNames({
   PUBLIC_URL,
 }: AccountConfig): Record<'session' | 'request' | 'resume', string> {
@@ -140,7 +140,7 @@ export function issuerConfiguration({
     revokeGrantPolicy: () => true,
     extraTokenClaims: (_ctx, token) =>
       'grantId' in token && token.grantId ? { gid: token.grantId } : undefined,
-    // Without this claim, a token would grant everything.
+    // APIs accept a token without the claim `scope` for all scopes, so this sets an empty claim.
     formats: { customizers: { jwt: (_ctx, _token, parts) => void (parts.payload.scope ??= '') } },
     findAccount: async (_ctx, sub) => {
       if (!(await isActive(sub))) return undefined;
@@ -157,7 +157,11 @@ export function issuerConfiguration({
   };
 }
 
-/** Returns the API of a resource indicator (RFC 8707). @throws InvalidTarget for any other one. */
+/**
+ * Returns scopes, audience and token format of the API that a resource indicator names (RFC 8707).
+ *
+ * @throws InvalidTarget if the resource is neither in `API_URLS` nor the default {@link anyApi}.
+ */
 export function apiResource({ API_URLS = [], API_AUDIENCE }: AccountConfig, resource: string) {
   const isSame = (url: string) => withoutSlash(url) === withoutSlash(resource);
   if (resource !== anyApi && !API_URLS.some(isSame)) throw new errors.InvalidTarget();

@@ -52,7 +52,7 @@ export interface RegistrationError {
   error_description: string;
 }
 
-/** Returns the metadata to store, or an error. It drops logo and home page, which could deceive. */
+/** Returns the metadata to store, or an error. Omits logo and home page, which could deceive. */
 export function validateRegistration(body: unknown): Registration | RegistrationError {
   const { success, data, error } = metadata.safeParse(body);
   if (!success) {

@@ -1,24 +1,25 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { networkOf } from '#identity';
 
-/** Origin of the current request, which oidc-provider does not pass to its adapter. */
-export interface RequestOrigin {
+/** Client of the current request, which oidc-provider does not pass to its adapter. */
+export interface RequestClient {
+  /** IP address. */
   readonly address: string;
 }
 
-const origins = new AsyncLocalStorage<RequestOrigin>();
+const clients = new AsyncLocalStorage<RequestClient>();
 
-/** Runs a function with the origin of a request. */
-export function runWithOrigin<Result>(origin: RequestOrigin, run: () => Result): Result {
-  return origins.run(origin, run);
+/** Runs a function in which {@link requestAddress} returns the address of the client. */
+export function runWithRequestClient<Result>(client: RequestClient, run: () => Result): Result {
+  return clients.run(client, run);
 }
 
-/** Returns the client address of the current request; an empty string outside of a request. */
+/** Returns the IP address of the current request's client; an empty string outside of a request. */
 export function requestAddress(): string {
-  return origins.getStore()?.address ?? '';
+  return clients.getStore()?.address ?? '';
 }
 
-/** Returns the network of {@link requestAddress}, for limits. */
+/** Returns the network of {@link requestAddress}, for rate limits. */
 export function requestNetwork(): string {
   return networkOf(requestAddress());
 }

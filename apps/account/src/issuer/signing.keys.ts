@@ -7,8 +7,8 @@ import type { JWK, JSONWebKeySet } from 'jose';
 const pollMs = 2_000;
 
 /**
- * Milliseconds between the publication of a key and its first use. Verifiers wait less before they
- * reload the key set for an unknown key.
+ * Milliseconds between the publication of a key and its first use. Verifiers reload the key set
+ * for an unknown key after a shorter time.
  */
 const publicationMs = 60_000;
 
@@ -20,7 +20,7 @@ export type SigningKey = JWK & { readonly kid: string };
  * Invariants:
  * - A changed key set is published immediately. A new key signs {@link publicationMs} later, or
  *   immediately if the set no longer contains the old one, as after a leak.
- * - Unreadable or inconsistent files change nothing.
+ * - Unreadable files, and a key set without the signing key, change nothing.
  */
 export class SigningKeys {
   private current: SigningKey;

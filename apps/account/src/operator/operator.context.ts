@@ -25,7 +25,7 @@ import { Registration } from '../people/registration.js';
 import { SignOut } from '../people/sign-out.js';
 import { toOperatorError } from './operator.errors.js';
 
-/** Configuration of the operator's commands, a part of that of the account app. */
+/** Settings of the operator's commands: the settings of the account app that they need. */
 const operatorConfig = z.object({
   ...databaseConfig.pick({ DATABASE_URL: true, DATABASE_DISTRIBUTION: true }).shape,
   ...redisConfig.shape,
@@ -35,7 +35,10 @@ const operatorConfig = z.object({
     .transform((url) => new URL(url).origin),
 });
 
-/** Maximum wait for Redis in milliseconds; most commands do not need Redis. */
+/**
+ * Maximum wait for Redis in milliseconds. Without Redis, `erase` fails; other commands run, but
+ * gateways are not notified of ended access.
+ */
 const connectMs = 2_000;
 
 /** Services that the operator's commands use. */
@@ -50,7 +53,7 @@ export interface OperatorContext {
 /**
  * Runs a task of an operator's command, connected to the Postgres and Redis of the account app.
  *
- * @throws CommandFailed, ConfigurationError.
+ * @throws CommandFailed if the task fails, ConfigurationError for an invalid variable.
  */
 export async function withOperatorContext<Result>(
   task: (context: OperatorContext) => Promise<Result>,

@@ -8,7 +8,7 @@ const reasons: Partial<Record<RefusalCode, string>> = {
   name_taken: 'the name is taken, or its user id belongs to another account: choose another one',
   erased: 'the data of this user was erased or is being erased, which is permanent',
   link: 'the account is disabled: enable it first',
-  label: 'the label must have 1 to 64 characters',
+  label: 'the label must have 1 to 64 characters, and at least one letter or digit',
   scopes: 'unknown scope: see "token --help"',
   expiry: 'the lifetime must be positive',
   too_many: 'the account has the maximum number of app passwords: revoke one first',
@@ -24,5 +24,8 @@ function describeReason(error: unknown): string {
   if (error instanceof Refusal) return reasons[error.code] ?? error.code;
   if (error instanceof Failure)
     return `the deletion worker is unavailable (${rootCauseOf(error)}): nothing changed, try again`;
-  return `Postgres failed (${rootCauseOf(error)}): check that the system is running`;
+  return (
+    `Postgres failed (${rootCauseOf(error)}): ` +
+    'check that the system is running and that DATABASE_URL is right'
+  );
 }

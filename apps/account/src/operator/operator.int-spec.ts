@@ -104,7 +104,7 @@ describe('accounts', () => {
     await accounts('create', name);
     const { id } = (await find()) as { id: string };
     const browser = { address: '192.0.2.1', userAgent: '' };
-    const { session } = await fixture.app.get(SignIn).forAccount(id, browser);
+    const { session } = await fixture.app.get(SignIn).signInWithoutPassword(id, browser);
     expect(await accounts('disable', name)).toMatchObject({ code: 0, stderr: '' });
     expect(await fixture.app.get(Sessions).find(session.cookie)).toBeUndefined();
     expect(await fixture.revoked()).toEqual(

@@ -94,7 +94,7 @@ it('shows devices, and forgets one', async () => {
 
 it('asks for a sign-in before it creates an app password long after the last one', async () => {
   const { page, id } = await fixture.person();
-  await fixture.age(id);
+  await fixture.backdateSignIns(id);
   await page.getByRole('link', { name: 'New app password' }).click();
   await page.getByText('For your security').waitFor();
 });

@@ -124,7 +124,7 @@ describe('a device', () => {
 
   it('is allowed only after a recent sign-in', async () => {
     const { page, id } = await fixture.person();
-    await fixture.age(id);
+    await fixture.backdateSignIns(id);
     await page.goto((await fixture.device()).verification_uri_complete);
     await page.getByRole('button', { name: 'Continue' }).click();
     await page.getByText('For your security').waitFor();

@@ -104,7 +104,7 @@ export class ApprovalController {
     });
   }
 
-  /** Handles two forms: the first one has the code, the second one also the decision. */
+  /** Handles the form with the code, and the form with the code and the decision about it. */
   @Post('device')
   @ForPerson({ next: '/device' })
   async enter(

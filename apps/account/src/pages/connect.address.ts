@@ -1,14 +1,14 @@
 const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
-/** Returns true for an address that only works on the computer of the server. */
+/** Returns true for a URL with a loopback host, which only works on the server's computer. */
 export const isLocal = (address: string) => loopback.test(new URL(address).hostname);
 
 /**
  * Returns the address that a person types into an app, without a slash at the end.
  *
  * @param configured the first of `API_URLS`, or `PUBLIC_URL`.
- * @param host `Host` of the request, which the HTTP server has checked. If only `configured` is
- *   local, as without settings, apps in the local network use the host that this browser uses.
+ * @param host `Host` of the request, which the HTTP server has checked. If `configured` is a
+ *   loopback address and this host is not, the result is this host, for apps in the local network.
  */
 export function addressForApps(configured: string, host: string | undefined): string {
   const seen = `http://${host ?? ''}`;

@@ -35,7 +35,7 @@ function waitPath(key: AppKey, since: number, id: string | undefined): string {
   return `/connect/${key}/wait?${query.toString()}`;
 }
 
-/** Pages that connect a podcast app: its steps, an app password if it needs one, and the result. */
+/** Serves pages that connect a podcast app: choice, steps with an app password, and result. */
 @PageController()
 export class ConnectController {
   constructor(
@@ -73,7 +73,7 @@ export class ConnectController {
     this.pages.show(reply, (visit) => connectAppPage(visit, of));
   }
 
-  /** Makes an app password. Its page shows it once. */
+  /** Creates an app password, which the page of the steps then shows once. */
   @Post('connect/:app')
   @ForPerson({ recently: true })
   async make(

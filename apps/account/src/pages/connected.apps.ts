@@ -8,13 +8,13 @@ import { Grants } from '../issuer/grants.js';
 /** Maximum milliseconds that a page waits for the number of podcasts. */
 const countMs = 1_000;
 
-/** An app that has synced. */
+/** App with the time of the last use of its app password, or of its newest refresh token. */
 export interface SyncedApp {
   readonly name: string;
   readonly at: Date;
 }
 
-/** Finds apps that have just connected, and what they synced. */
+/** Finds an app that has just connected, and counts the user's podcasts. */
 @Injectable()
 export class ConnectedApps {
   constructor(
@@ -24,10 +24,11 @@ export class ConnectedApps {
   ) {}
 
   /**
-   * Returns the app that connected last, or `undefined` if none has.
+   * Returns the app that connected last, or `undefined` if no app has connected.
    *
-   * @param since time of the page with the steps. Access that is older does not count.
-   * @param credentialId the app password of that page: only its use counts.
+   * @param since time at which the person opened the steps. Older app passwords and grants do not
+   *   count.
+   * @param credentialId app password of these steps. If it is set, only its use counts.
    */
   async find(
     accountId: string,
@@ -43,7 +44,7 @@ export class ConnectedApps {
     return grant && { name: grant.client.name, at: grant.lastUsedAt };
   }
 
-  /** Returns the number of subscribed podcasts; `undefined` if the service is unavailable. */
+  /** Returns the number of subscribed podcasts; `undefined` without a reply within a second. */
   async countPodcasts(userId: string): Promise<number | undefined> {
     try {
       const options = { requestId: randomUUID(), budgetMs: countMs };

@@ -1,14 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Browser } from '../people/sessions.js';
-import type { SignedIn } from '../people/sign-in.js';
+import type { SignInResult } from '../people/sign-in.js';
 
 /** Lifetime of the device cookie in seconds: the maximum that browsers allow. */
 const deviceCookieSeconds = 400 * 86_400;
 
 /**
- * Reads and sets the cookies of the pages. All ports of a host share cookies, so each name contains
- * the app. With TLS, a prefix prevents other hosts of the domain from setting them (RFC 6265bis,
- * 4.1.3.2).
+ * Reads and sets the cookies of the pages. All ports of a host share cookies, so each cookie name
+ * contains `account`. With TLS, a prefix prevents other hosts of the domain from setting these
+ * cookies (RFC 6265bis, 4.1.3.2).
  */
 export class Cookies {
   private readonly session: string;
@@ -30,7 +30,7 @@ export class Cookies {
     this.attributes = { path: '/', httpOnly: true, sameSite: 'lax', secure };
   }
 
-  /** Returns address, user agent and cookies of a browser. */
+  /** Returns IP address, user agent and cookies of a browser. */
   read(request: FastifyRequest): Browser {
     return {
       address: request.ip,
@@ -40,8 +40,8 @@ export class Cookies {
     };
   }
 
-  /** Sets the cookies of session and device. */
-  signIn(reply: FastifyReply, { session, device }: SignedIn): void {
+  /** Sets the session cookie and the device cookie. */
+  signIn(reply: FastifyReply, { session, device }: SignInResult): void {
     void reply.setCookie(this.session, session.cookie, {
       ...this.attributes,
       expires: session.expiresAt,

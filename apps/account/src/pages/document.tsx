@@ -13,7 +13,7 @@ export interface Page {
   readonly body?: ComponentChildren;
   /** HTTP status; default: 200. */
   readonly status?: number | undefined;
-  /** True if the form was rejected. The title then starts with it, for screen readers. */
+  /** True if the form was rejected. The title then starts with "Error", for screen readers. */
   readonly isRefused?: boolean | undefined;
   /** True for the account page, which has another layout. */
   readonly isHome?: boolean;
@@ -23,7 +23,7 @@ export interface Page {
   readonly forwardTo?: string;
 }
 
-/** Language, time and sign-in of a page view. */
+/** Properties of a page view: language with its texts, time, and whether a user is signed in. */
 export interface Visit {
   readonly language: Language;
   readonly texts: Texts;

@@ -105,7 +105,7 @@ export const pageErrors: ErrorFormat = {
   },
   send(reply, answer) {
     const { status, headers = {} } = answer;
-    // The requested host is another site, so the response is not a page of this one.
+    // The request is for another host, so the response is JSON and not a page of this site.
     if (status === 421) return send(reply, answer);
     const kind = kindByStatus[status] ?? (status < 500 ? 'badRequest' : 'internal');
     const seconds = headers['retry-after'];
@@ -139,7 +139,7 @@ export class PageFailureFilter implements ExceptionFilter {
     const log = this.log.child({ correlationId: reply.request.id });
     if (failure.kind === 'internal') log.error({ err: error }, 'page failed: internal error');
     if (failure.kind === 'unavailable')
-      log.debug({ err: error }, 'page failed: Postgres or Redis unavailable');
+      log.debug({ err: error }, 'page failed: a needed service is unavailable');
     void sendFailure(reply, failure);
   }
 

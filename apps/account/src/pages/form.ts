@@ -5,7 +5,7 @@ import type { FastifyRequest } from 'fastify';
 /** Fields of a form. All values are strings. */
 export type Form = Readonly<Record<string, string | undefined>>;
 
-/** Returns the text fields. @throws BadRequestException for control characters, as NUL. */
+/** Returns the text fields. @throws BadRequestException for control characters, such as NUL. */
 function readFields(values: unknown): Form {
   if (typeof values !== 'object' || values === null) return {};
   const texts = Object.entries(values).filter(([, value]) => typeof value === 'string') as [
@@ -13,7 +13,7 @@ function readFields(values: unknown): Form {
     string,
   ][];
   if (!texts.every(([, text]) => isPlainText(text)))
-    throw new BadRequestException('control characters');
+    throw new BadRequestException('a field contains control characters');
   return Object.fromEntries(texts);
 }
 

@@ -82,7 +82,7 @@ function serverLinks({ PUBLIC_URL, API_URLS: [api = PUBLIC_URL] = [] }: AccountC
   };
 }
 
-/** Serves the account page and its buttons that end access. A repetition has no effect. */
+/** Serves the account page and its forms that end access. Repeating a form has no effect. */
 @PageController()
 export class HomeController {
   constructor(
@@ -92,7 +92,7 @@ export class HomeController {
     @Inject(CONFIG) private readonly config: AccountConfig,
   ) {}
 
-  /** Redirects browsers to the podcasts or the sign-in. Other clients get links as JSON. */
+  /** Redirects browsers to the console or the sign-in. Sends links as JSON to other clients. */
   @Get()
   root(@Req() request: FastifyRequest, @Res() reply: FastifyReply): unknown {
     if (!isBrowser(request)) return reply.send(serverLinks(this.config));

@@ -10,7 +10,7 @@ import { SignIn } from '../people/sign-in.js';
 import { type Form, FormOf } from './form.js';
 import type { Page, Visit } from './document.js';
 import { PageController } from './person.guard.js';
-import { afterReset, PageResponder, visitFor } from './page.responder.js';
+import { afterResetPath, PageResponder, visitFor } from './page.responder.js';
 import { problemsOf, type RefusedForm } from './refusal.texts.js';
 import { readCredentials } from './registration.controller.js';
 import { registerPage, resetPage, verifyPage } from './views/registration.view.js';
@@ -22,7 +22,7 @@ function createPage(visit: Visit, link: Link, action: string, refused: RefusedFo
   return registerPage(visit, { action, kind: link.kind, ...refused });
 }
 
-/** Serves the pages of links. Opening one changes nothing, since mail programs open links too. */
+/** Serves the pages of one-time links. Opening changes nothing, as mail programs open links too. */
 @PageController()
 export class LinkController {
   constructor(
@@ -62,15 +62,15 @@ export class LinkController {
       return this.pages.redirectRefused(reply, `/links/${secret}`, refused, error);
     }
     if (link.kind === 'verify') return this.pages.redirectToDone(reply, { message: 'verified' });
-    if (accountId === undefined) return this.pages.redirect(reply, afterReset);
+    if (accountId === undefined) return this.pages.redirect(reply, afterResetPath);
     this.pages.cookies.signIn(
       reply,
-      await this.signIn.forAccount(accountId, this.pages.cookies.read(request), true),
+      await this.signIn.signInWithoutPassword(accountId, this.pages.cookies.read(request), true),
     );
     this.pages.redirect(reply, '/connect');
   }
 
-  /** Executes the action of a link. @returns the id of a new account, which is then signed in. */
+  /** Executes the action of a link. @returns the id of a new account; undefined without one. */
   private async execute(
     kind: Link['kind'],
     secret: string,

@@ -9,17 +9,17 @@ import type { Message } from './views/message.view.js';
 import { documentOf, type Page, type Visit, visitOf } from './document.js';
 
 /**
- * Path that opens after a sign-in: the podcasts. Without scripts they redirect to the account page
- * (apps/console/index.html), as does a server without a built console.
+ * Path that opens after a sign-in: the console, or the account page if the console is not built.
+ * Without scripts, the console redirects to the account page (apps/console/index.html).
  */
 export const startPath = siteAssets ? '/console/' : '/account';
 
-/** Path of the page that keeps suspended app passwords and continues to `next`. */
+/** Path of the page on which a person chooses which suspended app passwords to keep. */
 export const keepPath = '/app-passwords/keep';
 
 const resetQuery = new URLSearchParams({ notice: 'password', next: keepPath }).toString();
 /** Path after a password reset: a sign-in, then {@link keepPath}. */
-export const afterReset = `/sign-in?${resetQuery}`;
+export const afterResetPath = `/sign-in?${resetQuery}`;
 
 /** Sends a page that no cache stores, since it can contain personal data or a secret. */
 export function sendPage(reply: FastifyReply, visit: Visit, page: Page): FastifyReply {
@@ -37,7 +37,7 @@ export function visitFor({ request }: FastifyReply): Visit {
   return visitOf(request.headers['accept-language'], request.person !== undefined);
 }
 
-/** Returns true if a browser sent the request. */
+/** Returns true if the client accepts HTML, as browsers do. */
 export function isBrowser({ headers }: FastifyRequest): boolean {
   return /\btext\/html\b/.test(headers.accept ?? '');
 }
@@ -52,8 +52,9 @@ const outcomeSchema = z.object({ until: z.number(), value: z.unknown() });
  * Sends pages and redirects to browsers. Invariants:
  * - Each form is answered with a redirect, so that Reload and Back do not submit the form again
  *   (POST/redirect/GET).
- * - A cookie carries the outcome of a form to the next page. It is sealed for path and account, and
- *   deleted by {@link PageResponder.takeOutcome}. So a new secret is shown once and not stored.
+ * - An encrypted cookie carries the outcome of a form to the next page. Only this path and account
+ *   can read it, and {@link PageResponder.takeOutcome} deletes it. So a new secret is shown once
+ *   and not stored.
  */
 @Injectable()
 export class PageResponder {
@@ -78,6 +79,7 @@ export class PageResponder {
    * @param to path and query of the page.
    * @param value JSON of at most 2 kB, which the page reads by {@link takeOutcome} or
    *   {@link readOutcome}.
+   * @param seconds lifetime of the outcome.
    */
   redirectWithOutcome(
     reply: FastifyReply,

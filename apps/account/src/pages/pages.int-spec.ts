@@ -167,7 +167,7 @@ describe('an error', () => {
   it('is a page for browsers and JSON for other clients', async () => {
     const page = await get('/nothing');
     expect(page.status).toBe(404);
-    expect(await page.text()).toContain('There is no such page on this server.');
+    expect(await page.text()).toContain('This server has no page at this address.');
     const other = await get('/nothing', { accept: 'application/json' });
     expect(other.status).toBe(404);
     expect(await other.json()).toMatchObject({ code: '404' });

@@ -11,7 +11,7 @@ import { problemsOf, type RefusedForm } from './refusal.texts.js';
 import { changeEmailPage, changePasswordPage } from './views/security.view.js';
 import { chooseNamePage } from './views/sign-in.view.js';
 
-/** Serves pages that change the name, password and e-mail address of an account. */
+/** Serves pages that change the password and e-mail address, or choose the name once. */
 @PageController()
 export class PasswordController {
   constructor(

@@ -48,7 +48,13 @@ const needKey = 'sign-in requirement';
 /** Marks a route that requires a signed-in user. Other browsers are redirected to the sign-in. */
 export const ForPerson = (need: Need = {}) => SetMetadata(needKey, need);
 
-/** Requires a recent sign-in. @throws SignInNeeded */
+/**
+ * Requires a sign-in within the last 5 minutes.
+ *
+ * @param next path that opens after a new sign-in.
+ * @param after if set, requires a sign-in at or after this time too.
+ * @throws SignInNeeded if the last sign-in is older.
+ */
 export function requireRecent(person: Person, next: string, after?: Date): void {
   if (!isRecent(person, after)) throw new SignInNeeded(next);
 }

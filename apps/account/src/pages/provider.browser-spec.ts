@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { AccountBrowser, password } from '../../testing/account.browser.js';
 
-/** The provider is another account app with its own users. */
+/** Second account app with its own users, which is the OpenID provider. */
 let provider: AccountBrowser;
 let fixture: AccountBrowser;
 beforeAll(async () => {

@@ -25,7 +25,7 @@ export class ProviderController {
     this.pages.leaveSite(reply, url.href, host);
   }
 
-  /** Completes the sign-in. An account without a name is redirected to the choice of one. */
+  /** Completes the sign-in. Redirects to the choice of a name if the account has none. */
   @Get('sign-in/provider/callback')
   async finish(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     if (this.party.host === undefined) throw new NotFoundException();
@@ -33,7 +33,7 @@ export class ProviderController {
     const { account, next } = await this.party.finishLogin(request.url.split('?')[1] ?? '', ticket);
     this.pages.cookies.signIn(
       reply,
-      await this.signIn.forAccount(account.id, this.pages.cookies.read(request)),
+      await this.signIn.signInWithoutPassword(account.id, this.pages.cookies.read(request)),
     );
     const to = nextPath(next) ?? startPath;
     this.pages.redirect(reply, account.name === null ? withNext('/name', to) : to);

@@ -5,7 +5,7 @@ import { PasswordReset } from '../people/password-reset.js';
 import { Refusal } from '../people/refusal.js';
 import { type Form, FormOf } from './form.js';
 import { PageController } from './person.guard.js';
-import { afterReset, PageResponder, visitFor } from './page.responder.js';
+import { afterResetPath, PageResponder, visitFor } from './page.responder.js';
 import { problemsOf, type RefusedForm } from './refusal.texts.js';
 import { forgotPage, recoverPage } from './views/registration.view.js';
 
@@ -69,6 +69,6 @@ export class RecoveryController {
       const refused: RefusedForm = { entered: name.slice(0, 64), problems };
       return this.pages.redirectRefused(reply, '/recover', refused, error);
     }
-    this.pages.redirect(reply, afterReset);
+    this.pages.redirect(reply, afterResetPath);
   }
 }

@@ -42,7 +42,7 @@ function textsByCode(
   };
 }
 
-/** Returns the text of a refusal for its field. @throws `error` if it concerns no field. */
+/** Returns the text of a refusal for its field of a form. @throws `error` if it has no text. */
 export function problemsOf(texts: Texts, error: unknown): Problems {
   const problem = error instanceof Refusal ? textsByCode(texts, error)[error.code] : undefined;
   if (!problem) throw error;

@@ -57,7 +57,7 @@ export class RegistrationController {
     }
     this.pages.cookies.signIn(
       reply,
-      await this.signIn.forAccount(account.id, this.pages.cookies.read(request), true),
+      await this.signIn.signInWithoutPassword(account.id, this.pages.cookies.read(request), true),
     );
     this.pages.redirect(reply, next ?? '/connect');
   }

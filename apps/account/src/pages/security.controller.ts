@@ -39,7 +39,7 @@ export class SecurityController {
     @Inject(CONFIG) private readonly config: Pick<AccountConfig, 'API_URLS'>,
   ) {}
 
-  /** Shows a new key, or the unconfirmed one, so that a reload does not change it. */
+  /** Shows the unconfirmed TOTP key, or a new key, so that a reload shows the same key. */
   @Get('totp')
   @ForPerson({ recently: true })
   async setUp(@PersonOf() person: Person, @Res() reply: FastifyReply): Promise<void> {
@@ -180,7 +180,7 @@ export class SecurityController {
     this.pages.show(reply, (visit) => shownAppPasswordPage(visit, created));
   }
 
-  /** Shows the suspended app passwords; without any, redirects to `next`. */
+  /** Shows the suspended app passwords; without any, redirects to `next` or the account page. */
   @Get('app-passwords/keep')
   @ForPerson({ recently: true })
   async suspended(

@@ -167,7 +167,7 @@ it('switches the second step off only by a valid code', async () => {
   await page.getByText('Use a recovery code').click();
   await page.getByLabel('Recovery code').fill(code);
   await page.getByRole('button', { name: 'Switch off' }).last().click();
-  await page.getByText('Off. With it,').waitFor();
+  await page.getByText('Off. With a second step,').waitFor();
 });
 
 it('changes the password, which signs out every other browser', async () => {
@@ -214,7 +214,7 @@ it('keeps the ticked app passwords after a reset and deletes the others', async 
   await signIn(page, name, 'another good password');
   await page.getByRole('heading', { name: 'Keep app passwords?' }).waitFor();
   await page.goto('/account');
-  await page.getByRole('link', { name: 'Choose which to keep' }).click();
+  await page.getByRole('link', { name: 'Choose which app passwords to keep' }).click();
   await page.getByLabel('My phone').check();
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByText('Saved.').waitFor();

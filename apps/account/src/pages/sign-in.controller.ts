@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Refusal } from '../people/refusal.js';
 import { Registration } from '../people/registration.js';
 import { Sessions } from '../people/sessions.js';
-import { type NeedsCode, SignIn, type SignedIn } from '../people/sign-in.js';
+import { type CodeRequired, SignIn, type SignInResult } from '../people/sign-in.js';
 import { RelyingParty } from '../relying.party/relying-party.js';
 import { type Form, FormOf, QueryOf } from './form.js';
 import { nextPath, withNext } from './next-path.rules.js';
@@ -133,8 +133,8 @@ export class SignInController {
     try {
       const signedIn =
         kind === 'code'
-          ? await this.signIn.withCode(ticket, form['code'] ?? '', browser)
-          : await this.signIn.withRecoveryCode(ticket, form['recovery'] ?? '', browser);
+          ? await this.signIn.completeWithCode(ticket, form['code'] ?? '', browser)
+          : await this.signIn.completeWithRecoveryCode(ticket, form['recovery'] ?? '', browser);
       // A recovery code suspends app passwords.
       this.proceed(reply, signedIn, kind === 'code' ? next : withNext(keepPath, next));
     } catch (error) {
@@ -155,7 +155,7 @@ export class SignInController {
 
   private proceed(
     reply: FastifyReply,
-    outcome: SignedIn | NeedsCode,
+    outcome: SignInResult | CodeRequired,
     next: string | undefined,
   ): void {
     if ('needs' in outcome) {

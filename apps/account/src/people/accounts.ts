@@ -21,13 +21,13 @@ import type { Actor } from './sessions.js';
 import { type EndedAccess, SignOut } from './sign-out.js';
 import { queryRows } from './query-rows.js';
 
-/** Account of a person without its secrets. */
+/** Account of a person, without its password hash and TOTP secret. */
 export interface Account {
   /** User id in all services, and `sub` of tokens. */
   readonly id: string;
-  /** `null` until a person who signs in by a provider chooses a name. */
+  /** `null` until a person who signs in at an OpenID provider chooses a name. */
   readonly name: string | null;
-  /** Verified address. */
+  /** Verified e-mail address, or `null`. */
   readonly email: string | null;
   readonly createdAt: Date;
   /** True if the operator disabled the account, or its data is being erased. */
@@ -73,19 +73,19 @@ export class Accounts {
     private readonly notices: Notices,
   ) {}
 
-  /** Returns an account by its id. */
+  /** Returns the account with this id; undefined if it does not exist. */
   async find(id: string): Promise<Account | undefined> {
     const entity = await this.accounts.findOneBy({ id });
     return entity ? toAccount(entity) : undefined;
   }
 
-  /** Returns the account with this name, ignoring letter case. */
+  /** Returns the account with this name, ignoring letter case; undefined if it does not exist. */
   async findByName(name: string): Promise<Account | undefined> {
     const entity = await this.accounts.findOneBy(byName(name));
     return entity ? toAccount(entity) : undefined;
   }
 
-  /** Returns a page of accounts in the order of their ids, for the operator. */
+  /** Returns up to 1,000 accounts in the order of their ids, from the first or after `after`. */
   async list(after?: Account): Promise<Account[]> {
     const entities = await this.accounts.find({
       where: after ? { id: MoreThan(after.id) } : {},
@@ -95,7 +95,10 @@ export class Accounts {
     return entities.map(toAccount);
   }
 
-  /** Returns true if no account can sign in: accounts for app passwords have no password. */
+  /**
+   * Returns true if no account has a password or an OpenID provider. Accounts that only use app
+   * passwords have neither; disabled accounts count as able to sign in.
+   */
   async nobodyCanSignIn(manager: EntityManager = this.accounts.manager): Promise<boolean> {
     const canSignIn = [{ password: Not(IsNull()) }, { issuer: Not(IsNull()) }];
     return !(await manager.existsBy(AccountEntity, canSignIn));
@@ -118,10 +121,11 @@ export class Accounts {
   }
 
   /**
-   * Returns the account of a person that another provider signs in; the first call creates it.
+   * Returns the account of a person who signs in at an OpenID provider; the first call creates it.
    *
    * @param id user id derived from issuer and subject (`userId`).
-   * @throws Refusal `erased` if the person's data was erased or is being erased.
+   * @throws Refusal `erased` if the person's data was erased or is being erased; `credentials` if
+   *   Postgres cannot store the subject.
    */
   async findOrCreateByProvider(issuer: string, subject: string, id: string): Promise<Account> {
     // UTF-8 encodes all lone surrogates alike, so two subjects would share one account. Postgres
@@ -151,7 +155,7 @@ export class Accounts {
   /**
    * Changes the password and ends all access except the current session and app passwords.
    *
-   * @param by session of the browser.
+   * @param by current session, which stays signed in.
    * @throws Refusal `credentials` if `current` is wrong, `limited`, `password_…`, `busy`.
    */
   async changePassword(id: string, current: string, password: string, by: Actor): Promise<void> {
@@ -202,7 +206,12 @@ export class Accounts {
     return ended !== undefined;
   }
 
-  /** Reverts {@link disable}. @returns true if the account exists. @throws Refusal `erased`. */
+  /**
+   * Enables a disabled account. Ended sessions and grants of apps stay ended.
+   *
+   * @returns true if the account exists.
+   * @throws Refusal `erased` if the user's data was erased or is being erased.
+   */
   async enable(id: string): Promise<boolean> {
     return this.accounts.manager.transaction(async (manager) => {
       if (await setRefusal(manager, id, null)) throw new Refusal('erased');
@@ -211,7 +220,12 @@ export class Accounts {
   }
 }
 
-/** Sets (1) or clears (null) the refusal of a user. @returns true if services refuse the user. */
+/**
+ * Makes all services refuse a user (1), or accept the user again (null), unless an erasure has
+ * started.
+ *
+ * @returns true if services refuse the user afterwards.
+ */
 async function setRefusal(manager: EntityManager, id: string, refusal: 1 | null): Promise<boolean> {
   const [state] = await queryRows<{ refused: number | null }>(
     manager,
@@ -235,7 +249,7 @@ function toAccount(entity: AccountEntity): Account {
   };
 }
 
-/** Awaits a statement that sets an account's name. @throws Refusal `name_taken`. */
+/** Awaits a statement that sets an account's name. @throws Refusal `name_taken` on a conflict. */
 async function rejectTakenName(change: Promise<unknown>): Promise<void> {
   try {
     await change;
@@ -244,7 +258,8 @@ async function rejectTakenName(change: Promise<unknown>): Promise<void> {
       code?: string;
       constraint?: string;
     };
-    // The id can conflict too: derived from the name, it may belong to an earlier owner.
+    // A conflict of ids counts as well: an id derived from a name can belong to an account that
+    // had this name before.
     if (code === '23505' && constraint !== 'accounts_subject_key') throw new Refusal('name_taken');
     throw error;
   }

@@ -1,7 +1,7 @@
 /**
- * Common passwords of at least 12 characters, in lower case: those in the lists of Django (by R.
- * Williams) and zxcvbn, and obvious ones for this service. Repetitions and keyboard sequences are
- * omitted, since `checkPassword` detects them.
+ * Common passwords of at least 12 characters, in lower case, which `checkPassword` rejects. Sources
+ * are the lists of Django (by R. Williams) and zxcvbn, and obvious passwords for this service.
+ * Repetitions and keyboard sequences are omitted, since `checkPassword` detects them.
  */
 export const commonPasswords: ReadonlySet<string> = new Set(
   `

@@ -13,7 +13,7 @@ import { Notices } from './notices.js';
 import { Refusal } from './refusal.js';
 import type { Visitor } from './sessions.js';
 
-/** Verifies e-mail addresses and sends links to them. */
+/** Verifies, stores and removes e-mail addresses of accounts, and mails password-reset links. */
 @Injectable()
 export class Emails {
   constructor(
@@ -24,15 +24,16 @@ export class Emails {
     private readonly notices: Notices,
   ) {}
 
-  /** True if a mail server is configured. Otherwise, pages offer neither addresses nor links. */
+  /** True if a mail server is configured (`SMTP_URL`). */
   get isEnabled(): boolean {
     return this.mail.isEnabled;
   }
 
   /**
-   * Sends a verification link to an address. {@link verify} then stores the address.
+   * Mails a verification link in the background. {@link verify} stores the address when the person
+   * opens the link.
    *
-   * @param session id of the browser's session. If it ends first, no mail is sent.
+   * @param session id of the browser's session. If it ends before the link exists, no mail is sent.
    * @throws Refusal `unavailable` without a mail server, `email`, `limited`.
    */
   async requestVerification(
@@ -52,10 +53,10 @@ export class Emails {
   }
 
   /**
-   * Stores the address of a verification link. The notice goes to the previous address.
+   * Stores the e-mail address of a verification link, and notifies the previous verified address.
    *
-   * @returns the address.
-   * @throws Refusal `link`.
+   * @returns the stored e-mail address.
+   * @throws Refusal `link` if the link is unknown, used or expired.
    */
   async verify(secret: string, visitor?: Visitor): Promise<string> {
     const { accountId, email, before } = await this.accounts.manager.transaction(
@@ -76,7 +77,7 @@ export class Emails {
     return email;
   }
 
-  /** Removes the address of an account. The notice goes to the removed address. */
+  /** Removes the e-mail address of an account, and notifies the removed address if verified. */
   async remove(accountId: string, visitor?: Visitor): Promise<void> {
     const before = verifiedOf(await this.accounts.findOneBy({ id: accountId }));
     await this.accounts.update({ id: accountId }, { email: null, emailVerifiedAt: null });
@@ -84,9 +85,11 @@ export class Emails {
   }
 
   /**
-   * Sends a reset link to the verified address of an account, if both exist. Response and duration
-   * do not reveal if they do.
+   * Mails a reset link to the verified e-mail address of the account with this name. Sends nothing
+   * if the account is missing or disabled, has no such address, or got too many mails. Response and
+   * duration reveal none of this.
    *
+   * @param address IP address of the client, for the rate limit.
    * @throws Refusal `unavailable` without a mail server, `limited` for the client's network.
    */
   async sendReset(name: string, address: string, language: Language): Promise<void> {
@@ -103,7 +106,7 @@ export class Emails {
     });
   }
 
-  /** Creates a link; undefined if the account or session ended while the mail was queued. */
+  /** Creates a link; undefined if the account was disabled or the session ended in the meantime. */
   private async createLink(
     kind: LinkKind,
     of: Parameters<Links['create']>[1],

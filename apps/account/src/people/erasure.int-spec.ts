@@ -37,7 +37,7 @@ const erase = (user = id) =>
 
 it('a user whose erasure is recorded cannot sign in and has no sessions', async () => {
   const signIn = fixture.app.get(SignIn);
-  const { session } = await signIn.forAccount(id, browser);
+  const { session } = await signIn.signInWithoutPassword(id, browser);
   const app = await fixture.app
     .get(AppPasswords)
     .create(id, { label: 'An app', scopes: ['read:subscriptions'] });
@@ -53,7 +53,9 @@ it('a user whose erasure is recorded cannot sign in and has no sessions', async 
   await expect(signIn.signIn({ name, password }, browser)).rejects.toMatchObject({
     code: 'credentials',
   });
-  await expect(signIn.forAccount(id, browser)).rejects.toMatchObject({ code: 'credentials' });
+  await expect(signIn.signInWithoutPassword(id, browser)).rejects.toMatchObject({
+    code: 'credentials',
+  });
 });
 
 it('an erased user cannot return by the operator, a new account or a provider', async () => {

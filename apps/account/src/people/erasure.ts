@@ -4,7 +4,7 @@ import { eraseUser, type ReplyOf } from '#contracts';
 import { StreamClient } from '#transport';
 import { SignOut } from './sign-out.js';
 
-/** Requests the erasure of users. From then on, all services refuse the user permanently. */
+/** Requests erasures. All services permanently refuse a user after the request. */
 @Injectable()
 export class Erasure {
   constructor(

@@ -1,26 +1,27 @@
 import type { EntityManager } from 'typeorm';
 
-/** Returns SQL for a shorter prefix of an IPv6 network; other addresses stay unchanged. */
+/** Returns SQL that shortens an IPv6 /64 network to `bits`, and leaves other values unchanged. */
 const prefix = (column: string, bits: 48 | 56) =>
   `CASE WHEN ${column} ~ '^([0-9a-f]{1,4}:){4}:/64$'
      THEN set_masklen(${column}::cidr, ${bits})::text ELSE ${column} END`;
 
-/** Limited rows of unauthenticated clients, in a table of `account` with the column `network`. */
+/** Limit of rows that unauthenticated clients create, in a table with the column `network`. */
 export interface CappedRows {
   readonly table: 'clients' | 'logins' | 'oidc';
-  /** SQL condition of the counted rows. */
+  /** SQL condition of the rows that count towards the limit. */
   readonly condition: string;
   readonly max: number;
 }
 
 /**
- * Deletes rows above a limit: repeatedly the oldest of the network with the most rows. A deletion
- * leaves room for 1% more rows, so it runs rarely. Call it after the commit of an insert, so that
- * the last of concurrent calls sees all rows.
+ * Deletes rows if there are more than `max`, until 99% of `max` remain. It repeatedly deletes the
+ * oldest row of the network with the most rows. Call it after the commit of an insert, so that the
+ * last of concurrent calls sees all rows.
  *
- * Networks are compared as /48, then /56, then /64, since providers assign one of these sizes to a
- * customer. The rank of a row in its network is the number of rows that are deleted later. Ranking
- * level by level shares a /48 equally between its /56, and a /56 between its /64.
+ * IPv6 networks are compared as /48, then /56, then /64, since providers assign one of these sizes
+ * to a customer. The newest row of a network has rank 1; the highest ranks are deleted first.
+ * Ranking by /64, then /56, then /48 shares a /48 equally between its /56, and a /56 between its
+ * /64.
  */
 export async function capFairly(
   manager: EntityManager,

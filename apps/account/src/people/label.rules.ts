@@ -1,8 +1,9 @@
 const maxLabelLength = 64;
 
 /**
- * Returns a name of another party in a form that is safe to show: at most 64 characters, without
- * control, invisible and direction characters. Empty if it has neither a letter nor a digit.
+ * Returns a name that a client sent in a form that is safe to show: at most 64 characters, without
+ * control characters, invisible characters and changes of the writing direction. Returns an empty
+ * string for a name without letters and digits.
  */
 export function cleanLabel(text: string): string {
   const visible = text
@@ -13,12 +14,13 @@ export function cleanLabel(text: string): string {
   return /[\p{L}\p{N}]/u.test(label) ? label.trim() : '';
 }
 
-/** A user agent with one product, its version and a comment, such as `Kasts/26.11; A player`. */
+/** User agent of one product with a version and maybe a comment: `Kasts/26.11; A player`. */
 const oneProduct = /^(\p{L}[\p{L}\p{N} _-]*)\/\d[\w.-]*(?:;.*)?$/u;
 
-/** Returns the name of an app by its user agent. GNOME Podcasts only sends `Podcasts`. */
+/** Returns an app's name from its user agent: the product, the cleaned user agent, or `App`. */
 export function appLabel(userAgent: string): string {
   const label = cleanLabel(userAgent);
+  // GNOME Podcasts sends only this word.
   if (label === 'Podcasts') return 'GNOME Podcasts';
   return oneProduct.exec(label)?.[1] ?? (label || 'App');
 }

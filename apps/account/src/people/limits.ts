@@ -4,21 +4,25 @@ import type { Cluster, Redis } from 'ioredis';
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import { REDIS } from '../account.config.js';
 import { networkOf } from '#identity';
-import { type Attempt, Refusal } from './refusal.js';
+import { type LimitedAction, Refusal } from './refusal.js';
 
 const hour = 3_600;
 const day = 24 * hour;
 
-/** Rate limits: `points` attempts of a kind in `duration` seconds. */
+/** Rate limits: `points` attempts in `duration` seconds. `attempt` selects the page's text. */
 const policies = {
   /** Passwords for one name, per network or trusted device. */
   pair: { points: 10, duration: hour, attempt: 'password' },
-  /** Passwords for any name, per network, without trusted devices. */
+  /** Passwords for any name, per network. Attempts of trusted devices do not count. */
   address: { points: 100, duration: day, attempt: 'password' },
-  /** Recovery codes, counted separately: they help a person who forgot the password. */
+  /**
+   * Recovery codes for one name or account. They have their own limit, since a person who needs one
+   * has often used up the limit of passwords.
+   */
   recovery: { points: 10, duration: hour, attempt: 'recovery' },
+  /** Recovery codes for any name, per network. Attempts of trusted devices do not count. */
   recovery_address: { points: 100, duration: day, attempt: 'recovery' },
-  /** Codes of the second factor, per account or trusted device. */
+  /** TOTP codes, per account; a trusted device has its own count. */
   code: { points: 10, duration: hour, attempt: 'code' },
   /** Changes of the password, per account. */
   password: { points: 10, duration: hour, attempt: 'change' },
@@ -26,20 +30,21 @@ const policies = {
   link: { points: 10, duration: hour, attempt: 'link' },
   /** Open registrations, per network. */
   registration: { points: 10, duration: day, attempt: 'registration' },
-  /** Mails per account and per requesting network. */
+  /** Mails with links, per account. */
   mail: { points: 5, duration: hour, attempt: 'mail' },
+  /** Requests for password-reset mails, per network of the client. */
   mail_address: { points: 20, duration: day, attempt: 'mail' },
-  /** Mails about changes, per account. */
+  /** Mails with notices about changes, per account. */
   notice: { points: 20, duration: hour, attempt: 'mail' },
-} as const satisfies Record<string, { points: number; duration: number; attempt: Attempt }>;
+} as const satisfies Record<string, { points: number; duration: number; attempt: LimitedAction }>;
 /** Name of a rate limit. */
 export type Policy = keyof typeof policies;
 
 /**
- * Rate limits shared by all replicas in Redis, and per process while Redis is unavailable.
- * Invariants:
- * - An attempt is counted before its work starts and refunded on success. So concurrent attempts
- *   cannot exceed the limit.
+ * Counts attempts against rate limits: in Redis for all replicas, and per process while Redis is
+ * unavailable. Invariants:
+ * - An attempt is counted before its work starts, so concurrent attempts cannot exceed the limit.
+ *   After a success, the caller resets or refunds the count of most policies.
  * - Keys are hashes, since people enter passwords as names by mistake.
  */
 @Injectable()
@@ -54,7 +59,7 @@ export class Limits {
     this.limiters = Object.fromEntries(limiters) as Record<Policy, RateLimiterRedis>;
   }
 
-  /** Counts an attempt. @throws Refusal `limited`. */
+  /** Counts an attempt of a key, such as an account id. @throws Refusal `limited` at the limit. */
   async count(policy: Policy, ...key: string[]): Promise<void> {
     const waitSeconds = await consumePoint(this.limiters[policy], hashKey(key));
     if (waitSeconds > 0) throw new Refusal('limited', waitSeconds, policies[policy].attempt);
@@ -70,7 +75,7 @@ export class Limits {
     await this.limiters[policy].delete(hashKey(key));
   }
 
-  /** Reverts one attempt. */
+  /** Subtracts one counted attempt. */
   async refund(policy: Policy, ...key: string[]): Promise<void> {
     await this.limiters[policy].reward(hashKey(key));
   }
@@ -104,28 +109,34 @@ function hashKey(parts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
 }
 
-/** Attempt to sign in. */
+/** Attempt to sign in: entered name, and client. */
 export interface SignInAttempt {
   readonly name: string;
+  /** IP address of the client. */
   readonly address: string;
-  /** Id of a device that signed in with this name before. */
+  /** Id of a device that signed in with this name before; otherwise undefined. */
   readonly device: string | undefined;
 }
 
 /**
- * Rate limits of sign-in. Each trusted device has its own counter. Other clients are counted by
- * network and cannot lock it out, even from the same network.
+ * Rate limits of sign-in. Each trusted device has its own count. Other clients are counted by
+ * network, so they cannot lock a trusted device out, even in its network.
  */
 @Injectable()
 export class SignInLimits {
   constructor(private readonly limits: Limits) {}
 
-  /** Counts a sign-in. @returns callback to call on success. @throws Refusal `limited`. */
+  /**
+   * Counts a sign-in attempt.
+   *
+   * @returns function that resets the count; call it after a success.
+   * @throws Refusal `limited`.
+   */
   countSignIn(attempt: SignInAttempt): Promise<() => Promise<void>> {
     return this.countAttempt('pair', 'address', attempt);
   }
 
-  /** Counts a recovery code instead of a password, like {@link countSignIn}. */
+  /** Counts an entered recovery code. Same result as {@link countSignIn}. */
   countRecovery(attempt: SignInAttempt): Promise<() => Promise<void>> {
     return this.countAttempt('recovery', 'recovery_address', attempt);
   }
@@ -148,14 +159,14 @@ export class SignInLimits {
     };
   }
 
-  /** Counts a password set by a link, like {@link countSignIn}. */
+  /** Counts a password that a link sets. Same result as {@link countSignIn}. */
   async countLink(address: string): Promise<() => Promise<void>> {
     const network = networkOf(address);
     await this.limits.count('link', network);
     return () => this.limits.refund('link', network);
   }
 
-  /** Counts a code of a second factor, like {@link countSignIn}. */
+  /** Counts a TOTP or recovery code of the second step. Same result as {@link countSignIn}. */
   async countCode(
     policy: 'code' | 'recovery',
     accountId: string,

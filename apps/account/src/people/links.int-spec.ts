@@ -303,7 +303,9 @@ describe('a new password', () => {
   });
 
   it('by a link ends sessions and other links', async () => {
-    const { session } = await fixture.app.get(SignIn).forAccount(accountId, newBrowser());
+    const { session } = await fixture.app
+      .get(SignIn)
+      .signInWithoutPassword(accountId, newBrowser());
     const [secret, other] = [
       secretOf(await links.create('reset', { accountId })),
       secretOf(await links.create('reset', { accountId })),
@@ -357,7 +359,7 @@ describe('a new password', () => {
   });
 
   it('requires the old one, of which twenty wrong ones reach a limit', async () => {
-    const mine = await fixture.app.get(SignIn).forAccount(accountId, newBrowser());
+    const mine = await fixture.app.get(SignIn).signInWithoutPassword(accountId, newBrowser());
     const outcomes: string[] = [];
     for (let count = 0; count < 20; count += 1)
       outcomes.push(
@@ -410,8 +412,8 @@ describe('a new password', () => {
   });
 
   it('with the old one ends all other sessions', async () => {
-    const mine = await fixture.app.get(SignIn).forAccount(accountId, newBrowser());
-    const other = await fixture.app.get(SignIn).forAccount(accountId, newBrowser());
+    const mine = await fixture.app.get(SignIn).signInWithoutPassword(accountId, newBrowser());
+    const other = await fixture.app.get(SignIn).signInWithoutPassword(accountId, newBrowser());
     const change = (current: string) =>
       accounts.changePassword(accountId, current, 'another sentence', {
         ...noSession,

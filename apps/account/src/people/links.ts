@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { LinkEntity } from '#database/typeorm';
 import type { EntityManager, Repository } from 'typeorm';
-import { PEOPLE, type PeopleConfig } from './people.config.js';
+import { PEOPLE_CONFIG, type PeopleConfig } from './people.config.js';
 import { Refusal } from './refusal.js';
 import { hashSecret, hashIfSecret, newSecret } from './secret.hash.js';
 import { lockSession } from './sessions.js';
@@ -14,21 +14,23 @@ export type LinkKind = LinkEntity['kind'];
 /** Content of a stored link. */
 export interface Link {
   readonly kind: LinkKind;
-  /** Account of a password reset or address verification, and its name. */
+  /** Account of a `reset` or `verify` link; `null` for `first` and `invite`. */
   readonly accountId: string | null;
+  /** Name of that account, or `null`. */
   readonly name: string | null;
+  /** E-mail address that a `verify` link verifies. */
   readonly email: string | null;
   readonly expiresAt: Date;
 }
 
-/** New link. Its `url` contains the secret, which is not stored. */
+/** New link. Its `url` contains the secret, of which Postgres stores only the hash. */
 export interface NewLink {
   readonly url: string;
   readonly expiresAt: Date;
 }
 
 const day = 24 * 60;
-/** Default lifetimes. The operator's link for a new account is a longer `reset`. */
+/** Default lifetimes in minutes. `accounts create` prints a `reset` link that lasts a week. */
 const lifetimeMinutes: Record<LinkKind, number> = {
   first: 7 * day,
   invite: 7 * day,
@@ -36,29 +38,32 @@ const lifetimeMinutes: Record<LinkKind, number> = {
   verify: day,
 };
 
-/** Maximum number of links per kind, for each account and without one; the oldest are deleted. */
+/** Maximum links of one kind per account. A new link replaces the oldest. */
 const maxPerAccount = 5;
+/** Maximum links of one kind without an account (`first`, `invite`). */
 const maxWithoutAccount = 1_000;
 
 /**
  * One-time links that grant a right: create an account, set a new password, verify an address.
  * Invariants:
- * - Opening a link changes nothing. Only {@link spend} uses it up, in the transaction of its use.
+ * - Opening a link changes nothing. {@link spend} deletes it, in the transaction of the change that
+ *   it allows.
  * - Only the hash of the secret is stored. The number of links per account is limited.
  */
 @Injectable()
 export class Links {
   constructor(
     @InjectRepository(LinkEntity) private readonly links: Repository<LinkEntity>,
-    @Inject(PEOPLE) private readonly config: Pick<PeopleConfig, 'PUBLIC_URL'>,
+    @Inject(PEOPLE_CONFIG) private readonly config: Pick<PeopleConfig, 'PUBLIC_URL'>,
   ) {}
 
   /**
    * Creates a link `<origin>/links/<secret>`, which a page reads by {@link read}.
    *
-   * @param of account or address of the link; `session` is the id of the requesting session.
-   * @throws Refusal `link` if the account is disabled or missing by then;
-   *   `credentials` if the session has ended.
+   * @param of account and e-mail address of the link; `session` is the id of the browser session
+   *   that requests it.
+   * @throws Refusal `link` if the account is disabled or missing; `credentials` if the session has
+   *   ended.
    */
   async create(
     kind: LinkKind,
@@ -80,7 +85,7 @@ export class Links {
         [hashSecret(secret), kind, accountId, name, email, minutesValid],
       );
       await manager.query(
-        // Concurrent calls without an account, which lock none, delete different rows.
+        // Calls without an account hold no lock: SKIP LOCKED avoids deadlocks between them.
         `DELETE FROM account.links WHERE hash IN (
            SELECT hash FROM account.links WHERE hash IN (
              SELECT hash FROM account.links
@@ -94,7 +99,7 @@ export class Links {
     return { url: `${this.config.PUBLIC_URL}/links/${secret}`, expiresAt };
   }
 
-  /** Returns the content of a valid link without spending it. */
+  /** Returns the content of a link without deleting it; undefined as in {@link spend}. */
   async read(secret: string): Promise<Link | undefined> {
     const hash = hashIfSecret(secret);
     if (!hash) return undefined;
@@ -111,8 +116,8 @@ export class Links {
   }
 
   /**
-   * Deletes a link in the transaction that uses its right, and returns its content. Returns
-   * `undefined` if it is spent, expired or unknown, or its account is disabled.
+   * Deletes a link in the transaction of the change that it allows, and returns its content.
+   * Returns `undefined` if the link was used, is expired or unknown, or its account is disabled.
    */
   async spend(
     manager: EntityManager,

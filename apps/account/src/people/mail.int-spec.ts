@@ -126,7 +126,7 @@ describe('a forgotten password', () => {
     ]);
     for (const one of ['nobody', name, other])
       expect(await outcomeOf(emails.sendReset(one, address(), 'en'))).toBe('none');
-    // This mail was sent last, so earlier ones would have arrived too.
+    // This mail was sent last, so earlier mails would have arrived too.
     const third = await fixture.app.get(Accounts).create({ name: `t-${randomUUID()}` });
     await emails.requestVerification(third.id, 'third@example.com', 'en');
     await linkTo('third@example.com');

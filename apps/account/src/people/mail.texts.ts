@@ -28,7 +28,7 @@ Confirm it with this link. It works once, within one day:
 
 ${url}
 
-If it was not you, ignore this mail. The address is then not used.
+If it was not you, ignore this mail. The address will not be used.
 `,
   }),
 };
@@ -60,5 +60,5 @@ Wenn du es nicht warst, ignoriere diese Mail. Die Adresse wird dann nicht verwen
   }),
 };
 
-/** Mails with links by language, without their recipient. */
+/** Mails with a password-reset or verification link, by language, without their recipient. */
 export const mailTexts: Readonly<Record<Language, MailTexts>> = { en, de };

@@ -2,29 +2,32 @@ import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { Log } from '#runtime';
 import { createTransport, type Transporter } from 'nodemailer';
 import { LOG } from '../account.config.js';
-import { PEOPLE, type PeopleConfig } from './people.config.js';
+import { PEOPLE_CONFIG, type PeopleConfig } from './people.config.js';
 
-/** Mail in plain text. */
+/** E-mail in plain text. */
 export interface Message {
   readonly to: string;
   readonly subject: string;
   readonly text: string;
 }
 
-/** Timeout of each SMTP step in milliseconds. */
+/** Timeout in milliseconds of each SMTP step: DNS lookup, connection, greeting, idle socket. */
 const stepTimeoutMs = 10_000;
-/** Maximum number of mails in progress; excess ones are dropped with a warning. */
+/** Maximum number of mails in progress. Further mails are dropped with a warning. */
 const maxConcurrent = 50;
 
 const addressPattern =
   /^[^\s@"<>(),:;[\]\\]{1,64}@(?=[^@]{1,255}$)[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}$/u;
 
-/** Returns true for one plain address. Syntax that mail servers interpret differently is false. */
+/**
+ * Returns true if the text is one plain e-mail address. Rejects syntax that mail servers interpret
+ * differently, such as quotes and comments.
+ */
 export function isMailAddress(text: string): boolean {
   return text.length <= 254 && addressPattern.test(text);
 }
 
-/** Sends mails by the configured SMTP server, if there is one. */
+/** Sends mails through the SMTP server of `SMTP_URL`; without the setting, sends none. */
 @Injectable()
 export class Mail implements OnApplicationShutdown {
   private readonly transport: Transporter | undefined;
@@ -32,7 +35,7 @@ export class Mail implements OnApplicationShutdown {
   private readonly sending = new Set<Promise<void>>();
 
   constructor(
-    @Inject(PEOPLE) config: Pick<PeopleConfig, 'SMTP_URL' | 'MAIL_FROM' | 'PUBLIC_URL'>,
+    @Inject(PEOPLE_CONFIG) config: Pick<PeopleConfig, 'SMTP_URL' | 'MAIL_FROM' | 'PUBLIC_URL'>,
     @Inject(LOG) private readonly log: Log,
   ) {
     this.from =
@@ -62,7 +65,8 @@ export class Mail implements OnApplicationShutdown {
    */
   sendInBackground(make: () => Promise<Message | undefined>): void {
     if (!this.transport || this.sending.size >= maxConcurrent) {
-      this.log.warn({ isEnabled: this.isEnabled, sending: this.sending.size }, 'mail dropped');
+      const fields = { isEnabled: this.isEnabled, sending: this.sending.size };
+      this.log.warn(fields, 'mail dropped: SMTP_URL is not set, or too many mails are in progress');
       return;
     }
     const sent: Promise<void> = this.send(this.transport, make).finally(() =>

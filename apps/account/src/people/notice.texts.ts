@@ -2,7 +2,7 @@ import { type Language, languages } from '#ui';
 import type { Message } from './mail.js';
 import type { Notice } from './notices.js';
 
-/** Sentences of notices by language and kind. The argument is the label of an app password. */
+/** Sentences of notices, by language and kind. `label` is that of a new app password. */
 export const noticeTexts: Readonly<
   Record<Language, { readonly [Kind in Notice['kind']]: (label: string) => string }>
 > = {
@@ -28,7 +28,7 @@ export const noticeTexts: Readonly<
 interface Facts {
   readonly name: string;
   readonly label: string;
-  /** Empty for a change by the operator. */
+  /** IP address of the client that made the change; empty for a change by the operator. */
   readonly address: string;
 }
 

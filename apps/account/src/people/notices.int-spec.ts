@@ -12,7 +12,7 @@ import { PasswordReset } from './password-reset.js';
 import { Passwords } from './passwords.js';
 import { RecoveryCodes } from './recovery-codes.js';
 import { SecondFactor } from './second-factor.js';
-import { SignIn, type SignedIn } from './sign-in.js';
+import { SignIn, type SignInResult } from './sign-in.js';
 
 const password = 'an unusual sentence';
 const browser = { address: '192.0.2.1', userAgent: 'Firefox' };
@@ -31,12 +31,12 @@ beforeEach(async () => {
 const signIn = async (device?: string) =>
   (await fixture.app
     .get(SignIn)
-    .signIn({ name, password }, { ...browser, ...(device && { device }) })) as SignedIn;
+    .signIn({ name, password }, { ...browser, ...(device && { device }) })) as SignInResult;
 const noticed = () => fixture.app.get(Notices).list(id);
 const kinds = async () => (await noticed()).map(({ kind }) => kind);
 /** Session of the browser; it does not end in these tests. */
 const actor = async () => {
-  const { session } = await fixture.app.get(SignIn).forAccount(id, browser, true);
+  const { session } = await fixture.app.get(SignIn).signInWithoutPassword(id, browser, true);
   return { ...browser, id: session.id };
 };
 async function link(kind: 'reset' | 'verify') {
@@ -55,7 +55,7 @@ describe('a notice', () => {
   });
 
   it('does not report the sign-in that follows the creation of the account', async () => {
-    await fixture.app.get(SignIn).forAccount(id, browser, true);
+    await fixture.app.get(SignIn).signInWithoutPassword(id, browser, true);
     expect(await kinds()).toEqual([]);
   });
 

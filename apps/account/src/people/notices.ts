@@ -7,20 +7,20 @@ import { LOG } from '../account.config.js';
 import { Limits } from './limits.js';
 import { Mail } from './mail.js';
 import { noticeMail } from './notice.texts.js';
-import { PEOPLE, type PeopleConfig } from './people.config.js';
+import { PEOPLE_CONFIG, type PeopleConfig } from './people.config.js';
 import type { Visitor } from './sessions.js';
 
-/** Notice about a change of an account. */
+/** Notice about a change of an account or a sign-in. */
 export type Notice = Pick<NoticeEntity, 'createdAt' | 'kind' | 'label' | 'address' | 'userAgent'>;
 
-/** Maximum number of notices per account and kind, so that sign-ins displace no other kind. */
+/** Maximum notices per account and kind. Frequent sign-ins do not displace other kinds. */
 const maxPerKind = 5;
 const maxListed = 30;
 
 /**
- * Notices about changes of an account, for the account page and as mails to the verified address.
- * They are stored after the commit of the change, so a process that ends in between loses the
- * notice. A failure is logged and does not fail the change.
+ * Stores notices about changes of an account for its page, and mails them to the verified address.
+ * A notice is stored after the commit of the change: a process that crashes in between loses it.
+ * A failure is logged and does not fail the change.
  */
 @Injectable()
 export class Notices {
@@ -28,15 +28,16 @@ export class Notices {
     @InjectRepository(NoticeEntity) private readonly notices: Repository<NoticeEntity>,
     private readonly limits: Limits,
     private readonly mail: Mail,
-    @Inject(PEOPLE) private readonly config: Pick<PeopleConfig, 'PUBLIC_URL'>,
+    @Inject(PEOPLE_CONFIG) private readonly config: Pick<PeopleConfig, 'PUBLIC_URL'>,
     @Inject(LOG) private readonly log: Log,
   ) {}
 
   /**
-   * Stores a notice and sends it by mail.
+   * Stores a notice, deletes all but the newest five of its kind, and mails it in the background.
    *
-   * @param visitor client that made the change; none for the operator.
-   * @param of `label` of an app password; `email` to use instead of the verified address.
+   * @param visitor client that made the change; undefined for a change by the operator.
+   * @param of `label` of an app password; `email` is the recipient instead of the verified address,
+   *   or `null` to send no mail.
    */
   async add(
     accountId: string,
@@ -48,7 +49,7 @@ export class Notices {
     const visit = [address.slice(0, 64), userAgent.slice(0, 400)] as const;
     try {
       await this.notices.query(
-        // The snapshot of the DELETE does not contain the new row.
+        // The DELETE does not see the inserted row, so it keeps one row less than the maximum.
         `WITH held AS (SELECT id FROM account.accounts WHERE id = $1 FOR NO KEY UPDATE),
          added AS (
            INSERT INTO account.notices (account_id, id, kind, label, address, user_agent)
@@ -59,7 +60,7 @@ export class Notices {
         [accountId, kind, label, ...visit, maxPerKind - 1],
       );
     } catch (error) {
-      this.log.error({ err: error, kind }, 'notice not stored');
+      this.log.error({ err: error, kind }, 'notice of an account change not stored');
     }
     if (!this.mail.isEnabled) return;
     this.mail.sendInBackground(async () => {

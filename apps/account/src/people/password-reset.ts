@@ -14,7 +14,7 @@ import { SignOut } from './sign-out.js';
 
 /**
  * Resets lost passwords by a link or recovery code. A reset ends all access to the account
- * (`SignOut`) and keeps its second factor and recovery codes.
+ * (`SignOut`). The second factor and the unused recovery codes stay.
  */
 @Injectable()
 export class PasswordReset {
@@ -27,7 +27,11 @@ export class PasswordReset {
     private readonly guard: SignInGuard,
   ) {}
 
-  /** Resets by a link. @throws Refusal `link`, `limited`, `password_…`, `busy`. */
+  /**
+   * Sets a new password by a `reset` link.
+   *
+   * @throws Refusal `link`, `limited`, `password_…`, `busy`.
+   */
   async resetByLink(secret: string, password: string, visitor: Visitor): Promise<void> {
     const link = await this.links.read(secret);
     if (link?.kind !== 'reset') throw new Refusal('link');
@@ -44,7 +48,7 @@ export class PasswordReset {
   }
 
   /**
-   * Resets by a recovery code. The refusal does not reveal if the name exists.
+   * Sets a new password by a recovery code. The refusal does not reveal if the name exists.
    *
    * @throws Refusal `credentials`, `limited`, `password_…`, `busy`.
    */
@@ -56,7 +60,8 @@ export class PasswordReset {
     const { device, trust } = this.guard.assess(name, browser);
     const attempt = { name, address: browser.address, device };
     const succeeded = await this.guard.limits.countRecovery(attempt);
-    // Hash before the code is used: a rejected password spends no code, and timing reveals nothing.
+    // Hash first: a rejected password then uses no code, and the duration does not reveal if the
+    // name exists.
     const hash = await this.passwords.hash(password, trust, name);
     await this.replace(hash, browser, async (manager) => {
       const account = await manager.findOneBy(AccountEntity, {
@@ -72,11 +77,11 @@ export class PasswordReset {
   }
 
   /**
-   * Replaces a password in the transaction that uses up the right to do so.
+   * Sets the new password and ends all access, in the transaction that uses the link or code.
    *
    * @param hash of the new password.
    * @param visitor client of the reset, for the notice.
-   * @param spend uses up a link or code and returns its account id.
+   * @param spend uses the link or code within the transaction and returns its account id.
    * @throws Refusal `link` if the account is disabled or missing.
    */
   private async replace(

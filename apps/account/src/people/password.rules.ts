@@ -6,12 +6,15 @@ const minPasswordLength = 12;
 /** Maximum length of accepted passwords in bytes. */
 export const maxPasswordBytes = 1_000;
 
-/** Returns the normalized text to hash, equal on all keyboards (NIST SP 800-63B, 3.1.1.2: NFKC). */
+/**
+ * Returns the Unicode normalization (NFKC) of a password, which is hashed. It is the same for
+ * keyboards that encode a character differently (NIST SP 800-63B, 3.1.1.2).
+ */
 export function passwordText(password: string): string {
   return password.normalize('NFKC');
 }
 
-/** Checks a new password. @throws Refusal `password_…`. */
+/** Checks a new password of the account `name`. @throws Refusal `password_…`. */
 export function checkPassword(password: string, name = ''): void {
   const problem = passwordProblem(password, name);
   if (problem) throw new Refusal(problem);
@@ -26,7 +29,7 @@ function passwordProblem(password: string, name: string): RefusalCode | undefine
   return isName || commonPasswords.has(lower) || isPattern(lower) ? 'password_common' : undefined;
 }
 
-/** Returns true if the text consists of repetitions of a part; the last one can be incomplete. */
+/** Returns true if the text repeats `part`; the last repetition can be incomplete. */
 function repeats(text: string, part: string): boolean {
   return part.repeat(Math.ceil(text.length / part.length)).startsWith(text);
 }
@@ -45,6 +48,6 @@ function isPattern(text: string): boolean {
   for (let length = 1; length <= 4; length += 1)
     if (repeats(text, text.slice(0, length))) return true;
   return sequences.some((row) =>
-    [row, [...row].reverse().join('')].some((walk) => repeats(text, walk)),
+    [row, [...row].reverse().join('')].some((sequence) => repeats(text, sequence)),
   );
 }

@@ -4,30 +4,30 @@ import { hash, verify } from '@node-rs/argon2';
 import { maxPasswordBytes, checkPassword, passwordText } from './password.rules.js';
 import { Refusal } from './refusal.js';
 
-/** Argon2id (2) with 19 MiB, two passes and one lane (OWASP Password Storage Cheat Sheet). */
+/** Argon2id (`algorithm: 2`) with 19 MiB, two passes, one lane (OWASP Password Storage). */
 const cost = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
 
-/** Maximum number of concurrent hashes. One slot is reserved for trusted devices. */
+/** Maximum number of concurrent hashes per process. One slot is reserved for trusted devices. */
 const maxRunning = 2;
 /** Maximum length of each queue. */
 const maxWaiting = 16;
 /** Maximum wait for a slot, in milliseconds. */
 const maxWaitMs = 2_000;
 
-/** Levels of trust in a client. Each has a queue, served in this order. */
+/** Trust levels of clients. Each level has a queue; earlier levels are served first. */
 const clientTrusts = ['trustedDevice', 'trustedNetwork', 'untrusted'] as const;
 /**
- * Trust in a client: `trustedDevice` signed in with this name before, `trustedNetwork` has an
- * address of a network with a recent sign-in. Attackers can be in a trusted network too.
+ * Trust level of a client: a `trustedDevice` signed in with this name before; from a
+ * `trustedNetwork`, anybody signed in within a week. Attackers can share a trusted network.
  */
 export type ClientTrust = (typeof clientTrusts)[number];
 
 /**
  * Computes and verifies password hashes (argon2id, PHC strings). Invariants:
- * - Two hashes run concurrently, at most one of them for clients other than trusted devices.
- *   Short queues and waiting times bound memory and CPU.
+ * - A process computes two hashes at a time, at most one of them for clients other than trusted
+ *   devices. Short queues and waiting times bound memory and CPU.
  * - Each key (account, link or network) has one running or waiting hash, so no key takes all slots.
- * - Verifying takes the same time without a stored hash.
+ * - Verification takes the same time for an account without a password.
  */
 @Injectable()
 export class Passwords {
@@ -48,8 +48,8 @@ export class Passwords {
   /**
    * Returns the hash of a new password.
    *
-   * @param trust priority of the client in the queue.
-   * @param key allows one hash at a time; a second one is refused as `busy`.
+   * @param trust trust level of the client, which decides its queue.
+   * @param key for which one hash runs or waits at a time; a second call is refused as `busy`.
    * @throws Refusal `password_…` if the password is not acceptable, `busy`.
    */
   async hash(password: string, trust: ClientTrust, name = '', key?: string): Promise<string> {
@@ -62,6 +62,7 @@ export class Passwords {
   /**
    * Returns true if the password matches the hash. Takes the same time without a hash.
    *
+   * @param phc stored hash as a PHC string; null or undefined for an account without a password.
    * @throws Refusal `busy`, also for a second call with the same key.
    */
   async verify(
@@ -141,7 +142,7 @@ export class Passwords {
   }
 }
 
-/** Returns a PHC string of the usual cost that matches no password, without computing a hash. */
+/** Returns a random PHC string with the cost of stored hashes. It matches no password. */
 function createDecoyHash(): string {
   const { memoryCost, timeCost, parallelism } = cost;
   const text = (bytes: number) => randomBytes(bytes).toString('base64').replaceAll('=', '');

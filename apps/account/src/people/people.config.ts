@@ -33,11 +33,11 @@ export const peopleConfig = z.object({
     .describe('Sender of mails, such as `Podcasts <podcasts@example.com>`.'),
 });
 
-/** Configuration that the classes of `people` use. */
+/** Settings of {@link peopleConfig} with the origin of the pages. */
 export type PeopleConfig = z.output<typeof peopleConfig> & {
   /** Origin of the pages, without a trailing slash. */
   readonly PUBLIC_URL: string;
 };
 
-/** Injection token of the configuration. */
-export const PEOPLE = Symbol('people');
+/** Injection token of {@link PeopleConfig}. */
+export const PEOPLE_CONFIG = Symbol('people');

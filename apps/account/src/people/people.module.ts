@@ -19,7 +19,7 @@ import { Mail } from './mail.js';
 import { Notices } from './notices.js';
 import { PasswordReset } from './password-reset.js';
 import { Passwords } from './passwords.js';
-import { PEOPLE } from './people.config.js';
+import { PEOPLE_CONFIG } from './people.config.js';
 import { RecoveryCodes } from './recovery-codes.js';
 import { Registration } from './registration.js';
 import { Seal } from './seal.js';
@@ -31,7 +31,7 @@ import { SignOut } from './sign-out.js';
 import { Sweep } from '../sweep.js';
 import { Totp } from './totp.js';
 
-/** Providers that other modules can inject. */
+/** Classes that the module provides and exports. */
 const people = [
   Accounts,
   Emails,
@@ -66,7 +66,7 @@ const people = [
     ]),
   ],
   providers: [
-    { provide: PEOPLE, useExisting: CONFIG },
+    { provide: PEOPLE_CONFIG, useExisting: CONFIG },
     {
       provide: Seal,
       inject: [CONFIG],
@@ -81,6 +81,6 @@ const people = [
     Sweep,
     ...people,
   ],
-  exports: [PEOPLE, RevocationWriter, Seal, ...people],
+  exports: [PEOPLE_CONFIG, RevocationWriter, Seal, ...people],
 })
 export class PeopleModule {}

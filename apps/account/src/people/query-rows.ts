@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 
-/** Returns the rows of a SQL statement. TypeORM wraps those of UPDATE and DELETE with a count. */
+/** Returns the rows of a statement. TypeORM returns `[rows, count]` for UPDATE and DELETE. */
 export async function queryRows<Row>(
   manager: Pick<EntityManager, 'query'>,
   statement: string,

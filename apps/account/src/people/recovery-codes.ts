@@ -13,7 +13,10 @@ const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
 const codeLength = 16;
 const codeCount = 10;
 
-/** Returns the hash of an entered code, ignoring case, spaces, dashes and similar characters. */
+/**
+ * Returns the hash of an entered code; undefined if it has not the form of a code. Ignores case,
+ * spaces and dashes, and reads `o` as 0, `i` and `l` as 1.
+ */
 export function hashRecoveryCode(typed: string): Buffer | undefined {
   const code = typed
     .slice(0, 64)
@@ -37,9 +40,9 @@ export class RecoveryCodes {
   ) {}
 
   /**
-   * Replaces the codes of an account.
+   * Replaces the codes of an account, also the unused ones.
    *
-   * @param by session of the browser.
+   * @param by current session; undefined for the operator.
    * @returns ten codes, to be shown once.
    * @throws Refusal `credentials` if the session has ended.
    */
@@ -63,7 +66,7 @@ export class RecoveryCodes {
     return this.codes.countBy({ accountId, usedAt: IsNull() });
   }
 
-  /** Uses a code within the transaction that acts on it. @returns true if the code was valid. */
+  /** Marks a code as used, within the caller's transaction. @returns true if it was valid. */
   async use(manager: EntityManager, accountId: string, typed: string): Promise<boolean> {
     const hash = hashRecoveryCode(typed);
     if (!hash) return false;

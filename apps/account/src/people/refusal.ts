@@ -1,13 +1,17 @@
 /**
  * Codes of refusals, which the pages translate:
  * - `credentials`: wrong name or password, or a disabled account; the response does not say which.
- * - `code`: wrong or used code of the second factor; `ticket`: expired ticket of the second step.
- * - `limited`: too many attempts; `busy`: too many concurrent ones; `unavailable`: outage.
+ * - `code`: wrong or used code of the second factor.
+ * - `ticket`: the ticket of the second step is invalid or expired, or the password has changed.
+ * - `limited`: too many attempts in a period; `busy`: too many concurrent ones.
+ * - `unavailable`: the OpenID provider does not respond, or no mail server is configured.
  * - `registration`: registration is closed.
  * - `link`: the link is unknown, used or expired, or its account is disabled or missing.
  * - `app_request`: the request of an app for access is unknown, used or expired.
- * - `name`, `name_taken`, `name_needed`, `email`, `password_…`: rejected input.
- * - `label`, `scopes`, `expiry`: rejected property of an app password; `too_many`: limit reached.
+ * - `name`, `name_taken`, `email`, `password_…`: rejected input.
+ * - `name_needed`: the account has no name yet, which the action requires.
+ * - `label`, `scopes`, `expiry`: rejected property of a new app password.
+ * - `too_many`: the account has the maximum number of app passwords.
  * - `erased`: the user's data was erased, and the id cannot be used again.
  * - `totp_on`: TOTP is already on.
  */
@@ -38,20 +42,20 @@ export const refusalCodes = [
 /** Code of a refusal. */
 export type RefusalCode = (typeof refusalCodes)[number];
 
-/** Kind of attempts that are limited. The pages say what else works. */
-export type Attempt =
+/** Action whose attempts a refusal `limited` counts. The pages have a text for each action. */
+export type LimitedAction =
   'password' | 'change' | 'code' | 'recovery' | 'link' | 'registration' | 'mail' | 'export';
 
 /** Error for a refused request of a person. It contains no entered data. */
 export class Refusal extends Error {
   /**
-   * @param retryAfter seconds until the next attempt, for `limited` and `busy`.
-   * @param attempt for `limited`.
+   * @param retryAfter seconds until the next allowed attempt, for `limited` and `busy`.
+   * @param attempt action that reached its limit, for `limited`.
    */
   constructor(
     readonly code: RefusalCode,
     readonly retryAfter?: number,
-    readonly attempt?: Attempt,
+    readonly attempt?: LimitedAction,
   ) {
     super(code);
     this.name = 'Refusal';

@@ -7,7 +7,7 @@ import { Limits } from './limits.js';
 import { Links, type NewLink } from './links.js';
 import { checkPassword } from './password.rules.js';
 import { Passwords } from './passwords.js';
-import { PEOPLE, type PeopleConfig } from './people.config.js';
+import { PEOPLE_CONFIG, type PeopleConfig } from './people.config.js';
 import { Refusal } from './refusal.js';
 
 /** Key of the advisory lock that serializes creation of the first account. */
@@ -19,7 +19,7 @@ export interface EnteredCredentials {
   readonly password: string;
 }
 
-/** Creates accounts for people, as `REGISTRATION` allows. */
+/** Creates accounts by open registration or a link, as far as `REGISTRATION` allows. */
 @Injectable()
 export class Registration {
   constructor(
@@ -28,7 +28,7 @@ export class Registration {
     private readonly links: Links,
     private readonly passwords: Passwords,
     private readonly limits: Limits,
-    @Inject(PEOPLE) private readonly config: Pick<PeopleConfig, 'REGISTRATION'>,
+    @Inject(PEOPLE_CONFIG) private readonly config: Pick<PeopleConfig, 'REGISTRATION'>,
   ) {}
 
   /** True if anybody can create an account. */
@@ -37,8 +37,9 @@ export class Registration {
   }
 
   /**
-   * Creates an account for an unauthenticated client.
+   * Creates an account for an unauthenticated client, if registration is open.
    *
+   * @param address IP address of the client, for the rate limit.
    * @throws Refusal `registration`, `limited`, `name`, `name_taken`, `password_…`, `busy`.
    */
   async register({ name, password }: EnteredCredentials, address: string): Promise<Account> {
@@ -51,7 +52,7 @@ export class Registration {
     return this.accounts.create({ name, password: hash });
   }
 
-  /** Creates a link for the first account; undefined if an account can sign in already. */
+  /** Creates a link for the first account; undefined if an account with a sign-in exists. */
   async createFirstLink(): Promise<NewLink | undefined> {
     return (await this.accounts.nobodyCanSignIn()) ? this.links.create('first') : undefined;
   }

@@ -4,20 +4,20 @@ const nonceBytes = 12;
 const tagBytes = 16;
 
 /**
- * Encrypts and authenticates small values (AES-256-GCM). Each purpose has its own key, derived from
- * the operator's secret (HKDF, RFC 5869). Without the secret, values cannot be read, forged or used
- * for another purpose or `context`.
+ * Encrypts and authenticates small values (AES-256-GCM) with `SECRETS_KEY`. Each purpose has its
+ * own key, derived from the setting (HKDF, RFC 5869). A value can be decrypted only with the
+ * purpose and context of its encryption.
  */
 export class Seal {
   private readonly keys = new Map<string, Buffer[]>();
 
-  /** @param secrets `new,old`: the first one encrypts, all of them decrypt. */
+  /** @param secrets separated by commas: the first one encrypts, all of them decrypt. */
   constructor(private readonly secrets: string) {}
 
   /**
    * Encrypts a value.
    *
-   * @param context such as the account id; {@link open} needs the same one.
+   * @param context to which the value belongs, such as an account id; {@link open} needs it again.
    */
   seal(purpose: string, value: string, context = ''): Buffer {
     const nonce = randomBytes(nonceBytes);
@@ -27,7 +27,7 @@ export class Seal {
     return Buffer.concat([nonce, sealed, cipher.getAuthTag()]);
   }
 
-  /** Returns the value, or `undefined` if it was not sealed for this purpose and context. */
+  /** Returns the decrypted value; undefined if it was not sealed for this purpose and context. */
   open(purpose: string, sealed: Buffer, context = ''): string | undefined {
     if (sealed.length < nonceBytes + tagBytes) return undefined;
     for (const key of this.keysFor(purpose)) {

@@ -17,7 +17,7 @@ const ticketMs = 10 * 60_000;
 
 const ticketSchema = z.object({ account: z.guid(), password: z.string(), until: z.number() });
 
-/** Entered code for the second factor: of an authenticator app, or a recovery code. */
+/** Entered code of the second factor: a TOTP code (`code`) or a recovery code. */
 export interface SecondProof {
   readonly kind: 'code' | 'recovery';
   readonly code: string;
@@ -35,7 +35,7 @@ export class SecondFactor {
     private readonly guard: SignInGuard,
   ) {}
 
-  /** Returns a sealed proof that the password of an account was correct. */
+  /** Returns a sealed proof, valid for 10 minutes, that an account's password was correct. */
   createTicket(account: AccountEntity): string {
     const ticket = {
       account: account.id,
@@ -45,7 +45,12 @@ export class SecondFactor {
     return this.sealing.seal(purpose, JSON.stringify(ticket)).toString('base64url');
   }
 
-  /** Returns a ticket's account. @throws Refusal `ticket` if expired or the password changed. */
+  /**
+   * Returns the account of a ticket.
+   *
+   * @throws Refusal `ticket` if the ticket is invalid or expired, the password has changed, or the
+   *   account is disabled.
+   */
   async readTicket(ticket: string): Promise<AccountEntity> {
     const opened =
       /^[\w-]{1,1000}$/.test(ticket) &&
@@ -57,15 +62,16 @@ export class SecondFactor {
     return account;
   }
 
-  /** Uses a recovery code and signs the account out everywhere. @throws Refusal `code`. */
+  /** Uses a recovery code and ends all access to the account. @throws Refusal `code`. */
   acceptRecoveryCode(accountId: string, code: string): Promise<void> {
     return this.spendRecoveryCode(accountId, code, {}, async () => {});
   }
 
   /**
-   * Switches the second factor off. A recovery code also ends all access except this session.
+   * Switches TOTP off by a TOTP or recovery code. A recovery code also ends all access to the
+   * account except the current session.
    *
-   * @param by account, and id of the session.
+   * @param by account, with the id of the current session.
    * @throws Refusal `code`, `limited`.
    */
   async switchOff(

@@ -10,7 +10,7 @@ export function hashSecret(secret: string): Buffer {
   return createHash('sha256').update(secret).digest();
 }
 
-/** Returns the hash of a text in the form of {@link newSecret}; undefined for any other text. */
+/** Returns the hash of a text that has the form of {@link newSecret}; otherwise undefined. */
 export function hashIfSecret(text: string): Buffer | undefined {
   return /^[\w-]{43}$/.test(text) ? hashSecret(text) : undefined;
 }

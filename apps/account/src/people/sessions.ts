@@ -14,7 +14,7 @@ export interface Session {
   readonly id: string;
   readonly accountId: string;
   readonly createdAt: Date;
-  /** Time of the last proof by password, code or provider. */
+  /** Time of the last sign-in in this session, by password, code or provider. */
   readonly authenticatedAt: Date;
   readonly lastUsedAt: Date;
   readonly expiresAt: Date;
@@ -22,7 +22,7 @@ export interface Session {
   readonly userAgent: string;
 }
 
-/** New session with the value of its cookie, which is not stored. */
+/** New or renewed session with the value of its cookie, of which only the hash is stored. */
 export interface NewSession {
   readonly id: string;
   readonly accountId: string;
@@ -30,20 +30,21 @@ export interface NewSession {
   readonly expiresAt: Date;
 }
 
-/** Client that signs in. */
+/** Client of a request: IP address and user agent. */
 export interface Visitor {
   readonly address: string;
   readonly userAgent: string;
 }
 
-/** Browser of a sign-in: address, user agent and cookies. */
+/** Browser of a sign-in: IP address, user agent and cookies. */
 export interface Browser extends Visitor {
+  /** Session cookie, if the browser has one. */
   readonly session?: string | undefined;
   /** Device cookie of a browser that signed in before. */
   readonly device?: string | undefined;
 }
 
-/** Session of a browser that changes its account. */
+/** Session in which a person changes the account, for notices. */
 export type Actor = Pick<Session, 'id' | 'address' | 'userAgent'>;
 
 /** Maximum number of sessions per account; the least recently used ones are deleted. */
@@ -57,7 +58,8 @@ const columns = `s.id, s.account_id AS "accountId", s.created_at AS "createdAt",
  * Browser sessions. Invariants:
  * - Only the hash of a cookie's value is stored. Each sign-in replaces the value.
  * - A session ends 30 days after its last use, 365 days after its start, or with its account.
- * - An ended session is invalid on all replicas with the commit, and on gateways soon after.
+ * - An ended session is invalid on all replicas with the commit. Gateways are then notified to
+ *   reject the console's tokens of the session.
  */
 @Injectable()
 export class Sessions {
@@ -67,8 +69,8 @@ export class Sessions {
   ) {}
 
   /**
-   * Signs an account in with a new cookie. Renews the session of the browser's old `cookie` if it
-   * belongs to the account, and ends it otherwise.
+   * Starts a session with a new cookie value. If the session of the browser's old `cookie` belongs
+   * to the account, renews that session; a session of another account ends.
    *
    * @param password PHC string that was verified; the account must still have it.
    * @throws Refusal `credentials` if the account is disabled or its password has changed.
@@ -99,7 +101,10 @@ export class Sessions {
     return { ...session, ...started };
   }
 
-  /** Returns the session of a cookie and records its use; none if the account is disabled. */
+  /**
+   * Returns the session of a cookie, and records its use at most once an hour. Undefined if the
+   * session has ended or the account is disabled.
+   */
   async find(cookie: string): Promise<Session | undefined> {
     const hash = hashIfSecret(cookie);
     if (!hash) return undefined;
@@ -115,7 +120,7 @@ export class Sessions {
     return withDates(found);
   }
 
-  /** Returns the sessions of an account, most recently used first. */
+  /** Returns the valid sessions of an account, most recently used first. */
   async list(accountId: string): Promise<Session[]> {
     const sessions = await this.rows<Session>(
       `SELECT ${columns} FROM account.sessions s WHERE s.account_id = $1 AND s.expires_at > now()
@@ -133,7 +138,7 @@ export class Sessions {
     return Boolean(affected);
   }
 
-  /** Ends all sessions of an account except one. */
+  /** Ends all sessions of an account except the session `kept`. */
   async endOthers(accountId: string, kept: string): Promise<void> {
     const ended = await this.rows<{ id: string }>(
       `WITH held AS (SELECT id FROM account.accounts WHERE id = $1 FOR NO KEY UPDATE)
@@ -197,9 +202,9 @@ async function lockAccount(
 }
 
 /**
- * Locks a session until the transaction ends. A concurrent sign-out then ends the access that this
- * transaction adds, or this transaction sees that the session has ended. Lock the account first
- * (`SignOut`).
+ * Locks a session until the transaction ends. A concurrent sign-out then either waits and ends the
+ * access that this transaction adds, or commits first and makes this call fail. Lock the account
+ * before the session (`SignOut`).
  *
  * @param id the session; undefined for commands of the operator.
  * @throws Refusal `credentials` if the session has ended.
@@ -219,7 +224,7 @@ interface SessionStart extends Visitor {
   readonly accountId: string;
 }
 
-/** Moves the valid session of an earlier cookie to a new one; undefined if there is none. */
+/** Gives the valid session of an old cookie a new one; undefined if the old cookie has none. */
 async function renewSession(
   manager: EntityManager,
   before: Buffer,

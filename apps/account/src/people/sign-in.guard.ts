@@ -13,7 +13,7 @@ export class SignInGuard {
     readonly notices: Notices,
   ) {}
 
-  /** Returns the device id of a browser, if it is trusted, and the trust in the client. */
+  /** Returns the id of a trusted device, otherwise undefined, and the client's trust level. */
   assess(name: string, { address, device: cookie }: Browser) {
     const device = this.clients.deviceOf(name, cookie);
     return { device, trust: this.clients.trustOf(address, device) };

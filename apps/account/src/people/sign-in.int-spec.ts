@@ -9,7 +9,7 @@ import { Passwords } from './passwords.js';
 import { RecoveryCodes } from './recovery-codes.js';
 import { SecondFactor } from './second-factor.js';
 import { type Browser, Sessions } from './sessions.js';
-import { type NeedsCode, SignIn, type SignedIn } from './sign-in.js';
+import { type CodeRequired, SignIn, type SignInResult } from './sign-in.js';
 import { Totp } from './totp.js';
 
 const password = 'an unusual sentence';
@@ -45,8 +45,8 @@ beforeEach(async () => {
   browser = newBrowser();
 });
 
-async function signedIn(from = browser, as = { name, password }): Promise<SignedIn> {
-  return (await signIn.signIn(as, from)) as SignedIn;
+async function signedIn(from = browser, as = { name, password }): Promise<SignInResult> {
+  return (await signIn.signIn(as, from)) as SignInResult;
 }
 const wrong = (from: Browser, as = name) =>
   outcomeOf(signIn.signIn({ name: as, password: 'a wrong sentence' }, from));
@@ -124,31 +124,33 @@ describe('a second factor', () => {
   const codeAt = (step: number) =>
     new TOTP({ secret }).generate({ timestamp: Date.now() + step * 30_000 });
   const ticket = async () =>
-    ((await signIn.signIn({ name, password }, browser)) as NeedsCode).ticket;
+    ((await signIn.signIn({ name, password }, browser)) as CodeRequired).ticket;
 
   it('is required after the password, and no access precedes it', async () => {
     expect(await signIn.signIn({ name, password }, browser)).toEqual({
       needs: 'totp',
       ticket: expect.any(String),
     });
-    const { session } = await signIn.withCode(await ticket(), codeAt(1), browser);
+    const { session } = await signIn.completeWithCode(await ticket(), codeAt(1), browser);
     expect(session.accountId).toBe(accountId);
   });
 
   it('accepts a code once, also under concurrency', async () => {
     const tickets = await Promise.all(Array.from({ length: 8 }, () => ticket()));
     const code = codeAt(1);
-    const known = await fixture.app.get(SignIn).forAccount(accountId, browser);
+    const known = await fixture.app.get(SignIn).signInWithoutPassword(accountId, browser);
     const from = { ...browser, device: known.device };
     const outcomes = await Promise.all(
-      tickets.map((one) => outcomeOf(signIn.withCode(one, code, from))),
+      tickets.map((one) => outcomeOf(signIn.completeWithCode(one, code, from))),
     );
     expect(outcomes.sort()).toEqual([...Array.from({ length: 7 }, () => 'code'), 'none']);
   });
 
   it('accepts no code older than an accepted one', async () => {
-    await signIn.withCode(await ticket(), codeAt(1), browser);
-    expect(await outcomeOf(signIn.withCode(await ticket(), codeAt(0), browser))).toBe('code');
+    await signIn.completeWithCode(await ticket(), codeAt(1), browser);
+    expect(await outcomeOf(signIn.completeWithCode(await ticket(), codeAt(0), browser))).toBe(
+      'code',
+    );
   });
 
   it('is stored sealed', async () => {
@@ -162,24 +164,26 @@ describe('a second factor', () => {
 
   it('is limited: after ten wrong codes of an account, none is checked for a while', async () => {
     for (let count = 0; count < 10; count += 1)
-      expect(await outcomeOf(signIn.withCode(await ticket(), '000000', newBrowser()))).toBe('code');
-    expect(await outcomeOf(signIn.withCode(await ticket(), codeAt(0), newBrowser()))).toBe(
+      expect(await outcomeOf(signIn.completeWithCode(await ticket(), '000000', newBrowser()))).toBe(
+        'code',
+      );
+    expect(await outcomeOf(signIn.completeWithCode(await ticket(), codeAt(0), newBrowser()))).toBe(
       'limited',
     );
   });
 
   it('accepts a recovery code instead, once, which ends all other sessions', async () => {
-    const before = await signIn.forAccount(accountId, browser);
+    const before = await signIn.signInWithoutPassword(accountId, browser);
     const [code = ''] = await fixture.app.get(RecoveryCodes).create(accountId);
     const [one, two] = [await ticket(), await ticket()];
-    const { session } = await signIn.withRecoveryCode(
+    const { session } = await signIn.completeWithRecoveryCode(
       one,
       code.toUpperCase().replaceAll('-', ' '),
       browser,
     );
     expect(await sessions.find(session.cookie)).toBeDefined();
     expect(await sessions.find(before.session.cookie)).toBeUndefined();
-    expect(await outcomeOf(signIn.withRecoveryCode(two, code, browser))).toBe('code');
+    expect(await outcomeOf(signIn.completeWithRecoveryCode(two, code, browser))).toBe('code');
     expect(await fixture.revoked()).toContain(`user:${accountId}`);
   });
 
@@ -192,7 +196,7 @@ describe('a second factor', () => {
 
     it('by an unused code', async () => {
       expect(await outcomeOf(off('code', '000000'))).toBe('code');
-      // This code switched it on.
+      // This code switched the second factor on, so it counts as used.
       expect(await outcomeOf(off('code', codeAt(0)))).toBe('code');
       expect(await isOn()).toBe(true);
       await off('code', codeAt(1));
@@ -202,8 +206,8 @@ describe('a second factor', () => {
 
     it('by a recovery code, which ends all other sessions', async () => {
       const [mine, other] = [
-        await signIn.forAccount(accountId, browser),
-        await signIn.forAccount(accountId, newBrowser()),
+        await signIn.signInWithoutPassword(accountId, browser),
+        await signIn.signInWithoutPassword(accountId, newBrowser()),
       ];
       const [code = ''] = await fixture.app.get(RecoveryCodes).create(accountId);
       expect(await outcomeOf(off('recovery', '0000-0000-0000-0000'))).toBe('code');
@@ -223,12 +227,14 @@ describe('a second factor', () => {
 
   it('refuses tickets that are forged, misused or older than a password change', async () => {
     const mine = await ticket();
-    const { device } = await signIn.forAccount(accountId, browser);
+    const { device } = await signIn.signInWithoutPassword(accountId, browser);
     await fixture.owner.query(`UPDATE account.accounts SET password = 'another' WHERE id = $1`, [
       accountId,
     ]);
     const refusals = await Promise.all(
-      ['', 'x', device, mine].map((one) => outcomeOf(signIn.withCode(one, codeAt(0), browser))),
+      ['', 'x', device, mine].map((one) =>
+        outcomeOf(signIn.completeWithCode(one, codeAt(0), browser)),
+      ),
     );
     expect(refusals).toEqual(['ticket', 'ticket', 'ticket', 'ticket']);
   });
@@ -277,7 +283,7 @@ describe('the limits of sign-in', () => {
   });
 
   it('do not accept the trusted device of another user', async () => {
-    const other = await signIn.forAccount(
+    const other = await signIn.signInWithoutPassword(
       (await accounts.create({ name: `o-${randomUUID()}` })).id,
       newBrowser(),
     );

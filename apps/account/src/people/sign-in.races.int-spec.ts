@@ -57,7 +57,7 @@ it.each([
   [
     'without a password, of an account that is disabled',
     'disabled_at = now()',
-    () => signIn.forAccount(id, browser),
+    () => signIn.signInWithoutPassword(id, browser),
   ],
 ])('a sign-in %s meanwhile begins no session', async (_, change, run) => {
   expect(await during(change, run)).toBe('credentials');
@@ -65,7 +65,7 @@ it.each([
 });
 
 it('a renewed session does not outlive a concurrent password change', async () => {
-  const { session } = await signIn.forAccount(id, browser);
+  const { session } = await signIn.signInWithoutPassword(id, browser);
   expect(await during(`password = 'another'`, () => withPassword(session.cookie))).toBe(
     'credentials',
   );

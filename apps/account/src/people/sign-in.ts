@@ -10,14 +10,14 @@ import { type Browser, type NewSession, Sessions } from './sessions.js';
 import { SignInGuard } from './sign-in.guard.js';
 
 /** Result of a sign-in; the caller sets both cookies. */
-export interface SignedIn {
+export interface SignInResult {
   readonly session: NewSession;
   /** Value of the device cookie, which lasts 400 days. */
   readonly device: string;
 }
 
-/** Result of a correct password that needs a code in addition. */
-export interface NeedsCode {
+/** Result of a sign-in whose password is correct, and whose account requires a second factor. */
+export interface CodeRequired {
   readonly needs: 'totp';
   /** Proof of the password for the second step; valid for 10 minutes. */
   readonly ticket: string;
@@ -30,7 +30,8 @@ export type SignInOutcome = 'signed_in' | 'needs_code' | 'refused' | 'limited' |
  * Signs people in. Invariants:
  * - An unknown name, a wrong password, a disabled account and an account without a password get the
  *   same refusal after the same work.
- * - Limits are counted before hashing. Other clients cannot use up the limit of a trusted device.
+ * - An attempt counts before its password is hashed. Clients cannot use up the limit of a trusted
+ *   device of another person.
  * - Each sign-in sets a new session cookie, which prevents session fixation. A concurrent disabling
  *   or password change prevents or ends the session.
  */
@@ -53,14 +54,14 @@ export class SignIn {
   ) {}
 
   /**
-   * Signs in with name and password, also to confirm an approval.
+   * Signs in with name and password. With TOTP on, returns a ticket for the second step.
    *
    * @throws Refusal `credentials`, `limited`, `busy`.
    */
   async signIn(
     { name, password }: { name: string; password: string },
     browser: Browser,
-  ): Promise<SignedIn | NeedsCode> {
+  ): Promise<SignInResult | CodeRequired> {
     return this.countOutcome(async () => {
       const { trust, device } = this.guard.assess(name, browser);
       const succeeded = await this.guard.limits.countSignIn({
@@ -81,9 +82,9 @@ export class SignIn {
   /**
    * Completes a sign-in with a TOTP code.
    *
-   * @throws Refusal `code`, `ticket`, `limited`; `credentials` after a concurrent password change.
+   * @throws Refusal `code`, `ticket`, `limited`; `credentials` if the password changes meanwhile.
    */
-  withCode(ticket: string, code: string, browser: Browser): Promise<SignedIn> {
+  completeWithCode(ticket: string, code: string, browser: Browser): Promise<SignInResult> {
     return this.completeSecondStep('code', ticket, browser, (account) =>
       this.secondFactor.totp.check(account.id, code),
     );
@@ -92,21 +93,26 @@ export class SignIn {
   /**
    * Completes a sign-in with a recovery code. Ends all other sessions and the access of all apps.
    *
-   * @throws Refusal as {@link withCode}.
+   * @throws Refusal as {@link completeWithCode}.
    */
-  withRecoveryCode(ticket: string, code: string, browser: Browser): Promise<SignedIn> {
+  completeWithRecoveryCode(ticket: string, code: string, browser: Browser): Promise<SignInResult> {
     return this.completeSecondStep('recovery', ticket, browser, (account) =>
       this.secondFactor.acceptRecoveryCode(account.id, code),
     );
   }
 
   /**
-   * Signs in a person without a password: after a provider's sign-in or the account's creation.
+   * Signs a person in without checking a password: after a sign-in at the OpenID provider, or after
+   * the browser has created the account.
    *
-   * @param isNew true for an account that this browser has just created: it gets no notice.
+   * @param isNew true for an account that this browser has just created: no notice is sent.
    * @throws Refusal `credentials` if the account is disabled.
    */
-  async forAccount(accountId: string, browser: Browser, isNew = false): Promise<SignedIn> {
+  async signInWithoutPassword(
+    accountId: string,
+    browser: Browser,
+    isNew = false,
+  ): Promise<SignInResult> {
     const account = await this.accounts.findOneBy({ id: accountId, disabledAt: IsNull() });
     if (!account) throw new Refusal('credentials');
     return this.startSession(account, browser, undefined, isNew);
@@ -134,7 +140,7 @@ export class SignIn {
     browser: Browser,
     password?: string | null,
     isNew = false,
-  ): Promise<SignedIn> {
+  ): Promise<SignInResult> {
     const session = await this.sessions.start(id, browser, browser.session, password);
     const isRecognized = this.guard.clients.deviceOf(name ?? '', browser.device) !== undefined;
     if (!isRecognized && !isNew) await this.guard.notices.add(id, 'sign_in', browser);
@@ -142,7 +148,7 @@ export class SignIn {
     return { session, device: this.guard.clients.cookieFor(name ?? '', browser.device) };
   }
 
-  private async countOutcome<Result extends SignedIn | NeedsCode>(
+  private async countOutcome<Result extends SignInResult | CodeRequired>(
     run: () => Promise<Result>,
   ): Promise<Result> {
     try {

@@ -95,7 +95,7 @@ const accesses: Record<string, () => Promise<() => Promise<boolean>>> = {
     return async () => (await fixture.app.get(Links).read(secret)) !== undefined;
   },
   sessions: async () => {
-    const { session } = await fixture.app.get(SignIn).forAccount(id, browser);
+    const { session } = await fixture.app.get(SignIn).signInWithoutPassword(id, browser);
     return async () => (await fixture.app.get(Sessions).find(session.cookie)) !== undefined;
   },
   oidc: async () => {
@@ -158,7 +158,7 @@ describe('app passwords after a reset', () => {
     const [kept, other] = [await appPassword('kept'), await appPassword('other')];
     const before = await gpodderSession(kept.id);
     await reset(await resetLink());
-    const { session } = await fixture.app.get(SignIn).forAccount(id, browser);
+    const { session } = await fixture.app.get(SignIn).signInWithoutPassword(id, browser);
     const service = fixture.app.get(AppPasswords);
     expect((await service.list(id)).map(({ suspendedAt }) => suspendedAt)).toEqual([
       expect.any(Date),
@@ -182,7 +182,7 @@ describe('app passwords after a reset', () => {
     const mine = await appPassword();
     await reset(await resetLink());
     const other = await fixture.app.get(Accounts).create({ name: `o-${randomUUID()}` });
-    const { session } = await fixture.app.get(SignIn).forAccount(other.id, browser);
+    const { session } = await fixture.app.get(SignIn).signInWithoutPassword(other.id, browser);
     await fixture.app.get(AppPasswords).keep(other.id, [mine.id], session.id);
     expect(await mine.works()).toBe(false);
     expect(await fixture.app.get(AppPasswords).list(id)).toHaveLength(1);
@@ -351,7 +351,7 @@ describe('a reset concurrent with', () => {
   });
 
   it('requests of an ended session refuses what they would grant', async () => {
-    const { session } = await fixture.app.get(SignIn).forAccount(id, browser);
+    const { session } = await fixture.app.get(SignIn).signInWithoutPassword(id, browser);
     await accesses['oidc']?.();
     const [secret, { login }] = [await resetLink(), await flow()];
     const { app } = fixture;

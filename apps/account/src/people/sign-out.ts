@@ -4,7 +4,7 @@ import { RevocationWriter } from '#identity';
 import { DataSource, type EntityManager } from 'typeorm';
 import { queryRows } from './query-rows.js';
 
-/** Ids of ended sessions and grants, for the notification after the commit. */
+/** Account with the ids of its ended sessions and grants, for {@link SignOut.notify}. */
 export interface EndedAccess {
   readonly accountId: string;
   readonly sessions: readonly string[];
@@ -22,9 +22,10 @@ export interface KeptAccess {
 /**
  * Statements that end access to the account `$1`, by table. {@link SignOut.endAccess} runs them in
  * this order, in which all transactions lock rows of an account, also `account.erase_user`:
- * - First the account. Its lock waits for sign-ins, links and approvals in progress. A statement
- *   that changes several rows of a table needs it too, as their order depends on its plan.
- * - Login flows before app passwords: a poll in progress has created its app password by then.
+ * - First the account. Its lock waits for sign-ins, links and approvals in progress. It also
+ *   serializes statements that lock several rows of a table in the order of their query plan.
+ * - Login flows before app passwords. The deletion waits for polls in progress, so that their app
+ *   passwords exist when app passwords are suspended.
  * - App passwords before gpodder sessions, which lock their app password.
  */
 const endings = {
@@ -50,10 +51,10 @@ const endings = {
     WHERE account_id = $1 AND ended_at IS NULL`,
 } as const;
 
-/** All tables with rows of an account, by the access that they grant and what ends it. */
+/** All tables with rows of an account, by what ends the access that the rows grant. */
 export const accessByTable = {
   endedBySignOut: Object.keys(endings),
-  /** After a reset, an owner without a phone still needs them. `RecoveryCodes.create` ends them. */
+  /** Kept by a sign-out, for owners without their phone. `RecoveryCodes.create` replaces them. */
   endedByNewCodes: ['recovery_codes'],
   grantingNothing: ['devices', 'notices', 'settings'],
 } as const;
@@ -62,7 +63,8 @@ export const accessByTable = {
  * Ends everything that grants access to an account. Invariants:
  * - Access that a session or link adds concurrently is ended too, or refused: each addition locks
  *   the account, its session (`lockSession`), its login flow or its grant (issuer/oidc.adapter.ts).
- * - Suspended app passwords are invalid. Their owner chooses those to keep (`AppPasswords.keep`).
+ * - App passwords are suspended, which makes them invalid. The owner chooses which become valid
+ *   again (`AppPasswords.keep`).
  */
 @Injectable()
 export class SignOut {
@@ -79,8 +81,8 @@ export class SignOut {
   }
 
   /**
-   * Ends all access except `kept` within a transaction. Call {@link notify} after the commit;
-   * without it, issued tokens stay valid for up to 10 minutes.
+   * Ends all access except `kept`, within the caller's transaction. Call {@link notify} after the
+   * commit; without the call, issued tokens stay valid for up to 10 minutes.
    */
   async endAccess(
     manager: EntityManager,
@@ -105,7 +107,7 @@ export class SignOut {
     };
   }
 
-  /** Notifies gateways, which then refuse the tokens and look app passwords up again. */
+  /** Notifies gateways, which then reject the tokens and check cached app passwords again. */
   async notify({ accountId, sessions, grants }: EndedAccess): Promise<void> {
     await this.revocations.revoke([
       { kind: 'user', id: accountId },

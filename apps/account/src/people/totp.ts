@@ -3,7 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { AccountEntity } from '#database/typeorm';
 import { Secret, TOTP } from 'otpauth';
 import { IsNull, Not, type Repository } from 'typeorm';
-import { PEOPLE, type PeopleConfig } from './people.config.js';
+import { PEOPLE_CONFIG, type PeopleConfig } from './people.config.js';
 import { Refusal } from './refusal.js';
 import { Seal } from './seal.js';
 import { lockSession } from './sessions.js';
@@ -20,7 +20,7 @@ const purpose = 'totp';
 const periodSeconds = 30;
 
 /**
- * Second factor by TOTP (RFC 6238): six digits, tolerance of one time step. Invariants:
+ * Second factor by TOTP (RFC 6238): six digits, steps of 30 s, tolerance of one step. Invariants:
  * - Each code is accepted once. Codes older than an accepted one are rejected.
  * - The secret is stored sealed and shown only before its confirmation.
  */
@@ -29,14 +29,14 @@ export class Totp {
   constructor(
     @InjectRepository(AccountEntity) private readonly accounts: Repository<AccountEntity>,
     private readonly sealing: Seal,
-    @Inject(PEOPLE) private readonly config: Pick<PeopleConfig, 'PUBLIC_URL'>,
+    @Inject(PEOPLE_CONFIG) private readonly config: Pick<PeopleConfig, 'PUBLIC_URL'>,
   ) {}
 
   /**
-   * Creates a secret for {@link confirm}.
+   * Creates and stores a secret, which {@link confirm} activates.
    *
    * @param session id of the browser's session.
-   * @throws Refusal `totp_on` if a confirmed one exists, `credentials` if the session has ended.
+   * @throws Refusal `totp_on` if TOTP is already on, `credentials` if the session has ended.
    */
   async createSecret(accountId: string, session?: string): Promise<NewTotp> {
     const secret = new Secret({ size: 20 });
@@ -64,12 +64,12 @@ export class Totp {
     return secret && this.describe(accountId, secret);
   }
 
-  /** Switches TOTP on by a first code. @throws Refusal `code`. */
+  /** Switches TOTP on if the code fits the unconfirmed secret. @throws Refusal `code`. */
   async confirm(accountId: string, code: string): Promise<void> {
     await this.accept(accountId, code, 'totp_confirmed_at = now()', 'totp_confirmed_at IS NULL');
   }
 
-  /** Accepts a code at sign-in. @throws Refusal `code` if it is wrong or used, or TOTP is off. */
+  /** Checks a code at sign-in. @throws Refusal `code` if it is wrong or used, or TOTP is off. */
   async check(accountId: string, code: string): Promise<void> {
     await this.accept(
       accountId,
@@ -79,7 +79,7 @@ export class Totp {
     );
   }
 
-  /** Switches TOTP off by a code. @throws Refusal `code` as {@link check}. */
+  /** Switches TOTP off by a TOTP code. @throws Refusal `code` as {@link check}. */
   async remove(accountId: string, code: string): Promise<void> {
     await this.accept(
       accountId,

@@ -8,8 +8,9 @@ import { Seal } from './seal.js';
 const purpose = 'known browser';
 
 /**
- * Recognizes devices and networks of earlier sign-ins. A device cookie (OWASP) is sealed for the
- * name of a sign-in and grants no access. Each process caches networks of sign-ins for a week.
+ * Recognizes devices and networks of earlier sign-ins. A device cookie (OWASP) is encrypted for the
+ * name of a sign-in and grants no access. Each process caches up to 10,000 networks of sign-ins for
+ * a week.
  */
 @Injectable()
 export class TrustedClients {
@@ -17,24 +18,24 @@ export class TrustedClients {
 
   constructor(private readonly sealing: Seal) {}
 
-  /** Returns the device cookie for a name: the given one if it is valid, else a new one. */
+  /** Returns the device cookie for a name: `cookie` if it is valid for the name, else a new one. */
   cookieFor(name: string, cookie = ''): string {
     if (this.deviceOf(name, cookie) !== undefined) return cookie;
     return this.sealing.seal(purpose, randomUUID(), name.toLowerCase()).toString('base64url');
   }
 
-  /** Returns the device id if the cookie was set by a sign-in with this name. */
+  /** Returns the device id if a sign-in with this name set the cookie; otherwise undefined. */
   deviceOf(name: string, cookie = ''): string | undefined {
     if (!/^[\w-]{1,200}$/.test(cookie)) return undefined;
     return this.sealing.open(purpose, Buffer.from(cookie, 'base64url'), name.toLowerCase());
   }
 
-  /** Trusts the network of an address for a week. */
+  /** Trusts the network of an IP address for a week, in this process. */
   trustNetwork(address: string): void {
     this.networks.set(networkOf(address), true);
   }
 
-  /** @param device id from {@link deviceOf}. */
+  /** Returns the trust level of a client. @param device id from {@link deviceOf}. */
   trustOf(address: string, device: string | undefined): ClientTrust {
     if (device !== undefined) return 'trustedDevice';
     return this.networks.has(networkOf(address)) ? 'trustedNetwork' : 'untrusted';

@@ -10,7 +10,7 @@ import { Seal } from '../people/seal.js';
 
 /** Maximum duration of a login at the provider, in seconds. */
 export const maxLoginSeconds = 900;
-/** Maximum age of the provider's sign-in in seconds, as approvals require a recent one. */
+/** Maximum age of a sign-in at the provider in seconds, as approvals require a recent sign-in. */
 const maxAgeSeconds = 240;
 /** Timeout of requests to the provider, in seconds. */
 const timeoutSeconds = 10;
@@ -24,7 +24,7 @@ const ticketSchema = z.object({
   until: z.number(),
 });
 
-/** Authorization request, to which a browser is redirected. */
+/** Authorization request at the provider: `url` is the target of the browser's redirect. */
 export interface AuthorizationRequest {
   readonly url: URL;
   /** Cookie value that binds the request to the browser. */
@@ -39,9 +39,9 @@ export interface ProviderSignIn {
 }
 
 /**
- * Signs people in by the operator's provider (OpenID Connect Core, 3.1): code flow with PKCE, state
- * and nonce, which a sealed cookie binds to the browser. User ids are equal to those that the
- * gateway derives from the provider's tokens.
+ * Signs people in at the operator's OpenID provider (OpenID Connect Core, 3.1): code flow with
+ * PKCE, state and nonce. An encrypted cookie binds them to the browser. The gateway derives the
+ * same user ids from the provider's tokens.
  */
 @Injectable()
 export class RelyingParty {
@@ -54,7 +54,7 @@ export class RelyingParty {
     private readonly sealing: Seal,
   ) {}
 
-  /** Host of the provider, if one is configured. */
+  /** Host of the provider; undefined without `SIGN_IN_ISSUER`. */
   get host(): string | undefined {
     const { SIGN_IN_ISSUER } = this.config;
     return SIGN_IN_ISSUER === undefined ? undefined : new URL(SIGN_IN_ISSUER).host;
@@ -88,8 +88,8 @@ export class RelyingParty {
   /**
    * Completes a sign-in with the query of the provider's redirect.
    *
-   * @throws Refusal `credentials` if the response is invalid or for another browser, or the account
-   *   is disabled; `unavailable` if the provider does not respond.
+   * @throws Refusal `credentials` if the response is invalid, late or for another browser, or the
+   *   account is disabled; `unavailable` if the provider does not respond.
    */
   async finishLogin(query: string, ticket: string | undefined): Promise<ProviderSignIn> {
     const { state, nonce, verifier, next, until } = this.unsealTicket(ticket);
@@ -107,7 +107,7 @@ export class RelyingParty {
       .catch((error: unknown) => {
         this.log.info(
           { reason: (error as { code?: string }).code },
-          'sign-in by the provider failed',
+          'sign-in at the OpenID provider failed',
         );
         throw new Refusal('credentials');
       });
@@ -152,7 +152,7 @@ export class RelyingParty {
       return await this.discovered;
     } catch (error) {
       this.discovered = undefined;
-      this.log.warn({ err: error }, 'sign-in provider unavailable');
+      this.log.warn({ err: error }, 'OpenID provider of SIGN_IN_ISSUER unavailable');
       throw new Refusal('unavailable');
     }
   }

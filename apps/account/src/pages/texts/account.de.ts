@@ -22,7 +22,8 @@ export const accountTexts: typeof english = {
     removeNamed: (name) => `${name} entfernen`,
     connectDevice: 'Fernseher, Auto oder Terminal mit einem Code verbinden',
     appPasswords: 'App-Passwörter',
-    appPasswordsLead: 'Für Skripte und andere Programme. Du kannst jedes einzeln widerrufen.',
+    appPasswordsLead:
+      'Für Skripte und andere Programme. Du kannst jedes App-Passwort einzeln widerrufen.',
     noAppPasswords: 'Noch kein App-Passwort.',
     newAppPassword: 'Neues App-Passwort',
     revoke: 'Widerrufen',
@@ -35,24 +36,25 @@ export const accountTexts: typeof english = {
     suspendedText:
       'Dein Passwort wurde zurückgesetzt oder ein Wiederherstellungscode benutzt. ' +
       'Deshalb sind App-Passwörter gesperrt.',
-    suspendedLink: 'Wähle, welche du behältst',
+    suspendedLink: 'Wähle, welche App-Passwörter du behältst',
     mayRead: 'kann lesen',
     mayWrite: 'kann lesen und ändern',
     mayOnlyWrite: 'kann nur ändern',
     devices: 'Geräte',
     devicesLead:
       'Namen, die Apps deinen Geräten gegeben haben. Ein vergessenes Gerät erscheint wieder, ' +
-      'sobald es sich erneut abgleicht.',
+      'sobald es synchronisiert.',
     forget: 'Vergessen',
     forgetNamed: (name) => `${name} vergessen`,
     sessions: 'Angemeldete Browser',
     sessionsLead:
-      'Die letzten Anmeldungen. Beende, was du nicht kennst, und ändere dann dein Passwort.',
+      'Browser, die bei deinem Konto angemeldet sind. Beende Anmeldungen, die du nicht kennst, ' +
+      'und ändere dann dein Passwort.',
     thisBrowser: 'dieser Browser',
     signedIn: 'Angemeldet',
     end: 'Beenden',
     endNamed: (name) => `${name} beenden`,
-    endOthers: 'Alle anderen beenden',
+    endOthers: 'Alle anderen Anmeldungen beenden',
     unknownBrowser: 'Unbekannter Browser',
     browserOn: (browser, system) => `${browser} auf ${system}`,
     notices: 'Letzte Änderungen',
@@ -65,15 +67,18 @@ export const accountTexts: typeof english = {
     changePassword: 'Passwort ändern',
     totp: 'Zweiter Schritt',
     totpOn: 'An. Beim Anmelden wird ein Code aus deiner Authenticator-App verlangt.',
-    totpOff: 'Aus. Mit ihm genügt ein gestohlenes Passwort allein nicht.',
+    totpOff: 'Aus. Mit einem zweiten Schritt genügt ein gestohlenes Passwort allein nicht.',
     totpSetUp: 'Einrichten',
     totpRemove: 'Ausschalten',
     recovery: 'Wiederherstellungscodes',
-    recoveryNone: 'Keine. Mit ihnen kannst du dich ohne Passwort oder Authenticator-App anmelden.',
+    recoveryNone:
+      'Keine. Ein Wiederherstellungscode ersetzt Passwort oder Authenticator-App, ' +
+      'wenn du sie verloren hast.',
     recoveryLeft: (count) => `Noch ${plural(count, 'Code', 'Codes')}.`,
     recoveryMake: 'Neue Codes erstellen',
     email: 'E-Mail',
-    emailNone: 'Keine. Mit einer kannst du ein verlorenes Passwort selbst zurücksetzen.',
+    emailNone:
+      'Keine. Mit einer E-Mail-Adresse kannst du ein verlorenes Passwort selbst zurücksetzen.',
     emailChange: 'E-Mail ändern',
     data: 'Deine Daten',
     export: 'Export',
@@ -95,7 +100,7 @@ export const accountTexts: typeof english = {
   },
   changeEmail: {
     title: 'E-Mail ändern',
-    lead: 'Wir senden einen Link an die neue Adresse. Öffne ihn, um sie zu bestätigen.',
+    lead: 'Wir senden einen Link an die neue Adresse. Öffne ihn, um die Adresse zu bestätigen.',
     hint:
       'Sie dient dazu, ein verlorenes Passwort zurückzusetzen und dir Änderungen an deinem Konto ' +
       'zu melden.',
@@ -103,7 +108,7 @@ export const accountTexts: typeof english = {
     remove: 'Adresse entfernen',
     submit: 'Link senden',
     sentTitle: 'Prüfe dein Postfach',
-    sentText: (email) => `Ein Link ist unterwegs an ${email}.`,
+    sentText: (email) => `Ein Link ist unterwegs an ${email}. Er gilt einen Tag.`,
   },
   totp: {
     title: 'Zweiten Schritt einrichten',
@@ -116,7 +121,7 @@ export const accountTexts: typeof english = {
     key: 'Oder gib diesen Schlüssel von Hand ein:',
     enter: 'Gib dann die sechs Ziffern ein, die die App jetzt zeigt.',
     submit: 'Einschalten',
-    refused: 'Dieser Code ist falsch. Gib den ein, den die App jetzt zeigt.',
+    refused: 'Dieser Code ist falsch. Gib den Code ein, den die App jetzt zeigt.',
     offTitle: 'Zweiten Schritt ausschalten',
     offLead: 'Zum Anmelden genügt dann dein Passwort. Gib zur Bestätigung einen Code ein.',
     offSubmit: 'Ausschalten',
@@ -136,7 +141,7 @@ export const accountTexts: typeof english = {
   },
   appPassword: {
     title: 'Neues App-Passwort',
-    lead: 'Benutze für jede App ein eigenes. Dann kannst du jedes einzeln widerrufen.',
+    lead: 'Benutze für jede App ein eigenes App-Passwort. Dann kannst du jedes einzeln widerrufen.',
     label: 'Wofür ist es?',
     labelHint: 'Ein Name, an dem du es erkennst, etwa „AntennaPod auf meinem Telefon“.',
     labelInvalid:
@@ -158,9 +163,10 @@ export const accountTexts: typeof english = {
   keepAppPasswords: {
     title: 'App-Passwörter behalten?',
     lead:
-      'Wenn du dein Passwort zurücksetzt oder einen Wiederherstellungscode benutzt, werden ' +
-      'App-Passwörter gesperrt. Kreuze die deiner eigenen Apps an. Die anderen werden gelöscht.',
-    legend: 'Diese behalten',
+      'Dein Passwort wurde zurückgesetzt oder ein Wiederherstellungscode benutzt. Deshalb sind ' +
+      'App-Passwörter gesperrt. Kreuze die App-Passwörter deiner eigenen Apps an. ' +
+      'Alle anderen gesperrten App-Passwörter werden gelöscht.',
+    legend: 'Diese App-Passwörter behalten',
   },
   erase: {
     title: 'Konto löschen',

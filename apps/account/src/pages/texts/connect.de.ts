@@ -3,7 +3,7 @@ import type { connectTexts as en } from './connect.en.js';
 
 const { plural } = numbersOf('de');
 
-/** The German texts of the pages "Connect an app". Names of menus are those of the apps. */
+/** German texts of the pages "Connect an app". Menus have the names that the apps show. */
 export const connectTexts: typeof en = {
   title: 'App verbinden',
   lead: 'Wähle deine Podcast-App. Es dauert etwa eine Minute.',
@@ -36,7 +36,7 @@ export const connectTexts: typeof en = {
     'Diese App fragt nach Name und Passwort. Gib dort nie das Passwort deines Kontos ein.',
   makeSecret: 'App-Passwort erstellen',
   noNameText: 'Die App braucht auch einen Namen.',
-  noNameLink: 'Wähle einen',
+  noNameLink: 'Wähle einen Namen',
   stepsTitle: 'In der App',
   steps: {
     antennapod: [
@@ -74,7 +74,7 @@ export const connectTexts: typeof en = {
       'Wähle die Anmeldung im Browser. Melde dich an und erlaube den Zugriff.',
     ],
     other: [
-      'Suche in den Einstellungen nach gPodder, Nextcloud oder der Open Podcast API.',
+      'Suche in den Einstellungen der App nach gPodder, Nextcloud oder der Open Podcast API.',
       'Gib die Serveradresse ein.',
       'Bei Nextcloud öffnet sich ein Browser: Melde dich an und erlaube den Zugriff.',
       'Fragt die App nach Name und Passwort, gib den Namen und ein App-Passwort ein.',
@@ -93,7 +93,8 @@ export const connectTexts: typeof en = {
   connectedText: (app: string, ago: string, podcasts?: number) =>
     `${app}: synchronisiert ${ago}` +
     `${podcasts ? `, ${plural(podcasts, 'Podcast', 'Podcasts')}` : ''}.`,
-  noPodcasts: 'Noch keine Podcasts angekommen. Diese Seite ändert sich, sobald sie da sind.',
+  noPodcasts:
+    'Die App hat noch keine Podcasts gesendet. Diese Seite ändert sich, sobald sie ankommen.',
   podcasts: 'Deine Podcasts ansehen',
   another: 'Noch eine App verbinden',
 };

@@ -2,7 +2,7 @@ import { numbersOf } from '#ui';
 
 const { plural } = numbersOf('en');
 
-/** The English texts of the pages "Connect an app". Names of menus are those of the apps. */
+/** English texts of the pages "Connect an app". Menus have the names that the apps show. */
 export const connectTexts = {
   title: 'Connect an app',
   lead: 'Choose your podcast app. It takes about a minute.',
@@ -34,7 +34,7 @@ export const connectTexts = {
   secretLead: 'This app asks for a name and a password. Never type the password of your account.',
   makeSecret: 'Make an app password',
   noNameText: 'The app also needs a name.',
-  noNameLink: 'Choose one',
+  noNameLink: 'Choose a name',
   stepsTitle: 'In the app',
   steps: {
     antennapod: [
@@ -72,7 +72,7 @@ export const connectTexts = {
       'Choose the login with the browser. Sign in and allow the app.',
     ],
     other: [
-      'Look in its settings for gPodder, Nextcloud or the Open Podcast API.',
+      'Look in the settings of the app for gPodder, Nextcloud or the Open Podcast API.',
       'Type the server address.',
       'For Nextcloud, a browser opens: sign in and allow the app.',
       'If the app asks for a name and a password, type the name and an app password.',
@@ -90,7 +90,7 @@ export const connectTexts = {
   connectedTitle: 'Connected',
   connectedText: (app: string, ago: string, podcasts?: number) =>
     `${app} synced ${ago}${podcasts ? `, ${plural(podcasts, 'podcast', 'podcasts')}` : ''}.`,
-  noPodcasts: 'It has sent no podcasts yet. This page changes as soon as they arrive.',
+  noPodcasts: 'The app has sent no podcasts yet. This page changes as soon as they arrive.',
   podcasts: 'See your podcasts',
   another: 'Connect another app',
 };

@@ -43,15 +43,17 @@ export const de: Texts = {
     forgot: 'Passwort vergessen?',
     register: 'Konto anlegen',
     signedOut: 'Du bist abgemeldet.',
-    tooLate: 'Das hat zu lange gedauert. Melde dich bitte noch einmal an.',
-    newPassword: 'Dein Passwort wurde geändert. Melde dich mit dem neuen an.',
+    tooLate:
+      'Die Anmeldung hat zu lange gedauert, oder dein Passwort wurde geändert. ' +
+      'Melde dich noch einmal an.',
+    newPassword: 'Dein Passwort wurde geändert. Melde dich mit dem neuen Passwort an.',
     refused: 'Der Name oder das Passwort ist falsch.',
     provider: (host) => `Weiter mit ${host}`,
     providerText: (host) =>
       `Dieser Server nutzt die Konten von ${host}. Du meldest dich dort an und kommst dann zurück.`,
     chooseName: 'Namen wählen',
     chooseNameText:
-      'Apps, die nach Name und Passwort fragen, benutzen ihn. Er lässt sich später nicht ändern.',
+      'Manche Apps fragen nach Name und Passwort. Du kannst den Namen später nicht ändern.',
   },
   secondStep: {
     title: 'Code eingeben',
@@ -60,10 +62,12 @@ export const de: Texts = {
       'Öffne deine Authenticator-App und gib die sechs Ziffern ein, die sie zeigt.',
     codeHint: 'Sechs Ziffern; der Code wechselt alle 30 Sekunden.',
     refused:
-      'Dieser Code ist falsch oder wurde schon benutzt. Gib den ein, den die App jetzt zeigt.',
+      'Dieser Code ist falsch oder wurde schon benutzt. Gib den Code ein, den die App jetzt zeigt.',
     lost: 'Kein Zugriff auf die App? Wiederherstellungscode benutzen',
     recoveryTitle: 'Wiederherstellungscode benutzen',
-    recoveryLead: 'Er gilt einmal. Alle anderen Browser und alle Apps werden abgemeldet.',
+    recoveryLead:
+      'Ein Wiederherstellungscode gilt einmal. ' +
+      'Alle anderen Browser und alle Apps werden abgemeldet.',
     recoveryCode: 'Wiederherstellungscode',
     recoveryRefused: 'Dieser Wiederherstellungscode ist falsch oder wurde schon benutzt.',
   },
@@ -121,12 +125,13 @@ export const de: Texts = {
   link: {
     goneTitle: 'Dieser Link gilt nicht mehr',
     goneText:
-      'Er wurde schon benutzt, ist abgelaufen oder unvollständig. Hast du ihn benutzt, ' +
-      'melde dich an. Sonst bitte um einen neuen.',
+      'Der Link wurde schon benutzt, ist abgelaufen oder unvollständig. Hast du ihn benutzt, ' +
+      'melde dich an. Sonst bitte um einen neuen Link.',
     appTitle: 'Diese Anfrage ist beendet',
     appText:
-      'Sie wurde schon beantwortet oder ist zu alt. Geh zu deiner App zurück. Ist sie dort nicht ' +
-      'verbunden, starte die Anmeldung in der App noch einmal: Sie öffnet eine neue Seite.',
+      'Die Anfrage wurde schon beantwortet oder ist abgelaufen. Geh zu deiner App zurück. ' +
+      'Ist die App nicht verbunden, starte dort die Anmeldung noch einmal: ' +
+      'Sie öffnet eine neue Seite.',
   },
   approve: {
     title: 'Zugang erlauben?',
@@ -147,11 +152,11 @@ export const de: Texts = {
     from: 'Anfrage von',
     fromHere: (address) => `${address} (deine jetzige Adresse)`,
     asked: 'Angefragt',
-    onlyIf: 'Erlaube das nur, wenn du es gerade selbst gestartet hast.',
+    onlyIf: 'Erlaube diese Anfrage nur, wenn du sie gerade selbst gestartet hast.',
     deny: 'Ablehnen',
     allow: 'Erlauben',
     allowedTitle: 'Fertig',
-    allowedText: 'Die App ist verbunden. Geh zu ihr zurück; diese Seite kannst du schließen.',
+    allowedText: 'Die App ist verbunden. Geh zur App zurück; diese Seite kannst du schließen.',
     deniedTitle: 'Abgelehnt',
     deniedText: 'Die App hat keinen Zugang. Du kannst diese Seite schließen.',
   },
@@ -185,10 +190,10 @@ export const de: Texts = {
       'Du bist nicht mehr angemeldet, oder dein Konto ist gesperrt. Melde dich neu an.',
     ],
     erased: ['Konto gelöscht', 'Dieses Konto wurde gelöscht und kann nicht mehr verwendet werden.'],
-    notFound: ['Seite nicht gefunden', 'Diese Seite gibt es auf diesem Server nicht.'],
+    notFound: ['Seite nicht gefunden', 'Dieser Server hat keine Seite mit dieser Adresse.'],
     methodNotAllowed: [
       'Das hat nicht geklappt',
-      'Diese Seite nimmt eine solche Anfrage nicht an. Geh zurück und versuch es noch einmal.',
+      'Diese Seite nimmt Anfragen dieser Art nicht an. Geh zurück und versuch es noch einmal.',
     ],
     tooLarge: ['Anfrage zu groß', 'Die Anfrage ist größer, als der Server annimmt.'],
     tooMany: [
@@ -222,7 +227,7 @@ export const de: Texts = {
       link: 'Aus deinem Netz wurden zu viele Passwörter gesetzt. Der Link bleibt gültig.',
       registration:
         'Aus deinem Netz wurden zu viele Konten angelegt. Ein Einladungslink geht weiterhin.',
-      mail: 'Es wurden zu viele Mails angefordert. Der letzte Link gilt eine Stunde.',
+      mail: 'Es wurden zu viele Mails angefordert. Benutze den Link aus der letzten Mail.',
       export: 'Ein Export deiner Daten läuft schon. Warte, bis dieser Download beendet ist.',
     },
     app: (host) => `App, die die Anfrage gesendet hat: ${host}`,

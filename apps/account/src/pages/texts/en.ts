@@ -41,14 +41,14 @@ export const en = {
     forgot: 'Forgot your password?',
     register: 'Create an account',
     signedOut: 'You are signed out.',
-    tooLate: 'That took too long. Please sign in again.',
-    newPassword: 'Your password was changed. Sign in with the new one.',
+    tooLate: 'The sign-in took too long, or your password has changed. Sign in again.',
+    newPassword: 'Your password was changed. Sign in with the new password.',
     refused: 'The name or the password is wrong.',
     provider: (host: string) => `Continue with ${host}`,
     providerText: (host: string) =>
       `This server uses the accounts of ${host}. You sign in there and then return.`,
     chooseName: 'Choose a name',
-    chooseNameText: 'Apps that ask for a name and a password use it. It cannot be changed later.',
+    chooseNameText: 'Some apps ask for a name and a password. You cannot change the name later.',
   },
   secondStep: {
     title: 'Enter your code',
@@ -56,10 +56,10 @@ export const en = {
       'Your account needs a second step. Open your authenticator app and enter the six digits ' +
       'that it shows.',
     codeHint: 'Six digits; the code changes every 30 seconds.',
-    refused: 'This code is wrong or was already used. Enter the one that the app shows now.',
+    refused: 'This code is wrong or was already used. Enter the code that the app shows now.',
     lost: 'No access to the app? Use a recovery code',
     recoveryTitle: 'Use a recovery code',
-    recoveryLead: 'It works once. All other browsers and all apps will be signed out.',
+    recoveryLead: 'A recovery code works once. All other browsers and all apps will be signed out.',
     recoveryCode: 'Recovery code',
     recoveryRefused: 'This recovery code is wrong or was already used.',
   },
@@ -115,12 +115,12 @@ export const en = {
   link: {
     goneTitle: 'This link no longer works',
     goneText:
-      'It was used, has expired or is incomplete. If you have used it, sign in. ' +
-      'Otherwise ask for a new one.',
+      'The link was used, has expired or is incomplete. If you have used it, sign in. ' +
+      'Otherwise ask for a new link.',
     appTitle: 'This request has ended',
     appText:
-      'It was answered already, or is too old. Go back to your app. If it is not connected, ' +
-      'start the sign-in in the app again: it opens a new page.',
+      'The request was answered already, or has expired. Go back to your app. If the app is not ' +
+      'connected, start the sign-in in the app again: it opens a new page.',
   },
   approve: {
     title: 'Allow access?',
@@ -141,11 +141,11 @@ export const en = {
     from: 'Requested from',
     fromHere: (address: string) => `${address} (your current address)`,
     asked: 'Requested',
-    onlyIf: 'Only allow this if you have just started it yourself.',
+    onlyIf: 'Only allow this request if you have just started it yourself.',
     deny: 'Deny',
     allow: 'Allow',
     allowedTitle: 'Done',
-    allowedText: 'The app is connected. Go back to it; you can close this page.',
+    allowedText: 'The app is connected. Go back to the app; you can close this page.',
     deniedTitle: 'Denied',
     deniedText: 'The app has no access. You can close this page.',
   },
@@ -178,10 +178,10 @@ export const en = {
       'You are no longer signed in, or your account is disabled. Sign in again.',
     ),
     erased: failure('Account erased', 'This account was erased and cannot be used again.'),
-    notFound: failure('Page not found', 'There is no such page on this server.'),
+    notFound: failure('Page not found', 'This server has no page at this address.'),
     methodNotAllowed: failure(
       'This did not work',
-      'This page does not accept such a request. Go back and try again.',
+      'This page does not accept this kind of request. Go back and try again.',
     ),
     tooLarge: failure('Request too large', 'The request is larger than the server accepts.'),
     tooMany: failure(
@@ -198,7 +198,7 @@ export const en = {
       'The server has an internal error. Try again. ' +
         'If it happens again, contact the administrator.',
     ),
-    /** Limited attempts: what happened, and what else works. */
+    /** Texts about reached limits, by `LimitedAction`: what happened, and what still works. */
     limited: {
       password:
         'Too many wrong passwords for this name or from your network. A recovery code still ' +
@@ -211,7 +211,7 @@ export const en = {
       link: 'Too many passwords were set from your network. The link stays valid.',
       registration:
         'Too many accounts were created from your network. An invitation link still works.',
-      mail: 'Too many mails were requested. The latest link works for an hour.',
+      mail: 'Too many mails were requested. Use the link in the latest mail.',
       export: 'An export of your data is already running. Wait until that download has ended.',
     },
     app: (host: string) => `App that sent the request: ${host}`,

@@ -9,7 +9,7 @@ import { SuspendedNotice } from './app-passwords.view.js';
 import { appName } from './approval.view.js';
 import { browserName } from './browser-name.js';
 import { Notices } from './notices.view.js';
-import { when } from './components.js';
+import { renderTime } from './components.js';
 
 /** Data of the account page. */
 export interface AccountOverview {
@@ -38,7 +38,7 @@ export interface AccountOverview {
     userAgent: string;
   }[];
   notices: readonly Notice[];
-  /** Absent for users of a provider. */
+  /** Absent for users who sign in at an OpenID provider. */
   password?: { totp: boolean; recoveryCodes: number; email: string | null; mail: boolean };
   provider?: string | undefined;
 }
@@ -97,7 +97,7 @@ const joinParts = (...parts: ComponentChildren[]) =>
 
 /** Renders the time of the last sync of an app. */
 const synced = (visit: Visit, at: Date | null) =>
-  at ? [visit.texts.home.synced, ' ', when(visit, at)] : visit.texts.home.neverSynced;
+  at ? [visit.texts.home.synced, ' ', renderTime(visit, at)] : visit.texts.home.neverSynced;
 
 /** Returns why an app password is invalid; undefined while it is valid. */
 function problemOf({ texts: { home }, now }: Visit, { expiresAt, suspendedAt }: AppPassword) {
@@ -105,7 +105,7 @@ function problemOf({ texts: { home }, now }: Visit, { expiresAt, suspendedAt }: 
   return suspendedAt === null ? undefined : home.suspended;
 }
 
-/** Renders the apps, those that synced last first. */
+/** Renders the apps, the most recently synced first. */
 function Apps({ visit, of }: SectionProps) {
   const { home, connect } = visit.texts;
   const apps = [
@@ -125,7 +125,7 @@ function Apps({ visit, of }: SectionProps) {
     const name = appName(app.name);
     const lines = [
       joinParts(synced(visit, lastUsedAt)),
-      joinParts(rightsOf(visit.texts, scopes), [home.since, ' ', when(visit, since)]),
+      joinParts(rightsOf(visit.texts, scopes), [home.since, ' ', renderTime(visit, since)]),
     ];
     return (
       <Row name={name} tag={problem && <span class="tag bad">{problem}</span>} lines={lines}>
@@ -159,12 +159,12 @@ function AppPasswords({ visit, of }: SectionProps) {
     const { id, label, scopes, createdAt, lastUsedAt, expiresAt } = appPassword;
     const state = problemOf(visit, appPassword);
     const life =
-      expiresAt === null ? home.neverExpires : [home.expires, ' ', when(visit, expiresAt)];
+      expiresAt === null ? home.neverExpires : [home.expires, ' ', renderTime(visit, expiresAt)];
     const lines = [
       joinParts(rightsOf(visit.texts, scopes), state !== home.expired && life),
       joinParts(
-        [home.created, ' ', when(visit, createdAt)],
-        lastUsedAt ? [home.lastUsed, ' ', when(visit, lastUsedAt)] : home.neverUsed,
+        [home.created, ' ', renderTime(visit, createdAt)],
+        lastUsedAt ? [home.lastUsed, ' ', renderTime(visit, lastUsedAt)] : home.neverUsed,
       ),
     ];
     return (
@@ -223,8 +223,8 @@ function Sessions({ visit, of }: SectionProps) {
     const name = browserName(visit, userAgent);
     const line = joinParts(
       address,
-      [home.signedIn, ' ', when(visit, createdAt)],
-      [home.lastUsed, ' ', when(visit, lastUsedAt)],
+      [home.signedIn, ' ', renderTime(visit, createdAt)],
+      [home.lastUsed, ' ', renderTime(visit, lastUsedAt)],
     );
     return (
       <Row name={name} tag={current && <span class="tag">{home.thisBrowser}</span>} lines={[line]}>

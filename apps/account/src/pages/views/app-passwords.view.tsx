@@ -1,7 +1,7 @@
 import type { AppPassword } from '../../credentials/app-passwords.js';
 import type { Page, Visit } from '../document.js';
 import type { Texts } from '../texts/texts.js';
-import { Actions, Hidden, when } from './components.js';
+import { Actions, Hidden, renderTime } from './components.js';
 
 /** Renders a notice if some app passwords are suspended. */
 export function SuspendedNotice({
@@ -39,10 +39,10 @@ export function keepAppPasswordsPage(
                 {label}
                 <br />
                 <span class="quiet small">
-                  {home.created} {when(visit, createdAt)} ·{' '}
+                  {home.created} {renderTime(visit, createdAt)} ·{' '}
                   {lastUsedAt ? (
                     <>
-                      {home.lastUsed} {when(visit, lastUsedAt)}
+                      {home.lastUsed} {renderTime(visit, lastUsedAt)}
                     </>
                   ) : (
                     home.neverUsed

@@ -1,9 +1,9 @@
 import { Field } from '#ui';
 import { cleanLabel } from '../../people/label.rules.js';
 import type { Page, Visit } from '../document.js';
-import { Facts, Hidden, when } from './components.js';
+import { Facts, Hidden, renderTime } from './components.js';
 
-/** Returns the name that an app claims, in a form that is safe to show. */
+/** Returns the name that an app claims, in a form that is safe to show; `?` without a name. */
 export const appName = (claimed: string | undefined) => cleanLabel(claimed ?? '') || '?';
 
 /** Content of the page that asks to allow an app. */
@@ -15,7 +15,7 @@ export interface Approval {
   startedAt: Date;
   address: string;
   ownAddress: string;
-  /** Redirect target; absent if the app is on another device. */
+  /** Redirect target: a host, or an app on this `device`. Absent without a redirect. */
   goesTo?: { host: string } | 'device' | undefined;
   /** Code that the user compares with the device, against links of attackers (RFC 8628, 5.4). */
   userCode?: string | undefined;
@@ -57,7 +57,7 @@ export function approvalPage(visit: Visit, of: Approval): Page {
               approve.from,
               of.address === of.ownAddress ? approve.fromHere(of.address) : of.address,
             ],
-            [approve.asked, when(visit, of.startedAt)],
+            [approve.asked, renderTime(visit, of.startedAt)],
           ]}
         />
       </section>

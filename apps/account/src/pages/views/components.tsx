@@ -40,7 +40,7 @@ interface ActionButtonProps {
   readonly children: string;
 }
 
-/** Renders a button that the script of the pages shows (apps/console/src/site.ts). */
+/** Renders a button that is hidden until a script enables it (apps/console/src/site.ts). */
 export function ActionButton({ of, action, done, children }: ActionButtonProps) {
   const data = { 'data-action': action, 'data-done': done };
   const look = action === 'reveal' ? 'bare reveal' : 'plain slight';
@@ -105,7 +105,7 @@ export function PasswordField({
   );
 }
 
-/** Renders the field of a new password. After a rejection it has the focus. */
+/** Renders the field of a new password. By default, it has the focus after a rejection. */
 export function NewPasswordField({
   texts,
   label = texts.newPassword,
@@ -172,7 +172,7 @@ export function RefusalNotice({ children }: { children: string | undefined }) {
 /** Refused form of {@link SecondStepForms}. */
 export interface RefusedSecondStep {
   readonly form: 'code' | 'recovery';
-  /** Reason, unless the code is wrong. */
+  /** Reason of the refusal; undefined for a wrong code. */
   readonly problem?: string | undefined;
 }
 
@@ -289,7 +289,7 @@ export function ago(visit: Visit, time: Date): string {
 }
 
 /** Renders a relative time. Its title is exact, in UTC, as browsers send no time zone. */
-export function when(visit: Visit, time: Date) {
+export function renderTime(visit: Visit, time: Date) {
   const format = { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'UTC' } as const;
   const exact = `${new Intl.DateTimeFormat(visit.language, format).format(time)} UTC`;
   return (

@@ -69,7 +69,7 @@ function LocalNotice({ connect }: { connect: Texts['connect'] }) {
 export interface AppSteps {
   readonly key: AppKey;
   readonly address: string;
-  /** Null for users of a provider who have not chosen one. */
+  /** Name of the account; null for a user of an OpenID provider who has not chosen a name. */
   readonly name: string | null;
   /** A new app password, shown once. */
   readonly secret?: string | undefined;
@@ -146,7 +146,7 @@ function NameAndSecret({ texts, of }: { texts: Texts; of: AppSteps }) {
   );
 }
 
-/** State of an app since the page with its steps. */
+/** Content of the page that waits for an app. */
 export interface ConnectState {
   readonly key: AppKey;
   /** Path of this page. */

@@ -1,4 +1,4 @@
-import type { Attempt } from '../../people/refusal.js';
+import type { LimitedAction } from '../../people/refusal.js';
 import type { Page, Visit } from '../document.js';
 import { LinkButton } from './components.js';
 
@@ -26,7 +26,7 @@ export interface FailureDetails {
   unavailable?: 'database' | undefined;
   retryAfterSeconds?: number | undefined;
   /** Limited attempt, which the text explains instead of the kind. */
-  attempt?: Attempt | undefined;
+  attempt?: LimitedAction | undefined;
   correlationId?: string | undefined;
   /** Host or private scheme of the app that sent the request. */
   app?: string | undefined;

@@ -3,7 +3,7 @@ import { noticeTexts } from '../../people/notice.texts.js';
 import type { Notice } from '../../people/notices.js';
 import type { Visit } from '../document.js';
 import { browserName } from './browser-name.js';
-import { when } from './components.js';
+import { renderTime } from './components.js';
 
 /** Renders the recent changes of an account, if there are any. */
 export function Notices({ visit, of }: { visit: Visit; of: readonly Notice[] }) {
@@ -18,7 +18,7 @@ export function Notices({ visit, of }: { visit: Visit; of: readonly Notice[] }) 
               name={noticeTexts[visit.language][kind](label ?? '')}
               lines={[
                 [
-                  when(visit, createdAt),
+                  renderTime(visit, createdAt),
                   address && ` · ${address}`,
                   userAgent && ` · ${browserName(visit, userAgent)}`,
                 ],

@@ -83,7 +83,7 @@ export function changeEmailPage(
   return { title, lead, isRefused: of.problems !== undefined, body };
 }
 
-/** Key of a new second step. */
+/** Key of an authenticator app. */
 export interface TotpKey {
   /** An `otpauth://totp/…` URI. */
   uri: string;
@@ -124,7 +124,7 @@ export function totpPage({ texts }: Visit, of: { key: TotpKey; isRefused: boolea
   return { title: totp.title, lead: totp.lead, isRefused: of.isRefused, body };
 }
 
-/** Returns the page that switches off the second step by its code or a recovery code. */
+/** Returns the page that switches the second step off by a TOTP code or a recovery code. */
 export function totpOffPage({ texts }: Visit, refused?: RefusedSecondStep): Page {
   const { totp, cancel } = texts;
   const body = (

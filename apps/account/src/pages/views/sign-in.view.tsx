@@ -10,7 +10,7 @@ import {
   SecondStepForms,
 } from './components.js';
 
-/** Event before a sign-in, which the page mentions. */
+/** Reason why a person has to sign in, which the page shows. */
 export type SignInNotice = 'signedOut' | 'ended' | 'tooLate' | 'newPassword';
 
 /** Content of a sign-in page. */
