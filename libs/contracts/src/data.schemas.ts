@@ -10,13 +10,13 @@ export const dataFormat = 1;
 /** Maximum bytes of a line, without its line feed. */
 export const maxLineBytes = 1_024 * 1_024;
 
-/** Text with the same bytes in UTF-8 as no other text: all lone surrogates have the same ones. */
+/** A text without lone surrogates. UTF-8 would encode all of them in the same bytes. */
 const claim = z
   .string()
   .min(1)
   .refine((text) => text.isWellFormed());
 
-/** The owner of the next lines: issuer and subject of a credential, or their derived id. */
+/** The user of the next lines: issuer and subject of a credential, or the id derived from them. */
 export const dataUserSchema = z.union([
   z.object({ issuer: claim, subject: claim }),
   z.object({ id: guidSchema }),

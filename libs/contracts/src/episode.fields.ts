@@ -21,7 +21,7 @@ export interface Status {
 /** Maximum bytes of UTF-8 of `temporary_id`, and of a guid that a failure repeats. */
 const nameLimit = 255;
 
-/** An error of a field: the message after the field's name. */
+/** The error of a field. `words` is the part of its message after the field's name. */
 class Fault {
   constructor(
     readonly words: string,
@@ -99,7 +99,11 @@ const sentTime = z
   .string()
   .describe("The client's time of the change: RFC 3339, or `YYYY-MM-DDThh:mm` in UTC.");
 
-/** Creates a kind of status. @param noun the name of its value, for messages. */
+/**
+ * Returns the column type, validator and schemas of a kind of status.
+ *
+ * @param noun names a valid value in error messages, such as `a boolean`.
+ */
 function kindOfStatus<Value extends Status['value']>(
   columnType: 'double precision' | 'boolean',
   value: z.ZodType<Value>,
@@ -147,8 +151,8 @@ const urlOrNone = z.string().describe('A URL, or empty where it is not known.');
 
 /**
  * Fields that describe an episode. All but `duration` also identify it within its subscription.
- * Empty values, and invalid descriptive ones, are ignored. `unknown` is the value without a better
- * one from a client.
+ * Empty values, and invalid descriptive values, are ignored. `unknown` is the default if no client
+ * sent a value.
  */
 const metadata = {
   episodeGuid: {
@@ -192,7 +196,7 @@ type EntryName = keyof typeof identifiers | MetadataName | StatusName | 'tempora
 export const metadataNames = Object.keys(metadata) as MetadataName[];
 export const statusNames = Object.keys(episodeStatuses) as StatusName[];
 const identifierNames = Object.keys(identifiers) as (keyof typeof identifiers)[];
-/** Default values of missing metadata. A default never matches another value. */
+/** Default values of missing metadata. In the matching of episodes, a default matches no value. */
 export const unknownMetadata = pluck(metadata, 'unknown');
 export const entryNames: readonly EntryName[] = [
   ...identifierNames,
@@ -240,7 +244,7 @@ export interface EpisodeEntry {
   statuses: Partial<Record<StatusName, Status>>;
 }
 
-/** The first error of an entry, in the order of {@link readEntry}. `field` is its name in HTTP. */
+/** The first error that {@link readEntry} finds in an entry. `field` is the field's HTTP name. */
 export interface EntryFault {
   field: string;
   code: EntryFailureCode;
@@ -309,7 +313,7 @@ export type Episode = z.output<typeof episodeSchema>;
 /** The client's name of an entry, returned unchanged. */
 const shownTemporaryId = z.union([z.string(), z.number()]).optional();
 
-/** An entry in the description of the interface. Requests accept invalid descriptive fields. */
+/** An entry in the OpenAPI document. Invalid descriptive fields are also accepted, and ignored. */
 export const documentedEntrySchema = episodeSchema
   .partial()
   .required({ podcast_guid: true })

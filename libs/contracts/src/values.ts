@@ -9,8 +9,8 @@ const visible = /[^\p{Default_Ignorable_Code_Point}\p{C}\p{Z}]/u;
 
 /**
  * Returns a title as stored (docs/reference/episodes.md, "Texts"): trimmed, with spaces for
- * control characters and lone surrogates, and cut at a whole character within its limit. Empty
- * without a visible character, as a row of a list would have no name. Idempotent.
+ * control characters and lone surrogates, and cut at a whole character within its limit. A title
+ * without a visible character becomes empty, so that lists show another name. Idempotent.
  */
 export function keptTitle(sent: string): string {
   if (!visible.test(sent)) return '';
@@ -114,7 +114,7 @@ function digits(text: string, at: number): number {
   return text.charCodeAt(at) * 10 + text.charCodeAt(at + 1) - 11 * 48;
 }
 
-/** Returns true if date and minute exist. `Date` is too slow: an upload has a hundred times. */
+/** Returns true if date and minute exist. `Date` is too slow for an upload with 100 times. */
 function exists(text: string): boolean {
   const [month, day] = [digits(text, 5), digits(text, 8)];
   const days = daysOf(digits(text, 0) * 100 + digits(text, 2), month);

@@ -14,20 +14,27 @@ export interface ClientAction {
   readonly total?: number;
 }
 
-/** Selection of an episode's actions: all, only the relevant one, or only a relevant `play`. */
+/**
+ * Which actions of an episode a download has: `all`; `aggregated`, the listening action, or else
+ * the download action; `nextcloud`, only a `play`.
+ */
 export type ActionSelection = 'all' | 'aggregated' | 'nextcloud';
 
-/**
- * Seconds sent as `total` if a played episode has no known duration. Longer than any real episode.
- */
+/** The `position` and `total` of a played episode of unknown duration: 24 hours, in seconds. */
 const unknownLength = 86_400;
-/** Seconds after the position in an episode of unknown length, because its end means played. */
+/**
+ * Seconds from the position to the sent `total` if the duration is unknown. With an equal `total`,
+ * clients would count the episode as played.
+ */
 const minRemaining = 3_600;
 
 /** A listening or download action with its time. */
 type TimedAction = Pick<ClientAction, 'action' | 'started' | 'position' | 'total'> & { at: string };
 
-/** Returns an episode's actions, oldest first: at most one of listening and one of download. */
+/**
+ * Returns an episode's actions, oldest first: at most one `play` or `new`, and one `download` or
+ * `delete`. An episode without an enclosure URL has none.
+ */
 export function actionsOf(episode: ActedEpisode, selection: ActionSelection): ClientAction[] {
   if (episode.enclosureUrl === '') return [];
   const listening = listeningOf(episode);
@@ -68,7 +75,7 @@ function listeningOf({ statuses, duration }: ActedEpisode): TimedAction | undefi
   const played = timed(statuses.playedStatus);
   const position = timed(statuses.playbackPosition);
   const isNew = timed(statuses.newStatus);
-  // Clients treat a position within the first second as none.
+  // Clients ignore a position below one second.
   const seconds = Math.min(Math.trunc(position?.value ?? 0), maxSeconds - minRemaining);
   const reached = position && seconds >= 1 ? position : undefined;
   const length = Math.min(Math.trunc(duration ?? 0), maxSeconds);

@@ -12,7 +12,7 @@ import { type PodcastsByUrl, podcastObject } from '../subscriptions/formats.js';
 import { PodcastsService } from '../subscriptions/podcasts.service.js';
 import { episodeObject } from './episode.object.js';
 
-/** Episodes in one reply of the episode service. */
+/** Maximum episodes in one reply of the episode service. */
 const perPage = 1_000;
 
 /** Returns changes of subscriptions and episodes in one answer. No tested client uses it. */
@@ -31,7 +31,7 @@ export class UpdatesController {
     const query = queryOf(request);
     if (!query.has('since')) throw new Failure('invalid');
     const since = readSince(query);
-    // Called first, so that its timestamp is the lower one of both lists.
+    // Read before the episodes, so that its timestamp is not later than theirs.
     const { delta, added } = await this.feeds.peekSince(request, since);
     const { remove, timestamp } = delta;
     const [episodes, podcastsByUrl] = await Promise.all([

@@ -24,11 +24,11 @@ const cors = {
 
 const safeMethods = ['GET', 'HEAD', 'OPTIONS'];
 
-/** The folder of a Nextcloud in front of its paths, which some apps send. */
+/** Matches a folder before the paths of Nextcloud, such as `/nextcloud`, which some apps send. */
 const nextcloudFolder =
   /^\/[^?]*?(?=\/index\.php\/(?:apps\/gpoddersync|login\/v2)|\/ocs\/v2\.php\/core\/)/;
 
-/** Parts of the admission of requests. */
+/** Objects that check a request before its handler runs. */
 interface AdmissionParts {
   readonly authenticator: Authenticator;
   readonly limits: RateLimits;
