@@ -4,7 +4,7 @@ import { standaloneConfig, type StartOptions } from './standalone.options.js';
 import { StandaloneStack } from './standalone.stack.js';
 import { welcomeText } from './welcome.text.js';
 
-/** Interval in ms in which a second signal counts as the same: npm repeats a Ctrl-C. */
+/** Milliseconds in which a second signal counts as the first one: npm repeats a Ctrl-C. */
 const sameSignalMs = 1_000;
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
