@@ -41,7 +41,7 @@ const statuses = z.object({
   downloadStatus: acted(z.boolean()),
   favoriteStatus: acted(z.boolean()),
 });
-export type ActedStatuses = z.output<typeof statuses>;
+export type ActionStatuses = z.output<typeof statuses>;
 
 /**
  * Uploads actions of gpodder clients with episodes. An entry names its podcast by the feed URL. An
@@ -124,7 +124,7 @@ const actedEpisodeSchema = z.object({
   duration: z.number().positive().optional(),
   statuses,
 });
-export type ActedEpisode = z.output<typeof actedEpisodeSchema>;
+export type GpodderEpisode = z.output<typeof actedEpisodeSchema>;
 
 /**
  * Reads a page of the episodes with changed states (gpodder API, GET episodes). With a reader and

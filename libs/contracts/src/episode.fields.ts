@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { faultInSpacedUrl, faultInText } from './feed.url.js';
 import { textLimits } from './limits.js';
 import { type EntryFailureCode, entryFailureCode, shownGuid, shownStamp } from './shown.schemas.js';
-import { guidSchema, keptTitle, parseStatusTime, parseTime, toStamp } from './values.js';
+import { guidSchema, storedTitle, parseStatusTime, parseTime, toStamp } from './values.js';
 
 // The fields of an episode (docs/reference/episodes.md, "Episodes"): validation of an entry of
 // POST /episodes, error messages, and the form of answers. Messages, columns, JSON and OpenAPI
@@ -67,7 +67,7 @@ const enclosureUrl = identifying((sent) => {
 
 // An invalid descriptive field is ignored, so that the state of the episode is still stored.
 const title: FieldReader<string> = (sent) =>
-  typeof sent === 'string' ? keptTitle(sent) || undefined : undefined;
+  typeof sent === 'string' ? storedTitle(sent) || undefined : undefined;
 
 const publishDate: FieldReader<string> = (sent) => {
   const read = typeof sent === 'string' ? parseTime(sent) : undefined;

@@ -8,12 +8,12 @@ export const eventKinds = ['subscriptions', 'episodes', 'deletions', 'erased'] a
 export type EventKind = (typeof eventKinds)[number];
 
 /** Returns kinds as the bits of `sync.events`. */
-export function bitsOf(kinds: readonly EventKind[]): number {
+export function kindBits(kinds: readonly EventKind[]): number {
   return kinds.reduce((bits, kind) => bits | (1 << eventKinds.indexOf(kind)), 0);
 }
 
-/** Returns the kinds of some bits as in events: `subscriptions,episodes`. */
-export function namesOf(bits: number): string {
+/** Returns the kinds whose bits are set, in the form of an event: `subscriptions,episodes`. */
+export function kindNames(bits: number): string {
   return eventKinds.filter((_, bit) => bits & (1 << bit)).join();
 }
 

@@ -49,8 +49,8 @@ export const updateSubscription = rpc({
  * Result of {@link applyFeed}. `taken`: another subscription has the new URL. `limit`: a quota or a
  * limit of merges prevents the change.
  */
-export const appliedFeed = z.enum(['applied', 'unchanged', 'taken', 'limit']);
-export type AppliedFeed = z.output<typeof appliedFeed>;
+export const feedChangeOutcome = z.enum(['applied', 'unchanged', 'taken', 'limit']);
+export type FeedChangeOutcome = z.output<typeof feedChangeOutcome>;
 
 /** Applies a proven new URL or a declared guid of a feed to a user's subscription. Idempotent. */
 export const applyFeed = rpc({
@@ -65,7 +65,7 @@ export const applyFeed = rpc({
     toUrl: z.string().optional(),
     guid: z.guid().optional(),
   }),
-  reply: z.object({ outcome: appliedFeed }),
+  reply: z.object({ outcome: feedChangeOutcome }),
 });
 
 /** Reads one subscription (GET /subscriptions/{guid}). Fails with `not_found` or `gone`. */

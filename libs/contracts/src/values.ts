@@ -12,7 +12,7 @@ const visible = /[^\p{Default_Ignorable_Code_Point}\p{C}\p{Z}]/u;
  * control characters and lone surrogates, and cut at a whole character within its limit. A title
  * without a visible character becomes empty, so that lists show another name. Idempotent.
  */
-export function keptTitle(sent: string): string {
+export function storedTitle(sent: string): string {
   if (!visible.test(sent)) return '';
   const title = sent.replace(/[\p{Cc}\p{Surrogate}]/gu, ' ').trim();
   if (Buffer.byteLength(title) <= textLimits.title) return title;
@@ -76,12 +76,12 @@ export function instantOf(milliseconds: number): string {
 let latest = { arrivedMs: Number.NaN, instant: '' };
 
 /**
- * Returns the effective time of a client (docs/reference/interface.md, "Times"). A time more than 5
- * minutes ahead of the request's arrival is `clamped` to the arrival.
+ * Returns the time of a client's change. A time more than 5 minutes after the request's arrival is
+ * replaced by the arrival, and `clamped` is true (docs/reference/interface.md, "Times").
  *
  * @param arrivedMs milliseconds since 1970.
  */
-export function countedTime(instant: string, arrivedMs: number): { at: string; clamped: boolean } {
+export function clampedTime(instant: string, arrivedMs: number): { at: string; clamped: boolean } {
   if (arrivedMs !== latest.arrivedMs)
     latest = { arrivedMs, instant: instantOf(arrivedMs + aheadLimitMs) };
   const clamped = instant > latest.instant;

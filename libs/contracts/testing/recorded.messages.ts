@@ -56,7 +56,7 @@ function textsIn(message: z.ZodType): string[] {
   return fields.filter(([, field]) => 'content' in field).map(([name]) => name);
 }
 
-/** Records a message as this build reads and writes it. The same build records the same. */
+/** Records a message as this build reads and writes it. The result is deterministic. */
 export function record(message: z.ZodType): Recorded {
   // The schema of a reader, which accepts unknown fields. A format replaces its long pattern.
   // Documentation, such as names and examples, is omitted.
@@ -109,7 +109,7 @@ export function breaks(release: Recorded, message: z.ZodType): string[] {
 const faults = ({ issues }: z.ZodError) =>
   issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ');
 
-/** The values of a schema that differ in form: the smallest first, the fullest last. */
+/** Returns one value for each form that a schema allows: the smallest first, the fullest last. */
 function forms(schema: JsonSchema): unknown[] {
   if ('const' in schema) return [schema.const];
   if (schema.enum) return schema.enum;
@@ -132,7 +132,7 @@ function forms(schema: JsonSchema): unknown[] {
     case 'null':
       return [null];
     case undefined:
-      // Whatever a client sent.
+      // A field of any type, which a client sent.
       return [null, { any: ['thing'] }];
     default:
       throw new Error(`unsupported type of value: ${schema.type}`);

@@ -1,4 +1,4 @@
-import { type ActedEpisode, type ActedStatuses, parseTime } from '#contracts';
+import { type GpodderEpisode, type ActionStatuses, parseTime } from '#contracts';
 import { maxSeconds, oldestTime } from './action.values.js';
 
 /** An action in the format of clients (docs/reference/gpodder.md, "Actions out"). */
@@ -35,7 +35,7 @@ type TimedAction = Pick<ClientAction, 'action' | 'started' | 'position' | 'total
  * Returns an episode's actions, oldest first: at most one `play` or `new`, and one `download` or
  * `delete`. An episode without an enclosure URL has none.
  */
-export function actionsOf(episode: ActedEpisode, selection: ActionSelection): ClientAction[] {
+export function actionsOf(episode: GpodderEpisode, selection: ActionSelection): ClientAction[] {
   if (episode.enclosureUrl === '') return [];
   const listening = listeningOf(episode);
   const download = downloadOf(episode.statuses);
@@ -50,7 +50,7 @@ export function actionsOf(episode: ActedEpisode, selection: ActionSelection): Cl
 }
 
 function toClientAction(
-  { feedUrl, enclosureUrl, episodeGuid }: ActedEpisode,
+  { feedUrl, enclosureUrl, episodeGuid }: GpodderEpisode,
   { at, ...action }: TimedAction,
 ): ClientAction {
   const guid = episodeGuid === '' ? {} : { guid: episodeGuid };
@@ -71,7 +71,7 @@ function timed<Value>(
   return { value: status.value, at: (status.at && parseTime(status.at)?.instant) ?? oldestTime };
 }
 
-function listeningOf({ statuses, duration }: ActedEpisode): TimedAction | undefined {
+function listeningOf({ statuses, duration }: GpodderEpisode): TimedAction | undefined {
   const played = timed(statuses.playedStatus);
   const position = timed(statuses.playbackPosition);
   const isNew = timed(statuses.newStatus);
@@ -92,7 +92,7 @@ function listeningOf({ statuses, duration }: ActedEpisode): TimedAction | undefi
   return { action: 'new', at: times.toSorted().at(-1) as string };
 }
 
-function downloadOf({ downloadStatus }: ActedStatuses): TimedAction | undefined {
+function downloadOf({ downloadStatus }: ActionStatuses): TimedAction | undefined {
   const download = timed(downloadStatus);
   return download && { action: download.value ? 'download' : 'delete', at: download.at };
 }

@@ -1,5 +1,5 @@
 import { Controller, Get, Param, Req } from '@nestjs/common';
-import { type ActedEpisode, Failure, listActions } from '#contracts';
+import { type GpodderEpisode, Failure, listActions } from '#contracts';
 import { Services } from '#http';
 import type { FastifyRequest } from 'fastify';
 import { actionsOf } from '../actions/download.rules.js';
@@ -50,7 +50,7 @@ export class UpdatesController {
     };
   }
 
-  private async changedEpisodes(request: FastifyRequest, since: number): Promise<ActedEpisode[]> {
+  private async changedEpisodes(request: FastifyRequest, since: number): Promise<GpodderEpisode[]> {
     const caller = callerOf(request);
     const first = {
       userId: caller.userId,
@@ -58,7 +58,7 @@ export class UpdatesController {
       readOnly: true,
       perPage,
     };
-    const changed: ActedEpisode[] = [];
+    const changed: GpodderEpisode[] = [];
     for (let page = await this.services.call(listActions, request, first); ;) {
       request.hold?.(JSON.stringify(page.episodes).length);
       changed.push(...page.episodes);
@@ -73,7 +73,7 @@ export class UpdatesController {
  * `withAction` adds that action.
  */
 function updateOf(
-  episode: ActedEpisode,
+  episode: GpodderEpisode,
   withAction: boolean,
   podcastsByUrl: PodcastsByUrl,
 ): object {

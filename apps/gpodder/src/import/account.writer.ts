@@ -1,7 +1,7 @@
 import {
   chunkLimits,
   findAccount,
-  keptTitle,
+  storedTitle,
   maxActions,
   type ReplyOf,
   type RequestOf,
@@ -71,7 +71,7 @@ export class AccountWriter {
       const part = feeds.slice(from, from + chunkLimits.entries);
       const subscriptions = part.map(([feed_url, title]) => ({
         feed_url,
-        title: keptTitle(title),
+        title: storedTitle(title),
         timestamp: oldestTime,
       }));
       const { failure } = (
