@@ -11,8 +11,8 @@ export function packageIn(root) {
 /**
  * Returns npm's bill of materials as CycloneDX, reduced to the given packages.
  *
- * @param name The artifact that contains them, such as `podcast-sync/gateway`.
- * @param refs The set of packages, such as `fastify@5.12.8`.
+ * @param name The artifact that contains the packages, such as `podcast-sync/gateway`.
+ * @param refs The set of packages to keep, such as `fastify@5.12.8`.
  */
 export function billOfMaterials(name, refs) {
   // Without `--omit dev`, which also drops peers of development packages, such as jose.

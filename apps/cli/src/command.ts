@@ -40,7 +40,7 @@ export interface CommandDefinition<Input = unknown> {
   run(input: Input, context: CommandContext): Promise<number | void>;
 }
 
-/** Several commands under one name. */
+/** Commands that share their first word, such as `accounts list` and `accounts create`. */
 export interface CommandGroup {
   readonly name: string;
   readonly summary: string;

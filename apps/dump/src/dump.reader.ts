@@ -42,7 +42,7 @@ export class DumpReader {
       this.rows<store.DumpedSubscription>(store.selectSubscriptions, [id, after, pageRows]);
     const episodesAfter = (after: string) =>
       this.rows<store.DumpedEpisode>(store.selectEpisodes, [id, after, pageRows]);
-    // Both first pages are sent in one pipeline: most users have no more rows.
+    // Requests both first pages in one pipeline, because most users have no further pages.
     const [, [known], subscriptions, episodes] = await Promise.all([
       this.client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'),
       this.rows<{ erased: boolean }>(store.selectRefusal, [id]),

@@ -76,7 +76,7 @@ const metadataField = (name: MetadataName) => {
   );
 };
 
-/** Returns SQL for a state of an episode; needs a session in UTC. Times to the minute stay so. */
+/** Returns SQL for a state of an episode; needs a session in UTC. Keeps times without seconds. */
 const statusField = (column: string, bit: number) => {
   const minute = `to_char(s.${column}_at, '\\"YYYY-MM-DD"T"HH24:MI\\"')`;
   const time = `CASE WHEN s.minute_forms & ${1 << bit} = 0

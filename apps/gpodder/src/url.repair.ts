@@ -9,7 +9,7 @@ const feedScheme = /^(?:feed|itpc|itms|pcast):(?:\/\/)?/i;
 const repeatedScheme = /^(?:https?(?::\/\/?|\/\/))+(?=https?(?::\/|\/\/))/i;
 /** http or https that lacks the colon or one slash: `https//a.example`, `http:/a.example`. */
 const damagedScheme = /^(https?)(?::\/|\/\/)(?!\/)/i;
-/** Any scheme. Digits after the colon are a port and not a scheme's rest: `a.example:8080`. */
+/** Any scheme. `a.example:8080` has none, because digits after a colon are a port. */
 const anyScheme = /^[a-z][a-z\d+.-]*:(?!\d)/i;
 /** A URL without a scheme: a host name of any script with a dot, an optional port and path. */
 const hostWithoutScheme =

@@ -13,7 +13,7 @@ interface Reading {
 
 /**
  * Yields the users' parts of a file. Invariants:
- * - a part is yielded only after its end with correct counts;
+ * - a part is yielded only after its line `end`, and if the counts of that line are correct;
  * - memory for parts is bounded (`ChunkSpool`).
  */
 export class PartReader {

@@ -10,12 +10,12 @@ export interface RejectedLine {
   readonly message: string;
 }
 
-/** One user's part of a file. */
+/** One user's part of a file: the lines from `user` to `end`. */
 export class UserPart {
   readonly subscriptions = new ChunkSpool<LoadedSubscription>(chunkLimits);
   readonly episodes = new ChunkSpool<LoadedEpisode>(chunkLimits);
   readonly counts = { subscriptions: 0, episodes: 0 };
-  /** Number of invalid lines: subscriptions or episodes that cannot be told apart. */
+  /** Number of invalid lines, each of which can be a subscription or an episode. */
   unusable = 0;
 
   constructor(

@@ -85,7 +85,7 @@ type ReadableLine =
   | { text: string; outage?: undefined }
   | { outage: string; isEnd: boolean; reason: string | undefined };
 
-/** Returns true for an info line that reports no outage. Most lines are such, so it parses none. */
+/** Returns true for an info line that reports no outage. Does not parse it: most are routine. */
 const isRoutine = (line: string) =>
   line.startsWith('{"level":"info",') && !line.includes('"outage":');
 

@@ -99,7 +99,7 @@ function launch(
 ): ChildProcess {
   const child = fork(script, args, {
     env: { ...inherited(), ...environment },
-    // Options such as debugger ports apply only to the supervisor.
+    // Node options of the supervisor, such as a debugger port, do not apply to apps.
     execArgv: [],
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],

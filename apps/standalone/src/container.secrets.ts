@@ -67,8 +67,8 @@ function kept(path: string, bytes = 24): string {
 }
 
 /**
- * Writes a file atomically. All users can read it, as the parts run as unknown users and only the
- * mounted folder restricts access.
+ * Writes a file atomically. All users can read it, because containers run as unknown users. A
+ * container can only read the folder that is mounted into it.
  */
 function write(path: string, content: string): void {
   mkdirSync(dirname(path), { recursive: true });

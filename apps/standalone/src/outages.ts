@@ -13,7 +13,7 @@ interface Outage {
 /**
  * Shows outages of servers that apps report in their logs (`outage`). Invariants:
  * - An outage is one line with its cause and one line at its end, however many parts report it.
- * - A short outage is not shown. While the supervisor restarts the server, neither is a long one:
+ * - A short outage is not shown. While the supervisor restarts the server, no outage is shown:
  *   the supervisor reports the restart.
  */
 export class Outages {

@@ -11,7 +11,7 @@ const answerMs = 3_000;
 /** Minimum free bytes for a data directory. A new Postgres needs some 50 MB, its WAL as much. */
 const leastFreeBytes = 200_000_000;
 
-/** What the checks of the configured servers found. */
+/** Facts about the configured servers that the checks found. */
 export interface ServerFacts {
   /** True if the owner of the database can create roles, or Postgres is embedded. */
   readonly canCreateRoles: boolean;

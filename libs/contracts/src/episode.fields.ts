@@ -35,7 +35,7 @@ type FieldReader<Value> = (sent: unknown) => Value | undefined | Fault;
 const guid: FieldReader<string> = (sent) =>
   guidSchema.safeParse(sent).data ?? new Fault(' is not a valid UUID', 'invalid_guid');
 
-/** publish_date in answers for an episode without one: no podcast is from 1970. */
+/** `publish_date` in answers for an episode without a date. No podcast is from 1970. */
 const unknownDate = '1970-01-01T00:00:00.000Z';
 
 /**
@@ -179,7 +179,7 @@ const metadata = {
   },
 };
 
-/** The statuses, in the order of their bits in `minute_forms`. A new one must be the last. */
+/** The statuses, in the order of their bits in `minute_forms`. Add a new status at the end. */
 export const episodeStatuses = {
   playbackPosition: seconds,
   playedStatus: flag,

@@ -20,7 +20,7 @@ export function kindNames(bits: number): string {
 /** A change of a user's data (docs/reference/events.md): the three fields of an entry. */
 export const changeEvent = z.object({
   user: z.guid(),
-  /** {@link eventKinds}, separated by commas. Readers ignore unsupported ones. */
+  /** {@link eventKinds}, separated by commas. Readers ignore kinds that they do not support. */
   kinds: z.string().regex(/^[a-z]+(,[a-z]+)*$/),
   /** The user's clock, as in `Sync-Timestamp`: changes of these kinds up to it can be read. */
   stamp: z.iso.datetime(),

@@ -76,10 +76,10 @@ export function areAlikeUrls(one: string, other: string): boolean {
 }
 
 /**
- * Returns the guid of a feed that declares none: UUIDv5 of its normalized URL without scheme and
- * trailing slashes (podcast namespace, `podcast:guid`).
+ * Returns the guid for a feed whose document has none: UUIDv5 of its normalized URL without scheme
+ * and trailing slashes (podcast namespace, `podcast:guid`).
  *
- * @param sha1 hash function of the platform: browsers have none on pages over plain http.
+ * @param sha1 hash function of the caller, because browsers have none on pages over plain http.
  */
 export function derivedGuid(feedUrl: string, sha1: NameHash): string {
   return uuidOf(sha1(namespace, nameOf(normalizedUrl(feedUrl))), 5);

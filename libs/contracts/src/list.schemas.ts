@@ -24,7 +24,9 @@ export const listRequestSchema = z.object({
   /** Maximum bytes of the items' JSON. A page that would exceed it ends earlier. */
   maxBytes: z.int().min(1).optional(),
   cursor: cursorSchema,
+  /** The total of the first page, for later pages. */
   total: z.int().optional(),
+  /** The {@link IdRange} of the first page. */
   span: idRangeSchema.optional(),
   /** The clock of the client's copy. If the user's clock is the same, the reply is `unchanged`. */
   knownClock: stampSchema.optional(),

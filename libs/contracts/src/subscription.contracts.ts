@@ -86,7 +86,7 @@ export const listSubscriptions = rpc({
 
 /**
  * Reads a page of former feed URLs or guids, also of deleted subscriptions. Each differs from the
- * current one of its subscription.
+ * current URL or guid of its subscription.
  */
 export const listFormerNames = rpc({
   pattern: 'subscription.list_former_names',
@@ -172,7 +172,7 @@ export const changeFeeds = rpc({
     sessionId: z.guid().optional(),
     credentialId: z.guid(),
     add: feeds,
-    /** Titles in the order of `add`, for subscriptions that never had one. */
+    /** Titles in the order of `add`. They apply to subscriptions that never had a title. */
     titles: z.array(z.string().nullable()).max(maxFeeds).optional(),
     remove: feeds,
     /** True to unsubscribe from all other feeds than `add`. */
@@ -194,7 +194,7 @@ export const findFeeds = rpc({
   reply: z.object({ feeds: z.array(feedSchema.nullable()) }),
 });
 
-/** Finds the subscription of a URL. If it is missing, creates one that is not subscribed to. */
+/** Finds the subscription of a URL. Creates a missing one with `is_subscribed` false. */
 export const ensureFeed = rpc({
   pattern: 'subscription.ensure_feed',
   write: true,

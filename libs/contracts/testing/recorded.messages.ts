@@ -46,7 +46,7 @@ function travelling(message: z.ZodType): z.ZodType {
   );
 }
 
-/** Returns the names of fields that are JSON texts; `(all)` if the whole message is one. */
+/** Returns the names of fields that are JSON texts; `(all)` if the whole message is a JSON text. */
 function textsIn(message: z.ZodType): string[] {
   if ('content' in message) return ['(all)'];
   if (message instanceof z.ZodDiscriminatedUnion)

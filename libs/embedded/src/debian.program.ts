@@ -86,7 +86,7 @@ async function download(name: string, work: string): Promise<string[]> {
     'Debug::NoLocking=1',
     'APT::Sandbox::User=',
   ].flatMap((option) => ['-o', option]);
-  // One failed source or hook must not prevent the download, which reports real problems.
+  // A failed source or hook must not prevent the download. The download reports real problems.
   await run('apt-get', [...options, '-qq', 'update']).catch(() => {});
   // Debian has the program of redis-server in redis-tools, and that of Valkey accordingly.
   const tools = name.replace('-server', '-tools');

@@ -1,6 +1,6 @@
 /** A running Postgres or Redis that this process started. */
 export interface EmbeddedServer {
-  /** Connection URL with user and password; for Postgres those of the owner of the databases. */
+  /** Connection URL with user and password; for Postgres, of the owner of the databases. */
   readonly url: string;
   readonly port: number;
   readonly pid: number;

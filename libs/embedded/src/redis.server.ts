@@ -83,7 +83,7 @@ function settings(
     // Keeps the configuration's path in the process arguments, by which `worksOn` finds an orphan.
     'set-proc-title no',
     'maxmemory-policy noeviction',
-    // Room for several of the largest replies to one gateway; the default would disconnect it.
+    // Allows several of the largest replies to one gateway. The default would disconnect it.
     'client-output-buffer-limit pubsub 64mb 32mb 10',
     // The append-only file holds the data. Snapshots would be a second source of truth.
     'save ""',

@@ -99,7 +99,7 @@ export class ServerProcess {
     let problem: unknown;
     while (this.end === undefined && performance.now() < limit) {
       try {
-        // If another program has the port, the request can stay unanswered.
+        // If another program listens on the port, it can leave the request unanswered.
         if (await Promise.race([serves().then(() => true), this.exited.then(() => false)])) return;
       } catch (error) {
         problem = error;
@@ -119,7 +119,7 @@ export class ServerProcess {
  * Stops the server that a killed starter left on a data directory. Removes a stale pid file: after
  * a reboot or a restart of the container its pid can belong to any process.
  *
- * @returns true if there was such a server.
+ * @returns true if it stopped a server.
  */
 export async function stopOrphan(
   program: Pick<ServerProgram, 'name' | 'data' | 'pidFile' | 'stopSignal' | 'forceSignal'>,

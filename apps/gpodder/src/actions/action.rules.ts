@@ -7,8 +7,8 @@ export type ActionEntry = RequestOf<typeof uploadActions>['entries'][number];
 type Statuses = ActionEntry['statuses'];
 
 /**
- * Why an action is not stored; the label `reason` of `podcast_sync_skipped_entries_total`.
- * `refused`: the episode service rejected the entry for another reason than the subscription.
+ * Reason not to store an action; the label `reason` of `podcast_sync_skipped_entries_total`.
+ * `refused`: the episode service rejected the entry, not because of its subscription.
  */
 export type SkipReason =
   | 'not_an_object'

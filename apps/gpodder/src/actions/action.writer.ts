@@ -43,7 +43,7 @@ export class ActionWriter {
     return isUsable(action) ? action : undefined;
   }
 
-  /** Sends at most `maxActions` actions to the episode service, and counts the rejected ones. */
+  /** Sends at most `maxActions` actions to the episode service, and counts rejected actions. */
   async write(actions: readonly UsableAction[]): Promise<void> {
     const { userId, sessionId } = this.uploader;
     const entries = actions.map(({ entry }) => entry);

@@ -15,8 +15,8 @@ export interface ClientAction {
 }
 
 /**
- * Which actions of an episode a download has: `all`; `aggregated`, the listening action, or else
- * the download action; `nextcloud`, only a `play`.
+ * Selection of an episode's actions for a download: `all`; `aggregated`, the listening action, or
+ * else the download action; `nextcloud`, only a `play`.
  */
 export type ActionSelection = 'all' | 'aggregated' | 'nextcloud';
 

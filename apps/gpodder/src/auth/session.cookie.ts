@@ -1,6 +1,6 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
-/** Cookie name of gpodder.net, which clients expect. The account pages use another one. */
+/** Cookie name of gpodder.net, which clients expect. The account pages use another name. */
 const cookieName = 'sessionid';
 
 /** Lifetime of the cookie at the client in seconds: a year. */

@@ -65,7 +65,7 @@ export class DirectoryController {
     return [];
   }
 
-  /** Returns a podcast of the caller. Any other podcast would reveal the ones of other users. */
+  /** Returns a podcast of the caller. Others would reveal which podcasts other users have. */
   @Get('api/2/data/podcast.json')
   async podcast(@Req() request: FastifyRequest) {
     const url = await this.feeds.currentUrl(request, queryOf(request).get('url') ?? '');

@@ -5,7 +5,7 @@ import type { FastifyRequest } from 'fastify';
 /** Maximum JSON values for each entry of a body: twice the fields of an action. */
 const valuesPerEntry = 20;
 
-/** Maximum `since`: the end of the year 9999, in seconds. Higher values count as this one. */
+/** Maximum `since`: the end of the year 9999, in seconds. Higher values are reduced to it. */
 const maxSince = 253_402_300_799;
 
 /** Returns the parameters of a request's query. */

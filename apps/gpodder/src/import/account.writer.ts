@@ -107,7 +107,7 @@ export class AccountWriter {
     for (const [reason, entries] of writer.skipped) this.skipped.addMany('action', entries, reason);
   }
 
-  /** Returns the URL and the title. Some servers send the URL as the title of an untitled feed. */
+  /** Returns URL and title. The title is empty if it is the URL, as some servers send it. */
   private parseFeed(sent: unknown): { feedUrl: string; title: string } | undefined {
     const feed =
       typeof sent === 'string' ? { url: sent, title: '' } : feedSchema.safeParse(sent).data;

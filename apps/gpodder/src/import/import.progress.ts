@@ -7,7 +7,7 @@ import type { ImportOptions } from './import.options.js';
 const cursorSchema = z.object({
   /** The `since` of the request for the answer, a timestamp of the other server. */
   since: z.int().min(0),
-  /** Number and SHA-256 of its written actions. The hash detects a changed answer. */
+  /** Number and SHA-256 of the answer's written actions. The hash detects a changed answer. */
   actions: z.int().min(0),
   hash: z.string(),
 });
@@ -58,7 +58,7 @@ export class ImportProgress {
     await rename(temporary, this.path);
   }
 
-  /** Removes the file after a complete import, so that the next one starts again. */
+  /** Removes the file after a complete import, so that the next import starts at the beginning. */
   async remove(): Promise<void> {
     await rm(this.path, { force: true });
   }

@@ -3,7 +3,7 @@ import { type changeFeeds, Failure, type Feed, maxFeeds, type RequestOf } from '
 import { checkEntryCount } from '../http/input.js';
 import { repairFeedUrl, UrlUpdates } from '../url.repair.js';
 
-/** Entries per event loop iteration, so that other requests run in between. */
+/** Number of entries after which other requests can run. */
 const perIteration = 500;
 
 /** Maximum feeds that an upload adds, and that it removes: the quota of a user. */
@@ -115,7 +115,7 @@ function split(urls: string[]): string[][] {
   );
 }
 
-/** Returns the `update_urls` of an upload. @param found its feeds, in its order. */
+/** Returns the `update_urls` of an upload. @param found the feeds of its URLs, in their order. */
 export function updatesOf(
   { add, remove, unusable }: FeedChanges,
   found: { readonly add: readonly (Feed | null)[]; readonly remove: readonly (Feed | null)[] },
