@@ -15,7 +15,7 @@ export class MissingDataFileError extends Error {}
  * file of the data directory. If the first variable of `files`, that of the server, is set, the
  * files are used only with `--data`.
  *
- * @throws MissingDataFileError.
+ * @throws MissingDataFileError if the directory lacks a needed file.
  */
 export function dataEnvironment(
   environment: NodeJS.ProcessEnv,

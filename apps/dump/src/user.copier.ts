@@ -58,7 +58,7 @@ export class UserCopier {
     private readonly replace: boolean,
   ) {}
 
-  /** Compares the schemas. @throws Error unless both databases have the same migrations. */
+  /** Reads the tables' columns. @throws Error unless both databases have the same migrations. */
   async checkSchemas(): Promise<void> {
     const [here, there] = await Promise.all(
       [this.source, this.target].map(

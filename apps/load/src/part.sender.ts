@@ -105,7 +105,7 @@ export class PartSender {
       const place = left.findIndex((entry) => entry.feedUrl === feedUrl);
       return left.splice(place, 1)[0]?.line as number;
     };
-    // A newer stored state is not a rejection.
+    // `superseded` means that the stored state is newer, which is not a rejection.
     const refused = failure.filter(({ code }) => code !== 'superseded');
     if (refused.length > 0)
       await this.refuse(

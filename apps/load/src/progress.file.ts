@@ -5,7 +5,7 @@ import { type FileOffset, startOfFile } from './line.reader.js';
 
 const stored = z.object({ file: z.string(), offset: z.int().min(0), line: z.int().min(0) });
 
-/** Number of first bytes whose hash, with size and time of change, identifies a file. */
+/** Bytes at the start of a file. Their hash, its size and its time of change identify the file. */
 const headBytes = 65_536;
 /** Shortest interval between two writes, in milliseconds. */
 const saveMs = 1_000;

@@ -11,7 +11,7 @@ const say = (line: string) => process.stdout.write(`${line}\n`);
 
 /** Runs all parts on this machine until a signal ends the process. @throws ConfigurationError */
 export async function start(options: StartOptions, environment: NodeJS.ProcessEnv): Promise<void> {
-  // The bundle puts this file next to the programs that it runs (apps/bundle.mjs).
+  // The bundled code of this file is in the folder of the apps' programs (apps/bundle.mjs).
   const stack = new StandaloneStack(
     { ...options, ...loadConfig(standaloneConfig, environment) },
     say,

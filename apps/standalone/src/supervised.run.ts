@@ -21,9 +21,9 @@ const defaultBackoff: Backoff = { firstMs: 500, maxMs: 30_000, healthyMs: 30_000
 
 /**
  * Keeps one process running.
- * - A failed first start rejects; only a process that was ready once is restarted.
- * - An unrequested end is followed by restarts without limit, with a backoff.
- * - After `stop` nothing starts, and after it resolves nothing runs.
+ * - `start` rejects if the first start fails. Only a process that was ready once is restarted.
+ * - A process that ends without `stop` is restarted after a pause ({@link Backoff}), without limit.
+ * - After the call of `stop` no process starts. After `stop` has resolved, no process runs.
  */
 export class SupervisedRun<R extends ReadyProcess> {
   private readonly ending = new AbortController();

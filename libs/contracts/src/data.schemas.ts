@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { guidSchema } from './values.js';
 
 // The lines of a file of users' data (docs/reference/data.md), which `load` reads and `dump`
-// writes. Names are those of HTTP. An episode is an entry of POST /episodes.
+// writes. Field names are those of HTTP. An episode is an entry of POST /episodes.
 
 /** Version of the format that this build writes, and the only one that it reads. */
 export const dataFormat = 1;
@@ -30,7 +30,7 @@ export const dataSubscriptionSchema = z.object({
   is_subscribed: z.boolean().optional(),
   /** Client's time of the last subscribing or unsubscribing (RFC 3339); default 1970. */
   timestamp: z.string().optional(),
-  /** The listener's title, with the time of `timestamp`. Other types count as absent. */
+  /** The listener's title, set at `timestamp`. A value that is not a string counts as absent. */
   title: z.string().optional().catch(undefined),
 });
 export type DataSubscription = z.output<typeof dataSubscriptionSchema>;

@@ -22,7 +22,7 @@ export const changeEvent = z.object({
   user: z.guid(),
   /** {@link eventKinds}, separated by commas. Readers ignore kinds that they do not support. */
   kinds: z.string().regex(/^[a-z]+(,[a-z]+)*$/),
-  /** The user's clock, as in `Sync-Timestamp`: changes of these kinds up to it can be read. */
+  /** The user's clock, as in `Sync-Timestamp`. All changes of these kinds up to it are readable. */
   stamp: z.iso.datetime(),
 });
 export type ChangeEvent = z.output<typeof changeEvent>;

@@ -59,7 +59,7 @@ export const feedEpisodeSchema = z
   .meta({ id: 'FeedEpisode' });
 export type FeedEpisode = z.output<typeof feedEpisodeSchema>;
 
-/** Maximum number of podcasts on a page. Their texts have at most 2 MB. */
+/** Maximum number of podcasts on a page. The texts of a page have at most 2 MB. */
 export const maxPodcasts = 100;
 
 /** Reads a page of the subscribed podcasts in the order of row ids (GET /feeds). */

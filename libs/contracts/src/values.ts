@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { textLimits } from './limits.js';
 
-/** A UUID of any version and case, in lower case (docs/reference/interface.md, "Guids"). */
+/** Accepts a UUID and returns it in lower case (docs/reference/interface.md, "Guids"). */
 export const guidSchema = z.guid().transform((guid) => guid.toLowerCase());
 
 /** Matches a character that a person can see. */

@@ -65,7 +65,7 @@ export function postgresPlace(directory: string, progress: (line: string) => voi
   return { home, account };
 }
 
-/** Makes the account the owner of a folder. */
+/** Makes the account the owner of a file or folder. Does nothing without an account. */
 export function handOver(folder: string, account: SystemUser | undefined): void {
   if (account) chownSync(folder, account.uid, account.gid);
 }

@@ -142,8 +142,8 @@ function settings(port: number, durable: boolean): string[] {
     'log_error_verbosity=terse',
     // All statements are short; compiling one takes longer than running it.
     'jit=off',
-    // Connections keep plans of empty tables until an ANALYZE. Autovacuum runs it for tables that
-    // grew, by default a minute later.
+    // Connections keep query plans for empty tables until ANALYZE runs. Autovacuum runs ANALYZE for
+    // tables that grew, by default a minute later.
     'autovacuum_naptime=15',
     ...(durable ? [] : ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off']),
   ];

@@ -89,7 +89,7 @@ function settings(
     'save ""',
     `appendonly ${durable ? 'yes' : 'no'}`,
     `appendfsync ${eachWrite ? 'always' : 'everysec'}`,
-    // A rewrite in the format of snapshots would keep deleted entries of streams.
+    // A rewrite in the format of snapshots (RDB) would keep deleted entries of streams.
     'aof-use-rdb-preamble no',
     '',
   ].join('\n');

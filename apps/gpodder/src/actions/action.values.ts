@@ -11,7 +11,7 @@ const firstMilliseconds = 1e11;
 /** The last millisecond of the year 9999. */
 const lastMilliseconds = 253_402_300_799_999;
 
-/** The time of a status without a valid time. Every status with a later time replaces it. */
+/** The time of a status whose sent time is invalid. A status with any later time replaces it. */
 export const oldestTime = '1970-01-01T00:00:00.000000Z';
 
 /**

@@ -18,7 +18,7 @@ export interface SignedSession {
 }
 
 /** Returns a new cookie value for an app password. */
-export function makeSession(credentialId: string, key: string): string {
+export function newCookieValue(credentialId: string, key: string): string {
   const signed = Buffer.concat([
     randomBytes(partBytes),
     Buffer.from(credentialId.replaceAll('-', ''), 'hex'),

@@ -31,7 +31,7 @@ export class UpdatesController {
     const query = queryOf(request);
     if (!query.has('since')) throw new Failure('invalid');
     const since = readSince(query);
-    // Read before the episodes, so that its timestamp is not later than theirs.
+    // Subscriptions are read first, so that the answer's timestamp is not later than the episodes.
     const { delta, added } = await this.feeds.peekSince(request, since);
     const { remove, timestamp } = delta;
     const [episodes, podcastsByUrl] = await Promise.all([

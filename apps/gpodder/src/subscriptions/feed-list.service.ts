@@ -58,7 +58,7 @@ export class FeedListService {
     return feeds[0]?.feedUrl;
   }
 
-  /** Returns all subscribed feeds. */
+  /** Returns all subscribed feeds of the caller. */
   async subscribed(request: FastifyRequest): Promise<ListedFeed[]> {
     return (await this.readAll(request)).added;
   }
