@@ -66,7 +66,7 @@ export class DownloadService {
       userId: caller.userId,
       reader,
       perPage: firstPage,
-      // Without such a podcast the URL is empty, which matches no episode.
+      // If the user has no such podcast, the URL is empty and matches no episode.
       ...(podcast !== null && {
         feedUrl: (await this.feeds.currentUrl(request, podcast)) ?? '',
       }),

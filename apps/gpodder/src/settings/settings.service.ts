@@ -103,7 +103,7 @@ export class SettingsService {
     return (await this.services.call(changeSettings, request, change)).settings;
   }
 
-  /** Returns the feed of a URL. @param ensure true to create a missing, unsubscribed feed. */
+  /** Returns the feed of a URL. @param ensure true to create a missing feed, not subscribed to. */
   private async feedOf(
     request: FastifyRequest,
     sent: string,
