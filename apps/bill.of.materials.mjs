@@ -9,10 +9,10 @@ export function packageIn(root) {
 }
 
 /**
- * Returns npm's bill of materials as CycloneDX, reduced to some packages.
+ * Returns npm's bill of materials as CycloneDX, reduced to the given packages.
  *
- * @param name The artifact that contains them, such as `podcast-sync/gateway`.
- * @param refs The set of packages, such as `fastify@5.12.8`.
+ * @param name The artifact that contains the packages, such as `podcast-sync/gateway`.
+ * @param refs The set of packages to keep, such as `fastify@5.12.8`.
  */
 export function billOfMaterials(name, refs) {
   // Without `--omit dev`, which also drops peers of development packages, such as jose.
@@ -21,7 +21,8 @@ export function billOfMaterials(name, refs) {
   const components = all.components.filter((component) => refs.has(component['bom-ref']));
   const found = new Set(components.map((component) => component['bom-ref']));
   const unknown = [...refs].filter((ref) => !found.has(ref));
-  if (unknown.length > 0) throw new Error(`npm sbom does not know ${unknown.join(', ')}`);
+  if (unknown.length > 0)
+    throw new Error(`package-lock.json lacks ${unknown.join(', ')} (npm sbom)`);
   const artifact = { ...all.metadata.component, type: 'application', name };
   const dependencies = all.dependencies
     .filter(({ ref }) => refs.has(ref) || ref === artifact['bom-ref'])

@@ -1,8 +1,8 @@
 // Bundles every program of the built apps into dist/programs: `node dist/programs/gateway.js`.
 // Loading some two thousand small files from node_modules takes most of a program's start time; a
 // few large files take a third of that. Programs share common chunks.
-// Also writes packages.json with the packages of each program, for the bill of materials
-// (apps/trace.mjs), and `external`, those that are not bundled (apps/release.mjs).
+// Also writes packages.json: the packages in each program, for the bill of materials
+// (apps/trace.mjs), and in `external` the packages that are not bundled (apps/release.mjs).
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { rolldown } from 'rolldown';
@@ -32,8 +32,8 @@ const external = [
   'wasm-vips',
 ];
 
-/** Optional modules of Nest, TypeORM and others may be missing; such warnings are ignored. */
-const expected = new Set(['UNRESOLVED_IMPORT', 'EVAL']);
+/** Warnings that are ignored for packages: their optional modules can be missing, some use eval. */
+const ignoredWarnings = new Set(['UNRESOLVED_IMPORT', 'EVAL']);
 
 const bundle = await rolldown({
   input: Object.fromEntries(
@@ -42,15 +42,15 @@ const bundle = await rolldown({
   platform: 'node',
   external: (id) => external.some((name) => id === name || id.startsWith(`${name}/`)),
   onLog(level, log, pass) {
-    if (!(expected.has(log.code) && /node_modules/.test(log.message))) pass(level, log);
+    if (!(ignoredWarnings.has(log.code) && /node_modules/.test(log.message))) pass(level, log);
   },
 });
 // Running and starting programs load from the folder: each file is replaced atomically, chunks
 // before the programs that import them.
-const fresh = `${folder}.${process.pid}`;
-rmSync(fresh, { recursive: true, force: true });
+const newFolder = `${folder}.${process.pid}`;
+rmSync(newFolder, { recursive: true, force: true });
 const { output } = await bundle.write({
-  dir: fresh,
+  dir: newFolder,
   format: 'esm',
   keepNames: true,
   strictExecutionOrder: true,
@@ -60,25 +60,29 @@ mkdirSync(folder, { recursive: true });
 for (const { fileName } of output.toSorted(
   (one, other) => Number(one.isEntry ?? false) - Number(other.isEntry ?? false),
 ))
-  renameSync(join(fresh, fileName), join(folder, fileName));
+  renameSync(join(newFolder, fileName), join(folder, fileName));
 const written = new Set(output.map(({ fileName }) => fileName));
 for (const name of readdirSync(folder))
   if (!written.has(name)) rmSync(join(folder, name), { recursive: true });
-rmSync(fresh, { recursive: true });
+rmSync(newFolder, { recursive: true });
 
 const chunks = new Map(
   output.filter(({ type }) => type === 'chunk').map((chunk) => [chunk.fileName, chunk]),
 );
 
-function loads(name, found = new Set()) {
+/** Returns the files that a file imports, directly or indirectly, and the file itself. */
+function importsOf(name, found = new Set()) {
   if (!chunks.has(name) || found.has(name)) return found;
   found.add(name);
   const { imports, dynamicImports } = chunks.get(name);
-  for (const next of [...imports, ...dynamicImports]) loads(next, found);
+  for (const next of [...imports, ...dynamicImports]) importsOf(next, found);
   return found;
 }
 
-/** Returns the package folder of a file. A vendored package without a manifest is its host's. */
+/**
+ * Returns the folder of the package that contains a file; `undefined` outside of node_modules. A
+ * vendored package without package.json counts as a part of the package around it.
+ */
 function packageOf(file) {
   const [root] = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file) ?? [];
   if (root === undefined || existsSync(join(root, 'package.json'))) return root;
@@ -86,7 +90,7 @@ function packageOf(file) {
 }
 
 const packagesOf = (name) => {
-  const modules = [...loads(`${name}.js`)].flatMap((chunk) => chunks.get(chunk).moduleIds);
+  const modules = [...importsOf(`${name}.js`)].flatMap((chunk) => chunks.get(chunk).moduleIds);
   const roots = modules.map((module) => packageOf(relative('.', module)));
   return [...new Set(roots.filter((root) => root !== undefined))].sort();
 };

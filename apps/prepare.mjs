@@ -1,5 +1,5 @@
 // Runs before `npm start` and builds missing or stale outputs. Parses the options before a build,
-// so that help and mistakes need none. Exits with 100 if there is nothing to start.
+// so that help and invalid options need no build. Exits with 100 after help.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import module from 'node:module';
@@ -31,7 +31,7 @@ function fail(message) {
   process.exit(1);
 }
 
-// Comes first, because an unsupported Node fails in a dependency with an unclear error.
+// Checks Node first, because an unsupported Node fails in a dependency with an unclear error.
 const { engines } = JSON.parse(readFileSync('package.json', 'utf8'));
 const [major, minor] = process.versions.node.split('.').map(Number);
 const isSupported = [...engines.node.matchAll(/\^(\d+)\.(\d+)/g)].some(
@@ -47,12 +47,12 @@ if (!existsSync('node_modules/typescript'))
 
 if (!isStale()) process.exit(0);
 
-// Loads the sources, as there can be no build yet.
+// Loads the TypeScript sources, because the build can be missing.
 module.register('./typescript.hooks.mjs', import.meta.url);
 const { readCommandLine } = await import('./cli/src/podcast-sync.ts');
 const read = await readCommandLine(['start', ...process.argv.slice(2)], process);
 if (typeof read === 'number') process.exit(read === 0 ? 100 : read);
 process.stdout.write('Building ...\n');
-// Its output is for developers, but its errors are for everybody.
+// Shows only the errors of the build.
 const stdio = ['inherit', 'ignore', 'inherit'];
 process.exit(spawnSync('npm', ['run', '-s', 'build'], { stdio }).status ?? 1);

@@ -5,7 +5,8 @@
 //   podcast-sync-client-VERSION.tgz       the SDK
 //   podcast-sync-conformance-VERSION.tgz  the conformance suite
 //   SHA256SUMS                            for `sha256sum --check`
-// Needs helm 4, on PATH or in HELM, and a registry that has advisories. `--no-audit` ignores these.
+// Needs helm 4, on PATH or in HELM, and a package registry with security advisories.
+// `--no-audit` skips the check of advisories.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -42,7 +43,7 @@ const manifest = readJson('package.json');
 const { version } = manifest;
 const helm = process.env.HELM || 'helm';
 
-/** The commands of package.json, such as `npm run token`, without a build. */
+/** The npm scripts that run podcast-sync, such as `npm run token`, without their build step. */
 const commands = Object.fromEntries(
   Object.entries(manifest.scripts)
     .filter(([, script]) => script.includes('exec node dist/programs/podcast-sync.js'))
@@ -90,7 +91,7 @@ function writeServer(folder) {
       Object.entries(manifest.overrides).filter(([, one]) => typeof one === 'string'),
     ),
   });
-  // The versions of this repository's lock file.
+  // Pins the dependencies to the versions of this repository's lock file.
   cpSync('package-lock.json', join(folder, 'package-lock.json'));
   run('npm', ['install', '--package-lock-only', '--no-audit', '--no-fund'], { cwd: folder });
   run('npm', ['shrinkwrap', '--silent'], { cwd: folder });
@@ -107,10 +108,11 @@ const versions = {
   'appVersion of k8s/chart/Chart.yaml': /^appVersion: (.*)$/m.exec(chart)?.[1],
 };
 for (const [place, found] of Object.entries(versions))
-  if (found !== version) fail(`${place}: ${found}, but package.json has ${version}`);
+  if (found !== version)
+    fail(`${place}: ${found} differs from the version ${version} of package.json`);
 if (spawnSync(helm, ['version']).status !== 0) fail(`${helm}: helm 4 is needed on PATH or in HELM`);
 if (options.audit && spawnSync('node', ['.ci/audit.mjs', '--strict'], inherited).status !== 0)
-  fail('the packages were not audited, see above');
+  fail('the audit of the packages failed (see above); --no-audit skips it');
 
 rmSync(target, { recursive: true, force: true });
 mkdirSync(target, { recursive: true });

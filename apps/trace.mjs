@@ -10,10 +10,10 @@ import { billOfMaterials, packageIn } from './bill.of.materials.mjs';
 
 const [program = '', folder = ''] = process.argv.slice(2);
 
-/** MB (1,000,000 bytes) that an image may add to its base. */
+/** Maximum MB (1,000,000 bytes) of the files that an image adds to its base image. */
 const budget = 20;
 
-/** Files that packages read without an import: pages of the API's reference and queue's board. */
+/** Files of swagger-ui-dist that the page of the API reference reads. */
 const assets = ['bundle.js', 'standalone-preset.js'].map((name) => `swagger-ui-${name}`);
 const reference = [
   'absolute-path.js',
@@ -29,7 +29,8 @@ const filesIn = (place) =>
     .filter((path) => statSync(path).isFile());
 const consoleFiles = () => filesIn('dist/console');
 const referenceFiles = () => reference.map((name) => `node_modules/swagger-ui-dist/${name}`);
-const unseen = {
+/** Files by program that a program reads without an import. */
+const unimported = {
   account: consoleFiles,
   gateway: referenceFiles,
   edge: () => [...consoleFiles(), ...referenceFiles()],
@@ -39,7 +40,7 @@ const unseen = {
   ],
 };
 
-/** The program, the commands, and what the program starts. */
+/** The program, the command line, and the process that `feed` starts. */
 const programs = [...new Set([program, 'podcast-sync'])];
 if (program === 'feed') programs.push('thumbnail.process');
 
@@ -49,7 +50,7 @@ const { fileList } = await nodeFileTrace(
     ignore: (path) => /\.(d\.[cm]?ts|map|md)$/.test(path),
   },
 );
-const files = [...fileList, 'package.json', ...(unseen[program]?.() ?? [])];
+const files = [...fileList, 'package.json', ...(unimported[program]?.() ?? [])];
 const weights = new Map();
 const bundled = JSON.parse(readFileSync('dist/programs/packages.json', 'utf8'));
 const packages = new Set(programs.flatMap((name) => bundled[name]));

@@ -1,16 +1,19 @@
 import type { Command } from 'commander';
 import type { ProgramIo } from '#runtime';
 
-/** Variables by file of a data directory with its running system; the server comes first. */
+/** Environment variables with the files of a data directory that have their values. */
 export type DataFiles = Readonly<Record<string, string>>;
 
 interface CommandContext {
-  /** Includes the variables from the data directory. */
+  /** Its `env` includes the variables from the data directory. */
   readonly io: ProgramIo;
   readonly data: string;
 }
 
-/** A command of `podcast-sync`. Its file imports the implementation only in `run`: help is fast. */
+/**
+ * A command of `podcast-sync`. Its file imports the implementation only in `run`, so that help and
+ * errors of the command line are fast.
+ */
 export interface CommandDefinition<Input = unknown> {
   readonly name: string;
   /** One line for the list of commands. */
@@ -19,10 +22,11 @@ export interface CommandDefinition<Input = unknown> {
   /** Command lines without `podcast-sync`. */
   readonly examples: readonly string[];
   readonly environment?: string;
-  /** Default: 0 done, 1 not done. The codes 2 and 78 are the same for all commands. */
+  /** Text of the help. Default: 0 done, 1 not done. Help adds 2 and 78, which all commands have. */
   readonly exitCodes?: string;
   /** Set if the command has the option `--data`. */
   readonly data?: {
+    /** The first variable is that of the server, such as DATABASE_URL. */
     readonly files?: DataFiles;
   };
   declare?(command: Command): void;
@@ -36,7 +40,7 @@ export interface CommandDefinition<Input = unknown> {
   run(input: Input, context: CommandContext): Promise<number | void>;
 }
 
-/** Several commands under one name. */
+/** Commands that share their first word, such as `accounts list` and `accounts create`. */
 export interface CommandGroup {
   readonly name: string;
   readonly summary: string;

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DataFiles } from './command.js';
 
-/** Variables that name a server instead of the given variable. */
+/** Variables that configure the same server in place of another variable. */
 const alternatives: Readonly<Record<string, readonly string[]>> = {
   REDIS_URL: ['REDIS_SENTINELS', 'REDIS_CLUSTER'],
 };
@@ -11,11 +11,11 @@ const alternatives: Readonly<Record<string, readonly string[]>> = {
 export class MissingDataFileError extends Error {}
 
 /**
- * Returns the environment with the variables of the system that `start` runs on a data directory.
- * Set variables have priority. If the variable of the server (the first of `files`) is set, the
+ * Returns the environment, with a variable `…_FILE` for each unset variable whose value is in a
+ * file of the data directory. If the first variable of `files`, that of the server, is set, the
  * files are used only with `--data`.
  *
- * @throws MissingDataFileError.
+ * @throws MissingDataFileError if the directory lacks a needed file.
  */
 export function dataEnvironment(
   environment: NodeJS.ProcessEnv,

@@ -10,7 +10,7 @@ const { bin, scripts } = JSON.parse(readFileSync(join(repository, 'package.json'
   scripts: Record<string, string>;
 };
 
-// It takes a tenth of that, as it loads no implementations of commands.
+// Help usually takes a tenth of a second, as it loads no implementations of commands.
 it.each([['--help'], ['start --help']])(
   'prints help in less than a second: %s',
   { timeout: 1_000 },

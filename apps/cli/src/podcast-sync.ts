@@ -21,8 +21,8 @@ const exitCode = { failed: 1, usage: 2, configuration: 78 } as const;
  * Runs a command line of `podcast-sync`. Each failure is printed to the standard error, after the
  * name of the command.
  *
- * @returns the exit code: 2 for an invalid command line, 78 (EX_CONFIG) for unusable variables,
- * otherwise that of the command.
+ * @returns the exit code: 2 for an invalid command line, 78 (EX_CONFIG) for unusable environment
+ * variables, otherwise the code that the command returns, or 1 if it throws.
  */
 export async function podcastSync(args: readonly string[], io: ProgramIo): Promise<number> {
   const read = await readCommandLine(args, io);
@@ -33,7 +33,7 @@ export async function podcastSync(args: readonly string[], io: ProgramIo): Promi
   } catch (error) {
     const { message, name: kind } = error as Error;
     io.stderr.write(`${name}: ${message}\n`);
-    // Compared by name, because its class would load libraries that help does not need.
+    // ConfigurationError is compared by name: its class would load libraries that help never needs.
     if (kind !== 'ConfigurationError' && !(error instanceof MissingDataFileError))
       return exitCode.failed;
     io.stderr.write(`See: podcast-sync ${name} --help\n`);
@@ -41,7 +41,11 @@ export async function podcastSync(args: readonly string[], io: ProgramIo): Promi
   }
 }
 
-/** Parses a command line and prints requested help. @returns the exit code if nothing is to run. */
+/**
+ * Parses a command line, and prints requested help.
+ *
+ * @returns the command to run, or the exit code after help or an invalid command line.
+ */
 export async function readCommandLine(
   args: readonly string[],
   io: ProgramIo,
@@ -124,7 +128,7 @@ function pathOf(command: Command): string[] {
   return [...(command.parent ? pathOf(command.parent) : []), command.name()];
 }
 
-/** Returns the name in messages: the command's, or that of its group. */
+/** Returns the name before messages: that of the command, or of its group if it has one. */
 function topName(command: Command): string {
   const [program = '', name = program] = pathOf(command);
   return name;

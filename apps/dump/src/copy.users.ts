@@ -12,8 +12,8 @@ const batchSize = 100;
  * Copies users to another system's database (docs/guide/operate.md, "Moving users to another
  * cell").
  *
- * @returns the exit code: 3 if users were rejected.
- * @throws ConfigurationError, or the Error that stopped it. Users copied until then remain.
+ * @returns the exit code: 3 if users were rejected, else 0.
+ * @throws ConfigurationError, or the Error that stopped the copy. Users copied before it remain.
  */
 export async function copyUsers(options: CopyOptions, io: ProgramIo): Promise<number> {
   const config = loadConfig(copyConfig, io.env);

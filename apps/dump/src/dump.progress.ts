@@ -1,7 +1,7 @@
 import { count, duration } from '#runtime';
 import type { DumpCounts } from './dump.reader.js';
 
-/** Returns the progress as text. @param share done, from 0 to 1. */
+/** Returns the progress as text. @param share the part of the dump that is done, from 0 to 1. */
 export function describeProgress(
   counts: Readonly<DumpCounts>,
   share: number,

@@ -7,11 +7,12 @@ import * as store from './dump.repository.js';
 /** Rows per page. At most two pages are in memory. */
 const pageRows = 1_000;
 
-/** Counts of what was written. */
+/** Counts of written lines, and of special users. */
 export interface DumpCounts {
   users: number;
   subscriptions: number;
   episodes: number;
+  /** Named users who never wrote anything. Their parts are empty. */
   unknown: number;
   /** Users who were erased or are being erased. They are left out. */
   erased: number;
@@ -33,6 +34,7 @@ export class DumpReader {
   /** @param client an exclusive connection in UTC with pipelining. */
   constructor(private readonly client: pg.Client) {}
 
+  /** Yields the lines of a user's part; no line for a user who is erased or being erased. */
   async *partOf({ id, name }: NamedUser): AsyncGenerator<string> {
     const { counts } = this;
     const before = { ...counts };
@@ -40,7 +42,7 @@ export class DumpReader {
       this.rows<store.DumpedSubscription>(store.selectSubscriptions, [id, after, pageRows]);
     const episodesAfter = (after: string) =>
       this.rows<store.DumpedEpisode>(store.selectEpisodes, [id, after, pageRows]);
-    // Sent in one pipeline: most users have no more rows.
+    // Requests both first pages in one pipeline, because most users have no further pages.
     const [, [known], subscriptions, episodes] = await Promise.all([
       this.client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'),
       this.rows<{ erased: boolean }>(store.selectRefusal, [id]),

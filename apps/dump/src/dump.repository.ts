@@ -16,7 +16,7 @@ const inPartition = (index: string, partitions: string) => `
      AND (uuid_hash_extended(c.user_id, 0) & 9223372036854775807) % ${partitions}
        = ${index}::bigint`;
 
-/** A page of users. $1 last user before, $2 limit, $3 partition, $4 number of partitions. */
+/** A page of users. $1 last user of the previous page, $2 limit, $3 partition, $4 partitions. */
 export const selectUsers = statement(
   'dump.select_users',
   `SELECT c.user_id AS id FROM sync.user_clock c
@@ -31,7 +31,7 @@ export const countUsers = statement(
    WHERE ${inPartition('$1', '$2')}`,
 );
 
-/** Returns whether a user was erased or is being erased; no row without writes. $1 user. */
+/** Selects whether a user was or is being erased; no row for a user who never wrote. $1 user. */
 export const selectRefusal = statement(
   'dump.select_refusal',
   'SELECT coalesce(c.refused, 0) > 1 AS erased FROM sync.user_clock c WHERE c.user_id = $1',
@@ -76,7 +76,7 @@ const metadataField = (name: MetadataName) => {
   );
 };
 
-/** Returns SQL for a state of an episode; needs a session in UTC. Times to the minute stay so. */
+/** Returns SQL for a state of an episode; needs a session in UTC. Keeps times without seconds. */
 const statusField = (column: string, bit: number) => {
   const minute = `to_char(s.${column}_at, '\\"YYYY-MM-DD"T"HH24:MI\\"')`;
   const time = `CASE WHEN s.minute_forms & ${1 << bit} = 0

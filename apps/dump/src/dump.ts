@@ -80,7 +80,7 @@ async function* lines(reader: DumpReader, users: AsyncIterable<NamedUser>): Asyn
   yield `${JSON.stringify({ complete: { users: reader.counts.users } })}\n`;
 }
 
-/** Returns the output stream, and true if it has to be ended. A file is new and private. */
+/** Returns the output, and true if the dump has to end it: for a new file, not for stdout. */
 function opened(path: string | undefined, io: ProgramIo): [Writable, boolean] {
   if (path === undefined) return [io.stdout, false];
   return [createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true }), true];

@@ -4,7 +4,7 @@ import type pg from 'pg';
 import type { UserPartition } from './dump.options.js';
 import { countUsers, selectUsers } from './dump.repository.js';
 
-/** Users, and the share of all that were read, from 0 to 1. */
+/** Users to dump. `share` returns the part of them that was read, from 0 to 1. */
 export interface DumpedUsers {
   readonly users: AsyncIterable<NamedUser>;
   share(): number;

@@ -8,7 +8,9 @@ interface CopyCounts {
   rows: number;
   /** Users whose state is the same in the target. */
   same: number;
+  /** Users without data in the source. */
   unknown: number;
+  /** Users who were rejected, with a reason. */
   refused: number;
 }
 
@@ -35,7 +37,7 @@ const columnsOf = `
   WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''`;
 const migrations = 'SELECT name FROM sync.migrations ORDER BY name';
 
-/** Sequences are advanced by this additional number, as other sessions use them concurrently. */
+/** Ids by which a sequence exceeds the copied ids, because other sessions use it concurrently. */
 const sequenceMargin = 100_000;
 
 /**
@@ -56,7 +58,7 @@ export class UserCopier {
     private readonly replace: boolean,
   ) {}
 
-  /** Compares the schemas. @throws Error unless both databases have the same migrations. */
+  /** Reads the tables' columns. @throws Error unless both databases have the same migrations. */
   async checkSchemas(): Promise<void> {
     const [here, there] = await Promise.all(
       [this.source, this.target].map(
@@ -123,10 +125,10 @@ export class UserCopier {
   ): string | undefined {
     if ((from.refused ?? 0) > 1) return 'the user is erased or being erased';
     if ((to?.refused ?? 0) > 1) return 'the user is erased or being erased in the target';
-    if (isPending) return 'a deletion of the user is PENDING: copy the user after its end';
+    if (isPending) return 'a deletion of the user is PENDING: copy the user when it has finished';
     if (!to || to.stamp === from.stamp || (this.replace && to.stamp < from.stamp)) return undefined;
     return to.stamp < from.stamp
-      ? 'the target has an earlier state of the user: --replace replaces it'
+      ? 'the target has an earlier state of the user: replace it with --replace'
       : 'the target has a later state of the user';
   }
 

@@ -1,5 +1,5 @@
 import {
-  type ActedEpisode,
+  type GpodderEpisode,
   podcastGuid,
   type ReplyOf,
   type RequestOf,
@@ -147,7 +147,7 @@ export async function readActions(
   };
 }
 
-function toEpisode(row: ActedRow): ActedEpisode {
+function toEpisode(row: ActedRow): GpodderEpisode {
   const statuses = statusesOf(row, (value, at) => ({ value, at: `${at.replace(' ', 'T')}Z` }));
   return {
     syncId: row.syncId,
@@ -159,6 +159,6 @@ function toEpisode(row: ActedRow): ActedEpisode {
     title: row.title,
     publishDate: row.publishDate,
     ...(row.duration !== null && { duration: row.duration }),
-    statuses: statuses as ActedEpisode['statuses'],
+    statuses: statuses as GpodderEpisode['statuses'],
   };
 }

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
-  type ActedEpisode,
-  type ActedStatuses,
+  type GpodderEpisode,
+  type ActionStatuses,
   episodeSchema,
   listActions,
   podcastGuid,
@@ -41,7 +41,7 @@ beforeEach(async () => {
 });
 
 const media = (n: number | string) => `https://media.example/${n}.mp3`;
-const position = (value: number, at?: string): ActedStatuses => ({
+const position = (value: number, at?: string): ActionStatuses => ({
   playbackPosition: { value, ...(at && { at }) },
 });
 /** Returns an action on an episode that only its media URL identifies. */
@@ -83,7 +83,7 @@ async function walk(asked: Partial<Listing> = {}) {
   return { timestamp: first.timestamp, episodes, pages };
 }
 
-const positions = (episodes: readonly ActedEpisode[]) =>
+const positions = (episodes: readonly GpodderEpisode[]) =>
   episodes.map(({ enclosureUrl, statuses }) => [enclosureUrl, statuses.playbackPosition?.value]);
 
 async function shown() {
@@ -572,7 +572,7 @@ describe('the favourite status of an episode', () => {
       played(1, 3, ten, { feedUrl: other }),
     );
     const { episodes } = await page();
-    const [{ syncId }] = episodes as [ActedEpisode];
+    const [{ syncId }] = episodes as [GpodderEpisode];
     expect(await ask()).toEqual({ syncId });
     expect(await ask({ feedUrl: former, favorite: true })).toEqual({ syncId, favorite: true });
     expect(await ask()).toEqual({ syncId, favorite: true });
@@ -718,7 +718,7 @@ describe('any uploads of actions', () => {
         userId = freshUser();
         await context.feed(userId, feedUrl, former);
         await context.feed(userId, other);
-        const has = new Map<string, ActedEpisode>();
+        const has = new Map<string, GpodderEpisode>();
         const credentialId = randomUUID();
         let since = 0;
         for (const batch of uploads) {
@@ -729,7 +729,7 @@ describe('any uploads of actions', () => {
         }
         const { episodes } = await walk({ perPage });
         const existing = new Set(episodes.map(({ syncId }) => syncId));
-        const plain = (some: Iterable<ActedEpisode>) =>
+        const plain = (some: Iterable<GpodderEpisode>) =>
           [...some]
             .filter(({ syncId }) => existing.has(syncId))
             .sort((a, b) => (a.syncId < b.syncId ? -1 : 1))

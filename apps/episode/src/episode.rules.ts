@@ -1,7 +1,7 @@
 import {
   areEqualUrls,
   comparableUrl,
-  countedTime,
+  clampedTime,
   type Episode,
   type MetadataName,
   metadataNames,
@@ -62,7 +62,7 @@ export function applyStatus(
   sent: Status,
   arrivedMs: number,
 ): StatusChange {
-  const { at, clamped } = countedTime(sent.at, arrivedMs);
+  const { at, clamped } = clampedTime(sent.at, arrivedMs);
   const status = clamped ? { value: sent.value, at, minuteForm: false } : sent;
   if (!current) return { status, change: 'seen' };
   if (clamped && status.value === current.value) return { status: current, change: 'none' };

@@ -1,6 +1,6 @@
 import { oneCounter } from '#runtime';
 
-/** Returns a function that counts skipped entries, which the protocol cannot reject. */
+/** Returns a function that counts skipped entries. The protocol has no error for one entry. */
 export function skippedEntryMetrics(): (reason: string, entries: number) => void {
   const skipped = oneCounter(
     'podcast_sync_skipped_entries_total',

@@ -29,7 +29,10 @@ interface Parts {
   readonly sessions: Sessions;
 }
 
-/** Controllers and error answers of the gpodder API. Admission runs before them. */
+/**
+ * Controllers, services and error answers of the gpodder API. The admission of the HTTP server
+ * authenticates and authorizes each request before a controller runs.
+ */
 @Module({})
 export class GpodderModule {
   static of({ config, log, services, sessions }: Parts): DynamicModule {

@@ -28,7 +28,7 @@ export async function serve(config: GpodderConfig, log: Log): Promise<RunningPro
   return serveHttp(await compose(config, log, connections), { config, log, connections });
 }
 
-/** Creates the gpodder app. */
+/** Returns the gpodder app for {@link serveHttp}. The app does not listen yet. */
 export async function compose(
   config: GpodderConfig,
   log: Log,

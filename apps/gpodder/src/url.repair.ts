@@ -1,17 +1,17 @@
 import { areAlikeUrls, faultInHttpUrl, faultInSpacedUrl, textLimits } from '#contracts';
 
-/** A pair of `update_urls`: the sent URL, and the one in use, which is empty if it is unusable. */
+/** A pair of `update_urls`: the sent URL, and the URL in use; empty if the sent URL is unusable. */
 export type UrlUpdate = [sent: string, used: string];
 
-/** Schemes of players for feeds, instead of http or in front of a whole URL. */
+/** Schemes that open a player: `feed://a.example/x` or `feed:https://a.example/x`. */
 const feedScheme = /^(?:feed|itpc|itms|pcast):(?:\/\/)?/i;
-/** http or https in front of another one: a whole URL was pasted behind a given scheme. */
+/** A repeated scheme, as in `http://https://a.example`: a URL pasted after a given `http://`. */
 const repeatedScheme = /^(?:https?(?::\/\/?|\/\/))+(?=https?(?::\/|\/\/))/i;
-/** http or https without its colon or a slash, often after another scheme. */
+/** http or https that lacks the colon or one slash: `https//a.example`, `http:/a.example`. */
 const damagedScheme = /^(https?)(?::\/|\/\/)(?!\/)/i;
-/** Any scheme; digits after the colon are a port. */
+/** Any scheme. `a.example:8080` has none, because digits after a colon are a port. */
 const anyScheme = /^[a-z][a-z\d+.-]*:(?!\d)/i;
-/** A host name with a dot in any script, an optional port and path: a URL without a scheme. */
+/** A URL without a scheme: a host name of any script with a dot, an optional port and path. */
 const hostWithoutScheme =
   /^[\p{L}\p{N}][\p{L}\p{N}\p{M}-]{0,62}(?:\.[\p{L}\p{N}\p{M}-]{1,63}){1,10}\.?(?::\d{1,5})?(?:[/?#]|$)/u;
 
@@ -42,8 +42,9 @@ export function repairEnclosureUrl(sent: string): string | undefined {
 }
 
 /**
- * Collects the `update_urls` of one answer: each changed pair once. A repaired former URL of a
- * subscription is paired with the subscription's current URL.
+ * Collects the `update_urls` of one answer: one pair for each sent URL that changed. A former URL
+ * of a subscription is paired with the subscription's current URL, if they differ in more than
+ * scheme and trailing slashes.
  */
 export class UrlUpdates {
   private readonly used = new Map<string, string>();

@@ -38,7 +38,7 @@ export class GpodderFixture {
     readonly owner: pg.Pool,
   ) {}
 
-  /** Opens the shared replica, or replicas in this process for other settings or numbers. */
+  /** Uses the shared replica. With settings or another count, starts replicas in this process. */
   static async open(
     environment: Readonly<Record<string, string>> = {},
     count = 1,

@@ -19,8 +19,8 @@ export interface Chunk<Entry> {
 const maxBufferedBytes = 4 * 1_024 * 1_024;
 
 /**
- * Queue of one user's chunks of one kind. Chunks beyond {@link maxBufferedBytes} go to a temporary
- * file, so that memory is bounded for any user.
+ * Queue of one user's chunks, either of subscriptions or of episodes. Chunks beyond
+ * {@link maxBufferedBytes} go to a temporary file, so that memory is bounded for any user.
  */
 export class ChunkSpool<Entry> {
   private readonly held: Chunk<Entry>[] = [];
@@ -32,7 +32,7 @@ export class ChunkSpool<Entry> {
 
   constructor(private readonly limits: { entries: number; bytes: number }) {}
 
-  /** Adds an entry. @returns a promise if the file needs to drain first. */
+  /** Adds an entry. @returns a promise if the caller must wait until the temporary file drains. */
   add(entry: Entry, line: number, bytes: number): Promise<void> | undefined {
     const { entries } = this.open;
     let written: Promise<void> | undefined;

@@ -10,7 +10,7 @@ import {
   wireNames,
 } from '#contracts';
 
-/** An entry of POST /subscriptions, with its subscribed state. */
+/** An entry of POST /subscriptions, with the additional value of `is_subscribed`. */
 export interface LoadedSubscription {
   readonly feed_url: string;
   readonly guid?: string | undefined;

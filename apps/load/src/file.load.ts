@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import type { DataUser } from '#contracts';
 import { type ProgramIo, ProgressLine } from '#runtime';
 import type { StreamClient } from '#transport';
-import { type FileOffset, start, unpacked } from './line.reader.js';
+import { type FileOffset, startOfFile, unpacked } from './line.reader.js';
 import type { LoadOptions } from './load.options.js';
 import { PartReader } from './part.reader.js';
 import { PartSender } from './part.sender.js';
@@ -12,7 +12,10 @@ import { ProgressFile } from './progress.file.js';
 import { describeProgress, describeResult } from './load.progress.js';
 import type { CompletePart, RejectedLine } from './user.part.js';
 
-/** Result of loading a file: `refused` if some lines were rejected, `broken` for a corrupt gzip. */
+/**
+ * Result of loading a file: `refused` if some lines were rejected, `broken` for a corrupt gzip,
+ * `stopped` by a signal.
+ */
 export type LoadOutcome = 'loaded' | 'refused' | 'broken' | 'stopped';
 
 /**
@@ -23,7 +26,7 @@ export type LoadOutcome = 'loaded' | 'refused' | 'broken' | 'stopped';
  */
 export class FileLoad {
   private readonly counts = { users: 0, dropped: 0, refused: 0 };
-  /** Parts in file order, from the first unfinished one. */
+  /** Parts in file order, from the first part that is not completely loaded. */
   private readonly queue: { next: FileOffset; isDone: boolean }[] = [];
   private readonly running = new Set<Promise<void>>();
   private readonly sender: PartSender;
@@ -48,7 +51,7 @@ export class FileLoad {
   async run(): Promise<LoadOutcome> {
     const isFile = this.path !== '-';
     const progress = isFile ? await ProgressFile.open(this.path, this.options.progress) : undefined;
-    const from = progress?.reached ?? start;
+    const from = progress?.reached ?? startOfFile;
     const source: Readable = isFile ? createReadStream(this.path) : this.io.stdin;
     const done = () =>
       isFile
@@ -86,7 +89,7 @@ export class FileLoad {
       const { code, message } = this.failure as Error & { code?: string };
       if (!code?.startsWith('Z_')) throw this.failure;
       this.io.stderr.write(
-        `load: ${this.path}: corrupt gzip (${message}); all users before it are loaded\n`,
+        `load: ${this.path}: corrupt gzip (${message}); all users before that place are loaded\n`,
       );
       return 'broken';
     }
@@ -102,7 +105,7 @@ export class FileLoad {
     const reader = new PartReader({
       userId: this.userId,
       refuse: async (refusal) => {
-        // A part that a stop interrupted is not incomplete.
+        // A stop interrupts the reading of a part, which must not be reported as incomplete.
         if (!this.stopped.aborted && this.failure === undefined) await this.refuse([refusal]);
       },
       dropped: () => (this.counts.dropped += 1),
@@ -116,7 +119,7 @@ export class FileLoad {
     await Promise.all(this.running);
     if (this.failure === undefined && !reader.isComplete)
       this.io.stderr.write(
-        `load: ${this.path}: the last line that marks a complete file is missing\n`,
+        `load: ${this.path}: the last line "complete" is missing: the file can be truncated\n`,
       );
   }
 
@@ -132,7 +135,7 @@ export class FileLoad {
           const { next: reached } = this.queue.shift() as typeof place;
           if (progress) progress.reached = reached;
         }
-        await progress?.saveNowAndThen();
+        await progress?.saveIfDue();
       })
       .catch((error: unknown) => void (this.failure ??= error))
       .finally(() => this.running.delete(sending));

@@ -17,11 +17,13 @@ export interface Line {
 
 /** A place in a file at which reading continues. */
 export interface FileOffset {
+  /** In bytes of the uncompressed file. */
   readonly offset: number;
+  /** Number of lines before the offset. */
   readonly line: number;
 }
 
-export const start: FileOffset = { offset: 0, line: 0 };
+export const startOfFile: FileOffset = { offset: 0, line: 0 };
 
 /** Returns the uncompressed bytes of a file. Detects gzip by its first bytes. */
 export async function unpacked(source: AsyncIterable<Buffer>): Promise<AsyncIterable<Buffer>> {
@@ -42,15 +44,15 @@ export async function unpacked(source: AsyncIterable<Buffer>): Promise<AsyncIter
 }
 
 /**
- * Yields the lines of a stream, in groups of one read each. Discards the text of lines over the
- * limit.
+ * Yields the lines of a stream, one array for each chunk that completes lines. Discards the text of
+ * lines of more than {@link maxLineBytes}.
  *
  * @param from the offset of the stream's start.
  * @throws the stream's error, such as a corrupt gzip, after all complete lines before it.
  */
 export async function* linesOf(
   stream: AsyncIterable<Buffer>,
-  from: FileOffset = start,
+  from: FileOffset = startOfFile,
 ): AsyncGenerator<Line[]> {
   let [number, end] = [from.line, from.offset];
   let [rest, restBytes]: [Buffer[], number] = [[], 0];

@@ -8,7 +8,7 @@ import { FileLoad, type LoadOutcome } from './file.load.js';
 import { loadProgramConfig } from './load.config.js';
 import type { LoadOptions } from './load.options.js';
 
-/** Time of connecting after which a message is printed, in milliseconds. */
+/** Milliseconds without a connection to Redis after which a message is printed. */
 const messageAfterMs = 2_000;
 
 /**
@@ -44,7 +44,7 @@ export async function load(options: LoadOptions, io: ProgramIo): Promise<number>
   }
 }
 
-/** Waits for Redis, and prints a message after a while. */
+/** Waits until Redis is connected, and prints a message after {@link messageAfterMs}. */
 async function connected(client: StreamClient, stopped: AbortSignal, io: ProgramIo): Promise<void> {
   const connecting = client.connect();
   const isConnected = await Promise.race([

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { collected } from '../testing/collected.js';
 import { FormatError } from './data.line.js';
-import { start } from './line.reader.js';
+import { startOfFile } from './line.reader.js';
 import { PartReader } from './part.reader.js';
 import type { RejectedLine } from './user.part.js';
 
@@ -24,7 +24,8 @@ async function read(...lines: (object | string)[]) {
     dropped: () => (dropped += 1),
   });
   const parts: unknown[] = [];
-  for await (const { part, next } of reader.parts(Readable.from([Buffer.from(text)]), start)) {
+  const stream = Readable.from([Buffer.from(text)]);
+  for await (const { part, next } of reader.parts(stream, startOfFile)) {
     const chunks = await collected(part.subscriptions.chunks());
     const episodes = await collected(part.episodes.chunks());
     parts.push({

@@ -1,4 +1,4 @@
-import type { DataUser } from '#contracts';
+import { type DataUser, maxLineBytes } from '#contracts';
 import { readLine, type ParsedLine } from './data.line.js';
 import { type Line, linesOf, type FileOffset } from './line.reader.js';
 import { type CompletePart, type RejectedLine, UserPart } from './user.part.js';
@@ -13,7 +13,7 @@ interface Reading {
 
 /**
  * Yields the users' parts of a file. Invariants:
- * - a part is yielded only after its end with correct counts;
+ * - a part is yielded only after its line `end`, and if the counts of that line are correct;
  * - memory for parts is bounded (`ChunkSpool`).
  */
 export class PartReader {
@@ -33,11 +33,11 @@ export class PartReader {
           if (complete) yield { part: complete, next: { offset: line.end, line: line.number } };
         }
     } finally {
-      await this.drop('the file ends before the end of the part');
+      await this.drop('the file ends before the line "end" of the part');
     }
   }
 
-  /** Processes a line. @returns the part that it completes. */
+  /** Processes a line. @returns the user's part, if the line completes it. */
   private take(line: Line): Promise<UserPart | undefined> | UserPart | undefined {
     const { text, number, bytes } = line;
     if (text === '' || text === '\r') return undefined;
@@ -49,7 +49,7 @@ export class PartReader {
     if (!part)
       return parsed.kind === 'unusable'
         ? this.refuse(number, 'invalid_line', parsed.message)
-        : this.refuse(number, 'no_user', 'The line is not between a user and its end');
+        : this.refuse(number, 'no_user', 'The line is not between a line "user" and its "end"');
     switch (parsed.kind) {
       case 'episode':
         return part.addEpisode(parsed.entry, number, bytes)?.then(() => undefined);
@@ -66,12 +66,12 @@ export class PartReader {
   }
 
   private async complete(): Promise<undefined> {
-    await this.drop('the file is complete before the end of the part');
+    await this.drop('the line "complete" comes before the line "end" of the part');
     this.isComplete = true;
   }
 
   private async begin(user: DataUser | undefined, number: number): Promise<undefined> {
-    await this.drop('another user begins before the end of the part');
+    await this.drop('another line "user" comes before the line "end" of the part');
     this.part = new UserPart(user && this.reading.userId(user), number);
   }
 
@@ -99,7 +99,7 @@ export class PartReader {
       await this.refuse(
         part.line,
         'invalid_user',
-        'The line has neither issuer and subject nor id: nothing of it is applied',
+        "The line has neither issuer and subject nor id: nothing of the user's part is applied",
       );
     else
       await this.refuse(part.line, 'incomplete', `Nothing of this user's part is applied: ${why}`);
@@ -111,5 +111,9 @@ export class PartReader {
 }
 
 function unreadable({ bytes }: Line): ParsedLine {
-  return { kind: 'unusable', message: `The line is too long or not valid UTF-8 (${bytes} bytes)` };
+  const message =
+    bytes > maxLineBytes
+      ? `The line has ${bytes} bytes; the maximum is ${maxLineBytes}`
+      : 'The line is not valid UTF-8';
+  return { kind: 'unusable', message };
 }

@@ -21,9 +21,9 @@ export interface SentTotals {
   waitingSince: number | undefined;
 }
 
-/** Time of a state without a time in the file. Every state from a device is newer. */
+/** Time of a subscription for which the file has no time. Every change from a device is newer. */
 const oldest = '1970-01-01T00:00:00Z';
-/** Later than {@link oldest}, as subscribing wins between equal times. */
+/** Time of an unsubscription without a time. At equal times the subscription would win. */
 const afterOldest = '1970-01-01T00:00:00.000001Z';
 
 /** Entries per retry for episodes that were rejected with `limit_reached` in a larger chunk. */
@@ -66,7 +66,11 @@ export class PartSender {
     }
   }
 
-  /** Rejects lines that a service cannot process (an internal fault). Other lines continue. */
+  /**
+   * Applies lines. If the service fails, reports the lines as rejected, so that the load continues.
+   *
+   * @throws Failure `unauthorized` for a disabled or erased user; other errors than Failure.
+   */
   private async applyOrRefuse(
     lines: readonly number[],
     apply: () => Promise<unknown>,
@@ -101,7 +105,7 @@ export class PartSender {
       const place = left.findIndex((entry) => entry.feedUrl === feedUrl);
       return left.splice(place, 1)[0]?.line as number;
     };
-    // A newer stored state is not a rejection.
+    // `superseded` means that the stored state is newer, which is not a rejection.
     const refused = failure.filter(({ code }) => code !== 'superseded');
     if (refused.length > 0)
       await this.refuse(

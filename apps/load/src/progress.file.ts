@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { type FileOffset, start } from './line.reader.js';
+import { type FileOffset, startOfFile } from './line.reader.js';
 
 const stored = z.object({ file: z.string(), offset: z.int().min(0), line: z.int().min(0) });
 
-/** Bytes at the start of a file that identify it. */
+/** Bytes at the start of a file. Their hash, its size and its time of change identify the file. */
 const headBytes = 65_536;
 /** Shortest interval between two writes, in milliseconds. */
 const saveMs = 1_000;
@@ -18,7 +18,7 @@ export class ProgressFile {
     private readonly path: string,
     private readonly identity: string,
     readonly size: number,
-    /** Offset after the last user up to which all users are loaded. */
+    /** Offset before which all users are loaded. A later run continues there. */
     public reached: FileOffset,
   ) {}
 
@@ -31,10 +31,11 @@ export class ProgressFile {
     const hash = createHash('sha256').update(head.subarray(0, bytesRead)).digest('hex');
     const identity = `${size} ${Math.floor(mtimeMs)} ${hash}`;
     const found = stored.safeParse(await readFile(path, 'utf8').then(parsed, () => undefined)).data;
-    return new ProgressFile(path, identity, size, found?.file === identity ? found : start);
+    return new ProgressFile(path, identity, size, found?.file === identity ? found : startOfFile);
   }
 
-  async saveNowAndThen(): Promise<void> {
+  /** Saves the progress, unless it was saved within the last second. */
+  async saveIfDue(): Promise<void> {
     if (performance.now() - this.saved >= saveMs) await this.save();
   }
 

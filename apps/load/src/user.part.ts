@@ -10,16 +10,16 @@ export interface RejectedLine {
   readonly message: string;
 }
 
-/** One user's part of a file. */
+/** One user's part of a file: the lines from `user` to `end`. */
 export class UserPart {
   readonly subscriptions = new ChunkSpool<LoadedSubscription>(chunkLimits);
   readonly episodes = new ChunkSpool<LoadedEpisode>(chunkLimits);
   readonly counts = { subscriptions: 0, episodes: 0 };
-  /** Invalid lines of unknown kind. */
+  /** Number of invalid lines, each of which can be a subscription or an episode. */
   unusable = 0;
 
   constructor(
-    /** `undefined` if the user's line is invalid: nothing is stored then. */
+    /** `undefined` if the line `user` is invalid: the part is then not applied. */
     readonly userId: string | undefined,
     readonly line: number,
   ) {}
@@ -38,7 +38,7 @@ export class UserPart {
     return this.userId === undefined ? undefined : this.episodes.add(entry, line, bytes);
   }
 
-  /** Returns why the part is incomplete by the counts of its last line, or `undefined`. */
+  /** Returns why the part lacks lines that its last line counts; `undefined` if it is complete. */
   missing(end: DataEnd | undefined): string | undefined {
     if (!end) return 'the last line of the part has no counts';
     const { subscriptions, episodes } = this.counts;

@@ -1,10 +1,10 @@
 import * as client from 'openid-client';
 import { z } from 'zod';
 
-/** A client that every account app has (apps/account/src/issuer/clients.ts). */
+/** Id of the OAuth client that every account app has (apps/account/src/issuer/clients.ts). */
 const clientId = 'podcast-sync-cli';
 
-/** The needed metadata of a protected resource (RFC 9728, 2). */
+/** The used field of the metadata of a protected resource (RFC 9728, 2). */
 const resourceMetadata = z.object({
   authorization_servers: z.array(z.url({ protocol: /^https?$/ })).min(1),
 });
@@ -31,7 +31,9 @@ export async function logIn({ api, scope, say }: Login): Promise<string> {
   const config = await client
     .discovery(issuer, clientId, undefined, client.None(), { algorithm: 'oauth2', execute })
     .catch((error: unknown) =>
-      Promise.reject(new LoginError(`${issuer.href} does not answer: ${reasonOf(error)}`)),
+      Promise.reject(
+        new LoginError(`the issuer ${issuer.href} does not answer: ${reasonOf(error)}`),
+      ),
     );
   const device = await client.initiateDeviceAuthorization(config, { scope });
   say(`Open  ${device.verification_uri_complete ?? device.verification_uri}`);
@@ -42,7 +44,8 @@ export async function logIn({ api, scope, say }: Login): Promise<string> {
   } catch (error) {
     const { error: code } = error as { error?: string };
     if (code === 'access_denied') throw new LoginError('the request was denied', { cause: error });
-    if (code === 'expired_token') throw new LoginError('the code has expired', { cause: error });
+    if (code === 'expired_token')
+      throw new LoginError('the code has expired: run the command again', { cause: error });
     throw error;
   }
 }
@@ -52,10 +55,11 @@ async function issuerOf(api: URL): Promise<URL> {
   const path = api.pathname.replace(/\/$/, '');
   const url = new URL(`/.well-known/oauth-protected-resource${path}`, api);
   const answer = await fetch(url, { signal: AbortSignal.timeout(10_000) }).catch((error: unknown) =>
-    Promise.reject(new LoginError(`${api.href} does not answer: ${reasonOf(error)}`)),
+    Promise.reject(new LoginError(`the API ${api.href} does not answer: ${reasonOf(error)}`)),
   );
   const { data } = resourceMetadata.safeParse(await answer.json().catch(() => undefined));
-  if (!answer.ok || !data) throw new LoginError(`${url.href} names no authorization server`);
+  if (!answer.ok || !data)
+    throw new LoginError(`${url.href} names no authorization server: check --api`);
   return new URL(data.authorization_servers[0] as string);
 }
 

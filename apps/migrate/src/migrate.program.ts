@@ -8,10 +8,10 @@ export async function runMigrate({ env }: ProgramIo): Promise<number> {
   const log = createLog('migrate', config.LOG_LEVEL);
   try {
     await migrate(config, log);
-    log.info('done');
+    log.info('migrations done');
     return 0;
   } catch (error) {
-    log.fatal({ err: error }, 'failed');
+    log.fatal({ err: error }, 'migrations failed');
     return 1;
   }
 }

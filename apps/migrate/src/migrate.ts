@@ -13,7 +13,7 @@ import type { QueryRunner } from 'typeorm';
 import type { z } from 'zod';
 import type { migrateConfig } from './migrate.config.js';
 
-/** Serializes migrations of a database. Any number that nothing else uses. */
+/** Key of the advisory lock that serializes migrations of a database. Nothing else uses it. */
 const advisoryLock = 5_067_220_841;
 
 const tooOld =
@@ -24,11 +24,11 @@ const tooOld =
 
 /**
  * Migrates the database to this release: group roles, schema, logins. It is idempotent, and several
- * can run concurrently. The schema of a later release stays unchanged, so that a release can be
- * rolled back.
+ * processes can run it concurrently. The schema of a later release stays unchanged, so that a
+ * release can be rolled back.
  *
- * @throws Error for a database of a version before 0.2.0, which stays unchanged; also if the
- * account schema then differs from this release, unless a later one made it.
+ * @throws Error for a database of a version before 0.2.0, which stays unchanged; also if the tables
+ * of the account schema differ from this release, unless a later release migrated the database.
  */
 export async function migrate(config: z.output<typeof migrateConfig>, log: Log): Promise<void> {
   const dataSource = createDataSource(
@@ -61,7 +61,7 @@ export async function migrate(config: z.output<typeof migrateConfig>, log: Log):
       if (url && config.MIGRATE_GROUPS !== 'none') await ensureLogin(lock, group, url);
     const newer = laterMigrations(await appliedMigrations(lock));
     if (newer.length > 0)
-      return log.warn({ migrations: newer }, 'schema of a later release, left unchanged');
+      return log.warn({ migrations: newer }, 'schema is of a later release: left unchanged');
     const differences = await drift(dataSource);
     if (differences.length > 0)
       throw new Error(

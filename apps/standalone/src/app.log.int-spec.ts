@@ -32,7 +32,7 @@ describe('AppLog', () => {
     const said: string[] = [];
     const log = new AppLog('episode', path, (line) => said.push(line), outages);
     const written = ['{"level":"info","msg":"ready"}', '{"level":"warn","msg":"slow"}'];
-    await log.take(Readable.from([written.join('\n')]));
+    await log.logStream(Readable.from([written.join('\n')]));
     expect(readFileSync(path, 'utf8').trim().split('\n')).toEqual(written);
     expect(said).toEqual(['episode: warn: slow']);
   });
@@ -42,7 +42,7 @@ describe('AppLog', () => {
     const log = new AppLog('episode', path, (line) => said.push(line), outages);
     const [line, rest] = ['{"level":"warn","msg":"slöw"}', 'of a crash'];
     const bytes = Buffer.from(`${line}\n\n${line}\n${rest}`);
-    await log.take(
+    await log.logStream(
       Readable.from(
         [...bytes].map((byte) => Buffer.of(byte)),
         { objectMode: false },
@@ -57,7 +57,7 @@ describe('AppLog', () => {
     mkdirSync(folder, { mode: 0o755 });
     writeFileSync(join(folder, 'app.log'), 'of an earlier version\n', { mode: 0o644 });
     const log = new AppLog('episode', join(folder, 'app.log'), () => {}, outages, 10);
-    await log.take(
+    await log.logStream(
       Readable.from(['{"level":"info","msg":"one"}\n', '{"level":"info","msg":"two"}']),
     );
     const modes = [folder, join(folder, 'app.log'), join(folder, 'app.log.1')].map(
@@ -69,7 +69,7 @@ describe('AppLog', () => {
   it('limits the size of the file and the rotated one', async () => {
     const log = new AppLog('episode', path, () => {}, outages, 1_000);
     const lines = Array.from({ length: 500 }, (_, i) => `{"level":"info","msg":"line ${i}"}\n`);
-    await log.take(Readable.from(lines));
+    await log.logStream(Readable.from(lines));
     expect(readdirSync(directory).toSorted()).toEqual(['app.log', 'app.log.1']);
     expect(statSync(path).size + statSync(`${path}.1`).size).toBeLessThan(2_200);
     expect(readFileSync(path, 'utf8')).toContain('line 499');

@@ -17,10 +17,10 @@ const defaultMaxBytes = 10 * 1024 * 1024;
 const shownLevels: ReadonlySet<unknown> = new Set(['warn', 'error', 'fatal']);
 
 /**
- * Writes the output of an app to a file. Warnings, errors and lines that are no log lines, such as
- * stack traces, are also shown under the app's name; outages of servers by {@link Outages}. The
- * file is emptied at the start, but not at restarts of the app. Its size and that of one rotated
- * file are limited. Only its owner can read it.
+ * Writes the output of an app to a file. Warnings, errors and lines that are not JSON, such as
+ * stack traces, are also shown under the app's name. {@link Outages} shows outages of servers. The
+ * file is emptied at the start, but not at restarts of the app. It and one rotated file have a
+ * limited size. Only its owner can read it.
  */
 export class AppLog {
   private file: number;
@@ -40,8 +40,8 @@ export class AppLog {
     this.file = openEmpty(path);
   }
 
-  /** Logs an output stream of the app, a read at a time. Resolves after its end. */
-  async take(stream: Readable): Promise<void> {
+  /** Logs an output stream of the app. Resolves after the end of the stream. */
+  async logStream(stream: Readable): Promise<void> {
     let rest = '';
     for await (const text of stream.setEncoding('utf8') as AsyncIterable<string>) {
       const end = text.lastIndexOf('\n') + 1;
@@ -85,13 +85,13 @@ type ReadableLine =
   | { text: string; outage?: undefined }
   | { outage: string; isEnd: boolean; reason: string | undefined };
 
-/** Recognizes the line of each request, which is the most frequent one, without parsing it. */
+/** Returns true for an info line that reports no outage. Does not parse it: most are routine. */
 const isRoutine = (line: string) =>
   line.startsWith('{"level":"info",') && !line.includes('"outage":');
 
 /**
- * Reads a line of output, and returns undefined if it is not for people. Warnings about single
- * requests are not: a client sees the failure, and an outage would show each of its requests.
+ * Returns what a person sees of a line of output; `undefined` if nothing. Warnings about single
+ * requests are not shown: the client sees the failure, and an outage would cause many warnings.
  */
 export function readableLine(line: string): ReadableLine | undefined {
   if (line.trim() === '' || isRoutine(line)) return undefined;

@@ -17,9 +17,9 @@ export interface AppProgram {
 }
 
 const readyLimitMs = 60_000;
-/** A container's limit (k8s/chart), which protects the machine. `NODE_OPTIONS` overrides it. */
+/** Limit of an app's heap in MiB, as in a container (k8s/chart). `NODE_OPTIONS` overrides it. */
 const heapLimit = '--max-old-space-size=384';
-/** Longer than an app's own limit for its stop. */
+/** Time from SIGTERM to SIGKILL in milliseconds, longer than an app's own limit for its stop. */
 export const stopLimitMs = appStopLimitMs + 5_000;
 
 /**
@@ -54,8 +54,8 @@ export class SupervisedApp implements ReadyProcess {
     const end = await Promise.race([
       readyMessage(child).then((facts) => void (app.facts = facts)),
       app.exited,
-      once(AbortSignal.any([silence, stopped]), 'abort').then(
-        () => `no answer within ${readyLimitMs / 1000} s`,
+      once(AbortSignal.any([silence, stopped]), 'abort').then(() =>
+        stopped.aborted ? 'stopped' : `not ready within ${readyLimitMs / 1000} s`,
       ),
     ]);
     if (end === undefined) return app;
@@ -99,27 +99,28 @@ function launch(
 ): ChildProcess {
   const child = fork(script, args, {
     env: { ...inherited(), ...environment },
-    // Options such as debugger ports apply only to the supervisor.
+    // Node options of the supervisor, such as a debugger port, do not apply to apps.
     execArgv: [],
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
   if (answer) child.stdout?.setEncoding('utf8').on('data', answer);
   for (const output of [answer ? null : child.stdout, child.stderr])
-    if (output) void log.take(output);
+    if (output) void log.logStream(output);
   return child;
 }
 
 /**
- * Variables that the supervisor sets itself. A variable left over in the shell must not contradict
- * it or expose the owner's password to an app. Other variables, such as limits, are inherited.
+ * Matches variables that apps do not inherit, because the supervisor sets them. A variable of the
+ * shell must not contradict it, or expose the database owner's password to an app. Apps inherit
+ * other variables, such as limits.
  */
-const decidedHere =
+const notInherited =
   /^(PG|POSTGRES_|REDIS_|QUEUE_REDIS_|AUTH_(?!DEVELOPMENT_KEYS)|API_|SECRETS_KEY|SESSION_KEY|CURSOR_KEY|KEYS_DIRECTORY)|DATABASE_URL|^(HOST|PORT|PUBLIC_URL|OPS_HOST|OPS_PORT)(_FILE)?$/;
 
 function inherited(): NodeJS.ProcessEnv {
-  const kept = Object.entries(process.env).filter(([name]) => !decidedHere.test(name));
-  // Node uses the last of several limits.
+  const kept = Object.entries(process.env).filter(([name]) => !notInherited.test(name));
+  // If NODE_OPTIONS has several heap limits, Node uses the last one.
   return {
     ...Object.fromEntries(kept),
     NODE_OPTIONS: `${heapLimit} ${process.env.NODE_OPTIONS ?? ''}`.trim(),

@@ -5,7 +5,7 @@ import { AppLog } from './app.log.js';
 import type { AppProgram } from './app.process.js';
 import type { Outages } from './outages.js';
 
-/** URLs of the servers that the apps use. */
+/** URLs of the Postgres and the Redis that the apps use. */
 export interface Backends {
   /** As the owner of the database. */
   readonly postgresUrl: string;
@@ -19,7 +19,7 @@ export interface ProgramOptions extends Backends {
   readonly data: string;
   readonly host: string;
   readonly port: number;
-  /** Public URL, and issuer of people's tokens. */
+  /** URL of the edge for clients, which is also the issuer of the account app's tokens. */
   readonly baseUrl: string;
   /** Set if clients use only this URL; otherwise links have the host of each request. */
   readonly publicUrl: string | undefined;
@@ -42,9 +42,10 @@ const allServices = [
 ] as const;
 
 /**
- * Returns every program of a run with its configuration.
+ * Returns every program of a run with its configuration. Also writes the files by which operators'
+ * commands find the run (`--data`), and creates missing passwords.
  *
- * @param folder the folder of the programs.
+ * @param folder the folder of the bundled programs.
  */
 export function appPrograms(
   options: ProgramOptions,
@@ -66,7 +67,6 @@ export function appPrograms(
   const services = allServices.filter(({ app }) => options.feeds !== 'off' || app !== 'feed');
   const urls = services.map(({ role }) => roleUrl(options, role));
   const dumpUrl = roleUrl(options, 'dump');
-  // Operators' commands find this run by these files (`--data`).
   writePrivateFile(join(data, 'deletions-database-url'), `${roleUrl(options, 'deletion')}\n`);
   writePrivateFile(join(data, 'dump-database-url'), `${dumpUrl}\n`);
   writePrivateFile(join(data, 'owner-database-url'), `${postgresUrl}\n`);
@@ -95,7 +95,7 @@ export function appPrograms(
         program(app, replicas === 1 ? app : `${app}-${replica + 1}`, {
           DATABASE_URL: urls[i] ?? '',
           REDIS_URL: redisUrl,
-          // Publishers see it. An empty one counts as unset.
+          // Publishers see this URL. An empty value counts as not set.
           ...(app === 'feed' && { PUBLIC_URL: options.publicUrl ?? '' }),
         }),
       ),
@@ -111,7 +111,7 @@ function edgeEnvironment({ publicUrl, host, port, data }: ProgramOptions): Recor
     PORT: String(port),
     // Empty without a public URL: links then have the host of each request.
     PUBLIC_URL: publicUrl ?? '',
-    // Signs session cookies, which survive restarts.
+    // Stored, so that session cookies stay valid after a restart.
     SESSION_KEY: secretFile(join(data, 'passwords', 'session-key')),
   };
 }
@@ -127,7 +127,7 @@ function accountEnvironment(options: ProgramOptions): Record<string, string> {
   };
 }
 
-/** Returns the database URL of a role, with a stored password; the owner's URL without roles. */
+/** Returns the URL of a role with a stored password; the owner's URL if it cannot create roles. */
 function roleUrl({ postgresUrl, canCreateRoles, data }: ProgramOptions, role: string): string {
   if (!canCreateRoles) return postgresUrl;
   const password = secretFile(join(data, 'passwords', role));

@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSy
 import { dirname, join } from 'node:path';
 import { KeyFiles } from '#embedded';
 
-/** Programs with their own Postgres logins, and the variables of migrate for them. */
+/** Programs with their own Postgres login, and the variables by which migrate gets their URLs. */
 const logins = {
   subscription: { login: 'podcast_sync_subscription', variable: 'SUBSCRIPTION_DATABASE_URL' },
   episode: { login: 'podcast_sync_episode', variable: 'EPISODE_DATABASE_URL' },
@@ -27,13 +27,13 @@ const onRedis = [
 const database = 'podcast_sync';
 const owner = 'podcast_sync';
 
-/** Key rotation: `gently` keeps tokens of the old key until they expire, `now` ends them. */
+/** Key rotation: `gently` keeps tokens of the old key valid until they expire, `now` does not. */
 export type Rotation = 'gently' | 'now';
 
 /**
- * Creates the secrets of a system in containers, next to a Postgres called `postgres`. Each part
- * has a folder in `directory` with its own files, named after the variables with their values.
- * Existing secrets remain, apart from a requested rotation.
+ * Creates the secrets of a system in containers, where Postgres has the host name `postgres`. Each
+ * container has a folder in `directory`. Its files are named after variables and have their values.
+ * Existing secrets remain, except signing keys with a `rotation`.
  */
 export async function makeContainerSecrets(directory: string, rotation?: Rotation): Promise<void> {
   const file = (part: string, name: string) => join(directory, part, name);
@@ -60,15 +60,15 @@ function databaseUrl(user: string, password: string): string {
   return `postgres://${user}:${password}@postgres:5432/${database}`;
 }
 
-/** Returns the secret of a file, and creates a random one the first time. Safe in a URL. */
+/** Returns the secret in a file, and creates a random, URL-safe secret the first time. */
 function kept(path: string, bytes = 24): string {
   if (!existsSync(path)) write(path, randomBytes(bytes).toString('base64url'));
   return readFileSync(path, 'utf8');
 }
 
 /**
- * Writes a file atomically. All users can read it, as the parts run as unknown users and only the
- * mounted folder restricts access.
+ * Writes a file atomically. All users can read it, because containers run as unknown users. A
+ * container can only read the folder that is mounted into it.
  */
 function write(path: string, content: string): void {
   mkdirSync(dirname(path), { recursive: true });

@@ -2,7 +2,7 @@ import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { commandLine, StartError } from '#embedded';
 
-/** Matches the command line of a lock holder, as its pid can have been reused. */
+/** Matches command lines of processes that lock a data directory. A pid can have been reused. */
 const supervisor = /podcast-sync(?:\.js)? (?:start|restore)\b/;
 
 /**

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { KeyFiles, type KnownKey } from '#embedded';
+import { KeyFiles, type KeySetEntry } from '#embedded';
 import type { ProgramIo } from '#runtime';
 import { accountKeys } from './app.programs.js';
 
@@ -8,7 +8,7 @@ export async function listKeys(data: string, io: ProgramIo): Promise<void> {
   show((await KeyFiles.open(join(data, accountKeys))).keys(), io);
 }
 
-/** Creates a new signing key, and prints all keys in use. */
+/** Creates a new signing key, and prints the keys whose tokens are valid. */
 export async function rotateKeys(
   data: string,
   rotation: { readonly now: boolean },
@@ -17,6 +17,6 @@ export async function rotateKeys(
   show(await (await KeyFiles.open(join(data, accountKeys))).rotate(rotation), io);
 }
 
-function show(keys: readonly KnownKey[], io: ProgramIo): void {
+function show(keys: readonly KeySetEntry[], io: ProgramIo): void {
   for (const { kid, signs } of keys) io.stdout.write(`${kid}  ${signs ? 'signs' : 'replaced'}\n`);
 }

@@ -1,9 +1,9 @@
-/** Duration after which an outage is shown, in milliseconds. Most restarts are shorter. */
+/** Milliseconds after which an outage is shown. Most restarts of a server are shorter. */
 const defaultShownAfterMs = 3_000;
 
 interface Outage {
   readonly since: number;
-  /** Numbers of parts without the server, by app. */
+  /** Number of parts of each app that reported the outage and not its end, by name of the app. */
   readonly parts: Map<string, number>;
   reason: string | undefined;
   isShown: boolean;
@@ -12,8 +12,9 @@ interface Outage {
 
 /**
  * Shows outages of servers that apps report in their logs (`outage`). Invariants:
- * - An outage is one line with its cause and one at its end, however many parts report it.
- * - A short outage is not shown, nor one of a server that the supervisor is restarting and shows.
+ * - An outage is one line with its cause and one line at its end, however many parts report it.
+ * - A short outage is not shown. While the supervisor restarts the server, no outage is shown:
+ *   the supervisor reports the restart.
  */
 export class Outages {
   private readonly current = new Map<string, Outage>();

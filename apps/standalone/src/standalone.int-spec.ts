@@ -39,7 +39,7 @@ const signals = [
   ['SIGINT to npm alone', 'SIGINT', 1],
   ['SIGTERM to npm alone', 'SIGTERM', 1],
 ] as const;
-/** The end of the script `start`, which runs after the build. */
+/** The command of `npm start` after the build. */
 const startsProgram = 'exec node dist/programs/podcast-sync.js start';
 /** An unprivileged user that exists on every machine. */
 const ordinary = {
@@ -118,7 +118,7 @@ describe('one system on one machine', { timeout: 120_000 }, () => {
     const other = LaunchedSystem.launch({ data: join(root, 'other'), port });
     expect(await other.ended).toBe(1);
     expect(other.output).toContain(`Port ${port} is in use by another program`);
-    // Except the test's own files.
+    // The folder has only `programs`, which the test created.
     expect(readdirSync(join(root, 'other'))).toEqual(['programs']);
     await ann.expectSubscription(first);
 
@@ -127,7 +127,7 @@ describe('one system on one machine', { timeout: 120_000 }, () => {
     expect(ofFirst.length).toBeGreaterThan(9);
     first.signal('SIGKILL');
     await first.ended;
-    // The next start stops the servers; the apps end without it.
+    // The next start stops Postgres and Redis. The apps end on their own.
     const third = await start();
     await ann.expectSubscription(third);
     expect(third.output).toMatch(/stopped a Postgres that an earlier start had left behind/);
@@ -168,7 +168,7 @@ describe('one system on one machine', { timeout: 120_000 }, () => {
       expect.stringContaining(text),
     ]);
     expect(answer.stdout).not.toContain('Building');
-    // Measured: 0.3 s.
+    // Without a build it takes some 0.3 s.
     expect(performance.now() - started).toBeLessThan(10_000);
   });
 

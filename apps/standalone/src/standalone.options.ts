@@ -2,23 +2,23 @@ import { type FeedsMode, feedsMode } from '#contracts';
 import { commonConfig } from '#runtime';
 import { z } from 'zod';
 
-/** Environment variables of the embedded default. */
+/** Environment variables of `podcast-sync start`. */
 export const standaloneConfig = z.object({
   ...commonConfig.shape,
   POSTGRES_URL: z
     .url({ protocol: /^postgres(ql)?$/ })
     .optional()
-    .describe('A Postgres to use, as the owner of a database; its own is not started then.'),
+    .describe('Postgres to use instead of the embedded one, as the owner of a database.'),
   REDIS_URL: z
     .url({ protocol: /^rediss?$/ })
     .optional()
-    .describe('A Redis to use; its own is not started then.'),
+    .describe('Redis to use instead of the embedded one.'),
   FEEDS: feedsMode
     .optional()
     .describe('As the option `--feeds`, which has priority. Not set: `fetched`.'),
 });
 
-/** Options of the command line. */
+/** Options of `podcast-sync start` from the command line. */
 export interface StartOptions {
   readonly replicas: number;
   /** Port of the edge; 0 for any free port. */
@@ -31,5 +31,5 @@ export interface StartOptions {
   readonly data: string;
 }
 
-/** Options of the embedded default. */
+/** Options of `podcast-sync start` from the command line and from variables. */
 export type StandaloneOptions = StartOptions & z.output<typeof standaloneConfig>;

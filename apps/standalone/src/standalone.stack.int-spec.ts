@@ -221,7 +221,7 @@ describe('StandaloneStack', () => {
     const starts = () => events().filter(({ app, what }) => app === 'edge' && what === 'start');
     expect(starts()[0]?.env.FEEDS).toBe('fetched');
     process.kill(starts()[0]?.pid ?? 0, 'SIGKILL');
-    await eventually(() => expect(lines).toContain('edge serves again'));
+    await eventually(() => expect(lines).toContain('edge ready again'));
     expect(lines).toContain('edge ended (signal SIGKILL); restart in 0.5 s');
     expect(starts()[1]?.env.PORT).toBe(starts()[0]?.env.PORT);
     await running.stop();
@@ -314,7 +314,7 @@ describe('StandaloneStack', () => {
     await running.start();
     const pidFile = join(data, 'postgres', 'data', 'postmaster.pid');
     process.kill(Number.parseInt(readFileSync(pidFile, 'utf8'), 10), 'SIGKILL');
-    await eventually(() => expect(lines).toContain('Postgres serves again'), { timeout: 60_000 });
+    await eventually(() => expect(lines).toContain('Postgres ready again'), { timeout: 60_000 });
     const [pid, , , port] = readFileSync(pidFile, 'utf8').split('\n');
     const { DATABASE_URL = '' } = events()[0]?.env ?? {};
     expect(port).toBe(new URL(DATABASE_URL).port);

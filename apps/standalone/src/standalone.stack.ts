@@ -21,9 +21,9 @@ import type { Welcome } from './welcome.text.js';
 /**
  * All parts on one machine: Postgres, Redis, the migrations, the services, and the edge.
  * - Postgres and Redis start together, then the migrations run, then all apps start together.
- * - Each part stops after its users.
+ * - Each part stops after the parts that use it.
  * - A failed or interrupted start leaves nothing running.
- * - Parts that end later are restarted.
+ * - A server or app that ends after a successful start is restarted.
  */
 export class StandaloneStack {
   /** Functions that stop started parts, in the order of their starts. */
@@ -83,7 +83,7 @@ export class StandaloneStack {
     return this.startPrograms({ ...backends, canCreateRoles, data }, address);
   }
 
-  /** Starts the apps, and retries on other ports if a chosen one was taken meanwhile. */
+  /** Starts the apps. With `--port 0`, retries if another program has taken the chosen port. */
   private async startPrograms(fixed: Fixed, address: ServedAddress, attempt = 1): Promise<Welcome> {
     const before = this.stopParts.length;
     try {
@@ -135,7 +135,7 @@ export class StandaloneStack {
     };
   }
 
-  /** Returns a port, and its URL for this machine or for the local network. */
+  /** Returns the port, and the URL for clients: `--public-url`, or a URL of host and port. */
   private async chooseAddress(): Promise<ServedAddress> {
     const { host, publicUrl, port: wanted } = this.options;
     await refuseBusyPort(host, wanted);
@@ -169,7 +169,7 @@ export class StandaloneStack {
     return { postgresUrl, redisUrl };
   }
 
-  /** Starts a server. A restart keeps its port, which the URL of the apps contains. */
+  /** Starts an embedded server. A restart keeps the port, which the apps' variables contain. */
   private async startServer(
     name: string,
     start: (port?: number) => Promise<EmbeddedServer>,
@@ -206,7 +206,7 @@ export class StandaloneStack {
 
   private async stopInOrder(): Promise<void> {
     this.ending.abort(new StartError('The start was interrupted.'));
-    // Stops the newest layer immediately; later layers do not start any more.
+    // Stops the parts that started last, so that a running start fails. No further part starts.
     const { length } = this.stopParts;
     await this.stopParts[length - 1]?.();
     await this.starting.catch(() => {});
@@ -228,7 +228,8 @@ async function refuseBusyPort(host: string, port: number): Promise<void> {
       `Port ${port} is in use by another program. Choose another one: npm start -- ` +
         `--port ${port === 65_535 ? 0 : port + 10}`,
     );
-  if (failure) throw new StartError(`Cannot listen on ${host}:${port}: ${failure.message}`);
+  if (failure)
+    throw new StartError(`Cannot listen on ${host}:${port} (--host, --port): ${failure.message}`);
 }
 
 /** Returns why listening on a port fails, or undefined. */

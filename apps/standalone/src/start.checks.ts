@@ -11,7 +11,7 @@ const answerMs = 3_000;
 /** Minimum free bytes for a data directory. A new Postgres needs some 50 MB, its WAL as much. */
 const leastFreeBytes = 200_000_000;
 
-/** Results of the checks. */
+/** Facts about the configured servers that the checks found. */
 export interface ServerFacts {
   /** True if the owner of the database can create roles, or Postgres is embedded. */
   readonly canCreateRoles: boolean;
@@ -104,7 +104,7 @@ async function checkPostgres(url: string): Promise<boolean> {
         `It has to be the owner: ALTER DATABASE "${database}" OWNER TO "${user}"`,
     );
   } catch (error) {
-    throw error instanceof StartError ? error : unusable('POSTGRES_URL', 'a Postgres', url, error);
+    throw error instanceof StartError ? error : unusable('POSTGRES_URL', 'Postgres', url, error);
   } finally {
     void client.end().catch(() => {});
   }
@@ -124,21 +124,18 @@ async function checkRedis(url: string): Promise<void> {
     await redis.connect();
     await redis.ping();
   } catch (error) {
-    throw unusable('REDIS_URL', 'a Redis', url, cause ?? error);
+    throw unusable('REDIS_URL', 'Redis', url, cause ?? error);
   } finally {
     redis.disconnect();
   }
 }
 
-/** Returns the error for a server, without the password of its URL. */
+/** Returns the error for a server that cannot be used, without the password in its URL. */
 function unusable(setting: string, server: string, url: string, cause: unknown): StartError {
   const { host, pathname } = new URL(url);
   const { message, code } = cause as NodeJS.ErrnoException;
   const reason = message || code || String(cause);
-  return new StartError(
-    `${setting}: ${server} that this user can use does not answer at ${host}${pathname}: ${reason}`,
-    {
-      cause,
-    },
-  );
+  return new StartError(`${setting}: ${server} cannot be used at ${host}${pathname}: ${reason}`, {
+    cause,
+  });
 }

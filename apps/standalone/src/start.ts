@@ -4,14 +4,14 @@ import { standaloneConfig, type StartOptions } from './standalone.options.js';
 import { StandaloneStack } from './standalone.stack.js';
 import { welcomeText } from './welcome.text.js';
 
-/** Interval in ms in which a second signal counts as the same: npm repeats a Ctrl-C. */
+/** Milliseconds in which a second signal counts as the first one: npm repeats a Ctrl-C. */
 const sameSignalMs = 1_000;
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
 /** Runs all parts on this machine until a signal ends the process. @throws ConfigurationError */
 export async function start(options: StartOptions, environment: NodeJS.ProcessEnv): Promise<void> {
-  // The bundle puts this file next to the programs that it runs (apps/bundle.mjs).
+  // The bundled code of this file is in the folder of the apps' programs (apps/bundle.mjs).
   const stack = new StandaloneStack(
     { ...options, ...loadConfig(standaloneConfig, environment) },
     say,

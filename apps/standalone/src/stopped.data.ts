@@ -6,8 +6,8 @@ import { checkDirectory, checkServers } from './start.checks.js';
 import { standaloneConfig } from './standalone.options.js';
 
 /**
- * Runs a function on the database of a data directory whose system is stopped. Locks the directory
- * meanwhile, and starts an embedded Postgres.
+ * Runs a function on the database of a data directory whose system is stopped. Meanwhile it locks
+ * the directory, and runs the embedded Postgres unless POSTGRES_URL is set.
  *
  * @param run receives the variables of `migrate` for the owner of the database.
  * @throws StartError if the system runs, or the directory or server is unusable.

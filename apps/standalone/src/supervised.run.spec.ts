@@ -42,7 +42,7 @@ describe('SupervisedRun', () => {
     await supervised.start();
     runs[0]?.end('signal SIGKILL');
     await eventually(() => expect(lines).toHaveLength(2));
-    expect(lines).toEqual(['app ended (signal SIGKILL); restart in 0.01 s', 'app serves again']);
+    expect(lines).toEqual(['app ended (signal SIGKILL); restart in 0.01 s', 'app ready again']);
     await supervised.stop();
   });
 
@@ -57,11 +57,11 @@ describe('SupervisedRun', () => {
     );
     await supervised.start();
     runs[0]?.end('exit code 1');
-    await eventually(() => expect(lines.at(-1)).toBe('app serves again'));
+    await eventually(() => expect(lines.at(-1)).toBe('app ready again'));
     expect(lines).toEqual([
       'app ended (exit code 1); restart in 0.01 s',
       'app did not start: no luck; retrying until it is ready',
-      'app serves again',
+      'app ready again',
     ]);
     // A timer can fire up to a millisecond early.
     const pauses = startedAt.slice(1).map((at, n) => at - (startedAt[n] ?? 0) + 1);

@@ -10,10 +10,10 @@ export interface ReadyProcess {
 
 /** Pauses between restarts. */
 export interface Backoff {
-  /** Pause after the first end. It doubles after each further one. */
+  /** Pause after the first end. It doubles after each further end, up to `maxMs`. */
   readonly firstMs: number;
   readonly maxMs: number;
-  /** Run time after which the next pause is the first one again. */
+  /** Run time after which the next pause is `firstMs` again. */
   readonly healthyMs: number;
 }
 
@@ -21,9 +21,9 @@ const defaultBackoff: Backoff = { firstMs: 500, maxMs: 30_000, healthyMs: 30_000
 
 /**
  * Keeps one process running.
- * - A failed first start rejects; only a process that was ready once is restarted.
- * - An unrequested end is followed by restarts without limit, with a backoff.
- * - After `stop` nothing starts, and after it resolves nothing runs.
+ * - `start` rejects if the first start fails. Only a process that was ready once is restarted.
+ * - A process that ends without `stop` is restarted after a pause ({@link Backoff}), without limit.
+ * - After the call of `stop` no process starts. After `stop` has resolved, no process runs.
  */
 export class SupervisedRun<R extends ReadyProcess> {
   private readonly ending = new AbortController();
@@ -32,7 +32,7 @@ export class SupervisedRun<R extends ReadyProcess> {
 
   constructor(
     private readonly name: string,
-    /** Starts the process and resolves when it is ready. Fails soon after the signal. */
+    /** Starts the process and resolves when it is ready. Must reject soon after the signal. */
     private readonly begin: (stopped: AbortSignal) => Promise<R>,
     private readonly say: (line: string) => void,
     private readonly backoff: Backoff = defaultBackoff,
@@ -99,7 +99,7 @@ export class SupervisedRun<R extends ReadyProcess> {
       pause = Math.min(pause * 2, this.backoff.maxMs);
       try {
         const run = await this.beginUnlessStopped();
-        this.say(`${this.name} serves again`);
+        this.say(`${this.name} ready again`);
         return [run, pause];
       } catch (error) {
         if (signal.aborted) break;

@@ -4,7 +4,7 @@ import { renderUnicodeCompact } from 'uqr';
 export interface Welcome {
   readonly baseUrl: string;
   readonly data: string;
-  /** Link for creating the first account. Missing if there is one. */
+  /** Link for creating the first account; `undefined` if an account exists. */
   readonly firstLink: string | undefined;
 }
 

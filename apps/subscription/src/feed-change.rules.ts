@@ -1,4 +1,4 @@
-import type { AppliedFeed, RequestOf, applyFeed } from '#contracts';
+import type { FeedChangeOutcome, RequestOf, applyFeed } from '#contracts';
 import type { KnownSubscriptions } from './known-subscriptions.js';
 import type { MergeBudget } from './merge.budget.js';
 import { isLive, type SubscriptionRow } from './subscription.row.js';
@@ -19,7 +19,7 @@ export function applyFeedChange(
   known: KnownSubscriptions,
   { fromUrl, toUrl, guid }: Change,
   budget: MergeBudget,
-): AppliedFeed {
+): FeedChangeOutcome {
   const row = known.byUrl(fromUrl);
   if (!row || !isLive(row) || !row.isSubscribed || row.feedUrl !== fromUrl) return 'unchanged';
   const moved = toUrl === undefined ? 'unchanged' : applyMove(known, row, toUrl, budget);
@@ -33,7 +33,7 @@ function applyMove(
   row: SubscriptionRow,
   toUrl: string,
   budget: MergeBudget,
-): AppliedFeed {
+): FeedChangeOutcome {
   const owner = known.byCurrentUrl(toUrl);
   const other = isLive(owner) && owner !== row ? owner : undefined;
   if (other && other.declaredGuids > 0) return 'taken';

@@ -1,4 +1,4 @@
-import { countedTime, isSuperseded, podcastGuid } from '#contracts';
+import { clampedTime, isSuperseded, podcastGuid } from '#contracts';
 import { RemainingQuota } from './remaining.quota.js';
 import type { SubscriptionChanges, GuidOwner, Snapshot, Merge } from './subscription.changes.js';
 import { lastFlipOf, laterOf, urlChange } from './subscription.changes.js';
@@ -102,7 +102,7 @@ export class KnownSubscriptions {
 
   /** Returns true if the current state is newer than a change of `isSubscribed`. */
   isSuperseded(row: SubscriptionRow, isSubscribed: boolean, timestamp?: string): boolean {
-    const at = timestamp && countedTime(timestamp, this.arrivedMs).at;
+    const at = timestamp && clampedTime(timestamp, this.arrivedMs).at;
     return isSuperseded({ ...row, isSubscribed: isStillSubscribed(row) }, isSubscribed, at);
   }
 
@@ -128,7 +128,7 @@ export class KnownSubscriptions {
    */
   setTitle(row: SubscriptionRow, title: string, timestamp?: string): void {
     const at =
-      timestamp === undefined ? this.snapshot.now : countedTime(timestamp, this.arrivedMs).at;
+      timestamp === undefined ? this.snapshot.now : clampedTime(timestamp, this.arrivedMs).at;
     if (row.titleAt !== null && at < row.titleAt) return;
     if ((row.title ?? '') !== title) this.stampSubscription(row);
     else if (at === row.titleAt) return;
@@ -261,7 +261,7 @@ export class KnownSubscriptions {
   private effectiveTime(row: SubscriptionRow, isSubscribed: boolean, timestamp?: string): string {
     const unclamped = { at: this.snapshot.now, clamped: false };
     const { at, clamped } =
-      timestamp === undefined ? unclamped : countedTime(timestamp, this.arrivedMs);
+      timestamp === undefined ? unclamped : clampedTime(timestamp, this.arrivedMs);
     const stays = at < row.subscribedAt || (clamped && row.isSubscribed === isSubscribed);
     return stays ? row.subscribedAt : at;
   }

@@ -2,7 +2,7 @@ import {
   type EntryFailureCode,
   faultInHttpUrl,
   guidSchema,
-  keptTitle,
+  storedTitle,
   parseTime,
   type Subscribed,
   podcastGuid,
@@ -100,7 +100,7 @@ export function validateEntry({
 /** Returns a title in its stored form. A title that is empty or equals the URL is not a title. */
 function readTitle(sent: unknown, feedUrl: string): string | undefined {
   if (typeof sent !== 'string' || sent.trim() === feedUrl) return undefined;
-  return keptTitle(sent) || undefined;
+  return storedTitle(sent) || undefined;
 }
 
 /** Applies a batch in order. Each item in `success` has the values after the whole batch. */

@@ -1,4 +1,4 @@
-import { keptTitle, type RequestOf, type Updated, type updateSubscription } from '#contracts';
+import { storedTitle, type RequestOf, type Updated, type updateSubscription } from '#contracts';
 import type { KnownSubscriptions } from './known-subscriptions.js';
 import type { SubscriptionRow } from './subscription.row.js';
 
@@ -21,7 +21,7 @@ export function applyPatch(known: KnownSubscriptions, row: SubscriptionRow, patc
   if (isSubscribed !== undefined && !known.isSuperseded(row, isSubscribed, timestamp))
     known.setSubscribed(row, isSubscribed, timestamp);
   else if (isMerged) known.stampSubscription(row);
-  if (title !== undefined) known.setTitle(row, keptTitle(title), timestamp);
+  if (title !== undefined) known.setTitle(row, storedTitle(title), timestamp);
   const { subscriptionChanged, guidChanged } = row;
   const isStamped = [newFeedUrl, isSubscribed, title].some((value) => value !== undefined);
   return {

@@ -34,7 +34,7 @@ export const checkCredential = rpc({
 
 /**
  * Revokes an app password by hash or id (Nextcloud, DELETE /ocs/v2.php/core/apppassword). A
- * repetition has no effect. Fails with `invalid` without either.
+ * repetition has no effect. Fails with `invalid` if neither hash nor id is sent.
  */
 export const revokeCredential = rpc({
   pattern: 'account.revoke_credential',
@@ -45,8 +45,9 @@ export const revokeCredential = rpc({
 });
 
 /**
- * Starts a Nextcloud login flow (v2). The caller creates both tokens and sends their hashes. It
- * appends the login token to `login`, which the browser opens; the app polls `endpoint`.
+ * Starts a Nextcloud login flow (v2). The caller creates a poll token and a login token, and sends
+ * their hashes. It appends the login token to `login`, which the browser opens. The app polls
+ * `endpoint`.
  */
 export const beginLogin = rpc({
   pattern: 'account.begin_login',
@@ -69,8 +70,9 @@ export const beginLogin = rpc({
  * Returns the user of a session of the gpodder API. `null` if it ended, was unused for 365 days, or
  * its app password is no longer valid.
  *
- * The first check stores the session: up to 50 per app password, of which the longest unused is
- * dropped. The caller has verified that the server issued the session for this app password.
+ * The first check stores the session. An app password has up to 50 stored sessions; beyond that,
+ * the longest unused session is deleted. The caller must have verified that this server issued the
+ * session for this app password.
  */
 export const checkSession = rpc({
   pattern: 'account.check_session',
@@ -92,7 +94,7 @@ export const endSession = rpc({
 /** The device types of the gpodder API. */
 export const deviceTypes = ['desktop', 'laptop', 'mobile', 'server', 'other'] as const;
 
-/** Ids of the gpodder API, extended to visible letters, marks and digits of all scripts. */
+/** Matches device ids: those of the gpodder API, and visible letters and digits of all scripts. */
 const deviceId = /^(?:(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{N}_.-])+$/u;
 
 /**
@@ -114,9 +116,9 @@ export const listDevices = rpc({
 });
 
 /**
- * Creates and updates devices; of duplicates, the last counts. Beyond 100, deletes the longest
- * unused with its settings, first those without caption and settings. Fails with `invalid` for an
- * invalid id.
+ * Creates and updates devices; of entries with the same id, the last counts. Beyond 100 devices of
+ * a user, deletes devices with their settings: first devices without caption and settings, then the
+ * longest unused. Fails with `invalid` for an invalid id.
  */
 export const saveDevices = rpc({
   pattern: 'account.save_devices',
@@ -147,10 +149,13 @@ const settingScopeSchema = z.discriminatedUnion('of', [
   z.object({ of: z.literal('episode'), id: z.guid() }),
 ]);
 
-/** Any JSON of a client. It was just parsed, so its values are not validated again. */
+/** Settings with any JSON values. These are not validated, because they come from parsed JSON. */
 const settings = z.record(z.string(), z.unknown());
 
-/** Changes settings (opaque JSON), `set` before `remove`. Returns all settings of the scope. */
+/**
+ * Changes settings (opaque JSON), `set` before `remove`. Returns all settings of the scope. Changes
+ * nothing if it fails: with `not_found` for an unknown device, with `invalid` beyond a limit.
+ */
 export const changeSettings = rpc({
   pattern: 'account.change_settings',
   write: true,
@@ -160,7 +165,6 @@ export const changeSettings = rpc({
     set: settings.refine((set) => Object.keys(set).length <= settingLimits.keys),
     remove: z.array(z.string()).max(settingLimits.keys),
   }),
-  /** Fails with `not_found` without the device, `invalid` beyond a limit; changes nothing then. */
   reply: z.object({ settings }),
 });
 

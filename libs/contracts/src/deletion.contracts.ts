@@ -44,8 +44,8 @@ export const listDeletions = rpc({
 });
 
 /**
- * Records the erasure of a user's data and refuses the user. A worker processes it later. A
- * repetition has no effect.
+ * Records the erasure of a user's data. From then on, services reject the user's requests. A worker
+ * erases the data later. A repetition has no effect.
  */
 export const eraseUser = rpc({
   pattern: 'deletion.erase_user',
@@ -54,7 +54,7 @@ export const eraseUser = rpc({
   reply: z.object({ status: z.enum(deletionStatuses) }),
 });
 
-/** The queue of deletions and erasures. A job only names a record, which is authoritative. */
+/** The queue of deletions and erasures. A job only names a record; the worker reads its state. */
 export const deletionQueue = {
   name: 'deletion',
   job: z.object({

@@ -41,7 +41,7 @@ const statuses = z.object({
   downloadStatus: acted(z.boolean()),
   favoriteStatus: acted(z.boolean()),
 });
-export type ActedStatuses = z.output<typeof statuses>;
+export type ActionStatuses = z.output<typeof statuses>;
 
 /**
  * Uploads actions of gpodder clients with episodes. An entry names its podcast by the feed URL. An
@@ -78,8 +78,8 @@ export const uploadActions = rpc({
 });
 
 /**
- * Gives a user's episodes of a feed the titles and other unknown metadata of its stored episodes.
- * Idempotent: known values stay.
+ * Fills in unknown titles and other unknown metadata of a user's episodes, from the stored episodes
+ * of the feed. Idempotent: existing values stay.
  */
 export const describeEpisodes = rpc({
   pattern: 'episode.describe',
@@ -91,7 +91,7 @@ export const describeEpisodes = rpc({
 
 /**
  * Returns the favourite status of an episode, and sets it if `favorite` is present. URLs name
- * podcast and episode. Fails with `invalid` for an episode beyond the quota.
+ * podcast and episode. Fails with `invalid` if a new episode would exceed the quota.
  */
 export const setFavorite = rpc({
   pattern: 'episode.set_favorite',
@@ -105,7 +105,7 @@ export const setFavorite = rpc({
     ensure: z.boolean(),
   }),
   reply: z.object({
-    /** Null without such an episode; `favorite` is absent if it was never set. */
+    /** Null if the user has no such episode; `favorite` is absent if it was never set. */
     episode: z.object({ syncId: z.guid(), favorite: z.boolean().optional() }).nullable(),
   }),
 });
@@ -124,7 +124,7 @@ const actedEpisodeSchema = z.object({
   duration: z.number().positive().optional(),
   statuses,
 });
-export type ActedEpisode = z.output<typeof actedEpisodeSchema>;
+export type GpodderEpisode = z.output<typeof actedEpisodeSchema>;
 
 /**
  * Reads a page of the episodes with changed states (gpodder API, GET episodes). With a reader and
@@ -140,15 +140,16 @@ export const listActions = rpc({
     readOnly: z.boolean().optional(),
     /** Only episodes of this feed, by any of its URLs. */
     feedUrl: z.string().optional(),
+    /** True for favourite episodes only. */
     favorites: z.boolean().optional(),
     perPage: z.int().min(1).max(1_000),
     /** `next` of the previous page. */
     further: furtherSchema.optional(),
   }),
   reply: z.object({
-    /** Whole seconds: `since` of the client's next read. The first page's value counts. */
+    /** Whole seconds: `since` of the client's next read. Callers use that of the first page. */
     timestamp: z.int().min(1),
-    /** Ordered by row id, each on one page. A page has at most 2 MiB of JSON. */
+    /** Ordered by row id; no episode is on two pages. A page has at most 2 MiB of JSON. */
     episodes: z.array(actedEpisodeSchema),
     next: furtherSchema.optional(),
   }),

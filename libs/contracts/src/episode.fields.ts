@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { faultInSpacedUrl, faultInText } from './feed.url.js';
 import { textLimits } from './limits.js';
 import { type EntryFailureCode, entryFailureCode, shownGuid, shownStamp } from './shown.schemas.js';
-import { guidSchema, keptTitle, parseStatusTime, parseTime, toStamp } from './values.js';
+import { guidSchema, storedTitle, parseStatusTime, parseTime, toStamp } from './values.js';
 
 // The fields of an episode (docs/reference/episodes.md, "Episodes"): validation of an entry of
 // POST /episodes, error messages, and the form of answers. Messages, columns, JSON and OpenAPI
@@ -21,7 +21,7 @@ export interface Status {
 /** Maximum bytes of UTF-8 of `temporary_id`, and of a guid that a failure repeats. */
 const nameLimit = 255;
 
-/** An error of a field: the message after the field's name. */
+/** The error of a field. `words` is the part of its message after the field's name. */
 class Fault {
   constructor(
     readonly words: string,
@@ -35,7 +35,7 @@ type FieldReader<Value> = (sent: unknown) => Value | undefined | Fault;
 const guid: FieldReader<string> = (sent) =>
   guidSchema.safeParse(sent).data ?? new Fault(' is not a valid UUID', 'invalid_guid');
 
-/** publish_date in answers for an episode without one: no podcast is from 1970. */
+/** `publish_date` in answers for an episode without a date. No podcast is from 1970. */
 const unknownDate = '1970-01-01T00:00:00.000Z';
 
 /**
@@ -67,7 +67,7 @@ const enclosureUrl = identifying((sent) => {
 
 // An invalid descriptive field is ignored, so that the state of the episode is still stored.
 const title: FieldReader<string> = (sent) =>
-  typeof sent === 'string' ? keptTitle(sent) || undefined : undefined;
+  typeof sent === 'string' ? storedTitle(sent) || undefined : undefined;
 
 const publishDate: FieldReader<string> = (sent) => {
   const read = typeof sent === 'string' ? parseTime(sent) : undefined;
@@ -99,7 +99,11 @@ const sentTime = z
   .string()
   .describe("The client's time of the change: RFC 3339, or `YYYY-MM-DDThh:mm` in UTC.");
 
-/** Creates a kind of status. @param noun the name of its value, for messages. */
+/**
+ * Returns the column type, validator and schemas of a kind of status.
+ *
+ * @param noun names a valid value in error messages, such as `a boolean`.
+ */
 function kindOfStatus<Value extends Status['value']>(
   columnType: 'double precision' | 'boolean',
   value: z.ZodType<Value>,
@@ -147,8 +151,8 @@ const urlOrNone = z.string().describe('A URL, or empty where it is not known.');
 
 /**
  * Fields that describe an episode. All but `duration` also identify it within its subscription.
- * Empty values, and invalid descriptive ones, are ignored. `unknown` is the value without a better
- * one from a client.
+ * Empty values, and invalid descriptive values, are ignored. `unknown` is the default if no client
+ * sent a value.
  */
 const metadata = {
   episodeGuid: {
@@ -175,7 +179,7 @@ const metadata = {
   },
 };
 
-/** The statuses, in the order of their bits in `minute_forms`. A new one must be the last. */
+/** The statuses, in the order of their bits in `minute_forms`. Add a new status at the end. */
 export const episodeStatuses = {
   playbackPosition: seconds,
   playedStatus: flag,
@@ -192,7 +196,7 @@ type EntryName = keyof typeof identifiers | MetadataName | StatusName | 'tempora
 export const metadataNames = Object.keys(metadata) as MetadataName[];
 export const statusNames = Object.keys(episodeStatuses) as StatusName[];
 const identifierNames = Object.keys(identifiers) as (keyof typeof identifiers)[];
-/** Default values of missing metadata. A default never matches another value. */
+/** Default values of missing metadata. In the matching of episodes, a default matches no value. */
 export const unknownMetadata = pluck(metadata, 'unknown');
 export const entryNames: readonly EntryName[] = [
   ...identifierNames,
@@ -240,7 +244,7 @@ export interface EpisodeEntry {
   statuses: Partial<Record<StatusName, Status>>;
 }
 
-/** The first error of an entry, in the order of {@link readEntry}. `field` is its name in HTTP. */
+/** The first error that {@link readEntry} finds in an entry. `field` is the field's HTTP name. */
 export interface EntryFault {
   field: string;
   code: EntryFailureCode;
@@ -269,7 +273,7 @@ const entryReaders = [
  * as many serializers write it. The caller checks for required identifiers.
  */
 export function readEntry(sent: Readonly<Record<string, unknown>>): EpisodeEntry | EntryFault {
-  // All fields in advance: V8 is slow to add properties by computed names.
+  // Creates all fields in advance: V8 is slow to add properties by computed names.
   const entry: EpisodeEntry = {
     podcastGuid: undefined,
     syncId: undefined,
@@ -309,7 +313,7 @@ export type Episode = z.output<typeof episodeSchema>;
 /** The client's name of an entry, returned unchanged. */
 const shownTemporaryId = z.union([z.string(), z.number()]).optional();
 
-/** An entry in the description of the interface. Requests accept invalid descriptive fields. */
+/** An entry in the OpenAPI document. Invalid descriptive fields are also accepted, and ignored. */
 export const documentedEntrySchema = episodeSchema
   .partial()
   .required({ podcast_guid: true })

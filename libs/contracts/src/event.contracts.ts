@@ -8,21 +8,21 @@ export const eventKinds = ['subscriptions', 'episodes', 'deletions', 'erased'] a
 export type EventKind = (typeof eventKinds)[number];
 
 /** Returns kinds as the bits of `sync.events`. */
-export function bitsOf(kinds: readonly EventKind[]): number {
+export function kindBits(kinds: readonly EventKind[]): number {
   return kinds.reduce((bits, kind) => bits | (1 << eventKinds.indexOf(kind)), 0);
 }
 
-/** Returns the kinds of some bits as in events: `subscriptions,episodes`. */
-export function namesOf(bits: number): string {
+/** Returns the kinds whose bits are set, in the form of an event: `subscriptions,episodes`. */
+export function kindNames(bits: number): string {
   return eventKinds.filter((_, bit) => bits & (1 << bit)).join();
 }
 
 /** A change of a user's data (docs/reference/events.md): the three fields of an entry. */
 export const changeEvent = z.object({
   user: z.guid(),
-  /** {@link eventKinds}, separated by commas. Readers ignore unsupported ones. */
+  /** {@link eventKinds}, separated by commas. Readers ignore kinds that they do not support. */
   kinds: z.string().regex(/^[a-z]+(,[a-z]+)*$/),
-  /** The user's clock, as in `Sync-Timestamp`: changes of these kinds up to it can be read. */
+  /** The user's clock, as in `Sync-Timestamp`. All changes of these kinds up to it are readable. */
   stamp: z.iso.datetime(),
 });
 export type ChangeEvent = z.output<typeof changeEvent>;

@@ -15,7 +15,7 @@ export type FailureCode = (typeof failureCodes)[number];
 export const failureSchema = z.object({ code: z.enum(failureCodes) });
 export type FailureData = z.output<typeof failureSchema>;
 
-/** A failure for the caller, which receives any other error as `internal`. */
+/** An error whose code the caller of a service receives. Any other error arrives as `internal`. */
 export class Failure extends Error {
   constructor(
     readonly code: FailureCode,

@@ -5,8 +5,8 @@ import { stampSchema } from './list.schemas.js';
 import { entryFailureCode } from './shown.schemas.js';
 
 /**
- * The source of titles and episodes: none, the catalogue of a platform (POST /feeds), or the feeds
- * at their publishers.
+ * The source of titles and episodes: `off`, none; `pushed`, the catalogue of a platform (POST
+ * /feeds); `fetched`, the feeds at their publishers.
  */
 export const feedsMode = z.enum(['off', 'pushed', 'fetched']);
 export type FeedsMode = z.output<typeof feedsMode>;
@@ -59,7 +59,7 @@ export const feedEpisodeSchema = z
   .meta({ id: 'FeedEpisode' });
 export type FeedEpisode = z.output<typeof feedEpisodeSchema>;
 
-/** Maximum number of podcasts on a page. Their texts have at most 2 MB. */
+/** Maximum number of podcasts on a page. The texts of a page have at most 2 MB. */
 export const maxPodcasts = 100;
 
 /** Reads a page of the subscribed podcasts in the order of row ids (GET /feeds). */
@@ -79,7 +79,7 @@ export const listPodcasts = rpc({
   reply: z.object({
     feeds: jsonOf(z.array(podcastSchema)),
     next: z.int().optional(),
-    /** The `since` that misses no change after this answer. */
+    /** `since` of the client's next read, with which it misses no change. */
     syncTimestamp: stampSchema,
   }),
 });
@@ -92,7 +92,7 @@ export const listFeedEpisodes = rpc({
   reply: z.object({ episodes: jsonOf(z.array(feedEpisodeSchema)) }),
 });
 
-/** Reads a page of the episodes of all subscribed podcasts that the server first saw later. */
+/** Reads a page of the episodes of all subscribed podcasts that the server found after `since`. */
 export const listNewEpisodes = rpc({
   pattern: 'feed.list_new_episodes',
   write: false,
@@ -131,7 +131,10 @@ export const feedPreviewSchema = z
   .meta({ id: 'FeedPreview' });
 export type FeedPreview = z.output<typeof feedPreviewSchema>;
 
-/** Fetches a feed that nobody has to follow. Fails with `unavailable` if too many others wait. */
+/**
+ * Fetches a feed, whether or not a user is subscribed to it. Fails with `unavailable` if too many
+ * previews wait.
+ */
 export const previewFeed = rpc({
   pattern: 'feed.preview',
   write: false,
@@ -165,7 +168,7 @@ export const pushFeeds = rpc({
 /** Maximum number of guids of one {@link refreshFeeds}. */
 export const maxRefreshed = 250;
 
-/** Makes feeds due, unless they were fetched in the last 15 minutes. */
+/** Makes feeds due for a fetch now, except feeds that were fetched in the last 15 minutes. */
 export const refreshFeeds = rpc({
   pattern: 'feed.refresh',
   write: false,

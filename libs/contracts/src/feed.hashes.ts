@@ -1,7 +1,7 @@
 import { createHash, hash } from 'node:crypto';
 import { comparableUrl, derivedGuid } from './feed.url.js';
 
-/** Returns the guid of a feed that declares none: {@link derivedGuid}. */
+/** Returns the {@link derivedGuid} of a feed URL, for a feed whose document has no guid. */
 export function podcastGuid(feedUrl: string): string {
   return derivedGuid(feedUrl, (namespace, name) =>
     createHash('sha1').update(namespace).update(name).digest(),

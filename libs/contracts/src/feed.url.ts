@@ -9,15 +9,15 @@ const namespace = Uint8Array.from([
   0xea, 0xd4, 0xc2, 0x36, 0xbf, 0x58, 0x58, 0xc6, 0xa2, 0xc6, 0xa6, 0xb2, 0x8d, 0x12, 0x8c, 0xb6,
 ]);
 
-/** The digits of each byte, as a batch derives hundreds of guids. */
+/** The hex digits of each byte value, precomputed because a batch derives hundreds of guids. */
 const hex = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 
 /** Returns the SHA-1 of a namespace followed by the UTF-8 of a name. */
 type NameHash = (namespace: Uint8Array, name: string) => Uint8Array;
 
 /**
- * Matches a URL that is normal: ASCII letters, digits and reserved characters, a host of names in
- * lower case, no port and no percent-encoding. Without `/.` it has no dot segments either.
+ * Matches URLs that normalization would not change: ASCII letters, digits and reserved characters,
+ * a host of names in lower case, no port, no percent-encoding. The caller checks for dot segments.
  */
 const normal = /^https?:\/\/(?:[a-z\d-]+\.)+[a-z]+\/[\w~!$&()*+,;=:@/?#.-]*$/;
 
@@ -49,8 +49,8 @@ function normalizedCode(code: string): string {
 
 /**
  * Returns the form by which URLs are compared: two URLs are equal if and only if their forms are
- * (docs/reference/subscriptions.md, "Equal URLs"). It is the normalized URL without
- * percent-encoding, because some clients send URLs decoded. It is a key and not always a valid URL.
+ * identical (docs/reference/subscriptions.md, "Equal URLs"). The form is the normalized URL without
+ * percent-encoding, because some clients send decoded URLs. It is not always a valid URL.
  */
 export function comparableUrl(url: string): string {
   const normalized = normalizedUrl(url);
@@ -76,10 +76,10 @@ export function areAlikeUrls(one: string, other: string): boolean {
 }
 
 /**
- * Returns the guid of a feed that declares none: UUIDv5 of its normalized URL without scheme and
- * trailing slashes (podcast namespace, `podcast:guid`).
+ * Returns the guid for a feed whose document has none: UUIDv5 of its normalized URL without scheme
+ * and trailing slashes (podcast namespace, `podcast:guid`).
  *
- * @param sha1 hash function of the platform: browsers have none on pages over plain http.
+ * @param sha1 hash function of the caller, because browsers have none on pages over plain http.
  */
 export function derivedGuid(feedUrl: string, sha1: NameHash): string {
   return uuidOf(sha1(namespace, nameOf(normalizedUrl(feedUrl))), 5);
@@ -106,7 +106,12 @@ export function uuidOf(bytes: Uint8Array, version: 4 | 5): string {
   return uuid;
 }
 
-/** Returns why Postgres or JSON can't store a text, for clients. @param limit bytes of UTF-8. */
+/**
+ * Returns the error of a text that is too long or that Postgres or JSON cannot store; `undefined`
+ * for a valid text. The error follows the field's name in a message.
+ *
+ * @param limit maximum bytes of UTF-8.
+ */
 export function faultInText(text: string, limit: number): string | undefined {
   // A UTF-16 unit takes one to three bytes of UTF-8.
   const isLong =
@@ -125,23 +130,24 @@ const scheme = /^[a-z][a-z\d+.-]*:(?!\d)/i;
 export const noProtocol = 'No protocol present';
 
 /**
- * Returns the error of a feed URL for clients (docs/reference/subscriptions.md, "Subscriptions").
- * Valid: an absolute http or https URL with a host and without white space.
+ * Returns the error of a feed URL for clients, `undefined` if it is valid
+ * (docs/reference/subscriptions.md, "Subscriptions"). Valid: an absolute http or https URL with a
+ * host and without white space.
  */
 export function faultInHttpUrl(url: string): string | undefined {
   return faultInUrl(url, /\s/);
 }
 
-/** Returns the error of any other URL, which can contain spaces, as real feeds have such URLs. */
+/** Like {@link faultInHttpUrl}, for URLs of episodes: they can contain spaces, as in real feeds. */
 export function faultInSpacedUrl(url: string): string | undefined {
   return faultInUrl(url);
 }
 
-/** Matches nearly all URLs: a host of ASCII names and a path of visible ASCII. */
+/** Matches nearly all valid URLs: a host of ASCII names and a path of visible ASCII. */
 const plainUrl = /^https?:\/\/(?:[a-z\d-]{1,63}\.){1,8}[a-z]{2,63}(?:[/?#][!-~]*)?$/i;
 
 function faultInUrl(url: string, refused?: RegExp): string | undefined {
-  // Fast path at a fifth of the cost. Punycode can be invalid, and long hosts as well.
+  // Fast path at a fifth of the cost. It excludes punycode and long hosts, which can be invalid.
   if (url.length <= 250 && plainUrl.test(url) && !/xn--/i.test(url)) return undefined;
   const fault = faultInText(url, textLimits.url);
   if (fault !== undefined) return `The URL ${fault}`;

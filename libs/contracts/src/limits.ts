@@ -1,7 +1,7 @@
 /** Maximum bytes of UTF-8 by kind of text (docs/reference/episodes.md, "Texts"). */
 export const textLimits = { url: 4_096, episodeGuid: 2_048, title: 2_048 } as const;
 
-/** Limits of a request to load data (about 50 ms): entries, and bytes of more than one. */
+/** Limits of one request of `load` (about 50 ms): entries, and bytes if it has several entries. */
 export const chunkLimits = { entries: 1_000, bytes: 1_024 * 1_024 } as const;
 
 /** Default maximum bytes of an answer (docs/reference/episodes.md, "Size"). */

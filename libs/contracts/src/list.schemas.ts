@@ -11,11 +11,11 @@ const cursorSchema = z.discriminatedUnion('from', [
   z.object({ from: z.literal('before'), id: z.int() }),
 ]);
 
-/** Lowest and highest row id that matched `since` on the first page; limits the later pages. */
+/** Lowest and highest row id that matched `since` at the first page. Later pages stay within. */
 const idRangeSchema = z.object({ first: z.int(), last: z.int() });
 export type IdRange = z.output<typeof idRangeSchema>;
 
-/** The request of both lists. */
+/** The request of the lists of subscriptions and of episodes. */
 export const listRequestSchema = z.object({
   userId: z.guid(),
   /** Only rows with later changes; absent for all rows. */
@@ -24,14 +24,16 @@ export const listRequestSchema = z.object({
   /** Maximum bytes of the items' JSON. A page that would exceed it ends earlier. */
   maxBytes: z.int().min(1).optional(),
   cursor: cursorSchema,
+  /** The total of the first page, for later pages. */
   total: z.int().optional(),
+  /** The {@link IdRange} of the first page. */
   span: idRangeSchema.optional(),
-  /** The clock of the caller's copy. If it is current, the reply is just `unchanged`. */
+  /** The clock of the client's copy. If the user's clock is the same, the reply is `unchanged`. */
   knownClock: stampSchema.optional(),
 });
 export type ListRequest = z.output<typeof listRequestSchema>;
 
-/** Returns the reply schema of both lists. Clock, rows and total are one snapshot. */
+/** Returns the reply schema of a list. Clock, rows and total are from one database snapshot. */
 export function listReplySchema<Item extends z.ZodType>(item: Item) {
   return z.discriminatedUnion('unchanged', [
     z.object({ unchanged: z.literal(true), clock: stampSchema }),

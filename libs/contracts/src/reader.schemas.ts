@@ -12,5 +12,6 @@ export const readerSchema = z.object({
 export const furtherSchema = z.object({
   after: z.int(),
   since: z.int().min(0),
+  /** True if the answer lists all rows, because the client's state is unknown or empty. */
   first: z.boolean(),
 });

@@ -3,13 +3,13 @@ import type { JsonText } from './json.text.js';
 
 /** The services of every system. A contract's pattern starts with the name of its service. */
 export const services = ['subscription', 'episode', 'deletion', 'account'] as const;
-/** The service `feed` is optional (FEEDS). */
+/** A service that receives messages. `feed` does not run if FEEDS is `off`. */
 export type Service = (typeof services)[number] | 'feed';
 
 /**
- * A message between the gateway and a service. Both ends import it, and validate the messages that
- * they receive. Wrong types do not compile. Changes only add optional fields, so that the gateway
- * of one release can call services of the next.
+ * A message type between an app and a service. Both ends import it, and validate the messages that
+ * they receive. Changes only add optional fields, so that the apps of one release can call services
+ * of the next.
  */
 export interface Rpc<Request extends z.ZodType = z.ZodType, Reply extends z.ZodType = z.ZodType> {
   /** `<service>.<verb>`, also the name of the handler. */
@@ -59,7 +59,7 @@ export function rpc<Request extends z.ZodType, Reply extends z.ZodType>(contract
 export interface CallMetadata {
   /** A UUID, equal for all deliveries of a write; derived from an `Idempotency-Key` if present. */
   readonly requestId: string;
-  /** Hash of the request in hex, for a write with such a key. */
+  /** Hash of the request in hex, for a write with an `Idempotency-Key`. */
   readonly fingerprint?: string | undefined;
   /** `X-Request-Id` of the HTTP request, for logs. */
   readonly correlationId?: string;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
-// Resources in the form of answers, with the interface's names. The owning service creates them,
-// and no other process changes them. Episodes are in episode.fields.ts.
+// Schemas of resources in HTTP answers, with the field names of HTTP. The owning service creates
+// them, and no other process changes them. Episodes are in episode.fields.ts.
 
 const stamp = z.iso.datetime({ precision: 3 }).meta({ example: '2023-02-23T14:00:00.000Z' });
 const guid = z.guid().meta({ format: 'uuid' });

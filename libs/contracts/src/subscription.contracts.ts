@@ -45,24 +45,27 @@ export const updateSubscription = rpc({
   reply: jsonOf(updatedSchema),
 });
 
-/** `taken`: another subscription has the new URL. `limit`: a quota or a limit of merges. */
-export const appliedFeed = z.enum(['applied', 'unchanged', 'taken', 'limit']);
-export type AppliedFeed = z.output<typeof appliedFeed>;
+/**
+ * Result of {@link applyFeed}. `taken`: another subscription has the new URL. `limit`: a quota or a
+ * limit of merges prevents the change.
+ */
+export const feedChangeOutcome = z.enum(['applied', 'unchanged', 'taken', 'limit']);
+export type FeedChangeOutcome = z.output<typeof feedChangeOutcome>;
 
 /** Applies a proven new URL or a declared guid of a feed to a user's subscription. Idempotent. */
 export const applyFeed = rpc({
   pattern: 'subscription.apply_feed',
   write: true,
-  // As an update.
+  // A merge takes as long as that of `updateSubscription`.
   deadlineMs: 20_000,
   request: z.object({
     userId: z.guid(),
-    /** The current URL, exactly. */
+    /** The subscription's current URL. If it differs, nothing changes. */
     fromUrl: z.string(),
     toUrl: z.string().optional(),
     guid: z.guid().optional(),
   }),
-  reply: z.object({ outcome: appliedFeed }),
+  reply: z.object({ outcome: feedChangeOutcome }),
 });
 
 /** Reads one subscription (GET /subscriptions/{guid}). Fails with `not_found` or `gone`. */
@@ -83,7 +86,7 @@ export const listSubscriptions = rpc({
 
 /**
  * Reads a page of former feed URLs or guids, also of deleted subscriptions. Each differs from the
- * current one of its subscription.
+ * current URL or guid of its subscription.
  */
 export const listFormerNames = rpc({
   pattern: 'subscription.list_former_names',
@@ -104,7 +107,10 @@ export const listFormerNames = rpc({
   }),
 });
 
-/** `key` is the SHA-256 of the last URL if its subscription can have more URLs. */
+/**
+ * The start of the next page. `key` is the SHA-256 of the last URL on the page, if more URLs of its
+ * subscription can follow.
+ */
 const furtherFeedsSchema = furtherSchema.extend({
   key: z
     .string()
@@ -129,7 +135,7 @@ export const listFeeds = rpc({
     further: furtherFeedsSchema.optional(),
   }),
   reply: z.object({
-    /** Whole seconds: `since` of the client's next read. The first page's value counts. */
+    /** Whole seconds: `since` of the client's next read. Callers use that of the first page. */
     timestamp: z.int().min(1),
     add: z.array(z.string()),
     /** The listener's titles in the order of `add`; absent if there are none. */
@@ -154,7 +160,7 @@ const feeds = z.array(z.string()).max(maxFeeds);
 
 /**
  * Subscribes to and unsubscribes from feeds (gpodder API, POST and PUT subscriptions) in one write.
- * Only real changes cause a stamp. All URLs must be valid for this service.
+ * A request without any effect advances no clock. All URLs must be valid for this service.
  */
 export const changeFeeds = rpc({
   pattern: 'subscription.change_feeds',
@@ -166,7 +172,7 @@ export const changeFeeds = rpc({
     sessionId: z.guid().optional(),
     credentialId: z.guid(),
     add: feeds,
-    /** Titles in the order of `add`, for subscriptions that never had one. */
+    /** Titles in the order of `add`. They apply to subscriptions that never had a title. */
     titles: z.array(z.string().nullable()).max(maxFeeds).optional(),
     remove: feeds,
     /** True to unsubscribe from all other feeds than `add`. */
@@ -174,7 +180,7 @@ export const changeFeeds = rpc({
   }),
   reply: z.object({
     timestamp: z.int().min(1),
-    /** Matches in the order of the request; null without a subscription, or if it was rejected. */
+    /** Feeds in the order of the sent URLs; null for a URL without subscription or rejected. */
     add: z.array(feedSchema.nullable()),
     remove: z.array(feedSchema.nullable()),
   }),
@@ -188,7 +194,7 @@ export const findFeeds = rpc({
   reply: z.object({ feeds: z.array(feedSchema.nullable()) }),
 });
 
-/** Finds the subscription of a URL. If it is missing, creates one that is not subscribed to. */
+/** Finds the subscription of a URL. Creates a missing one with `is_subscribed` false. */
 export const ensureFeed = rpc({
   pattern: 'subscription.ensure_feed',
   write: true,

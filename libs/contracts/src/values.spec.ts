@@ -2,17 +2,17 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { faultInText } from './feed.url.js';
 import {
-  countedTime,
+  clampedTime,
   guidSchema,
   isPlainText,
   isSuperseded,
-  keptTitle,
+  storedTitle,
   parseStatusTime,
   parseTime,
   toStamp,
 } from './values.js';
 
-describe('keptTitle', () => {
+describe('storedTitle', () => {
   it.each([
     ['  Title ', 'Title'],
     ['a\0b\tc\u009fd', 'a b c d'],
@@ -25,15 +25,15 @@ describe('keptTitle', () => {
     [`x${'ä'.repeat(1_024)}`, `x${'ä'.repeat(1_023)}`],
     [`xx${'😀'.repeat(512)}`, `xx${'😀'.repeat(511)}`],
     [`${'x'.repeat(2_047)} y`, 'x'.repeat(2_047)],
-  ])('makes of %j what is kept', (sent, kept) => expect(keptTitle(sent)).toBe(kept));
+  ])('makes of %j what is kept', (sent, kept) => expect(storedTitle(sent)).toBe(kept));
 
   it('is idempotent, well-formed and within the limit', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom('a', ' ', 'ä', '😀', '\ud83d', '\n'), maxLength: 3_000 }),
         (sent) => {
-          const kept = keptTitle(sent);
-          expect(keptTitle(kept)).toBe(kept);
+          const kept = storedTitle(sent);
+          expect(storedTitle(kept)).toBe(kept);
           expect(faultInText(kept, 2_048)).toBeUndefined();
         },
       ),
@@ -212,6 +212,6 @@ describe('a time of a client', () => {
     ['0001-01-01T00:00:00.000000Z', '0001-01-01T00:00:00.000000Z', false],
   ])(
     '%s counts as %s: more than 5 minutes ahead of the arrival is the arrival',
-    (sent, at, clamped) => expect(countedTime(sent, arrivedMs)).toEqual({ at, clamped }),
+    (sent, at, clamped) => expect(clampedTime(sent, arrivedMs)).toEqual({ at, clamped }),
   );
 });

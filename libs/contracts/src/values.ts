@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { textLimits } from './limits.js';
 
-/** A UUID of any version and case, in lower case (docs/reference/interface.md, "Guids"). */
+/** Accepts a UUID and returns it in lower case (docs/reference/interface.md, "Guids"). */
 export const guidSchema = z.guid().transform((guid) => guid.toLowerCase());
 
 /** Matches a character that a person can see. */
@@ -9,10 +9,10 @@ const visible = /[^\p{Default_Ignorable_Code_Point}\p{C}\p{Z}]/u;
 
 /**
  * Returns a title as stored (docs/reference/episodes.md, "Texts"): trimmed, with spaces for
- * control characters and lone surrogates, and cut at a whole character within its limit. Empty
- * without a visible character, as a row of a list would have no name. Idempotent.
+ * control characters and lone surrogates, and cut at a whole character within its limit. A title
+ * without a visible character becomes empty, so that lists show another name. Idempotent.
  */
-export function keptTitle(sent: string): string {
+export function storedTitle(sent: string): string {
   if (!visible.test(sent)) return '';
   const title = sent.replace(/[\p{Cc}\p{Surrogate}]/gu, ' ').trim();
   if (Buffer.byteLength(title) <= textLimits.title) return title;
@@ -76,12 +76,12 @@ export function instantOf(milliseconds: number): string {
 let latest = { arrivedMs: Number.NaN, instant: '' };
 
 /**
- * Returns the effective time of a client (docs/reference/interface.md, "Times"). A time more than 5
- * minutes ahead of the request's arrival is `clamped` to the arrival.
+ * Returns the time of a client's change. A time more than 5 minutes after the request's arrival is
+ * replaced by the arrival, and `clamped` is true (docs/reference/interface.md, "Times").
  *
  * @param arrivedMs milliseconds since 1970.
  */
-export function countedTime(instant: string, arrivedMs: number): { at: string; clamped: boolean } {
+export function clampedTime(instant: string, arrivedMs: number): { at: string; clamped: boolean } {
   if (arrivedMs !== latest.arrivedMs)
     latest = { arrivedMs, instant: instantOf(arrivedMs + aheadLimitMs) };
   const clamped = instant > latest.instant;
@@ -114,7 +114,7 @@ function digits(text: string, at: number): number {
   return text.charCodeAt(at) * 10 + text.charCodeAt(at + 1) - 11 * 48;
 }
 
-/** Returns true if date and minute exist. `Date` is too slow: an upload has a hundred times. */
+/** Returns true if date and minute exist. `Date` is too slow for an upload with 100 times. */
 function exists(text: string): boolean {
   const [month, day] = [digits(text, 5), digits(text, 8)];
   const days = daysOf(digits(text, 0) * 100 + digits(text, 2), month);

@@ -4,11 +4,11 @@ import formats from 'ajv-formats';
 import { z } from 'zod';
 import type { JsonOf } from '../src/index.js';
 
-/** The recorded forms in which a release wrote and read a message. */
+/** The recorded forms in which a release writes and reads a message. */
 export interface Recorded {
-  /** Schema of the messages that it read. */
+  /** Schema of the messages that the release reads. */
   readonly schema: JsonSchema;
-  /** Messages that it wrote, one of each form. */
+  /** Messages that the release writes, one of each form. */
   readonly messages: readonly unknown[];
   /** Names of the fields that are sent as JSON texts, or `(all)`. */
   readonly texts: readonly string[];
@@ -32,21 +32,19 @@ interface JsonSchema {
 }
 
 /** Returns the schema of a message on the wire: JSON texts are replaced by their content. */
-function travelling(message: z.ZodType): z.ZodType {
+function onWire(message: z.ZodType): z.ZodType {
   if ('content' in message) return (message as JsonOf<z.ZodType>).content;
   if (message instanceof z.ZodDiscriminatedUnion)
     return z.discriminatedUnion(
       message.def.discriminator,
-      (message.options as z.ZodType[]).map(travelling) as [z.ZodObject],
+      (message.options as z.ZodType[]).map(onWire) as [z.ZodObject],
     );
   if (!(message instanceof z.ZodObject)) return message;
   const fields = Object.entries(message.shape as Record<string, z.ZodType>);
-  return message.extend(
-    Object.fromEntries(fields.map(([name, field]) => [name, travelling(field)])),
-  );
+  return message.extend(Object.fromEntries(fields.map(([name, field]) => [name, onWire(field)])));
 }
 
-/** Returns the names of fields that are JSON texts; `(all)` if the whole message is one. */
+/** Returns the names of fields that are JSON texts; `(all)` if the whole message is a JSON text. */
 function textsIn(message: z.ZodType): string[] {
   if ('content' in message) return ['(all)'];
   if (message instanceof z.ZodDiscriminatedUnion)
@@ -56,11 +54,11 @@ function textsIn(message: z.ZodType): string[] {
   return fields.filter(([, field]) => 'content' in field).map(([name]) => name);
 }
 
-/** Records a message as this build reads and writes it. The same build records the same. */
+/** Records a message as this build reads and writes it. The result is deterministic. */
 export function record(message: z.ZodType): Recorded {
   // The schema of a reader, which accepts unknown fields. A format replaces its long pattern.
   // Documentation, such as names and examples, is omitted.
-  const schema = z.toJSONSchema(travelling(message), {
+  const schema = z.toJSONSchema(onWire(message), {
     io: 'input',
     metadata: z.registry(),
     override: ({ jsonSchema }) => void (jsonSchema.format && delete jsonSchema.pattern),
@@ -74,7 +72,7 @@ export function breaks(release: Recorded, message: z.ZodType): string[] {
   formats.default(ajv);
   const readsThen = ajv.compile(release.schema);
   const { messages: writtenNow, texts } = record(message);
-  const readNow = travelling(message);
+  const readNow = onWire(message);
   return [
     ...(isDeepStrictEqual(texts, release.texts)
       ? []
@@ -109,7 +107,7 @@ export function breaks(release: Recorded, message: z.ZodType): string[] {
 const faults = ({ issues }: z.ZodError) =>
   issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ');
 
-/** The values of a schema that differ in form: the smallest first, the fullest last. */
+/** Returns one value for each form that a schema allows: the smallest first, the fullest last. */
 function forms(schema: JsonSchema): unknown[] {
   if ('const' in schema) return [schema.const];
   if (schema.enum) return schema.enum;
@@ -132,7 +130,7 @@ function forms(schema: JsonSchema): unknown[] {
     case 'null':
       return [null];
     case undefined:
-      // Whatever a client sent.
+      // A field of any type, which a client sent.
       return [null, { any: ['thing'] }];
     default:
       throw new Error(`unsupported type of value: ${schema.type}`);

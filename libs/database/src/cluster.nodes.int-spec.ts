@@ -22,7 +22,7 @@ function openPool(urls: string[]): Pool {
 }
 
 /** Returns the databases of six concurrent connections. */
-async function namesOf(urls: string[]): Promise<string[]> {
+async function kindNames(urls: string[]): Promise<string[]> {
   const pool = openPool(urls);
   const sleep = 'SELECT current_database() AS name, pg_sleep(0.1)';
   const answers = await Promise.all(
@@ -40,7 +40,7 @@ it('a list of URLs is separated by commas, and a password can have one', () => {
 });
 
 it('connections are spread over the nodes', async () => {
-  const found = await namesOf(nodes.map((node) => node.urls.episode));
+  const found = await kindNames(nodes.map((node) => node.urls.episode));
   for (const { name } of nodes) expect(found.filter((one) => one === name)).toHaveLength(3);
 });
 

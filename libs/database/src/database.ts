@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { bitsOf, type EventKind, Failure, type FailureCode, JsonText } from '#contracts';
+import { kindBits, type EventKind, Failure, type FailureCode, JsonText } from '#contracts';
 import { Availability } from './availability.js';
 import {
   type databaseConfig,
@@ -187,7 +187,7 @@ export class Database {
 
   /** Returns the kinds of an event as bits for the outbox, or 0 if events are off. */
   eventBits(kinds: readonly EventKind[]): number {
-    return this.events ? bitsOf(kinds) : 0;
+    return this.events ? kindBits(kinds) : 0;
   }
 
   /**
@@ -238,7 +238,7 @@ export class Database {
       const last: Bound[] = [];
       const { query } = transaction;
       const addEventKinds = (...more: EventKind[]) => {
-        if (this.events) last.push([addEvent, [userId, bitsOf(more)]]);
+        if (this.events) last.push([addEvent, [userId, kindBits(more)]]);
       };
       const add = (...bound: Bound) => void last.push(bound);
       let advanced = advances;

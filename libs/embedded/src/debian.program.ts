@@ -16,7 +16,7 @@ const run = promisify(execFile);
  * with the libraries that the system lacks. It needs no root and installs nothing.
  *
  * @param folder an absolute path, which apt needs.
- * @returns the program, or undefined if the system has no such package or none that `works`.
+ * @returns the program; undefined without apt or the package, or if the program does not work.
  */
 export async function fetchDebianProgram(
   name: string,
@@ -37,7 +37,7 @@ export async function fetchDebianProgram(
     for (const archive of await download(name, work))
       await run('dpkg-deb', ['-x', archive, unpacked]);
     if (!works(programIn(unpacked, name))) return undefined;
-    // Another start can have finished first. A rename is atomic, so nobody sees a partial folder.
+    // Another process can have finished first. A rename is atomic, so no folder is ever partial.
     if (works(programIn(target, name))) return programIn(target, name);
     rmSync(target, { recursive: true, force: true });
     renameSync(unpacked, target);
@@ -60,7 +60,7 @@ function programIn(root: string, name: string): Program {
       .map((file) => dirname(join(folder, file))),
   );
   return {
-    // Services can be in sbin.
+    // Some packages have their server in sbin.
     command: existsSync(join(root, 'usr/sbin', name))
       ? join(root, 'usr/sbin', name)
       : join(root, 'usr/bin', name),
@@ -86,9 +86,9 @@ async function download(name: string, work: string): Promise<string[]> {
     'Debug::NoLocking=1',
     'APT::Sandbox::User=',
   ].flatMap((option) => ['-o', option]);
-  // One failed source or hook must not prevent the download, which reports real problems.
+  // A failed source or hook must not prevent the download. The download reports real problems.
   await run('apt-get', [...options, '-qq', 'update']).catch(() => {});
-  // The server programs are in the package of their tools.
+  // Debian has the program of redis-server in redis-tools, and that of Valkey accordingly.
   const tools = name.replace('-server', '-tools');
   const flags = ['--yes', '--download-only', '--reinstall', '--no-install-recommends'];
   await run('apt-get', [...options, 'install', ...flags, name, tools]);

@@ -1,16 +1,16 @@
 /** A running Postgres or Redis that this process started. */
 export interface EmbeddedServer {
-  /** Connection URL with user and password; for Postgres those of the owner of the databases. */
+  /** Connection URL with user and password; for Postgres, of the owner of the databases. */
   readonly url: string;
   readonly port: number;
   readonly pid: number;
   /** Resolves after the end of the server with its exit code or signal. */
   readonly exited: Promise<string>;
-  /** Stops the server in order. All clients should be closed before. */
+  /** Stops the server, after 20 seconds by force. Callers should close all clients before. */
   stop(): Promise<void>;
 }
 
-/** Options of both embedded servers. */
+/** Options of an embedded Postgres or Redis. */
 export interface ServerOptions {
   /**
    * Folder with all data. Callers must hold it exclusively: a server that already runs on it counts

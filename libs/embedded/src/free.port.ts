@@ -2,9 +2,9 @@ import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
 /**
- * Range of chosen ports, below the ephemeral ports of all systems (from 32,768 on Linux, from
- * 49,152 on macOS and Windows): any outgoing connection could take one of those before its use. The
- * port 10,000 above is also below them; a node of a Redis Cluster listens on it.
+ * Range of chosen ports. It is below the ephemeral ports of all systems (from 32,768 on Linux, from
+ * 49,152 on macOS and Windows), which any outgoing connection could take before their use. A node
+ * of a Redis Cluster also listens on its port plus 10,000, which is below the ephemeral ports too.
  */
 const [first, last] = [12_000, 22_767];
 const tries = 100;
@@ -29,10 +29,11 @@ function isFree(port: number): Promise<boolean> {
 const attempts = 10;
 
 /**
- * Starts a server on a free port, and retries with another port if the port was taken meanwhile.
+ * Starts a server on a free port. If another program has taken the port, retries with other ports,
+ * 10 in total.
  *
  * @param start starts it on a port, and fails with the system's error if the port is in use.
- * @throws any other error of `start`.
+ * @throws the error of `start`, if it has another cause or all ports were taken.
  */
 export async function onFreePort<T>(
   start: (port: number) => Promise<T>,

@@ -3,7 +3,7 @@ export { freePort, onFreePort } from './free.port.js';
 export type { EmbeddedServer, ServerOptions } from './embedded.server.js';
 export { removePostgres, startPostgres } from './postgres.server.js';
 export { redisBinary } from './redis.binary.js';
-export { KeyFiles, type KnownKey } from './key.files.js';
+export { KeyFiles, type KeySetEntry } from './key.files.js';
 export { commandLine } from './running.process.js';
 export { removeRedis, startRedis, type RedisOptions } from './redis.server.js';
 export { secretFile, writePrivateFile } from './secret.file.js';

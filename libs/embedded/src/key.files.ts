@@ -11,8 +11,8 @@ import { writePrivateFile } from './secret.file.js';
 
 const algorithm = 'EdDSA';
 
-/** A key without its secret part. */
-export interface KnownKey {
+/** A key of the key set, without its key material. */
+export interface KeySetEntry {
   readonly kid: string;
   /** True for the key that signs new tokens. */
   readonly signs: boolean;
@@ -21,7 +21,7 @@ export interface KnownKey {
 /**
  * The key files of an issuer in a directory: `signing-key.json` of mode 0600, and the public key
  * set `jwks.json`.
- * - A rotation keeps the replaced key in the key set, and drops earlier ones.
+ * - A rotation keeps the replaced key in the key set, except with `now`, and removes older keys.
  * - A key created without a rotation is a development key: its `kid` starts with `dev-`.
  */
 export class KeyFiles {
@@ -45,7 +45,7 @@ export class KeyFiles {
   }
 
   /** Creates a new signing key. @param now invalidates tokens of the old key, as after a leak. */
-  async rotate({ now = false } = {}): Promise<KnownKey[]> {
+  async rotate({ now = false } = {}): Promise<KeySetEntry[]> {
     const [old, key] = [this.signingKey(), await newKey('')];
     // Gateways need the new key before the first token is signed with it.
     this.writeKeySet([publicPart(key), publicPart(old)]);
@@ -55,7 +55,7 @@ export class KeyFiles {
   }
 
   /** Returns the keys of the key set. The signing key comes first. */
-  keys(): KnownKey[] {
+  keys(): KeySetEntry[] {
     const { kid: signing } = this.signingKey();
     const { keys } = JSON.parse(readFileSync(this.keySetFile, 'utf8')) as JSONWebKeySet;
     return keys.map(({ kid }) => ({ kid: kid as string, signs: kid === signing }));

@@ -28,11 +28,11 @@ interface PostgresPackage {
 }
 
 /**
- * Returns the programs of this platform's npm package, executable by the place's account. Uses them
- * in node_modules if they run there, otherwise a copy in the place: node_modules can be
- * unreachable, not executable or read-only.
+ * Returns the Postgres programs of this platform's npm package, executable by the account of
+ * `place`. Uses the programs in node_modules if they run there, otherwise a copy in `place.home`:
+ * node_modules can be unreachable, not executable or read-only.
  *
- * @throws StartError if there are none for this platform or they do not run.
+ * @throws StartError if this platform has no package or its programs do not run.
  */
 export function postgresBinaries(
   place: PostgresPlace,
@@ -45,7 +45,7 @@ export function postgresBinaries(
   const copies = join(place.home, 'binaries');
   const copy = { ...source, native: join(copies, source.version) };
   if (!existsSync(copy.native)) {
-    progress('copying the Postgres programs to where they can be run');
+    progress(`copying the Postgres programs to ${copies}: they do not run in node_modules`);
     copyPrograms(source.native, copy.native, place);
   }
   const problem = problemOf(copy.native, place);

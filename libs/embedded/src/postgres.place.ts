@@ -18,11 +18,11 @@ import { StartError } from './start.error.js';
 export interface PostgresPlace {
   /** Contains `data` and, if needed, `binaries`. */
   readonly home: string;
-  /** Set if root starts it, as Postgres refuses to run as root. */
+  /** User that Postgres runs as. Set if root starts it, as Postgres refuses to run as root. */
   readonly account?: SystemUser;
 }
 
-/** Parent of the folders for clusters whose requested folder Postgres cannot reach. */
+/** Parent of the folders that replace a requested folder that Postgres' account cannot reach. */
 const elsewhere = '/var/lib/podcast-sync';
 
 /**
@@ -65,13 +65,14 @@ export function postgresPlace(directory: string, progress: (line: string) => voi
   return { home, account };
 }
 
-/** Makes the account the owner of a folder. */
+/** Makes the account the owner of a file or folder. Does nothing without an account. */
 export function handOver(folder: string, account: SystemUser | undefined): void {
   if (account) chownSync(folder, account.uid, account.gid);
 }
 
 /**
- * Returns the account for Postgres under root: the owner of existing data, otherwise `nobody`.
+ * Returns the account for Postgres if root runs this process: the owner of existing data, else
+ * `nobody`. Returns `undefined` for other users, whose own account runs Postgres.
  *
  * @throws StartError if another user owns the data.
  */

@@ -86,7 +86,7 @@ function identity(data: string) {
   } as const;
 }
 
-/** Creates a cluster atomically, under another name that is then renamed. */
+/** Creates a cluster under another name, and then renames it: `data` is never incomplete. */
 async function initialise(
   data: string,
   { account, home }: PostgresPlace,
@@ -135,15 +135,15 @@ function settings(port: number, durable: boolean): string[] {
   return [
     `port=${port}`,
     'listen_addresses=127.0.0.1',
-    // Only TCP with a password: a socket file would need a directory that all can reach.
+    // Only TCP with a password: a socket file would need a directory that all users can reach.
     'unix_socket_directories=',
     'max_connections=300',
-    // Details of errors quote rows of users.
+    // Verbose errors would quote values of users' rows.
     'log_error_verbosity=terse',
     // All statements are short; compiling one takes longer than running it.
     'jit=off',
-    // Connections keep plans of empty tables until an ANALYZE. Autovacuum runs it for tables that
-    // grew, by default a minute later.
+    // Connections keep query plans for empty tables until ANALYZE runs. Autovacuum runs ANALYZE for
+    // tables that grew, by default a minute later.
     'autovacuum_naptime=15',
     ...(durable ? [] : ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off']),
   ];
@@ -183,7 +183,7 @@ function run(
     child.once('close', (code) =>
       code === 0
         ? resolve()
-        : reject(new StartError(`Postgres' data could not be set up.\n${problems.trim()}`)),
+        : reject(new StartError(`initdb could not create a cluster.\n${problems.trim()}`)),
     );
   });
 }

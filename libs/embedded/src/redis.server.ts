@@ -10,7 +10,7 @@ import { ServerProcess, stopOrphan, type ServerProgram } from './server.process.
 export interface RedisOptions extends ServerOptions {
   /** Folder for downloaded programs. Default: `programs` in the directory. */
   readonly programs?: string;
-  /** Syncs each write to disk before its acknowledgement. Default: within about two seconds. */
+  /** True to sync each write to disk before its reply. Default: within about two seconds. */
   readonly eachWrite?: boolean;
 }
 
@@ -36,9 +36,9 @@ export async function startRedis(options: RedisOptions): Promise<EmbeddedServer>
   };
   if (await stopOrphan(program)) progress('stopped a Redis that an earlier start had left behind');
   const startOn = async (port: number): Promise<EmbeddedServer> => {
-    // In a file, as every user of the machine can read the arguments.
+    // The password is in a file, because every user of the machine can read arguments.
     writePrivateFile(configuration, settings(program, port, password, durable, eachWrite));
-    const server = await ServerProcess.start(program, () => answers(port, password));
+    const server = await ServerProcess.start(program, () => ping(port, password));
     return {
       url: `redis://:${password}@127.0.0.1:${port}`,
       port,
@@ -80,22 +80,22 @@ function settings(
     `requirepass ${password}`,
     `dir "${data}"`,
     `pidfile "${pidFile}"`,
-    // Keeps the configuration's path in the arguments, which identify an orphan.
+    // Keeps the configuration's path in the process arguments, by which `worksOn` finds an orphan.
     'set-proc-title no',
     'maxmemory-policy noeviction',
-    // Room for several of the largest replies to one gateway; the default would disconnect it.
+    // Allows several of the largest replies to one gateway. The default would disconnect it.
     'client-output-buffer-limit pubsub 64mb 32mb 10',
     // The append-only file holds the data. Snapshots would be a second source of truth.
     'save ""',
     `appendonly ${durable ? 'yes' : 'no'}`,
     `appendfsync ${eachWrite ? 'always' : 'everysec'}`,
-    // A rewrite in the format of snapshots would keep deleted entries of streams.
+    // A rewrite in the format of snapshots (RDB) would keep deleted entries of streams.
     'aof-use-rdb-preamble no',
     '',
   ].join('\n');
 }
 
-async function answers(port: number, password: string): Promise<void> {
+async function ping(port: number, password: string): Promise<void> {
   const redis = new Redis(port, '127.0.0.1', {
     password,
     lazyConnect: true,

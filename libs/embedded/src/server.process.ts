@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isRunning, worksOn } from './running.process.js';
 import { StartError } from './start.error.js';
 
-/** The user that a server runs as, if it differs from the starter. */
+/** The user that a server runs as, if it differs from the user of this process. */
 export interface SystemUser {
   readonly uid: number;
   readonly gid: number;
@@ -24,7 +24,7 @@ export interface ServerProgram {
   /** Receives the output. Emptied at each start. */
   readonly logFile: string;
   readonly stopSignal: NodeJS.Signals;
-  /** Stops it by force; its data is recovered at the next start. */
+  /** Stops the server without a clean shutdown. It recovers its data at the next start. */
   readonly forceSignal: NodeJS.Signals;
 }
 
@@ -88,7 +88,7 @@ export class ServerProcess {
     return this.child.pid ?? 0;
   }
 
-  /** Stops the server in order, or by force after 20 seconds. */
+  /** Stops the server by `stopSignal`, after 20 seconds by `forceSignal`. */
   async stop(): Promise<void> {
     if (this.end !== undefined) return;
     await stopProcess(this.program, this.pid, () => this.end === undefined);
@@ -99,7 +99,7 @@ export class ServerProcess {
     let problem: unknown;
     while (this.end === undefined && performance.now() < limit) {
       try {
-        // If another program has the port, the request can stay unanswered.
+        // If another program listens on the port, it can leave the request unanswered.
         if (await Promise.race([serves().then(() => true), this.exited.then(() => false)])) return;
       } catch (error) {
         problem = error;
@@ -119,7 +119,7 @@ export class ServerProcess {
  * Stops the server that a killed starter left on a data directory. Removes a stale pid file: after
  * a reboot or a restart of the container its pid can belong to any process.
  *
- * @returns true if there was such a server.
+ * @returns true if it stopped a server.
  */
 export async function stopOrphan(
   program: Pick<ServerProgram, 'name' | 'data' | 'pidFile' | 'stopSignal' | 'forceSignal'>,

@@ -1,8 +1,8 @@
 import type { CommandDefinition, CommandGroup } from '../command.js';
 import type { AccountsCommand } from '../../../account/src/operator/accounts.command.js';
 
-/** Settings that all commands for accounts share. */
-export const ofAccounts = {
+/** Environment and data files of all commands for accounts. */
+export const accountsEnvironment = {
   environment: 'DATABASE_URL, REDIS_URL and PUBLIC_URL, as the account app has them.',
   data: {
     files: {
@@ -15,14 +15,19 @@ export const ofAccounts = {
 
 type Verb = AccountsCommand['verb'];
 
-/** Returns a command with at most an account's name and one option: flags, description, default. */
+/**
+ * Returns a command of the account app.
+ *
+ * @param takes `name` for an argument with the account's name; one option as flags, description and
+ *   default.
+ */
 function command(
   verb: Verb,
   summary: string,
   takes: { readonly name?: true; readonly option?: readonly [string, string, string?] } = {},
 ): CommandDefinition<AccountsCommand> {
   return {
-    ...ofAccounts,
+    ...accountsEnvironment,
     name: verb,
     summary,
     examples: [`accounts ${verb}${takes.name ? ' ann' : ''}`],
@@ -38,10 +43,10 @@ function command(
 }
 
 const name = true;
-const asJson = ['--json', 'as JSON'] as const;
+const asJson = ['--json', 'prints JSON'] as const;
 const label = [
   '--label <LABEL>',
-  'the device or app that uses it',
+  'the device or app that uses the app password',
   'podcast-sync app-password',
 ] as const;
 
@@ -59,7 +64,7 @@ export const accounts: CommandGroup = {
       },
     ),
     command('invite', 'prints a link to create an account with any name (valid for 7 days, once)'),
-    command('first-link', 'prints a link to create the first account; nothing if there is one'),
+    command('first-link', 'prints a link to create the first account, or nothing if one exists'),
     command('reset', 'prints a link to choose a new password (valid for 1 hour, once)', {
       name,
     }),
@@ -75,7 +80,7 @@ export const accounts: CommandGroup = {
 
 /** `podcast-sync app-password` */
 export const appPassword: CommandDefinition<AccountsCommand> = {
-  ...command('app-password', 'prints an app password of an account, and nothing else', {
+  ...command('app-password', 'creates an app password of an account, and prints only that', {
     name,
     option: label,
   }),

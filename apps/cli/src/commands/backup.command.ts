@@ -13,9 +13,10 @@ export const backup: CommandDefinition<BackupInput> = {
   name: 'backup',
   summary: "writes users' data, accounts and keys to a file, while the system runs",
   details:
-    'The file is gzip, of mode 0600; - is the standard output. podcast-sync restore reads it.',
+    'Creates a gzip file of mode 0600; - as FILE is the standard output. podcast-sync restore ' +
+    'reads it.',
   examples: ['backup podcast-sync.backup', 'backup --secrets .data/secrets -'],
-  environment: 'DATABASE_URL, as the owner of the database.',
+  environment: 'DATABASE_URL, with the login of the owner of the database.',
   data: { files: { DATABASE_URL: ownerUrl } },
   declare: (command) =>
     void command

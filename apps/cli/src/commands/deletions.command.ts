@@ -21,8 +21,8 @@ const list: CommandDefinition<DeletionsCommand> = {
     void command
       .option('--pending', 'pending deletions (default)')
       .addOption(new Option('--failed', 'failed deletions').conflicts('pending'))
-      .option('--limit <N>', 'maximum number', integerBetween(1, 10_000), 50)
-      .option('--json', 'as JSON'),
+      .option('--limit <N>', 'maximum number of deletions', integerBetween(1, 10_000), 50)
+      .option('--json', 'prints JSON'),
   read: ({ failed, limit, json = false }: { failed?: boolean; limit: number; json?: boolean }) => ({
     verb: 'list',
     status: failed ? 'FAILURE' : 'PENDING',

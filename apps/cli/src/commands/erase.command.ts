@@ -8,8 +8,8 @@ export const erase: CommandDefinition<EraseCommand> = {
   name: 'erase',
   summary: 'erases all data of users permanently and rejects their requests',
   details:
-    'The deletion worker erases; the command waits for its end. An interruption does not stop ' +
-    'the worker, and the same command waits again.',
+    'The deletion worker erases the data, and the command waits until it has finished. If you ' +
+    'interrupt the command, the worker continues: run the same command to wait again.',
   examples: ['erase --issuer https://id.example --subject 1234', 'erase --users group.ndjson'],
   environment:
     'DATABASE_URL, as in the deletion worker; AUTH_OWN_ISSUER and AUTH_ISSUER_ALIASES, as in the ' +
@@ -18,8 +18,8 @@ export const erase: CommandDefinition<EraseCommand> = {
   data: { files: { DATABASE_URL: 'deletions-database-url' } },
   declare: (command) =>
     void command
-      .option('--issuer <I>', 'with --subject: the user with these claims in tokens')
-      .option('--subject <S>', 'with --issuer')
+      .option('--issuer <I>', 'the issuer of the tokens of the user, with --subject')
+      .option('--subject <S>', 'the subject of the user, with --issuer')
       .option('--user <ID>', 'the user with this id')
       .option(
         '--users <FILE>',

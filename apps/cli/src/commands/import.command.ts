@@ -22,11 +22,11 @@ export const importCommand: CommandDefinition<ImportOptions> = {
   declare: (command) =>
     void command
       .requiredOption('--from <URL>', 'address of the other server, as in podcast apps', webUrl)
-      .requiredOption('--user <NAME>', 'account on this server and on the other one')
+      .requiredOption('--user <NAME>', 'name of the account on this and on the other server')
       .option('--login <NAME>', 'account on the other server, if its name differs')
       .option(
         '--password-file <FILE>',
-        'file with the other password in its first line (default: a prompt; it is not stored)',
+        'file whose first line is the password on the other server (default: a prompt)',
       )
       .option('--insecure', 'allows http, which reveals the password on the network')
       .option(

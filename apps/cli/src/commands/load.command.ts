@@ -2,7 +2,7 @@ import { type CommandDefinition, UsageError } from '../command.js';
 import { integerBetween } from '../operands.js';
 import type { LoadOptions } from '../../../load/src/load.options.js';
 
-/** Measured: more parallel users only wait for Postgres, and slow down other users. */
+/** In measurements, further users only waited for Postgres, and slowed down other requests. */
 const defaultParallel = 2;
 
 /** `podcast-sync load` */
@@ -21,7 +21,7 @@ export const load: CommandDefinition<LoadOptions> = {
       .argument('<FILE...>', 'files to load')
       .option(
         '--parallel <N>',
-        'number of users that are sent concurrently',
+        'number of users to load concurrently',
         integerBetween(1, 32),
         defaultParallel,
       )
@@ -35,9 +35,11 @@ export const load: CommandDefinition<LoadOptions> = {
       ),
   read: (options: Omit<LoadOptions, 'files'>, files) => {
     if (files.length > 1 && (options.refused !== undefined || options.progress !== undefined))
-      throw new UsageError('--refused and --progress are for one FILE');
+      throw new UsageError('use --refused and --progress only for one FILE');
     if (files.includes('-') && options.progress !== undefined)
-      throw new UsageError('--progress needs a file, as the standard input cannot be skipped');
+      throw new UsageError(
+        '--progress needs a FILE: a load from the standard input cannot be continued',
+      );
     return { ...options, files };
   },
   run: async (options, { io }) => (await import('../../../load/src/load.js')).load(options, io),

@@ -9,7 +9,8 @@ interface RestoreInput {
 export const restore: CommandDefinition<RestoreInput> = {
   name: 'restore',
   summary: 'restores data, accounts and keys from a backup to an empty database',
-  details: 'Stop the system first. podcast-sync backup wrote the file; - is the standard input.',
+  details:
+    'Stop the system first. FILE is a backup of podcast-sync backup; - is the standard input.',
   examples: ['restore podcast-sync.backup', 'restore --secrets .data/secrets -'],
   environment:
     'DATABASE_URL, as the owner of the database, and MIGRATE_GROUPS. If DATABASE_URL is not ' +

@@ -5,12 +5,12 @@ import type { Rotation } from '../../../standalone/src/container.secrets.js';
 /** `podcast-sync secrets` */
 export const secrets: CommandDefinition<{ directory: string; rotation: Rotation | undefined }> = {
   name: 'secrets',
-  summary: 'creates the passwords and keys of a system in containers, a folder for each part',
+  summary: 'creates passwords and keys for a system in containers, one folder for each container',
   details: 'Creates missing secrets and keeps existing ones.',
   examples: ['secrets .data/secrets', 'secrets .data/secrets --rotate'],
   declare: (command) =>
     void command
-      .argument('<DIRECTORY>', 'directory of the folders')
+      .argument('<DIRECTORY>', 'directory that gets the folders')
       .option(
         '--rotate',
         'signs with a new key; tokens of the old key stay valid until they expire',

@@ -1,15 +1,15 @@
 import { InvalidArgumentError } from 'commander';
 import type { CommandDefinition } from '../command.js';
-import { ofAccounts } from './accounts.command.js';
+import { accountsEnvironment } from './accounts.command.js';
 import type { TokenOptions } from '../../../account/src/operator/token.command.js';
 
 /** `podcast-sync token` */
 export const token: CommandDefinition<TokenOptions> = {
   name: 'token',
-  summary: 'prints a bearer token of a user, and nothing else',
+  summary: 'creates a bearer token of a user, and prints only that',
   details: "The token is an app password of USER's account. A missing account is created.",
   examples: ['token ann', 'token ann --scope read:subscriptions --expires 12h'],
-  ...ofAccounts,
+  ...accountsEnvironment,
   declare: (command) =>
     void command
       .argument('<USER>', 'the name of the user')

@@ -1,4 +1,4 @@
-import { type ChangeEvent, namesOf } from '#contracts';
+import { type ChangeEvent, kindNames } from '#contracts';
 import { type Database, type PgTransaction, statement } from '#database';
 
 /** Events of one transaction of a relay, one per user. */
@@ -37,7 +37,7 @@ export async function takeBatch(
   const rows = await transaction.query<Row>(takeEvents, [limit, above]);
   const [first] = rows;
   if (!first) return undefined;
-  const events = rows.map(({ user, stamp, kinds }) => ({ user, kinds: namesOf(kinds), stamp }));
+  const events = rows.map(({ user, stamp, kinds }) => ({ user, kinds: kindNames(kinds), stamp }));
   return { number: first.batch, events };
 }
 

@@ -1,6 +1,6 @@
 import { Controller, Inject } from '@nestjs/common';
 import {
-  countedTime,
+  clampedTime,
   type DeletionJob,
   Failure,
   isSuperseded,
@@ -73,7 +73,7 @@ export class DeletionService {
     const { userId, guid, timestamp } = request;
     const time = timestamp === undefined ? undefined : parseTime(timestamp);
     if (timestamp !== undefined && !time) throw new Failure('invalid');
-    const at = time && countedTime(time.instant, context.arrivedMs).at;
+    const at = time && clampedTime(time.instant, context.arrivedMs).at;
     const write: Write<MatchedSubscription> = {
       userId,
       smallAnswer: true,

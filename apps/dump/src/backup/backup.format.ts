@@ -29,7 +29,7 @@ export const endOfRows = '\\.';
 /** Schemas to back up. The rows of `feed` can be fetched again. */
 const schemas = ['sync', 'subscription', 'episode', 'deletion', 'account'];
 
-/** Selects the tables and the tables that each references. $1 schemas. */
+/** Selects the tables, each with the tables that it references; not migrations. $1 schemas. */
 export const tables = {
   text: `
     SELECT t.oid::regclass::text AS name,

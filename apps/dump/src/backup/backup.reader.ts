@@ -14,17 +14,17 @@ export class BackupReader {
     this.chunks = chunks[Symbol.asyncIterator]();
   }
 
-  /** @throws Error if the file is not a backup. */
+  /** Returns the first line. @throws Error if the file is not a backup. */
   async head(): Promise<BackupHead> {
     const parsed = head.safeParse(await this.json());
     if (!parsed.success) throw new Error('the file is not a backup of Podcast Sync');
     return parsed.data.podcast_sync_backup;
   }
 
-  /** Returns the next line after the rows. @throws Error if the file ends before its last line. */
+  /** Returns the next line that is no row. @throws Error if the file is damaged or incomplete. */
   async part(): Promise<BackupPart> {
     const parsed = part.safeParse(await this.json());
-    if (!parsed.success) throw new Error('the backup is damaged');
+    if (!parsed.success) throw new Error('the backup is damaged: it has an invalid line');
     return parsed.data;
   }
 

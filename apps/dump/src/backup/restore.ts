@@ -20,7 +20,7 @@ export interface RestoreOptions {
   readonly keys: KeyDirectory | undefined;
 }
 
-/** Sequences skip this many ids: clients can still have ids that are later than the backup. */
+/** Ids that each sequence skips, because clients can have ids from after the backup. */
 const skippedIds = 1_000_000;
 
 /** Errors of gunzip for a file that is not gzip, damaged or truncated. */
@@ -38,7 +38,8 @@ const hasData = `
  * Writes a backup to an empty database with the schema of this release, in one transaction. Then
  * writes its keys.
  *
- * @throws ConfigurationError, or Error with the reason; then the database is unchanged.
+ * @throws ConfigurationError, or Error with the reason. The database is then unchanged, unless only
+ *   the keys could not be written.
  */
 export async function restore(options: RestoreOptions, io: ProgramIo): Promise<void> {
   const { DATABASE_URL } = loadConfig(backupConfig, io.env);
@@ -96,7 +97,8 @@ class BackupRestorer {
     try {
       await this.client.query(lockEmpty);
       const found = await this.client.query<{ hasData: boolean }>(hasData);
-      if (found.rows[0]?.hasData) throw new Error('the database has data: restore to an empty one');
+      if (found.rows[0]?.hasData)
+        throw new Error('the database has data of users or accounts: restore to an empty database');
       const keys = await this.parts();
       await this.client.query('COMMIT');
       return { head, keys };
@@ -115,7 +117,8 @@ class BackupRestorer {
       const one = await this.reader.part();
       if ('table' in one) {
         // The names are inserted into SQL.
-        if (columns.get(one.table) !== one.columns) throw new Error('the backup is damaged');
+        if (columns.get(one.table) !== one.columns)
+          throw new Error('the backup is damaged: it has an unknown table or other columns');
         await this.table(one.table, one.columns);
       } else if ('sequence' in one)
         await this.client.query('SELECT setval($1::regclass, $2)', [
@@ -126,7 +129,8 @@ class BackupRestorer {
       else {
         if (one.complete.rows !== this.rows)
           throw new Error(
-            `the backup is damaged: it has ${count(this.rows)} rows of ${count(one.complete.rows)}`,
+            `the backup is damaged: it has ${count(this.rows)} rows; its last line counts ` +
+              count(one.complete.rows),
           );
         return keys;
       }
@@ -134,7 +138,7 @@ class BackupRestorer {
   }
 
   private async table(name: string, columns: string): Promise<void> {
-    // Some migrations insert rows.
+    // Migrations have inserted rows, which the backup also contains.
     await this.client.query(`DELETE FROM ${name}`);
     const into = this.client.query(copyFrom(`COPY ${name} (${columns}) FROM STDIN`));
     await pipeline(Readable.from(this.reader.rows()), into);

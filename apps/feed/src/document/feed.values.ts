@@ -1,5 +1,5 @@
 import { decodeHTMLStrict } from 'entities';
-import { keptTitle } from '#contracts';
+import { storedTitle } from '#contracts';
 
 /** Maximum bytes of a description. */
 const maxDescriptionBytes = 1_000;
@@ -94,12 +94,12 @@ export function durationOf(text: string): number | undefined {
 
 /** Returns one line of text, as titles are stored. Publishers often encode entities twice. */
 export function lineOf(text: string): string | undefined {
-  return keptTitle(decodeHTMLStrict(text).replace(/\s+/g, ' ')) || undefined;
+  return storedTitle(decodeHTMLStrict(text).replace(/\s+/g, ' ')) || undefined;
 }
 
 /** Returns the text of a description that can contain HTML, on one line. */
 export function descriptionOf(text: string): string | undefined {
-  const plain = keptTitle(decodeHTMLStrict(text.replace(/<[^<>]*>/g, ' ')).replace(/\s+/g, ' '));
+  const plain = storedTitle(decodeHTMLStrict(text.replace(/<[^<>]*>/g, ' ')).replace(/\s+/g, ' '));
   if (Buffer.byteLength(plain) <= maxDescriptionBytes) return plain || undefined;
   const { read } = new TextEncoder().encodeInto(plain, new Uint8Array(maxDescriptionBytes - 3));
   return `${plain.slice(0, read).trimEnd()}…`;

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DownloadService } from './download.service.js';
 import { UploadService } from './upload.service.js';
 
-/** Uploads and downloads of episode actions by the gpodder API; both versions are the same. */
+/** Endpoints for episode actions of the gpodder API. Versions 1 and 2 behave in the same way. */
 @Controller(['api/1/episodes', 'api/2/episodes'])
 export class EpisodeActionController {
   constructor(
@@ -23,7 +23,7 @@ export class EpisodeActionController {
   }
 }
 
-/** Uploads and downloads of episode actions by Nextcloud's gpoddersync. */
+/** Endpoints for episode actions with the paths of Nextcloud's app gpoddersync. */
 @Controller('index.php/apps/gpoddersync')
 export class NextcloudActionController {
   constructor(
@@ -31,7 +31,7 @@ export class NextcloudActionController {
     private readonly downloads: DownloadService,
   ) {}
 
-  /** Cardo uses the second path. */
+  /** The podcast app Cardo uploads to `episodes/create`. */
   @Post(['episode_action/create', 'episodes/create'])
   @HttpCode(200)
   upload(@Req() request: FastifyRequest, @Body() body: Buffer | undefined) {

@@ -2,11 +2,14 @@ import { isDeviceId, type RequestOf, type uploadActions } from '#contracts';
 import { readGuid, readSeconds, readTime } from './action.values.js';
 import { repairEnclosureUrl, repairFeedUrl } from '../url.repair.js';
 
-/** An action in the form of the episode service. */
+/** An action as an entry of the message {@link uploadActions}. */
 export type ActionEntry = RequestOf<typeof uploadActions>['entries'][number];
 type Statuses = ActionEntry['statuses'];
 
-/** Reason to skip an action; a label of the metrics. */
+/**
+ * Reason not to store an action; the label `reason` of `podcast_sync_skipped_entries_total`.
+ * `refused`: the episode service rejected the entry, not because of its subscription.
+ */
 export type SkipReason =
   | 'not_an_object'
   | 'missing_key'
@@ -16,7 +19,7 @@ export type SkipReason =
   | 'unknown_subscription'
   | 'refused';
 
-/** A parsed action. `podcast` and `episode` are as sent, for `update_urls`. */
+/** A parsed element of an upload. `podcast` and `episode` are the sent URLs, for `update_urls`. */
 export interface ParsedAction {
   readonly podcast?: string;
   readonly episode?: string;
@@ -25,24 +28,27 @@ export interface ParsedAction {
   /** Repaired `podcast`; absent if it is unusable. */
   readonly feedUrl?: string | undefined;
   readonly device?: string | undefined;
-  /** Absent if the action is skipped. */
+  /** Absent if `skipped` is set. */
   readonly entry?: ActionEntry;
   readonly skipped?: SkipReason;
 }
 
-/** An action that is not skipped. */
+/** An action that parsing did not skip. The episode service can still reject it. */
 export interface UsableAction extends ParsedAction {
   readonly podcast: string;
   readonly feedUrl: string;
   readonly entry: ActionEntry;
 }
 
-/** Returns true for an action that is not skipped. */
+/** Returns true for an action that parsing did not skip. */
 export function isUsable(action: ParsedAction): action is UsableAction {
   return action.entry !== undefined;
 }
 
-/** Parses one element of an upload (docs/reference/gpodder.md, "Actions in"). */
+/**
+ * Parses one element of an upload (docs/reference/gpodder.md, "Actions in"). An unusable element
+ * gets the reason in `skipped` instead of an `entry`.
+ */
 export function parseAction(sent: unknown): ParsedAction {
   if (typeof sent !== 'object' || sent === null || Array.isArray(sent))
     return { skipped: 'not_an_object' };
@@ -81,7 +87,7 @@ export function parseAction(sent: unknown): ParsedAction {
   };
 }
 
-/** Values of the statuses that an action sets, and the duration that it contains. */
+/** The statuses that an action sets, and the episode's duration in seconds. */
 interface ActionValues {
   playbackPosition?: number;
   playedStatus?: boolean;
@@ -108,7 +114,7 @@ function valuesOf(
   }
 }
 
-/** Returns the values of a `play`. A position equal to the length means finished. */
+/** Returns the values of a `play`. A position at or beyond a credible `total` means played. */
 function playValues(position: number | undefined, sentTotal: number | undefined): ActionValues {
   if (position === undefined) return { newStatus: false };
   const total = isCredible(sentTotal, position) ? sentTotal : undefined;
@@ -119,8 +125,9 @@ function playValues(position: number | undefined, sentTotal: number | undefined)
 }
 
 /**
- * Returns true if a total can be the episode's length at this position. Players round, and some
- * send 1 or another small number for an unknown length.
+ * Returns true if `total` can be the episode's length in seconds. The position can exceed it by 5 %
+ * and 1 s, because players round. Some players send 1 or another small number if they do not know
+ * the length.
  */
 function isCredible(total: number | undefined, position: number): boolean {
   return total !== undefined && (position <= total || (total > 1 && position <= total * 1.05 + 1));

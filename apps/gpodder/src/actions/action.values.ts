@@ -2,21 +2,21 @@ import { parseTime, textLimits } from '#contracts';
 
 // Parsers of action values, whose formats vary by client (docs/reference/gpodder.md, "Actions in").
 
-/** A date and time in any format of a client; without `Z` or an offset it is UTC. */
+/** Matches all date and time formats that clients send. Without `Z` or an offset, it is UTC. */
 const dateTime =
   /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d)(:\d\d)?([.,]\d{1,30})? ?([Zz]|[+-]\d\d(?::?\d\d)?)?$/;
 const digits = /^\d{1,17}(?:\.\d{1,30})?$/;
-/** Numbers from here are milliseconds; in seconds this would be the year 5138. */
+/** The lowest number that is read as milliseconds. In seconds it would be the year 5138. */
 const firstMilliseconds = 1e11;
 /** The last millisecond of the year 9999. */
 const lastMilliseconds = 253_402_300_799_999;
 
-/** The earliest time. A status with it never replaces another one. */
+/** The time of a status whose sent time is invalid. A status with any later time replaces it. */
 export const oldestTime = '1970-01-01T00:00:00.000000Z';
 
 /**
- * Returns the time of an action in RFC 3339 and UTC; `undefined` without one. An invalid time
- * becomes {@link oldestTime}, so that such an action never wins over newer listening.
+ * Returns the time of an action in RFC 3339 and UTC; `undefined` if the client sent none. An
+ * invalid time becomes {@link oldestTime}, so that the action does not replace newer statuses.
  */
 export function readTime(sent: unknown): string | undefined {
   if (sent === undefined || sent === null || sent === '') return undefined;
@@ -48,12 +48,15 @@ function withColon(zone: string): string {
   return `${zone.slice(0, 3)}:${zone.slice(3).replace(':', '') || '00'}`;
 }
 
-/** The largest integer that all clients can read, because some use 32 bits. */
+/** Maximum of positions and durations in seconds. Some clients read 32-bit integers. */
 export const maxSeconds = 2_147_483_647;
 const decimal = /^\d{1,10}(?:\.\d{0,30})?$/;
 const clockFormat = /^(?:(\d{1,6}):)?(\d{1,6}):(\d{1,2})(?:\.\d{1,30})?$/;
 
-/** Returns whole seconds; `undefined` for a missing, negative or invalid number. */
+/**
+ * Parses a number, a decimal text or a text such as `1:02:03` to whole seconds. Returns `undefined`
+ * for other values, negative numbers, and numbers above {@link maxSeconds}.
+ */
 export function readSeconds(sent: unknown): number | undefined {
   const seconds = typeof sent === 'string' ? parseSeconds(sent) : sent;
   // Clients send negative numbers for an unknown value.
@@ -72,11 +75,11 @@ function parseSeconds(sent: string): number | undefined {
     : Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds);
 }
 
-/** Returns the guid that the feed gives an episode; `undefined` for a missing or generated one. */
+/** Returns an episode's guid from the feed; `undefined` if it is missing, unusable or generated. */
 export function readGuid(sent: unknown): string | undefined {
   if (typeof sent !== 'string') return undefined;
   const guid = sent.trim();
-  // Kasts generates one for episodes without a guid, and some clients send the string null.
+  // Kasts generates `hash:…` for episodes without a guid. Some clients send the string `null`.
   if (guid === '' || guid === 'null' || guid.startsWith('hash:')) return undefined;
   const isUsable =
     Buffer.byteLength(guid) <= textLimits.episodeGuid && !/[\0\p{Surrogate}]/u.test(guid);

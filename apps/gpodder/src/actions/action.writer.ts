@@ -2,7 +2,7 @@ import { type ReplyOf, type RequestOf, type Rpc, uploadActions } from '#contract
 import { isUsable, parseAction, type SkipReason, type UsableAction } from './action.rules.js';
 import { UrlUpdates } from '../url.repair.js';
 
-/** The user, and the session of the upload. */
+/** The user who uploads, and the session of the client's cookie, if any. */
 interface Uploader {
   readonly userId: string;
   readonly sessionId?: string | undefined;
@@ -16,7 +16,10 @@ export class ActionWriter {
   readonly devices = new Set<string>();
   /** Number of skipped actions by reason. */
   readonly skipped = new Map<SkipReason, number>();
-  /** Timestamp of the answer: the lowest of all messages, so that the client misses no change. */
+  /**
+   * Timestamp of the answer: the lowest timestamp of all replies, so that the client misses no
+   * change. Undefined before the first reply.
+   */
   timestamp: number | undefined;
 
   constructor(
@@ -24,7 +27,11 @@ export class ActionWriter {
     private readonly uploader: Uploader,
   ) {}
 
-  /** Parses an element of an upload, and collects changed URLs. @returns undefined if skipped. */
+  /**
+   * Parses an element of an upload, and collects its repaired URLs and its device.
+   *
+   * @returns undefined if the element is skipped.
+   */
   read(sent: unknown): UsableAction | undefined {
     const action = parseAction(sent);
     const { podcast, episode, feedUrl, enclosureUrl, device, skipped } = action;
@@ -36,7 +43,7 @@ export class ActionWriter {
     return isUsable(action) ? action : undefined;
   }
 
-  /** Writes at most `maxActions` actions. */
+  /** Sends at most `maxActions` actions to the episode service, and counts rejected actions. */
   async write(actions: readonly UsableAction[]): Promise<void> {
     const { userId, sessionId } = this.uploader;
     const entries = actions.map(({ entry }) => entry);
@@ -53,7 +60,7 @@ export class ActionWriter {
     }
   }
 
-  /** Returns the timestamp of the answer. Calls the service if nothing was written. */
+  /** Returns the timestamp of the answer. If no action was written, sends an empty message. */
   async readTimestamp(): Promise<number> {
     if (this.timestamp === undefined) await this.write([]);
     return this.timestamp ?? 1;

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { ActedEpisode, ActedStatuses } from '#contracts';
+import type { GpodderEpisode, ActionStatuses } from '#contracts';
 import { parseAction } from './action.rules.js';
 import { actionsOf } from './download.rules.js';
 
 const at = (minute: number) => `2024-03-01T12:${String(minute).padStart(2, '0')}:05.678901Z`;
 const secondsAt = (minute: number) => at(minute).slice(0, 19);
 
-const episode = (statuses: ActedStatuses, more: Partial<ActedEpisode> = {}): ActedEpisode => ({
+const episode = (statuses: ActionStatuses, more: Partial<GpodderEpisode> = {}): GpodderEpisode => ({
   syncId: '3f2504e0-4f89-41d3-9a0c-0305e82c3301',
   feedUrl: 'https://a.example/f',
   podcastGuid: '3f2504e0-4f89-41d3-9a0c-0305e82c3302',
@@ -29,7 +29,7 @@ const download = (value: boolean, minute: number) => ({
 });
 
 /** Returns the action, minute and numbers of each resulting action. */
-const summariesOf = (statuses: ActedStatuses, duration?: number) =>
+const summariesOf = (statuses: ActionStatuses, duration?: number) =>
   actionsOf(episode(statuses, duration === undefined ? {} : { duration }), 'all').map(
     ({ action, timestamp, started, position: reached, total }) => {
       expect(reached).toBe(started);
@@ -134,7 +134,7 @@ it('an episode can have a listening and a download action, the older one first',
 });
 
 it('aggregated is the listening action, else the download action', () => {
-  const actions = (statuses: ActedStatuses) =>
+  const actions = (statuses: ActionStatuses) =>
     actionsOf(episode(statuses), 'aggregated').map(({ action }) => action);
   expect(actions({ ...position(60, 1), ...download(true, 2) })).toEqual(['play']);
   expect(actions({ ...played(false, 1), ...download(true, 2) })).toEqual(['new']);
@@ -142,7 +142,7 @@ it('aggregated is the listening action, else the download action', () => {
 });
 
 it('nextcloud is only a PLAY with all numbers', () => {
-  const actions = (statuses: ActedStatuses) => actionsOf(episode(statuses), 'nextcloud');
+  const actions = (statuses: ActionStatuses) => actionsOf(episode(statuses), 'nextcloud');
   expect(actions({ ...position(60, 1), ...download(true, 2) })).toMatchObject([
     { action: 'PLAY', started: 60, position: 60, total: 3_660 },
   ]);
@@ -169,8 +169,8 @@ it('an episode without an enclosure has no action', () => {
 });
 
 /** Merges statuses by last writer wins, like the episode service. */
-function merged(current: ActedStatuses, sent: ActedStatuses): ActedStatuses {
-  const names = Object.keys(sent) as (keyof ActedStatuses)[];
+function merged(current: ActionStatuses, sent: ActionStatuses): ActionStatuses {
+  const names = Object.keys(sent) as (keyof ActionStatuses)[];
   const newer = names.filter((name) => (sent[name]?.at ?? '') >= (current[name]?.at ?? ''));
   return { ...current, ...Object.fromEntries(newer.map((name) => [name, sent[name]])) };
 }
@@ -185,7 +185,7 @@ const statuses = fc.record(
     downloadStatus: status(fc.boolean()),
   },
   { requiredKeys: [] },
-) as fc.Arbitrary<ActedStatuses>;
+) as fc.Arbitrary<ActionStatuses>;
 const lengths = fc.option(fc.double({ min: 0.001, max: 1e6, noNaN: true }), { nil: undefined });
 
 it('actions that a client sends back unchanged result in the same actions', () => {

@@ -1,4 +1,4 @@
-import { type ActedEpisode, type ActedStatuses, parseTime } from '#contracts';
+import { type GpodderEpisode, type ActionStatuses, parseTime } from '#contracts';
 import { maxSeconds, oldestTime } from './action.values.js';
 
 /** An action in the format of clients (docs/reference/gpodder.md, "Actions out"). */
@@ -14,21 +14,28 @@ export interface ClientAction {
   readonly total?: number;
 }
 
-/** Selection of an episode's actions: all, only the relevant one, or only a relevant `play`. */
+/**
+ * Selection of an episode's actions for a download: `all`; `aggregated`, the listening action, or
+ * else the download action; `nextcloud`, only a `play`.
+ */
 export type ActionSelection = 'all' | 'aggregated' | 'nextcloud';
 
-/**
- * Seconds sent as `total` if a played episode has no known duration. Longer than any real episode.
- */
+/** The `position` and `total` of a played episode of unknown duration: 24 hours, in seconds. */
 const unknownLength = 86_400;
-/** Seconds after the position in an episode of unknown length, because its end means played. */
+/**
+ * Seconds from the position to the sent `total` if the duration is unknown. With an equal `total`,
+ * clients would count the episode as played.
+ */
 const minRemaining = 3_600;
 
 /** A listening or download action with its time. */
 type TimedAction = Pick<ClientAction, 'action' | 'started' | 'position' | 'total'> & { at: string };
 
-/** Returns an episode's actions, oldest first: at most one of listening and one of download. */
-export function actionsOf(episode: ActedEpisode, selection: ActionSelection): ClientAction[] {
+/**
+ * Returns an episode's actions, oldest first: at most one `play` or `new`, and one `download` or
+ * `delete`. An episode without an enclosure URL has none.
+ */
+export function actionsOf(episode: GpodderEpisode, selection: ActionSelection): ClientAction[] {
   if (episode.enclosureUrl === '') return [];
   const listening = listeningOf(episode);
   const download = downloadOf(episode.statuses);
@@ -43,7 +50,7 @@ export function actionsOf(episode: ActedEpisode, selection: ActionSelection): Cl
 }
 
 function toClientAction(
-  { feedUrl, enclosureUrl, episodeGuid }: ActedEpisode,
+  { feedUrl, enclosureUrl, episodeGuid }: GpodderEpisode,
   { at, ...action }: TimedAction,
 ): ClientAction {
   const guid = episodeGuid === '' ? {} : { guid: episodeGuid };
@@ -64,11 +71,11 @@ function timed<Value>(
   return { value: status.value, at: (status.at && parseTime(status.at)?.instant) ?? oldestTime };
 }
 
-function listeningOf({ statuses, duration }: ActedEpisode): TimedAction | undefined {
+function listeningOf({ statuses, duration }: GpodderEpisode): TimedAction | undefined {
   const played = timed(statuses.playedStatus);
   const position = timed(statuses.playbackPosition);
   const isNew = timed(statuses.newStatus);
-  // Clients treat a position within the first second as none.
+  // Clients ignore a position below one second.
   const seconds = Math.min(Math.trunc(position?.value ?? 0), maxSeconds - minRemaining);
   const reached = position && seconds >= 1 ? position : undefined;
   const length = Math.min(Math.trunc(duration ?? 0), maxSeconds);
@@ -85,7 +92,7 @@ function listeningOf({ statuses, duration }: ActedEpisode): TimedAction | undefi
   return { action: 'new', at: times.toSorted().at(-1) as string };
 }
 
-function downloadOf({ downloadStatus }: ActedStatuses): TimedAction | undefined {
+function downloadOf({ downloadStatus }: ActionStatuses): TimedAction | undefined {
   const download = timed(downloadStatus);
   return download && { action: download.value ? 'download' : 'delete', at: download.at };
 }

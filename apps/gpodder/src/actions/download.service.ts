@@ -12,26 +12,27 @@ import { queryOf, readSince } from '../http/input.js';
 import { FeedListService } from '../subscriptions/feed-list.service.js';
 import { type ActionSelection, actionsOf } from './download.rules.js';
 
-/** Episodes of the first page, which is sent immediately, and of each further page. */
+/** Maximum episodes on the first page of a download, and on each further page. */
 const [firstPage, furtherPage] = [100, 250];
 
-/** The fastest level: lists are repetitive and shrink to a tenth. */
+/** The fastest level of gzip, which shrinks a list of actions to a tenth. */
 const compression = { level: 1 };
 
 type Page = ReplyOf<typeof listActions>;
 type PageRequest = RequestOf<typeof listActions>;
 
 /**
- * Streams downloads of actions (docs/reference/gpodder.md, "Actions out").
+ * Sends downloads of actions, and streams those of several pages (docs/reference/gpodder.md,
+ * "Actions out").
  *
  * Invariants:
  * - A download is one answer, with at most one page of the service in memory.
- * - `MAX_READS_PER_USER` limits the concurrent downloads of a user; further ones wait.
+ * - `MAX_READS_PER_USER` limits the concurrent streams of a user; further streams wait.
  * - An incomplete answer is not valid JSON.
  */
 @Injectable()
 export class DownloadService {
-  /** Limit of a user's answers that are being sent. */
+  /** Limits the answers that are streamed to one user concurrently. */
   private readonly streams: CallPool;
 
   constructor(
@@ -45,7 +46,7 @@ export class DownloadService {
 
   /**
    * Sends the requested actions of the caller's episodes. A failure after the first byte closes the
-   * connection, because the client would store the timestamp of a complete answer.
+   * connection, so that the client does not store the timestamp of an incomplete answer.
    *
    * @throws Failure before the answer starts.
    */
@@ -65,7 +66,7 @@ export class DownloadService {
       userId: caller.userId,
       reader,
       perPage: firstPage,
-      // An empty URL matches none.
+      // If the user has no such podcast, the URL is empty and matches no episode.
       ...(podcast !== null && {
         feedUrl: (await this.feeds.currentUrl(request, podcast)) ?? '',
       }),
@@ -107,7 +108,8 @@ export class DownloadService {
     let [page, prefix, heldBytes] = [first, '{"actions":[', textOf(first, selection).length];
     for (;;) {
       const text = textOf(page, selection);
-      // A slow client holds the largest page in memory. Above the limits, the answer is cut off.
+      // A slow client keeps a page in memory, so the largest one is counted. Above the limits of
+      // memory, `hold` throws, which cuts off the answer.
       if (text.length > heldBytes) request.hold?.(text.length - heldBytes);
       heldBytes = Math.max(heldBytes, text.length);
       if (text !== '') {

@@ -31,8 +31,9 @@ export class UploadService {
   ) {}
 
   /**
-   * Applies actions in order, in messages of limited size. If one fails, earlier ones keep their
-   * effect. The client repeats all of them, which is idempotent.
+   * Applies actions in order, in messages of at most {@link maxActions}. If a message fails,
+   * earlier messages keep their effect. The client can repeat the whole upload, which is
+   * idempotent.
    *
    * @throws Failure `invalid` for a body that is not an array; TooLarge for too many actions; other
    *   failures of calls.
@@ -52,7 +53,7 @@ export class UploadService {
         .slice(from, from + maxActions)
         .flatMap((action) => writer.read(action) ?? []);
       if (actions.length > 0) await writer.write(actions);
-      // Lets other requests run, as the call of a write would.
+      // Lets other requests run. With actions, the call of the service does.
       else await nextTick();
     }
     const [timestamp] = await Promise.all([

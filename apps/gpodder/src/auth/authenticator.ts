@@ -13,11 +13,11 @@ import type { Sessions } from './sessions.js';
 
 /** The authenticated client. */
 export interface Caller extends VerifiedCredential {
-  /** The session of the request's cookie. Absent without a valid one of this app password. */
+  /** The session of the request's cookie. Absent unless it is valid and of this app password. */
   readonly session?: SignedSession;
 }
 
-/** The app password of an `Authorization` header; Basic also has a name. */
+/** The app password of an `Authorization` header. `name` is set for Basic only. */
 interface SentCredential {
   readonly name?: string;
   readonly secret: string;
@@ -26,11 +26,11 @@ interface SentCredential {
 /**
  * Authenticates requests by session cookie or app password (docs/reference/gpodder.md,
  * "Authentication"). The app password arrives by Basic (RFC 7617) or as a bearer token. An
- * `Authorization` header takes precedence over the cookie. Valid credentials always work, so that
- * wrong ones cannot lock a user out.
+ * `Authorization` header takes precedence over the cookie. Failed attempts never block valid
+ * credentials, so that nobody can lock a user out.
  */
 export class Authenticator {
-  /** Wrong credentials by network and name, at most 60 in a minute and process. */
+  /** Counts wrong credentials by network and name: at most 60 per minute in this process. */
   private readonly failures = new FailureCounter(60);
 
   constructor(
@@ -85,7 +85,7 @@ export class Authenticator {
   }
 }
 
-/** Returns true if a credential has the sent name, in any letter case, or if none was sent. */
+/** Returns true if a credential has the sent name, in any letter case, or if no name was sent. */
 export function hasName({ name }: VerifiedCredential, sent: string | undefined): boolean {
   return sent === undefined || sent.toLowerCase() === name.toLowerCase();
 }

@@ -6,7 +6,10 @@ import { CurrentCaller } from './request.caller.js';
 import { expiredCookie } from './session.cookie.js';
 import { Sessions } from './sessions.js';
 
-/** Login and logout of clients. Before, admission authenticated the request and set the cookie. */
+/**
+ * Login and logout of clients. `login` has no code: the admission of the HTTP server authenticates
+ * each request and sets the session cookie before a handler runs.
+ */
 @Controller('api/2/auth/:user')
 export class LoginController {
   constructor(private readonly sessions: Sessions) {}

@@ -1,7 +1,7 @@
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyRequest } from 'fastify';
 
-/** Access of a route, if the method does not decide it. */
+/** The permission of a route that overrides the default of its method. */
 type Access = 'public' | 'read';
 
 declare module 'fastify' {
@@ -15,7 +15,7 @@ export const Public = () => RouteConfig({ access: 'public' satisfies Access });
 /** Marks a handler that needs only read permission, with any method. */
 export const NeedsReadScope = () => RouteConfig({ access: 'read' satisfies Access });
 
-/** Returns the permission that a request needs; `public` for none. */
+/** Returns the permission that a request needs; `public` if it needs no credential. */
 export function accessOf({ method, routeOptions }: FastifyRequest): Access | 'write' {
   const access = (routeOptions.config as { access?: Access } | undefined)?.access;
   return (

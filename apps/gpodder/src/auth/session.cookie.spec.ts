@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { makeSession, readSession, sessionCookie } from './session.cookie.js';
+import { newCookieValue, readSession, sessionCookie } from './session.cookie.js';
 
 const key = 'a-key-of-thirty-two-characters-x';
 
 describe('the session cookie', () => {
   it('contains its app password, and a session id that does not reveal the cookie', () => {
     const credentialId = randomUUID();
-    const [one, other] = [makeSession(credentialId, key), makeSession(credentialId, key)];
+    const [one, other] = [newCookieValue(credentialId, key), newCookieValue(credentialId, key)];
     const read = readSession(`sessionid=${one}`, key);
     expect(read?.credentialId).toBe(credentialId);
     expect(read).toEqual(readSession(`sessionid=${one}`, key));
@@ -24,7 +24,7 @@ describe('the session cookie', () => {
     ['without spaces', (value: string) => `a=b;sessionid=${value};c=d`],
     ['in quotes', (value: string) => `sessionid="${value}"`],
   ])('is read %s', (_, header) => {
-    expect(readSession(header(makeSession(randomUUID(), key)), key)).toBeDefined();
+    expect(readSession(header(newCookieValue(randomUUID(), key)), key)).toBeDefined();
   });
 
   it.each([
@@ -34,11 +34,11 @@ describe('the session cookie', () => {
     ['too long a value', (value: string) => `sessionid=${value}A`],
     ['no signature', (value: string) => `sessionid=${value.slice(0, 43)}${'A'.repeat(21)}`],
   ])('is not read with %s', (_, header) => {
-    expect(readSession(header(makeSession(randomUUID(), key)), key)).toBeUndefined();
+    expect(readSession(header(newCookieValue(randomUUID(), key)), key)).toBeUndefined();
   });
 
   it('is invalid with another key, or with any changed letter', () => {
-    const value = makeSession(randomUUID(), key);
+    const value = newCookieValue(randomUUID(), key);
     expect(readSession(`sessionid=${value}`, key.replace('a', 'b'))).toBeUndefined();
     fc.assert(
       fc.property(fc.nat(63), fc.constantFrom('A', 'b', '0', '_'), (at, letter) => {

@@ -1,24 +1,24 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
-/** Cookie name of gpodder.net, which clients expect. The account pages use another one. */
+/** Cookie name of gpodder.net, which clients expect. The account pages use another name. */
 const cookieName = 'sessionid';
 
 /** Lifetime of the cookie at the client in seconds: a year. */
 const maxAge = 31_536_000;
 
-/** Bytes of each part: random bytes, the id of the app password, and a truncated HMAC. */
+/** Bytes of each part of a cookie: random bytes, the id of the app password, a truncated HMAC. */
 const partBytes = 16;
 
-/** A session that this server signed. It is stored when its cookie comes back. */
+/** A session from a cookie with a valid signature. The first check of the cookie stores it. */
 export interface SignedSession {
-  /** Hash of the cookie, which does not reveal it. */
+  /** Hash of the cookie's value, from which nobody can derive the cookie. */
   readonly sessionId: string;
   /** The app password that created it. */
   readonly credentialId: string;
 }
 
 /** Returns a new cookie value for an app password. */
-export function makeSession(credentialId: string, key: string): string {
+export function newCookieValue(credentialId: string, key: string): string {
   const signed = Buffer.concat([
     randomBytes(partBytes),
     Buffer.from(credentialId.replaceAll('-', ''), 'hex'),
@@ -42,7 +42,7 @@ export function readSession(header: string | undefined, key: string): SignedSess
   };
 }
 
-/** Returns the `Set-Cookie` header of a session. Some clients need its path. */
+/** Returns the `Set-Cookie` header of a session. Some clients need the attribute `Path`. */
 export function sessionCookie(value: string, isSecure: boolean): string {
   const secure = isSecure ? '; Secure' : '';
   return `${cookieName}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${maxAge}${secure}`;

@@ -11,12 +11,12 @@ import { LOG } from '../gpodder.config.js';
 const maxSaved = 100;
 
 /**
- * Creates devices at their first use. Clients keep device ids that they registered on another
- * server. Caches saved devices, so that a poll needs no further call.
+ * Saves devices at their first use, because clients keep device ids that they registered on another
+ * server. Caches saved devices for an hour, so that a poll needs no call to the account service.
  */
 @Injectable()
 export class DeviceRegistry {
-  /** Devices saved within the last hour, by the app password that used them. */
+  /** Keys `<app password id> <device id>` of the devices saved within the last hour. */
   private readonly saved = new LRUCache<string, true>({ max: 20_000, ttl: 3_600_000 });
 
   constructor(
@@ -25,8 +25,9 @@ export class DeviceRegistry {
   ) {}
 
   /**
-   * Saves the devices of a request. Logs a Failure instead of throwing it, because requests do not
-   * depend on devices. A read-only client creates no device, because that could evict another one.
+   * Saves at most 100 uncached devices of a request. Logs a Failure instead of throwing it, because
+   * requests do not depend on devices. A read-only client saves no device, because a new device can
+   * evict another device of the user.
    */
   async register(request: FastifyRequest, ids: Iterable<string>): Promise<void> {
     const { userId, credentialId, scopes } = callerOf(request);

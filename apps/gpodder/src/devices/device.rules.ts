@@ -3,7 +3,7 @@ import { deviceTypes, Failure, isDeviceId } from '#contracts';
 /** A supported type. Clients can also send `tablet`, which becomes `mobile`. */
 type DeviceType = (typeof deviceTypes)[number];
 
-/** Maximum characters of a caption; longer ones are cut. */
+/** Maximum characters of a caption; longer captions are cut. */
 const maxCaptionLength = 100;
 
 /** Returns a device id from a path or query. @throws Failure `invalid` */

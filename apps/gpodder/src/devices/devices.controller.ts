@@ -7,10 +7,13 @@ import { CurrentCaller } from '../auth/request.caller.js';
 import { readObjectBody } from '../http/input.js';
 import { readDevice, readDeviceId } from './device.rules.js';
 
-/** Maximum entries of a body, which limits its JSON values. */
+/** Maximum entries of a body, which limits it to 20 JSON values for each. */
 const maxEntries = 1_000;
 
-/** Lists and describes devices. All devices of a user share one list of subscriptions. */
+/**
+ * Lists devices, and saves their captions and types. All devices of a user share one list of
+ * subscriptions.
+ */
 @Controller()
 export class DevicesController {
   constructor(private readonly services: Services) {}
@@ -47,7 +50,7 @@ export class DevicesController {
     await this.describe(request, caller, device, body);
   }
 
-  /** Returns all devices as synchronized, and ignores the links that a client sends. */
+  /** Returns two or more devices as one synchronized group; links from clients are ignored. */
   @Get('api/2/sync-devices/:user.json')
   async linked(@Req() request: FastifyRequest, @CurrentCaller() { userId }: Caller) {
     const { devices } = await this.services.call(listDevices, request, { userId });

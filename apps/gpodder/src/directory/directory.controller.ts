@@ -10,8 +10,8 @@ import { formatOf, podcastObject, serializeFeeds } from '../subscriptions/format
 import { PodcastsService } from '../subscriptions/podcasts.service.js';
 
 /**
- * Answers the directory paths of gpodder.net with empty lists, and finds only podcasts of the
- * caller. A ranking on a small server would reveal the podcasts of its users.
+ * Answers the directory paths of gpodder.net with empty lists; only `data/podcast.json` finds
+ * podcasts of the caller. A ranking on a small server would reveal the podcasts of its users.
  */
 @Controller()
 export class DirectoryController {
@@ -65,7 +65,7 @@ export class DirectoryController {
     return [];
   }
 
-  /** Returns a podcast of the caller. Other lookups would reveal the podcasts of other users. */
+  /** Returns a podcast of the caller. Others would reveal which podcasts other users have. */
   @Get('api/2/data/podcast.json')
   async podcast(@Req() request: FastifyRequest) {
     const url = await this.feeds.currentUrl(request, queryOf(request).get('url') ?? '');
@@ -81,14 +81,14 @@ export class DirectoryController {
     throw new Failure('not_found');
   }
 
-  /** Rejects pages and services of gpodder.net that do not exist here. */
+  /** Rejects requests for pages and services of gpodder.net that this server does not have. */
   @All(['api/2/podcasts/create', 'api/2/task/:id', 'upload', 'getlist'])
   @Public()
   absent(): never {
     throw new Failure('not_found');
   }
 
-  /** Returns no list, because users of this server publish none. */
+  /** Returns an empty list, because users of this server cannot publish lists of podcasts. */
   @Get('api/2/lists/:user.json')
   lists(): never[] {
     return [];

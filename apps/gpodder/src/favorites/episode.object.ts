@@ -1,9 +1,9 @@
-import type { ActedEpisode } from '#contracts';
+import type { GpodderEpisode } from '#contracts';
 import type { PodcastsByUrl } from '../subscriptions/formats.js';
 
 /** Returns an episode in the format of gpodder.net. Clients require all fields. */
 export function episodeObject(
-  { title, enclosureUrl, feedUrl, episodeUrl, publishDate }: ActedEpisode,
+  { title, enclosureUrl, feedUrl, episodeUrl, publishDate }: GpodderEpisode,
   podcastsByUrl: PodcastsByUrl,
 ) {
   const isDated = !publishDate.startsWith('1970-01-01T00:00:00');

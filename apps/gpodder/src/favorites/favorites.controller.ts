@@ -7,10 +7,13 @@ import { CurrentCaller } from '../auth/request.caller.js';
 import { PodcastsService } from '../subscriptions/podcasts.service.js';
 import { episodeObject } from './episode.object.js';
 
-/** Episodes in one reply of the episode service. */
+/** Maximum episodes in one reply of the episode service. */
 const perPage = 1_000;
 
-/** Lists favourite episodes, which the setting `is_favorite` or clients of the main API mark. */
+/**
+ * Lists the caller's favourite episodes. Clients mark them by the setting `is_favorite` or by the
+ * Open Podcast API.
+ */
 @Controller()
 export class FavoritesController {
   constructor(

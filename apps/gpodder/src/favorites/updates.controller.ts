@@ -1,5 +1,5 @@
 import { Controller, Get, Param, Req } from '@nestjs/common';
-import { type ActedEpisode, Failure, listActions } from '#contracts';
+import { type GpodderEpisode, Failure, listActions } from '#contracts';
 import { Services } from '#http';
 import type { FastifyRequest } from 'fastify';
 import { actionsOf } from '../actions/download.rules.js';
@@ -12,7 +12,7 @@ import { type PodcastsByUrl, podcastObject } from '../subscriptions/formats.js';
 import { PodcastsService } from '../subscriptions/podcasts.service.js';
 import { episodeObject } from './episode.object.js';
 
-/** Episodes in one reply of the episode service. */
+/** Maximum episodes in one reply of the episode service. */
 const perPage = 1_000;
 
 /** Returns changes of subscriptions and episodes in one answer. No tested client uses it. */
@@ -31,7 +31,7 @@ export class UpdatesController {
     const query = queryOf(request);
     if (!query.has('since')) throw new Failure('invalid');
     const since = readSince(query);
-    // Called first, so that its timestamp is the lower one of both lists.
+    // Subscriptions are read first, so that the answer's timestamp is not later than the episodes.
     const { delta, added } = await this.feeds.peekSince(request, since);
     const { remove, timestamp } = delta;
     const [episodes, podcastsByUrl] = await Promise.all([
@@ -50,7 +50,7 @@ export class UpdatesController {
     };
   }
 
-  private async changedEpisodes(request: FastifyRequest, since: number): Promise<ActedEpisode[]> {
+  private async changedEpisodes(request: FastifyRequest, since: number): Promise<GpodderEpisode[]> {
     const caller = callerOf(request);
     const first = {
       userId: caller.userId,
@@ -58,7 +58,7 @@ export class UpdatesController {
       readOnly: true,
       perPage,
     };
-    const changed: ActedEpisode[] = [];
+    const changed: GpodderEpisode[] = [];
     for (let page = await this.services.call(listActions, request, first); ;) {
       request.hold?.(JSON.stringify(page.episodes).length);
       changed.push(...page.episodes);
@@ -73,7 +73,7 @@ export class UpdatesController {
  * `withAction` adds that action.
  */
 function updateOf(
-  episode: ActedEpisode,
+  episode: GpodderEpisode,
   withAction: boolean,
   podcastsByUrl: PodcastsByUrl,
 ): object {

@@ -14,7 +14,7 @@ export const failureAnswers: FailureAnswers = {
   unauthorized: {
     status: 401,
     message: 'User not authorized',
-    // The only scheme, because clients use the first one that they support.
+    // Offers Basic only, because clients use the first scheme that they support.
     headers: { 'www-authenticate': 'Basic realm="Podcast Sync"' },
   },
   not_found: httpAnswers[404],
@@ -26,7 +26,7 @@ export const failureAnswers: FailureAnswers = {
 /** Answer to a request without the necessary permission. */
 export const forbidden: ErrorAnswer = { status: 403, message: 'Not allowed' };
 
-/** Error with an answer that no Failure has. */
+/** An error with its own HTTP answer, such as 403, which no failure code has. */
 export class RefusalError extends Error {
   constructor(readonly answer: ErrorAnswer) {
     super(answer.message);
@@ -39,7 +39,7 @@ export function errorFormat({ SITE_URL }: Pick<GpodderConfig, 'SITE_URL'>): Erro
   return {
     answerTo: (error, _request, log) =>
       error instanceof RefusalError ? error.answer : answerFor(error, log, failureAnswers),
-    // A 401 starts no session.
+    // A client without a valid credential gets no session cookie.
     send: (reply, answer) =>
       send(answer.status === 401 ? reply.removeHeader('set-cookie') : reply, answer, SITE_URL),
     wrongMethod: { status: 405, message: 'Method not allowed' },

@@ -2,10 +2,10 @@ import { Failure } from '#contracts';
 import { readJson, TooLarge, waitToParse } from '#http';
 import type { FastifyRequest } from 'fastify';
 
-/** Maximum JSON values of each entry: twice the fields of an action. */
+/** Maximum JSON values for each entry of a body: twice the fields of an action. */
 const valuesPerEntry = 20;
 
-/** Maximum `since` in seconds. Only a broken clock exceeds it. */
+/** Maximum `since`: the end of the year 9999, in seconds. Higher values are reduced to it. */
 const maxSince = 253_402_300_799;
 
 /** Returns the parameters of a request's query. */

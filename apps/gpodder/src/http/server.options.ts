@@ -2,7 +2,7 @@ import { type HttpOptions, linkBase, type RateLimits, type UserLimiter } from '#
 import type { Log } from '#runtime';
 import type { FastifyRequest } from 'fastify';
 import { type Authenticator, hasName } from '../auth/authenticator.js';
-import { makeSession, sessionCookie } from '../auth/session.cookie.js';
+import { newCookieValue, sessionCookie } from '../auth/session.cookie.js';
 import type { GpodderConfig } from '../gpodder.config.js';
 import { gpodderSessionMetrics } from '../gpodder.metrics.js';
 import { errorFormat, failureAnswers, forbidden, RefusalError } from './errors.js';
@@ -24,11 +24,11 @@ const cors = {
 
 const safeMethods = ['GET', 'HEAD', 'OPTIONS'];
 
-/** The folder of a Nextcloud in front of its paths, which some apps send. */
+/** Matches a folder before the paths of Nextcloud, such as `/nextcloud`, which some apps send. */
 const nextcloudFolder =
   /^\/[^?]*?(?=\/index\.php\/(?:apps\/gpoddersync|login\/v2)|\/ocs\/v2\.php\/core\/)/;
 
-/** Parts of the admission of requests. */
+/** Objects that check a request before its handler runs. */
 interface AdmissionParts {
   readonly authenticator: Authenticator;
   readonly limits: RateLimits;
@@ -53,7 +53,7 @@ export function serverOptions(
       const caller = await authenticator.authenticate(request);
       request.gpodderCaller = caller;
       if (!caller.session) {
-        const cookie = makeSession(caller.credentialId, config.SESSION_KEY);
+        const cookie = newCookieValue(caller.credentialId, config.SESSION_KEY);
         const isSecure = linkBase(request, config).startsWith('https:');
         void reply.header('set-cookie', sessionCookie(cookie, isSecure));
         countSession('made');

@@ -1,7 +1,7 @@
 import {
   chunkLimits,
   findAccount,
-  keptTitle,
+  storedTitle,
   maxActions,
   type ReplyOf,
   type RequestOf,
@@ -33,8 +33,9 @@ interface WrittenCounts {
 }
 
 /**
- * Writes an imported account through the services. Entries without a time get the oldest one, so
- * that they never win over changes here. Repeats `unavailable` calls without limit.
+ * Writes an imported account through the services. Entries without a time get the oldest time, so
+ * that they never replace changes on this server. Repeats a call that fails with `unavailable`
+ * until the service answers.
  */
 export class AccountWriter {
   readonly written: WrittenCounts = { subscriptions: 0, actions: 0, favorites: 0 };
@@ -46,7 +47,7 @@ export class AccountWriter {
     readonly skipped: SkippedEntries,
   ) {}
 
-  /** Returns the writer of the account with this name. @throws Error if there is none. */
+  /** Returns the writer for the account with this name. @throws Error if no account has it. */
   static async open(
     client: StreamClient,
     name: string,
@@ -58,7 +59,7 @@ export class AccountWriter {
     return new AccountWriter(client, userId, stopped, skipped);
   }
 
-  /** Subscribes to feeds, except those that were ever unsubscribed or deleted here. */
+  /** Subscribes to feeds, except feeds that were ever unsubscribed or deleted on this server. */
   async writeFeeds(sent: readonly unknown[]): Promise<void> {
     const titles = new Map<string, string>();
     for (const entry of sent) {
@@ -70,27 +71,27 @@ export class AccountWriter {
       const part = feeds.slice(from, from + chunkLimits.entries);
       const subscriptions = part.map(([feed_url, title]) => ({
         feed_url,
-        title: keptTitle(title),
+        title: storedTitle(title),
         timestamp: oldestTime,
       }));
       const { failure } = (
         await this.call(subscribe, { userId: this.userId, body: { subscriptions } })
       ).parse();
-      // `superseded` means that the state here is newer.
+      // `superseded` means that the state on this server is newer.
       const refused = failure.filter(({ code }) => code !== 'superseded');
       this.written.subscriptions += part.length - refused.length;
       for (const { feed_url, message } of refused) this.skipped.add('feed', feed_url, message);
     }
   }
 
-  /** Writes at most `maxActions` actions, each as JSON text, like an upload. */
+  /** Writes at most `maxActions` actions, sent as JSON texts. Skips invalid actions. */
   async writeActions(texts: readonly string[]): Promise<void> {
     const actions = texts.flatMap((text) => this.parseAction(text) ?? []).map(withTime);
     await this.upload(actions);
     this.written.actions += actions.length;
   }
 
-  /** Marks favourites, except those that were ever marked or unmarked here. */
+  /** Marks favourite episodes, except episodes that were ever marked or unmarked on this server. */
   async writeFavorites(favorites: readonly unknown[]): Promise<void> {
     const actions = favorites.flatMap((favorite) => this.parseFavorite(favorite) ?? []);
     for (let from = 0; from < actions.length; from += maxActions)
@@ -106,7 +107,7 @@ export class AccountWriter {
     for (const [reason, entries] of writer.skipped) this.skipped.addMany('action', entries, reason);
   }
 
-  /** Returns the URL and the title. Some servers send the URL as the title of an untitled feed. */
+  /** Returns URL and title. The title is empty if it is the URL, as some servers send it. */
   private parseFeed(sent: unknown): { feedUrl: string; title: string } | undefined {
     const feed =
       typeof sent === 'string' ? { url: sent, title: '' } : feedSchema.safeParse(sent).data;

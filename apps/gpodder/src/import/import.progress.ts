@@ -3,18 +3,18 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
 import type { ImportOptions } from './import.options.js';
 
-/** Progress of an import: the current answer with actions, and its written part. */
+/** Progress of an import: the answer that is being written, and its written actions. */
 const cursorSchema = z.object({
-  /** The `since` of that answer. */
+  /** The `since` of the request for the answer, a timestamp of the other server. */
   since: z.int().min(0),
-  /** Number and SHA-256 of its written actions. The hash detects a changed answer. */
+  /** Number and SHA-256 of the answer's written actions. The hash detects a changed answer. */
   actions: z.int().min(0),
   hash: z.string(),
 });
 export type ImportCursor = z.output<typeof cursorSchema>;
 const storedSchema = cursorSchema.extend({ import: z.string() });
 
-/** Cursor of an import without progress. */
+/** Cursor of an import that has written no action. */
 export const startCursor: ImportCursor = { since: 0, actions: 0, hash: '' };
 
 /** Minimum time between two saves in milliseconds. */
@@ -58,7 +58,7 @@ export class ImportProgress {
     await rename(temporary, this.path);
   }
 
-  /** Removes the file after a complete import, so that the next one starts again. */
+  /** Removes the file after a complete import, so that the next import starts at the beginning. */
   async remove(): Promise<void> {
     await rm(this.path, { force: true });
   }

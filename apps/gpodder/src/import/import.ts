@@ -70,7 +70,10 @@ function aborted(signal: AbortSignal): Promise<never> {
   );
 }
 
-/** Runs one import. A repetition writes all subscriptions and favourites, but only new actions. */
+/**
+ * Runs one import. A run that continues an interrupted import writes all subscriptions and
+ * favourites again, but only the remaining actions.
+ */
 class Import {
   constructor(
     private readonly source: SourceServer,

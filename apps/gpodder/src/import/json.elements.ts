@@ -1,7 +1,7 @@
 /** Error for an answer that does not follow the protocol. */
 export class AnswerError extends Error {}
 
-/** Maximum characters of one element, and of all other text. */
+/** Maximum characters of one element, and of the text outside the array. */
 const maxCharacters = 1_048_576;
 
 const [quote, backslash, comma, openSquare, closeSquare] = [0x22, 0x5c, 0x2c, 0x5b, 0x5d];
@@ -21,7 +21,8 @@ export class JsonElements {
   /**
    * Generates the texts of the elements.
    *
-   * @returns the object with an empty array. @throws AnswerError for other or truncated text.
+   * @returns the object with an empty array. @throws AnswerError for a truncated answer, or one
+   *   without the array.
    */
   async *read(chunks: AsyncIterable<string>): AsyncGenerator<string, Record<string, unknown>> {
     for await (const chunk of chunks) yield* this.readChunk(chunk);

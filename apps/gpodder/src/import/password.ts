@@ -9,7 +9,12 @@ import { Writable } from 'node:stream';
  */
 export async function readPassword(file: string | undefined, prompt: string): Promise<string> {
   const password = file === undefined ? await readHidden(prompt) : await readFirstLine(file);
-  if (password === '') throw new Error('the password is empty');
+  if (password === '')
+    throw new Error(
+      file === undefined
+        ? 'the password is empty: run the command again'
+        : `the first line of ${file} is empty: write the password into it`,
+    );
   return password;
 }
 

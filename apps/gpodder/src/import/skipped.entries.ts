@@ -1,6 +1,6 @@
 import { count } from '#runtime';
 
-/** Maximum skipped entries in the list, and maximum characters of one. */
+/** Maximum listed entries, and maximum characters of a listed entry. */
 const [maxListed, maxCharacters] = [50, 200];
 
 /** Counts the entries of another server that an import skips, and lists them with their reasons. */

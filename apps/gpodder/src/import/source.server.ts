@@ -7,7 +7,7 @@ const idleTimeoutMs = 120_000;
 /** Maximum redirects, and maximum characters of an answer that is not a list of actions. */
 const [maxRedirects, maxCharacters] = [5, 33_554_432];
 
-/** Error for a missing answer, or one that rejects the request. */
+/** The other server did not answer, or rejected a request. */
 class ServerError extends Error {
   /** @param status absent without an answer. */
   constructor(
@@ -27,7 +27,7 @@ const feedsSchema = z.object({ add: listSchema });
 const deviceSchema = z.object({ id: z.string() });
 const titledFeedSchema = z.object({ url: z.string() });
 
-/** Generates the JSON texts of actions. Returns the next request's `since`, or 0. */
+/** Generates the JSON texts of actions. Returns the next request's `since`, 0 if it is missing. */
 type Actions = AsyncGenerator<string, number>;
 
 /** The server that an account is imported from. */
@@ -83,7 +83,7 @@ function gpodderServer(
     skipped.add('device', data?.id ?? device, data ? 'no list of subscriptions' : 'no id');
     return [];
   };
-  /** Returns the entries of a list; none for a missing list, or for a skipped other answer. */
+  /** Returns the entries of a list; none if it is missing. Skips an answer that is not a list. */
   const readList = async (path: string): Promise<unknown[]> => {
     const answer = await http.getOptional(path, z.unknown());
     const { data } = listSchema.safeParse(answer ?? null);
@@ -120,7 +120,7 @@ class SourceClient {
   /**
    * Reads JSON.
    *
-   * @returns undefined for a missing path, or an answer that the schema rejects.
+   * @returns undefined for a missing path, or an answer that is not JSON or not of the schema.
    * @throws ServerError
    */
   async getOptional<Answer extends z.ZodType>(

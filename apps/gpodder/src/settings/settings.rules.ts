@@ -6,7 +6,7 @@ export interface SettingChanges {
   readonly remove: readonly string[];
 }
 
-/** The setting of an episode that is a status, shared by all apps. */
+/** The episode setting that is stored as the favourite status, which all apps share. */
 export const favorite = 'is_favorite';
 
 /** Parses a change of settings. @throws Failure `invalid` for wrong types or too many keys. */
@@ -34,7 +34,7 @@ export function checkSettingLimits({ set, remove }: SettingChanges): void {
 }
 
 /**
- * Splits the favourite from a change of an episode's settings.
+ * Splits the setting `is_favorite` from a change of an episode's settings.
  *
  * @returns the new favourite status, `undefined` for no change, and the other changes.
  * @throws Failure `invalid` if it is not a boolean.

@@ -20,7 +20,7 @@ import {
   splitFavorite,
 } from './settings.rules.js';
 
-/** The subject of settings, by the ids and URLs of clients. */
+/** The owner of settings, with the id or URLs that the client sent. */
 type Subject =
   | { readonly of: 'account' }
   | { readonly of: 'device'; readonly id: string }
@@ -103,7 +103,7 @@ export class SettingsService {
     return (await this.services.call(changeSettings, request, change)).settings;
   }
 
-  /** Returns the feed of a URL. @param ensure true to create a missing one, unsubscribed. */
+  /** Returns the feed of a URL. @param ensure true to create a missing feed, not subscribed to. */
   private async feedOf(
     request: FastifyRequest,
     sent: string,

@@ -3,18 +3,18 @@ import { type changeFeeds, Failure, type Feed, maxFeeds, type RequestOf } from '
 import { checkEntryCount } from '../http/input.js';
 import { repairFeedUrl, UrlUpdates } from '../url.repair.js';
 
-/** Entries per event loop iteration, so that other requests run in between. */
+/** Number of entries after which other requests can run. */
 const perIteration = 500;
 
 /** Maximum feeds that an upload adds, and that it removes: the quota of a user. */
 const maxChanged = 10_000;
 
-/** Maximum feeds that one message adds, and that it removes. Longer writes would delay others. */
+/** Maximum feeds that one message adds, and that it removes. Longer writes delay other writes. */
 const perMessage = 250;
 
 type Message = Pick<RequestOf<typeof changeFeeds>, 'add' | 'titles' | 'remove'>;
 
-/** Repaired URLs, each with its sent URLs. */
+/** Repaired feed URLs, each with the sent URLs from which it was repaired. */
 type SentFeeds = ReadonlyMap<string, readonly string[]>;
 
 /** The changes of an upload. */
@@ -30,7 +30,7 @@ export interface FeedChanges {
 /**
  * Parses the changes of an upload (docs/reference/gpodder.md, "Subscriptions").
  *
- * @throws Failure `invalid` for a wrong type, also of an entry, or the same URL in both lists.
+ * @throws Failure `invalid` for a list or entry of a wrong type, or a URL in both lists; TooLarge.
  */
 export async function readChanges(
   body: Readonly<Record<string, unknown>>,
@@ -50,10 +50,10 @@ export async function readChanges(
 }
 
 /**
- * Parses a whole list, which replaces all subscriptions in one message.
+ * Parses a whole list, which replaces all subscriptions.
  *
- * @throws Failure `invalid` for entries without a usable one, which would remove all subscriptions,
- *   and for an object without a URL, whose feed would be removed.
+ * @throws Failure `invalid` if entries were sent but none is usable: the list would remove all
+ *   subscriptions; also for an object without a URL, whose feed would be removed; TooLarge.
  */
 export async function readWholeList(
   entries: readonly unknown[],
@@ -66,7 +66,7 @@ export async function readWholeList(
   return { add: feeds, titles: titlesOf(sent, feeds), remove: new Map(), unusable };
 }
 
-/** An entry of a whole list, which can also be a URL alone. */
+/** An entry of a whole list. A client can also send just the URL instead of the object. */
 interface SentFeed {
   readonly url: unknown;
   readonly title?: unknown;
@@ -91,8 +91,8 @@ function titlesOf(entries: readonly SentFeed[], feeds: SentFeeds): Map<string, s
 }
 
 /**
- * Returns the messages of an upload in order: one if it fits. Otherwise removals come first. A feed
- * in both lists under different URLs is therefore subscribed at the end.
+ * Returns the messages of an upload in order: one message if both lists fit into it. Otherwise the
+ * removals come first, so that a feed in both lists under different URLs ends up subscribed.
  */
 export function messagesOf({ add, titles, remove }: FeedChanges): Message[] {
   const [added, removed] = [[...add.keys()], [...remove.keys()]];
@@ -154,7 +154,7 @@ function stringsOf(entries: readonly unknown[]): string[] {
   return entries.filter((entry) => typeof entry === 'string');
 }
 
-/** Repairs URLs. @throws TooLarge for more than `max` feeds. */
+/** Repairs URLs, and groups the sent URLs by repaired URL. @throws TooLarge above `max` feeds. */
 async function feedsOf(
   urls: readonly string[],
   max: number,

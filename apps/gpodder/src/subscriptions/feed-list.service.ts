@@ -19,7 +19,7 @@ import type { ListedFeed } from './formats.js';
 
 type PageRequest = RequestOf<typeof listFeeds>;
 
-/** Feeds that were added and removed, and the `since` of the client's next read. */
+/** URLs of added and removed feeds. `timestamp` is the `since` of the next read, in seconds. */
 interface FeedDelta {
   readonly add: string[];
   readonly remove: string[];
@@ -49,7 +49,7 @@ export class FeedListService {
     return this.readAll(request, readerOf(callerOf(request), since), true);
   }
 
-  /** Returns the current URL of the podcast with a URL, or `undefined` if the caller has none. */
+  /** Returns the current URL of the caller's podcast with this URL, if there is one. */
   async currentUrl(request: FastifyRequest, sent: string): Promise<string | undefined> {
     const url = repairFeedUrl(sent);
     if (url === undefined) return undefined;
@@ -58,14 +58,14 @@ export class FeedListService {
     return feeds[0]?.feedUrl;
   }
 
-  /** Returns all subscribed feeds. */
+  /** Returns all subscribed feeds of the caller. */
   async subscribed(request: FastifyRequest): Promise<ListedFeed[]> {
     return (await this.readAll(request)).added;
   }
 
   /**
    * Changes subscriptions, or replaces all if `isWholeList`. If one of several messages fails,
-   * earlier ones keep their effect. The client repeats all of them, which is idempotent.
+   * earlier messages keep their effect. The client can repeat the upload, which is idempotent.
    */
   async change(request: FastifyRequest, changes: FeedChanges, isWholeList = false) {
     const { userId, credentialId, session } = callerOf(request);
@@ -77,7 +77,7 @@ export class FeedListService {
       replies.push(await this.services.call(changeFeeds, request, payload));
     }
     const found = {
-      // The lowest, so that the client misses no change.
+      // The lowest timestamp, so that the client misses no change.
       timestamp: Math.min(...replies.map(({ timestamp }) => timestamp)),
       add: replies.flatMap(({ add }) => add),
       remove: replies.flatMap(({ remove }) => remove),

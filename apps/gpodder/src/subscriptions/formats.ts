@@ -51,8 +51,8 @@ export function podcastObject({ url, title }: ListedFeed, podcastsByUrl: Podcast
 /**
  * Returns the body of a list of feeds and its content type.
  *
- * @param items JSON values, one for each feed, for the formats of JSON.
- * @param podcastsByUrl has the titles for OPML, and all other fields for XML.
+ * @param items the values of json and jsonp, one for each feed.
+ * @param podcastsByUrl descriptions by publishers: opml has their titles, xml all their fields.
  * @param callback the `jsonp` of the query.
  * @throws Failure `invalid` for `jsonp` without a valid callback.
  */
@@ -136,7 +136,7 @@ async function outlinesOf(body: Buffer): Promise<object[]> {
   }
 }
 
-/** Returns the lines that are not blank. Iterates, because a text can have millions of them. */
+/** Returns the lines that are not blank. Iterates, because a text can have millions of lines. */
 function linesOf(text: string): string[] {
   const lines: string[] = [];
   let seen = 0;

@@ -5,7 +5,7 @@ import type { FastifyRequest } from 'fastify';
 import { callerOf } from '../auth/request.caller.js';
 import { CONFIG, type GpodderConfig } from '../gpodder.config.js';
 
-/** The podcasts of the caller as their publishers describe them. */
+/** Reads the publishers' descriptions of the caller's podcasts from the feed service. */
 @Injectable()
 export class PodcastsService {
   constructor(
@@ -14,8 +14,8 @@ export class PodcastsService {
   ) {}
 
   /**
-   * Returns the subscribed podcasts by feed URL. With FEEDS=off, or if the feed service is
-   * unavailable, the result is empty instead of a failure.
+   * Returns the subscribed podcasts by feed URL. With FEEDS=off the result is empty. If the feed
+   * service is unavailable, it has only the podcasts that were read before, instead of a failure.
    */
   async readByUrl(request: FastifyRequest): Promise<ReadonlyMap<string, Podcast>> {
     const podcastsByUrl = new Map<string, Podcast>();
