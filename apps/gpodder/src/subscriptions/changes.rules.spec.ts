@@ -41,7 +41,7 @@ describe('the changes of an upload', () => {
     const sizesFor = async (added: number, removed: number) => {
       const remove = many(removed).map((url) => `${url}/removed`);
       const changes = await readChanges({ add: many(added), remove }, 30_000);
-      const messages = messagesOf(changes);
+      const messages = messagesOf(changes, false);
       expect(messages.flatMap(({ add }) => add)).toEqual(many(added));
       expect(messages.flatMap((message) => message.remove)).toEqual(remove);
       return messages.map((message) => [message.add.length, message.remove.length]);
@@ -100,10 +100,10 @@ describe('the changes of an upload', () => {
       { url: y, title: y },
       { url: z, title: 5 },
     ];
-    expect(messagesOf(await readWholeList(entries, 10))).toEqual([
+    expect(messagesOf(await readWholeList(entries, 10), true)).toEqual([
       { add: [x, y, z], titles: ['X', null, null], remove: [] },
     ]);
-    expect(messagesOf(await readWholeList(entries.slice(1), 10))).toEqual([
+    expect(messagesOf(await readWholeList(entries.slice(1), 10), true)).toEqual([
       { add: [y, z], remove: [] },
     ]);
   });

@@ -9,7 +9,10 @@ const perIteration = 500;
 /** Maximum feeds that an upload adds, and that it removes: the quota of a user. */
 const maxChanged = 10_000;
 
-/** Maximum feeds that one message adds, and that it removes. Longer writes delay other writes. */
+/**
+ * Maximum feeds that one message adds, and that it removes. Longer writes delay other writes. A
+ * whole list is one message of any length.
+ */
 const perMessage = 250;
 
 type Message = Pick<RequestOf<typeof changeFeeds>, 'add' | 'titles' | 'remove'>;
@@ -92,15 +95,16 @@ function titlesOf(entries: readonly SentFeed[], feeds: SentFeeds): Map<string, s
 
 /**
  * Returns the messages of an upload in order: one message if both lists fit into it. Otherwise the
- * removals come first, so that a feed in both lists under different URLs ends up subscribed.
+ * removals come first, so that a feed in both lists under different URLs ends up subscribed. A
+ * whole list is one message, because the service unsubscribes from all feeds that it lacks.
  */
-export function messagesOf({ add, titles, remove }: FeedChanges): Message[] {
+export function messagesOf({ add, titles, remove }: FeedChanges, isWholeList: boolean): Message[] {
   const [added, removed] = [[...add.keys()], [...remove.keys()]];
   const adding = (part: string[]) => ({
     add: part,
     ...(titles.size > 0 && { titles: part.map((url) => titles.get(url) ?? null) }),
   });
-  if (Math.max(added.length, removed.length) <= perMessage)
+  if (isWholeList || Math.max(added.length, removed.length) <= perMessage)
     return [{ ...adding(added), remove: removed }];
   return [
     ...split(removed).map((part) => ({ add: [], remove: part })),

@@ -71,7 +71,7 @@ export class FeedListService {
     const { userId, credentialId, session } = callerOf(request);
     const client = { userId, credentialId, ...(session && { sessionId: session.sessionId }) };
     const replies: ReplyOf<typeof changeFeeds>[] = [];
-    for (const message of messagesOf(changes)) {
+    for (const message of messagesOf(changes, isWholeList)) {
       if (request.end?.reached) throw unavailable('the client disconnected');
       const payload = { ...client, ...message, whole: isWholeList };
       replies.push(await this.services.call(changeFeeds, request, payload));

@@ -156,6 +156,14 @@ it('a long upload is applied in several messages; a long whole list is 413', asy
   expect((await since(0)).add).toEqual([encodeURI(decoded)]);
 });
 
+it('a whole list of many feeds replaces all subscriptions by all of its feeds', async () => {
+  const list = Array.from({ length: 5_000 }, (_, index) => `https://many.example/${index}`);
+  await change({ add: [one, list[0]], remove: [] });
+  const put = await ann.request('/subscriptions/{u}/phone.json', { method: 'PUT', body: list });
+  expect(put.status).toBe(200);
+  expect(sorted((await since(0)).add)).toEqual(sorted(list));
+});
+
 describe('a list of the simple API', () => {
   const read = (path: string) => ann.request(`/subscriptions/${path}`);
   beforeEach(async () => {
