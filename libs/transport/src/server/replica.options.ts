@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 
 /** Timing of a replica, in milliseconds. With the defaults a takeover starts within about 2 s. */
 export interface ReplicaTimings {
-  /** Interval of heartbeats, of renewals of running requests, and of checks for abandoned ones. */
+  /** Interval of heartbeats, renewals of running requests, and checks for abandoned requests. */
   readonly heartbeatMs: number;
   /** Validity of a heartbeat. */
   readonly heartbeatTtlMs: number;
@@ -26,7 +26,7 @@ export const defaultTimings: ReplicaTimings = {
   drainMs: 20_000,
 };
 
-/** Larger than any answer, and small enough for Redis to buffer several per gateway. */
+/** Maximum reply: larger than any answer, and Redis can buffer several of them per gateway. */
 export const defaultMaxReplyBytes = 8 * 2 ** 20;
 
 export interface ReplicaOptions {

@@ -23,7 +23,7 @@ export interface StreamServerOptions {
   /** Opens a connection. The server uses two: one reads requests, one answers. */
   readonly connect: () => Redis | Cluster;
   readonly log: Logger;
-  /** Maximum number of concurrent requests; the rest is left to other replicas. Default 64. */
+  /** Maximum concurrent requests; further ones wait for any replica. Default 64. */
   readonly maxInFlight?: number;
   /** Maximum bytes of one reply; the caller of a larger one gets `internal`. Default 8 MiB. */
   readonly maxReplyBytes?: number;
@@ -109,6 +109,7 @@ export class StreamServer extends Server implements CustomTransportStrategy {
     return this.replica?.counters;
   }
 
+  /** True while both connections to Redis are open; always true without handlers. */
   get isUp(): boolean {
     return this.replica?.links.every((link) => link.isUp) ?? this.messageHandlers.size === 0;
   }
@@ -197,7 +198,7 @@ export class StreamServer extends Server implements CustomTransportStrategy {
   private checkSize(result: string): void {
     const bytes = Buffer.byteLength(result);
     if (bytes > this.maxReplyBytes)
-      throw new Error(`the reply has ${bytes} bytes, more than ${this.maxReplyBytes}`);
+      throw new Error(`the reply has ${bytes} bytes, maxReplyBytes is ${this.maxReplyBytes}`);
   }
 
   /** Runs a handler between Nest's processing hooks, which tracing uses. */
@@ -221,17 +222,17 @@ export class StreamServer extends Server implements CustomTransportStrategy {
     const logged = (thrown: unknown) => (secret ? withoutValues(thrown) : thrown);
     if (error instanceof Failure) {
       if (error.cause !== undefined)
-        this.log.warn({ err: logged(error.cause), ...fields }, `failed: ${error.code}`);
+        this.log.warn({ err: logged(error.cause), ...fields }, `request failed: ${error.code}`);
       return { code: error.code };
     }
-    this.log.error({ err: logged(error), ...fields }, 'handler failed');
+    this.log.error({ err: logged(error), ...fields }, 'request failed: internal error');
     return { code: 'internal' };
   }
 }
 
 /**
- * Returns an error without its message and properties: a failed statement has its parameters and
- * the rejected row there. The stack locates the error, and `code` is Postgres' reason.
+ * Returns an error's name, code and stack. It omits message and other properties, which quote the
+ * parameters and the rejected row of a failed statement.
  */
 function withoutValues(thrown: unknown): unknown {
   if (!(thrown instanceof Error)) return { type: typeof thrown };
