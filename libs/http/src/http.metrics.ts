@@ -41,11 +41,11 @@ export function rateLimitMetrics(): (policy: string, outcome: 'limited' | 'unche
   return (policy, outcome) => outcomes.inc({ policy, outcome });
 }
 
-/** Exports the bytes that requests hold. New bytes are refused above a limit. */
+/** Exports the bytes that the requests of this process hold. */
 export function watchHeldBytes(read: () => number): void {
   gauge(
     'podcast_sync_held_bytes',
-    'Bytes of bodies that wait and of answers that leave (`MAX_HELD_BYTES`).',
+    'Bytes of request bodies and of unsent answers in memory (limit: `MAX_HELD_BYTES`).',
     read,
   );
 }

@@ -47,7 +47,11 @@ export function requestsPerUser(config: {
 export class Services {
   constructor(private readonly options: ServicesOptions) {}
 
-  /** Calls the service of a contract. Every call for a GET is a read. @throws Failure only. */
+  /**
+   * Calls the service of a contract. A call for a GET or HEAD always counts as a read.
+   *
+   * @throws Failure, and no other error.
+   */
   async call<C extends Rpc>(
     contract: C,
     request: FastifyRequest,
@@ -91,7 +95,7 @@ export class Services {
   }
 }
 
-/** Returns the length of the JSON in a reply, which is nearly all of it. */
+/** Returns the length of the {@link JsonText} in a reply, which makes up nearly all of it. */
 function jsonBytes(reply: unknown): number {
   if (reply instanceof JsonText) return reply.text.length;
   if (typeof reply !== 'object' || reply === null) return 0;
