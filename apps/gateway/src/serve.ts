@@ -27,8 +27,9 @@ import { writeIdentity } from './http/write.identity.js';
 import { createOpenApi } from './openapi.js';
 
 /**
- * Starts the gateway and serves until it is stopped. Answers 503 without Redis. It becomes ready at
- * its first connection to Redis and stays ready, because other gateways would not do better.
+ * Starts the gateway, which serves until it is stopped. While Redis is unavailable it answers 503.
+ * It becomes ready at its first connection to Redis. It stays ready during an outage of Redis,
+ * because no other gateway could answer either.
  */
 export async function serve(config: GatewayConfig, log: Log): Promise<RunningProcess> {
   // Without app passwords, the gateway needs no account service.
@@ -86,7 +87,7 @@ export async function compose(
   return { module: GatewayModule.forRoot({ config, services, streams, log }), adapter, begin };
 }
 
-/** Returns the optional service that the gateway calls. */
+/** Returns the feed service, unless `FEEDS` is `off`. */
 export function feedService({ FEEDS }: Pick<GatewayConfig, 'FEEDS'>): Service[] {
   return FEEDS === 'off' ? [] : ['feed'];
 }
@@ -107,7 +108,7 @@ function serverLinks(api: string, config: GatewayConfig): Record<string, unknown
   };
 }
 
-/** Serves the paths that need no credential. */
+/** Serves the start page, the API description and the OAuth metadata, all without a credential. */
 function serveOpenPaths(
   app: NestFastifyApplication,
   authenticator: Authenticator,

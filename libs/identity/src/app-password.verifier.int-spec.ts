@@ -156,7 +156,9 @@ describe('a revocation', () => {
     book.credentials.delete(hash);
     await writer.revoke([{ kind: 'credential', id: credential.credentialId }]);
     await eventually(() =>
-      expect(revocations.refuses({ userId: '', credentialId: credential.credentialId })).toBe(true),
+      expect(revocations.isRevoked({ userId: '', credentialId: credential.credentialId })).toBe(
+        true,
+      ),
     );
     answer();
     expect(await under).toBeUndefined();
@@ -209,7 +211,7 @@ describe('a client with many uncached app passwords', () => {
     // Forces a new lookup: the cached credential is no longer valid.
     await writer.revoke([{ kind: 'user', id: credential.userId }]);
     await eventually(() =>
-      expect(revocations.refuses({ userId: credential.userId, issuedAt: 0 })).toBe(true),
+      expect(revocations.isRevoked({ userId: credential.userId, issuedAt: 0 })).toBe(true),
     );
     expect(await checked.check(hash, here)).toEqual(credential);
     expect(book.asked.filter((asked) => asked === hash)).toHaveLength(2);

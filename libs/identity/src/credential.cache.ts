@@ -6,11 +6,12 @@ export interface CredentialCacheOptions<Value, Question> {
   readonly max: number;
   /** Lifetime of a value in milliseconds; its own expiry can be earlier. */
   readonly ttl: number;
-  /** Negative cache: maximum keys, and their lifetime in milliseconds. By default there is none. */
+  /** Negative cache: maximum keys, and their lifetime in milliseconds. By default none. */
   readonly missing?: { readonly max: number; readonly ttl: number };
   /**
    * Looks up the value of a key. All waiting callers get its errors, which are not cached.
    *
+   * @param question a further input of the lookup, such as the token or the client's address.
    * @param wasCached true if the key had a value before, valid or not.
    * @returns `undefined` if the key has no value.
    */
@@ -61,7 +62,7 @@ export class CredentialCache<Value extends object, Question = undefined> {
     return second && this.isValid(second, key) ? second.value : undefined;
   }
 
-  /** Caches that a key no longer has a value. */
+  /** Removes the value of a key and adds the key to the negative cache. */
   remove(key: string): void {
     this.found.delete(key);
     this.missing?.set(key, true);

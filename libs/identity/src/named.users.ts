@@ -10,7 +10,7 @@ export interface NamedUser {
   readonly name: Readonly<DataUser>;
 }
 
-/** Error for a line of a file that names no user. */
+/** Error for a line that is neither a user's id nor issuer and subject. */
 export class UnknownUserLine extends Error {}
 
 /** Reads users, one per line (docs/reference/data.md). @throws UnknownUserLine */

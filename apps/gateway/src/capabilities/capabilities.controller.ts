@@ -7,8 +7,8 @@ import { CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { capabilitiesSchema } from '../wire.schemas.js';
 
 /**
- * The additions of every server (docs/reference/interface-opml-changes.md, "Capabilities"). Their
- * version is that of the release that last changed one of them incompatibly.
+ * The additions to the draft that every server has (docs/reference/interface-opml-changes.md,
+ * "Capabilities"). All have the version of the release that last changed any of them incompatibly.
  */
 const additions = [
   'changes',

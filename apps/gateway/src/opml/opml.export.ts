@@ -6,16 +6,16 @@ import { opmlEnd, opmlOutline, opmlStart } from '#opml';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { userIdOf } from '../auth/request.user.js';
 
-/** Minimum characters of a written chunk. */
+/** Minimum characters of each chunk except the last. */
 const pieceLength = 16_384;
 
 /** Maximum bytes of one page of the service: 500 URLs with titles. */
 const pageBytes = 500 * (textLimits.url + textLimits.title);
 
 /**
- * Answers with all subscribed feeds of a user as OPML. Short documents are ordinary answers. Longer
- * ones are streamed page by page, as fast as the client reads. If a page fails, the connection
- * breaks before the document ends.
+ * Answers with all subscribed feeds of a user as OPML. Documents of up to {@link largestCompressed}
+ * characters are ordinary answers. Longer documents are streamed page by page, as fast as the
+ * client reads. If reading a page then fails, the connection closes before the end of the document.
  */
 @Injectable()
 export class OpmlExport {
