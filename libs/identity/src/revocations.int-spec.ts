@@ -45,7 +45,7 @@ afterAll(() => server.dispose());
 
 describe('a revocation', () => {
   it.each(['grant', 'session', 'gpodder_session'] as const)(
-    'of a %s refuses the tokens of it, and no others of its user',
+    'of a %s ends its tokens, and no other tokens of its user',
     async (kind) => {
       const [here, userId, gid] = [await follower(), randomUUID(), randomUUID()];
       await writer.revoke([{ kind, id: gid }]);
@@ -55,7 +55,7 @@ describe('a revocation', () => {
     },
   );
 
-  it('of a user refuses tokens that were issued until then, and no later ones', async () => {
+  it('of a user ends the tokens issued so far, and no later tokens', async () => {
     const [here, userId] = [await follower(), randomUUID()];
     const issuedAt = await seconds();
     await writer.revoke([{ kind: 'user', id: userId }]);
@@ -95,7 +95,7 @@ describe('a revocation', () => {
     expect((await follower()).isRevoked({ userId, gid })).toBe(true);
   });
 
-  it('is one of any number in a call', async () => {
+  it('can be published together with any number of others', async () => {
     const here = await follower();
     const ids = Array.from({ length: 1_201 }, () => randomUUID());
     await writer.revoke(ids.map((id) => ({ kind: 'grant', id })));
@@ -126,8 +126,8 @@ describe('a revocation', () => {
   });
 });
 
-describe('a follower that lost its connection', () => {
-  it('reads revocations of the meantime', async () => {
+describe('a subscriber that lost its connection', () => {
+  it('reads the revocations that were published meanwhile', async () => {
     const proxy = await TcpProxy.to(server.url);
     const here = await follower(proxy.url);
     proxy.refuse();

@@ -85,7 +85,7 @@ describe('ClockSubscriptions', () => {
     proxy.close();
   });
 
-  it('reports a loss before the first heartbeat to those who had subscribed', async () => {
+  it('reports a loss before the first heartbeat if users are subscribed', async () => {
     const [reading, writing] = await Promise.all([
       TcpProxy.to(server.url),
       TcpProxy.to(server.url),

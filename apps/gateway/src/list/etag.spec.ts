@@ -39,13 +39,13 @@ describe('listETag', () => {
 
 describe('clockInIfNoneMatch', () => {
   it.each([tag, tag.replace('W/', ''), `"other", ${tag}`, `${tag} , W/"x"`])(
-    'returns the clock of a matching copy: %s',
+    'returns the clock in a matching ETag: %s',
     (sent) => {
       expect(clockInIfNoneMatch(sent, identity)).toBe(clock);
     },
   );
 
-  it('returns the latest clock of several copies in any order', () => {
+  it('returns the latest clock of several ETags in any order', () => {
     const older = listETag('2026-02-02T12:00:00.122Z', identity);
     for (const sent of [`${older}, ${tag}`, `${tag}, ${older}`])
       expect(clockInIfNoneMatch(sent, identity)).toBe(clock);
@@ -63,7 +63,7 @@ describe('clockInIfNoneMatch', () => {
     },
   );
 
-  it('returns undefined for the copy of another list', () => {
+  it('returns undefined for the ETag of another list', () => {
     expect(
       clockInIfNoneMatch(
         listETag(clock, { ...identity, url: 'https://sync.example/episodes' }),
