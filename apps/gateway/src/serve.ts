@@ -41,7 +41,7 @@ export async function serve(config: GatewayConfig, log: Log): Promise<RunningPro
   return serveHttp(app, { config, log, connections, maxStreams: config.MAX_STREAMS });
 }
 
-/** Creates the gateway app. @param bounds of streams; only tests override them. */
+/** Creates the gateway app. @param bounds limits of streams; only tests override them. */
 export async function compose(
   config: GatewayConfig,
   log: Log,
@@ -120,7 +120,7 @@ function serveOpenPaths(
   fastify.get('/', (request) => serverLinks(linkBase(request, config), config));
   fastify.get('/openapi.json', () => document);
   fastify.get(resourceMetadataPath, (request, reply) => {
-    // For web apps of any origin. It contains nothing that a 401 does not reveal.
+    // Web apps of any origin can read it. It contains nothing secret.
     void reply.header('access-control-allow-origin', '*');
     return resourceMetadata(request, config);
   });

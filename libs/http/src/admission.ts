@@ -106,8 +106,8 @@ export class Admission {
   }
 
   /**
-   * Admits a request without a credential. Its number is not limited, except that of bodies that
-   * have not arrived completely.
+   * Admits a request without a credential. The number of such requests is not limited, except of
+   * those whose body has not arrived completely.
    */
   private async admitOpen(request: FastifyRequest): Promise<void> {
     const body = ArrivingBody.of(request.raw, request.end);

@@ -2,7 +2,7 @@
 export const appNames = ['gpodder', 'gateway', 'account'] as const;
 export type AppName = (typeof appNames)[number];
 
-/** The paths of an app, in the kinds of a Kubernetes Ingress. */
+/** The paths of an app by kind of match, as in a Kubernetes Ingress. */
 export interface AppPaths {
   readonly exact: readonly string[];
   /** Prefixes of whole segments: `/docs` matches `/docs` and `/docs/a`, but not `/docsa`. */

@@ -145,10 +145,10 @@ const maxDepth = 32;
 const defaultMaxValues = 65_536;
 
 /** Bytes of memory for each byte of a body: its text, parsed values and message to a service. */
-const weight = 3;
+const memoryPerByte = 3;
 
 /** Initial buffer of a body in bytes; it is doubled as needed. */
-const firstBuffer = 16_384;
+const initialBytes = 16_384;
 
 /**
  * Reads a body of at most `limit` bytes. Accounts for received bytes, not for the declared length,
@@ -171,8 +171,8 @@ export function readBody(
     const makeRoom = (bytes: number) => {
       if (bytes > limit) throw new TooLarge();
       if (bytes <= body.length) return;
-      const room = Math.min(Math.max(bytes, body.length * 2, firstBuffer), limit);
-      hold((room - body.length) * weight);
+      const room = Math.min(Math.max(bytes, body.length * 2, initialBytes), limit);
+      hold((room - body.length) * memoryPerByte);
       const larger = Buffer.allocUnsafe(room);
       body.copy(larger, 0, 0, length);
       body = larger;
@@ -196,7 +196,7 @@ export function readBody(
 const largeBytes = 65_536;
 let last: Promise<void> = Promise.resolve();
 
-/** Resolves when a body can be parsed: a small one immediately, a large one in its turn. */
+/** Resolves when a body can be parsed: a small one immediately, a large one after earlier ones. */
 export function waitToParse(body: Buffer): Promise<void> {
   return body.length <= largeBytes ? Promise.resolve() : parsingSlot();
 }
@@ -256,7 +256,7 @@ function shape(body: Buffer): { depth: number; values: number } {
  * Discards a body of at most `limit` bytes and resolves when all of it has arrived. Some clients
  * send everything before they read an answer, and report a closed connection as a failure.
  *
- * @returns false if bytes are left on the connection.
+ * @returns false if the body is longer than `limit`, so that bytes are left on the connection.
  */
 export function dropBody(payload: IncomingMessage, limit: number): Promise<boolean> {
   if (payload.readableEnded || payload.destroyed) return Promise.resolve(true);

@@ -42,7 +42,7 @@ export class AuthenticationFailure extends Failure {
   }
 }
 
-/** Answers errors of handlers. */
+/** Answers errors that handlers throw, in the format of the app. */
 @Catch()
 export class FailureFilter implements ExceptionFilter {
   constructor(

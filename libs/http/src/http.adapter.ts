@@ -36,7 +36,7 @@ const compression = {
  * much CPU time as a hundred polls. No page of ordinary episodes is larger. Streams are not
  * compressed.
  */
-export const largestCompressed = 524_288;
+export const maxCompressedBytes = 524_288;
 
 /** A listener of Node that answers a request instead of a route of Fastify. */
 export interface NodeHandler {
@@ -143,7 +143,7 @@ function handOver(
   request: FastifyRequest,
   reply: FastifyReply,
 ): void {
-  request.handedOver = route;
+  request.nodeRoute = route;
   reply.hijack();
   for (const [name, value] of Object.entries(reply.getHeaders()))
     if (value !== undefined) reply.raw.setHeader(name, value);
@@ -165,7 +165,7 @@ async function compressAnswers(fastify: FastifyInstance): Promise<void> {
     // The plugin does not compress answers to requests with this header.
     const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload);
     const isStream = payload instanceof Readable;
-    if (isStream || (isWhole && Buffer.byteLength(payload) > largestCompressed))
+    if (isStream || (isWhole && Buffer.byteLength(payload) > maxCompressedBytes))
       request.headers['x-no-compression'] = 'large';
     done();
   });

@@ -1,7 +1,7 @@
 import { gauge, oneCounter, secondsBuckets } from '#runtime';
 import { Histogram, register } from 'prom-client';
 
-/** Returns an observer of request durations. Route patterns keep ids out of labels. */
+/** Returns a function that records the duration of a request. Its route must contain no ids. */
 export function httpMetrics(): (
   route: string,
   method: string,
@@ -21,7 +21,7 @@ export function httpMetrics(): (
   return (route, method, status, seconds) => durations.observe({ method, route, status }, seconds);
 }
 
-/** Returns a counter of rejected credentials by reason. */
+/** Returns a function that counts rejected credentials by reason. */
 export function authenticationFailureMetrics(): (reason: string) => void {
   const refused = oneCounter(
     'podcast_sync_refused_credentials_total',
@@ -31,7 +31,7 @@ export function authenticationFailureMetrics(): (reason: string) => void {
   return (reason) => refused.inc({ reason });
 }
 
-/** Returns a counter, one per process, of rejected and unchecked requests by policy. */
+/** Returns a function that counts limited and unchecked requests by policy. */
 export function rateLimitMetrics(): (policy: string, outcome: 'limited' | 'unchecked') => void {
   const outcomes = oneCounter(
     'podcast_sync_rate_limit_total',

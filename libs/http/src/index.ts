@@ -2,7 +2,7 @@ export { dropBody, parsingSlot, readJson, sentBatch, waitToParse, xmlTypes } fro
 export {
   createHttpAdapter,
   type HttpOptions,
-  largestCompressed,
+  maxCompressedBytes,
   type NodeHandler,
 } from './http.adapter.js';
 export { httpConfig, type HttpConfig, rateLimit, type RateLimit } from './http.config.js';

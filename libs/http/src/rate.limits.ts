@@ -40,7 +40,7 @@ export class RateLimits {
     const policies = { address: config.RATE_LIMIT_PER_ADDRESS, user: config.RATE_LIMIT_PER_USER };
     if (!policies.address && !policies.user) return;
     this.redis = connectRedis(config, { commandTimeout: countLimitMs });
-    // `check` handles failures of Redis.
+    // The method `check` logs failures of Redis.
     this.redis.on('error', () => {});
     for (const [policy, limit] of Object.entries(policies) as [
       RateLimitKind,

@@ -33,7 +33,7 @@ export interface ServicesOptions {
 /** Maximum queued requests of one user. */
 const waitingPerUser = 200;
 /** Approximate maximum size of an answer that is not a list, in bytes. */
-const smallAnswer = 16_384;
+const smallAnswerBytes = 16_384;
 
 /** Returns the maximum running and queued requests of one user, reads and writes together. */
 export function requestsPerUser(config: {
@@ -56,7 +56,11 @@ export class Services {
     contract: C,
     request: FastifyRequest,
     payload: SentOf<C>,
-    { answerBytes = smallAnswer, part, budgetMs = contract.deadlineMs }: ServiceCallOptions = {},
+    {
+      answerBytes = smallAnswerBytes,
+      part,
+      budgetMs = contract.deadlineMs,
+    }: ServiceCallOptions = {},
   ): Promise<ReplyOf<C>> {
     const { client, reads, writes, writeIdentity } = this.options;
     const isWrite = contract.write && request.method !== 'GET' && request.method !== 'HEAD';

@@ -65,7 +65,7 @@ export class AppPasswordVerifier {
       ttl: bounds.ttl,
       missing: bounds.missing,
       lookUp: (hash, address, wasCached) =>
-        wasCached ? this.ask(hash) : this.askUncached(hash, networkOf(address)),
+        wasCached ? this.lookUp(hash) : this.lookUpUncached(hash, networkOf(address)),
       expiresAt: ({ expiresAt }) => (expiresAt === undefined ? undefined : Date.parse(expiresAt)),
       isRevoked: ({ userId, credentialId }, lookedUpAt) =>
         revocations.isRevoked({ userId, credentialId, lookedUpAt }),
@@ -88,7 +88,7 @@ export class AppPasswordVerifier {
     return this.cache.find(hash, address);
   }
 
-  private async ask(hash: string): Promise<VerifiedCredential | undefined> {
+  private async lookUp(hash: string): Promise<VerifiedCredential | undefined> {
     if (this.pending >= this.bounds.pending) throw tooMany;
     this.pending += 1;
     try {
@@ -103,7 +103,7 @@ export class AppPasswordVerifier {
     }
   }
 
-  private async askUncached(
+  private async lookUpUncached(
     hash: string,
     network: string,
   ): Promise<VerifiedCredential | undefined> {
@@ -113,7 +113,7 @@ export class AppPasswordVerifier {
       throw tooMany;
     this.countUncached(network, 1);
     try {
-      const credential = await this.ask(hash);
+      const credential = await this.lookUp(hash);
       if (!credential) this.failures.add(network);
       return credential;
     } finally {

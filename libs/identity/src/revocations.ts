@@ -47,8 +47,8 @@ for _, stream in ipairs(KEYS) do
 end
 `;
 
-/** Revocations per script call; it blocks Redis while it adds them. */
-const perStep = 500;
+/** Maximum revocations per script call, during which Redis runs no other command. */
+const maxPerCall = 500;
 
 /** Publishes revocations to every process that accepts credentials. */
 export class RevocationWriter {
@@ -80,8 +80,10 @@ export class RevocationWriter {
    */
   async revoke(revocations: readonly Revocation[]): Promise<void> {
     try {
-      for (let from = 0; from < revocations.length; from += perStep) {
-        const step = revocations.slice(from, from + perStep).flatMap(({ kind, id }) => [kind, id]);
+      for (let from = 0; from < revocations.length; from += maxPerCall) {
+        const step = revocations
+          .slice(from, from + maxPerCall)
+          .flatMap(({ kind, id }) => [kind, id]);
         await this.redis.eval(
           add,
           streams.length,
@@ -108,7 +110,7 @@ export interface AcceptedCredential {
   readonly userId: string;
   /** The grant or session of a token, or a gpodder session. */
   readonly gid?: string | undefined;
-  /** Time of issue of a token in seconds. A token without it counts as old. */
+  /** Time of issue of a token in seconds. Without it, any revocation of the user applies. */
   readonly issuedAt?: number | undefined;
   readonly credentialId?: string;
   /** Time of the lookup of an app password (`performance.now()`). */
@@ -156,7 +158,7 @@ export class Revocations {
     private readonly log: Log,
   ) {
     this.redis = connectRedis(config);
-    // `subscribe` handles failures of Redis.
+    // The method `subscribe` logs failures of Redis.
     this.redis.on('error', () => {});
     this.subscription = this.subscribe();
   }
@@ -218,9 +220,10 @@ export class Revocations {
     const last = new Map<string, string>(
       streams.map((stream) => [stream, `${Number(seconds) * 1_000 - retentionMs}-0`]),
     );
-    let isLate = true;
+    /** True until all retained revocations are read. Then reads wait for new ones. */
+    let isBehind = true;
     for (;;) {
-      const reply: Entries[] | null = isLate
+      const reply: Entries[] | null = isBehind
         ? await this.redis.xread('COUNT', perRead, 'STREAMS', ...streams, ...last.values())
         : await this.redis.xread(
             'COUNT',
@@ -235,9 +238,9 @@ export class Revocations {
         for (const [id, fields] of entries) this.store(Number.parseInt(id), fields);
         last.set(stream, entries.at(-1)?.[0] as string);
       }
-      isLate = (reply ?? []).some(([, entries]) => entries.length === perRead);
+      isBehind = (reply ?? []).some(([, entries]) => entries.length === perRead);
       this.dropOld();
-      if (isLate) continue;
+      if (isBehind) continue;
       this.caughtUp();
       if (this.condition.becomes('connected'))
         this.log.info({ outage: 'Redis' }, 'revocation stream available again');

@@ -24,7 +24,7 @@ export class ClockNotifier {
     private readonly redis: Redis | Cluster,
     private readonly log: Log,
   ) {
-    // `notify` handles failures.
+    // The method `notify` counts and logs failures.
     redis.on('error', () => {});
   }
 

@@ -34,7 +34,7 @@ const confirmLimitMs = 2_000;
 export class ClockSubscriptions {
   /** Channel of its own heartbeats. */
   private readonly self = `clock:listener:${randomUUID()}`;
-  /** Subscribed users, with the confirmation by Redis. */
+  /** Subscribed users, with the promise of the confirmation by Redis. */
   private readonly users = new Map<string, Promise<unknown>>();
   private readonly prefix = clockChannel('');
   private readonly condition = new Condition<'connected' | 'disconnected'>('disconnected');

@@ -13,7 +13,7 @@ const nodes = z
   )
   .transform((list) => list.map(address));
 
-/** Configuration of Redis for every app: one server, one behind Sentinel, or a Cluster. */
+/** Configuration of Redis for every app: one server, a server behind Sentinels, or a Cluster. */
 export const redisConfig = z.object({
   REDIS_URL: z
     .url({ protocol: /^rediss?$/ })
@@ -103,7 +103,7 @@ function connectionOptions(config: RedisConfig): RedisOptions {
     maxRetriesPerRequest: 0,
     retryStrategy: reconnectDelay,
     connectTimeout: 2_000,
-    // A missing answer reveals a peer that vanished without closing.
+    // Detects a server that no longer answers and has not closed the connection.
     socketTimeout: 5_000,
     // A master that became a replica refuses writes: reconnect to reach the new master.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),

@@ -39,9 +39,8 @@ export const stopLimitMs = 70_000;
 
 /**
  * Growth of the heap until the next full garbage collection, in percent of the bytes that survived
- * the last one. V8 chooses 300 for a heap without a small limit, and about 35 for ours, and
- * includes Buffers. With 35, a gateway that passes on pages of 30 kB collected the full heap every
- * hundred pages.
+ * the last one. V8 uses 300 without a small heap limit, but about 35 with ours, and counts Buffers
+ * too. With 35, a gateway that forwards pages of 30 kB collected the full heap every hundred pages.
  */
 const heapGrowth = 300;
 

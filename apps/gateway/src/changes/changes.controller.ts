@@ -9,7 +9,7 @@ import { ChangeStreams } from './change.streams.js';
 /** A `since` later than every stamp: the list is empty, and the service reads only the clock. */
 const latestTime = '9999-12-31T23:59:59.999Z';
 
-/** Disable caches and buffers of proxies. `close` lets a client reconnect to another gateway. */
+/** Headers against proxy caches and buffers. `close` lets a client reconnect to another gateway. */
 const headers = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-store',

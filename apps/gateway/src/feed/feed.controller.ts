@@ -51,7 +51,7 @@ import {
 
 /** Approximate maximum bytes of a podcast, and of an episode, in an answer. */
 const [podcastBytes, episodeBytes] = [16_384, 16_384];
-/** Maximum number of episodes of a podcast. */
+/** Maximum number of episodes that the feed service stores of a podcast. */
 const maxEpisodes = 100;
 
 /** Maximum previews of one user on one gateway: `points` within `duration` seconds. */
@@ -76,7 +76,7 @@ interface Read {
   readonly encode: (cursor: Cursor) => string;
 }
 
-/** Describes `since`, `cursor` and the status 304. */
+/** Describes `since`, `cursor` and the status 304 in the API description. */
 const ApiSince = () =>
   applyDecorators(
     ApiQuery({

@@ -44,7 +44,7 @@ const reference = {
     "frame-ancestors 'none'",
 };
 
-interface Gates {
+interface ServerParts {
   readonly authenticator: Authenticator;
   readonly limits: RateLimits;
   readonly limiter: UserLimiter;
@@ -53,7 +53,7 @@ interface Gates {
 /** Returns the options of the gateway's HTTP app. */
 export function serverOptions(
   config: GatewayConfig,
-  { authenticator, limits, limiter }: Gates,
+  { authenticator, limits, limiter }: ServerParts,
   log: Log,
 ): HttpOptions {
   return {

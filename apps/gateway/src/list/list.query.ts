@@ -37,12 +37,12 @@ export function readListQuery(
     return time && toStamp(time);
   });
   const page = read('page', positiveInteger) ?? 1;
-  const asked = read('per_page', positiveNumber) ?? Math.min(defaultPerPage, scope.maxPerPage);
-  if (asked > scope.maxPerPage) ignored.push('per_page');
+  const requested = read('per_page', positiveNumber) ?? Math.min(defaultPerPage, scope.maxPerPage);
+  if (requested > scope.maxPerPage) ignored.push('per_page');
   const cursor = read('cursor', (text) =>
     cursors.decode(text, { userId: scope.userId, list: scope.list, since }),
   );
-  return { since, page, perPage: Math.min(asked, scope.maxPerPage), cursor, ignored };
+  return { since, page, perPage: Math.min(requested, scope.maxPerPage), cursor, ignored };
 }
 
 function positiveInteger(text: string): number | undefined {

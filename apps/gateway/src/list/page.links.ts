@@ -17,7 +17,7 @@ export interface PageFacts {
   more: boolean;
 }
 
-/** A neighbouring page. The cursor defines its start; the number is only a label. */
+/** The next or previous page. The cursor defines its start; the number is only a label. */
 export interface Neighbour {
   page: number;
   cursor: Cursor;

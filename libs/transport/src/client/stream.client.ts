@@ -42,7 +42,7 @@ export interface StreamClientOptions {
 export interface ClientCounters {
   readonly inFlight: number;
   readonly sent: number;
-  /** Failed immediately: the service was missing or overloaded, or Redis disconnected. */
+  /** Calls that failed immediately: no replica alive, service overloaded, or Redis disconnected. */
   readonly refused: number;
   readonly timedOut: number;
   /** Replies that arrived after their call had ended. */

@@ -29,7 +29,7 @@ const faultPauseMs = 250;
  * - It writes its heartbeat only after the group exists.
  * - While it takes no requests it neither reads nor takes over, and clients ignore its heartbeat.
  *   It still answers the requests that it has read. If no other replica serves, it first continues
- *   to read until clients have read its heartbeat.
+ *   to read until clients have read that its heartbeat has expired.
  * - It never runs more than `maxInFlight` requests; further requests stay in the stream.
  * - A request past its deadline is acknowledged and never run.
  * - A request is acknowledged in the step that sends its reply, so a dying replica leaves all

@@ -136,7 +136,7 @@ export class StreamServer extends Server implements CustomTransportStrategy {
     await this.replica?.stop();
   }
 
-  /** Registers a handler, as Nest does at the start. @throws Error for one without a contract. */
+  /** Called by Nest at the start for each handler. @throws Error for one without a contract. */
   override addHandler(...handler: Parameters<Server['addHandler']>): void {
     const [pattern, , , extras] = handler;
     if (!extras?.['contract'])

@@ -13,7 +13,7 @@ export interface Scripts {
     replica: string,
     ttlMs: number,
   ): Promise<[now: number, alive: number]>;
-  /** Returns the heartbeat's remaining validity (ms), and the oldest unread request's wait (ms). */
+  /** Returns how long the latest heartbeat is valid, and the oldest unread request waits (ms). */
   rpcPoll(
     requests: string,
     alive: string,
@@ -77,7 +77,10 @@ export interface Scripts {
    * number of pending requests, at most 100.
    */
   rpcLeave(requests: string, alive: string, group: string, replica: string): Promise<number>;
-  /** Deletes consumers that are neither alive nor have pending requests. Returns their number. */
+  /**
+   * Deletes heartbeats that expired more than `idleMs` ago, and consumers that are idle for longer,
+   * not alive and without pending requests. Returns the number of deleted consumers.
+   */
   rpcRemoveDeadConsumers(
     requests: string,
     alive: string,
