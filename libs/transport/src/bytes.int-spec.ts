@@ -34,7 +34,10 @@ describe('a reply', () => {
     expect(neighbour).toMatchObject({ status: 'fulfilled', value: { text: 'neighbour' } });
     const lines = logged.filter(({ pattern }) => pattern === quote.pattern);
     expect(lines).toMatchObject([
-      { level: 50, err: { message: expect.stringMatching(/has \d+ bytes, more than 10000/) } },
+      {
+        level: 50,
+        err: { message: expect.stringMatching(/has \d+ bytes, maxReplyBytes is 10000/) },
+      },
     ]);
     expect(gateway.counters.reconnects).toBe(0);
   });

@@ -315,7 +315,7 @@ describe('a key set in a file', () => {
     const file = join(directory, 'private');
     writeFileSync(file, JSON.stringify({ keys: [one] }));
     expect(() => authenticator({ AUTH_ISSUER: first, AUTH_JWKS_FILE: file })).toThrow(
-      /private key/,
+      /private or symmetric key/,
     );
   });
 });
