@@ -38,7 +38,7 @@ function formOf(url: string): RegExp {
   return new RegExp(`^${form.join('')}$`);
 }
 
-/** Returns a path as the router decodes it; an invalid one unchanged, which matches no route. */
+/** Returns a path as the router decodes it. An invalid path stays as it is and matches no route. */
 function decoded(path: string): string {
   try {
     return decodeURI(path);

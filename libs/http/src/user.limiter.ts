@@ -43,7 +43,7 @@ interface PoolCalls {
 
 /** The body of a request while it arrives. */
 export interface PendingBody {
-  /** Time of its last byte on the clock of `performance.now()`. */
+  /** Time of the last received byte (`performance.now()`). */
   readonly lastByteAt: number;
   /** Calls `listener` when the whole body has arrived. */
   onArrived(listener: () => void): void;

@@ -168,7 +168,10 @@ export class Revocations {
     await Promise.race([this.first, delay(openLimitMs, undefined, { ref: false })]);
   }
 
-  /** Returns true if a credential was revoked after its issue or lookup. */
+  /**
+   * Returns true if a received revocation ends a credential: that of its grant, session or app
+   * password, or one of its user after its issue or lookup.
+   */
   isRevoked({ userId, gid, issuedAt, credentialId, lookedUpAt }: AcceptedCredential): boolean {
     if (this.size === 0) return false;
     if (gid !== undefined && (this.tokens.has(`gid:${gid}`) || this.credentials.has(`gid:${gid}`)))

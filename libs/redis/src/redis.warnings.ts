@@ -57,7 +57,7 @@ function policyIn(info: string): string | undefined {
 const largestRepliesAtOnce = 8;
 
 /** Warns about servers whose output buffers are too small for the replies to a busy gateway. */
-export async function warnOfCutReplies(
+export async function warnOfSmallReplyBuffers(
   redis: Redis | Cluster,
   log: Logger,
   maxReplyBytes: number,

@@ -30,7 +30,7 @@ export class FileKeys implements IssuerKeys {
     try {
       this.read();
     } catch (error) {
-      throw new ConfigurationError([`AUTH_JWKS_FILE: ${(error as Error).message}`]);
+      throw new ConfigurationError([`AUTH_JWKS_FILE: ${file}: ${(error as Error).message}`]);
     }
   }
 

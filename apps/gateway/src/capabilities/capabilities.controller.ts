@@ -28,7 +28,7 @@ export class CapabilitiesController {
   constructor(@Inject(CONFIG) private readonly config: GatewayConfig) {}
 
   @Get()
-  @ApiOperation({ summary: 'Lists versions of the draft and of additions, by URN' })
+  @ApiOperation({ summary: 'Lists the versions of the draft and of its additions, by URN' })
   @ApiResponse({ status: 200, description: 'Success', standardSchema: capabilitiesSchema })
   read(@Req() request: FastifyRequest): z.output<typeof capabilitiesSchema> {
     const root = new URL(`${linkBase(request, this.config)}/v1`).pathname;

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 /** Version of the JSON of lists. Increase it in every release that changes the JSON. */
 const representation = 1;
 
-/** All inputs of a list's answer except the user's data. */
+/** All values that an answer of a list depends on, except the user's data. */
 export interface ListIdentity {
   userId: string;
   /** The whole URL, with the base of its links. */

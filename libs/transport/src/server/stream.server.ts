@@ -7,7 +7,7 @@ import {
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { type CallMetadata, Failure, type FailureData, type Rpc } from '#contracts';
-import { warnOfCutReplies, warnOfEviction } from '#redis';
+import { warnOfSmallReplyBuffers, warnOfEviction } from '#redis';
 import { encodeResult, type StreamEntry, addedAt } from '../wire/format.js';
 import { Replica } from './replica.js';
 import {
@@ -37,7 +37,7 @@ export class CallContext
   extends BaseRpcContext<[entry: StreamEntry, now: () => number]>
   implements CallMetadata
 {
-  /** Identity of the message, equal in all deliveries; a write takes effect once for it. */
+  /** Request id, equal in all deliveries and repetitions. A write takes effect once per id. */
   get requestId(): string {
     return this.entry.request.metadata.requestId ?? this.entry.id;
   }
@@ -167,7 +167,7 @@ export class StreamServer extends Server implements CustomTransportStrategy {
     await this.replica.takeRequests(this.isTaking);
     const [, { redis }] = this.replica.links;
     void warnOfEviction(redis, this.log, 'the requests');
-    void warnOfCutReplies(redis, this.log, this.maxReplyBytes);
+    void warnOfSmallReplyBuffers(redis, this.log, this.maxReplyBytes);
   }
 
   /** Returns the encoded answer to a request; never rejects. */

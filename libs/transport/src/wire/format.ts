@@ -28,8 +28,9 @@ export function replyChannel(client: string): string {
   return `rpc:replies:${client}`;
 }
 
-/** Maximum budget in milliseconds. Requests are trimmed at twice this age, past any deadline. */
+/** Maximum budget of a call in milliseconds. */
 export const maxBudgetMs = 60_000;
+/** Age in milliseconds at which requests are deleted from the stream, long after any deadline. */
 export const retentionMs = 2 * maxBudgetMs;
 
 /** A request as it is encoded in a stream entry. */
