@@ -288,8 +288,8 @@ const access = [
     // A session that another replica ended is accepted for up to a minute.
     id: 'ended-session-lives-on',
     file: `${gpodder}/auth/sessions.ts`,
-    find: 'refuses({ userId, credentialId, gid, lookedUpAt })',
-    replace: 'refuses({ userId, credentialId, gid: `gid:${gid}`, lookedUpAt })',
+    find: 'isRevoked({ userId, credentialId, gid, lookedUpAt })',
+    replace: 'isRevoked({ userId, credentialId, gid: `gid:${gid}`, lookedUpAt })',
     near: ['apps/gpodder'],
   },
 ];

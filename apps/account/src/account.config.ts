@@ -20,7 +20,9 @@ export const accountConfig = z.object({
   PORT: integer(0, 65_535)
     .default(3_002)
     .describe('Port of pages and issuer; 0 for any free port.'),
-  MAX_BODY_BYTES: integer(1_024, 1_048_576).default(65_536).describe('Bytes in one request body.'),
+  MAX_BODY_BYTES: integer(1_024, 1_048_576)
+    .default(65_536)
+    .describe('Maximum bytes of one request body.'),
   PUBLIC_URL: z
     .url({ protocol: /^https?$/ })
     .transform((url) => new URL(url).origin)

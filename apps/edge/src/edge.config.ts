@@ -13,7 +13,7 @@ import { accountConfig, type AccountConfig } from '../../account/src/account.con
 import { type GatewayConfig, gatewayConfig } from '../../gateway/src/gateway.config.js';
 import { type GpodderConfig, gpodderConfig } from '../../gpodder/src/gpodder.config.js';
 
-/** Variables of the edge. Each app also reads its own. */
+/** Variables of the edge. Each app in its process also reads its own variables. */
 export const edgeConfig = z.object({
   ...commonConfig.shape,
   ...opsConfig.shape,
@@ -22,7 +22,7 @@ export const edgeConfig = z.object({
   ...httpConfig.shape,
   PUBLIC_URL: accountConfig.shape.PUBLIC_URL.optional().describe(
     'Origin of this server for browsers and apps, and the `iss` of its tokens. Not set: the ' +
-      'address that it listens on; links have the host of each request.',
+      'URL of the address that the server listens on; links have the host of each request.',
   ),
   RATE_LIMIT_PER_USER: rateLimit.describe(
     'Maximum requests of one user, as `requests/seconds`. Not set: no limit.',
@@ -46,7 +46,7 @@ export interface AppConfigs {
 
 /**
  * Reads the configuration of each app. By default the gateway accepts the tokens and app passwords
- * of the account app, and derives the key of its cursors from that of gpodder's sessions.
+ * of the account app, and encrypts its cursors with the `SESSION_KEY` of the gpodder app.
  *
  * @throws ConfigurationError with the problems of all apps.
  */
@@ -84,7 +84,7 @@ export function appConfigs(
       AUTH_APP_PASSWORDS: 'on',
       CURSOR_KEY: gpodder.SESSION_KEY,
     };
-  // Without these defaults, problems of the gateway would hide those of the others.
+  // Without these defaults the gateway would report missing variables that nobody has to set.
   const gateway = ours && read(gatewayConfig, ours);
   if (!account || !gateway || !gpodder) throw new ConfigurationError([...new Set(problems)]);
   return { gateway, gpodder, account };

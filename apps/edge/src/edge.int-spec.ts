@@ -53,7 +53,7 @@ describe('one port', () => {
     expect((await ask('/.well-known/openid-configuration')).status).toBe(200);
   });
 
-  it('answers at /feeds with the optional service', async () => {
+  it('answers /feeds by the optional feed service', async () => {
     await stack.start(['feed'], { FEEDS_ROLE: 'answers' });
     const device = await stack.device({ facts: edge.facts ?? {} });
     await eventually(async () => {
@@ -86,7 +86,7 @@ describe('one port', () => {
   );
 
   it.each(['/subscriptions', '/v1/nothing', '/api/2/devices/ann.json', '/index.php/nothing'])(
-    'shows a browser the way to the site, and apps the same answer as before: %s',
+    'answers a browser with a page that links to the site, and apps with JSON: %s',
     async (path) => {
       const headers = { accept: 'text/html,*/*;q=0.8', 'accept-language': 'de-DE' };
       const [page, app] = [await ask(path, { headers }), await ask(path)];

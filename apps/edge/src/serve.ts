@@ -9,8 +9,8 @@ import { appConfigs, type EdgeConfig } from './edge.config.js';
 
 /**
  * Serves the gateway, the gpodder API and the account app on one port, as separate Nest
- * applications. Requests are routed by path, after only the head is read. For other paths, the
- * account app answers browsers with a page, and the gateway answers all other clients.
+ * applications. A request is routed by its path as soon as its head is read. For a path of no app,
+ * the account app answers browsers with a page, and the gateway answers all other clients.
  *
  * @throws ConfigurationError with the problems of all apps.
  */

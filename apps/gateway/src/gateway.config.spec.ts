@@ -15,7 +15,9 @@ describe('limits that allow too large answers stop the start', () => {
     ['MAX_SUBSCRIPTION_ENTRIES', '10000'],
   ])('%s of %s', (variable, value) => {
     expect(() => loadConfig(gatewayConfig, { ...needed, [variable]: value })).toThrowError(
-      new RegExp(`${variable}: could make an answer of \\d+ bytes; MAX_ANSWER_BYTES is 4194304`),
+      new RegExp(
+        `${variable}: allows an answer of \\d+ bytes, more than MAX_ANSWER_BYTES \\(4194304\\)`,
+      ),
     );
   });
 

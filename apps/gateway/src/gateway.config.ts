@@ -54,7 +54,10 @@ export const gatewayConfig = z
         '`allow` accepts development keys (`kid` starts with `dev-`) in a file. Not set: they ' +
           'are rejected if `NODE_ENV` is `production`.',
       ),
-    NODE_ENV: z.string().optional().describe('`production` rejects development keys.'),
+    NODE_ENV: z
+      .string()
+      .optional()
+      .describe('`production` rejects development keys unless `AUTH_DEVELOPMENT_KEYS` is `allow`.'),
     ...identityConfig.shape,
     CORS_ORIGINS: list
       .pipe(z.array(z.url({ protocol: /^https?$/ })))
@@ -66,8 +69,8 @@ export const gatewayConfig = z
       .optional()
       .describe(
         'Key that encrypts the cursors of links: at least 32 random characters, the same for all ' +
-          'replicas. After a change, links from before are ignored. Not set: a key from the ' +
-          'source, so that cursors can show row ids.',
+          'replicas. After a change, cursors of older links are ignored. Not set: a public key ' +
+          'in the source code, with which anybody can decrypt row ids.',
       ),
     FEEDS: feedsMode
       .default('off')
@@ -99,7 +102,10 @@ export const gatewayConfig = z
       ),
     MAX_READS_PER_USER: integer(1, 100_000)
       .default(8)
-      .describe('Maximum concurrent reads of one user; fewer if their pages can be large.'),
+      .describe(
+        'Maximum concurrent reads of one user; fewer if their answers together could exceed ' +
+          '`MAX_ANSWER_BYTES`.',
+      ),
     MAX_STREAMS: integer(0, 1_000_000)
       .default(4_000)
       .describe(
@@ -119,12 +125,12 @@ export const gatewayConfig = z
   });
 export type GatewayConfig = z.output<typeof gatewayConfig>;
 
-/** Maximum bytes of an episode in an answer: texts without escapes, names, times and statuses. */
+/** Maximum bytes of an episode in an answer, if its texts need no JSON escapes. */
 export const episodeBytes = 2 * textLimits.url + textLimits.episodeGuid + textLimits.title + 1_024;
-/** Maximum bytes of the result of a subscription, without its URL. */
+/** Maximum bytes of one result of `POST /subscriptions`, without its URL. */
 export const subscribedBytes = 400;
 
-/** Returns the limits that could exceed the maximum answer, with messages. */
+/** Returns the settings that allow an answer above `MAX_ANSWER_BYTES`, with messages. */
 function answersTooLarge(
   config: Record<AnswerLimit | 'MAX_ANSWER_BYTES' | 'MAX_BODY_BYTES', number>,
 ): [AnswerLimit, string][] {
@@ -144,7 +150,7 @@ function answersTooLarge(
     .filter(([, bytes]) => bytes > MAX_ANSWER_BYTES)
     .map(([name, bytes]) => [
       name,
-      `could make an answer of ${bytes} bytes; MAX_ANSWER_BYTES is ${MAX_ANSWER_BYTES}`,
+      `allows an answer of ${bytes} bytes, more than MAX_ANSWER_BYTES (${MAX_ANSWER_BYTES})`,
     ]);
 }
 type AnswerLimit = 'MAX_PER_PAGE' | 'MAX_EPISODE_ENTRIES' | 'MAX_SUBSCRIPTION_ENTRIES';

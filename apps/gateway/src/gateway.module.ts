@@ -25,7 +25,7 @@ interface Parts {
   readonly log: Log;
 }
 
-/** Handlers, validation and error answers. Admission checks the credential before. */
+/** Controllers, validation and error answers. Admission checks the credential before routing. */
 @Module({})
 export class GatewayModule {
   static forRoot({ config, services, streams, log }: Parts): DynamicModule {

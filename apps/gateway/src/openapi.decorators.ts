@@ -38,12 +38,12 @@ export function ApiListParameters() {
       description: 'Only later changes: the `Sync-Timestamp` of an earlier answer.',
       schema: { type: 'string', format: 'date-time' },
     }),
-    number('page', 'From 1; only a label if a cursor is sent.'),
+    number('page', 'Number of the page, from 1. With `cursor` it is only a label.'),
     number('per_page', 'Rows on a page, 50 unless sent, clamped to the limit.'),
     ApiQuery({
       name: 'cursor',
       required: false,
-      description: 'From the links of a page.',
+      description: 'The cursor in `next` or `previous` of another page.',
       schema: { type: 'string' },
     }),
     ApiHeader({

@@ -27,8 +27,9 @@ import { writeIdentity } from './http/write.identity.js';
 import { createOpenApi } from './openapi.js';
 
 /**
- * Starts the gateway and serves until it is stopped. Answers 503 without Redis. It becomes ready at
- * its first connection to Redis and stays ready, because other gateways would not do better.
+ * Starts the gateway, which serves until it is stopped. While Redis is unavailable it answers 503.
+ * It becomes ready at its first connection to Redis. It stays ready during an outage of Redis,
+ * because no other gateway could answer either.
  */
 export async function serve(config: GatewayConfig, log: Log): Promise<RunningProcess> {
   // Without app passwords, the gateway needs no account service.
@@ -40,7 +41,7 @@ export async function serve(config: GatewayConfig, log: Log): Promise<RunningPro
   return serveHttp(app, { config, log, connections, maxStreams: config.MAX_STREAMS });
 }
 
-/** Creates the gateway app. @param bounds of streams; only tests override them. */
+/** Creates the gateway app. @param bounds limits of streams; only tests override them. */
 export async function compose(
   config: GatewayConfig,
   log: Log,
@@ -86,7 +87,7 @@ export async function compose(
   return { module: GatewayModule.forRoot({ config, services, streams, log }), adapter, begin };
 }
 
-/** Returns the optional service that the gateway calls. */
+/** Returns the feed service, unless `FEEDS` is `off`. */
 export function feedService({ FEEDS }: Pick<GatewayConfig, 'FEEDS'>): Service[] {
   return FEEDS === 'off' ? [] : ['feed'];
 }
@@ -107,7 +108,7 @@ function serverLinks(api: string, config: GatewayConfig): Record<string, unknown
   };
 }
 
-/** Serves the paths that need no credential. */
+/** Serves the start page, the API description and the OAuth metadata, all without a credential. */
 function serveOpenPaths(
   app: NestFastifyApplication,
   authenticator: Authenticator,
@@ -119,7 +120,7 @@ function serveOpenPaths(
   fastify.get('/', (request) => serverLinks(linkBase(request, config), config));
   fastify.get('/openapi.json', () => document);
   fastify.get(resourceMetadataPath, (request, reply) => {
-    // For web apps of any origin. It contains nothing that a 401 does not reveal.
+    // Web apps of any origin can read it. It contains nothing secret.
     void reply.header('access-control-allow-origin', '*');
     return resourceMetadata(request, config);
   });

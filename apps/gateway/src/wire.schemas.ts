@@ -20,7 +20,11 @@ const sentTime = z
   .refine((text) => parseTime(text) !== undefined, 'must be a date and time (RFC 3339)')
   .meta({ format: 'date-time' });
 
-/** Returns the `timestamp` of a DELETE. @throws Failure `invalid` for no time, or several. */
+/**
+ * Returns the parameter `timestamp` of a DELETE; `undefined` if it is absent.
+ *
+ * @throws Failure `invalid` if it is not a time or is repeated.
+ */
 export function deletionTime(url: string): string | undefined {
   const start = url.indexOf('?');
   const sent =
@@ -49,7 +53,7 @@ export const errorSchema = z
 const link = z.string().meta({ format: 'uri' });
 
 const page = z.object({
-  total: z.int().min(0).describe('All matches, before paging.'),
+  total: z.int().min(0).describe('Number of rows on all pages.'),
   page: z.int().min(1),
   per_page: z.int().min(1),
   next: link.optional(),
@@ -60,7 +64,7 @@ export const subscriptionPageSchema = page
   .extend({ subscriptions: z.array(subscriptionSchema) })
   .meta({ id: 'SubscriptionPage' });
 
-/** A valid entry for the API description. The service validates each entry separately. */
+/** A valid entry, only for the API description. The service validates each entry separately. */
 export const subscriptionEntrySchema = z.object({
   feed_url: z.string().describe('Absolute http or https URL.'),
   guid: z

@@ -8,7 +8,7 @@ export class ChangeReader {
   /** The stamps of its events, in order. */
   readonly stamps: string[] = [];
   heartbeats = 0;
-  /** Other data. A gateway sends none. */
+  /** Received blocks that are neither an event nor a heartbeat; a gateway sends none. */
   readonly unexpected: string[] = [];
   /** State of the stream: `ended` by the gateway, or `cut` by a lost connection. */
   end: 'open' | 'ended' | 'cut' = 'open';
@@ -49,12 +49,12 @@ export class ChangeReader {
     return this.stamps.at(-1) ?? '';
   }
 
-  /** Waits for a number of stamps. */
+  /** Waits until at least `count` stamps have arrived. */
   receives(count: number): Promise<void> {
     return eventually(async () => assert.isAtLeast(this.stamps.length, count));
   }
 
-  /** Waits for a stamp or a later one. */
+  /** Waits until this stamp or a later stamp has arrived. */
   received(stamp: string): Promise<void> {
     return eventually(async () => assert(this.last >= stamp, `${this.last} is not yet ${stamp}`));
   }

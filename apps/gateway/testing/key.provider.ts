@@ -13,9 +13,9 @@ export async function newKey(kid: string, alg = 'EdDSA'): Promise<SigningKey> {
 /** Returns the public parts of keys as a key set. */
 export function keySet(...keys: readonly JWK[]): { keys: JWK[] } {
   const secrets = new Set(['d', 'p', 'q', 'dp', 'dq', 'qi', 'k']);
-  const open = (key: JWK) =>
+  const publicPart = (key: JWK) =>
     Object.fromEntries(Object.entries(key).filter(([name]) => !secrets.has(name)));
-  return { keys: keys.map((key) => open(key) as JWK) };
+  return { keys: keys.map((key) => publicPart(key) as JWK) };
 }
 
 /** Signs a token, valid for an hour by default; omits claims that are `undefined`. */
@@ -39,7 +39,7 @@ export class KeyProvider {
   keys: readonly JWK[] = [];
   /** The status of every answer. */
   status = 200;
-  /** Another issuer, which the discovery document names. */
+  /** Issuer in the discovery document. Default: the URL of this server. */
   impostor: string | undefined;
 
   readonly port: number;

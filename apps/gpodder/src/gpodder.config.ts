@@ -19,7 +19,7 @@ export const gpodderConfig = z.object({
   ),
   MAX_BODY_BYTES: integer(1_024, 67_108_864)
     .default(5_242_880)
-    .describe('Bytes in one request body.'),
+    .describe('Maximum bytes of one request body.'),
   SESSION_KEY: z
     .string()
     .min(32)

@@ -33,13 +33,16 @@ export interface AdmissionOptions {
    */
   authenticate(request: FastifyRequest, reply: FastifyReply): Promise<string | undefined>;
   /**
-   * Returns the id of the user whose session a request without a credential has. Its body then
-   * counts by that user, and not by the network.
+   * Returns the user id of the browser session of a request without a credential; `undefined`
+   * without a session. The body of the request then counts for the user, and not for the network.
    */
   sessionUser?(request: FastifyRequest): Promise<string | undefined>;
   /** Checks permissions before the body is read. @throws Error for {@link ErrorFormat}. */
   authorize?(request: FastifyRequest): void;
-  /** Maximum bytes to read of a refused request's body, for clients that send all of it first. */
+  /**
+   * Maximum bytes of a refused request's body that are read before the answer, for clients that
+   * send the whole body first. By default the body is not read.
+   */
   readonly refusedBodyBytes?: number;
 }
 
@@ -60,17 +63,17 @@ export class Admission {
   /**
    * Admits a request whose path can be decoded, or answers it with an error.
    *
-   * @param isServed true if a listener of Node serves it instead of a route.
+   * @param needsRoute false if a listener of Node answers the request instead of a route.
    * @returns true if it was admitted.
    */
-  async admit(request: FastifyRequest, reply: FastifyReply, isServed: boolean): Promise<boolean> {
+  async admit(request: FastifyRequest, reply: FastifyReply, needsRoute: boolean): Promise<boolean> {
     const error =
-      (await this.check(request, reply)) ?? (isServed ? undefined : this.missing(request));
+      (await this.check(request, reply)) ?? (needsRoute ? this.missingRoute(request) : undefined);
     if (error) await this.answer(request, reply, error);
     return error === undefined;
   }
 
-  /** Answers a request whose path can't be decoded. */
+  /** Answers a request whose path can't be decoded, with the error of the first failed check. */
   async refuse(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     await this.answer(
       request,
@@ -103,7 +106,8 @@ export class Admission {
   }
 
   /**
-   * Admits a request without a credential. Only a body that has not arrived counts against a limit.
+   * Admits a request without a credential. The number of such requests is not limited, except of
+   * those whose body has not arrived completely.
    */
   private async admitOpen(request: FastifyRequest): Promise<void> {
     const body = ArrivingBody.of(request.raw, request.end);
@@ -135,9 +139,12 @@ export class Admission {
     }
   }
 
-  /** Returns the answer without a route: 405 if the path has other methods, else 404. */
-  private missing({ url, method, is404 }: FastifyRequest): ErrorAnswer | undefined {
-    // The route of preflights matches every OPTIONS.
+  /**
+   * Returns the error of a request without a route: 405 if the path has routes of other methods,
+   * else 404. Returns `undefined` if there is a route.
+   */
+  private missingRoute({ url, method, is404 }: FastifyRequest): ErrorAnswer | undefined {
+    // The CORS route of preflights matches every OPTIONS request.
     if (!is404 && method !== 'OPTIONS') return undefined;
     const methods = this.routes.methodsOf(url.split('?', 1)[0] as string);
     if (methods.length === 0) return httpAnswers[404];

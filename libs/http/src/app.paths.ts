@@ -2,12 +2,15 @@
 export const appNames = ['gpodder', 'gateway', 'account'] as const;
 export type AppName = (typeof appNames)[number];
 
-/** The paths of an app, in the kinds of a Kubernetes Ingress. */
+/** The paths of an app by kind of match, as in a Kubernetes Ingress. */
 export interface AppPaths {
   readonly exact: readonly string[];
   /** Prefixes of whole segments: `/docs` matches `/docs` and `/docs/a`, but not `/docsa`. */
   readonly prefixes: readonly string[];
-  /** Expressions of whole paths, without look-around or back references. They take precedence. */
+  /**
+   * Expressions of whole paths, without look-around or back references. They take precedence over
+   * the exact paths and prefixes of all apps.
+   */
   readonly expressions: readonly string[];
 }
 
@@ -98,9 +101,8 @@ function isListed(path: string, { exact, prefixes }: AppPaths): boolean {
 }
 
 /**
- * Returns the path and query of a request's target. A target can be a whole URL (RFC 9112, 3.2.2),
- * of which only path and query count. Consecutive slashes become one, because people type a slash
- * after a base URL.
+ * Returns the path and query of a request's target, which can be a whole URL (RFC 9112, 3.2.2). In
+ * the path, consecutive slashes become one, because people end a base URL with a slash.
  */
 export function singleSlashes(target: string): string {
   const [path = '', ...query] = target.replace(/^https?:\/\/[^/?]*\/?/i, '/').split('?');

@@ -18,8 +18,9 @@ export function isTooSlow(elapsedMs: number, bytes: number): boolean {
 }
 
 /**
- * The body of an unauthenticated client while it arrives. Reads only the counters of the
- * connection, because some listeners read the body themselves. Ends a connection that is too slow.
+ * Watches the body of an unauthenticated client while it arrives, and ends the connection if the
+ * body is too slow ({@link isTooSlow}). It reads only the byte counter of the connection, because
+ * some Node listeners read the body themselves.
  */
 export class ArrivingBody implements PendingBody {
   private readonly began = performance.now();
@@ -39,7 +40,7 @@ export class ArrivingBody implements PendingBody {
     end.onReached(stop);
   }
 
-  /** Returns the body of a request that announces one and has not ended. */
+  /** Returns the body of a request; `undefined` if it announces no body or has ended. */
   static of(raw: IncomingMessage, end: RequestEnd | undefined): ArrivingBody | undefined {
     const { 'content-length': length = '0', 'transfer-encoding': coding } = raw.headers;
     const hasBody = coding !== undefined || Number(length) > 0;
@@ -65,7 +66,7 @@ export class ArrivingBody implements PendingBody {
   }
 
   private check(): void {
-    // Reads the counter, which a later call compares.
+    // Updates `seen`.
     void this.lastByteAt;
     if (isTooSlow(performance.now() - this.began, this.seen - this.before)) this.drop();
   }

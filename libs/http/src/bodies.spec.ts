@@ -39,7 +39,7 @@ describe('readJson', () => {
     });
   });
 
-  it('reads nothing as nothing', () => expect(read('')).toBeUndefined());
+  it('returns undefined for an empty body', () => expect(read('')).toBeUndefined());
 
   it.each(['{', 'x', '{"a":1,}', '\ufeff{}{}'])('rejects invalid JSON: %s', (text) => {
     expect(() => read(text)).toThrowError('invalid');
@@ -60,7 +60,7 @@ describe('readJson', () => {
     expect(read(JSON.stringify('[,{,"'.repeat(100_000)))).toHaveLength(500_000);
   });
 
-  it('rejects them with the error of the caller', () => {
+  it('rejects too many values with the error that the caller passed', () => {
     const tooMany = () => new Error('too many');
     expect(() => readJson(Buffer.from('[0,0,0]'), 2, tooMany)).toThrowError('too many');
     expect(readJson(Buffer.from('[0,0]'), 2, tooMany).value).toEqual([0, 0]);
@@ -85,7 +85,7 @@ describe('readJson', () => {
     ).join(',')}}`,
     'white space': ' '.repeat(limit),
   };
-  it.each(Object.entries(worst))('takes no second for 2 MB of it: %s', (name, text) => {
+  it.each(Object.entries(worst))('takes less than a second for 2 MB: %s', (name, text) => {
     const body = Buffer.from(text);
     const start = performance.now();
     try {
@@ -111,7 +111,7 @@ describe('readBody', () => {
   });
 
   it.each([1_000, 16_384, 16_385, 100_000])(
-    'keeps %d bytes as they come, one by one',
+    'reads %d bytes that arrive one by one',
     async (length) => {
       const sent = Buffer.from(Array.from({ length }, (_, index) => index % 251));
       const pieces = Readable.from(Array.from(sent, (byte) => Buffer.from([byte])));
@@ -194,7 +194,7 @@ describe('the body of a batch', () => {
   it('is passed on as it was sent', () =>
     expect(sentBatch(request, [0, 0], 2)).toBe(request.sentJson));
 
-  it('of too many entries is refused', () => {
+  it('with too many entries is refused', () => {
     expect(() => sentBatch(request, [0, 0, 0], 2)).toThrowError('invalid');
   });
 });

@@ -31,6 +31,7 @@ export interface BodyOptions {
   readonly kinds: readonly BodyKind[];
   /** Maximum length of one body in bytes. */
   readonly limit: number;
+  /** Called with each JSON or XML body before it is parsed. */
   readonly onBody?: ((request: FastifyRequest, body: Buffer) => void) | undefined;
 }
 
@@ -41,7 +42,10 @@ const maxXmlBytes = 2 * 1_048_576;
 
 const maxFields = 64;
 
-/** Reads bodies of these kinds only. Bytes are counted before they are copied. */
+/**
+ * Registers parsers for bodies of these kinds; a body of another kind is invalid input. A body is
+ * accounted for by `request.hold` before it is copied.
+ */
 export function parseBodies(fastify: FastifyInstance, { kinds, limit, onBody }: BodyOptions): void {
   const read = async (
     request: FastifyRequest,
@@ -104,7 +108,7 @@ export function parseBodies(fastify: FastifyInstance, { kinds, limit, onBody }: 
  * Returns the body of a batch as the client sent it, for the service that validates its entries.
  * Checks only their number.
  *
- * @throws Failure `invalid` for more than `max` entries.
+ * @throws Failure `invalid` without a JSON body, or for more than `max` entries.
  */
 export function sentBatch(
   { sentJson }: FastifyRequest,
@@ -135,16 +139,16 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 const maxDepth = 32;
 
 /**
- * Maximum values in one body: a batch of 1,000 entries could have 65 fields each. A value of one
- * byte, `0` or `[]`, takes tens of bytes of memory, and many times that while it is validated.
+ * Maximum JSON values in one body: enough for 1,000 entries of 65 fields each. Even a short value,
+ * such as `0` or `[]`, takes tens of bytes of memory, and many times that while it is validated.
  */
 const defaultMaxValues = 65_536;
 
-/** Memory for each byte of a body during its request: its text, values and message. */
-const weight = 3;
+/** Bytes of memory for each byte of a body: its text, parsed values and message to a service. */
+const memoryPerByte = 3;
 
 /** Initial buffer of a body in bytes; it is doubled as needed. */
-const firstBuffer = 16_384;
+const initialBytes = 16_384;
 
 /**
  * Reads a body of at most `limit` bytes. Accounts for received bytes, not for the declared length,
@@ -167,8 +171,8 @@ export function readBody(
     const makeRoom = (bytes: number) => {
       if (bytes > limit) throw new TooLarge();
       if (bytes <= body.length) return;
-      const room = Math.min(Math.max(bytes, body.length * 2, firstBuffer), limit);
-      hold((room - body.length) * weight);
+      const room = Math.min(Math.max(bytes, body.length * 2, initialBytes), limit);
+      hold((room - body.length) * memoryPerByte);
       const larger = Buffer.allocUnsafe(room);
       body.copy(larger, 0, 0, length);
       body = larger;
@@ -205,8 +209,8 @@ export function parsingSlot(): Promise<void> {
 
 /**
  * Parses UTF-8 JSON of at most {@link maxDepth} levels and `maxValues` values. Returns the value
- * and its text; no value for an empty body. A key `__proto__` stays an ordinary key, as in
- * JSON.parse.
+ * and its text; the value is `undefined` for an empty body. A key `__proto__` stays an ordinary
+ * key, as in JSON.parse.
  *
  * @param tooMany creates the error for too many values.
  * @throws Failure `invalid`; the error of `tooMany`.
@@ -228,7 +232,7 @@ export function readJson(
   }
 }
 
-/** Returns the nesting depth and the approximate number of values of possible JSON. */
+/** Returns nesting depth and approximate number of values, of a text that may be invalid JSON. */
 function shape(body: Buffer): { depth: number; values: number } {
   const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];
   let [now, depth, values, inString] = [0, 0, 0, false];
@@ -252,7 +256,7 @@ function shape(body: Buffer): { depth: number; values: number } {
  * Discards a body of at most `limit` bytes and resolves when all of it has arrived. Some clients
  * send everything before they read an answer, and report a closed connection as a failure.
  *
- * @returns false if bytes are left on the connection.
+ * @returns false if the body is longer than `limit`, so that bytes are left on the connection.
  */
 export function dropBody(payload: IncomingMessage, limit: number): Promise<boolean> {
   if (payload.readableEnded || payload.destroyed) return Promise.resolve(true);

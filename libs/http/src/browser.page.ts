@@ -26,7 +26,7 @@ const texts = {
   },
 } as const;
 
-/** Returns true if a browser opened an address of an API. Apps never ask for HTML. */
+/** Returns true if a person opened a URL of an API in a browser. Apps do not accept HTML. */
 export function isOpenedByBrowser({ method, headers }: FastifyRequest): boolean {
   return (
     method === 'GET' &&
@@ -36,8 +36,8 @@ export function isOpenedByBrowser({ method, headers }: FastifyRequest): boolean 
 }
 
 /**
- * Sends an error as a page with links to the site. A Bearer challenge replaces that of Basic, for
- * which browsers would open a dialog.
+ * Sends an error as a page with links to the site. A 401 gets a Bearer challenge, because browsers
+ * would open a password dialog for a Basic challenge.
  *
  * @param site base URL of the pages of accounts; empty for this origin.
  */

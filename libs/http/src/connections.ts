@@ -14,7 +14,7 @@ export interface Connections {
   readonly limits: RateLimits;
   /** Settles after the first connection to Redis. */
   readonly opened: Promise<unknown>;
-  /** Returns the dependencies that are missing to answer requests, as texts for an operator. */
+  /** Returns a text for the operator until Redis was connected once; then an empty list. */
   missing(): readonly string[];
   close(): Promise<void>;
 }
@@ -25,7 +25,7 @@ type ConnectionsConfig = RedisConfig &
     readonly RATE_LIMIT_PER_USER?: RateLimit;
   };
 
-/** Opens the connections without waiting for Redis. @param services that are called. */
+/** Opens the connections without waiting for Redis. @param services the services to call. */
 export function openConnections(
   config: ConnectionsConfig,
   log: Log,
@@ -49,7 +49,7 @@ export function openConnections(
     appPasswords: new AppPasswordVerifier(client, revocations),
     limits,
     opened: Promise.all([connected, limits.opened(), revocations.opened()]),
-    missing: () => (hasConnected ? [] : ['Redis: not reached yet']),
+    missing: () => (hasConnected ? [] : ['Redis: not connected since the start']),
     close: async () => {
       await Promise.all([client.close(), revocations.close()]);
       limits.close();

@@ -23,7 +23,9 @@ export interface ErrorFormat {
   /** Returns the answer to a thrown error, and logs errors of the server. */
   answerTo(error: unknown, request: FastifyRequest, log: Log): ErrorAnswer;
   send(reply: FastifyReply, answer: ErrorAnswer): unknown;
+  /** Answer for a path that has routes of other methods only. */
   readonly wrongMethod: ErrorAnswer;
+  /** Answer for a path that cannot be decoded. */
   readonly badPath: ErrorAnswer;
 }
 
@@ -40,7 +42,7 @@ export class AuthenticationFailure extends Failure {
   }
 }
 
-/** Answers errors of handlers. */
+/** Answers errors that handlers throw, in the format of the app. */
 @Catch()
 export class FailureFilter implements ExceptionFilter {
   constructor(
@@ -118,8 +120,8 @@ export function beginError(reply: FastifyReply, { status, headers }: ErrorAnswer
 }
 
 /**
- * Sends an error answer as JSON, or as a page to a browser. For a foreign host name (421), the page
- * would be one of another site.
+ * Sends an error answer as JSON, or as a page to a browser. A 421 is always JSON: under a foreign
+ * host name, the page would appear as a page of that site.
  *
  * @param site base URL of the pages of accounts. Default: this origin.
  */

@@ -165,11 +165,11 @@ describe('a form', () => {
   });
 
   it.each(['application/json', 'text/plain', 'multipart/form-data; boundary=a'])(
-    'is not of another type: %s',
+    'with another content type is rejected: %s',
     async (type) => expect((await form('{}', { 'content-type': type })).status).toBe(422),
   );
 
-  it('holds nothing once it was answered', async () => {
+  it('holds no bytes after its answer', async () => {
     await form('a=1');
     await eventually(() => expect(limiter.heldBytes).toBe(0));
   });
@@ -267,13 +267,13 @@ const unfinished = (headers = '') =>
   `POST /form HTTP/1.1\r\nHost: a.example\r\nContent-Length: 9\r\n${headers}` +
   'Content-Type: application/x-www-form-urlencoded\r\n\r\na';
 
-it('clients that send no more of a body are replaced, and delay no other request', async () => {
+it('new requests replace stalled bodies, which delay no other request', async () => {
   const signedIn = await connection(unfinished('X-Session: ann\r\n'));
   const silent = [];
   for (let n = 0; n < 110; n += 1) silent.push(await connection(unfinished()));
-  // The first ones are replaced without a timeout.
+  // New requests replace the first stalled bodies before any timeout.
   const [first] = silent;
-  // A body with a session counts by its user.
+  // A body with a session counts for its user, so it is not replaced.
   const ended = await Promise.race([first?.closed, signedIn.closed.then(() => 'signed in')]);
   expect(ended).toMatch(/^HTTP\/1\.1 408 /);
   expect((await fetch(`${base}/cookie`)).status).toBe(200);
@@ -281,10 +281,14 @@ it('clients that send no more of a body are replaced, and delay no other request
   for (const { socket } of [signedIn, ...silent]) socket.destroy();
 });
 
-it('a body of an unauthenticated client has some seconds', { timeout: 15_000 }, async () => {
-  const { closed } = await connection(unfinished());
-  expect(await closed).toMatch(/^HTTP\/1\.1 408 /);
-});
+it(
+  'a stalled body of an unauthenticated client gets 408 after some seconds',
+  { timeout: 15_000 },
+  async () => {
+    const { closed } = await connection(unfinished());
+    expect(await closed).toMatch(/^HTTP\/1\.1 408 /);
+  },
+);
 
 it('errors of the framework are answered with the texts of the app', async () => {
   const adapter = await createHttpAdapter(options);

@@ -32,18 +32,19 @@ const compression = {
 };
 
 /**
- * Maximum size of a compressed answer in bytes. Larger ones would take a core for as long as a
- * hundred polls, and no page of ordinary episodes is that large. Streams are not compressed either.
+ * Maximum size in bytes of an answer that is compressed. To compress a larger answer would take as
+ * much CPU time as a hundred polls. No page of ordinary episodes is larger. Streams are not
+ * compressed.
  */
-export const largestCompressed = 524_288;
+export const maxCompressedBytes = 524_288;
 
-/** A request that a listener of Node answers. */
-export interface HandedOver {
-  /** Pattern of its path, for logs and metrics. */
+/** A listener of Node that answers a request instead of a route of Fastify. */
+export interface NodeHandler {
+  /** Pattern of the request's path, for logs and metrics. */
   readonly route: string;
   /**
-   * Reads the body itself, and those bytes are not accounted for. The response already has the
-   * headers of the app.
+   * Answers the request. It reads the body itself; these bytes do not count towards
+   * `MAX_HELD_BYTES`. The response already has the headers of the app.
    */
   readonly listen: RequestListener;
 }
@@ -54,7 +55,7 @@ export interface HttpOptions extends AdmissionOptions {
   readonly log: Log;
   /** Returns further headers of an answer: at least `content-security-policy`. */
   headers(request: FastifyRequest): Readonly<Record<string, string>>;
-  /** Kinds of bodies that are read. Others are rejected with 415. */
+  /** Kinds of bodies that are read. A body of another kind is answered as invalid input. */
   readonly bodies: readonly BodyKind[];
   /** Called with each JSON or XML body before it is parsed. */
   readonly onBody?: BodyOptions['onBody'];
@@ -62,8 +63,8 @@ export interface HttpOptions extends AdmissionOptions {
   readonly cors?: FastifyCorsOptions;
   /** Enables `request.cookies` and `reply.setCookie`. */
   readonly cookies?: boolean;
-  /** Returns a listener of Node that answers this request instead of a route, after admission. */
-  readonly handOver?: (request: FastifyRequest) => HandedOver | undefined;
+  /** Returns the listener that answers a request after admission; `undefined` to use a route. */
+  readonly handOver?: (request: FastifyRequest) => NodeHandler | undefined;
   /** Rewrites the URL of a request before routing. */
   readonly rewrite?: (url: string) => string;
 }
@@ -99,7 +100,7 @@ export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAd
   fastify.setReplySerializer(
     (body) => (body instanceof JsonText ? body.text : JSON.stringify(body)) as string,
   );
-  // Without it, routes of plugins would answer with the texts of Fastify.
+  // Without this handler, routes of plugins would answer errors with the texts of Fastify.
   fastify.addHook('onRoute', (route) => {
     route.errorHandler ??= (error, request, reply) => {
       const to = log.child({ correlationId: request.id });
@@ -127,9 +128,9 @@ export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAd
   if (options.cookies) await fastify.register(cookie);
   fastify.after(() => {
     fastify.addHook('onRequest', async (request, reply) => {
-      const handedOver = options.handOver?.(request);
-      if (!(await admission.admit(request, reply, handedOver !== undefined))) return reply;
-      if (handedOver) handOver(handedOver, request, reply);
+      const handler = options.handOver?.(request);
+      if (!(await admission.admit(request, reply, handler === undefined))) return reply;
+      if (handler) handOver(handler, request, reply);
       return undefined;
     });
   });
@@ -138,11 +139,11 @@ export async function createHttpAdapter(options: HttpOptions): Promise<FastifyAd
 }
 
 function handOver(
-  { route, listen }: HandedOver,
+  { route, listen }: NodeHandler,
   request: FastifyRequest,
   reply: FastifyReply,
 ): void {
-  request.handedOver = route;
+  request.nodeRoute = route;
   reply.hijack();
   for (const [name, value] of Object.entries(reply.getHeaders()))
     if (value !== undefined) reply.raw.setHeader(name, value);
@@ -158,13 +159,13 @@ function allowOrigins(fastify: FastifyInstance, options: FastifyCorsOptions): vo
   );
 }
 
-/** Adds compression. Must run before routes are added, which the plugin configures. */
+/** Adds compression. Must run before routes are added, because the plugin configures each route. */
 async function compressAnswers(fastify: FastifyInstance): Promise<void> {
   fastify.addHook('onSend', (request, _reply, payload, done) => {
     // The plugin does not compress answers to requests with this header.
     const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload);
     const isStream = payload instanceof Readable;
-    if (isStream || (isWhole && Buffer.byteLength(payload) > largestCompressed))
+    if (isStream || (isWhole && Buffer.byteLength(payload) > maxCompressedBytes))
       request.headers['x-no-compression'] = 'large';
     done();
   });

@@ -28,14 +28,14 @@ export const httpConfig = z.object({
     .url({ protocol: /^https?$/ })
     .transform(withoutSlashes)
     .optional()
-    .describe('Base of the links in pages. Not set: as the request was addressed.'),
+    .describe('Base URL of links. Not set: scheme and host of each request.'),
   SITE_URL: z
     .url({ protocol: /^https?$/ })
     .transform(withoutSlashes)
     .optional()
     .describe(
-      'Base URL of the pages of accounts, for links on the page of a browser that opens an ' +
-        'address of an API. Not set: the origin of the request.',
+      'Base URL of the pages of accounts. The error page for browsers that open a URL of an API ' +
+        'links to them. Not set: the origin of the request.',
     ),
   TRUSTED_PROXIES: commaList
     .pipe(z.array(network))
@@ -49,21 +49,21 @@ export const httpConfig = z.object({
     .optional()
     .describe(
       'Host names of the server in addition to that of `PUBLIC_URL` and those of local ' +
-        'networks, as `name,…`. ' +
-        'A request by another name gets 421. Neither set: any name.',
+        'networks, as `name,…`. A request with any other host name gets 421. If this and ' +
+        '`PUBLIC_URL` are not set, all names are allowed.',
     ),
   RATE_LIMIT_PER_ADDRESS: rateLimit.describe(
-    'Requests from one address (of IPv6, one /64), as `requests/seconds`. Not set: no limit.',
+    'Maximum requests of one IPv4 address or IPv6 /64, as `requests/seconds`. Not set: no limit.',
   ),
   MAX_CONNECTIONS: integer(1, 1_000_000)
     .default(10_000)
-    .describe('Connections at the same time; others are closed.'),
+    .describe('Maximum concurrent connections; further ones are closed.'),
   MAX_HEADER_BYTES: integer(4_096, 1_048_576)
     .default(16_384)
-    .describe('Bytes in the head of a request.'),
+    .describe('Maximum bytes in the head of a request.'),
   MAX_BODY_BYTES: integer(1_024, 67_108_864)
     .default(2_097_152)
-    .describe('Bytes in one request body.'),
+    .describe('Maximum bytes of one request body.'),
   MAX_HELD_BYTES: integer(4_194_304, 17_179_869_184)
     .default(67_108_864)
     .describe(
@@ -73,7 +73,8 @@ export const httpConfig = z.object({
   DRAIN_SECONDS: integer(0, 60)
     .default(0)
     .describe(
-      'How long a stopping process still serves, unready, until balancers have learnt of it.',
+      'Seconds for which a stopping process still serves while `/readyz` answers 503, so that ' +
+        'load balancers can stop sending requests.',
     ),
 });
 export type HttpConfig = z.output<typeof httpConfig>;

@@ -1,7 +1,7 @@
 import { gauge, oneCounter, secondsBuckets } from '#runtime';
 import { Histogram, register } from 'prom-client';
 
-/** Returns an observer of request durations. Route patterns keep ids out of labels. */
+/** Returns a function that records the duration of a request. Its route must contain no ids. */
 export function httpMetrics(): (
   route: string,
   method: string,
@@ -21,7 +21,7 @@ export function httpMetrics(): (
   return (route, method, status, seconds) => durations.observe({ method, route, status }, seconds);
 }
 
-/** Returns a counter of rejected credentials by reason. */
+/** Returns a function that counts rejected credentials by reason. */
 export function authenticationFailureMetrics(): (reason: string) => void {
   const refused = oneCounter(
     'podcast_sync_refused_credentials_total',
@@ -31,7 +31,7 @@ export function authenticationFailureMetrics(): (reason: string) => void {
   return (reason) => refused.inc({ reason });
 }
 
-/** Returns a counter, one per process, of rejected and unchecked requests by policy. */
+/** Returns a function that counts limited and unchecked requests by policy. */
 export function rateLimitMetrics(): (policy: string, outcome: 'limited' | 'unchecked') => void {
   const outcomes = oneCounter(
     'podcast_sync_rate_limit_total',
@@ -41,11 +41,11 @@ export function rateLimitMetrics(): (policy: string, outcome: 'limited' | 'unche
   return (policy, outcome) => outcomes.inc({ policy, outcome });
 }
 
-/** Exports the bytes that requests hold. New bytes are refused above a limit. */
+/** Exports the bytes that the requests of this process hold. */
 export function watchHeldBytes(read: () => number): void {
   gauge(
     'podcast_sync_held_bytes',
-    'Bytes of bodies that wait and of answers that leave (`MAX_HELD_BYTES`).',
+    'Bytes of request bodies and of unsent answers in memory (limit: `MAX_HELD_BYTES`).',
     read,
   );
 }

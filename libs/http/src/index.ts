@@ -1,9 +1,9 @@
 export { dropBody, parsingSlot, readJson, sentBatch, waitToParse, xmlTypes } from './bodies.js';
 export {
   createHttpAdapter,
-  type HandedOver,
   type HttpOptions,
-  largestCompressed,
+  maxCompressedBytes,
+  type NodeHandler,
 } from './http.adapter.js';
 export { httpConfig, type HttpConfig, rateLimit, type RateLimit } from './http.config.js';
 export {

@@ -13,7 +13,7 @@ describe('the base of links', () => {
     expect(linkBase(request('a.example'), config)).toBe('https://sync.example/api');
   });
 
-  it('is else the host that the request names', () => {
+  it('is the host of the request without a public URL', () => {
     expect(linkBase(request('a.example:8080'), { HOST: '::', PORT: 3000 })).toBe(
       'http://a.example:8080',
     );
@@ -23,7 +23,7 @@ describe('the base of links', () => {
     ['127.0.0.1', 'http://127.0.0.1:3000'],
     ['::', 'http://[::]:3000'],
     ['::1', 'http://[::1]:3000'],
-  ])('is a URL also where the request names none and HOST is %s', (HOST, base) => {
+  ])('is the address of the server for a request without a host and HOST %s', (HOST, base) => {
     expect(linkBase(request(), { HOST, PORT: 3000 })).toBe(base);
     expect(URL.canParse(base)).toBe(true);
     expect(linkBase(request('a b'), { HOST, PORT: 3000 })).toBe(base);

@@ -2,7 +2,10 @@ import { isIPv6 } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import type { HttpConfig } from './http.config.js';
 
-/** Returns the base URL of links: PUBLIC_URL, the request's URL, or the server's address. */
+/**
+ * Returns the base URL of links: PUBLIC_URL if it is set, else scheme and host of the request. For
+ * a request without a valid host it is the address that the server listens on.
+ */
 export function linkBase(
   { protocol, host, headers }: Pick<FastifyRequest, 'protocol' | 'host' | 'headers'>,
   { PUBLIC_URL, HOST, PORT }: Pick<HttpConfig, 'PUBLIC_URL' | 'HOST' | 'PORT'>,

@@ -12,15 +12,15 @@ const privateRanges: readonly string[] = [
 ];
 
 /**
- * Names that no attacker can register: those of local networks, and those without a dot. Of `arpa`
- * only `home.arpa` (RFC 8375): owners of networks have names in other parts.
+ * Names that no attacker can register: those of local networks, and those without a dot. Below
+ * `arpa` this is only `home.arpa` (RFC 8375), because owners of networks get other names there.
  */
 const unregistrableName = /^[^.]+$|\.(?:local|localhost|lan|internal|home\.arpa)$/;
 
 /**
  * Returns a predicate of the server's own host names: the public URL's, configured names, and names
- * or addresses of local networks. Others could belong to a page that attacks by DNS rebinding,
- * which browsers would then treat as this site.
+ * or addresses of local networks. Any other name can belong to an attacker (DNS rebinding), and
+ * browsers would give the attacker's page access to this server.
  *
  * If neither variable is set, the predicate accepts every name.
  */

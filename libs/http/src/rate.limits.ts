@@ -16,7 +16,7 @@ interface RateLimitConfig {
   readonly RATE_LIMIT_PER_USER?: RateLimit;
 }
 
-/** Time limit of Redis to count a request, in milliseconds. */
+/** Maximum wait for Redis to count a request, in milliseconds. */
 const countLimitMs = 250;
 /** Maximum wait for Redis at the start, in milliseconds. */
 const openLimitMs = 2_000;
@@ -24,7 +24,7 @@ const openLimitMs = 2_000;
 /**
  * Rate limits by address and by user, counted in Redis for all replicas. Off by default.
  * Invariants:
- * - A request is admitted and counted in a metric if Redis is unavailable or slow.
+ * - If Redis is unavailable or slow, a request is admitted and counted as `unchecked` in a metric.
  * - Requests above a limit are refused from memory, without a call to Redis, until the window ends.
  */
 export class RateLimits {
@@ -40,7 +40,7 @@ export class RateLimits {
     const policies = { address: config.RATE_LIMIT_PER_ADDRESS, user: config.RATE_LIMIT_PER_USER };
     if (!policies.address && !policies.user) return;
     this.redis = connectRedis(config, { commandTimeout: countLimitMs });
-    // `check` handles failures of Redis.
+    // The method `check` logs failures of Redis.
     this.redis.on('error', () => {});
     for (const [policy, limit] of Object.entries(policies) as [
       RateLimitKind,

@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { RequestEnd } from './request.end.js';
 
 describe('the end of a request', () => {
-  it('calls each listener once for several ends', () => {
+  it('calls each listener once, even if it is reached again', () => {
     const [end, listener] = [new RequestEnd(), vi.fn<() => void>()];
     end.onReached(listener);
     expect([end.reached, listener.mock.calls.length]).toEqual([false, 0]);

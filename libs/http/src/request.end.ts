@@ -10,7 +10,10 @@ export class RequestEnd {
     return this.ended;
   }
 
-  /** Calls `listener` once at a future end. Returns a function that removes the listener. */
+  /**
+   * Calls `listener` when the request ends; never if it has ended already. Returns a function that
+   * removes the listener.
+   */
   onReached(listener: () => void): () => void {
     if (!this.ended) this.listeners.add(listener);
     return () => void this.listeners.delete(listener);

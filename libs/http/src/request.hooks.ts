@@ -13,8 +13,8 @@ declare module 'fastify' {
     trace: { span: Span; context: Context };
     /** The end of the answer or the connection, whichever comes first. Absent if no hook ran. */
     end?: RequestEnd;
-    /** The route of a request that a listener of Node answers. Absent for other requests. */
-    handedOver?: string;
+    /** Route pattern of a request that a listener of Node answers. Absent for other requests. */
+    nodeRoute?: string;
     /** Start of a streamed answer in milliseconds since the request. Absent for other answers. */
     streamStartMs?: number;
   }
@@ -63,8 +63,8 @@ export function recordRequests(fastify: FastifyInstance, log: Log): void {
 }
 
 /** Returns the pattern of a request's route, `none` for a request without one. */
-function routeOf({ is404, handedOver, routeOptions }: FastifyRequest): string {
-  return handedOver ?? ((is404 ? undefined : routeOptions.url) || 'none');
+function routeOf({ is404, nodeRoute, routeOptions }: FastifyRequest): string {
+  return nodeRoute ?? ((is404 ? undefined : routeOptions.url) || 'none');
 }
 
 function traceId(span: Span): string | undefined {
@@ -99,14 +99,14 @@ export function trackEnds(fastify: FastifyInstance): void {
   });
 }
 
-/** Headers of every answer: no type sniffing, no referrer, no embedding in other sites. */
+/** Default headers of answers: no type sniffing, no referrer, no embedding in other sites. */
 const always = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'cross-origin-resource-policy': 'same-origin',
 };
 
-/** Returns a setter of security headers: the common ones and those of `own`. */
+/** Returns a function that sets an answer's security headers. Those of `own` take precedence. */
 export function securityHeaders(
   publicUrl: string | undefined,
   own: (request: FastifyRequest) => Readonly<Record<string, string>>,

@@ -1,16 +1,16 @@
 import type { FastifyInstance } from 'fastify';
 
-/** Maximum characters of a path. Patterns with several parameters are slow for longer ones. */
+/** Maximum characters of a path. On longer paths, patterns with several parameters are slow. */
 const maxPathLength = 512;
 
-/** Methods of an app's route paths, for answers with 405 and `Allow` (RFC 9110, 15.5.6). */
+/** The methods of each route path of an app, for 405 answers with `Allow` (RFC 9110, 15.5.6). */
 export class RouteTable {
   private readonly paths = new Map<string, { form: RegExp; methods: string[] }>();
 
   /** @param fastify must not have any routes yet. */
   constructor(fastify: FastifyInstance) {
     fastify.addHook('onRoute', ({ url, method }) => {
-      // Skips the route of preflights.
+      // Skips the CORS route of preflights.
       if (/^\/?\*$/.test(url)) return;
       const path = this.paths.get(url) ?? { form: formOf(url), methods: [] };
       path.methods.push(...[method].flat());
@@ -38,7 +38,7 @@ function formOf(url: string): RegExp {
   return new RegExp(`^${form.join('')}$`);
 }
 
-/** Returns a path as the router decodes it; an invalid one unchanged, which matches no route. */
+/** Returns a path as the router decodes it. An invalid path stays as it is and matches no route. */
 function decoded(path: string): string {
   try {
     return decodeURI(path);

@@ -23,7 +23,7 @@ export interface HttpApp {
 export interface RunningApp {
   /** Returns the dependencies that are currently missing, as texts for an operator. */
   missing?(): readonly string[];
-  /** Ends open streams, spread over the time in which the app still serves. */
+  /** Ends open streams within `overMs` milliseconds, in which the app still serves. */
   drain?(overMs: number): void;
   /** Closes the app's own resources, after its last answer. */
   close(): Promise<void>;
@@ -56,7 +56,7 @@ const maxHeaders = 100;
  */
 const backlog = 4_096;
 
-/** Time to close everything else after the last answer of a stop, in milliseconds. */
+/** Time that a stop reserves to close apps and connections after the last answer, in ms. */
 const closeMs = 5_000;
 
 /** Options of an HTTP server. */
@@ -66,9 +66,9 @@ export interface ServeOptions {
     'HOST' | 'PORT' | 'MAX_CONNECTIONS' | 'MAX_HEADER_BYTES' | 'DRAIN_SECONDS'
   >;
   readonly log: Log;
-  /** Shared by the apps. A start waits a short time for them; apps also serve without. */
+  /** The apps share them. A start waits at most 2 s for them, and the apps serve in any case. */
   readonly connections: Pick<Connections, 'opened' | 'close'>;
-  /** Long-lived connections, in addition to `MAX_CONNECTIONS`. */
+  /** Maximum long-lived connections, in addition to `MAX_CONNECTIONS`. Default 0. */
   readonly maxStreams?: number;
   /** Timeouts of clients; only tests override them. */
   readonly timeouts?: HttpTimeouts;
@@ -86,7 +86,7 @@ export function serveHttp(app: HttpApp, options: ServeOptions): Promise<RunningP
   return serveApps([app], () => app, options);
 }
 
-/** Serves HTTP apps on one port. @param appOf routes a request by its path. */
+/** Serves HTTP apps on one port. @param appOf returns the app that answers a request. */
 export async function serveApps(
   apps: readonly HttpApp[],
   appOf: (path: string, request: IncomingMessage) => HttpApp,

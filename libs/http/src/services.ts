@@ -33,7 +33,7 @@ export interface ServicesOptions {
 /** Maximum queued requests of one user. */
 const waitingPerUser = 200;
 /** Approximate maximum size of an answer that is not a list, in bytes. */
-const smallAnswer = 16_384;
+const smallAnswerBytes = 16_384;
 
 /** Returns the maximum running and queued requests of one user, reads and writes together. */
 export function requestsPerUser(config: {
@@ -47,12 +47,20 @@ export function requestsPerUser(config: {
 export class Services {
   constructor(private readonly options: ServicesOptions) {}
 
-  /** Calls the service of a contract. Every call for a GET is a read. @throws Failure only. */
+  /**
+   * Calls the service of a contract. A call for a GET or HEAD always counts as a read.
+   *
+   * @throws Failure, and no other error.
+   */
   async call<C extends Rpc>(
     contract: C,
     request: FastifyRequest,
     payload: SentOf<C>,
-    { answerBytes = smallAnswer, part, budgetMs = contract.deadlineMs }: ServiceCallOptions = {},
+    {
+      answerBytes = smallAnswerBytes,
+      part,
+      budgetMs = contract.deadlineMs,
+    }: ServiceCallOptions = {},
   ): Promise<ReplyOf<C>> {
     const { client, reads, writes, writeIdentity } = this.options;
     const isWrite = contract.write && request.method !== 'GET' && request.method !== 'HEAD';
@@ -91,7 +99,7 @@ export class Services {
   }
 }
 
-/** Returns the length of the JSON in a reply, which is nearly all of it. */
+/** Returns the length of the {@link JsonText} in a reply, which makes up nearly all of it. */
 function jsonBytes(reply: unknown): number {
   if (reply instanceof JsonText) return reply.text.length;
   if (typeof reply !== 'object' || reply === null) return 0;

@@ -51,7 +51,7 @@ afterEach(() => {
 });
 
 describe('calls of one user', () => {
-  it('run a few at a time, the others in the order in which they came', async () => {
+  it('run within the limit; further calls start in order of arrival', async () => {
     const scenario = new Scenario();
     const all = ['a', 'b', 'c', 'd'].map((name) => scenario.call(name));
     expect(scenario.started).toEqual(['a', 'b']);
@@ -62,7 +62,7 @@ describe('calls of one user', () => {
     expect(await Promise.all(all)).toEqual(['done', 'done', 'done', 'done']);
   });
 
-  it('leave room for another when they fail', async () => {
+  it('free their slot when they fail', async () => {
     const { limiter, pool } = new Scenario({ calls: 1 });
     const call = { user: 'ann', bytes: 1, budgetMs: 5_000, end: new RequestEnd() };
     const failing = limiter.run(pool, call, () => Promise.reject(new Failure('not_found')));
@@ -93,8 +93,8 @@ describe('calls of one user', () => {
   });
 });
 
-describe('calls that carry much', () => {
-  it('run within the limit of bytes, and a larger one alone', async () => {
+describe('calls with many bytes', () => {
+  it('run within the limit of bytes, and a call above it runs alone', async () => {
     const scenario = new Scenario({ calls: 9, bytes: 10 });
     void scenario.call('a', { bytes: 99 });
     void scenario.call('b', { bytes: 6 });
@@ -117,7 +117,7 @@ describe('calls that carry much', () => {
     expect(scenario.started).toEqual(['a', 'b', 'c']);
   });
 
-  it('delay no call after they gave up', async () => {
+  it('delay no smaller call after their client disconnected', async () => {
     const scenario = new Scenario({ calls: 9, bytes: 10 });
     const caller = new RequestEnd();
     void scenario.call('a', { bytes: 6 });
@@ -171,7 +171,7 @@ describe('a call that has to wait', () => {
     expect(scenario.remaining).toEqual([5_000, 3_800]);
   });
 
-  it('stops waiting when its caller leaves', async () => {
+  it('stops waiting when its client disconnects', async () => {
     const scenario = new Scenario({ calls: 1 });
     const caller = new RequestEnd();
     void scenario.call('a');
@@ -183,7 +183,7 @@ describe('a call that has to wait', () => {
     expect(scenario.started).toEqual(['a', 'c']);
   });
 
-  it('hands on no place that came in the moment in which its caller left', async () => {
+  it('gets no slot that becomes free after its client disconnected', async () => {
     const scenario = new Scenario({ calls: 1 });
     const caller = new RequestEnd();
     void scenario.call('a');
@@ -285,7 +285,7 @@ describe('bytes that requests hold', () => {
     expect(second.hold(200)).toBe(true);
   });
 
-  it('are given back when a response ends, and none is held for it afterwards', () => {
+  it('are released when the request ends, which can then hold no more', () => {
     const limiter = limiterOf(10);
     const one = open(limiter, 'ann');
     expect([one.hold(100), limiter.heldBytes]).toEqual([true, 100]);
@@ -293,7 +293,7 @@ describe('bytes that requests hold', () => {
     expect([limiter.heldBytes, one.hold(1)]).toEqual([0, false]);
   });
 
-  it('are none of a request that has ended before', () => {
+  it('are refused to a request that has ended', () => {
     const limiter = limiterOf(10);
     const end = new RequestEnd();
     end.reach();
@@ -310,7 +310,7 @@ describe('bytes that requests hold', () => {
     expect([limiter.heldBytes, open(limiter, 'ann').hold(1)]).toEqual([0, true]);
   });
 
-  it('belong to a limited number of requests of one user: one more is rejected immediately', () => {
+  it('belong to a limited number of requests of one user; a further request fails', () => {
     const limiter = limiterOf(2);
     const first = open(limiter, 'ann');
     open(limiter, 'ann');
@@ -366,7 +366,7 @@ describe('bodies of unauthenticated clients', () => {
     return { body, end };
   }
 
-  it('above the limit, the one whose last byte is oldest is dropped', () => {
+  it('above the limit: the body that has been silent the longest is dropped', () => {
     const limiter = limiterOf(2);
     const [one, two, three] = [send(limiter, 2), send(limiter, 1), send(limiter, 3)];
     expect([one, two, three].map(({ body }) => body.dropped)).toEqual([false, true, false]);
@@ -374,7 +374,7 @@ describe('bodies of unauthenticated clients', () => {
     expect([one, three].map(({ body }) => body.dropped)).toEqual([true, false]);
   });
 
-  it('take no place after their arrival or the end of their request', () => {
+  it('do not count after their arrival or the end of their request', () => {
     const limiter = limiterOf(1);
     const one = send(limiter, 1);
     one.body.arrive();
@@ -390,7 +390,7 @@ describe('bodies of unauthenticated clients', () => {
     expect(send(limiter, 1).body.dropped).toBe(false);
   });
 
-  it('hold bytes until their requests end, and are then forgotten', () => {
+  it('hold bytes until their requests end, and leave no state', () => {
     const limiter = limiterOf(1);
     const ends = [new RequestEnd(), new RequestEnd()];
     for (const end of ends) limiter.admitOpen('192.0.2.1', end)(100);

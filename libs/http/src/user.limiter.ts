@@ -2,7 +2,7 @@ import { unavailable } from '#contracts';
 import type { RequestEnd } from './request.end.js';
 
 /**
- * Accounts for bytes that a request makes this process hold.
+ * Accounts for bytes that a request makes this process hold; a negative number releases them.
  *
  * @param always counts them even above the limits, because they are already in memory.
  * @throws Failure `unavailable` above the limits.
@@ -20,11 +20,11 @@ export interface CallPool {
 export interface LimitedCall {
   /** The key under which {@link UserLimiter.admit} admitted the request. */
   readonly user: string;
-  /** Its cost: for a write the size of its body, for a read that of the largest answer. */
+  /** Bytes to count: of a write those of its body, of a read those of the largest answer. */
   readonly bytes: number;
-  /** Time limit of the caller in milliseconds. */
+  /** Maximum time in milliseconds to wait and run. */
   readonly budgetMs: number;
-  /** The end of its request. It cancels a queued call, but not a running one. */
+  /** The end of the request. It cancels the call while queued, but not once it runs. */
   readonly end: RequestEnd;
 }
 
@@ -43,11 +43,11 @@ interface PoolCalls {
 
 /** The body of a request while it arrives. */
 export interface PendingBody {
-  /** Time of its last byte on the clock of `performance.now()`. */
+  /** Time of the last received byte (`performance.now()`). */
   readonly lastByteAt: number;
-  /** Calls `listener` when all of it has arrived. */
+  /** Calls `listener` when the whole body has arrived. */
   onArrived(listener: () => void): void;
-  /** Ends its request. */
+  /** Ends the request. */
   drop(): void;
 }
 
@@ -63,14 +63,15 @@ interface LimitedUser {
  * Limits the requests, bytes and calls of each user, so that one user cannot occupy this process
  * and the services. The key is a user id, or a network for unauthenticated clients. Invariants:
  * - A user has at most `requests` requests. A further one fails before its body is read.
- * - Unauthenticated clients of a network have at most `requests` bodies that have not arrived. A
- *   further one replaces the one whose last byte is oldest, so stalled uploads never block other
- *   clients. Requests without a body are not counted.
+ * - Unauthenticated clients of a network have at most `requests` incomplete bodies. A further body
+ *   ends the request that has sent nothing for the longest time, so stalled uploads never block
+ *   other clients. Requests without a body are not counted.
  * - Requests hold bodies, and answers that clients read slowly: together at most `bytes`. A user
  *   holds at most a quarter of that, and at most half of the free bytes, so that some bytes are
  *   always free for other users. (Network switches with a shared buffer use this threshold.)
  * - A request's bytes are released when it ends, in any way.
- * - In each pool, a user's calls run within the pool's limits. Others start in order of arrival.
+ * - In each pool, a user's calls run within the pool's limits. Further calls wait, and start in
+ *   order of arrival.
  * - Waiting counts against a call's budget. No call starts after its budget ends.
  * - The end of a request removes its queued calls. Users without requests and calls are not stored.
  */
@@ -92,7 +93,7 @@ export class UserLimiter {
   /**
    * Admits a request of a user until it ends. Returns the function that accounts for its bytes.
    *
-   * @throws Failure `unavailable` if the user has too many requests, or this one has ended.
+   * @throws Failure `unavailable` if the user has too many requests, or the request has ended.
    */
   admit(key: string, end: RequestEnd): Hold {
     if (end.reached) throw failures.disconnected;
@@ -102,10 +103,11 @@ export class UserLimiter {
   }
 
   /**
-   * Admits a request of an unauthenticated client until it ends, like {@link admit}. It is never
-   * refused for the number of requests.
+   * Admits a request of an unauthenticated client until it ends. Unlike {@link admit} it refuses no
+   * request for the number of requests.
    *
-   * @throws Failure `unavailable` if this one has ended.
+   * @param body the body, if it has not arrived.
+   * @throws Failure `unavailable` if the request has ended.
    */
   admitOpen(key: string, end: RequestEnd, body?: PendingBody): Hold {
     if (end.reached) throw failures.disconnected;
@@ -148,7 +150,7 @@ export class UserLimiter {
   /**
    * Runs a call as soon as the pool has room for it.
    *
-   * @param run gets the rest of the budget in milliseconds.
+   * @param run the call; its argument is the remaining budget in milliseconds.
    * @throws Failure `unavailable` if the budget or the request ends first; errors of `run`.
    */
   async run<Result>(
@@ -214,7 +216,7 @@ async function wait(
     const giveUp = (failure: Error) =>
       leave(() => {
         reject(failure);
-        // Smaller calls behind this one can have waited only because it was too large.
+        // Smaller calls behind this call can have room now.
         advance(pool, calls);
       });
     const entry = { bytes, start: () => leave(resolve) };
@@ -237,10 +239,10 @@ function begin(calls: PoolCalls, bytes: number): void {
   calls.bytes += bytes;
 }
 
-/** Created once, because a refusal must cost less than the request. */
+/** Created once, because creating an error for every refused request would cost too much. */
 const failures = {
-  requests: unavailable('too many requests of one user'),
-  bytes: unavailable('requests hold too many bytes'),
+  requests: unavailable('the user has too many running and queued requests'),
+  bytes: unavailable('requests hold too many bytes (MAX_HELD_BYTES)'),
   disconnected: unavailable('the client disconnected'),
   tooLate: unavailable('the time limit passed while earlier calls of the user ran'),
 };

@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 /** Prefix by which people, secret scanners and gateways recognize an app password. */
 export const appPasswordPrefix = 'pst_';
 
-/** 128 random bits in base64url, and the first 36 bits of a hash of the preceding text. */
+/** The prefix, 128 random bits, and a checksum: 36 bits of a hash of the text before it. */
 const form = /^pst_[\w-]{22}[\w-]{6}$/;
 const checksumLetters = 6;
 
@@ -18,7 +18,8 @@ export function makeAppPassword(): { secret: string; hash: string } {
  * Returns the SHA-256 of an app password in base64url. Only this hash is stored or sent to other
  * processes. A secret of 128 random bits needs no slow hash.
  *
- * @returns `undefined` for a wrong form or checksum, so that a mistyped one needs no lookup.
+ * @returns `undefined` for a wrong form or checksum, so that a mistyped app password costs no
+ *   lookup.
  */
 export function appPasswordHash(text: string): string | undefined {
   if (!form.test(text)) return undefined;

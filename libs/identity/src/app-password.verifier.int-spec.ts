@@ -95,7 +95,7 @@ describe('an app password', () => {
     });
   });
 
-  it('is invalid from its expiry on, even if it is cached', async () => {
+  it('is invalid after its expiry, even if it is cached', async () => {
     const { hash } = known({ expiresAt: new Date(Date.now() - 1).toISOString() });
     expect(await passwords().check(hash, here)).toBeUndefined();
   });
@@ -147,7 +147,7 @@ describe('a revocation', () => {
     expect(await checked.check(left.hash, here)).toEqual(left.credential);
   });
 
-  it('during a lookup wins over its answer', async () => {
+  it('during a lookup takes precedence over the answer', async () => {
     const [checked, { hash, credential }] = [passwords(), known()];
     let answer!: (value?: unknown) => void;
     book.wait = new Promise((resolve) => (answer = resolve));
@@ -156,7 +156,9 @@ describe('a revocation', () => {
     book.credentials.delete(hash);
     await writer.revoke([{ kind: 'credential', id: credential.credentialId }]);
     await eventually(() =>
-      expect(revocations.refuses({ userId: '', credentialId: credential.credentialId })).toBe(true),
+      expect(revocations.isRevoked({ userId: '', credentialId: credential.credentialId })).toBe(
+        true,
+      ),
     );
     answer();
     expect(await under).toBeUndefined();
@@ -178,7 +180,7 @@ describe('a client with many uncached app passwords', () => {
     return counts;
   }
 
-  it('has few questions at a time, of a network and in all', async () => {
+  it('has a limited number of concurrent lookups, per network and in total', async () => {
     const checked = passwords();
     expect(await outcomes(checked, 100, here)).toEqual({ none: 20, unavailable: 80 });
     expect(book.asked).toHaveLength(20);
@@ -192,7 +194,7 @@ describe('a client with many uncached app passwords', () => {
     ]);
   });
 
-  it('is limited per minute without further lookups, and others are not', async () => {
+  it('is limited per minute without further lookups; other networks are not', async () => {
     const checked = passwords({ uncachedPerNetwork: 1 });
     for (let count = 0; count < 50; count++) await checked.check(unknown(), here);
     expect(await outcomes(checked, 100, here)).toEqual({ wait: 100 });
@@ -209,13 +211,13 @@ describe('a client with many uncached app passwords', () => {
     // Forces a new lookup: the cached credential is no longer valid.
     await writer.revoke([{ kind: 'user', id: credential.userId }]);
     await eventually(() =>
-      expect(revocations.refuses({ userId: credential.userId, issuedAt: 0 })).toBe(true),
+      expect(revocations.isRevoked({ userId: credential.userId, issuedAt: 0 })).toBe(true),
     );
     expect(await checked.check(hash, here)).toEqual(credential);
     expect(book.asked.filter((asked) => asked === hash)).toHaveLength(2);
   });
 
-  it('has limited memory for any tries from any network', async () => {
+  it('uses limited memory for any number of app passwords and networks', async () => {
     const checked = passwords({ max: 3, missing: { max: 5, ttl: 600_000 }, networks: 4 });
     for (let count = 0; count < 20; count++) await checked.check(unknown(), `192.0.2.${count}`);
     for (let count = 0; count < 20; count++) await checked.check(known().hash, here);

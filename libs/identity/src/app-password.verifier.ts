@@ -11,16 +11,19 @@ export type VerifiedCredential = NonNullable<ReplyOf<typeof checkCredential>['cr
 
 /** Limits of the cache and of lookups. Only tests override them. */
 export interface AppPasswordBounds {
-  /** Maximum cached app passwords, and their lifetime in milliseconds. */
+  /** Maximum cached app passwords, and their lifetime in the cache in milliseconds. */
   readonly max: number;
   readonly ttl: number;
-  /** Negative cache: long enough for a client that retries continuously. */
+  /** Negative cache: a client that retries continuously causes one lookup per `ttl`. */
   readonly missing: { readonly max: number; readonly ttl: number };
-  /** Maximum concurrent lookups: in total, of uncached ones, and of those by network. */
+  /**
+   * Maximum concurrent lookups: in total, for app passwords that were never cached, and for those
+   * from one network.
+   */
   readonly pending: number;
   readonly uncached: number;
   readonly uncachedPerNetwork: number;
-  /** Maximum nonexistent app passwords of a network in a minute, and maximum networks. */
+  /** Maximum nonexistent app passwords from a network in a minute; maximum counted networks. */
   readonly failures: number;
   readonly networks: number;
 }
@@ -39,9 +42,9 @@ const defaultBounds: AppPasswordBounds = {
 /**
  * Looks up the user of an app password in the account service, and caches the answer ({@link
  * CredentialCache}). Invariants:
- * - A client that guesses well-formed app passwords has few concurrent lookups and a limited number
- *   in a minute. Then its network is refused without a lookup.
- * - Lookups of app passwords that were cached here before do not count against those limits.
+ * - The network of a client that guesses well-formed app passwords has at most `uncachedPerNetwork`
+ *   concurrent lookups. After `failures` wrong guesses in a minute it is refused without a lookup.
+ * - Lookups of app passwords that this process has cached before do not count against these limits.
  */
 export class AppPasswordVerifier {
   private readonly cache: CredentialCache<VerifiedCredential, string>;
@@ -62,10 +65,10 @@ export class AppPasswordVerifier {
       ttl: bounds.ttl,
       missing: bounds.missing,
       lookUp: (hash, address, wasCached) =>
-        wasCached ? this.ask(hash) : this.askUncached(hash, networkOf(address)),
+        wasCached ? this.lookUp(hash) : this.lookUpUncached(hash, networkOf(address)),
       expiresAt: ({ expiresAt }) => (expiresAt === undefined ? undefined : Date.parse(expiresAt)),
       isRevoked: ({ userId, credentialId }, lookedUpAt) =>
-        revocations.refuses({ userId, credentialId, lookedUpAt }),
+        revocations.isRevoked({ userId, credentialId, lookedUpAt }),
     });
   }
 
@@ -77,14 +80,15 @@ export class AppPasswordVerifier {
   /**
    * Returns the credential of an app password by its hash; `undefined` if it does not exist.
    *
-   * @throws RateLimited after too many nonexistent ones of the network; Failure `unavailable` if
-   *   the account service does not answer or too many lookups run.
+   * @param address the client's IP address.
+   * @throws RateLimited after too many nonexistent app passwords from the client's network; Failure
+   *   `unavailable` if the account service does not answer or too many lookups run.
    */
   check(hash: string, address: string): Promise<VerifiedCredential | undefined> {
     return this.cache.find(hash, address);
   }
 
-  private async ask(hash: string): Promise<VerifiedCredential | undefined> {
+  private async lookUp(hash: string): Promise<VerifiedCredential | undefined> {
     if (this.pending >= this.bounds.pending) throw tooMany;
     this.pending += 1;
     try {
@@ -99,7 +103,7 @@ export class AppPasswordVerifier {
     }
   }
 
-  private async askUncached(
+  private async lookUpUncached(
     hash: string,
     network: string,
   ): Promise<VerifiedCredential | undefined> {
@@ -109,7 +113,7 @@ export class AppPasswordVerifier {
       throw tooMany;
     this.countUncached(network, 1);
     try {
-      const credential = await this.ask(hash);
+      const credential = await this.lookUp(hash);
       if (!credential) this.failures.add(network);
       return credential;
     } finally {
@@ -125,5 +129,5 @@ export class AppPasswordVerifier {
   }
 }
 
-/** Created once, because a refusal must cost less than the request. */
+/** Created once, because creating an error for every refused request would cost too much. */
 const tooMany = unavailable('too many lookups of app passwords are running');

@@ -1,20 +1,21 @@
 import { LRUCache } from 'lru-cache';
 
 /** Limits and callbacks of a {@link CredentialCache}. */
-export interface CredentialCacheOptions<Value, Question> {
+export interface CredentialCacheOptions<Value, Input> {
   /** Maximum cached values; the least recently used is evicted. */
   readonly max: number;
   /** Lifetime of a value in milliseconds; its own expiry can be earlier. */
   readonly ttl: number;
-  /** Negative cache: maximum keys, and their lifetime in milliseconds. By default there is none. */
+  /** Negative cache: maximum keys, and their lifetime in milliseconds. By default none. */
   readonly missing?: { readonly max: number; readonly ttl: number };
   /**
    * Looks up the value of a key. All waiting callers get its errors, which are not cached.
    *
+   * @param input a further input of the lookup, such as the token or the client's address.
    * @param wasCached true if the key had a value before, valid or not.
    * @returns `undefined` if the key has no value.
    */
-  lookUp(key: string, question: Question, wasCached: boolean): Promise<Value | undefined>;
+  lookUp(key: string, input: Input, wasCached: boolean): Promise<Value | undefined>;
   /** Returns the expiry in milliseconds since the epoch; `undefined` for none. */
   expiresAt(value: Value): number | undefined;
   /** Returns true if a value was revoked after its lookup at `lookedUpAt` (`performance.now()`). */
@@ -34,13 +35,13 @@ interface CacheEntry<Value> {
  * - A key has one lookup at a time, which all requests share.
  * - Keys without a value have their own cache, so that guesses evict no credential.
  */
-export class CredentialCache<Value extends object, Question = undefined> {
+export class CredentialCache<Value extends object, Input = undefined> {
   /** Has no TTL, because an expired value still shows that its key was valid before. */
   private readonly found: LRUCache<string, CacheEntry<Value>>;
   private readonly missing: LRUCache<string, true> | undefined;
   private readonly pending = new Map<string, Promise<CacheEntry<Value> | undefined>>();
 
-  constructor(private readonly options: CredentialCacheOptions<Value, Question>) {
+  constructor(private readonly options: CredentialCacheOptions<Value, Input>) {
     this.found = new LRUCache({ max: options.max });
     if (options.missing) this.missing = new LRUCache(options.missing);
   }
@@ -51,17 +52,17 @@ export class CredentialCache<Value extends object, Question = undefined> {
   }
 
   /** Returns the value of a key; `undefined` if it has none. @throws errors of the lookup. */
-  async find(key: string, question: Question): Promise<Value | undefined> {
+  async find(key: string, input: Input): Promise<Value | undefined> {
     const cached = this.found.get(key);
     if (cached && this.isValid(cached, key)) return cached.value;
     if (this.missing?.has(key)) return undefined;
-    const first = await this.askOnce(key, question, cached !== undefined);
+    const first = await this.lookUpOnce(key, input, cached !== undefined);
     if (!first || this.isValid(first, key)) return first?.value;
-    const second = await this.askOnce(key, question, true);
+    const second = await this.lookUpOnce(key, input, true);
     return second && this.isValid(second, key) ? second.value : undefined;
   }
 
-  /** Caches that a key no longer has a value. */
+  /** Removes the value of a key and adds the key to the negative cache. */
   remove(key: string): void {
     this.found.delete(key);
     this.missing?.set(key, true);
@@ -73,25 +74,25 @@ export class CredentialCache<Value extends object, Question = undefined> {
     return (expiresAt(value) ?? Infinity) > Date.now() && !isRevoked(value, lookedUpAt, key);
   }
 
-  private askOnce(
+  private lookUpOnce(
     key: string,
-    question: Question,
+    input: Input,
     wasCached: boolean,
   ): Promise<CacheEntry<Value> | undefined> {
-    const asked =
+    const lookup =
       this.pending.get(key) ??
-      this.ask(key, question, wasCached).finally(() => this.pending.delete(key));
-    this.pending.set(key, asked);
-    return asked;
+      this.lookUp(key, input, wasCached).finally(() => this.pending.delete(key));
+    this.pending.set(key, lookup);
+    return lookup;
   }
 
-  private async ask(
+  private async lookUp(
     key: string,
-    question: Question,
+    input: Input,
     wasCached: boolean,
   ): Promise<CacheEntry<Value> | undefined> {
     const lookedUpAt = performance.now();
-    const value = await this.options.lookUp(key, question, wasCached);
+    const value = await this.options.lookUp(key, input, wasCached);
     if (!value) {
       this.remove(key);
       return undefined;

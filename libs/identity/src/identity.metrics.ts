@@ -1,6 +1,6 @@
 import { countBy } from '#runtime';
 
-/** Exports the numbers of revocations by kind, and of those that could not be announced. */
+/** Exports the numbers of published revocations by kind, and of failed calls (`unannounced`). */
 export function watchRevocations(read: () => Readonly<Record<string, number>>): void {
   countBy(
     'podcast_sync_revocations_total',

@@ -3,14 +3,14 @@ import type { Readable } from 'node:stream';
 import { dataUserSchema, type DataUser } from '#contracts';
 import { type IdentityConfig, issuerAliases, userId } from './user-id.js';
 
-/** A user in a file of an operator. */
+/** A user in a file that an operator passes to a program. */
 export interface NamedUser {
   readonly id: string;
-  /** The name as in the file. An id can't be turned back into issuer and subject. */
+  /** The user as in the file. Issuer and subject cannot be computed from an id. */
   readonly name: Readonly<DataUser>;
 }
 
-/** Error for a line of a file that names no user. */
+/** Error for a line that is neither a user's id nor issuer and subject. */
 export class UnknownUserLine extends Error {}
 
 /** Reads users, one per line (docs/reference/data.md). @throws UnknownUserLine */

@@ -1,8 +1,9 @@
 import ipaddr from 'ipaddr.js';
 
 /**
- * Returns the network of an address for rate limits: an IPv4 address, also if written as IPv6; of
- * IPv6 the /64, because a household or a rented server owns all of its addresses.
+ * Returns the network of an IP address, by which limits count: the IPv4 address itself, also if it
+ * is written as IPv6, or the /64 of an IPv6 address. A household or rented server owns a whole /64.
+ * Any other text is returned unchanged.
  */
 export function networkOf(address: string): string {
   if (!ipaddr.isValid(address)) return address;

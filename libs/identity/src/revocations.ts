@@ -6,7 +6,7 @@ import { connectRedis, type RedisConfig } from '#redis';
 
 /**
  * A revocation. Its id depends on the kind:
- * - `grant`, `session` and `gpodder_session`: the `gid`
+ * - `grant`, `session` and `gpodder_session`: the grant or session, as in the claim `gid` of tokens
  * - `user`: the user, for all credentials issued until now
  * - `credential`: an app password
  */
@@ -27,10 +27,10 @@ export const revocationStreams = {
 const streams = Object.values(revocationStreams);
 const ofCredentials: readonly string[] = ['credential', 'gpodder_session'];
 
-/** Retention of a revocation in milliseconds: longer than the lifetime of our access tokens. */
+/** Retention of a revocation in ms: longer than access tokens of the account app are valid. */
 const retentionMs = 11 * 60_000;
 
-/** Maximum revocations of a stream. Tokens of removed ones still expire. */
+/** Maximum revocations of a stream. Tokens of older revocations stay valid until they expire. */
 const maxRevocations = 100_000;
 
 /** Adds entries to the stream of their kind, and trims both by age (Redis time) and length. */
@@ -47,8 +47,8 @@ for _, stream in ipairs(KEYS) do
 end
 `;
 
-/** Revocations per script call; it blocks Redis while it adds them. */
-const perStep = 500;
+/** Maximum revocations per script call, during which Redis runs no other command. */
+const maxPerCall = 500;
 
 /** Publishes revocations to every process that accepts credentials. */
 export class RevocationWriter {
@@ -68,20 +68,22 @@ export class RevocationWriter {
   ) {}
 
   /**
-   * Revokes credentials from the Redis time of this call. Call it after the commit in Postgres,
-   * because receivers look up credentials there again. It is idempotent.
+   * Publishes revocations with the Redis time of this call. Call it after the commit in Postgres,
+   * because receivers then look up the credentials again. It is idempotent.
    *
    * Logs a failure and never rejects, because the commit has ended the credentials. Receivers get
    * no notification without Redis, or if this process dies between the commit and this call. Then:
    * - App passwords and gpodder sessions stay valid until their next lookup, at most 60 s
    *   ({@link CredentialCache}).
    * - Access tokens stay valid until they expire, at most ten minutes.
-   * - A repeated end of a gpodder session notifies again, and so does each attempt of an erasure.
+   * - Ending a gpodder session again publishes again, and so does each attempt of an erasure.
    */
   async revoke(revocations: readonly Revocation[]): Promise<void> {
     try {
-      for (let from = 0; from < revocations.length; from += perStep) {
-        const step = revocations.slice(from, from + perStep).flatMap(({ kind, id }) => [kind, id]);
+      for (let from = 0; from < revocations.length; from += maxPerCall) {
+        const step = revocations
+          .slice(from, from + maxPerCall)
+          .flatMap(({ kind, id }) => [kind, id]);
         await this.redis.eval(
           add,
           streams.length,
@@ -108,7 +110,7 @@ export interface AcceptedCredential {
   readonly userId: string;
   /** The grant or session of a token, or a gpodder session. */
   readonly gid?: string | undefined;
-  /** Time of issue of a token in seconds. A token without it counts as old. */
+  /** Time of issue of a token in seconds. Without it, any revocation of the user applies. */
   readonly issuedAt?: number | undefined;
   readonly credentialId?: string;
   /** Time of the lookup of an app password (`performance.now()`). */
@@ -135,11 +137,10 @@ const openLimitMs = 2_000;
 const retryMs = 250;
 
 /**
- * Subscribes to revocations and stores those of the last minutes in memory. Invariants:
- * - A revocation arrives as soon as it is written, while Redis is available. After a reconnect all
- *   retained ones are read again, because Redis can be another server. A process that starts reads
- *   them too.
- * - Number and age of stored revocations have the same limits as each stream.
+ * Subscribes to revocations and stores those of the last 11 minutes in memory. Invariants:
+ * - A revocation arrives as soon as it is written, while Redis is available. After a start or a
+ *   reconnect, all retained revocations are read again: Redis can be another server.
+ * - The stored revocations have the same maximum number and age as those of a stream.
  */
 export class Revocations {
   private readonly tokens = new Map<string, StoredRevocation>();
@@ -157,18 +158,21 @@ export class Revocations {
     private readonly log: Log,
   ) {
     this.redis = connectRedis(config);
-    // `subscribe` handles failures of Redis.
+    // The method `subscribe` logs failures of Redis.
     this.redis.on('error', () => {});
     this.subscription = this.subscribe();
   }
 
-  /** Resolves when retained revocations are read, or after {@link openLimitMs}. */
+  /** Resolves when all retained revocations are read, or after {@link openLimitMs}. */
   async opened(): Promise<void> {
     await Promise.race([this.first, delay(openLimitMs, undefined, { ref: false })]);
   }
 
-  /** Returns true if a credential was revoked after its issue or lookup. */
-  refuses({ userId, gid, issuedAt, credentialId, lookedUpAt }: AcceptedCredential): boolean {
+  /**
+   * Returns true if a received revocation ends a credential: that of its grant, session or app
+   * password, or one of its user after its issue or lookup.
+   */
+  isRevoked({ userId, gid, issuedAt, credentialId, lookedUpAt }: AcceptedCredential): boolean {
     if (this.size === 0) return false;
     if (gid !== undefined && (this.tokens.has(`gid:${gid}`) || this.credentials.has(`gid:${gid}`)))
       return true;
@@ -180,7 +184,7 @@ export class Revocations {
     return issuedAt === undefined || issuedAt * 1_000 <= user.at;
   }
 
-  /** Number of received revocations. While unchanged, accepted credentials stay valid. */
+  /** Number of received revocations. While it does not change, no credential becomes revoked. */
   get received(): number {
     return this.count;
   }
@@ -219,9 +223,10 @@ export class Revocations {
     const last = new Map<string, string>(
       streams.map((stream) => [stream, `${Number(seconds) * 1_000 - retentionMs}-0`]),
     );
-    let isLate = true;
+    /** True until all retained revocations are read. Then reads wait for new ones. */
+    let isBehind = true;
     for (;;) {
-      const reply: Entries[] | null = isLate
+      const reply: Entries[] | null = isBehind
         ? await this.redis.xread('COUNT', perRead, 'STREAMS', ...streams, ...last.values())
         : await this.redis.xread(
             'COUNT',
@@ -236,9 +241,9 @@ export class Revocations {
         for (const [id, fields] of entries) this.store(Number.parseInt(id), fields);
         last.set(stream, entries.at(-1)?.[0] as string);
       }
-      isLate = (reply ?? []).some(([, entries]) => entries.length === perRead);
+      isBehind = (reply ?? []).some(([, entries]) => entries.length === perRead);
       this.dropOld();
-      if (isLate) continue;
+      if (isBehind) continue;
       this.caughtUp();
       if (this.condition.becomes('connected'))
         this.log.info({ outage: 'Redis' }, 'revocation stream available again');
@@ -259,10 +264,10 @@ export class Revocations {
 
   private dropOld(): void {
     const oldest = performance.now() - retentionMs;
-    for (const heard of [this.tokens, this.credentials])
-      for (const [key, { receivedAt }] of heard) {
-        if (receivedAt >= oldest && heard.size <= maxRevocations) break;
-        heard.delete(key);
+    for (const stored of [this.tokens, this.credentials])
+      for (const [key, { receivedAt }] of stored) {
+        if (receivedAt >= oldest && stored.size <= maxRevocations) break;
+        stored.delete(key);
       }
   }
 }

@@ -17,9 +17,9 @@ export const identityConfig = z.object({
 export type IdentityConfig = z.output<typeof identityConfig>;
 
 /**
- * Returns the user id of a credential: the subject if it is a UUID of one of our issuers. Otherwise
- * UUIDv5 of the subject in the namespace UUIDv5 of the issuer. Must never change, because it is the
- * key of stored data.
+ * Returns the user id of a credential: the subject, if it is a UUID and its issuer is one of
+ * `ownIssuers`. Otherwise it is a UUIDv5 of issuer and subject. The result must never change,
+ * because it is the key of stored data.
  */
 export function userId(
   issuer: string,

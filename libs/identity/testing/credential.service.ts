@@ -8,12 +8,12 @@ import type { Fixture } from '#testing';
 import { Handle, StreamClient, StreamServer } from '#transport';
 import type { VerifiedCredential } from '../src/app-password.verifier.js';
 
-/** The credentials of the service and the requests that it received. */
+/** The credentials that the service knows, and the lookups that it received. */
 interface CredentialBook {
   readonly credentials: Map<string, VerifiedCredential>;
-  /** By the id of the app password. */
+  /** Credentials of gpodder sessions, by the id of their app password. */
   readonly sessions: Map<string, VerifiedCredential>;
-  /** The hashes and the sessions that were asked for, in order. */
+  /** The hashes and session ids that were looked up, in order. */
   readonly asked: string[];
   /** Resolves when lookups can be answered. */
   wait?: Promise<unknown>;
@@ -42,7 +42,7 @@ class CredentialController {
   }
 }
 
-/** Starts a replica of the service `account` that checks app passwords and sessions of a book. */
+/** Starts a replica of the service `account` that looks up credentials in the returned book. */
 export async function startCredentialService(
   redisUrl: string,
 ): Promise<{ app: INestMicroservice; book: CredentialBook }> {
@@ -64,7 +64,10 @@ export async function startCredentialService(
   return { app, book };
 }
 
-/** Returns the checks of credentials by that service, on its own Redis, until `fixture` closes. */
+/**
+ * Starts a credential service on its own Redis, with a client and a subscriber of revocations. All
+ * stop when `fixture` closes.
+ */
 export async function openCredentials(fixture: Fixture) {
   const server = await fixture.redis();
   const config = redisConfig.parse({ REDIS_URL: server.url });

@@ -31,7 +31,7 @@ describe.each(['cluster', 'sentinels'] as const)('Redis with %s', (kind) => {
       const users = Array.from({ length: 20 }, () => randomUUID());
       const expectAll = async () => {
         notified.clear();
-        for (const user of users) await subscriptions.listen(user);
+        for (const user of users) await subscriptions.subscribe(user);
         for (const user of users) notifier.notify(user, '2026-01-01T00:00:00.000Z');
         await eventually(() => expect(notified.size).toBe(users.length), { timeout: 2_000 });
       };

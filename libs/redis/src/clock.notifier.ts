@@ -6,15 +6,15 @@ export function clockChannel(userId: string): string {
   return `clock:${userId}`;
 }
 
-/** Limit of unanswered notifications: a short burst of a busy replica, and little memory. */
+/** Maximum notifications that Redis has not answered. Further notifications are dropped. */
 const maxUnanswered = 1_000;
 
 /**
- * Publishes users' clock stamps to the gateways (ADR 26). Clients that miss a notification poll, so
- * it blocks no caller, is never sent twice, and never fails the write that it reports.
+ * Publishes users' clock stamps to the gateways (ADR 26). A client that misses a notification
+ * polls. So a notification never blocks its caller, is never sent twice, and never fails a write.
  */
 export class ClockNotifier {
-  /** Counts of notifications, for metrics. Drops are due to a disconnected or slow Redis. */
+  /** Counts of notifications, for metrics; `dropped` while Redis is disconnected or slow. */
   readonly counts = { sent: 0, dropped: 0 };
   private unanswered = 0;
   private readonly condition = new Condition<'sent' | 'dropped'>('sent');
@@ -24,7 +24,7 @@ export class ClockNotifier {
     private readonly redis: Redis | Cluster,
     private readonly log: Log,
   ) {
-    // `notify` handles failures.
+    // The method `notify` counts and logs failures.
     redis.on('error', () => {});
   }
 

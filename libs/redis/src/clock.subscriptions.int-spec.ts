@@ -49,7 +49,7 @@ describe('ClockSubscriptions', () => {
       await connected(),
     ];
     const [ann, bob] = [randomUUID(), randomUUID()];
-    await subscriptions.listen(ann);
+    await subscriptions.subscribe(ann);
     for (const user of [bob, ann, bob]) notifier.notify(user, stamp);
     await eventually(() => expect(received).toEqual([`${ann} ${stamp}`]));
     expect(await redis.pubsub('NUMSUB', clockChannel(ann), clockChannel(bob))).toEqual([
@@ -63,9 +63,9 @@ describe('ClockSubscriptions', () => {
   it('subscribes again after an unsubscription', async () => {
     const [{ subscriptions, received }, notifier] = [await subscriber(), await newNotifier()];
     const ann = randomUUID();
-    await subscriptions.listen(ann);
-    subscriptions.forget(ann);
-    await Promise.all([subscriptions.listen(ann), subscriptions.listen(ann)]);
+    await subscriptions.subscribe(ann);
+    subscriptions.unsubscribe(ann);
+    await Promise.all([subscriptions.subscribe(ann), subscriptions.subscribe(ann)]);
     notifier.notify(ann, stamp);
     await eventually(() => expect(received).toHaveLength(1));
     expect(subscriptions.size).toBe(1);
@@ -74,18 +74,18 @@ describe('ClockSubscriptions', () => {
   it('rejects without Redis, and reports a possible loss after a reconnect', async () => {
     const proxy = await TcpProxy.to(server.url);
     const { subscriptions, losses } = await subscriber(proxy.url);
-    await subscriptions.listen('ann');
+    await subscriptions.subscribe('ann');
     proxy.refuse();
     await eventually(() => expect(subscriptions.isUp).toBe(false));
-    await expect(subscriptions.listen('bob')).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(subscriptions.subscribe('bob')).rejects.toMatchObject({ code: 'unavailable' });
     expect([subscriptions.size, losses()]).toEqual([0, 0]);
     proxy.accept();
     await eventually(() => expect(losses()).toBe(1));
-    await subscriptions.listen('ann');
+    await subscriptions.subscribe('ann');
     proxy.close();
   });
 
-  it('reports a loss before the first heartbeat to those who had subscribed', async () => {
+  it('reports a loss before the first heartbeat if users are subscribed', async () => {
     const [reading, writing] = await Promise.all([
       TcpProxy.to(server.url),
       TcpProxy.to(server.url),
@@ -100,7 +100,7 @@ describe('ClockSubscriptions', () => {
       log,
     );
     closing.push(() => subscriptions.close());
-    await eventually(() => subscriptions.listen('ann'));
+    await eventually(() => subscriptions.subscribe('ann'));
     reading.cut();
     await eventually(() => expect(subscriptions.size).toBe(0));
     writing.accept();
@@ -113,7 +113,7 @@ describe('ClockSubscriptions', () => {
       intervalMs: 50,
       timeoutMs: 60_000,
     });
-    await subscriptions.listen('ann');
+    await subscriptions.subscribe('ann');
     const redis = await connected();
     const [own = ''] = (await redis.pubsub('CHANNELS', 'clock:listener:*')) as string[];
     await redis.publish(own, '1000000');
@@ -124,7 +124,7 @@ describe('ClockSubscriptions', () => {
   it('reports missing heartbeats of an intact connection', async () => {
     const timings = { intervalMs: 50, timeoutMs: 500 };
     const { subscriptions, losses } = await subscriber(server.url, timings);
-    await subscriptions.listen('ann');
+    await subscriptions.subscribe('ann');
     const redis = await connected();
     // Imitates a server that no longer receives publications.
     const [own] = (await redis.pubsub('CHANNELS', 'clock:listener:*')) as string[];

@@ -7,11 +7,14 @@ import { Condition, type Log, withTimeLimit } from '#runtime';
 interface ClockEvents {
   /** A user's clock advanced to this stamp. Calls can be late, repeated and out of order. */
   onNotification(userId: string, stamp: string): void;
-  /** Redis is available again. Notifications can have been lost; all subscriptions are gone. */
+  /** Redis is available again. Notifications may be lost, and all subscriptions have ended. */
   onLost(): void;
 }
 
-/** Interval of heartbeats to itself, and the timeout for one to arrive, in milliseconds. */
+/**
+ * Interval of the heartbeats that {@link ClockSubscriptions} sends to itself through Redis, and the
+ * maximum time without a heartbeat, in milliseconds.
+ */
 export interface HeartbeatTimings {
   readonly intervalMs: number;
   readonly timeoutMs: number;
@@ -22,14 +25,16 @@ const defaultTimings: HeartbeatTimings = { intervalMs: 1_000, timeoutMs: 10_000 
 const confirmLimitMs = 2_000;
 
 /**
- * Subscribes to users' clocks, each from {@link listen} until {@link forget} (ADR 26). Invariants:
- * - Redis only sends notifications of its users: each user has a channel.
- * - It reports possible losses: a lost connection, or 10 s without its own heartbeat, such as when
- *   the server no longer receives publications. It then drops all its subscriptions.
+ * Subscribes to users' clocks, each from {@link subscribe} until {@link unsubscribe} (ADR 26).
+ * Invariants:
+ * - Each user has a channel, so Redis sends only the notifications of subscribed users.
+ * - A lost connection, a lost heartbeat, or 10 s without a heartbeat ends all subscriptions. When
+ *   heartbeats arrive again, `onLost` is called.
  */
 export class ClockSubscriptions {
+  /** Channel of its own heartbeats. */
   private readonly self = `clock:listener:${randomUUID()}`;
-  /** Subscribed users, with the confirmation by Redis. */
+  /** Subscribed users, with the promise of the confirmation by Redis. */
   private readonly users = new Map<string, Promise<unknown>>();
   private readonly prefix = clockChannel('');
   private readonly condition = new Condition<'connected' | 'disconnected'>('disconnected');
@@ -37,11 +42,11 @@ export class ClockSubscriptions {
   private heartbeatAt = performance.now();
   /** True from a disconnection until it is reported. */
   private hasLost = false;
-  /** Number of heartbeats sent, and the last one received since the subscription. */
+  /** Number of the last heartbeat sent, and of the last received since the subscription. */
   private sent = 0;
   private lastHeartbeat: number | undefined;
 
-  /** @param redis receives and sends nothing else. @param writer sends. */
+  /** @param redis a connection for subscriptions only. @param writer publishes heartbeats. */
   constructor(
     private readonly redis: Redis | Cluster,
     private readonly writer: Redis | Cluster,
@@ -54,11 +59,11 @@ export class ClockSubscriptions {
       if (channel === this.self) return this.onHeartbeat(Number(message));
       const userId = channel.slice(this.prefix.length);
       if (this.users.has(userId)) this.events.onNotification(userId, message);
-      // A Cluster restores the subscriptions it had before a loss.
+      // After a loss, a Cluster restores its old subscriptions, which can have ended here.
       else this.redis.unsubscribe(channel).catch(() => {});
     });
     redis.on('close', () => this.onDisconnected());
-    redis.on('ready', () => void this.subscribe(this.self).catch(() => {}));
+    redis.on('ready', () => void this.subscribeTo(this.self).catch(() => {}));
     this.timer = setInterval(() => this.check(), timings.intervalMs).unref();
   }
 
@@ -72,13 +77,13 @@ export class ClockSubscriptions {
   }
 
   /**
-   * Subscribes to a user, until {@link forget}. Resolves when no later notification is missed.
+   * Subscribes to a user, until {@link unsubscribe}. Resolves when no later notification is missed.
    *
    * @throws Failure `unavailable` if Redis does not confirm it within the time limit.
    */
-  async listen(userId: string): Promise<void> {
+  async subscribe(userId: string): Promise<void> {
     const existing = this.users.get(userId);
-    const confirmation = existing ?? this.subscribe(clockChannel(userId));
+    const confirmation = existing ?? this.subscribeTo(clockChannel(userId));
     if (!existing) {
       this.users.set(userId, confirmation);
       confirmation.catch(() => {
@@ -90,7 +95,7 @@ export class ClockSubscriptions {
     });
   }
 
-  forget(userId: string): void {
+  unsubscribe(userId: string): void {
     if (!this.users.delete(userId)) return;
     this.redis.unsubscribe(clockChannel(userId)).catch(() => {});
   }
@@ -102,7 +107,7 @@ export class ClockSubscriptions {
     this.writer.disconnect();
   }
 
-  private async subscribe(channel: string): Promise<void> {
+  private async subscribeTo(channel: string): Promise<void> {
     await withTimeLimit(this.redis.subscribe(channel), confirmLimitMs);
     if (channel === this.self) this.check();
   }
@@ -122,7 +127,7 @@ export class ClockSubscriptions {
   }
 
   private onHeartbeat(heartbeat: number): void {
-    // A gap between two heartbeats can also have lost notifications.
+    // If a heartbeat was lost, notifications can be lost too.
     if (this.lastHeartbeat !== undefined && heartbeat !== this.lastHeartbeat + 1)
       this.onDisconnected();
     this.lastHeartbeat = heartbeat;

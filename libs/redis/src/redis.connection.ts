@@ -8,12 +8,12 @@ const nodes = z
   .transform((list) => list.split(',').map((node) => node.trim()))
   .pipe(
     z
-      .array(z.string().regex(/^(\[[\da-fA-F:]+\]|[^\s:[\]]+):\d{1,5}$/, 'is a list of host:port'))
+      .array(z.string().regex(/^(\[[\da-fA-F:]+\]|[^\s:[\]]+):\d{1,5}$/, 'must be host:port,…'))
       .min(1),
   )
   .transform((list) => list.map(address));
 
-/** Configuration of Redis for every app: one server, one behind Sentinel, or a Cluster. */
+/** Configuration of Redis for every app: one server, a server behind Sentinels, or a Cluster. */
 export const redisConfig = z.object({
   REDIS_URL: z
     .url({ protocol: /^rediss?$/ })
@@ -25,8 +25,8 @@ export const redisConfig = z.object({
   REDIS_SENTINELS: nodes
     .optional()
     .describe(
-      'Sentinels as `host:port,host:port`. When set, they name the server, and ' +
-        '`REDIS_URL` is not used.',
+      'Sentinels as `host:port,host:port`. When set, the server is the master that they report, ' +
+        'and the address in `REDIS_URL` is not used.',
     ),
   REDIS_SENTINEL_MASTER: z
     .string()
@@ -55,7 +55,8 @@ export type RedisConfig = z.output<typeof redisConfig>;
  * Opens a connection that reconnects permanently and fails commands immediately while disconnected.
  * It has no offline queue and sends nothing twice.
  *
- * @param overrides for other duties, e.g. a connection that blocks longer than `socketTimeout`.
+ * @param overrides options that differ, e.g. for a connection that blocks longer than
+ *   `socketTimeout`.
  * @throws ConfigurationError if both Sentinels and a Cluster are configured.
  */
 export function connectRedis(
@@ -78,7 +79,7 @@ export function reconnectDelay(attempt: number): number {
   return Math.min(50 * 2 ** Math.min(attempt - 1, 10), 1_000) * (0.75 + Math.random() / 2);
 }
 
-/** Returns whether an error needs an operator: access denied or certificate not trusted. */
+/** Returns true if only an operator can correct an error: access denied, untrusted certificate. */
 export function isAccessDenied({ message, code }: Error & { code?: string }): boolean {
   return (
     /\b(WRONGPASS|NOAUTH|NOPERM|invalid password)\b/.test(message) ||
@@ -94,15 +95,15 @@ function connectionOptions(config: RedisConfig): RedisOptions {
     ...(encrypted && { tls: config.REDIS_TLS_CA ? { ca: config.REDIS_TLS_CA } : {} }),
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
-    // Subscribers subscribe again after a loss. ioredis does not catch the rejection of its own
-    // attempt, so a second loss at that moment would end the process.
+    // Our code subscribes again after a loss. ioredis does not catch the rejection of its own
+    // subscription, so a second loss during it would end the process.
     autoResubscribe: false,
-    // Rejects unanswered commands of a lost connection immediately. With resending off and any
-    // other number, ioredis drops such commands and their promises stay pending permanently.
+    // Rejects unanswered commands of a lost connection immediately. If resending is off, any other
+    // number makes ioredis drop these commands, and their promises stay pending permanently.
     maxRetriesPerRequest: 0,
     retryStrategy: reconnectDelay,
     connectTimeout: 2_000,
-    // A missing answer reveals a peer that vanished without closing.
+    // Detects a server that no longer answers and has not closed the connection.
     socketTimeout: 5_000,
     // A master that became a replica refuses writes: reconnect to reach the new master.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),

@@ -7,12 +7,12 @@ import { isAccessDenied } from './redis.connection.js';
  * Warns about servers that evict keys when memory is short, which would silently lose requests or
  * jobs. Ignores servers that do not report their policy.
  *
- * @param duty the purpose of the server, for the log.
+ * @param purpose the purpose of the server, for the log.
  */
 export async function warnOfEviction(
   redis: Redis | Cluster,
   log: Logger,
-  duty: string,
+  purpose: string,
 ): Promise<void> {
   const policies = await Promise.all(
     masters(redis).map((server) => server.info('memory').then(policyIn, () => undefined)),
@@ -21,12 +21,17 @@ export async function warnOfEviction(
   if (evicting)
     log.warn(
       { policy: evicting },
-      `the Redis of ${duty} drops keys when memory is short: set maxmemory-policy to noeviction`,
+      `the Redis of ${purpose} evicts keys when memory is short: ` +
+        'set maxmemory-policy to noeviction',
     );
 }
 
-/** Logs once per outage that Redis denies access. @param duty the purpose of the server. */
-export function warnOfDenial(redis: Redis | Cluster, log: Logger, duty: string): void {
+/**
+ * Logs, once per outage, that Redis denies access or has an untrusted certificate.
+ *
+ * @param purpose the purpose of the server, for the log.
+ */
+export function warnOfDenial(redis: Redis | Cluster, log: Logger, purpose: string): void {
   const access = new Condition<'granted' | 'denied'>('granted');
   const failed = (error: Error) => {
     if (!isAccessDenied(error) || !access.becomes('denied')) return;
@@ -34,7 +39,7 @@ export function warnOfDenial(redis: Redis | Cluster, log: Logger, duty: string):
     const reason = error.message;
     log.error(
       { reason },
-      `the Redis of ${duty} denies access or is not trusted: ` +
+      `the Redis of ${purpose} denies access or is not trusted: ` +
         'check user, password and certificates',
     );
   };
@@ -48,11 +53,11 @@ function policyIn(info: string): string | undefined {
   return /^maxmemory_policy:(\S+)/m.exec(info)?.[1];
 }
 
-/** Number of largest replies that Redis must buffer for a gateway that is briefly busy. */
+/** Number of replies of maximum size that Redis must buffer for a gateway that is briefly busy. */
 const largestRepliesAtOnce = 8;
 
-/** Warns about servers that cut a subscriber's connection below the bytes that replies can need. */
-export async function warnOfCutReplies(
+/** Warns about servers whose output buffers are too small for the replies to a busy gateway. */
+export async function warnOfSmallReplyBuffers(
   redis: Redis | Cluster,
   log: Logger,
   maxReplyBytes: number,
@@ -69,11 +74,11 @@ export async function warnOfCutReplies(
     log.warn(
       { limit: lowest, needed },
       'the Redis of the requests disconnects gateways after few large replies: ' +
-        'set client-output-buffer-limit pubsub',
+        `set client-output-buffer-limit pubsub to at least ${needed} bytes`,
     );
 }
 
-/** Returns the hard limit in bytes; 0 for none. */
+/** Returns the hard limit in bytes; 0 means no limit, `undefined` that it was not reported. */
 function pubsubLimitIn([, limits]: readonly string[]): number | undefined {
   const limit = /\bpubsub (\d+)/.exec(limits ?? '')?.[1];
   return limit === undefined ? undefined : Number(limit);

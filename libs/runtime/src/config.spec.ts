@@ -26,7 +26,7 @@ describe('loadConfig', () => {
     expect(loadConfig(schema, { SECRET_FILE: file, NAME: 'n' }).SECRET).toBe('from a file');
   });
 
-  it('names all variables at fault together', () => {
+  it('lists the problems of all invalid variables together', () => {
     const problems = (() => {
       try {
         loadConfig(schema, { PORT: '70000', SECRET_FILE: '/does/not/exist' });

@@ -8,8 +8,8 @@ export type Log = Logger;
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;
 
 /**
- * Matches secrets: users and passwords in URLs, and anything that looks like a token. Takes linear
- * time in lines of clients: no match can start in text that an earlier attempt scanned.
+ * Matches secrets: users and passwords in URLs, and anything that looks like a token. Its time is
+ * linear in the length of a line, whatever clients send.
  */
 const secrets =
   /(:\/\/)[^\s/@"\\]+@|(\bBearer +)[\w.~+/-]+|(?<![\w-])(?:eyJ[\w-]+\.[\w-]+\.[\w-]*|pst_[\w-]+)/gi;
@@ -21,7 +21,7 @@ export function withoutSecrets(line: string): string {
   );
 }
 
-/** Fields of failed statements: SQL, and values that can be any user's (`where` quotes JSON). */
+/** Fields of an SQL error that contain the statement or data of users (`where` quotes JSON). */
 const ofStatements: ReadonlySet<string> = new Set([
   'query',
   'parameters',
@@ -31,7 +31,7 @@ const ofStatements: ReadonlySet<string> = new Set([
   'internalQuery',
 ]);
 
-/** Serializes an error for the log, without the failed statement in it or in any of its causes. */
+/** Serializes an error for the log, without the SQL statements of it and of its causes. */
 function shownError(error: Error): unknown {
   return withoutStatements(pino.stdSerializers.err(error));
 }
@@ -69,7 +69,7 @@ export function createLog(
   return pino(options, destination);
 }
 
-/** Returns a Nest logger on the same log. Nest's start messages are `debug`. */
+/** Returns a logger for Nest that writes to `log`. Nest's messages below `warn` become `debug`. */
 export function nestLogger(log: Log): LoggerService {
   const write =
     (level: 'debug' | 'warn' | 'error') =>

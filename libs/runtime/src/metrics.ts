@@ -17,7 +17,7 @@ export function watchProcess(app: string, version: string): void {
   info.set({ app, version }, 1);
 }
 
-/** Returns the counter with this name, which all parts of a process share. */
+/** Returns the counter with this name; the first call in a process creates it. */
 export function oneCounter<Label extends string>(
   name: string,
   help: string,
@@ -29,7 +29,7 @@ export function oneCounter<Label extends string>(
   );
 }
 
-/** Registers a counter by one label; `read` provides its values when metrics are collected. */
+/** Registers a counter with one label; `read` returns its total by label value at collection. */
 export function countBy(
   name: string,
   help: string,
@@ -50,12 +50,12 @@ export function countBy(
   );
 }
 
-/** Registers a gauge; `read` provides its value at collection. Several sources are summed. */
+/** Registers a gauge; `read` returns its value at collection. Repeated calls sum their values. */
 export function gauge(name: string, help: string, read: Source): void {
   registerSum(Gauge, name, help, read);
 }
 
-/** Registers a counter; `read` provides its value at collection. Several sources are summed. */
+/** Registers a counter; `read` returns its total at collection. Repeated calls sum their values. */
 export function counter(name: string, help: string, read: Source): void {
   registerSum(Counter, name, help, read);
 }

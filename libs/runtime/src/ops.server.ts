@@ -13,7 +13,7 @@ export const opsConfig = z.object({
     .min(0)
     .max(65_535)
     .optional()
-    .describe('Port for `/livez`, `/readyz` and `/metrics`; 0 for any free one. Not set: none.'),
+    .describe('Port for `/livez`, `/readyz` and `/metrics`; 0 for any free port. Not set: none.'),
   VERSION: z.string().default('development').describe('Name of the build, for the metrics.'),
 });
 export type OpsConfig = z.output<typeof opsConfig>;
@@ -21,7 +21,7 @@ export type OpsConfig = z.output<typeof opsConfig>;
 /** Answers a request for a path of the app; returns false for an unknown path. */
 export type OpsRoutes = (request: IncomingMessage, response: ServerResponse) => boolean;
 
-/** Time limit for an app's readiness check, in milliseconds; beyond that it counts as unready. */
+/** Time limit of an app's readiness check, in milliseconds. A slower check counts as failed. */
 const checkLimitMs = 2_000;
 
 /**
@@ -32,14 +32,14 @@ const checkLimitMs = 2_000;
  * - `GET /metrics`: the process' metrics in Prometheus' text format.
  */
 export class OpsServer {
-  /** Further routes, e.g. the queue's board; set once the app has them. */
+  /** Further routes, e.g. the queue's board. Set when the app has started. */
   routes: OpsRoutes = () => false;
 
   private readonly server = createServer((request, response) => {
     this.answer(request, response).catch((error: unknown) => reply(response, 500, String(error)));
   });
 
-  /** @param missing returns the reasons why the app cannot serve; none if it is ready. */
+  /** @param missing returns the reasons why the app cannot serve; an empty list if it is ready. */
   constructor(private readonly missing: () => Promise<readonly string[]>) {}
 
   /** Listens. @returns the port. @throws Error if the port is unavailable. */
@@ -47,7 +47,7 @@ export class OpsServer {
     await new Promise<void>((resolve, reject) => {
       this.server.once('error', reject).listen(config.OPS_PORT, config.OPS_HOST, resolve);
     });
-    // It must not keep a process alive whose app has ended.
+    // The ops port must not keep a process alive whose app has ended.
     this.server.unref();
     return (this.server.address() as AddressInfo).port;
   }
@@ -61,10 +61,11 @@ export class OpsServer {
     if (path === '/livez') return reply(response, 200, 'ok');
     if (path === '/metrics')
       return reply(response, 200, await register.metrics(), register.contentType);
-    // A check that fails or times out counts as something missing.
-    const missing = await withTimeLimit(this.missing(), checkLimitMs).catch((error: Error) => [
-      error.message,
-    ]);
+    // A check that fails or times out counts as a missing dependency.
+    const late = () => new Error(`the readiness check took longer than ${checkLimitMs} ms`);
+    const missing = await withTimeLimit(this.missing(), checkLimitMs, late).catch(
+      (error: Error) => [error.message],
+    );
     reply(
       response,
       missing.length === 0 ? 200 : 503,

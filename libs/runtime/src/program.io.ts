@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 
-/** Input and output of a program: `process`, or streams of a caller in the same process. */
+/** Environment, input and output of a program: those of `process`, or given by a caller. */
 export interface ProgramIo {
   readonly env: NodeJS.ProcessEnv;
   readonly stdin: Readable;

@@ -10,7 +10,7 @@ describe('progress', () => {
     [undefined, 'load: 1\nload: 2\n'],
     [true, '\r\u001B[K1\r\u001B[K2\r\u001B[K'],
   ])(
-    'writes a line each time, or on a terminal (%s) one line that it clears at the end',
+    'writes a line per interval, or on a terminal (%s) one line that it clears at the end',
     (isTTY, text) => {
       const stream = Object.assign(new PassThrough({ encoding: 'utf8' }), isTTY && { isTTY });
       let times = 0;

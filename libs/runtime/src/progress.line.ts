@@ -25,7 +25,7 @@ export class ProgressLine {
     return (performance.now() - this.started) / 1_000;
   }
 
-  /** Stops; the next text begins a line. */
+  /** Stops, and clears the line on a terminal. */
   end(): void {
     clearInterval(this.timer);
     if (this.stream.isTTY) this.stream.write('\r\x1b[K');

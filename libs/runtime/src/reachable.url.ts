@@ -1,6 +1,9 @@
 import { networkInterfaces } from 'node:os';
 
-/** Returns a server's URL; for a wildcard host that in the local network, or the loopback one. */
+/**
+ * Returns the http URL of a server. For a wildcard host it has an IPv4 address of this machine in
+ * its network, or 127.0.0.1 if there is none.
+ */
 export function reachableUrl(host: string, port: number): string {
   const address = host === '0.0.0.0' || host === '::' ? localAddress() : host;
   return `http://${address.includes(':') ? `[${address}]` : address}:${port}`;

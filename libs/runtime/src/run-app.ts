@@ -16,12 +16,12 @@ export interface RunningProcess {
   stop(): Promise<void>;
   /** Sent to the parent process together with `ready`, e.g. the port. */
   facts?: Record<string, unknown>;
-  /** Returns the unavailable dependencies, as texts for an operator. By default none. */
+  /** Returns the unavailable dependencies, as texts for an operator. Default: an empty list. */
   missing?(): Promise<readonly string[]>;
   opsRoutes?: OpsRoutes;
 }
 
-/** Sets the check for `/readyz` while an app starts; it returns the missing dependencies. */
+/** Sets the check that `/readyz` runs while an app starts. It returns the missing dependencies. */
 export type WaitFor = (missing: () => Promise<readonly string[]>) => void;
 
 /** Sent to a parent process over IPC once the app serves. */
@@ -31,16 +31,16 @@ export interface ReadyMessage {
 }
 
 /**
- * Time limit of a stop in milliseconds: longer than a large cascade, shorter than the limits of
- * supervisor, `stop_grace_period` and `terminationGracePeriodSeconds`.
+ * Time limit of a stop in milliseconds: longer than a large cascade, and shorter than the limits of
+ * `npm start`, docker-compose (`stop_grace_period`) and Kubernetes
+ * (`terminationGracePeriodSeconds`).
  */
 export const stopLimitMs = 70_000;
 
 /**
  * Growth of the heap until the next full garbage collection, in percent of the bytes that survived
- * the last one. V8 chooses 300 for a heap without a small limit, and about 35 for ours, and
- * includes Buffers. With 35, a gateway that passes on pages of 30 kB collected the full heap every
- * hundred pages.
+ * the last one. V8 uses 300 without a small heap limit, but about 35 with ours, and counts Buffers
+ * too. With 35, a gateway that forwards pages of 30 kB collected the full heap every hundred pages.
  */
 const heapGrowth = 300;
 
@@ -70,8 +70,8 @@ export async function runApp<Schema extends z.ZodObject>(
   let stopping = false;
   let awaited: () => Promise<readonly string[]> = async () => [];
   const ops = await openOps(app, config as Partial<OpsConfig>, async () => {
-    if (stopping) return ['it is stopping'];
-    if (!running) return ['it is starting', ...(await awaited())];
+    if (stopping) return ['the process is stopping'];
+    if (!running) return ['the process is starting', ...(await awaited())];
     return (await running.missing?.()) ?? [];
   }).catch(die);
   const stop = (cause: string) => {
@@ -91,7 +91,7 @@ export async function runApp<Schema extends z.ZodObject>(
   };
   process.on('SIGTERM', () => stop('SIGTERM'));
   process.on('SIGINT', () => stop('SIGINT'));
-  if (process.send) process.on('disconnect', () => stop('the parent process is gone'));
+  if (process.send) process.on('disconnect', () => stop('the parent process ended'));
 
   running = await start(config, log, (missing) => (awaited = missing)).catch(die);
   if (ops && running.opsRoutes) ops.server.routes = running.opsRoutes;

@@ -1,5 +1,5 @@
 /**
- * Waits for a promise for at most `limitMs` milliseconds. The later outcome is ignored.
+ * Waits for a promise for at most `limitMs` milliseconds, and ignores its outcome after that.
  *
  * @throws the promise's rejection; after the limit the error of `late`, by default an `Error`.
  */

@@ -102,7 +102,7 @@ export function beginSpan(
   return { span, context: trace.setSpan(parent, span) };
 }
 
-/** Runs a function as a span, which fails with it. Costs almost nothing without tracing. */
+/** Runs a function in a span, which records its error. Costs almost nothing without tracing. */
 export function inSpan<Result>(
   name: string,
   { parent = context.active(), ...options }: SpanOptions & { parent?: Context },

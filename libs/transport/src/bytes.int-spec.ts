@@ -21,7 +21,7 @@ const small = (gateway: StreamClient, text: string) =>
   gateway.call(probe, { text }, { requestId: text, budgetMs: 20_000 });
 
 describe('a reply', () => {
-  it('above the limit is an error of its caller only, and is logged once', async () => {
+  it('above the limit fails only its own call, and is logged once', async () => {
     const { logged } = await replica({ maxReplyBytes: 10_000 });
     const gateway = await client();
     const [tooLarge, fits, neighbour] = await Promise.allSettled([
@@ -34,7 +34,10 @@ describe('a reply', () => {
     expect(neighbour).toMatchObject({ status: 'fulfilled', value: { text: 'neighbour' } });
     const lines = logged.filter(({ pattern }) => pattern === quote.pattern);
     expect(lines).toMatchObject([
-      { level: 50, err: { message: expect.stringMatching(/has \d+ bytes, more than 10000/) } },
+      {
+        level: 50,
+        err: { message: expect.stringMatching(/has \d+ bytes, maxReplyBytes is 10000/) },
+      },
     ]);
     expect(gateway.counters.reconnects).toBe(0);
   });
@@ -47,7 +50,7 @@ describe('a Redis that cuts gateways over few large replies', () => {
       .filter(({ msg }) => String(msg).includes('client-output-buffer-limit'))
       .map((line) => line['limit']);
 
-  it('is warned of at the start, and one that has room for them is not', async () => {
+  it('causes a warning at the start; a Redis with larger buffers does not', async () => {
     const { logged: fine } = await replica();
     try {
       await limit('pubsub 33554432 8388608 60');
@@ -114,11 +117,11 @@ it('requests that exceed the bytes of a step together are answered in several st
 
 // Blocks this thread beyond a heartbeat's validity: only in the sequential full suite.
 it.each(process.env.TEST_FULL ? [6] : [])(
-  '%i of the largest replies to one gateway that is busy all arrive, and no neighbour fails',
+  '%i replies of maximum size to a busy gateway all arrive, and no other call fails',
   async (count) => {
     await replica();
     const gateway = await client();
-    // Gateway and replica share this thread, so all replies wait in Redis for a moment.
+    // Gateway and replica share this thread, so all replies wait in Redis while it is blocked.
     const large = Array.from({ length: count }, () => asked(gateway, 7 * mebibyte));
     const neighbours = Array.from({ length: 50 }, (_, n) => small(gateway, `neighbour ${n}`));
     for (const reply of await Promise.all(large))

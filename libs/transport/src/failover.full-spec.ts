@@ -46,9 +46,9 @@ async function failover(group: RedisGroup): Promise<void> {
 }
 
 describe('when a master is killed', { timeout: 60_000 }, () => {
-  it('a Redis Cluster of 3 masters and 3 replicas heals without a restart of anything', async () =>
+  it('calls recover on a Cluster of 3 masters and 3 replicas, without any restart', async () =>
     failover(await RedisGroup.cluster()));
 
-  it('a server behind Sentinels is followed to its replica', async () =>
+  it('calls recover on the replica that the Sentinels promote', async () =>
     failover(await RedisGroup.sentinels()));
 });

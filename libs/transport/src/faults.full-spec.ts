@@ -96,7 +96,7 @@ describe('Redis', () => {
         { durable },
       ));
 
-  it('paused for 3 s: deadlines hold, no reply reaches another caller, and it heals', () =>
+  it('is paused for 3 s: deadlines hold, no reply reaches a wrong caller, and calls recover', () =>
     Stage.play(async (stage) => {
       await Promise.all(['a', 'b'].map((name) => stage.replica(name)));
       const calls = new RepeatedCalls(await stage.gateway(), {
@@ -129,8 +129,8 @@ describe('Redis', () => {
     }));
 });
 
-describe('a replica that stood still for 5 s', () => {
-  it('has no effect: others answer meanwhile, and its late answers are dropped', () =>
+describe('a replica that was paused for 5 s', () => {
+  it('has no effect: other replicas answer meanwhile, and its late answers are dropped', () =>
     Stage.play(async (stage) => {
       const [frozen] = await Promise.all(['a', 'b'].map((name) => stage.replica(name)));
       const gateway = await stage.gateway();

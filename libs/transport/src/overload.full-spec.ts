@@ -44,7 +44,7 @@ class Flood {
 }
 
 describe('far more calls than a service can take', { timeout: 90_000 }, () => {
-  it('leave memory flat, the replica at work, and nothing behind', () =>
+  it('do not grow memory or stop the replica, and leave no requests', () =>
     Stage.play(async (stage) => {
       const replica = await stage.replica('a', { maxInFlight });
       const gateway = await stage.gateway({ maxInFlight: 1_000 });

@@ -41,7 +41,7 @@ export const serviceConfig = z.object({
     .max(10_000)
     .default(32)
     .describe(
-      'Requests that one replica runs at the same time. Others wait, or run on other replicas.',
+      'Maximum concurrent requests of one replica. Further requests wait or run on other replicas.',
     ),
 });
 export type ServiceConfig = z.output<typeof serviceConfig>;
@@ -52,8 +52,8 @@ export type ServiceConfig = z.output<typeof serviceConfig>;
  * - While Postgres is unavailable it leaves requests to other replicas, and resumes automatically.
  * - When it stops, it answers the started requests before it closes the connections to Postgres.
  *
- * @param module makes the service's module.
- * @param opsRoutes makes the service's own routes on the ops port, from the started app.
+ * @param module creates the service's module.
+ * @param opsRoutes creates the service's own routes on the ops port, after the app has started.
  */
 export function runService<Schema extends z.ZodObject>(
   app: string,
@@ -88,7 +88,8 @@ export function runService<Schema extends z.ZodObject>(
     return {
       missing: async () => [
         ...(strategy.isUp ? [] : ['Redis: reconnecting']),
-        // Without a free connection a check would wait: the pool is busy, Postgres available.
+        // While calls wait for a connection, a check would wait too. The result of the last check
+        // is reported instead.
         ...(database.connections.waiting > 0
           ? database.availability.missing
           : await database.availability.check()),
@@ -141,7 +142,7 @@ export async function waitForDatabase(
     const missing = await availability.check();
     if (missing.length === 0) break;
     const isFirst = trouble.state === '';
-    // Logs each reason once: the operator can correct them one after the other.
+    // Logs only changes of the list, because the operator can correct its items one by one.
     if (trouble.becomes(missing.join('; ')))
       log.warn({ ...(isFirst && { outage }), missing }, 'waiting for Postgres');
     await delay(retryMs);

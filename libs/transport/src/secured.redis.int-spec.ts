@@ -95,7 +95,7 @@ describe('reports to the operator once, and to callers immediately,', { timeout:
   );
 });
 
-it('a server that drops keys when memory is short is warned of once by each process', () =>
+it('each process warns once of a server that evicts keys when memory is short', () =>
   on(RedisGroup.single({ settings: 'maxmemory-policy allkeys-lru\n' }), async (environment) => {
     const { app, logged } = await startReplica(environment);
     const warnings = () => logged.filter(({ policy }) => policy === 'allkeys-lru');

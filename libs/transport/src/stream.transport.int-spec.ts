@@ -73,7 +73,7 @@ describe('a call', () => {
     });
   });
 
-  it('with a secret payload is logged without it on failure, with place and code', async () => {
+  it('that fails with a secret payload is logged with stack and code only', async () => {
     const { logged } = await replica();
     const failed = (await client()).call(confide, { text: 'a-secret' }, { requestId: 'r8' });
     expect(await codeOf(failed)).toBe('internal');
@@ -133,7 +133,7 @@ describe('a call', () => {
     expect(b.runs.length).toBeGreaterThan(20);
   });
 
-  it('leaves others of the same burst to a second replica after both are members', async () => {
+  it('leaves other calls of a burst to a second replica', async () => {
     const [a, b] = await Promise.all([replica({ name: 'a' }), replica({ name: 'b' })]);
     const gateway = await client();
     await eventually(async () => {
@@ -163,7 +163,7 @@ describe('deadlines', () => {
     expect((await gateway.call(probe, { text: 'next' }, { requestId: 'r' })).text).toBe('next');
   });
 
-  it('drop a request unrun that waited too long', async () => {
+  it('drop a request that waited too long, without a run', async () => {
     const { runs, server } = await replica({ maxInFlight: 1 });
     const gateway = await client();
     const first = gateway.call(probe, { text: 'first', takesMs: 500 }, { requestId: 'r' });
@@ -197,7 +197,7 @@ describe('an unavailable service', () => {
 });
 
 describe('a client', () => {
-  it('ends all waits for replies and for Redis when it closes', async () => {
+  it('fails waiting calls and stops waiting for Redis when it closes', async () => {
     await replica();
     const gateway = await client();
     const waiting = codeOf(gateway.call(probe, { text: 'x', takesMs: 500 }, { requestId: 'r' }));
@@ -232,7 +232,7 @@ describe('a stream of requests', () => {
 });
 
 describe('overload', () => {
-  it('leaves requests above the limit of a replica to others', async () => {
+  it('leaves requests above the limit of a replica to other replicas', async () => {
     const a = await replica({ name: 'a', maxInFlight: 2 });
     const gateway = await client();
     const calls = Array.from({ length: 8 }, (_, n) =>

@@ -3,7 +3,7 @@ import { context, type Span, SpanKind } from '@opentelemetry/api';
 import type { StreamClient } from './client/stream.client.js';
 import type { CallContext, StreamServer } from './server/stream.server.js';
 
-/** Adds the current trace to the metadata of each call. */
+/** Makes a client add the current trace to the metadata of each call. */
 export function traceCalls(client: StreamClient): void {
   client.setOnDispatchHook((packet) => {
     const headers = traceHeaders();
@@ -12,7 +12,7 @@ export function traceCalls(client: StreamClient): void {
   });
 }
 
-/** Runs each request that a replica handles as a span of its caller's trace. */
+/** Makes a server run each request in a span of the caller's trace. */
 export function traceHandlers(server: StreamServer): void {
   const spans = new WeakMap<object, Span>();
   server.setOnProcessingStartHook((_transport, call, done) => {

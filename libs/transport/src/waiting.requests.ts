@@ -2,9 +2,9 @@ import type { Cluster, Redis } from 'ioredis';
 import { serviceKeys } from './wire/format.js';
 
 /**
- * Returns true if a stream still contains a request that Redis received until a time.
+ * Returns true if a service still has a waiting or running request that Redis received by `timeMs`.
  *
- * @param timeMs by the clock of Redis, in milliseconds.
+ * @param timeMs a time by the clock of Redis, in milliseconds.
  */
 export async function hasRequestsUntil(
   redis: Redis | Cluster,

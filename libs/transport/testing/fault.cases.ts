@@ -5,7 +5,7 @@ import { ask, RepeatedCalls } from './repeated.calls.js';
 import { connectTo } from './probe.replica.js';
 import { Stage } from './stage.js';
 
-/** Limit of a caller's wait in milliseconds: the default budget, and a reserve. */
+/** Maximum wait of a caller in milliseconds: more than the default budget. */
 export const longestWaitMs = 15_000;
 
 /** Kills one of three replicas during calls of 16 callers. */
@@ -64,7 +64,7 @@ export function stopOneOfTwo(): Promise<void> {
   });
 }
 
-/** Sends a request that kills its replicas next to 20 others; dead replicas are restarted. */
+/** Sends a request that kills each replica, and 20 harmless ones; restarts dead replicas. */
 export function poison(): Promise<void> {
   return Stage.play(async (stage) => {
     const supervision = new Supervision(stage);

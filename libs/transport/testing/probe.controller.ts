@@ -4,7 +4,7 @@ import { Failure, JsonText, type ReplyOf, type RequestOf } from '#contracts';
 import { type CallContext, Handle } from '../src/index.js';
 import { confide, probe, quote } from './probe.contracts.js';
 
-/** Records the runs of a replica, each directly before it starts. */
+/** Records start and end of each run of a replica. */
 export interface Journal {
   readonly replica: string;
   ran(text: string): void;

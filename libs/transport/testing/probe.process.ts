@@ -18,7 +18,7 @@ const journal = {
 };
 const { app, server } = await startReplica(environment, { ...options, journal });
 process.on('SIGTERM', () => void app.close().then(() => process.exit(0)));
-// Ends with the test.
+// Ends when the process of the test ends.
 process.on('disconnect', () => process.exit(1));
 process.on('message', () =>
   process.send?.({ heap: heapAfterGc(), inFlight: server.counters?.inFlight }),

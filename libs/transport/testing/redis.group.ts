@@ -27,8 +27,9 @@ interface Secrets {
 }
 
 /**
- * A group of Redis servers: one, a Cluster, or a master with Sentinels, of the program that
- * `libs/embedded` finds or fetches. Secured ones accept TLS only and require a password.
+ * A group of Redis servers: a single server, a Cluster, or a master with Sentinels. They run the
+ * program that `libs/embedded` finds or fetches. Secured servers accept TLS only and require a
+ * password.
  */
 export class RedisGroup {
   private readonly directory = mkdtempSync(join(tmpdir(), 'podcast-sync-redis-group-'));
@@ -113,7 +114,7 @@ export class RedisGroup {
       ({ child }) => child.exitCode === null && child.signalCode === null,
     )) {
       const role = (await this.ask(node, 'ROLE')) as [string];
-      // A Cluster's other nodes answer that the key has moved.
+      // In a Cluster, nodes that do not own the key answer with an error (MOVED).
       const owns =
         role[0] === 'master' &&
         (await this.ask(node, 'EXISTS', key).then(

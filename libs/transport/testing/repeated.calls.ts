@@ -28,7 +28,7 @@ export async function ask(
   { budgetMs, ...request }: { takesMs?: number; budgetMs?: number; outcome?: 'die' | 'hang' } = {},
 ): Promise<CallResult> {
   const started = performance.now();
-  // Not the text: dead letters contain the id of a request, but nothing of its body.
+  // The id differs from the text: dead letters contain the request id, but not the payload.
   const options = { requestId: randomUUID(), budgetMs };
   const end = await client.call(probe, { text, ...request }, options).then(
     (reply) => (reply.text === text ? ('answered' as const) : ('wrong reply' as const)),

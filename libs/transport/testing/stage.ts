@@ -80,14 +80,14 @@ export class Stage {
     return client;
   }
 
-  /** Returns all runs of all replicas so far, by their start. */
+  /** Returns all runs of all replicas so far, in order of their start. */
   runs(): Run[] {
     if (!existsSync(this.runsFile)) return [];
     const lines = readFileSync(this.runsFile, 'utf8').split('\n').filter(Boolean);
     return lines.map((line) => ({ replica: line.split(' ')[0]!, text: line.split(' ')[1]! }));
   }
 
-  /** Returns the number of runs by text, for texts that ran more than once. */
+  /** Returns the number of runs by request text, for requests that ran more than once. */
   rerun(): Map<string, number> {
     const counts = new Map<string, number>();
     for (const { text } of this.runs()) counts.set(text, (counts.get(text) ?? 0) + 1);

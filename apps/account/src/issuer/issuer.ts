@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { scopes as apiScopes } from '#contracts';
-import type { HandedOver } from '#http';
+import type { NodeHandler } from '#http';
 import { RateLimited } from '#identity';
 import type { Log } from '#runtime';
 import { tokenMetrics } from '../account.metrics.js';
@@ -128,7 +128,7 @@ export class Issuer implements OnApplicationShutdown {
   }
 
   /** Returns the handler of a request to the issuer; undefined for other paths and methods. */
-  listener(request: IssuerCall): HandedOver | undefined {
+  listener(request: IssuerCall): NodeHandler | undefined {
     const path = request.url.split('?', 1)[0] as string;
     const name = /^\/auth\/[\w-]{1,64}$/.test(path) ? resumePath : path;
     const route = Object.hasOwn(routes, name) ? routes[name] : undefined;

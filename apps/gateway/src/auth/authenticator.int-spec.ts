@@ -171,7 +171,7 @@ describe('a revoked token', () => {
   });
 
   it.each(['grant', 'session'] as const)(
-    'is rejected by its %s, even if it was verified before',
+    'is rejected after a revocation of its %s, even if it was verified before',
     async (kind) => {
       const [gid, other] = [randomUUID(), await token({ gid: randomUUID() })];
       const revoked = await token({ gid });
@@ -182,7 +182,7 @@ describe('a revoked token', () => {
     },
   );
 
-  it('is rejected by its user, and a token issued later is accepted', async () => {
+  it('is rejected after a revocation of its user; a token issued later is accepted', async () => {
     const [sub, now] = [randomUUID(), Math.floor(Date.now() / 1_000)];
     const { userId } = await read(await token({ sub, iat: now - 60 }), following);
     await writer.revoke([{ kind: 'user', id: userId }]);
@@ -241,7 +241,7 @@ describe('every rejection has its reason', () => {
     expect(await reason(read(`${head}.${claims}.${signature}`))).toBe('algorithm');
   });
 
-  it('and tolerates a difference of the clocks', async () => {
+  it('and tokens within the tolerated difference of the clocks are accepted', async () => {
     await read(await token({ exp: seconds - 10, nbf: seconds - 10 }));
     await read(await token({ nbf: Math.floor(Date.now() / 1_000) + 20 }));
   });
@@ -315,7 +315,7 @@ describe('a key set in a file', () => {
     const file = join(directory, 'private');
     writeFileSync(file, JSON.stringify({ keys: [one] }));
     expect(() => authenticator({ AUTH_ISSUER: first, AUTH_JWKS_FILE: file })).toThrow(
-      /private key/,
+      /private or symmetric key/,
     );
   });
 });

@@ -18,7 +18,7 @@ import type { IssuerKeys } from './issuer.keys.js';
 import { discoverKeySet, RemoteKeys } from './remote.keys.js';
 import { type TrustedIssuer, trustedIssuers } from './trusted.issuers.js';
 
-/** Reason of a rejection, for the operator. Clients get the same 401 for all reasons. */
+/** Reason for rejecting a credential, for logs and metrics. Clients get 401 for every reason. */
 export type FailureReason =
   | 'missing'
   | 'malformed'
@@ -34,15 +34,18 @@ export type FailureReason =
   | 'app_password'
   | 'revoked';
 
-/** A scope that a route requires. Users cannot grant `write:feeds`: it is for a catalogue. */
+/**
+ * A scope that a route requires. `write:feeds` is for the catalogue of a platform; users cannot
+ * grant it to apps.
+ */
 export type RequiredScope = Scope | 'write:feeds';
 
-/** The authenticated user of a request. */
+/** The authenticated user of a request, with the scopes and the expiry of the credential. */
 export interface Caller {
   userId: string;
   /** `undefined` if the token has no scope claim, which allows everything. */
   scopes: ReadonlySet<string> | undefined;
-  /** Expiry of the credential in milliseconds; absent if it does not expire. */
+  /** Expiry in milliseconds since the epoch; `undefined` if the credential does not expire. */
   expires?: number | undefined;
 }
 
@@ -53,8 +56,10 @@ export interface Credentials {
 }
 
 /** A caller with a verified token, and the version of the keys that verified it. */
-interface Verified extends Caller {
+interface TokenCaller extends Caller {
+  /** The grant or browser session of the token. */
   gid: string | undefined;
+  /** Time of issue in seconds. */
   issuedAt: number | undefined;
   expires: number;
   keys: IssuerKeys;
@@ -62,14 +67,14 @@ interface Verified extends Caller {
 }
 
 /** A caller with an app password, and the time of its check (`performance.now()`). */
-interface Holder extends Caller {
+interface AppPasswordCaller extends Caller {
   credentialId: string;
   lookedUpAt: number;
 }
 
 /** Signature algorithms without a shared secret. */
 const algorithms = ['EdDSA', 'ES256', 'RS256'];
-/** Tolerated difference between the provider's clock and ours, in seconds. */
+/** Tolerated difference between the clocks of the issuer and of this machine, in seconds. */
 const clockToleranceSeconds = 30;
 const cacheSize = 10_000;
 
@@ -77,13 +82,13 @@ const cacheSize = 10_000;
  * Checks bearer tokens (docs/reference/interface.md, "Credential"). Invariants:
  * - A token is verified only with the keys of the issuer that it names.
  * - A verified token is cached by its hash, until it expires or its issuer's keys change. So a
- *   polling client costs one verification an hour. Concurrent requests share one.
- * - A revoked token is refused at its next request.
+ *   polling client costs one verification per token. Concurrent requests share a verification.
+ * - A token is rejected as soon as this process has received its revocation.
  */
 export class Authenticator {
   private readonly issuers: ReadonlyMap<string, IssuerKeys>;
   private readonly aliases: ReadonlyMap<string, string>;
-  private readonly verified = new CredentialCache<Verified, string>({
+  private readonly verified = new CredentialCache<TokenCaller, string>({
     max: cacheSize,
     ttl: Infinity,
     lookUp: (_hash, token) => this.verify(token),
@@ -92,7 +97,7 @@ export class Authenticator {
     isRevoked: ({ keys, version }) => version !== keys.version(),
   });
 
-  /** @throws ConfigurationError if a key set in a file is invalid. */
+  /** @throws ConfigurationError if the file of a key set is missing or invalid. */
   constructor(
     private readonly config: GatewayConfig,
     log: Log,
@@ -104,7 +109,7 @@ export class Authenticator {
     );
   }
 
-  /** Returns the union of the key sets in files, for publication; `undefined` for none. */
+  /** Returns the union of the key sets of `AUTH_JWKS_FILE`, to publish; `undefined` without any. */
   keySet(): JSONWebKeySet | undefined {
     const sets = [...this.issuers.values()].flatMap((keys) => keys.published?.() ?? []);
     return sets.length === 0 ? undefined : { keys: sets.flatMap(({ keys }) => keys) };
@@ -113,9 +118,10 @@ export class Authenticator {
   /**
    * Returns the caller of a request.
    *
-   * @param address of the client.
-   * @throws AuthenticationFailure; RateLimited for too many wrong app passwords of the address;
-   *   Failure `unavailable` without the provider's keys or the account service.
+   * @param address the client's IP address.
+   * @throws AuthenticationFailure; RateLimited after too many nonexistent app passwords from the
+   *   network of `address`; Failure `unavailable` if the issuer's keys or the account service are
+   *   unavailable.
    */
   async authenticate(
     authorization: string | undefined,
@@ -126,26 +132,32 @@ export class Authenticator {
     const token = /^bearer +([\w.~+/-]+=*)$/i.exec(authorization)?.[1];
     if (token === undefined) throw new AuthenticationFailure('malformed');
     const caller = await (token.startsWith(appPasswordPrefix)
-      ? this.holderOf(token, address)
-      : this.callerOf(token));
+      ? this.appPasswordCaller(token, address)
+      : this.tokenCaller(token));
     if (caller.scopes && !caller.scopes.has(scope))
       throw new AuthenticationFailure('scope', {}, scope);
     return caller;
   }
 
   /** Returns true if the caller's credential is still valid. */
-  holds(caller: Caller): boolean {
-    const { expires, keys, version } = caller as Partial<Verified>;
+  isStillValid(caller: Caller): boolean {
+    const { expires, keys, version } = caller as Partial<TokenCaller>;
     if (expires !== undefined && expires <= Date.now()) return false;
-    return keys?.version() === version && !this.credentials.revocations?.refuses(caller);
+    return keys?.version() === version && !this.credentials.revocations?.isRevoked(caller);
   }
 
-  /** Number of received revocations. While it stays, only time or new keys end a credential. */
-  get revoked(): number {
+  /**
+   * Number of revocations received so far. While it does not change, only its expiry or a change of
+   * keys ends a credential.
+   */
+  get receivedRevocations(): number {
     return this.credentials.revocations?.received ?? 0;
   }
 
-  private async holderOf(appPassword: string, address: string): Promise<Holder> {
+  private async appPasswordCaller(
+    appPassword: string,
+    address: string,
+  ): Promise<AppPasswordCaller> {
     const { appPasswords } = this.credentials;
     const hash = appPasswordHash(appPassword);
     if (!appPasswords || hash === undefined) throw new AuthenticationFailure('malformed');
@@ -162,21 +174,21 @@ export class Authenticator {
     };
   }
 
-  private async callerOf(token: string): Promise<Caller> {
+  private async tokenCaller(token: string): Promise<Caller> {
     const caller = await this.verified.find(digest('sha256', token, 'base64'), token);
     if (!caller) throw new AuthenticationFailure('expired');
-    if (this.credentials.revocations?.refuses(caller)) throw new AuthenticationFailure('revoked');
+    if (this.credentials.revocations?.isRevoked(caller)) throw new AuthenticationFailure('revoked');
     return caller;
   }
 
-  private async verify(token: string): Promise<Verified> {
+  private async verify(token: string): Promise<TokenCaller> {
     const issuer = claimedIssuer(token);
     const keys = this.issuers.get(issuer);
     if (!keys) throw new AuthenticationFailure('issuer');
     const version = keys.version();
     const { sub, exp, iat, gid, scope, scp } = await this.payload(token, issuer, keys);
-    // In UTF-8 all lone surrogates are the same bytes. Subjects that differ only in one would be
-    // the same user.
+    // UTF-8 encodes every lone surrogate as the same bytes. Two subjects that differ only in a lone
+    // surrogate would get the same user id.
     if (typeof sub !== 'string' || sub === '' || !sub.isWellFormed())
       throw new AuthenticationFailure('claims');
     return {
@@ -244,7 +256,7 @@ function reasonOf(error: unknown): FailureReason {
   return error instanceof errors.JOSEError ? (reasons[error.code] ?? 'malformed') : 'key';
 }
 
-/** Returns the scopes of `scope` and `scp`, each a string or an array; `undefined` without both. */
+/** Returns the scopes in the claims `scope` and `scp`; `undefined` if a token has neither. */
 function scopesOf(claims: readonly unknown[]): ReadonlySet<string> | undefined {
   const sent = claims.filter((claim) => claim !== undefined);
   if (sent.length === 0) return undefined;

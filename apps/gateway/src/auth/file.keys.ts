@@ -7,20 +7,21 @@ import type { IssuerKeys } from './issuer.keys.js';
 const pollMs = 1_000;
 
 /**
- * The keys of an issuer in a file. Invariants:
- * - A changed file takes effect within a second, also after a swap of a link (Kubernetes secrets).
- * - A missing or invalid file is logged once, and the current keys stay: the file can be
- *   incomplete.
+ * The keys of an issuer, read from a file (`AUTH_JWKS_FILE`). Invariants:
+ * - A changed file takes effect within a second, also if a symbolic link is replaced (Kubernetes
+ *   secrets).
+ * - If the file becomes missing or invalid, the error is logged once and the current keys stay in
+ *   use: the file can be half written.
  */
 export class FileKeys implements IssuerKeys {
   private keySet: JSONWebKeySet = { keys: [] };
   private local: JWTVerifyGetKey = createLocalJWKSet(this.keySet);
   private count = 0;
-  /** State of the file at the last read, or the message of its error. */
+  /** Time, inode and size of the file at the last read; after a failed read, the error message. */
   private seen = '';
   private readAt = 0;
 
-  /** @throws ConfigurationError if the file is invalid at the start. */
+  /** @throws ConfigurationError if the file is missing or invalid. */
   constructor(
     private readonly file: string,
     private readonly developmentKeys: 'allow' | 'refuse',
@@ -29,7 +30,7 @@ export class FileKeys implements IssuerKeys {
     try {
       this.read();
     } catch (error) {
-      throw new ConfigurationError([`AUTH_JWKS_FILE: ${(error as Error).message}`]);
+      throw new ConfigurationError([`AUTH_JWKS_FILE: ${file}: ${(error as Error).message}`]);
     }
   }
 
@@ -55,7 +56,10 @@ export class FileKeys implements IssuerKeys {
     } catch (error) {
       const message = (error as Error).message;
       if (message !== this.seen)
-        this.log.error({ err: error, file: this.file }, 'invalid key set, keeping the current one');
+        this.log.error(
+          { err: error, file: this.file },
+          'key set file missing or invalid, keeping the current keys',
+        );
       this.seen = message;
     }
   }
@@ -79,7 +83,7 @@ export class FileKeys implements IssuerKeys {
 /** Rejects keys that can sign, because the key set is published. */
 function refuseSecrets({ keys }: JSONWebKeySet): void {
   if (keys.some((key) => 'd' in key || key.kty === 'oct'))
-    throw new Error('the key set contains a private key');
+    throw new Error('the key set contains a private or symmetric key: use a set of public keys');
 }
 
 /** Rejects the development keys that `npm start` creates, which are insecure in production. */

@@ -98,7 +98,7 @@ describe('discovery', () => {
   it('rejects a document of another issuer', async () => {
     provider.impostor = 'https://id.example';
     await expect(discoverKeySet(provider.url)).rejects.toThrow(
-      'names the issuer https://id.example',
+      'is of another issuer: https://id.example',
     );
   });
 });

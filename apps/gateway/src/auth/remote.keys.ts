@@ -4,20 +4,21 @@ import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } f
 import type { IssuerKeys } from './issuer.keys.js';
 
 /** Intervals of fetches in milliseconds. */
-export interface Pace {
-  /** Keys older than this are fetched again in the background, and used meanwhile. */
+export interface FetchIntervals {
+  /** Age at which keys are fetched again in the background. Requests use the old keys meanwhile. */
   readonly maxAge: number;
   /** Minimum time between two fetches, so that tokens with unknown key ids cannot cause many. */
   readonly coolDown: number;
 }
 
-const usualPace: Pace = { maxAge: 600_000, coolDown: 10_000 };
+const defaultIntervals: FetchIntervals = { maxAge: 600_000, coolDown: 10_000 };
 /** Time limit of one request to the provider, in milliseconds. */
 const fetchLimitMs = 5_000;
 
 /**
  * The keys of an issuer, fetched from its provider. Invariants:
- * - Fetched keys are used until the provider has others, even if it is down for days.
+ * - Fetched keys stay in use until a fetch returns different keys, even if the provider is
+ *   unavailable for days.
  * - There is one fetch at a time, and at most one per cool-down.
  */
 export class RemoteKeys implements IssuerKeys {
@@ -27,19 +28,19 @@ export class RemoteKeys implements IssuerKeys {
   private lookedUpAt = -Infinity;
   private fetching: Promise<void> | undefined;
 
-  /** @param keySetUrl resolves to the URL of the key set, and can make a request (discovery). */
+  /** @param keySetUrl resolves to the URL of the key set; it can request the URL (discovery). */
   constructor(
     private readonly issuer: string,
     private readonly keySetUrl: () => Promise<string>,
     private readonly log: Log,
-    private readonly pace: Pace = usualPace,
+    private readonly intervals: FetchIntervals = defaultIntervals,
   ) {
     // Fetches early, so that the first token does not wait.
     void this.refresh();
   }
 
   version(): number {
-    if (performance.now() > this.fetchedAt + this.pace.maxAge) void this.refresh();
+    if (performance.now() > this.fetchedAt + this.intervals.maxAge) void this.refresh();
     return this.count;
   }
 
@@ -61,14 +62,16 @@ export class RemoteKeys implements IssuerKeys {
   /** Fetches the keys, at most once per cool-down. Logs failures and never rejects. */
   private refresh(): Promise<void> {
     if (this.fetching) return this.fetching;
-    if (performance.now() < this.lookedUpAt + this.pace.coolDown) return Promise.resolve();
+    if (performance.now() < this.lookedUpAt + this.intervals.coolDown) return Promise.resolve();
     this.lookedUpAt = performance.now();
     this.fetching = this.fetch()
       .catch((error: unknown) => {
         const { issuer } = this;
         this.log.error(
           { err: error, issuer },
-          `issuer keys unavailable${this.local ? ', keeping the current ones' : ''}`,
+          this.local
+            ? 'issuer keys not fetched, keeping the current keys'
+            : 'issuer keys not fetched: requests with tokens of this issuer get 503',
         );
       })
       .finally(() => (this.fetching = undefined));
@@ -93,13 +96,16 @@ export class RemoteKeys implements IssuerKeys {
 export async function discoverKeySet(issuer: string): Promise<string> {
   const document = await fetchJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
   const { issuer: named, jwks_uri: url } = document as { issuer?: unknown; jwks_uri?: unknown };
-  if (named !== issuer) throw new Error(`the discovery document names the issuer ${String(named)}`);
+  if (named !== issuer)
+    throw new Error(`the discovery document is of another issuer: ${String(named)}`);
   if (typeof url !== 'string' || !URL.canParse(url))
-    throw new Error('the discovery document has no jwks_uri');
+    throw new Error('the discovery document has no valid jwks_uri');
   const { protocol } = new URL(url);
   // Over http, an attacker on the network could replace the keys.
   if (protocol !== 'https:' && !(protocol === 'http:' && issuer.startsWith('http:')))
-    throw new Error(`the discovery document names a key set by ${protocol}`);
+    throw new Error(
+      `the jwks_uri of the discovery document must start with https:, not ${protocol}`,
+    );
   return url;
 }
 

@@ -14,7 +14,7 @@ interface IssuerVariables {
 
 const webAddress = /^https?:\/\//;
 
-/** Returns the configured issuers. @throws Error with the name of the invalid variable. */
+/** Returns the configured issuers. @throws Error with the message `variable: problem`. */
 export function trustedIssuers(config: IssuerVariables): TrustedIssuer[] {
   const issuers = config.AUTH_ISSUER;
   const urls = byIssuer('AUTH_JWKS_URL', config.AUTH_JWKS_URL, issuers);
@@ -25,18 +25,24 @@ export function trustedIssuers(config: IssuerVariables): TrustedIssuer[] {
   return issuers.map((issuer) => {
     const [url, file] = [urls.get(issuer), files.get(issuer)];
     if (url !== undefined && file !== undefined)
-      throw new Error(`AUTH_JWKS_URL: ${issuer} also has a value in AUTH_JWKS_FILE`);
+      throw new Error(`AUTH_JWKS_URL: ${issuer} also has a value in AUTH_JWKS_FILE, set only one`);
     if (url !== undefined) return { issuer, keys: { url } };
     if (file !== undefined) return { issuer, keys: { file } };
     if (!webAddress.test(issuer) || !URL.canParse(issuer))
       throw new Error(
-        `AUTH_ISSUER: ${issuer} is no URL for discovery; set AUTH_JWKS_URL or AUTH_JWKS_FILE`,
+        `AUTH_ISSUER: ${issuer} is not an http or https URL, so its keys cannot be discovered: ` +
+          'set AUTH_JWKS_URL or AUTH_JWKS_FILE',
       );
     return { issuer, keys: 'discovery' };
   });
 }
 
-/** Parses `value` as that of the first issuer, and `issuer=value` for any issuer. */
+/**
+ * Parses a comma-separated list into a map from issuer to value. An element is `issuer=value`, or
+ * only the value of the first issuer.
+ *
+ * @throws Error for an issuer that `issuers` does not contain, or with two values or an empty one.
+ */
 function byIssuer(
   variable: string,
   list: string | undefined,
@@ -47,7 +53,7 @@ function byIssuer(
     const named = issuers.find((issuer) => part.startsWith(`${issuer}=`));
     const value = named === undefined ? part : part.slice(named.length + 1);
     if (named === undefined && /^(urn:|https?:\/\/)[^?]*=/.test(part))
-      throw new Error(`${variable}: AUTH_ISSUER does not name the issuer of ${part}`);
+      throw new Error(`${variable}: AUTH_ISSUER does not contain the issuer of "${part}"`);
     const issuer = named ?? (issuers[0] as string);
     if (value === '' || values.has(issuer))
       throw new Error(`${variable}: ${issuer} needs exactly one value`);

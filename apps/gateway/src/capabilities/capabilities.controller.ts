@@ -7,8 +7,8 @@ import { CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { capabilitiesSchema } from '../wire.schemas.js';
 
 /**
- * The additions of every server (docs/reference/interface-opml-changes.md, "Capabilities"). Their
- * version is that of the release that last changed one of them incompatibly.
+ * The additions to the draft that every server has (docs/reference/interface-opml-changes.md,
+ * "Capabilities"). All have the version of the release that last changed any of them incompatibly.
  */
 const additions = [
   'changes',
@@ -28,7 +28,7 @@ export class CapabilitiesController {
   constructor(@Inject(CONFIG) private readonly config: GatewayConfig) {}
 
   @Get()
-  @ApiOperation({ summary: 'Lists versions of the draft and of additions, by URN' })
+  @ApiOperation({ summary: 'Lists the versions of the draft and of its additions, by URN' })
   @ApiResponse({ status: 200, description: 'Success', standardSchema: capabilitiesSchema })
   read(@Req() request: FastifyRequest): z.output<typeof capabilitiesSchema> {
     const root = new URL(`${linkBase(request, this.config)}/v1`).pathname;

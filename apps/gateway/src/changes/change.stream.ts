@@ -1,7 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import type { Caller } from '../auth/authenticator.js';
 
-/** Reasons for the end of a stream. */
+/**
+ * Reasons for the end of a stream: the `client` disconnected; its credential `expired` or was
+ * `revoked`; a newer stream of the user `replaced` it; it reached its maximum `age`; the process
+ * stops (`drain`); the client reads too slowly (`slow`); notifications were `lost`; its start
+ * `failed`.
+ */
 export const endReasons = [
   'client',
   'expired',
@@ -15,23 +20,23 @@ export const endReasons = [
 ] as const;
 export type EndReason = (typeof endReasons)[number];
 
-/** Timing of a stream in milliseconds, by `performance.now()`, and its buffer limit. */
+/** Timing of a stream in milliseconds, and its buffer limit. */
 export interface StreamTiming {
   /** Interval of heartbeats. */
   readonly heartbeatMs: number;
-  /** Minimum time between two notifications; those in between are merged. */
+  /** Minimum time between two `changed` events; later stamps wait for the next event. */
   readonly mergeMs: number;
-  /** Maximum unread bytes of a client. */
+  /** Maximum bytes that are buffered for a client that does not read. */
   readonly maxUnreadBytes: number;
 }
 
-/** Initial stamp; every other is greater, also as a string. */
+/** Placeholder before the first stamp; compared as strings, every stamp is greater. */
 const noStamp = '';
 
 /**
  * One stream of `GET /changes` (docs/reference/interface-opml-changes.md, "Changes"). It sends
- * increasing stamps of the user's clock, and heartbeats. It has no timer; {@link sendDue} must be
- * called often.
+ * increasing stamps of the user's clock, and heartbeats. It has no timer: its owner calls {@link
+ * sendDue} at a short interval. All times are by `performance.now()`.
  */
 export class ChangeStream {
   private response: ServerResponse | undefined;
@@ -41,7 +46,7 @@ export class ChangeStream {
   private mergeUntil = 0;
   private heartbeatAt = 0;
 
-  /** @param endsAt latest end, for the reason `endsBy`. */
+  /** @param endsAt latest time of the end. @param endsBy the reason for an end at that time. */
   constructor(
     readonly caller: Caller,
     private readonly timing: StreamTiming,
@@ -72,7 +77,7 @@ export class ChangeStream {
     return true;
   }
 
-  /** True if the client does not read. Checked at heartbeats, as little is sent in between. */
+  /** True if more than `maxUnreadBytes` wait for the client. Checked only at heartbeats. */
   get isStuck(): boolean {
     return (this.response?.writableLength ?? 0) > this.timing.maxUnreadBytes;
   }

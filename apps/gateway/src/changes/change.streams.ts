@@ -6,11 +6,11 @@ import { ChangeStream, type EndReason, endReasons, type StreamTiming } from './c
 
 /** Limits and timing of streams. Only tests override them. */
 export interface StreamBounds extends StreamTiming {
-  /** Maximum streams of one user; a further one ends the oldest. */
+  /** Maximum streams of one user; a further stream ends the user's oldest. */
   readonly perUser: number;
   /** Maximum lifetime in milliseconds. Each stream ends at a random time in its last tenth. */
   readonly lifetimeMs: number;
-  /** Time over which streams that must end together are spread, in milliseconds. */
+  /** Time in milliseconds over which the ends of all streams are spread after a loss. */
   readonly spreadMs: number;
   /** Interval of checks of all streams, in milliseconds. */
   readonly checkMs: number;
@@ -29,17 +29,18 @@ export const defaultBounds: StreamBounds = {
 
 /** Subscribes to notifications about users' clocks. */
 export interface ClockSubscriber {
-  listen(userId: string): Promise<void>;
-  forget(userId: string): void;
+  subscribe(userId: string): Promise<void>;
+  unsubscribe(userId: string): void;
 }
 
 /**
  * The streams of changes of a gateway (ADR 26). Invariants:
  * - At most `maxStreams` are open, and `perUser` of one user. The end of a stream frees its slot.
- * - A user's clock is subscribed to exactly while streams are open. The subscription precedes the
- *   first read of the clock, so that no change is missed.
+ * - A user's clock is subscribed exactly while the user has open streams. The subscription precedes
+ *   the first read of the clock, so that no change is missed.
  * - One timer serves all streams. An idle stream costs a check every 250 ms and a write every 25 s.
- * - A stream ends with its credential: at its expiry, and within 250 ms of a received revocation.
+ * - A stream ends when its credential expires, and within 250 ms after this process has received
+ *   the revocation of the credential.
  */
 export class ChangeStreams {
   readonly ended = Object.fromEntries(endReasons.map((reason) => [reason, 0])) as Record<
@@ -49,16 +50,17 @@ export class ChangeStreams {
   private readonly users = new Map<string, Set<ChangeStream>>();
   private count = 0;
   private draining = false;
-  private revoked: number;
+  /** Number of received revocations at the last check. */
+  private checkedRevocations: number;
   private timer: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly maxStreams: number,
-    private readonly authenticator: Pick<Authenticator, 'holds' | 'revoked'>,
+    private readonly authenticator: Pick<Authenticator, 'isStillValid' | 'receivedRevocations'>,
     private readonly clockSubscriber: ClockSubscriber,
     private readonly bounds: StreamBounds = defaultBounds,
   ) {
-    this.revoked = authenticator.revoked;
+    this.checkedRevocations = authenticator.receivedRevocations;
   }
 
   get open(): number {
@@ -68,11 +70,11 @@ export class ChangeStreams {
   /**
    * Opens a stream.
    *
-   * @param end of the request, which ends the stream.
+   * @param end the end of the request, which also ends the stream.
    * @param readClock returns the current stamp of the user's clock.
    * @param answer starts the answer.
-   * @throws Failure `unavailable` if there are too many streams or this one has ended; errors of
-   *   `readClock`.
+   * @throws Failure `unavailable` if the gateway stops or has `maxStreams` streams, Redis does not
+   *   confirm the subscription, or the stream ended before its start; errors of `readClock`.
    */
   async follow(
     caller: Caller,
@@ -83,7 +85,7 @@ export class ChangeStreams {
     const stream = this.admit(caller);
     end.onReached(() => this.end(stream, 'client'));
     try {
-      await this.clockSubscriber.listen(caller.userId);
+      await this.clockSubscriber.subscribe(caller.userId);
       const stamp = await readClock();
       if (end.reached || !this.isOpen(stream))
         throw unavailable('the stream ended before its start');
@@ -94,7 +96,7 @@ export class ChangeStreams {
     }
   }
 
-  /** Notifies the streams of a user of the clock's stamp. */
+  /** Passes a new stamp of the user's clock to all streams of the user. */
   notify(userId: string, stamp: string): void {
     const now = performance.now();
     for (const stream of this.users.get(userId) ?? []) stream.notify(stamp, now);
@@ -144,7 +146,7 @@ export class ChangeStreams {
     if (!own?.delete(stream)) return;
     if (own.size === 0) {
       this.users.delete(userId);
-      this.clockSubscriber.forget(userId);
+      this.clockSubscriber.unsubscribe(userId);
     }
     this.ended[reason] += 1;
     this.count -= 1;
@@ -168,19 +170,22 @@ export class ChangeStreams {
     for (const streams of this.users.values()) yield* streams;
   }
 
-  /** Ends, writes to or checks all streams, as due. */
+  /**
+   * Sends due stamps and heartbeats. Ends streams whose time has come, whose credential is no
+   * longer valid, or whose client does not read.
+   */
   private checkAll(): void {
     const now = performance.now();
-    const { revoked } = this.authenticator;
-    const hasRevocations = revoked !== this.revoked;
-    this.revoked = revoked;
+    const { receivedRevocations } = this.authenticator;
+    const hasRevocations = receivedRevocations !== this.checkedRevocations;
+    this.checkedRevocations = receivedRevocations;
     for (const stream of this.all()) {
       if (now >= stream.endsAt) this.end(stream, stream.endsBy);
       else {
-        // Checks with each heartbeat too, because the keys that verified a token may have been
-        // removed.
+        // Checks the credential at each heartbeat too, because the issuer can have removed the key
+        // that verified a token.
         const sentHeartbeat = stream.sendDue(now);
-        if ((sentHeartbeat || hasRevocations) && !this.authenticator.holds(stream.caller))
+        if ((sentHeartbeat || hasRevocations) && !this.authenticator.isStillValid(stream.caller))
           this.end(stream, 'revoked');
         else if (sentHeartbeat && stream.isStuck) this.end(stream, 'slow');
       }
@@ -188,8 +193,8 @@ export class ChangeStreams {
   }
 }
 
-/** Created once, because a refusal must cost less than the request. */
+/** Created once, because creating an error for every refused request would cost too much. */
 const refusals = {
   draining: unavailable('the gateway is stopping'),
-  full: unavailable('too many streams'),
+  full: unavailable('the gateway has too many streams of changes (MAX_STREAMS)'),
 };

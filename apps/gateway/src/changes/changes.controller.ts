@@ -6,10 +6,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiEventStream } from '../openapi.decorators.js';
 import { ChangeStreams } from './change.streams.js';
 
-/** Later than every stamp. With it as `since` a list is empty, and only the clock is read. */
+/** A `since` later than every stamp: the list is empty, and the service reads only the clock. */
 const latestTime = '9999-12-31T23:59:59.999Z';
 
-/** Disables proxy caches and buffers. A reconnecting client can reach another gateway. */
+/** Headers against proxy caches and buffers. `close` lets a client reconnect to another gateway. */
 const headers = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-store',
@@ -31,7 +31,7 @@ export class ChangesController {
   async follow(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { caller, end = new RequestEnd() } = request;
     if (!caller) throw new Failure('unauthorized');
-    // Token checks tolerate some clock difference. The stream of an expired one would end
+    // Authentication accepts a token until 30 s after its expiry, but its stream would end
     // immediately.
     if (caller.expires !== undefined && caller.expires <= Date.now())
       throw new AuthenticationFailure('expired');
@@ -50,7 +50,7 @@ export class ChangesController {
   }
 }
 
-/** Sends the head of the answer itself, because Fastify would buffer it in a stream. */
+/** Sends the head of the answer without Fastify, which would buffer the stream. */
 function begin(request: FastifyRequest, reply: FastifyReply) {
   request.streamStartMs = reply.elapsedTime;
   reply.headers(headers).hijack();

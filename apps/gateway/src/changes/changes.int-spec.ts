@@ -127,7 +127,7 @@ describe('a stream ends in order', () => {
     expect((await seconds()) * 1_000).toBeLessThan(startMs);
   });
 
-  it('when the gateway stops, which rejects new ones', async () => {
+  it('when the gateway stops, which rejects new streams', async () => {
     await context.serve({ DRAIN_SECONDS: '1' });
     const device = await context.device();
     const streams = [await context.follow(device), await context.follow(device)];
@@ -142,7 +142,7 @@ describe('a stream ends in order', () => {
     await stopped;
   });
 
-  it('when Redis is available again after a loss; the next one receives changes', async () => {
+  it('when Redis is available again after a loss; the next stream receives changes', async () => {
     const proxy = await TcpProxy.to(context.stack.redis.url);
     await context.serve({ REDIS_URL: proxy.url }, { spreadMs: 100 });
     const device = await context.device();
@@ -195,7 +195,7 @@ describe('the slots of streams', () => {
     await response.text();
   });
 
-  it('are taken from a client that does not read, but not from its other stream', async () => {
+  it('are freed when a client does not read a stream; its other stream stays open', async () => {
     await context.serve({}, { heartbeatMs: 100 });
     const device = await context.device();
     const reading = await context.follow(device);

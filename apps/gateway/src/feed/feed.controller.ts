@@ -51,10 +51,10 @@ import {
 
 /** Approximate maximum bytes of a podcast, and of an episode, in an answer. */
 const [podcastBytes, episodeBytes] = [16_384, 16_384];
-/** Maximum number of episodes of a podcast. */
+/** Maximum number of episodes that the feed service stores of a podcast. */
 const maxEpisodes = 100;
 
-/** Maximum previews of one user per gateway: number, and seconds. */
+/** Maximum previews of one user on one gateway: `points` within `duration` seconds. */
 const previewLimit = { points: 20, duration: 60 };
 
 /** Permission to write the content of feeds for all users. */
@@ -76,7 +76,7 @@ interface Read {
   readonly encode: (cursor: Cursor) => string;
 }
 
-/** Describes `since`, `cursor` and the status 304. */
+/** Describes `since`, `cursor` and the status 304 in the API description. */
 const ApiSince = () =>
   applyDecorators(
     ApiQuery({
@@ -88,7 +88,7 @@ const ApiSince = () =>
     ApiQuery({
       name: 'cursor',
       required: false,
-      description: 'From the link of a page.',
+      description: 'The cursor in `next` of an earlier page.',
       schema: { type: 'string' },
     }),
     ApiResponse({ status: 304, description: 'Nothing changed.' }),
@@ -162,7 +162,7 @@ export class FeedController {
   })
   @ApiSince()
   @Operation(
-    'Lists the newest episodes of one subscribed podcast, or new ones of all',
+    'Lists the newest episodes of one subscribed podcast, or new episodes of all',
     { status: 200, schema: feedEpisodesSchema },
     [404, 405],
   )
@@ -223,7 +223,8 @@ export class FeedController {
     [405],
   )
   push(@Req() request: FastifyRequest, @Body({ schema: pushSchema }) sent: PushRequest) {
-    // The content is shown to all users: a token without scopes does not allow this.
+    // All users see this content. A token without scope claims, which allows everything else, does
+    // not suffice.
     if (!request.caller?.scopes?.has(pushScope))
       throw new AuthenticationFailure('scope', {}, pushScope);
     const body = sentBatch(request, sent.feeds, maxPushed);
@@ -263,7 +264,10 @@ export class FeedController {
   }
 }
 
-/** Returns a page with its link, `Sync-Timestamp` and a weak `ETag` of its text. */
+/**
+ * Returns a page with its `next` link and sets its headers: `Sync-Timestamp`, a weak `ETag`. Sends
+ * 304 if the client already has the page.
+ */
 function answerPage(
   { array, url, sent, query, encode }: Read,
   envelope: Readonly<Record<string, number>>,
@@ -276,8 +280,8 @@ function answerPage(
   const cursorOf = (time: string) =>
     next && encode({ direction: 'after', boundary: next, syncTimestamp: time, total: 0 });
   const cursor = cursorOf(start);
-  // The cursor contains the time of the first page, which must not change the ETag. A hash of the
-  // row id would let clients guess it.
+  // The ETag covers the cursor with a constant time, because the time of the first page must not
+  // change it. It covers the encrypted cursor: clients could guess the row id from its hash.
   const print = JSON.stringify([url.href, cursorOf(new Date(0).toISOString())]);
   const link = cursor && `${url.origin}${url.pathname}${sent.with({ cursor })}`;
   const head = JSON.stringify({ ...envelope, next: link }).slice(0, -1);

@@ -23,7 +23,7 @@ export const feedEpisodesSchema = z
   })
   .meta({ id: 'FeedEpisodes' });
 
-/** A valid entry for the API description. The service validates each entry separately. */
+/** A valid entry, only for the API description. The service validates each entry separately. */
 const pushEntrySchema = podcastSchema
   .pick({ title: true, author: true, description: true, link: true, language: true })
   .extend({

@@ -146,12 +146,12 @@ describe('the feeds of a user', () => {
     expect((await device.send('GET', path)).status).toBe(status);
   });
 
-  it('are a capability', async () => {
+  it('are listed as a capability', async () => {
     const { body } = await device.send('GET', '/capabilities');
     expect(body).toHaveProperty(['urn:podcast-sync:feeds']);
   });
 
-  it('do not exist unless they are on', async () => {
+  it('are 404 and no capability while FEEDS is off', async () => {
     const [other] = (await stack.start(['gateway'])) as [AppProcess];
     const user = await stack.device(other);
     const { body } = await user.send('GET', '/capabilities');

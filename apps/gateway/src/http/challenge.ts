@@ -3,12 +3,12 @@ import { AuthenticationFailure, linkBase } from '#http';
 import type { FastifyRequest } from 'fastify';
 import type { GatewayConfig } from '../gateway.config.js';
 
-/** Path of the metadata that names the issuers of tokens for refused clients (RFC 9728, 3). */
+/** Path of the metadata from which a client without a token learns the issuers (RFC 9728, 3). */
 export const resourceMetadataPath = '/.well-known/oauth-protected-resource';
 
 /**
- * Returns the header of a 401 (RFC 6750, 3, and RFC 9728, 5.1): the URL of the metadata, and the
- * error of the sent token.
+ * Returns the header of a 401 (RFC 6750, 3, and RFC 9728, 5.1): the URL of the metadata, and an
+ * error code if the client sent a credential.
  */
 export function challenge(
   request: FastifyRequest,

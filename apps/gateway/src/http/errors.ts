@@ -17,7 +17,7 @@ export function errorFormat(config: GatewayConfig): ErrorFormat {
   return {
     answerTo(error, request, log) {
       const answer = answerFor(error, log, failureAnswers);
-      // Services also reject disabled and erased users, with valid credentials.
+      // A service also answers 401 for a valid credential of a disabled or erased user.
       return answer.status === 401
         ? { ...answer, headers: challenge(request, config, error) }
         : answer;

@@ -88,7 +88,7 @@ describe('a limit of requests', () => {
     expect([headers.get('ratelimit'), headers.get('ratelimit-policy')]).toEqual([null, null]);
   });
 
-  it('per user is counted by all gateways together; headers return the rest', async () => {
+  it('per user is counted by all gateways together; headers have the remainder', async () => {
     const both = [
       await gateway({ RATE_LIMIT_PER_USER: '4/60' }),
       await gateway({ RATE_LIMIT_PER_USER: '4/60' }),

@@ -1,4 +1,4 @@
-/** Minimum and maximum length of a known parameter's name; the maximum is percent-encoded. */
+/** Minimum length of a known parameter's name, and maximum length if all of it is %-encoded. */
 const [shortestName, longestName] = ['page'.length, 3 * 'timestamp'.length];
 
 /** The query of a request. Page links repeat parameters with unknown names as sent. */
@@ -6,7 +6,7 @@ export class QueryString {
   private readonly known = new Map<string, string[]>();
   private readonly others: string[] = [];
 
-  /** @param search starts with a question mark, or is empty. */
+  /** @param search starts with a question mark, or is empty. @param names the known parameters. */
   constructor(search: string, names: readonly string[]) {
     for (const part of search.slice(1).split('&')) {
       const name = nameOf(part);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { isOpen } from './server.options.js';
+import { needsNoCredential } from './server.options.js';
 
-describe('isOpen', () => {
+describe('needsNoCredential', () => {
   it.each([
     '/',
     '/openapi.json',
@@ -14,7 +14,7 @@ describe('isOpen', () => {
     '/feeds/artwork/a',
     '/v1/feeds/artwork/a',
   ])('returns true without a credential for %s', (path) =>
-    expect([isOpen('GET', path), isOpen('HEAD', path)]).toEqual([true, true]),
+    expect([needsNoCredential('GET', path), needsNoCredential('HEAD', path)]).toEqual([true, true]),
   );
 
   it.each([
@@ -29,7 +29,9 @@ describe('isOpen', () => {
     '/feeds/artwork/a/b',
     '/.well-known/x',
     '//docs',
-  ])('returns false for everything else: %s', (path) => expect(isOpen('GET', path)).toBe(false));
+  ])('returns false for everything else: %s', (path) =>
+    expect(needsNoCredential('GET', path)).toBe(false),
+  );
 
-  it('returns false for writes', () => expect(isOpen('POST', '/docs')).toBe(false));
+  it('returns false for writes', () => expect(needsNoCredential('POST', '/docs')).toBe(false));
 });

@@ -10,16 +10,16 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The authenticated caller; absent only on paths that need no credential. */
     caller?: Caller;
-    /** SHA-256 of the body, if the request has one and an idempotency key. */
+    /** SHA-256 (hex) of the body; absent without a body or without an `Idempotency-Key`. */
     bodyHash?: string | undefined;
   }
 }
 
 /** Read-only paths that need no credential. */
-const open = [
+const publicPaths = [
   /^\/($|openapi\.json$|docs(\/.*)?$|(v1\/)?capabilities$)/,
   /^\/\.well-known\/(jwks\.json|oauth-protected-resource)$/,
-  // Its random id is the permission, as images of pages send no credential.
+  // An <img> sends no credential. The random id of a picture cannot be guessed.
   /^\/(v1\/)?feeds\/artwork\/[^/]+$/,
 ];
 
@@ -44,7 +44,7 @@ const reference = {
     "frame-ancestors 'none'",
 };
 
-interface Gates {
+interface ServerParts {
   readonly authenticator: Authenticator;
   readonly limits: RateLimits;
   readonly limiter: UserLimiter;
@@ -53,7 +53,7 @@ interface Gates {
 /** Returns the options of the gateway's HTTP app. */
 export function serverOptions(
   config: GatewayConfig,
-  { authenticator, limits, limiter }: Gates,
+  { authenticator, limits, limiter }: ServerParts,
   log: Log,
 ): HttpOptions {
   return {
@@ -63,7 +63,7 @@ export function serverOptions(
     limiter,
     errors: errorFormat(config),
     authenticate: async (request) => {
-      if (isOpen(request.method, pathOf(request))) return undefined;
+      if (needsNoCredential(request.method, pathOf(request))) return undefined;
       request.caller = await authenticator.authenticate(
         request.headers.authorization,
         scopeOf(request),
@@ -73,7 +73,7 @@ export function serverOptions(
     },
     headers: (request) => {
       const path = pathOf(request);
-      if (!isOpen(request.method, path)) return api;
+      if (!needsNoCredential(request.method, path)) return api;
       return /^\/docs(\/|$)/.test(path) ? reference : withoutScripts;
     },
     bodies: ['json', 'xml'],
@@ -92,7 +92,7 @@ function pathOf({ url }: FastifyRequest): string {
   return url.split('?', 1)[0] as string;
 }
 
-/** Returns true if a request needs no credential. */
-export function isOpen(method: string, path: string): boolean {
-  return (method === 'GET' || method === 'HEAD') && open.some((paths) => paths.test(path));
+/** Returns true for a read of a path that is public. */
+export function needsNoCredential(method: string, path: string): boolean {
+  return (method === 'GET' || method === 'HEAD') && publicPaths.some((paths) => paths.test(path));
 }

@@ -6,10 +6,10 @@ import { v5 as uuidv5 } from 'uuid';
 /** Valid values of `Idempotency-Key`. */
 const keyForm = /^[\x21-\x7e]{1,255}$/;
 
-/** UUID namespace of ids from keys. A change would turn repeated writes into new ones. */
+/** UUID namespace of request ids from keys. A change would make repeated writes run again. */
 const namespace = 'fd5e0a8c-7a64-4c0e-9d1e-7f1d3c2ab651';
 
-/** Identity of a repeated write (docs/reference/interface.md, "Idempotency"). */
+/** Identity of a write, equal for repetitions (docs/reference/interface.md, "Idempotency"). */
 export interface WriteIdentity {
   readonly requestId: string;
   readonly fingerprint?: string;
@@ -18,10 +18,11 @@ export interface WriteIdentity {
 type WriteRequest = Pick<FastifyRequest, 'method' | 'url' | 'headers' | 'bodyHash'>;
 
 /**
- * Returns the identity of a write. UUID versions keep ids from keys apart from random ids.
+ * Returns the identity of a write: with an `Idempotency-Key` a UUIDv5 of it and a fingerprint,
+ * otherwise a random UUID. The UUID versions differ, so the two kinds of ids are never equal.
  *
- * @param part unique name of one write of a request with several. The first has none, so that the
- *   key of another request is detected before anything changes.
+ * @param part name of this write, if the request makes several. The first write has no name, so
+ *   that a key that another request used is detected before anything changes.
  * @throws Failure `invalid` for an invalid key.
  */
 export function writeIdentity(
@@ -33,7 +34,7 @@ export function writeIdentity(
   if (typeof key !== 'string' || !keyForm.test(key)) throw new Failure('invalid');
   const target = url.replace(/^\/v1\//, '/');
   const fingerprint = sha256(`${method} ${target} ${bodyHash ?? sha256('')}`);
-  // Keys contain no spaces, so this cannot equal another key.
+  // Keys contain no spaces, so a key with a part never equals another key.
   return { requestId: uuidv5(part === undefined ? key : `${key} ${part}`, namespace), fingerprint };
 }
 

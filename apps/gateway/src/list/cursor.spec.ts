@@ -82,7 +82,7 @@ describe('a cursor', () => {
     );
   });
 
-  it('is ignored if it is anything else', () => {
+  it('is ignored if it is any other text', () => {
     for (const text of [
       '',
       '.',

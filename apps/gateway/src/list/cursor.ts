@@ -1,16 +1,16 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
 import type { IdRange } from '#contracts';
 
-/** Start of a page that was reached by a link, with facts of the walk's first page. */
+/** Content of a cursor: where its page starts, and values of the walk's first page. */
 export interface Cursor {
   direction: 'after' | 'before';
   /** The row id after or before which the page starts. */
   boundary: number;
   /** The `Sync-Timestamp` of the walk's first page. */
   syncTimestamp: string;
-  /** The total of the first page. */
+  /** The `total` of the walk's first page. */
   total: number;
-  /** Only of a walk with `since`; see {@link IdRange}. */
+  /** Only in a walk with `since`; see {@link IdRange}. */
   range?: IdRange | undefined;
 }
 
@@ -28,16 +28,18 @@ const cursorPattern = /^[\w-]{86}$/;
 
 /**
  * Encodes cursors for links and decodes them (ADR 61). Invariants:
- * - A cursor does not reveal its content. Row ids come from sequences of all users, and their
- *   growth would show how many rows other users add.
- * - Only this key and the scope of a cursor decode it. All replicas have the same key.
- * - Equal cursors of one scope are equal texts: the IV is a MAC of scope and content (RFC 5297, 1).
+ * - With a secret key, a cursor does not reveal its content. Row ids come from sequences that all
+ *   users share, so their growth would show how many rows other users add.
+ * - A cursor can be decoded only with the key and the scope that it was encoded with. All replicas
+ *   need the same key.
+ * - A cursor has the same text each time it is encoded for a scope: the IV is a MAC of scope and
+ *   content (RFC 5297, 1).
  */
 export class Cursors {
   private readonly macKey: Buffer;
   private readonly cipherKey: Buffer;
 
-  /** @param key at least 32 random characters. Default: a key that everybody can read here. */
+  /** @param key at least 32 random characters. The default is public and protects nothing. */
   constructor(key = 'podcast-sync cursors without CURSOR_KEY') {
     const derived = (use: string) =>
       Buffer.from(hkdfSync('sha256', key, '', `podcast-sync cursor ${use}`, 32));
@@ -50,7 +52,7 @@ export class Cursors {
     const { direction, boundary, syncTimestamp, total, range } = cursor;
     const content = Buffer.alloc(48);
     const isAfter = direction === 'after' ? 1 : 0;
-    // Ids start at 1.
+    // Ids start at 1, so 0 means that there is no range.
     [isAfter, boundary, Date.parse(syncTimestamp), total, range?.first ?? 0, range?.last ?? 0].map(
       (number, index) => content.writeDoubleBE(number, index * 8),
     );
@@ -66,7 +68,7 @@ export class Cursors {
     const iv = bytes.subarray(0, ivBytes);
     const decipher = createDecipheriv('aes-256-ctr', this.cipherKey, iv);
     const content = decipher.update(bytes.subarray(ivBytes));
-    // The last character of a text has bits that no byte uses.
+    // The last base64url character has unused bits: only one of its variants is accepted.
     if (!this.checkValue(content, scope).equals(iv) || bytes.toString('base64url') !== text)
       return undefined;
     const numberAt = (index: number) => content.readDoubleBE(index * 8);

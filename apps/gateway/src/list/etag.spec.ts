@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { knownClock, type ListIdentity, listETag } from './etag.js';
+import { clockInIfNoneMatch, type ListIdentity, listETag } from './etag.js';
 
 const clock = '2026-02-02T12:00:00.123Z';
 const identity: ListIdentity = {
@@ -37,35 +37,38 @@ describe('listETag', () => {
   });
 });
 
-describe('knownClock', () => {
+describe('clockInIfNoneMatch', () => {
   it.each([tag, tag.replace('W/', ''), `"other", ${tag}`, `${tag} , W/"x"`])(
-    'returns the clock of a matching copy: %s',
+    'returns the clock in a matching ETag: %s',
     (sent) => {
-      expect(knownClock(sent, identity)).toBe(clock);
+      expect(clockInIfNoneMatch(sent, identity)).toBe(clock);
     },
   );
 
-  it('returns the latest clock of several copies in any order', () => {
+  it('returns the latest clock of several ETags in any order', () => {
     const older = listETag('2026-02-02T12:00:00.122Z', identity);
     for (const sent of [`${older}, ${tag}`, `${tag}, ${older}`])
-      expect(knownClock(sent, identity)).toBe(clock);
+      expect(clockInIfNoneMatch(sent, identity)).toBe(clock);
   });
 
   it('returns the clock of a user who never wrote', () => {
     const epoch = '1970-01-01T00:00:00.000Z';
-    expect(knownClock(listETag(epoch, identity), identity)).toBe(epoch);
+    expect(clockInIfNoneMatch(listETag(epoch, identity), identity)).toBe(epoch);
   });
 
   it.each([undefined, '', '*', 'W/"x-y"', tag.slice(0, -2), tag.replaceAll('"', '')])(
     'returns undefined for %s',
     (sent) => {
-      expect(knownClock(sent, identity)).toBeUndefined();
+      expect(clockInIfNoneMatch(sent, identity)).toBeUndefined();
     },
   );
 
-  it('returns undefined for the copy of another list', () => {
+  it('returns undefined for the ETag of another list', () => {
     expect(
-      knownClock(listETag(clock, { ...identity, url: 'https://sync.example/episodes' }), identity),
+      clockInIfNoneMatch(
+        listETag(clock, { ...identity, url: 'https://sync.example/episodes' }),
+        identity,
+      ),
     ).toBeUndefined();
   });
 });

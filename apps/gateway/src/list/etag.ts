@@ -1,14 +1,14 @@
 import { hash } from 'node:crypto';
 
-/** Increase it in every release that answers with other JSON for the same data. */
+/** Version of the JSON of lists. Increase it in every release that changes the JSON. */
 const representation = 1;
 
-/** All inputs of a list's answer except the user's data. */
+/** All values that an answer of a list depends on, except the user's data. */
 export interface ListIdentity {
   userId: string;
   /** The whole URL, with the base of its links. */
   url: string;
-  /** The parameters that took effect. */
+  /** The parameters after invalid values are ignored and `per_page` is clamped. */
   effective: unknown;
 }
 
@@ -17,26 +17,27 @@ export interface ListIdentity {
  * inputs. See docs/reference/interface.md, "Polling".
  */
 export function listETag(clock: string, identity: ListIdentity): string {
-  return `W/"${Date.parse(clock).toString(36)}-${fingerprint(identity)}"`;
+  return `W/"${Date.parse(clock).toString(36)}-${hashOf(identity)}"`;
 }
 
 /**
- * Returns the user's clock from a matching ETag in `If-None-Match` (RFC 9110, 13.1.2); `undefined`
- * for none. Of several it is the latest, because earlier ones cannot be current.
+ * Returns the user's clock in an ETag of this list in `If-None-Match` (RFC 9110, 13.1.2);
+ * `undefined` without such an ETag. Of several clocks it returns the latest, because only that one
+ * can be current.
  */
-export function knownClock(
+export function clockInIfNoneMatch(
   ifNoneMatch: string | undefined,
   identity: ListIdentity,
 ): string | undefined {
   if (ifNoneMatch === undefined) return undefined;
-  const expected = fingerprint(identity);
+  const expected = hashOf(identity);
   const clocks = [...ifNoneMatch.matchAll(/"([\da-z]{1,9})-([\w-]+)"/g)]
     .filter(([, , print]) => print === expected)
     .map(([, clock]) => Number.parseInt(clock as string, 36));
   return clocks.length === 0 ? undefined : new Date(Math.max(...clocks)).toISOString();
 }
 
-function fingerprint({ userId, url, effective }: ListIdentity): string {
+function hashOf({ userId, url, effective }: ListIdentity): string {
   return hash(
     'sha256',
     JSON.stringify([representation, userId, url, effective]),

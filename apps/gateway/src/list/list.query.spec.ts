@@ -61,7 +61,7 @@ describe('readListQuery', () => {
   );
 
   it.each(['9007199254740992', '9'.repeat(400)])(
-    'ignores a page above the largest number: %s',
+    'ignores a page above the largest safe integer: %s',
     (value) => {
       expect(read(`page=${value}`)).toEqual({ ...none, ignored: ['page'] });
     },

@@ -37,12 +37,12 @@ export function readListQuery(
     return time && toStamp(time);
   });
   const page = read('page', positiveInteger) ?? 1;
-  const asked = read('per_page', clampedInteger) ?? Math.min(defaultPerPage, scope.maxPerPage);
-  if (asked > scope.maxPerPage) ignored.push('per_page');
+  const requested = read('per_page', positiveNumber) ?? Math.min(defaultPerPage, scope.maxPerPage);
+  if (requested > scope.maxPerPage) ignored.push('per_page');
   const cursor = read('cursor', (text) =>
     cursors.decode(text, { userId: scope.userId, list: scope.list, since }),
   );
-  return { since, page, perPage: Math.min(asked, scope.maxPerPage), cursor, ignored };
+  return { since, page, perPage: Math.min(requested, scope.maxPerPage), cursor, ignored };
 }
 
 function positiveInteger(text: string): number | undefined {
@@ -50,8 +50,8 @@ function positiveInteger(text: string): number | undefined {
   return value >= 1 && Number.isSafeInteger(value) ? value : undefined;
 }
 
-/** Returns a positive number of any size; the caller clamps it. */
-function clampedInteger(text: string): number | undefined {
+/** Returns a positive integer, possibly above the safe integers, because the caller clamps it. */
+function positiveNumber(text: string): number | undefined {
   const value = /^\d+$/.test(text) ? Number(text) : 0;
   return value >= 1 ? value : undefined;
 }

@@ -4,7 +4,7 @@ import { linkBase, Services } from '#http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CONFIG, episodeBytes, type GatewayConfig } from '../gateway.config.js';
 import { Cursors } from './cursor.js';
-import { knownClock, type ListIdentity, listETag } from './etag.js';
+import { clockInIfNoneMatch, type ListIdentity, listETag } from './etag.js';
 import { QueryString } from '../http/query.string.js';
 import { listParameters, type ListQuery, readListQuery } from './list.query.js';
 import { type Neighbour, neighbours } from './page.links.js';
@@ -12,10 +12,13 @@ import { type Neighbour, neighbours } from './page.links.js';
 /** Name of the array in each list's answer. */
 const arrays = { 'subscription.list': 'subscriptions', 'episode.list': 'episodes' } as const;
 
-/** Maximum bytes of an envelope: two links with the URL percent-encoded, and numbers. */
+/** Maximum bytes of a page without its rows: two links with %-encoded URLs, and numbers. */
 const envelopeBytes = (url: URL) => 2 * 3 * url.href.length + 2_048;
 
-/** Answers both lists: query, headers and links (docs/reference/interface.md, "Lists"). */
+/**
+ * Answers `GET /subscriptions` and `GET /episodes`: parses the query, calls the service, and adds
+ * headers and links (docs/reference/interface.md, "Lists").
+ */
 @Injectable()
 export class ListResponder {
   constructor(
@@ -39,14 +42,15 @@ export class ListResponder {
     const identity: ListIdentity = {
       userId,
       url: url.href,
-      // The URL has the cursor. A hash of its content would let clients guess the row id.
+      // Contains only whether a cursor is valid: the URL contains the cursor itself, and from a
+      // hash of its content clients could guess the row id.
       effective: [since, page, perPage, cursor !== undefined],
     };
     const payload: ListRequest = {
       userId,
       ...requested(query),
       maxBytes: Math.max(this.config.MAX_ANSWER_BYTES - envelopeBytes(url), 1),
-      knownClock: knownClock(request.headers['if-none-match'], identity),
+      knownClock: clockInIfNoneMatch(request.headers['if-none-match'], identity),
     };
     const answerBytes = Math.min(perPage * episodeBytes, this.config.MAX_ANSWER_BYTES);
     const found = await this.services.call(contract, request, payload, { answerBytes });
@@ -89,7 +93,7 @@ export class ListResponder {
   }
 }
 
-/** Returns the service's part of a query. */
+/** Returns the parts of a query that the service needs. */
 function requested({ since, page, perPage, cursor: sent }: ListQuery) {
   const cursor: ListRequest['cursor'] = sent
     ? { from: sent.direction, id: sent.boundary }

@@ -123,7 +123,7 @@ describe('a walk by links', () => {
     );
   });
 
-  it('visits every permanent row while others are added and removed', () => {
+  it('visits every permanent row while other rows are added and removed', () => {
     const change = fc.record({ add: fc.integer({ min: 1, max: 2_000 }), remove: fc.nat(19) });
     fc.assert(
       fc.property(

@@ -1,34 +1,35 @@
 import type { IdRange } from '#contracts';
 import type { Cursor } from './cursor.js';
 
-/** Inputs of a page's links. */
+/** The values from which the links of a page are computed. */
 export interface PageFacts {
   page: number;
   perPage: number;
   cursor: Cursor | undefined;
   total: number;
-  /** Only of a walk with `since`. */
+  /** Only in a walk with `since`. */
   range: IdRange | undefined;
   syncTimestamp: string;
+  /** Ids of the page's first and last row; `undefined` for an empty page. */
   firstId: number | undefined;
   lastId: number | undefined;
   /** True if rows follow in the direction of the walk. */
   more: boolean;
 }
 
-/** A neighbouring page. The cursor defines its start; the number is only a label. */
+/** The next or previous page. The cursor defines its start; the number is only a label. */
 export interface Neighbour {
   page: number;
   cursor: Cursor;
 }
 
-/** A boundary after every row. */
+/** A row id after every row. */
 const end = Number.MAX_SAFE_INTEGER;
 
 /**
- * Returns the neighbours of a page (docs/reference/interface.md, "Paging"). A page that was reached
- * by a link has the page of that link as a neighbour. The previous page of a page number past the
- * end is the last page.
+ * Returns the next and the previous page of a page (docs/reference/interface.md, "Paging"). A page
+ * that was reached by a link always links back. For a page number past the end, the previous page
+ * is the last page.
  */
 export function neighbours(facts: PageFacts): { next?: Neighbour; previous?: Neighbour } {
   const { page, cursor, total, range, syncTimestamp, more } = facts;

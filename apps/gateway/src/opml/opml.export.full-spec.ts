@@ -38,7 +38,7 @@ async function read(answer: IncomingMessage, onText: (text: string) => void): Pr
   for await (const chunk of answer.setEncoding('utf8')) onText(String(chunk));
 }
 
-it('an export waits for a slow client, and breaks off if a page is unavailable', async () => {
+it('an export waits for a slow client, and is cut off if a page is unavailable', async () => {
   const device = await stack.device(gateway);
   // More than the buffers of a connection hold.
   const long = Array.from({ length: 10_000 }, (_, n) => `${feed(n)}?${'x'.repeat(600)}`);

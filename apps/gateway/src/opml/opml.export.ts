@@ -1,21 +1,22 @@
 import { Readable } from 'node:stream';
 import { Injectable } from '@nestjs/common';
 import { listFeeds, type ReplyOf, type RequestOf, textLimits } from '#contracts';
-import { largestCompressed, Services } from '#http';
+import { maxCompressedBytes, Services } from '#http';
 import { opmlEnd, opmlOutline, opmlStart } from '#opml';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { userIdOf } from '../auth/request.user.js';
 
-/** Minimum characters of a written chunk. */
+/** Minimum characters of each chunk except the last. */
 const pieceLength = 16_384;
 
 /** Maximum bytes of one page of the service: 500 URLs with titles. */
 const pageBytes = 500 * (textLimits.url + textLimits.title);
 
 /**
- * Answers with all subscribed feeds of a user as OPML. Short documents are ordinary answers. Longer
- * ones are streamed page by page, as fast as the client reads. If a page fails, the connection
- * breaks before the document ends.
+ * Answers with all subscribed feeds of a user as OPML. A document of up to
+ * {@link maxCompressedBytes} characters is an ordinary answer. A longer document is streamed page
+ * by page, as fast as the client reads. If reading a page then fails, the connection closes before
+ * the end of the document.
  */
 @Injectable()
 export class OpmlExport {
@@ -25,7 +26,7 @@ export class OpmlExport {
   async answer(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const pieces = this.pieces(request);
     let start = '';
-    for (let isWhole = false; start.length <= largestCompressed;) {
+    for (let isWhole = false; start.length <= maxCompressedBytes;) {
       const { value, done } = await pieces.next();
       if (done) isWhole = true;
       else start += value;
@@ -33,21 +34,21 @@ export class OpmlExport {
     }
     request.hold?.(2 * start.length);
     if (request.method !== 'HEAD')
-      return void describe(reply).send(Readable.from(after(start, pieces), once));
+      return void describe(reply).send(Readable.from(after(start, pieces), oneChunk));
     await pieces.return();
     describe(reply).send(Readable.from([]));
   }
 
-  /** Generates the document in chunks. Reads a page only after the previous one is consumed. */
+  /** Generates the document in chunks. Reads a page only after the previous page is consumed. */
   private async *pieces(request: FastifyRequest): AsyncGenerator<string, void> {
-    const question: RequestOf<typeof listFeeds> = { userId: userIdOf(request) };
+    const listRequest: RequestOf<typeof listFeeds> = { userId: userIdOf(request) };
     let piece = opmlStart;
     for (let page: ReplyOf<typeof listFeeds> | undefined; !page || page.next;) {
       const further = page?.next;
       page = await this.services.call(
         listFeeds,
         request,
-        { ...question, further },
+        { ...listRequest, further },
         { answerBytes: pageBytes },
       );
       const { add, titles = [] } = page;
@@ -67,7 +68,7 @@ export class OpmlExport {
 }
 
 /** Buffers one chunk at a time. */
-const once = { highWaterMark: 1 };
+const oneChunk = { highWaterMark: 1 };
 
 async function* after(
   start: string,

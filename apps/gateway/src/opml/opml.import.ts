@@ -6,19 +6,19 @@ import type { FastifyRequest } from 'fastify';
 import { userIdOf } from '../auth/request.user.js';
 import { CONFIG, type GatewayConfig, subscribedBytes } from '../gateway.config.js';
 
-/** Time limit of an import in milliseconds. Twenty sequential writes take two seconds. */
+/** Time limit of an import in milliseconds. The writes of 5,000 feeds take about two seconds. */
 const importMs = 20_000;
 
 const maxFeeds = 5_000;
 
+/** Limits the imports of each user to one at a time. */
 const imports = { calls: 1, bytes: Infinity };
 
 type SubscribeReply = ReplyOf<typeof subscribe>;
 
 /**
  * Subscribes to all feeds of an OPML document, as POST /subscriptions does for entries with a
- * `feed_url` and a `title`. Uses several writes, in the order of the document. One import per user
- * runs at a time.
+ * `feed_url` and a `title`. Makes several writes, in the order of the document.
  */
 @Injectable()
 export class OpmlImport {
@@ -28,11 +28,11 @@ export class OpmlImport {
   ) {}
 
   /**
-   * Imports a document. After `unavailable` some writes may have taken effect; a repetition does
-   * the rest.
+   * Imports a document. After `unavailable` some writes can have taken effect; a repeated import
+   * completes them.
    *
-   * @throws Failure `invalid` without effect, for invalid OPML or the key of another request;
-   *   `unavailable`; TooLarge.
+   * @throws Failure `invalid` without effect, for invalid OPML or an `Idempotency-Key` that another
+   *   request used; `unavailable`; TooLarge.
    */
   run(request: FastifyRequest, document: Buffer): Promise<JsonText> {
     return this.services.run(imports, request, { budgetMs: importMs }, (budgetMs) =>
@@ -45,17 +45,18 @@ export class OpmlImport {
     const until = performance.now() + budgetMs;
     const { feeds, skipped } = await opmlOf(document);
     if (answerBytes(feeds) > this.config.MAX_ANSWER_BYTES)
-      throw new TooLarge('the answer would have too many bytes');
+      throw new TooLarge('the answer would be too large, import fewer feeds at a time');
     const userId = userIdOf(request);
     const size = Math.min(this.config.MAX_SUBSCRIPTION_ENTRIES, maxEntries);
     const answers: SubscribeReply[] = [];
-    // An empty list is also written, to store the idempotency key.
+    // A document without feeds also makes one write, which stores the idempotency key.
     for (let first = 0; first === 0 || first < feeds.length; first += size) {
       if (end.reached) throw unavailable('the client disconnected');
       const entries = feeds
         .slice(first, first + size)
         .map(({ feedUrl, title }) => ({ feed_url: feedUrl, title }));
-      // The name includes the size, because a gateway with another batch size makes other writes.
+      // The name includes the size, because a gateway with another MAX_SUBSCRIPTION_ENTRIES splits
+      // the same document into other writes.
       const part = first === 0 ? undefined : `${first}+${entries.length}`;
       const options = { part, budgetMs: until - performance.now() };
       answers.push(

@@ -36,7 +36,7 @@ describe('an import', () => {
     expect(await urlsOf(text)).toEqual(feeds(4_998));
   }, 60_000);
 
-  it('can have another encoding than it declares', async () => {
+  it('can have an encoding that differs from the declared one', async () => {
     const device = await stack.device(gateway);
     const text = writeOpml([`${feed(1)}?é`]);
     for (const body of [Buffer.from(`\ufeff${text}`, 'utf16le'), Buffer.from(text, 'latin1')])
@@ -89,7 +89,7 @@ describe('an invalid import is 405 without effect:', () => {
     await expectNothingApplied(device);
   });
 
-  it('OPML for another operation', async () => {
+  it('OPML sent to POST /subscriptions', async () => {
     const device = await stack.device(gateway);
     expect((await ask(device, 'POST', '/subscriptions', { body: good })).status).toBe(405);
   });

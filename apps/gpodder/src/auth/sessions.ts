@@ -34,7 +34,7 @@ export class Sessions {
       lookUp: (_sessionId, session) => this.lookUp(session),
       expiresAt: ({ expiresAt }) => (expiresAt === undefined ? undefined : Date.parse(expiresAt)),
       isRevoked: ({ userId, credentialId }, lookedUpAt, gid) =>
-        revocations.refuses({ userId, credentialId, gid, lookedUpAt }),
+        revocations.isRevoked({ userId, credentialId, gid, lookedUpAt }),
     });
   }
 

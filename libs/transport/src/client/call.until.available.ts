@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Failure, type ReplyOf, type RequestOf, type Rpc } from '#contracts';
 import type { StreamClient } from './stream.client.js';
 
-/** Pause after the first `unavailable` answer and the upper bound that doubling reaches, in ms. */
+/** First pause after an `unavailable` answer, and maximum pause, in ms. Each pause is doubled. */
 const [firstPauseMs, lastPauseMs] = [100, 5_000];
 
 /**

@@ -12,7 +12,9 @@ export interface ClientLinksOptions {
   readonly log: Logger;
   readonly services: readonly string[];
   readonly maxInFlight: number;
+  /** Interval at which the views of services are read. */
   readonly pollMs: number;
+  /** Channel of the client's replies. */
   readonly channel: string;
   readonly onMessage: (message: Buffer) => void;
   /** Called after a connection was lost: replies in transit can be lost with it. */
@@ -27,7 +29,8 @@ const faultPauseMs = 250;
  * service.
  *
  * Invariants:
- * - It is up only while Redis has confirmed its subscription. After each loss it subscribes again.
+ * - It is up only while both connections are open and Redis has confirmed the subscription. After
+ *   each loss it subscribes again.
  * - After a lost connection, no service counts as alive until its view is read again.
  */
 export class ClientLinks {
@@ -60,7 +63,12 @@ export class ClientLinks {
     return this.subscribed && this.writer.isUp;
   }
 
-  /** Subscribes to replies, and reads the views of all services from Redis. Waits for Redis. */
+  /**
+   * Subscribes to replies, and reads the views of all services from Redis. Waits for Redis without
+   * a time limit.
+   *
+   * @throws Failure `unavailable` if it is closed meanwhile.
+   */
   async open(): Promise<void> {
     this.polling.start();
     while (!this.closed.isSet) {
@@ -88,12 +96,13 @@ export class ClientLinks {
     return view;
   }
 
+  /** Reads a view from Redis. Logs a failure and never rejects. */
   async refresh(view: ServiceView): Promise<void> {
     if (this.isUp) await view.poll().catch(this.writer.logFault);
   }
 
   private async subscribe(): Promise<void> {
-    // ioredis does not report when a renewed subscription is in force.
+    // Explicit, because ioredis does not report when it has renewed a subscription.
     await this.subscriber.redis
       .subscribe(this.options.channel)
       .then(
@@ -103,7 +112,7 @@ export class ClientLinks {
   }
 
   private async poll(): Promise<void> {
-    // The ping detects a lost connection: a subscribed one sends nothing else.
+    // The ping detects a lost subscriber connection, which sends no other commands.
     await Promise.all([
       this.subscriber.redis.ping(),
       ...[...this.views.values()].map((view) => view.poll()),

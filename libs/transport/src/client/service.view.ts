@@ -18,7 +18,7 @@ interface Addition {
   readonly done: (error?: Error) => void;
 }
 
-/** A client's access to one service: its heartbeat, its backlog, and its stream of requests. */
+/** A client's state of one service: heartbeat and backlog as last read, and requests to send. */
 export class ServiceView {
   /** Number of calls that this client waits for. */
   inFlight = 0;
@@ -34,7 +34,7 @@ export class ServiceView {
   private polling?: Promise<void>;
 
   constructor(
-    service: string,
+    private readonly service: string,
     private readonly maxInFlight: number,
     private readonly link: RedisLink,
   ) {
@@ -72,8 +72,10 @@ export class ServiceView {
 
   /** Returns why a call with this budget would fail; `undefined` if it can be sent. */
   rejectionReason(budgetMs: number): string | undefined {
-    if (!this.isAlive) return 'no replica is alive';
-    if (this.backlogMs > budgetMs * waitingShare) return 'the backlog is too long for the deadline';
+    const { service } = this;
+    if (!this.isAlive) return `no replica of the service ${service} is alive`;
+    if (this.backlogMs > budgetMs * waitingShare)
+      return `the backlog of the service ${service} is too old: ${this.backlogMs} ms`;
     return undefined;
   }
 
@@ -89,7 +91,11 @@ export class ServiceView {
     try {
       const ids = await this.link.redis.rpcAdd(this.keys.requests, retentionMs, ...counted);
       for (const [index, { done }] of additions.entries())
-        done(ids[index] ? undefined : unavailable('the service has no stream'));
+        done(
+          ids[index]
+            ? undefined
+            : unavailable(`the stream of the service ${this.service} is missing in Redis`),
+        );
     } catch (error) {
       for (const { done } of additions)
         done(unavailable('Redis rejected the request or is unavailable', error));
@@ -100,7 +106,7 @@ export class ServiceView {
     const { requests, alive } = this.keys;
     const startedAt = performance.now();
     const [aliveMs, waitedMs] = await this.link.redis.rpcPoll(requests, alive, group);
-    // From the start of the read: a slow answer must not extend the heartbeat's validity.
+    // Counted from the start of the read: a slow answer must not extend the heartbeat's validity.
     this.aliveUntil = startedAt + aliveMs;
     this.backlogMs = waitedMs;
   }

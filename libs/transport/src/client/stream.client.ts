@@ -28,7 +28,7 @@ export interface StreamClientOptions {
   /** Opens a connection. The client uses two: one writes, one is subscribed to replies. */
   readonly connect: () => Redis | Cluster;
   readonly log: Logger;
-  /** Services whose heartbeat is read from the start; for others from their first call on. */
+  /** Services whose heartbeats are read from the start. Others' are read from the first call on. */
   readonly services?: readonly string[];
   /**
    * Maximum number of running calls to one service; further ones fail immediately. Default 1,000.
@@ -42,7 +42,7 @@ export interface StreamClientOptions {
 export interface ClientCounters {
   readonly inFlight: number;
   readonly sent: number;
-  /** Failed immediately: the service was missing or overloaded, or Redis disconnected. */
+  /** Calls that failed immediately: no replica alive, service overloaded, or Redis disconnected. */
   readonly refused: number;
   readonly timedOut: number;
   /** Replies that arrived after their call had ended. */
@@ -63,8 +63,8 @@ interface PendingCall {
   readonly timer: NodeJS.Timeout;
 }
 
-const tooMany = 'too many calls are in flight';
-const notConnected = 'the client is not connected';
+const tooMany = 'too many concurrent calls to one service (MAX_CALLS)';
+const notConnected = 'the client has not been connected, or is closed';
 const timedOut: WireResult = { error: unavailable('no reply within the deadline') };
 
 /**
@@ -236,8 +236,8 @@ export class StreamClient extends ClientProxy {
     request: Omit<WireRequest, 'data'>,
     data: object,
   ): Promise<void> {
-    // After a stalled event loop, the last heartbeat is too old to prove that no replica is alive,
-    // so it is read again. A running read is not awaited: it can hang during a failover.
+    // An expired heartbeat is read again: after a stalled event loop it can be expired although
+    // replicas are alive. A running read is not awaited, because it can hang during a failover.
     if (!view.wasPolled || (!view.isAlive && !view.isPolling)) await this.links?.refresh(view);
     const reason = this.isUp ? view.rejectionReason(request.budgetMs) : 'Redis is disconnected';
     if (reason) throw this.createRefusal(reason);

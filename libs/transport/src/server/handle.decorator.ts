@@ -3,7 +3,7 @@ import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import type { ReplyOf, RequestOf, Rpc } from '#contracts';
 import type { CallContext } from './stream.server.js';
 
-/** A method that answers a contract: it takes the payload and optionally the context. */
+/** A method that handles the requests of a contract; it can omit the second parameter. */
 type Handler<C extends Rpc> = (
   request: RequestOf<C>,
   context: CallContext,
@@ -19,8 +19,9 @@ class ThrownFilter implements ExceptionFilter {
 
 /**
  * Makes a method the handler of a contract. It applies Nest's `@MessagePattern` with the contract,
- * for the validation of payloads, and `@Payload()` and `@Ctx()` to the parameters. A method of
- * another type does not compile. Its class is a `@Controller()` in the `controllers` of a module.
+ * for the validation of payloads, and `@Payload()` and `@Ctx()` to the parameters. A method whose
+ * types differ from the contract does not compile. The class of the method must be a
+ * `@Controller()` in the `controllers` of a module.
  */
 export function Handle<C extends Rpc>(contract: C) {
   const decorate = applyDecorators(

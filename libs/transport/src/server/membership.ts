@@ -10,12 +10,13 @@ const driftPerMs = 0.001;
 const maxSampleAgeMs = 10_000;
 
 /**
- * Estimates Redis' own time between two answers of Redis.
+ * Estimates the current time of the Redis server, from samples in its answers.
  *
  * Invariants:
  * - It uses only the monotonic clock of this machine, so a change of the system time has no effect.
- * - The uncertainty of a sample is half its round trip. A less certain sample is ignored.
- * - A sample that contradicts the best one shows a step of Redis' time, and replaces it.
+ * - The uncertainty of a sample is half its round trip, and grows with its age. A new sample that
+ *   is less certain than the current one is ignored, for at most 10 s.
+ * - A sample that contradicts the current one shows that Redis' time was set, and replaces it.
  */
 export class RedisClock {
   private best?: { offset: number; uncertainty: number; at: number };
@@ -54,7 +55,7 @@ export class RedisClock {
   }
 }
 
-/** Idle time in milliseconds after which a consumer without pending requests is deleted. */
+/** Idle time in milliseconds after which a dead consumer without pending requests is deleted. */
 const deadConsumerMs = 60_000;
 
 /** Negative lifetime: the heartbeat is expired when written, so clients ignore the replica. */
@@ -75,7 +76,7 @@ export class Membership {
 
   /** Creates missing stream and group and writes the first heartbeat. */
   async join(): Promise<void> {
-    // Also covers a destroyed group; the heartbeat only covers a missing stream.
+    // The heartbeat creates the group only together with the stream.
     await this.link.redis
       .xgroup('CREATE', this.keys.requests, group, '0', 'MKSTREAM')
       .catch((error: Error) => {
@@ -84,7 +85,7 @@ export class Membership {
     await this.heartbeat();
   }
 
-  /** True if the next heartbeat makes clients send requests to this replica. */
+  /** True if clients send requests to this replica after its next heartbeat. */
   get isServing(): boolean {
     return this.serving;
   }
@@ -94,7 +95,7 @@ export class Membership {
     return this.alive === 1;
   }
 
-  /** Writes the heartbeat; while the replica does not serve, one that clients ignore. */
+  /** Writes the heartbeat. While the replica does not serve, it writes an expired heartbeat. */
   async heartbeat(): Promise<void> {
     const { requests, alive } = this.keys;
     const ttlMs = this.serving ? this.heartbeatTtlMs : expiredTtlMs;
@@ -120,7 +121,7 @@ export class Membership {
     );
   }
 
-  /** Deletes the consumer unless it has pending requests. @returns their number. */
+  /** Deletes the consumer unless it has pending requests. @returns the number of these. */
   async leave(): Promise<number> {
     return this.link.redis.rpcLeave(this.keys.requests, this.keys.alive, group, this.replica);
   }

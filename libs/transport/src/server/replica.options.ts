@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 
 /** Timing of a replica, in milliseconds. With the defaults a takeover starts within about 2 s. */
 export interface ReplicaTimings {
-  /** Interval of heartbeats, of renewals of running requests, and of checks for abandoned ones. */
+  /** Interval of heartbeats, renewals of running requests, and checks for abandoned requests. */
   readonly heartbeatMs: number;
   /** Validity of a heartbeat. */
   readonly heartbeatTtlMs: number;
@@ -11,7 +11,7 @@ export interface ReplicaTimings {
   readonly abandonedMs: number;
   /** Maximum time that a read blocks until a request arrives. */
   readonly blockMs: number;
-  /** Time that a stopping replica continues to read, until all clients have read its heartbeat. */
+  /** Time that a stopping replica still reads, until clients have read that it no longer serves. */
   readonly drainGraceMs: number;
   /** Time that a stopping replica waits for running handlers. */
   readonly drainMs: number;
@@ -26,7 +26,7 @@ export const defaultTimings: ReplicaTimings = {
   drainMs: 20_000,
 };
 
-/** Larger than any answer, and small enough for Redis to buffer several per gateway. */
+/** Default maximum bytes of a reply: no answer is larger, and Redis can buffer several replies. */
 export const defaultMaxReplyBytes = 8 * 2 ** 20;
 
 export interface ReplicaOptions {

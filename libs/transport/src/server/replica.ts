@@ -26,15 +26,16 @@ const faultPauseMs = 250;
  * One replica of a service: reads its share of the requests, runs them and answers.
  *
  * Invariants:
- * - It writes its heartbeat only after the group exists, and is ready only while it reads.
+ * - It writes its heartbeat only after the group exists.
  * - While it takes no requests it neither reads nor takes over, and clients ignore its heartbeat.
  *   It still answers the requests that it has read. If no other replica serves, it first continues
- *   to read until clients have read its heartbeat.
- * - It never runs more than `maxInFlight` requests; the others stay in the stream.
+ *   to read until clients have read that its heartbeat has expired.
+ * - It never runs more than `maxInFlight` requests; further requests stay in the stream.
  * - A request past its deadline is acknowledged and never run.
  * - A request is acknowledged in the step that sends its reply, so a dying replica leaves all
- *   unanswered requests to others.
- * - A request that was taken over runs alone: if it kills this replica, it interrupts no other.
+ *   unanswered requests to other replicas.
+ * - A request that was taken over runs alone: if it kills this replica, it interrupts no other
+ *   request.
  * - It stops in order: it stops reading, answers all running requests, and leaves the group. A
  *   consumer with pending requests is never deleted.
  * - After any fault of Redis it reconnects, creates the group again and continues to read.
@@ -123,13 +124,13 @@ export class Replica {
     return this.taking && !this.draining.isSet;
   }
 
-  /** Starts or stops taking requests; other replicas take the rest. */
+  /** Starts or stops taking requests. While stopped, other replicas take them. */
   async takeRequests(isTaking: boolean): Promise<void> {
     if (this.membership.isServing === isTaking) return;
     await this.membership
       .setServing(isTaking, this.options.timings.drainGraceMs)
       .catch(this.logFault);
-    // Not `isTaking`: a later call can have changed it meanwhile.
+    // Not `isTaking`: a later call can have changed the state meanwhile.
     this.taking = this.membership.isServing;
     this.updateSignals();
   }
@@ -240,7 +241,8 @@ export class Replica {
     for (const [entryId, fields] of streams?.[0]?.[1] ?? []) {
       const entry = decodeEntry(entryId, fields);
       if (entry) entries.push(entry);
-      else await this.takeover.deadLetter(entryId, 'not a request', 1);
+      else
+        await this.takeover.deadLetter(entryId, 'a field of the request is missing or invalid', 1);
     }
     return entries;
   }
@@ -256,7 +258,7 @@ export class Replica {
       }
       if (!(await this.takeover.begin(entry))) continue;
       void this.run(entry);
-      // Waits until it ends or its deadline passes: a hanging request must not block reads.
+      // Waits at most until the deadline of the request: a hanging request must not block reads.
       await this.idle.wait();
     }
     this.takeoverIsDue = false;

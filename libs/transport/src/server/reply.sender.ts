@@ -15,7 +15,7 @@ interface PendingReply {
  * Sends the answers of one replica.
  *
  * Invariants:
- * - A request is acknowledged, deleted and answered in one step, together with the others of its
+ * - A request is acknowledged, deleted and answered in one step, together with all requests of its
  *   batch.
  * - After a fault of Redis it retries an answer for as long as the caller waits.
  */
@@ -38,8 +38,8 @@ export class ReplySender {
   }
 
   /**
-   * Ends a request and sends its encoded result, if it has one. Resolves when Redis has executed it
-   * or the caller has stopped waiting; never rejects.
+   * Acknowledges a request and sends its encoded result, if there is one. Resolves when Redis has
+   * executed this or the caller has stopped waiting; never rejects.
    */
   finish(entry: StreamEntry, result?: string): Promise<void> {
     return new Promise((done) => this.batcher.add({ entry, result, done }));
@@ -50,7 +50,7 @@ export class ReplySender {
     const replies = byChannel(answers).flatMap(([channel, texts]) => [channel, joinReplies(texts)]);
     const end = () => answers.forEach(({ done }) => done());
     if (await this.isSent(ids, replies)) return end();
-    // Not awaited: later answers do not wait for those that Redis rejected.
+    // Not awaited, so that later answers do not wait for the retries of this batch.
     const until = Math.max(...answers.map(({ entry }) => entry.deadline));
     void this.retry(ids, replies, until).then(end);
   }

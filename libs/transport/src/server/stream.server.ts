@@ -7,7 +7,7 @@ import {
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { type CallMetadata, Failure, type FailureData, type Rpc } from '#contracts';
-import { warnOfCutReplies, warnOfEviction } from '#redis';
+import { warnOfSmallReplyBuffers, warnOfEviction } from '#redis';
 import { encodeResult, type StreamEntry, addedAt } from '../wire/format.js';
 import { Replica } from './replica.js';
 import {
@@ -23,7 +23,7 @@ export interface StreamServerOptions {
   /** Opens a connection. The server uses two: one reads requests, one answers. */
   readonly connect: () => Redis | Cluster;
   readonly log: Logger;
-  /** Maximum number of concurrent requests; the rest is left to other replicas. Default 64. */
+  /** Maximum concurrent requests; further ones wait for any replica. Default 64. */
   readonly maxInFlight?: number;
   /** Maximum bytes of one reply; the caller of a larger one gets `internal`. Default 8 MiB. */
   readonly maxReplyBytes?: number;
@@ -37,7 +37,7 @@ export class CallContext
   extends BaseRpcContext<[entry: StreamEntry, now: () => number]>
   implements CallMetadata
 {
-  /** Identity of the message, equal in all deliveries; a write takes effect once for it. */
+  /** Request id, equal in all deliveries and repetitions. A write takes effect once per id. */
   get requestId(): string {
     return this.entry.request.metadata.requestId ?? this.entry.id;
   }
@@ -109,6 +109,7 @@ export class StreamServer extends Server implements CustomTransportStrategy {
     return this.replica?.counters;
   }
 
+  /** True while both connections to Redis are open; always true without handlers. */
   get isUp(): boolean {
     return this.replica?.links.every((link) => link.isUp) ?? this.messageHandlers.size === 0;
   }
@@ -135,7 +136,7 @@ export class StreamServer extends Server implements CustomTransportStrategy {
     await this.replica?.stop();
   }
 
-  /** Registers a handler, as Nest does at the start. @throws Error for one without a contract. */
+  /** Called by Nest at the start for each handler. @throws Error for one without a contract. */
   override addHandler(...handler: Parameters<Server['addHandler']>): void {
     const [pattern, , , extras] = handler;
     if (!extras?.['contract'])
@@ -166,7 +167,7 @@ export class StreamServer extends Server implements CustomTransportStrategy {
     await this.replica.takeRequests(this.isTaking);
     const [, { redis }] = this.replica.links;
     void warnOfEviction(redis, this.log, 'the requests');
-    void warnOfCutReplies(redis, this.log, this.maxReplyBytes);
+    void warnOfSmallReplyBuffers(redis, this.log, this.maxReplyBytes);
   }
 
   /** Returns the encoded answer to a request; never rejects. */
@@ -197,7 +198,7 @@ export class StreamServer extends Server implements CustomTransportStrategy {
   private checkSize(result: string): void {
     const bytes = Buffer.byteLength(result);
     if (bytes > this.maxReplyBytes)
-      throw new Error(`the reply has ${bytes} bytes, more than ${this.maxReplyBytes}`);
+      throw new Error(`the reply has ${bytes} bytes, maxReplyBytes is ${this.maxReplyBytes}`);
   }
 
   /** Runs a handler between Nest's processing hooks, which tracing uses. */
@@ -221,17 +222,17 @@ export class StreamServer extends Server implements CustomTransportStrategy {
     const logged = (thrown: unknown) => (secret ? withoutValues(thrown) : thrown);
     if (error instanceof Failure) {
       if (error.cause !== undefined)
-        this.log.warn({ err: logged(error.cause), ...fields }, `failed: ${error.code}`);
+        this.log.warn({ err: logged(error.cause), ...fields }, `request failed: ${error.code}`);
       return { code: error.code };
     }
-    this.log.error({ err: logged(error), ...fields }, 'handler failed');
+    this.log.error({ err: logged(error), ...fields }, 'request failed: internal error');
     return { code: 'internal' };
   }
 }
 
 /**
- * Returns an error without its message and properties: a failed statement has its parameters and
- * the rejected row there. The stack locates the error, and `code` is Postgres' reason.
+ * Returns an error's name, code and stack. It omits message and other properties, which quote the
+ * parameters and the rejected row of a failed statement.
  */
 function withoutValues(thrown: unknown): unknown {
   if (!(thrown instanceof Error)) return { type: typeof thrown };

@@ -19,7 +19,7 @@ async function isWithdrawn(replicaId?: string): Promise<void> {
 }
 
 describe('a replica that takes no requests', () => {
-  it('leaves them to other replicas, and takes its share again afterwards', async () => {
+  it('leaves requests to other replicas, and takes its share again afterwards', async () => {
     const away = await replica({ name: 'away' });
     await eventually(async () => expect(await admin().zcard(alive)).toBe(1));
     const [id] = await admin().zrange(alive, '0', '-1');

@@ -123,15 +123,15 @@ describe('a request of a dead replica', () => {
   });
 });
 
-describe('a request that is long in running', () => {
-  it('is not taken over from a replica that is well', async () => {
+describe('a request that runs for a long time', () => {
+  it('is not taken over from a live replica', async () => {
     const replicas = await Promise.all([replica({ name: 'a' }), replica({ name: 'b' })]);
     const outcome = await ask(await client(), 'long', { takesMs: 2_500 });
     expect(outcome.end).toBe('answered');
     expect(replicas.flatMap(({ runs }) => runs)).toEqual(['long']);
   });
 
-  it('leaves the stream at its deadline; its replica continues and takes over others', async () => {
+  it('leaves the stream at its deadline; its replica still takes over requests', async () => {
     const { runs, server } = await replica({ timings });
     const gateway = await client();
     expect((await ask(gateway, 'hung', { outcome: 'hang', budgetMs: 200 })).end).toBe(
@@ -154,7 +154,7 @@ describe('a request that is long in running', () => {
 });
 
 describe('a request that a replica reserved and lost to another one', () => {
-  it('does not run there', async () => {
+  it('does not run on the first replica', async () => {
     const { id, entry } = await leave('left', 1);
     const { log } = memoryLog();
     const link = new RedisLink('writer', connectTo({ REDIS_URL: redisUrl() }), log);
@@ -175,7 +175,7 @@ describe('a request that a replica reserved and lost to another one', () => {
   });
 });
 
-describe('an entry that is no request', () => {
+describe('an entry that is not a request', () => {
   it('is kept as a dead letter and stops nothing', async () => {
     await replica();
     const gateway = await client();
@@ -246,7 +246,7 @@ describe('consumers of dead replicas', () => {
 });
 
 describe('the group', () => {
-  it('is made again when someone destroys it', async () => {
+  it('is created again after it was destroyed', async () => {
     await replica();
     const gateway = await client();
     await admin().xgroup('DESTROY', requests, group);
@@ -255,7 +255,7 @@ describe('the group', () => {
     );
   });
 
-  it('serves a request that was added before', async () => {
+  it('delivers requests that were added before it was created', async () => {
     const request = {
       pattern: probe.pattern,
       data: '{"text":"before"}',

@@ -11,7 +11,7 @@ import type { RedisLink } from '../wire/redis.link.js';
 /** Number of deliveries without an answer after which a request becomes a dead letter. */
 const maxDeliveries = 3;
 
-/** Maximum number of abandoned requests per check. */
+/** Maximum number of abandoned requests that one check reads. */
 const pollCount = 100;
 
 /** Result of a request that became a dead letter. */
@@ -23,7 +23,7 @@ export interface TakeoverOptions {
   /** Age in milliseconds of the last renewal after which a request counts as abandoned. */
   readonly abandonedMs: number;
   readonly now: () => number;
-  /** Returns whether a request runs in this process and its caller waits. */
+  /** Returns true if a request runs in this process and its caller still waits. */
   readonly isRunning: (entryId: string) => boolean;
 }
 
@@ -38,12 +38,12 @@ interface PendingRequest {
  * Invariants:
  * - A request belongs to one replica at a time: of several concurrent `XCLAIM` with a minimum idle
  *   time, one succeeds.
- * - Only a run counts as a delivery, and a reservation does not. So requests that wait while
- *   replicas die do not become dead letters.
+ * - A run counts as a delivery, and a reservation does not. So requests that wait while replicas
+ *   die do not become dead letters.
  * - A request past its deadline is never run.
  */
 export class Takeover {
-  /** The request that is reserved and not yet running; it is renewed like a running one. */
+  /** Id of the reserved request, which is renewed like a running request. */
   reserved?: string;
   taken = 0;
   deadLettered = 0;
@@ -60,7 +60,10 @@ export class Takeover {
     return (await this.abandoned()).length > 0;
   }
 
-  /** Reserves an abandoned request. Ends those that expired or were delivered too often. */
+  /**
+   * Reserves an abandoned request; `undefined` if there is none. Ends abandoned requests that have
+   * expired or were delivered too often.
+   */
   async reserve(): Promise<StreamEntry | undefined> {
     const { keys, replica, abandonedMs } = this.options;
     this.reserved = undefined;
@@ -84,8 +87,7 @@ export class Takeover {
   /**
    * Counts the delivery of the reserved request, directly before it runs.
    *
-   * @returns whether to run it: if this process was suspended meanwhile, another replica can have
-   * it.
+   * @returns false if another replica has taken it over, e.g. while this process was suspended.
    */
   async begin(entry: StreamEntry): Promise<boolean> {
     const { keys, replica } = this.options;
@@ -100,7 +102,7 @@ export class Takeover {
     return true;
   }
 
-  /** Releases the reserved request. Others take it over as soon as it counts as abandoned. */
+  /** Releases the reserved request. Replicas can take it over once it counts as abandoned. */
   release(): void {
     this.reserved = undefined;
   }
@@ -129,7 +131,7 @@ export class Takeover {
     this.deadLettered += 1;
     this.log.error(
       { entry: entryId, reason, deliveries, stream: dead },
-      'request failed repeatedly, moved to the dead letters',
+      'request moved to the dead letters, caller gets unavailable',
     );
   }
 
@@ -151,7 +153,8 @@ export class Takeover {
 
   private async canRun(entry: StreamEntry, deliveries: number): Promise<boolean> {
     const late = this.options.now() >= entry.deadline;
-    // A late request that two replicas did not answer can have killed them: kept for diagnosis.
+    // A late request that two replicas did not answer can have killed both. The dead letter keeps
+    // it for diagnosis.
     if (deliveries >= maxDeliveries || (late && deliveries > 1)) {
       await this.deadLetter(entry.id, `no answer after ${deliveries} deliveries`, deliveries);
       return false;

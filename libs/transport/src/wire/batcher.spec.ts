@@ -21,7 +21,7 @@ it('sends items of one iteration of the event loop together', async () => {
   expect(sent).toEqual([[1, 2, 3]]);
 });
 
-it('sends items that arrive before the answer together after it', async () => {
+it('sends items added before the answer together, after the answer', async () => {
   const { items, sent, answer } = batch();
   items.add(1);
   await tick();
@@ -51,7 +51,7 @@ it('sends at most 1,000 items together, in order', async () => {
   expect(sent.flat()).toEqual(Array.from({ length: 2_500 }, (_, item) => item));
 });
 
-it('fills steps up to the limit of bytes, sends a larger item alone, and keeps the order', () =>
+it('fills batches up to the limit of bytes, sends a larger item alone, and keeps the order', () =>
   fc.assert(
     fc.asyncProperty(fc.array(fc.nat(150), { minLength: 1, maxLength: 30 }), async (sizes) => {
       const { items, sent, answer } = batch((size) => size, 100);

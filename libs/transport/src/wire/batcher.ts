@@ -2,9 +2,9 @@
 const maxItems = 1_000;
 
 /**
- * Collects items and sends them together, because a command with ten items costs about as much as
- * with one. A batch contains the items of one event loop iteration, or those that were added before
- * the answer to the previous batch. An item beyond `maxBytes` is sent alone.
+ * Collects items and sends them in batches, because a command with ten items costs about as much as
+ * a command with one. A batch contains the items of one event loop iteration, or all items added
+ * before the answer to the previous batch. An item larger than `maxBytes` is sent alone.
  */
 export class Batcher<Item> {
   private readonly items: Item[] = [];

@@ -39,7 +39,7 @@ describe('a request on the wire', () => {
     expect(encodeRequest(request)).toEqual(Object.entries(fields).flat());
   });
 
-  it('has a budget from its addition on, and ignores unknown fields', () => {
+  it('has a deadline that counts from its addition, and ignores unknown fields', () => {
     const fields = encodeRequest(request);
     for (const sent of [fields, ['later', '1', ...fields]])
       expect(decodeEntry('1700000000000-0', sent)).toEqual({
@@ -114,7 +114,7 @@ describe('replies on the wire', () => {
     );
   });
 
-  it("are an error of their caller, not a fault of the process, when they can't be read", () => {
+  it("that can't be parsed fail only their own call", () => {
     expect(decode('1\n{')).toEqual([['1', { error: expect.any(SyntaxError) }]]);
     expect(decode('nothing of ours')).toEqual([]);
   });
@@ -171,7 +171,7 @@ describe('a JSON text in a reply', () => {
     expect(found).toEqual(encoded.map((text, index) => [String(index), text]));
   });
 
-  it('is an error of its caller if the text before it is no JSON', () => {
+  it('fails only its own call if the text before it is not JSON', () => {
     const found: unknown[] = [];
     decodeReplies(Buffer.from('1\n{"text":\t[]'), (id, result) => found.push([id, result()]));
     expect(found).toEqual([['1', { error: expect.any(SyntaxError) }]]);
@@ -179,12 +179,12 @@ describe('a JSON text in a reply', () => {
 });
 
 describe('names', () => {
-  it('have the keys of a service in one slot', () => {
+  it('of the keys of a service have one hash slot', () => {
     const tags = Object.values(serviceKeys('episode')).map((key) => /^\{(.+)\}:/.exec(key)?.[1]);
     expect(new Set(tags)).toEqual(new Set(['rpc:episode']));
   });
 
-  it('find the time of an entry', () => {
+  it('of entries contain their time', () => {
     expect(addedAt('1700000000000-12')).toBe(1_700_000_000_000);
   });
 });

@@ -8,7 +8,7 @@ import { JsonText } from '#contracts';
 /** The only consumer group of every request stream; its consumers are the replicas. */
 export const group = 'replicas';
 
-/** The keys of one service share a hash tag, so that one script can use all in a Redis Cluster. */
+/** The keys of one service. They share a hash tag, so that a script can use all in a Cluster. */
 export interface ServiceKeys {
   /** Stream: requests that are waiting or running. */
   readonly requests: string;
@@ -28,11 +28,12 @@ export function replyChannel(client: string): string {
   return `rpc:replies:${client}`;
 }
 
-/** Maximum budget in milliseconds. Requests are trimmed at twice this age, past any deadline. */
+/** Maximum budget of a call in milliseconds. */
 export const maxBudgetMs = 60_000;
+/** Age in milliseconds at which requests are deleted from the stream, long after any deadline. */
 export const retentionMs = 2 * maxBudgetMs;
 
-/** A request in the form that is sent. */
+/** A request as it is encoded in a stream entry. */
 export interface WireRequest {
   readonly pattern: string;
   readonly data: string;
@@ -93,10 +94,10 @@ export function addedAt(entryId: string): number {
   return Number(entryId.slice(0, entryId.indexOf('-')));
 }
 
-/** The outcome of a call: a value, or the caller's error. JSON omits an `undefined` value. */
+/** The outcome of a call: a value, or an error for the caller. `undefined` values are omitted. */
 export type WireResult = { readonly value?: unknown } | { readonly error: unknown };
 
-/** The JSON part of a result: `text` names the field whose value follows as a text. */
+/** The JSON part of a result: `text` is the name of the field whose value follows after a tab. */
 type EncodedResult = { value?: unknown; error?: unknown; text?: string };
 
 const lineFeed = 10;

@@ -25,11 +25,12 @@ const lostConnection = /max retries per request|enableOfflineQueue/;
  * - An outage is logged once at its start and once at its end, regardless of the number of
  *   attempts.
  * - A refused password or an untrusted certificate is logged once as an error, as an operator has
- *   to act. It keeps reconnecting, because either end can be corrected.
+ *   to act. The link keeps reconnecting, because the operator can also correct the server.
  * - Closing ends within about a second in any state of Redis.
  */
 export class RedisLink {
   readonly redis: ScriptedRedis;
+  /** Number of lost connections. */
   losses = 0;
   private readonly up = new ManualResetEvent();
   private closing = false;
@@ -108,7 +109,7 @@ export class RedisLink {
   }
 
   private logOutage(): void {
-    // A denial also closes the connection, which is not a new outage.
+    // A denied connection also closes, but this is no new outage.
     if (
       this.closing ||
       this.condition.state === 'denied' ||

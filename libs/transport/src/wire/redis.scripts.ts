@@ -1,8 +1,11 @@
 import type { Cluster, Redis } from 'ioredis';
 
-/** Lua scripts, each a single step in Redis, on the keys of one service (for Redis Cluster). */
+/** Lua scripts, each atomic in Redis. A script uses the keys of one service (Redis Cluster). */
 export interface Scripts {
-  /** Writes a heartbeat, restores stream and group. Returns Redis' time (ms), replicas alive. */
+  /**
+   * Writes a heartbeat, and creates stream and group if the stream is missing. Returns Redis' time
+   * (ms) and the number of replicas that are alive.
+   */
   rpcHeartbeat(
     requests: string,
     alive: string,
@@ -10,23 +13,26 @@ export interface Scripts {
     replica: string,
     ttlMs: number,
   ): Promise<[now: number, alive: number]>;
-  /** Returns the heartbeat's remaining validity (ms), and the oldest unread request's wait (ms). */
+  /** Returns how long the latest heartbeat is valid, and the oldest unread request waits (ms). */
   rpcPoll(
     requests: string,
     alive: string,
     group: string,
   ): Promise<[aliveMs: number, waitedMs: number]>;
   /**
-   * Adds requests, each as the number of its fields and values, then these; deletes requests older
-   * than `retentionMs`. Returns their ids, null without a stream. A waiting replica gets all of
-   * them in one read.
+   * Adds requests, and deletes requests older than `retentionMs`. Each request is passed as the
+   * number of its fields and values, followed by them. Returns the ids of the requests; null if the
+   * stream is missing. A waiting replica gets all of the requests in one read.
    */
   rpcAdd(
     requests: string,
     retentionMs: number,
     ...countsAndFields: (string | number)[]
   ): Promise<(string | null)[]>;
-  /** Ends `count` requests and publishes replies: ids, then channel and message per reply. */
+  /**
+   * Acknowledges and deletes `count` requests, and publishes replies. `idsAndReplies` are the ids
+   * of the requests, then channel and message of each reply.
+   */
   rpcFinish(
     requests: string,
     group: string,
@@ -35,7 +41,7 @@ export interface Scripts {
   ): Promise<void>;
   /**
    * Assigns an abandoned request to this replica without counting a delivery. Returns its fields,
-   * or null if another replica was faster or it is gone.
+   * or null if another replica was faster or the request was deleted.
    */
   rpcReserve(
     requests: string,
@@ -53,7 +59,8 @@ export interface Scripts {
   rpcRenew(requests: string, group: string, replica: string, ...entryIds: string[]): Promise<void>;
   /**
    * Moves a request of this replica to the dead letters and publishes `result` to its caller. The
-   * dead letter is cut to size and omits the data of the user. Does nothing if the request is gone.
+   * dead letter has at most 4 KiB of the request and omits the user's data. A deleted request
+   * becomes no dead letter.
    */
   rpcDeadLetter(
     requests: string,
@@ -65,9 +72,15 @@ export interface Scripts {
     deliveries: number,
     result: string,
   ): Promise<void>;
-  /** Deletes a replica's consumer unless it has pending requests; returns their number. */
+  /**
+   * Removes a replica's heartbeat, and its consumer unless that has pending requests. Returns the
+   * number of pending requests, at most 100.
+   */
   rpcLeave(requests: string, alive: string, group: string, replica: string): Promise<number>;
-  /** Deletes consumers that are neither alive nor have pending requests. Returns their number. */
+  /**
+   * Deletes heartbeats that expired more than `idleMs` ago, and consumers that are idle for longer,
+   * not alive and without pending requests. Returns the number of deleted consumers.
+   */
   rpcRemoveDeadConsumers(
     requests: string,
     alive: string,
@@ -76,7 +89,7 @@ export interface Scripts {
   ): Promise<number>;
 }
 
-/** Limits of dead letters (50 MB in total): number, age, bytes each. */
+/** Limits of the dead letters of a service: number, age in ms, bytes each (50 MB in total). */
 const maxDeadLetters = 10_000;
 const deadLetterTtlMs = 7 * 24 * 60 * 60 * 1_000;
 const maxDeadLetterBytes = 4_096;

@@ -1,4 +1,4 @@
-/** Runs a task repeatedly, `everyMs` after its end. Errors go to `onError` and stop nothing. */
+/** Runs a task again `everyMs` after each run. Errors go to `onError` and do not stop it. */
 export class RepeatingTask {
   private timer?: NodeJS.Timeout;
   private running: Promise<void> = Promise.resolve();
