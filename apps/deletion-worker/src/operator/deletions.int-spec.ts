@@ -66,7 +66,10 @@ describe('deletions retry', () => {
     const jobNumber = () => user.record(deletionId).then((record) => record.job_number);
     await eventually(async () => expect(await jobNumber()).toBe(1));
     const { code, stdout } = await deletions(['retry', String(deletionId)]);
-    expect([code, stdout]).toEqual([0, `Deletion ${deletionId} will be sent again now.\n`]);
+    expect([code, stdout]).toEqual([
+      0,
+      `Deletion ${deletionId} is due: a deletion worker runs it again now.\n`,
+    ]);
     context.relay.wake();
     await eventually(async () => expect(await jobNumber()).toBe(2));
     expect(await (await context.queue.getJob(`deletion-${deletionId}-1`))?.getState()).toBe(
@@ -101,7 +104,7 @@ describe('deletions fail', () => {
     const { code, stdout } = await deletions(['fail', String(deletionId)]);
     expect([code, stdout]).toEqual([
       0,
-      `Deletion ${deletionId} ended in FAILURE; nothing was deleted.\n`,
+      `Deletion ${deletionId} ended in FAILURE: the subscription was not deleted.\n`,
     ]);
     expect(await user.record(deletionId)).toMatchObject({
       status: 'FAILURE',

@@ -72,7 +72,10 @@ describe("the queue's board", () => {
       '/queues/none',
     ]) {
       const response = await ask(path, { authorization });
-      expect([response.status, await response.text()]).toEqual([401, 'not authorized\n']);
+      expect([response.status, await response.text()]).toEqual([
+        401,
+        'not authorized: send QUEUE_BOARD_PASSWORD with any user name\n',
+      ]);
       expect(response.headers.get('www-authenticate')).toMatch(/^Basic /);
     }
   });

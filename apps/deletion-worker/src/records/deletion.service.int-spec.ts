@@ -89,7 +89,7 @@ describe('DELETE with a timestamp', () => {
     const deletionId = await requestAt('2020-01-01T00:00:00Z');
     expect(await user.record(deletionId)).toMatchObject({
       status: 'FAILURE',
-      cause: 'the listener subscribed or unsubscribed later than the time of the request',
+      cause: 'the listener subscribed or unsubscribed later than the timestamp of the request',
     });
     expect(await row()).toEqual(before);
     expect(await context.service.process({ userId: user.id, deletionId })).toBeUndefined();
