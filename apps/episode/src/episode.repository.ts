@@ -24,7 +24,7 @@ import { selectAllCandidates, selectNamedEpisodes, shownColumns } from './episod
 import { comparableEnclosure, type EpisodeRow, type Metadata, shown } from './episode.rules.js';
 import type { Candidates, EpisodeChanges } from './known-episodes.js';
 
-export { selectAllCandidates as readCandidates, selectNamedEpisodes as readNamed };
+export { selectAllCandidates, selectNamedEpisodes };
 
 /**
  * Deletes absorbed episodes, moves their aliases to the survivors, and clears episode_guids that

@@ -47,10 +47,10 @@ export function shown(
 }
 
 /**
- * The stored status after {@link applyStatus}. `change` is `seen` if clients see a different value
- * or minute. It is `time` if only the time within the minute differs, which clients do not see.
+ * The stored status after {@link applyStatus}. `change` is `visible` if clients see a different
+ * value or minute. It is `time` if only the time within the minute differs, which they do not see.
  */
-export type StatusChange = { status: Status; change: 'none' | 'time' | 'seen' };
+export type StatusChange = { status: Status; change: 'none' | 'time' | 'visible' };
 
 /**
  * Applies a sent status to the current one (docs/reference/episodes.md, "States").
@@ -68,11 +68,11 @@ export function applyStatus(
 ): StatusChange {
   const { at, clamped } = countedTime(sent.at, arrivedMs);
   const status = clamped ? { value: sent.value, at, minuteForm: false } : sent;
-  if (!current) return { status, change: 'seen' };
+  if (!current) return { status, change: 'visible' };
   if (clamped && status.value === current.value) return { status: current, change: 'none' };
   if (compare(status, current) < 0) return { status: current, change: 'none' };
   if (status.value !== current.value || minute(status) !== minute(current))
-    return { status, change: 'seen' };
+    return { status, change: 'visible' };
   return status.at > current.at ? { status, change: 'time' } : { status: current, change: 'none' };
 }
 
@@ -149,7 +149,7 @@ export function merged(into: EpisodeRow, from: EpisodeRow): EpisodeRow {
 }
 
 /** Returns true if clients see equal metadata and statuses, with times to the minute. */
-export function looksAlike(one: EpisodeRow, other: EpisodeRow): boolean {
+export function areEqualForClients(one: EpisodeRow, other: EpisodeRow): boolean {
   return (
     metadataNames.every((field) => one[field] === other[field]) &&
     statusNames.every((name) => {

@@ -3,7 +3,7 @@ import { metadataNames, unknownMetadata } from '#contracts';
 import {
   type EpisodeRow,
   type Identity,
-  looksAlike,
+  areEqualForClients,
   type Metadata,
   type SentMetadata,
 } from './episode.rules.js';
@@ -218,7 +218,9 @@ export class KnownEpisodes {
       return {
         ...row,
         changed:
-          before && !absorbers.has(id) && looksAlike(before, row) ? before.changed : this.stamp,
+          before && !absorbers.has(id) && areEqualForClients(before, row)
+            ? before.changed
+            : this.stamp,
       };
     });
     const renamed = rows.filter(({ id, episodeGuid }) => {

@@ -112,7 +112,7 @@ export class KnownSubscriptions {
   }
 
   /** Subscribes by POST. Revives a tombstone, and cancels a PENDING deletion. */
-  add(row: SubscriptionRow, timestamp?: string): void {
+  subscribe(row: SubscriptionRow, timestamp?: string): void {
     if (row.deleted !== null) this.quota.add('live');
     row.deleted = null;
     row.deletionId = null;

@@ -6,7 +6,7 @@ export const quotaKinds = ['live', 'pointers', 'guidChanges', 'guids', 'urls'] a
 type QuotaKind = (typeof quotaKinds)[number];
 
 /** Numbers of rows by kind: what the quotas still allow, or what a write adds. */
-export type Remaining = Record<QuotaKind, number>;
+export type RowCounts = Record<QuotaKind, number>;
 
 /**
  * Tracks the remaining quotas of a user during one write
@@ -15,16 +15,16 @@ export type Remaining = Record<QuotaKind, number>;
  */
 export class RemainingQuota {
   /** Rows added by this write, by kind; negative if it removed more than it added. */
-  readonly added: Remaining = { live: 0, pointers: 0, guidChanges: 0, guids: 0, urls: 0 };
+  readonly added: RowCounts = { live: 0, pointers: 0, guidChanges: 0, guids: 0, urls: 0 };
 
-  constructor(private readonly remaining: Remaining) {}
+  constructor(private readonly remaining: RowCounts) {}
 
   add(what: QuotaKind, count = 1): void {
     this.added[what] += count;
   }
 
   /** Returns true if the quotas allow these numbers of rows in addition to `added`. */
-  allows(more: Partial<Remaining>): boolean {
+  allows(more: Partial<RowCounts>): boolean {
     return quotaKinds.every((what) => this.fits(what, more[what] ?? 0));
   }
 

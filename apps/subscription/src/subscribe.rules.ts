@@ -178,7 +178,7 @@ export function applyEntry(
   // A revived tombstone whose URL now belongs to another subscription gets the entry's URL.
   if (roles.url === 'current' || row.hasLostUrl) known.moveTo(row, feedUrl);
   else if (roles.url === 'alias') known.assignUrl(row, feedUrl);
-  if (duplicate || !known.isUnchangedBy(row, timestamp)) known.add(row, timestamp);
+  if (duplicate || !known.isUnchangedBy(row, timestamp)) known.subscribe(row, timestamp);
   return withTitle(known, entry, row);
 }
 

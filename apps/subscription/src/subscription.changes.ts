@@ -1,4 +1,4 @@
-import type { Remaining } from './remaining.quota.js';
+import type { RowCounts } from './remaining.quota.js';
 import { earliestTime, type SubscriptionRow } from './subscription.row.js';
 
 /**
@@ -15,7 +15,7 @@ export interface Snapshot {
   urls: [key: string, subscriptionId: number][];
   /** Reserved ids for new rows. */
   newIds: number[];
-  remaining: Remaining;
+  remaining: RowCounts;
   /** The time of the database, UTC with microseconds. */
   now: string;
 }
@@ -40,7 +40,7 @@ export interface SubscriptionChanges {
   /** In their order. `survivor` is the row that remains after all merges of the write. */
   merges: (Merge & { survivor: number })[];
   /** Increments of the counts for quotas; can be negative. */
-  added: Remaining;
+  added: RowCounts;
 }
 
 /** Returns true if the write changes nothing. */

@@ -284,14 +284,14 @@ export class Database {
       if (reply instanceof StoredFailure) throw new Failure(reply.code);
       return reply;
     };
-    return this.inTurn(write.userId, write.remainingMs, begin);
+    return this.inUserTransaction(write.userId, write.remainingMs, begin);
   }
 
   /**
    * Runs a transaction after all earlier writes of the user in this process. The lock of the clock
    * would also order them, but each wait for a lock occupies a connection.
    */
-  inTurn<Result>(
+  inUserTransaction<Result>(
     userId: string,
     remainingMs: () => number,
     run: (transaction: PgTransaction) => Promise<Result>,

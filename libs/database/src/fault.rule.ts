@@ -16,7 +16,7 @@ const unavailableCodes =
   /^(08|25006|28|3D|57P|53300|42P01|42703|42883|3F000|42501)|^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOST|ENET|EAI_AGAIN)|^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/;
 
 /** Messages of driver errors without a code: the connection was lost or could not be opened. */
-const connectionGone = new RegExp(
+const connectionLost = new RegExp(
   `^(${[
     'Connection terminated',
     'Client was closed',
@@ -54,7 +54,7 @@ export function faultKind(error: unknown): FaultKind {
   for (let cause = error as Cause; cause; cause = cause.cause as Cause) {
     const code = String(cause.code ?? '');
     const message = String(cause.message ?? '');
-    if (unavailableCodes.test(code) || connectionGone.test(message)) return 'unavailable';
+    if (unavailableCodes.test(code) || connectionLost.test(message)) return 'unavailable';
     if (transientCodes.test(code)) return 'transient';
     const internal = code === 'XX000' && internalFaults.find(([text]) => text.test(message));
     if (internal) return internal[1];

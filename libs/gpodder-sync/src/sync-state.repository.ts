@@ -143,7 +143,7 @@ export async function answerList(
   const [row] = await database.read<Row>(readState, values);
   const unlocked = decide(read, call, row);
   if (unlocked.writes.length === 0) return unlocked.answer;
-  return database.inTurn(
+  return database.inUserTransaction(
     read.userId,
     () => call.remainingMs(),
     async (transaction) => {

@@ -19,13 +19,13 @@ beforeEach(async () => {
   deletionId = await context.request(user.id, guid);
 });
 
-/** Runs the command in the process of the test. */
+/** Runs `podcast-sync deletions` in the process of the test. */
 const deletions = (args: string[], url = context.urls.deletion) =>
   callProgram(podcastSync, ['deletions', ...args], { DATABASE_URL: url });
 
 describe('deletions list', () => {
   it('shows pending records as an aligned table, oldest first', async () => {
-    // The only start of the built program.
+    // Only this test starts the built program.
     const environment = { DATABASE_URL: context.urls.deletion };
     const { code, stdout } = await startProgram(
       'podcast-sync',
@@ -62,7 +62,7 @@ describe('deletions list', () => {
 });
 
 describe('deletions retry', () => {
-  it('sends a new job regardless of the last one', async () => {
+  it('adds a new job although the last one is open', async () => {
     const jobNumber = () => user.record(deletionId).then((record) => record.job_number);
     await eventually(async () => expect(await jobNumber()).toBe(1));
     const { code, stdout } = await deletions(['retry', String(deletionId)]);
@@ -96,7 +96,7 @@ describe('deletions retry', () => {
 describe('deletions fail', () => {
   it('ends a record in FAILURE without changes and names the operator', async () => {
     const { subscriptions, ...others } = await user.everything();
-    // Except for the reference to the deletion.
+    // Only the reference to the deletion is removed.
     const before = {
       ...others,
       subscriptions: subscriptions.map((row) => ({ ...row, deletion_id: null })),

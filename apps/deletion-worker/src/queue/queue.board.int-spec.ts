@@ -29,7 +29,7 @@ afterAll(async () => {
   await context.close();
 });
 
-/** Starts a server like the ops port. @returns a function that sends a request. */
+/** Starts a server with the routes, like the ops port. @returns a function to request it. */
 async function open(environment: Record<string, string>) {
   const routes = await queueBoard(context.queue, loadConfig(queueBoardConfig, environment));
   const server = createServer((request, response) => {

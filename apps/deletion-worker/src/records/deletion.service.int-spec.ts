@@ -4,7 +4,7 @@ import { eventually } from '#testing';
 import { call } from '../../../../libs/transport/testing/handler.call.js';
 import { StoredUser } from '../../testing/stored.user.js';
 import { openWorker, type WorkerContext } from '../../testing/worker.fixture.js';
-import { endOf } from './deletion.repository.js';
+import { endStatement } from './deletion.repository.js';
 
 let context: WorkerContext;
 let user: StoredUser;
@@ -114,7 +114,7 @@ describe('DELETE with a timestamp', () => {
   it('leaves no reference to a record that ends at the same time', async () => {
     const deletionId = await request();
     await context.owner.query('BEGIN');
-    const [{ text }, values] = endOf(context.database, user.id, deletionId, {
+    const [{ text }, values] = endStatement(context.database, user.id, deletionId, {
       status: 'FAILURE',
       cause: 'an operator says so',
     });
@@ -148,7 +148,7 @@ describe('DELETE with a timestamp', () => {
     expect(new Date(String((await row())['is_subscribed_at']))).toEqual(new Date(time));
   });
 
-  it('is rejected if it is no time', () =>
+  it('is rejected if it is not a date and time', () =>
     expect(requestAt('yesterday')).rejects.toMatchObject({ code: 'invalid' }));
 
   it.each(['FAILURE', 'SUCCESS'] as const)(
@@ -185,7 +185,7 @@ describe('the cascade', () => {
       title: null,
       title_at: null,
     });
-    // `flipped` is what removes the feed from the lists of gpodder clients.
+    // `flipped` makes the lists of gpodder clients report the removal of the feed.
     const stamps = ['deleted', 'subscription_changed', 'flipped', 'changed'].map(
       (name) => new Date(String(tombstone?.[name])),
     );
@@ -225,7 +225,7 @@ describe('the cascade', () => {
     expect(await user.everything()).toEqual(before);
   });
 
-  it('ends in FAILURE without changes after a merge, never following the alias', async () => {
+  it('ends in FAILURE without changes after a merge, and keeps the survivor', async () => {
     const deletionId = await request();
     const survivor = await user.subscribe(randomUUID());
     await user.merge(subscriptionId, survivor);

@@ -21,13 +21,13 @@ import {
   stepFor,
   supersededOutcome,
 } from './deletion.rules.js';
-import { beyondQuotas } from './quota.repository.js';
+import { excessStatements } from './quota.repository.js';
 import { type DeletionQuotas, QUOTAS } from '../deletion-worker.config.js';
 import { countOutcome } from './deletion.metrics.js';
 import {
   startCascade,
   claimDeletion,
-  endOf,
+  endStatement,
   findSubscription,
   findRequestedDeletion,
   insertDeletion,
@@ -114,16 +114,18 @@ export class DeletionService {
       // This request gets a new record.
       if (found.deletionId !== null) {
         const [ended] = await transaction.query<{ age: number }>(
-          ...endOf(this.database, userId, found.deletionId, overtakenOutcome),
+          ...endStatement(this.database, userId, found.deletionId, overtakenOutcome),
         );
         if (ended) outcomes.push([overtakenOutcome, ended.age]);
       }
       const deletionId = await insertDeletion(transaction, userId, subscriptionId, origin);
       if (isSuperseded(found, false, at)) {
-        transaction.sendWithCommit(...endOf(this.database, userId, deletionId, supersededOutcome));
+        transaction.sendWithCommit(
+          ...endStatement(this.database, userId, deletionId, supersededOutcome),
+        );
         outcomes.push([supersededOutcome, 0]);
       } else link(deletionId);
-      const [deleteRecords, values] = beyondQuotas(userId, this.quotas).records;
+      const [deleteRecords, values] = excessStatements(userId, this.quotas).records;
       if (outcomes.length > 0) transaction.sendWithCommit(deleteRecords, values);
       return { deletionId };
     });
@@ -184,8 +186,8 @@ export class DeletionService {
       const step = claimed ? stepFor(claimed) : 'leave';
       if (!claimed || step === 'leave') return undefined;
       const startedAt = performance.now();
-      const excess = beyondQuotas(userId, this.quotas);
-      const last: Bound[] = [endOf(this.database, userId, deletionId, step), excess.records];
+      const excess = excessStatements(userId, this.quotas);
+      const last: Bound[] = [endStatement(this.database, userId, deletionId, step), excess.records];
       if (step.status === 'SUCCESS') {
         const { subscriptionId } = claimed;
         const cascade = await startCascade(transaction, this.database, userId, subscriptionId);

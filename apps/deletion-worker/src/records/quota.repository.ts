@@ -62,7 +62,7 @@ export const deleteOldestRecords = statement(
 );
 
 /** Returns the statements that delete a user's oldest rows above the quotas. */
-export function beyondQuotas(
+export function excessStatements(
   userId: string,
   quotas: DeletionQuotas,
 ): Record<'tombstones' | 'records', Bound> {

@@ -17,7 +17,7 @@ export class CreateAccount1764195000005 implements MigrationInterface {
         -- The name as typed, unique regardless of case. NULL until a user of an external identity
         -- provider chooses one.
         name text,
-        -- The identity at an external provider; NULL for an account with a password.
+        -- The identity at an external identity provider; NULL without one.
         issuer text,
         subject text,
         -- PHC text of argon2id; NULL without a password.
@@ -204,7 +204,7 @@ export class CreateAccount1764195000005 implements MigrationInterface {
         grant_id text,
         account_id uuid,
         user_code bytea,
-        -- The address that started a request which waits for a person's consent.
+        -- The address of the client whose request waits for a person's consent.
         address text,
         -- The network of that address, for rate limits; NULL after the person decided.
         network text,
