@@ -31,7 +31,7 @@ const known = (...episodes: Parameters<typeof stored>[]) =>
   );
 
 describe('validateAction', () => {
-  it('converts an action to an upload; a status without a time gets one after all others', () => {
+  it('converts an action to an upload; a status without a time gets the latest time', () => {
     const statuses = {
       playbackPosition: { value: 7.5, at: '2026-01-01T12:00:07+02:00' },
       newStatus: { value: false },

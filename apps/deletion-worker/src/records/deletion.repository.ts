@@ -204,7 +204,7 @@ export async function findRequestedDeletion(
  * Returns the statement that ends a deletion and reads its age in seconds. It changes no final
  * record and returns no row for it.
  */
-export function endStatement(
+export function endOf(
   database: Pick<Database, 'eventBits'>,
   userId: string,
   deletionId: number,
@@ -251,7 +251,7 @@ export async function endInTransaction(
   ending: DeletionOutcome,
 ): Promise<number | undefined> {
   const [record] = await database.change<{ age: number }>(
-    ...endStatement(database, userId, deletionId, ending),
+    ...endOf(database, userId, deletionId, ending),
   );
   return record?.age;
 }

@@ -27,7 +27,7 @@ import { countOutcome } from './deletion.metrics.js';
 import {
   startCascade,
   claimDeletion,
-  endStatement,
+  endOf,
   findSubscription,
   findRequestedDeletion,
   insertDeletion,
@@ -114,15 +114,13 @@ export class DeletionService {
       // This request gets a new record.
       if (found.deletionId !== null) {
         const [ended] = await transaction.query<{ age: number }>(
-          ...endStatement(this.database, userId, found.deletionId, overtakenOutcome),
+          ...endOf(this.database, userId, found.deletionId, overtakenOutcome),
         );
         if (ended) outcomes.push([overtakenOutcome, ended.age]);
       }
       const deletionId = await insertDeletion(transaction, userId, subscriptionId, origin);
       if (isSuperseded(found, false, at)) {
-        transaction.sendWithCommit(
-          ...endStatement(this.database, userId, deletionId, supersededOutcome),
-        );
+        transaction.sendWithCommit(...endOf(this.database, userId, deletionId, supersededOutcome));
         outcomes.push([supersededOutcome, 0]);
       } else link(deletionId);
       const [deleteRecords, values] = excessStatements(userId, this.quotas).records;
@@ -187,7 +185,7 @@ export class DeletionService {
       if (!claimed || step === 'leave') return undefined;
       const startedAt = performance.now();
       const excess = excessStatements(userId, this.quotas);
-      const last: Bound[] = [endStatement(this.database, userId, deletionId, step), excess.records];
+      const last: Bound[] = [endOf(this.database, userId, deletionId, step), excess.records];
       if (step.status === 'SUCCESS') {
         const { subscriptionId } = claimed;
         const cascade = await startCascade(transaction, this.database, userId, subscriptionId);
