@@ -27,6 +27,7 @@ export interface EventContext extends FixtureDatabase {
   close(): Promise<void>;
 }
 
+/** Creates a database, a durable Redis and the functions of {@link EventContext}. */
 export async function openEvents(): Promise<EventContext> {
   const fixture = new Fixture();
   const [base, server] = await Promise.all([

@@ -225,6 +225,7 @@ export class ActionService {
     return this.page(request, { ...answer, since: answer.initial ? 0 : answer.since });
   }
 
+  /** Reads a page of the list of actions. `next` is absent on the last page. */
   private async page(
     request: RequestOf<typeof listActions>,
     { timestamp, since }: { timestamp: number; since: number },

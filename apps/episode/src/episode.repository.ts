@@ -132,6 +132,7 @@ const updateTotals = statement(
    ON CONFLICT (user_id) DO UPDATE SET episodes = t.episodes + $2, sync_ids = t.sync_ids + $3`,
 );
 
+/** The statements of the list of episodes (GET /episodes). */
 export const list = listing('episode.list', {
   row: 's',
   columns: `s.id, g.guid AS "podcastGuid", ${shownColumns((time) => time)}`,
@@ -143,8 +144,10 @@ export const list = listing('episode.list', {
   total: 'SELECT t.episodes FROM episode.totals t WHERE t.user_id = $1',
 });
 
+/** The columns of all statuses: value and time, both null if the status is not set. */
 export type StatusFields = Record<StatusName, Status['value'] | null> &
   Record<`${StatusName}At`, string | null>;
+/** An episode with its state as a statement reads it; {@link toRow} converts it. */
 export type StateRow = Omit<EpisodeRow, 'statuses'> & StatusFields & { minuteForms: number };
 type ListRow = Metadata & StatusFields & { podcastGuid: string; syncId: string };
 /**

@@ -134,6 +134,7 @@ export const keptRows = `kept AS MATERIALIZED (
        WINDOW nearest AS (ORDER BY place, id)
      ) f WHERE bytes <= ${maxBytes} AND rows <= ${maxRows}
    )`;
+/** SQL of the episodes of {@link keptRows} as a JSON array, with their states. */
 export const keptEpisodes = `(SELECT json_agg(r) FROM (
        SELECT e.* FROM kept CROSS JOIN LATERAL (
          SELECT ${rowColumns}

@@ -125,7 +125,7 @@ export class KnownEpisodes {
     entry: number,
   ): EpisodeRow | undefined | 'unread' {
     const best = this.index.find(subscriptionId, searched);
-    if (!best && !this.hasAllCandidates) return this.unread();
+    if (!best && !this.hasAllCandidates) return this.requireAllCandidates();
     for (const rank of [1, 2, 3, 4] as const) {
       const id = best?.rank === rank ? best.id : Infinity;
       // An unread episode can have a lower rank than the best match, or its rank and a lower id.
@@ -146,7 +146,7 @@ export class KnownEpisodes {
     const named = this.index.find(row.subscriptionId, { ...unknownMetadata, episodeGuid });
     if (!named && episodeGuid !== '' && this.completeTo.has(`${entry} 1`)) return 'unread';
     const isNew = row.enclosureUrl === '' && enclosureUrl !== undefined;
-    if (isNew && !this.hasAllCandidates) return this.unread();
+    if (isNew && !this.hasAllCandidates) return this.requireAllCandidates();
     if (isNew && this.completeTo.has(`${entry} 2`)) return 'unread';
     const unnamed = isNew ? this.index.findWithoutGuid(row.subscriptionId, enclosureUrl) : [];
     const ids = named ? [named.id, ...unnamed] : unnamed;
@@ -256,11 +256,13 @@ export class KnownEpisodes {
     return this.candidates.reach === 'all';
   }
 
-  private unread(): 'unread' {
+  /** Sets `isIncomplete`, because the lookup needs candidates that were not read. */
+  private requireAllCandidates(): 'unread' {
     this.incomplete = true;
     return 'unread';
   }
 
+  /** Adds or moves an alias. @returns false if it is new and the quota of aliases is reached. */
   private storeAlias(syncId: string, id: number): boolean {
     const isNew = !this.storedAliases.has(syncId) && !this.aliases.has(syncId);
     if (isNew && this.addedAliases >= this.candidates.room.aliases) return false;

@@ -207,6 +207,7 @@ export class FeedUrlService {
     return (rows) => rows.map((row) => toFeed(row, first));
   }
 
+  /** Reads a page of the list of feeds. `next` is absent on the last page. */
   private async page(
     userId: string,
     { after, since, first, key = '' }: Further,

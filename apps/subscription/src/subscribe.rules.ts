@@ -11,6 +11,7 @@ import type { KnownSubscriptions } from './known-subscriptions.js';
 import { isLive, isStillSubscribed, type SubscriptionRow } from './subscription.row.js';
 import type { MergeBudget } from './merge.budget.js';
 
+/** The failure of an entry. `guid` is that of the other subscription that has the URL. */
 export type EntryFailure = { code: EntryFailureCode; message: string; guid?: string };
 
 /** A valid entry. `guid` was sent by the client, `derivedGuid` is derived from the URL. */
